@@ -1,0 +1,910 @@
+//! The typed, flat form of a program, ready to be run.
+//!
+//! Everything generic is instantiated; sub-parsers, sub-controls, functions and directly called actions are inlined;
+//! structs, headers, unions and tuples are scattered into scalar *slots*. What is left is small: scalar expressions
+//! without side effects, structured statements, parser states, tables, actions, extern instances.
+//!
+//! # Values
+//!
+//! A scalar is a bit pattern of [`Ty::width`] bits, with or without a sign. `bool` is `bit<1>`, `error` and enums
+//! without an underlying type are `bit<32>` numbered in declaration order. A constant is kept as its unsigned image:
+//! `-1` of type `int<8>` is 255.
+//!
+//! # Storage
+//!
+//! A slot is one scalar (or one `varbit`). [`Class::Packet`] slots (headers, validity, user and intrinsic metadata)
+//! live as long as the packet is in the switch; [`Class::Local`] slots belong to one block and are 0 when it starts,
+//! as locals are on BMv2. Elements of a header stack have equal shape and lie `stride` slots apart, so a run-time
+//! index is `slot + index * stride`; reading outside of the stack gives 0 and writing outside does nothing.
+
+use num_bigint::BigUint;
+
+use crate::source::Span;
+
+macro_rules! index_type {
+    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub struct $name(pub u32);
+
+        impl $name {
+            /// This number as an index into the vector it names a place in.
+            pub const fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    )*};
+}
+
+index_type! {
+    /// Index into [`Program::slots`].
+    SlotId,
+    /// Index into [`Program::headers`].
+    HeaderId,
+    /// Index into [`Program::stacks`].
+    StackId,
+    /// Index into [`Program::blocks`].
+    BlockId,
+    /// Index into [`Program::actions`].
+    ActionId,
+    /// Index into [`Program::tables`].
+    TableId,
+    /// Index into [`ParserBody::states`].
+    StateId,
+    /// Index into [`Program::registers`].
+    RegisterId,
+    /// Index into [`Program::counters`].
+    CounterId,
+    /// Index into [`Program::meters`].
+    MeterId,
+    /// Index into [`Program::profiles`].
+    ProfileId,
+    /// Index into [`Program::value_sets`].
+    ValueSetId,
+    /// Names the loop or block that a [`StmtKind::Break`] or [`StmtKind::Continue`] refers to; unique in its block.
+    Label,
+}
+
+/// A whole program, instantiated for its architecture.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Program {
+    /// File name of the main source.
+    pub name: String,
+    /// Which block plays which part.
+    pub arch: Arch,
+    /// All storage.
+    pub slots: Vec<Slot>,
+    /// All header instances, stack elements and union members included.
+    pub headers: Vec<Header>,
+    /// All header stacks.
+    pub stacks: Vec<Stack>,
+    /// Programmable blocks.
+    pub blocks: Vec<Block>,
+    /// Actions that tables refer to. An action with arguments bound by a table's `actions` list has a copy per list.
+    pub actions: Vec<Action>,
+    /// Tables.
+    pub tables: Vec<Table>,
+    /// `register` arrays.
+    pub registers: Vec<Register>,
+    /// `counter` arrays and `direct_counter`s.
+    pub counters: Vec<Counter>,
+    /// `meter` arrays and `direct_meter`s.
+    pub meters: Vec<Meter>,
+    /// `action_profile`s and `action_selector`s.
+    pub profiles: Vec<Profile>,
+    /// Parser value sets.
+    pub value_sets: Vec<ValueSet>,
+    /// Names of the `error` constants, in order: the code of an error is its index.
+    pub errors: Vec<String>,
+    /// Names that the architecture looks up: `standard_metadata.enq_qdepth` and every `@alias("...")` of a field.
+    pub intrinsics: Vec<(String, SlotId)>,
+}
+
+/// The architecture and its blocks.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Arch {
+    /// `V1Switch` of `v1model.p4`.
+    V1Model {
+        /// Parser.
+        parser: BlockId,
+        /// Checksum verification, between parser and ingress.
+        verify_checksum: BlockId,
+        /// Ingress control.
+        ingress: BlockId,
+        /// Egress control.
+        egress: BlockId,
+        /// Checksum update, between egress and deparser.
+        compute_checksum: BlockId,
+        /// Deparser.
+        deparser: BlockId,
+    },
+}
+
+/// The type of a scalar: a width in bits and whether it has a sign.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Ty {
+    /// Width in bits; may be 0 for `bit<0>`.
+    pub width: u32,
+    /// `int<W>` if true, else `bit<W>`.
+    pub signed: bool,
+}
+
+impl Ty {
+    /// `bool`, and `bit<1>`.
+    pub const BOOL: Ty = Ty::bits(1);
+
+    /// `bit<width>`.
+    pub const fn bits(width: u32) -> Ty {
+        Ty { width, signed: false }
+    }
+
+    /// `int<width>`.
+    pub const fn int(width: u32) -> Ty {
+        Ty { width, signed: true }
+    }
+}
+
+/// How long a slot's value lives.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Class {
+    /// From the parser to the deparser, through the queue: headers, user and intrinsic metadata.
+    Packet,
+    /// During one run of one block.
+    Local(BlockId),
+}
+
+/// One scalar or `varbit` of storage.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Slot {
+    /// Where it comes from, as a user would write it: `hdr.ipv4.ttl`, `meta.nhop`; `$valid` ends a validity bit.
+    pub name: String,
+    /// Type of the value. For a `varbit` the largest width, unsigned.
+    pub ty: Ty,
+    /// For a `varbit`: the slot (`bit<32>`) that holds its present width in bits.
+    pub varbit_width: Option<SlotId>,
+    /// How long it lives.
+    pub class: Class,
+}
+
+/// A header instance.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Header {
+    /// `hdr.ipv4`, `hdr.mpls[2]`.
+    pub name: String,
+    /// Its validity bit.
+    pub valid: SlotId,
+    /// Its fields in wire order.
+    pub fields: Vec<SlotId>,
+}
+
+/// A header stack; its elements are `len` headers from `first` on.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Stack {
+    /// `hdr.mpls`.
+    pub name: String,
+    /// Element 0.
+    pub first: HeaderId,
+    /// Number of elements.
+    pub len: u32,
+    /// Distance in slots between the same field of neighbours.
+    pub stride: u32,
+    /// `bit<32>` slot with the parser's `nextIndex`.
+    pub next_index: SlotId,
+}
+
+/// A programmable block: the code between two points of the architecture.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Block {
+    /// Name of the parser or control declaration, which prefixes its control-plane names.
+    pub name: String,
+    /// Its code.
+    pub body: BlockBody,
+}
+
+/// Code of a block.
+#[derive(Clone, PartialEq, Debug)]
+pub enum BlockBody {
+    /// A state machine that ends in accept or reject.
+    Parser(ParserBody),
+    /// Statements.
+    Control(Vec<Stmt>),
+}
+
+/// States of a parser, sub-parsers included.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ParserBody {
+    /// All states.
+    pub states: Vec<State>,
+    /// Where it begins.
+    pub start: StateId,
+}
+
+/// A parser state.
+#[derive(Clone, PartialEq, Debug)]
+pub struct State {
+    /// Its name; a state of a sub-parser is prefixed by the instance.
+    pub name: String,
+    /// What it does first.
+    pub body: Vec<Stmt>,
+    /// Where it goes then.
+    pub next: Transition,
+    /// The state in the source.
+    pub span: Span,
+}
+
+/// Target of a transition.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Target {
+    /// Another state.
+    State(StateId),
+    /// The packet is parsed.
+    Accept,
+    /// Parsing ends with the error that is set (v1model then goes on to ingress all the same).
+    Reject,
+}
+
+/// How a state ends.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Transition {
+    /// Always there.
+    Goto(Target),
+    /// The first case whose sets all match. Without a match: `error.NoMatch` and reject.
+    Select {
+        /// Values to look at.
+        keys: Vec<Expr>,
+        /// Cases in source order; each has one set per key.
+        cases: Vec<(Vec<KeySet>, Target)>,
+        /// The `select` in the source.
+        span: Span,
+    },
+}
+
+/// A set of values, in a `select` case or a table entry.
+#[derive(Clone, PartialEq, Debug)]
+pub enum KeySet {
+    /// `default` or `_`.
+    Any,
+    /// One value.
+    Value(BigUint),
+    /// `value &&& mask`; `value` is masked already.
+    Mask {
+        /// Bits to be equal.
+        value: BigUint,
+        /// Bits that count.
+        mask: BigUint,
+    },
+    /// `lo .. hi`, both included, in the order of the key's type.
+    Range {
+        /// Smallest member.
+        lo: BigUint,
+        /// Largest member.
+        hi: BigUint,
+    },
+    /// Whatever the control plane put into the set.
+    ValueSet(ValueSetId),
+}
+
+/// A place that can be read and written.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Place {
+    /// The slot, or that of element 0.
+    pub slot: SlotId,
+    /// For a run-time index into a stack.
+    pub index: Option<Index>,
+}
+
+impl From<SlotId> for Place {
+    fn from(slot: SlotId) -> Place {
+        Place { slot, index: None }
+    }
+}
+
+/// A run-time index into a header stack.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Index {
+    /// The stack.
+    pub stack: StackId,
+    /// The index, unsigned.
+    pub expr: Box<Expr>,
+}
+
+/// A header, fixed or chosen by a run-time index.
+#[derive(Clone, PartialEq, Debug)]
+pub struct HeaderRef {
+    /// The header, or element 0 of the stack.
+    pub header: HeaderId,
+    /// For a run-time index.
+    pub index: Option<Index>,
+}
+
+/// A scalar expression; has no side effects and always a value.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Expr {
+    /// What it is.
+    pub kind: ExprKind,
+    /// Type of its value.
+    pub ty: Ty,
+    /// Where it stands in the source.
+    pub span: Span,
+}
+
+/// Kinds of expressions. Operands have the result's type unless said otherwise.
+#[derive(Clone, PartialEq, Debug)]
+pub enum ExprKind {
+    /// A constant: its unsigned image, less than 2^width.
+    Const(BigUint),
+    /// The value of a slot. A `varbit` may only be read here by assignment, comparison and data lists.
+    Load(Place),
+    /// One operand.
+    Unary(UnaryOp, Box<Expr>),
+    /// Two operands.
+    Binary(BinaryOp, Box<Expr>, Box<Expr>),
+    /// `cond ? then : otherwise`; only one side is evaluated.
+    Mux {
+        /// `bit<1>`.
+        cond: Box<Expr>,
+        /// Value if 1.
+        then: Box<Expr>,
+        /// Value if 0.
+        otherwise: Box<Expr>,
+    },
+    /// Bits `hi..=lo` of an operand of any type; the result is unsigned.
+    Slice {
+        /// Operand.
+        of: Box<Expr>,
+        /// Highest bit taken.
+        hi: u32,
+        /// Lowest bit taken.
+        lo: u32,
+    },
+    /// Left operand above right operand; widths add up.
+    Concat(Box<Expr>, Box<Expr>),
+    /// Change of width or sign: truncated, or extended with the sign if the *operand* is signed, else with zeros.
+    Cast(Box<Expr>),
+    /// Parser only: `width` bits that lie `offset` bits beyond the cursor, not consumed. Too short a packet ends
+    /// parsing with `error.PacketTooShort`.
+    Lookahead {
+        /// Distance from the cursor in bits.
+        offset: u32,
+    },
+    /// Length of the packet in bytes, in a parser (`packet_in.length()`).
+    PacketLength,
+}
+
+/// Unary operators.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum UnaryOp {
+    /// Two's complement.
+    Neg,
+    /// Bitwise complement, and `!` on `bit<1>`.
+    Not,
+}
+
+/// Binary operators. All wrap modulo 2^width unless said otherwise.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BinaryOp {
+    /// `+`
+    Add,
+    /// `-`
+    Sub,
+    /// `*`
+    Mul,
+    /// `/`, unsigned; by 0 gives 0 and counts a fault.
+    Div,
+    /// `%`, unsigned; by 0 gives 0 and counts a fault.
+    Mod,
+    /// `|+|`, saturates in the type's range.
+    AddSat,
+    /// `|-|`, saturates in the type's range.
+    SubSat,
+    /// `&`, and `&&` on `bit<1>`.
+    And,
+    /// `|`, and `||` on `bit<1>`.
+    Or,
+    /// `^`
+    Xor,
+    /// `<<`; the right operand is unsigned of any width, amounts of width or more give 0.
+    Shl,
+    /// `>>`; likewise; arithmetic if the left operand is signed.
+    Shr,
+    /// `==`; operands of equal type, result `bit<1>`.
+    Eq,
+    /// `!=`
+    Ne,
+    /// `<` by the operands' sign.
+    Lt,
+    /// `<=`
+    Le,
+    /// `>`
+    Gt,
+    /// `>=`
+    Ge,
+}
+
+/// A statement.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Stmt {
+    /// What it does.
+    pub kind: StmtKind,
+    /// Where it stands in the source.
+    pub span: Span,
+}
+
+/// Kinds of statements.
+#[derive(Clone, PartialEq, Debug)]
+pub enum StmtKind {
+    /// Stores a value of the place's type.
+    Assign {
+        /// Where.
+        dst: Place,
+        /// What.
+        src: Expr,
+    },
+    /// Makes a header valid; its fields become 0 if it was invalid. Siblings in a union are invalidated by
+    /// statements of their own.
+    SetValid(HeaderRef),
+    /// Makes a header invalid.
+    SetInvalid(HeaderRef),
+    /// Either way.
+    If {
+        /// `bit<1>`.
+        cond: Expr,
+        /// If 1.
+        then: Vec<Stmt>,
+        /// If 0.
+        otherwise: Vec<Stmt>,
+    },
+    /// Jumps to the case that holds the value; cases are disjoint.
+    Switch {
+        /// Value.
+        value: Expr,
+        /// Cases.
+        cases: Vec<(Vec<BigUint>, Vec<Stmt>)>,
+        /// If none holds it.
+        default: Vec<Stmt>,
+    },
+    /// A body that `Break(label)` leaves.
+    Block {
+        /// Its name.
+        label: Label,
+        /// Its statements.
+        body: Vec<Stmt>,
+    },
+    /// A body that is run again and again; `Break` leaves it, `Continue` starts it anew.
+    Loop {
+        /// Its name.
+        label: Label,
+        /// Its statements.
+        body: Vec<Stmt>,
+    },
+    /// To the end of the block or loop of that name. `return` is a break out of the inlined body.
+    Break(Label),
+    /// To the start of the loop of that name.
+    Continue(Label),
+    /// Ends the programmable block, from inside of actions as well.
+    Exit,
+    /// Looks up a table and runs the action found.
+    Apply {
+        /// Table.
+        table: TableId,
+        /// `bit<1>`: whether an entry matched.
+        hit: Option<SlotId>,
+        /// `bit<32>`: index of the action run, into [`Table::actions`].
+        action_run: Option<SlotId>,
+    },
+    /// A call of an extern of the architecture.
+    Extern(ExternCall),
+    /// Parser: reads a header from the packet. Sets `PacketTooShort` and rejects if it does not fit, and
+    /// `ParserInvalidArgument` / `HeaderTooShort` for a bad `varbit` width.
+    Extract {
+        /// Header.
+        header: HeaderRef,
+        /// Width in bits of its `varbit` field.
+        varbit_width: Option<Expr>,
+    },
+    /// Parser: reads the next element of a stack; `StackOutOfBounds` and reject beyond its end.
+    ExtractNext {
+        /// Stack.
+        stack: StackId,
+        /// Width in bits of the element's `varbit` field.
+        varbit_width: Option<Expr>,
+    },
+    /// Parser: moves the cursor by so many bits (`bit<32>`), without reading.
+    Advance(Expr),
+    /// Parser: sets the error and rejects unless the condition holds.
+    Verify {
+        /// `bit<1>`.
+        cond: Expr,
+        /// Error code.
+        error: Expr,
+    },
+    /// Deparser: appends the header if it is valid.
+    Emit(HeaderId),
+}
+
+/// A value in the input of a hash or checksum.
+#[derive(Clone, PartialEq, Debug)]
+pub struct DataField {
+    /// The value; may be the load of a `varbit`.
+    pub expr: Expr,
+    /// The header it is a field of: BMv2 leaves fields of invalid headers out.
+    pub header: Option<HeaderRef>,
+}
+
+/// Hash and checksum algorithms of v1model (`HashAlgorithm`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HashAlgorithm {
+    /// CRC-32 (IEEE 802.3).
+    Crc32,
+    /// As `Crc32` until reconfigured.
+    Crc32Custom,
+    /// CRC-16/ARC.
+    Crc16,
+    /// As `Crc16` until reconfigured.
+    Crc16Custom,
+    /// Declared, but not offered by BMv2.
+    Random,
+    /// The first 8 bytes.
+    Identity,
+    /// RFC 1071 ones' complement sum.
+    Csum16,
+    /// XOR of 16-bit words.
+    Xor16,
+}
+
+/// Calls of v1model's externs.
+#[derive(Clone, PartialEq, Debug)]
+pub enum ExternCall {
+    /// `register.read`; leaves `dst` as it is if the index is out of range.
+    RegisterRead {
+        /// Array.
+        register: RegisterId,
+        /// Destination, of the cell's type.
+        dst: Place,
+        /// Cell.
+        index: Expr,
+    },
+    /// `register.write`; nothing if the index is out of range.
+    RegisterWrite {
+        /// Array.
+        register: RegisterId,
+        /// Cell.
+        index: Expr,
+        /// Value of the cell's type.
+        value: Expr,
+    },
+    /// `counter.count`; nothing if the index is out of range.
+    Count {
+        /// Array.
+        counter: CounterId,
+        /// Cell.
+        index: Expr,
+    },
+    /// `direct_counter.count`: counting is the table's doing, on every hit; the call itself does nothing.
+    DirectCount {
+        /// The direct counter.
+        counter: CounterId,
+    },
+    /// `meter.execute_meter`; the colour goes to `dst`.
+    ExecuteMeter {
+        /// Array.
+        meter: MeterId,
+        /// Destination.
+        dst: Place,
+        /// Cell.
+        index: Expr,
+    },
+    /// `direct_meter.read`.
+    DirectMeterRead {
+        /// The direct meter.
+        meter: MeterId,
+        /// Destination.
+        dst: Place,
+    },
+    /// `random`: uniform in `lo..=hi`; leaves `dst` as it is if `lo > hi`.
+    Random {
+        /// Destination.
+        dst: Place,
+        /// Smallest value.
+        lo: Expr,
+        /// Largest value.
+        hi: Expr,
+    },
+    /// `hash`: `base + H(data) mod max`, a `max` of 0 counting as 1; 64-bit arithmetic, then truncated.
+    Hash {
+        /// Destination.
+        dst: Place,
+        /// Algorithm.
+        algorithm: HashAlgorithm,
+        /// Added to the hash.
+        base: Expr,
+        /// Input.
+        data: Vec<DataField>,
+        /// Modulus.
+        max: Expr,
+    },
+    /// `verify_checksum[_with_payload]`: sets `checksum_error` if the checksum is wrong.
+    VerifyChecksum(Checksum),
+    /// `update_checksum[_with_payload]`: stores the checksum.
+    UpdateChecksum(Checksum),
+    /// `mark_to_drop`: `egress_spec` := drop port, `mcast_grp` := 0.
+    MarkToDrop,
+    /// `clone`, `clone_preserving_field_list`.
+    Clone {
+        /// True for `CloneType.E2E`, false for `I2E`.
+        egress: bool,
+        /// Session.
+        session: Expr,
+        /// Field list that survives.
+        field_list: Option<u32>,
+    },
+    /// `resubmit_preserving_field_list`.
+    Resubmit {
+        /// Field list that survives.
+        field_list: u32,
+    },
+    /// `recirculate_preserving_field_list`.
+    Recirculate {
+        /// Field list that survives.
+        field_list: u32,
+    },
+    /// `digest`.
+    Digest {
+        /// Name of the digest's type.
+        name: String,
+        /// Values.
+        data: Vec<Expr>,
+    },
+    /// `truncate`: at most so many bytes are sent.
+    Truncate(Expr),
+    /// `assert` and `assume`.
+    Assert {
+        /// `bit<1>`.
+        cond: Expr,
+        /// True for `assume`.
+        assume: bool,
+    },
+    /// `log_msg`.
+    LogMsg {
+        /// Text with `{}` for each value.
+        format: String,
+        /// Values.
+        data: Vec<Expr>,
+    },
+}
+
+/// A checksum to verify or to store.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Checksum {
+    /// `bit<1>`: does nothing if 0.
+    pub condition: Expr,
+    /// Input.
+    pub data: Vec<DataField>,
+    /// The checksum field.
+    pub field: Place,
+    /// Header of the checksum field: nothing is done while it is invalid.
+    pub header: Option<HeaderRef>,
+    /// Algorithm.
+    pub algorithm: HashAlgorithm,
+    /// Whether what the parser left is part of the input.
+    pub with_payload: bool,
+}
+
+/// An annotation that the control plane may want: `@name("...")` is applied already.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Annotation {
+    /// Name without the `@`.
+    pub name: String,
+    /// Its text, without parentheses.
+    pub body: String,
+}
+
+/// An action of a table.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Action {
+    /// Control-plane name: `MyIngress.ipv4_forward`.
+    pub name: String,
+    /// What the control plane supplies, in order.
+    pub params: Vec<ActionParam>,
+    /// Code.
+    pub body: Vec<Stmt>,
+    /// Annotations of the declaration.
+    pub annotations: Vec<Annotation>,
+    /// The declaration.
+    pub span: Span,
+}
+
+/// A parameter that a table entry supplies.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ActionParam {
+    /// Name.
+    pub name: String,
+    /// Local slot that holds the value while the action runs.
+    pub slot: SlotId,
+    /// Type.
+    pub ty: Ty,
+    /// Annotations.
+    pub annotations: Vec<Annotation>,
+}
+
+/// How a key is compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MatchKind {
+    /// Equal.
+    Exact,
+    /// Longest prefix.
+    Lpm,
+    /// Equal under a mask.
+    Ternary,
+    /// Between two bounds.
+    Range,
+    /// Equal, or not looked at.
+    Optional,
+    /// Not compared: input of the action selector.
+    Selector,
+}
+
+/// A key of a table.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Key {
+    /// Control-plane name.
+    pub name: String,
+    /// Value at the time of `apply`.
+    pub expr: Expr,
+    /// How it is compared.
+    pub kind: MatchKind,
+    /// Annotations.
+    pub annotations: Vec<Annotation>,
+}
+
+/// An action in a table's list.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TableAction {
+    /// The action.
+    pub action: ActionId,
+    /// `@defaultonly`: not for entries.
+    pub default_only: bool,
+    /// `@tableonly`: not as default action.
+    pub table_only: bool,
+}
+
+/// An action with the values of its parameters, each as its unsigned image.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ActionCall {
+    /// Index into [`Table::actions`].
+    pub action: u32,
+    /// One value per parameter.
+    pub args: Vec<BigUint>,
+}
+
+/// An entry written in the source.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Entry {
+    /// One set per key.
+    pub keys: Vec<KeySet>,
+    /// What to run.
+    pub call: ActionCall,
+    /// Smaller wins, as in BMv2; assigned in source order unless given.
+    pub priority: u32,
+    /// The entry in the source.
+    pub span: Span,
+}
+
+/// A table.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Table {
+    /// Control-plane name: `MyIngress.ipv4_lpm`.
+    pub name: String,
+    /// Keys in order; none for a table that always runs its default action.
+    pub keys: Vec<Key>,
+    /// Actions in order, the default action included.
+    pub actions: Vec<TableAction>,
+    /// What runs on a miss.
+    pub default_action: ActionCall,
+    /// Whether the control plane may not change it.
+    pub const_default: bool,
+    /// Entries in the source.
+    pub entries: Vec<Entry>,
+    /// Whether the entries are all there ever are.
+    pub const_entries: bool,
+    /// Largest number of entries.
+    pub size: u64,
+    /// `counters` property.
+    pub direct_counter: Option<CounterId>,
+    /// `meters` property.
+    pub direct_meter: Option<MeterId>,
+    /// `implementation` property.
+    pub profile: Option<ProfileId>,
+    /// Annotations.
+    pub annotations: Vec<Annotation>,
+    /// The declaration.
+    pub span: Span,
+}
+
+/// A `register` array.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Register {
+    /// Control-plane name.
+    pub name: String,
+    /// Type of a cell.
+    pub ty: Ty,
+    /// Number of cells.
+    pub size: u64,
+    /// Annotations.
+    pub annotations: Vec<Annotation>,
+}
+
+/// What a counter or meter counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unit {
+    /// Packets.
+    Packets,
+    /// Bytes of the frame at arrival.
+    Bytes,
+    /// Both.
+    PacketsAndBytes,
+}
+
+/// A `counter` array or `direct_counter`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Counter {
+    /// Control-plane name.
+    pub name: String,
+    /// Unit.
+    pub unit: Unit,
+    /// Number of cells; `None` for a direct counter, which has one per entry of its table.
+    pub size: Option<u64>,
+    /// Annotations.
+    pub annotations: Vec<Annotation>,
+}
+
+/// A `meter` array or `direct_meter`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Meter {
+    /// Control-plane name.
+    pub name: String,
+    /// Unit: packets or bytes.
+    pub unit: Unit,
+    /// Number of cells; `None` for a direct meter.
+    pub size: Option<u64>,
+    /// Annotations.
+    pub annotations: Vec<Annotation>,
+}
+
+/// An `action_profile` or `action_selector`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Profile {
+    /// Control-plane name.
+    pub name: String,
+    /// Declared size.
+    pub size: u64,
+    /// Algorithm of a selector; `None` for a plain profile.
+    pub selector: Option<HashAlgorithm>,
+    /// Annotations.
+    pub annotations: Vec<Annotation>,
+}
+
+/// A parser value set.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ValueSet {
+    /// Control-plane name.
+    pub name: String,
+    /// Types of a member's components.
+    pub tys: Vec<Ty>,
+    /// Largest number of members.
+    pub size: u64,
+    /// Annotations.
+    pub annotations: Vec<Annotation>,
+}
+
+impl Program {
+    /// The slot with that name in [`Program::intrinsics`].
+    pub fn intrinsic(&self, name: &str) -> Option<SlotId> {
+        self.intrinsics.iter().find(|(known, _)| known == name).map(|&(_, slot)| slot)
+    }
+
+    /// The slot with that source name, or `None`.
+    pub fn slot(&self, name: &str) -> Option<SlotId> {
+        self.slots.iter().position(|slot| slot.name == name).map(|place| SlotId(place as u32))
+    }
+}

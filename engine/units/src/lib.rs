@@ -1,0 +1,186 @@
+//! Units of the engine: a point in time, a length of time, a line rate.
+//!
+//! Points and lengths are different types: the difference of two points is a length, two points cannot be added.
+//! Everything is an integer (ns, bit/s, bytes), so that the same run gives the same bytes on every machine.
+
+use std::fmt;
+use std::ops::{Add, AddAssign, Sub};
+
+/// A point in virtual or switch-local time, in ns since the start.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct Time(u64);
+
+/// A length of time in ns.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct Duration(u64);
+
+/// A line rate in bit/s; never 0.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Rate(u64);
+
+impl Time {
+    /// The start of the clock.
+    pub const ZERO: Time = Time(0);
+    /// Later than any event.
+    pub const MAX: Time = Time(u64::MAX);
+
+    /// The point `ns` after the start.
+    pub const fn from_nanos(ns: u64) -> Time {
+        Time(ns)
+    }
+
+    /// ns since the start.
+    pub const fn nanos(self) -> u64 {
+        self.0
+    }
+
+    /// Whole microseconds since the start, rounded down: BMv2's clock.
+    pub const fn micros(self) -> u64 {
+        self.0 / 1_000
+    }
+
+    /// The length from `earlier` to `self`; zero if `earlier` is later.
+    pub const fn since(self, earlier: Time) -> Duration {
+        Duration(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Duration {
+    /// No time.
+    pub const ZERO: Duration = Duration(0);
+
+    /// `ns` nanoseconds.
+    pub const fn from_nanos(ns: u64) -> Duration {
+        Duration(ns)
+    }
+
+    /// `us` microseconds.
+    pub const fn from_micros(us: u64) -> Duration {
+        Duration(us * 1_000)
+    }
+
+    /// Length in ns.
+    pub const fn nanos(self) -> u64 {
+        self.0
+    }
+
+    /// This length `factor` times, or the longest there is.
+    pub const fn saturating_mul(self, factor: u64) -> Duration {
+        Duration(self.0.saturating_mul(factor))
+    }
+}
+
+impl Rate {
+    /// A rate of `bps` bit/s, or `None` for 0.
+    pub const fn from_bps(bps: u64) -> Option<Rate> {
+        if bps == 0 { None } else { Some(Rate(bps)) }
+    }
+
+    /// bit/s.
+    pub const fn bps(self) -> u64 {
+        self.0
+    }
+
+    /// Time that `bytes` take on a line of this rate, and what is left of a ns, in units of 1/`bps` ns.
+    ///
+    /// `carry` is the remainder of the transmission before, if the line was busy; adding it keeps the long-run rate
+    /// exact although every single transmission ends on a whole ns.
+    pub const fn transmission(self, bytes: u64, carry: u64) -> (Duration, u64) {
+        let scaled = bytes as u128 * 8 * 1_000_000_000 + carry as u128;
+        let ns = scaled / self.0 as u128;
+        (Duration(ns as u64), (scaled % self.0 as u128) as u64)
+    }
+
+    /// Bytes that this rate carries in `time`, rounded down.
+    pub const fn bytes_in(self, time: Duration) -> u64 {
+        (self.0 as u128 * time.0 as u128 / 8_000_000_000) as u64
+    }
+}
+
+impl Add<Duration> for Time {
+    type Output = Time;
+    fn add(self, length: Duration) -> Time {
+        Time(self.0 + length.0)
+    }
+}
+
+impl AddAssign<Duration> for Time {
+    fn add_assign(&mut self, length: Duration) {
+        self.0 += length.0;
+    }
+}
+
+impl Sub<Duration> for Time {
+    type Output = Time;
+    fn sub(self, length: Duration) -> Time {
+        Time(self.0 - length.0)
+    }
+}
+
+impl Add for Duration {
+    type Output = Duration;
+    fn add(self, other: Duration) -> Duration {
+        Duration(self.0 + other.0)
+    }
+}
+
+impl AddAssign for Duration {
+    fn add_assign(&mut self, other: Duration) {
+        self.0 += other.0;
+    }
+}
+
+impl Sub for Duration {
+    type Output = Duration;
+    fn sub(self, other: Duration) -> Duration {
+        Duration(self.0 - other.0)
+    }
+}
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ns", self.0)
+    }
+}
+
+impl fmt::Display for Duration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ns", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn transmission_time_is_exact_in_the_long_run() {
+        // 1538 B at 10 Gb/s take 1230.4 ns: five of them take 6152 ns, not 5 * 1230.
+        let rate = Rate::from_bps(10_000_000_000).unwrap();
+        let mut carry = 0;
+        let mut total = Duration::ZERO;
+        for _ in 0..5 {
+            let (time, rest) = rate.transmission(1538, carry);
+            carry = rest;
+            total += time;
+        }
+        assert_eq!((total, carry), (Duration::from_nanos(6152), 0));
+    }
+
+    #[test]
+    fn a_rate_of_zero_does_not_exist() {
+        assert_eq!(Rate::from_bps(0), None);
+    }
+
+    #[test]
+    fn micros_round_down_at_the_boundary() {
+        assert_eq!(Time::from_nanos(1_999).micros(), 1);
+        assert_eq!(Time::from_nanos(2_000).micros(), 2);
+    }
+
+    #[test]
+    fn bytes_in_inverts_transmission() {
+        let rate = Rate::from_bps(10_000_000_000).unwrap();
+        assert_eq!(rate.bytes_in(Duration::from_micros(200)), 250_000);
+    }
+}
