@@ -1,0 +1,113 @@
+//! What a program asks of its switch beside changing packet state.
+
+use marklab_p4::ir::ExternCall;
+use num_bigint::BigUint;
+
+/// A request to clone the packet.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CloneRequest {
+    /// True for egress-to-egress, false for ingress-to-egress.
+    pub egress: bool,
+    /// Session.
+    pub session: u32,
+    /// Field list whose members survive.
+    pub field_list: Option<u32>,
+}
+
+/// A message for the control plane.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Digest {
+    /// Name of its type.
+    pub name: String,
+    /// Values at the time of the call.
+    pub values: Vec<BigUint>,
+}
+
+/// Requests of one stage; of several calls of a kind the last one counts, as in BMv2.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Effects {
+    /// `clone`.
+    pub clone: Option<CloneRequest>,
+    /// `resubmit`: the field list.
+    pub resubmit: Option<u32>,
+    /// `recirculate`: the field list.
+    pub recirculate: Option<u32>,
+    /// `digest`.
+    pub digest: Option<Digest>,
+    /// `truncate`: bytes; the smallest of several counts.
+    pub truncate: Option<u32>,
+    /// `assert` or `assume` that did not hold.
+    pub failed_assertion: bool,
+    /// `log_msg`.
+    pub log: Vec<String>,
+    /// Whether anything above is set.
+    pub any: bool,
+}
+
+impl Effects {
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        if self.any {
+            *self = Effects::default();
+        }
+    }
+
+    /// Carries out a call whose operands have these values, in the order of [`operands`].
+    pub(crate) fn perform(&mut self, call: &ExternCall, values: Vec<BigUint>) {
+        let number = |at: usize| values.get(at).and_then(|value| u32::try_from(value).ok()).unwrap_or(u32::MAX);
+        match call {
+            ExternCall::Clone { egress, field_list, .. } => {
+                self.clone = Some(CloneRequest { egress: *egress, session: number(0), field_list: *field_list });
+            }
+            ExternCall::Resubmit { field_list } => self.resubmit = Some(*field_list),
+            ExternCall::Recirculate { field_list } => self.recirculate = Some(*field_list),
+            ExternCall::Truncate(_) => self.truncate = Some(self.truncate.unwrap_or(u32::MAX).min(number(0))),
+            ExternCall::Assert { .. } if values == [BigUint::from(1u32)] => return,
+            ExternCall::Assert { .. } => self.failed_assertion = true,
+            ExternCall::LogMsg { format, .. } => self.log.push(format_log(format, &values)),
+            ExternCall::Digest { name, .. } => self.digest = Some(Digest { name: name.clone(), values }),
+            _ => unreachable!("not a call with an effect on the switch"),
+        }
+        self.any = true;
+    }
+}
+
+/// The operands of a call that [`Effects::perform`] carries out; `None` for all other calls.
+pub(crate) fn operands(call: &ExternCall) -> Option<Vec<&marklab_p4::ir::Expr>> {
+    match call {
+        ExternCall::Clone { session, .. } => Some(vec![session]),
+        ExternCall::Truncate(length) => Some(vec![length]),
+        ExternCall::Assert { cond, .. } => Some(vec![cond]),
+        ExternCall::Resubmit { .. } | ExternCall::Recirculate { .. } => Some(Vec::new()),
+        ExternCall::Digest { data, .. } | ExternCall::LogMsg { data, .. } => Some(data.iter().collect()),
+        _ => None,
+    }
+}
+
+/// Puts the values in place of the `{}`, one after the other.
+fn format_log(format: &str, values: &[BigUint]) -> String {
+    let mut pieces = format.split("{}");
+    let mut text = pieces.next().unwrap_or_default().to_owned();
+    let mut values = values.iter();
+    for piece in pieces {
+        match values.next() {
+            Some(value) => text.push_str(&value.to_string()),
+            None => text.push_str("{}"),
+        }
+        text.push_str(piece);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn log_messages_take_their_values_in_order() {
+        let values = [BigUint::from(1u32), BigUint::from(2u32)];
+        assert_eq!(format_log("a {} b {} c", &values), "a 1 b 2 c");
+        assert_eq!(format_log("{}{}{}", &values), "12{}");
+        assert_eq!(format_log("none", &values), "none");
+    }
+}

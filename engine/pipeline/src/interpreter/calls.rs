@@ -1,0 +1,130 @@
+//! Externs.
+
+use marklab_p4::ir::{Checksum, DataField, ExprKind, ExternCall, Place};
+use num_bigint::BigUint;
+
+use super::parse::Bits;
+use super::{Frame, Step};
+use crate::words::mask;
+use crate::{DROP_PORT, effects};
+
+impl<'a> Frame<'a> {
+    pub(super) fn call(&mut self, call: &'a ExternCall) -> Step {
+        if let Some(operands) = effects::operands(call) {
+            let values = operands.into_iter().map(|operand| self.eval(operand)).collect::<Step<Vec<_>>>()?;
+            self.state.effects.perform(call, values);
+            return Ok(());
+        }
+        match call {
+            ExternCall::RegisterRead { register, dst, index } => {
+                let index = self.number(index)?;
+                if let Some(value) = self.state.registers[register.index()].read(index) {
+                    self.write(dst, value)?;
+                }
+            }
+            ExternCall::RegisterWrite { register, index, value } => {
+                let index = self.number(index)?;
+                let value = self.eval(value)?;
+                self.state.registers[register.index()].write(index, &value);
+            }
+            ExternCall::Count { counter, index } => {
+                let index = self.number(index)?;
+                let bytes = self.phv.arrival_bytes();
+                let cells = &mut self.state.counters[counter.index()];
+                if let Some(cell) = usize::try_from(index).ok().and_then(|index| cells.get_mut(index)) {
+                    cell.packets += 1;
+                    cell.bytes += bytes;
+                }
+            }
+            ExternCall::DirectCount { .. } => {}
+            ExternCall::Random { dst, lo, hi } => {
+                let (lo, hi) = (self.number(lo)?, self.number(hi)?);
+                if let Some(value) = self.state.draw(lo, hi) {
+                    self.store_number(dst, value)?;
+                }
+            }
+            ExternCall::Hash { dst, algorithm, base, data, max } => {
+                let (base, max) = (self.number(base)?, self.number(max)?);
+                let input = self.data(data)?.into_bytes();
+                // Without an algorithm (`random`) the program is refused by BMv2; the destination stays as it is.
+                if let Some(hash) = crate::hash::hash(*algorithm, &input) {
+                    self.store_number(dst, base.wrapping_add(hash % max.max(1)))?;
+                }
+            }
+            ExternCall::VerifyChecksum(checksum) => {
+                if let Some(expected) = self.checksum(checksum)?
+                    && self.read(&checksum.field)? != expected
+                    && let Some(slot) = self.program.intrinsic("standard_metadata.checksum_error")
+                {
+                    self.locals_or_phv(slot, BigUint::from(1u32));
+                }
+            }
+            ExternCall::UpdateChecksum(checksum) => {
+                if let Some(value) = self.checksum(checksum)? {
+                    self.write(&checksum.field, value)?;
+                }
+            }
+            ExternCall::MarkToDrop => {
+                let values = [("standard_metadata.egress_spec", DROP_PORT), ("standard_metadata.mcast_grp", 0)];
+                for (name, value) in values {
+                    if let Some(slot) = self.program.intrinsic(name) {
+                        self.locals_or_phv(slot, value.into());
+                    }
+                }
+            }
+            other => unreachable!("{other:?} is refused when the program is loaded"),
+        }
+        Ok(())
+    }
+
+    fn store_number(&mut self, dst: &Place, value: u64) -> Step {
+        let width = self.program.slots[dst.slot.index()].ty.width;
+        self.write(dst, BigUint::from(value) & mask(width))
+    }
+
+    /// Value that the checksum should have; `None` if it is not to be looked at.
+    fn checksum(&mut self, checksum: &Checksum) -> Step<Option<BigUint>> {
+        let present = match &checksum.header {
+            Some(header) => self.is_valid(header)?,
+            None => true,
+        };
+        if !self.truth(&checksum.condition)? || !present {
+            return Ok(None);
+        }
+        let mut input = self.data(&checksum.data)?.into_bytes();
+        if checksum.with_payload {
+            let offset = self.phv.payload_offset();
+            self.packet.store(self.packet.len());
+            input.extend(&self.packet.stored()[offset..]);
+        }
+        let width = self.program.slots[checksum.field.slot.index()].ty.width;
+        Ok(crate::hash::hash(checksum.algorithm, &input).map(|value| BigUint::from(value) & mask(width)))
+    }
+
+    /// The fields one after the other, those of invalid headers left out.
+    fn data(&mut self, data: &[DataField]) -> Step<Bits> {
+        let mut bits = Bits::default();
+        for field in data {
+            let present = match &field.header {
+                Some(header) => self.is_valid(header)?,
+                None => true,
+            };
+            if !present {
+                continue;
+            }
+            let width = match &field.expr.kind {
+                ExprKind::Load(place) => match self.program.slots[place.slot.index()].varbit_width {
+                    Some(width) => {
+                        let width = self.read(&Place { slot: width, index: place.index.clone() })?;
+                        u32::try_from(width).unwrap_or(0)
+                    }
+                    None => field.expr.ty.width,
+                },
+                _ => field.expr.ty.width,
+            };
+            let value = self.eval(&field.expr)?;
+            bits.push(&value, width);
+        }
+        Ok(bits)
+    }
+}

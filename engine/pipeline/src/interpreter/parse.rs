@@ -1,0 +1,203 @@
+//! Parser and deparser.
+
+use marklab_p4::ir::{
+    Expr, ExprKind, HeaderId, HeaderRef, Index, KeySet, ParserBody, Place, SlotId, StackId, State, StateId, Target,
+    Transition, Ty,
+};
+use num_bigint::BigUint;
+
+use super::expr::signed;
+use super::{Frame, Jump, Step};
+use crate::words::mask;
+
+impl<'a> Frame<'a> {
+    /// Runs a parser. Whatever way it ends, the program goes on: v1model keeps what was extracted.
+    pub(super) fn parse(&mut self, parser: &'a ParserBody) {
+        let looping = crate::looping_states(parser);
+        let mut target = Target::State(parser.start);
+        while let Target::State(StateId(state)) = target {
+            if looping[state as usize] && !self.burn() {
+                self.set_parser_error(self.error_code("ParserTimeout"));
+                break;
+            }
+            match self.parser_state(&parser.states[state as usize]) {
+                Ok(next) => target = next,
+                Err(Jump::Reject(error)) => {
+                    self.set_parser_error(error);
+                    break;
+                }
+                Err(_) => break,
+            }
+        }
+        // The deparser replaces what was consumed, so it has to be there.
+        self.packet.store(self.cursor);
+        self.phv.set_payload_offset(self.cursor);
+    }
+
+    fn parser_state(&mut self, state: &'a State) -> Step<Target> {
+        self.run(&state.body)?;
+        match &state.next {
+            Transition::Goto(target) => Ok(*target),
+            Transition::Select { keys, cases, .. } => {
+                let values = keys.iter().map(|key| self.eval(key)).collect::<Step<Vec<_>>>()?;
+                let holds = |(set, (value, key)): (&KeySet, (&BigUint, &Expr))| contains(set, value, key.ty);
+                let case = cases.iter().find(|(sets, _)| sets.iter().zip(values.iter().zip(keys)).all(holds));
+                // BMv2 ends parsing without an error where P4_16 asks for NoMatch.
+                Ok(case.map_or(Target::Reject, |(_, target)| *target))
+            }
+        }
+    }
+
+    fn set_parser_error(&mut self, error: u32) {
+        if let Some(slot) = self.program.intrinsic("standard_metadata.parser_error") {
+            self.locals_or_phv(slot, error.into());
+        }
+    }
+
+    /// Code of an error of the core library; 0 (`NoError`) in a program that does not declare it.
+    pub(super) fn error_code(&self, name: &str) -> u32 {
+        self.program.errors.iter().position(|known| known == name).unwrap_or(0) as u32
+    }
+
+    /// Bits of the packet, which must be there.
+    pub(super) fn packet_bits(&mut self, start: usize, width: u32) -> BigUint {
+        let end = start + width as usize;
+        self.packet.store(end.div_ceil(8));
+        let bytes = &self.packet.stored()[start / 8..end.div_ceil(8)];
+        let excess = end.div_ceil(8) * 8 - end;
+        (BigUint::from_bytes_be(bytes) >> excess) & mask(width)
+    }
+
+    pub(super) fn advance(&mut self, bits: &Expr) -> Step {
+        let bits = self.number(bits)?;
+        if !bits.is_multiple_of(8) {
+            return Err(Jump::Reject(self.error_code("ParserInvalidArgument")));
+        }
+        let end = self.cursor as u64 + bits / 8;
+        if end > self.packet.len() as u64 {
+            return Err(Jump::Reject(self.error_code("PacketTooShort")));
+        }
+        self.cursor = end as usize;
+        Ok(())
+    }
+
+    pub(super) fn extract_next(&mut self, stack: StackId, varbit_width: Option<&Expr>) -> Step {
+        let spec = &self.program.stacks[stack.index()];
+        let next = self.slot(spec.next_index);
+        if next >= spec.len.into() {
+            return Err(Jump::Reject(self.error_code("StackOutOfBounds")));
+        }
+        let expr =
+            Expr { kind: ExprKind::Const(next.clone()), ty: Ty::bits(32), span: marklab_p4::source::Span::default() };
+        let header = HeaderRef { header: spec.first, index: Some(Index { stack, expr: Box::new(expr) }) };
+        self.extract(&header, varbit_width)?;
+        self.locals_or_phv(spec.next_index, next + 1u32);
+        Ok(())
+    }
+
+    /// Reads a header. It becomes valid only if all of it is there.
+    pub(super) fn extract(&mut self, header: &HeaderRef, varbit_width: Option<&Expr>) -> Step {
+        let spec = &self.program.headers[header.header.index()];
+        let varbit = match varbit_width {
+            None => 0,
+            Some(width) => self.varbit_width(spec.fields.iter().copied(), width)?,
+        };
+        let fixed: usize = self.fixed_width(&spec.fields);
+        let end = self.cursor as u64 + (fixed as u64 + varbit) / 8;
+        if end > self.packet.len() as u64 {
+            return Err(Jump::Reject(self.error_code("PacketTooShort")));
+        }
+        let mut at = self.cursor * 8;
+        for &slot in &spec.fields {
+            let field = &self.program.slots[slot.index()];
+            let width = if let Some(width_slot) = field.varbit_width {
+                self.write(&Place { slot: width_slot, index: header.index.clone() }, varbit.into())?;
+                varbit as u32
+            } else {
+                field.ty.width
+            };
+            let value = self.packet_bits(at, width);
+            self.write(&self.header_place(header, slot), value)?;
+            at += width as usize;
+        }
+        self.write(&self.header_place(header, spec.valid), BigUint::from(1u32))?;
+        self.cursor = end as usize;
+        Ok(())
+    }
+
+    /// The width of a header's `varbit` field: whole bytes, and no more than the field holds.
+    fn varbit_width(&mut self, mut fields: impl Iterator<Item = SlotId>, width: &Expr) -> Step<u64> {
+        let width = self.number(width)?;
+        if !width.is_multiple_of(8) {
+            return Err(Jump::Reject(self.error_code("ParserInvalidArgument")));
+        }
+        let varbit = fields.find(|slot| self.program.slots[slot.index()].varbit_width.is_some());
+        let limit = varbit.map_or(0, |slot| self.program.slots[slot.index()].ty.width);
+        if width > u64::from(limit) {
+            return Err(Jump::Reject(self.error_code("HeaderTooShort")));
+        }
+        Ok(width)
+    }
+
+    fn fixed_width(&self, fields: &[SlotId]) -> usize {
+        let widths = fields.iter().map(|slot| &self.program.slots[slot.index()]);
+        widths.filter(|slot| slot.varbit_width.is_none()).map(|slot| slot.ty.width as usize).sum()
+    }
+
+    pub(super) fn emit(&mut self, header: HeaderId) {
+        let spec = &self.program.headers[header.index()];
+        if self.slot(spec.valid) == BigUint::ZERO {
+            return;
+        }
+        let mut bits = Bits::default();
+        for &slot in &spec.fields {
+            let width = match self.program.slots[slot.index()].varbit_width {
+                None => self.program.slots[slot.index()].ty.width,
+                Some(width) => u32::try_from(self.slot(width)).unwrap_or(0),
+            };
+            bits.push(&self.slot(slot), width);
+        }
+        self.state.emitted.extend(bits.into_bytes());
+    }
+}
+
+/// Whether a value is in a set.
+fn contains(set: &KeySet, value: &BigUint, ty: Ty) -> bool {
+    match set {
+        KeySet::Any => true,
+        KeySet::Value(member) => value == member,
+        KeySet::Mask { value: member, mask } => value & mask == *member,
+        KeySet::Range { lo, hi } => {
+            let value = signed(value, ty);
+            signed(lo, ty) <= value && value <= signed(hi, ty)
+        }
+        // Programs with value sets are refused when they are loaded.
+        KeySet::ValueSet(_) => false,
+    }
+}
+
+/// Bits in wire order: the concatenation of values, most significant bit first.
+#[derive(Default)]
+pub(super) struct Bits {
+    value: BigUint,
+    width: u64,
+}
+
+impl Bits {
+    pub(super) fn push(&mut self, value: &BigUint, width: u32) {
+        self.value = (std::mem::take(&mut self.value) << width) | value;
+        self.width += u64::from(width);
+    }
+
+    /// The bytes, zeros filling the last one.
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        let count = self.width.div_ceil(8);
+        let digits = (self.value << (count * 8 - self.width)).to_bytes_be();
+        let mut bytes = vec![0; count as usize];
+        if count > 0 {
+            let digits = &digits[digits.len().saturating_sub(count as usize)..];
+            bytes[count as usize - digits.len()..].copy_from_slice(digits);
+        }
+        bytes
+    }
+}

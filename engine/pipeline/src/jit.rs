@@ -1,0 +1,179 @@
+//! Machine code by Cranelift, equal to the interpreter in what it computes.
+//!
+//! Each [`Stage`] becomes one function. Slots of a packet stay in the `Phv`; locals are SSA values, or lie on the stack
+//! if they belong to a header stack. Values of up to 64 bits are `i64`, of up to 128 bits `i128`, always with zeros
+//! above their width; wider ones are refused ([`JitError::Unsupported`]), never run in another way.
+//!
+//! - `context`: what generated code is given, and the functions it calls;
+//! - `generator`: storage, control flow, tables;
+//! - `expr`, `parse`, `data`, `calls`: what their names say.
+
+mod calls;
+mod context;
+mod data;
+mod expr;
+mod generator;
+mod parse;
+
+use std::sync::Arc;
+
+use cranelift_codegen::Context as CodegenContext;
+use cranelift_codegen::ir::{AbiParam, UserFuncName, types};
+use cranelift_codegen::settings::{self, Configurable};
+use cranelift_frontend::FunctionBuilderContext;
+use cranelift_jit::{JITBuilder, JITModule};
+use cranelift_module::{FuncId, Linkage, Module, default_libcall_names};
+use marklab_p4::ir::{ExternCall, Program};
+use marklab_p4::source::Span;
+use thiserror::Error;
+
+pub(crate) use context::Views;
+
+use crate::layout::Layout;
+use crate::{Engine, Packet, Phv, Stage, State};
+use context::Context;
+use generator::Generator;
+
+/// Why a program has no machine code.
+#[derive(Clone, PartialEq, Debug, Error)]
+pub enum JitError {
+    /// A construct that only the interpreter runs.
+    #[error("the JIT does not compile {what}")]
+    Unsupported {
+        /// The construct.
+        what: String,
+        /// Where it stands.
+        span: Span,
+    },
+    /// The code generator failed, which is a defect of ours or of the platform.
+    #[error("code generation failed: {0}")]
+    Backend(String),
+}
+
+type Result<T> = std::result::Result<T, JitError>;
+
+fn unsupported<T>(what: impl Into<String>, span: Span) -> Result<T> {
+    Err(JitError::Unsupported { what: what.into(), span })
+}
+
+fn backend(error: impl std::fmt::Display) -> JitError {
+    JitError::Backend(error.to_string())
+}
+
+type StageFn = unsafe extern "C" fn(context: *mut Context, phv: *mut u8);
+
+/// A program as machine code. May be shared by all switches that run the program.
+pub struct Jit {
+    /// `None` only while being dropped.
+    module: Option<JITModule>,
+    stages: [StageFn; 3],
+    /// Calls that generated code refers to by number.
+    calls: Vec<ExternCall>,
+    /// Bytes that the deparser may write.
+    emit_capacity: usize,
+}
+
+// SAFETY: after `compile` nothing changes the module; the code is only read and run, and keeps no state of its own.
+#[expect(unsafe_code, reason = "the module is kept only to own the code's memory")]
+unsafe impl Send for Jit {}
+// SAFETY: as above.
+#[expect(unsafe_code, reason = "the module is kept only to own the code's memory")]
+unsafe impl Sync for Jit {}
+
+impl std::fmt::Debug for Jit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Jit").finish_non_exhaustive()
+    }
+}
+
+impl Jit {
+    /// Compiles a program whose packet state is laid out so.
+    ///
+    /// # Errors
+    ///
+    /// [`JitError::Unsupported`] names the first construct that cannot be compiled.
+    pub fn compile(program: &Arc<Program>, layout: &Arc<Layout>) -> Result<Jit> {
+        let emit_capacity = emit_capacity(program)?;
+        let mut flags = settings::builder();
+        for (name, value) in [("opt_level", "speed"), ("is_pic", "false"), ("use_colocated_libcalls", "false")] {
+            flags.set(name, value).map_err(backend)?;
+        }
+        let isa = cranelift_native::builder().map_err(backend)?.finish(settings::Flags::new(flags)).map_err(backend)?;
+        let mut builder = JITBuilder::with_isa(isa, default_libcall_names());
+        context::declare_symbols(&mut builder);
+        let mut module = JITModule::new(builder);
+        let mut calls = Vec::new();
+        let mut function_context = FunctionBuilderContext::new();
+        let mut functions = Vec::new();
+        for stage in Stage::ALL {
+            let mut code = module.make_context();
+            let pointer = module.target_config().pointer_type();
+            code.func.signature.params.extend([AbiParam::new(pointer), AbiParam::new(pointer)]);
+            let name = format!("stage_{stage:?}");
+            let id = module.declare_function(&name, Linkage::Local, &code.func.signature).map_err(backend)?;
+            code.func.name = UserFuncName::user(0, id.as_u32());
+            let mut generator =
+                Generator::new(program, layout, &mut module, &mut code.func, &mut function_context, &mut calls);
+            generator.stage(stage)?;
+            generator.finish();
+            define(&mut module, id, &mut code)?;
+            functions.push(id);
+        }
+        module.finalize_definitions().map_err(backend)?;
+        let stages = [0, 1, 2].map(|stage: usize| {
+            let code = module.get_finalized_function(functions[stage]);
+            // SAFETY: every stage was declared above with two pointer parameters, no result and the platform's C
+            // calling convention, and `module`, which owns the code, lives as long as the `Jit`.
+            #[expect(unsafe_code, reason = "generated code is called through a function pointer")]
+            unsafe {
+                std::mem::transmute::<*const u8, StageFn>(code)
+            }
+        });
+        debug_assert_eq!(module.target_config().pointer_type(), types::I64);
+        Ok(Jit { module: Some(module), stages, calls, emit_capacity })
+    }
+}
+
+/// Bytes that the blocks of the last stage may emit.
+fn emit_capacity(program: &Program) -> Result<usize> {
+    let blocks = Stage::Deparse.blocks(program);
+    let capacities = blocks.into_iter().map(|block| data::emit_capacity(program, &program.blocks[block.index()].body));
+    match capacities.sum::<Option<usize>>() {
+        Some(capacity) => Ok(capacity),
+        None => unsupported("`emit` in a loop", Span::default()),
+    }
+}
+
+fn define(module: &mut JITModule, id: FuncId, code: &mut CodegenContext) -> Result<()> {
+    module.define_function(id, code).map_err(|error| JitError::Backend(format!("{error:?}")))?;
+    module.clear_context(code);
+    Ok(())
+}
+
+impl Drop for Jit {
+    fn drop(&mut self) {
+        if let Some(module) = self.module.take() {
+            // SAFETY: the function pointers in `stages` are not called any more, and were never handed out.
+            #[expect(unsafe_code, reason = "the module frees its memory only when told to")]
+            unsafe {
+                module.free_memory();
+            }
+        }
+    }
+}
+
+impl Engine for Jit {
+    fn run(&self, stage: Stage, state: &mut State, packet: &mut Packet, phv: &mut Phv) {
+        let emitted = Context::enter(state, packet, &self.calls, self.emit_capacity, |context| {
+            // SAFETY: `context` is valid for this call and agrees with what `context.rs` promises generated code;
+            // `phv` has the layout that the code was compiled for (precondition of `Engine::run`).
+            #[expect(unsafe_code, reason = "generated code is called through a function pointer")]
+            unsafe {
+                self.stages[stage as usize](context, phv.bytes_mut().as_mut_ptr());
+            }
+        });
+        if stage == Stage::Deparse {
+            packet.replace_front(phv.payload_offset(), &state.emitted[..emitted]);
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Externs.
+
+use std::mem::offset_of;
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, Value, types};
+use marklab_p4::ir::{Checksum, CounterId, Expr, ExternCall, Place, RegisterId};
+use marklab_p4::source::Span;
+
+use super::context::{self, Cells, Context};
+use super::generator::{Generator, valid_place, value_type};
+use super::{Result, unsupported};
+use crate::DROP_PORT;
+use crate::effects;
+use crate::words::words_for;
+
+impl Generator<'_, '_> {
+    pub(super) fn extern_call(&mut self, call: &ExternCall, span: Span) -> Result<()> {
+        if let Some(operands) = effects::operands(call) {
+            return self.perform(call, &operands);
+        }
+        match call {
+            ExternCall::RegisterRead { register, dst, index } => self.register_read(*register, dst, index, span),
+            ExternCall::RegisterWrite { register, index, value } => self.register_write(*register, index, value, span),
+            ExternCall::Count { counter, index } => self.count(*counter, index),
+            ExternCall::DirectCount { .. } => Ok(()),
+            ExternCall::Random { dst, lo, hi } => self.random(dst, lo, hi),
+            ExternCall::Hash { dst, algorithm, base, data, max } => {
+                let (base, max) = (self.number(base)?, self.number(max)?);
+                let hash = self.hash(*algorithm, data, span)?;
+                let one = self.iconst(1);
+                let max = self.b.ins().umax(max, one);
+                let rest = self.b.ins().urem(hash, max);
+                let value = self.b.ins().iadd(base, rest);
+                self.store_number(dst, value)
+            }
+            ExternCall::VerifyChecksum(checksum) => self.verify_checksum(checksum, span),
+            ExternCall::UpdateChecksum(checksum) => self.update_checksum(checksum, span),
+            ExternCall::MarkToDrop => {
+                let values = [("standard_metadata.egress_spec", DROP_PORT), ("standard_metadata.mcast_grp", 0)];
+                for (name, value) in values {
+                    if let Some(slot) = self.program.intrinsic(name) {
+                        let value = self.iconst(value as i64);
+                        self.write_slot(slot, value);
+                    }
+                }
+                Ok(())
+            }
+            ExternCall::ExecuteMeter { .. } | ExternCall::DirectMeterRead { .. } => unsupported("a meter", span),
+            _ => unsupported("this call", span),
+        }
+    }
+
+    /// Hands a call with its operands over to Rust.
+    fn perform(&mut self, call: &ExternCall, operands: &[&Expr]) -> Result<()> {
+        for operand in operands {
+            let value = self.eval(operand)?;
+            let wide = self.convert(value, types::I128);
+            let (low, high) = self.b.ins().isplit(wide);
+            self.call(&context::OPERAND, &[self.context, low, high])?;
+        }
+        let number = self.iconst(self.calls.len() as i64);
+        self.calls.push(call.clone());
+        self.call(&context::PERFORM, &[self.context, number])?;
+        Ok(())
+    }
+
+    /// Array `number` of those at `offset` in the context: its start and its length.
+    fn array(&mut self, offset: usize, number: u32) -> (Value, Value) {
+        let arrays = self.load_context(offset);
+        let at = (number as usize * size_of::<Cells>()) as i32;
+        let field =
+            |g: &mut Self, field: usize| g.b.ins().load(types::I64, g.regions.context, arrays, at + field as i32);
+        (field(self, offset_of!(Cells, start)), field(self, offset_of!(Cells, len)))
+    }
+
+    /// Address of a cell, and whether it exists.
+    fn cell(&mut self, offset: usize, number: u32, index: &Expr, bytes: usize) -> Result<(Value, Value)> {
+        let index = self.number(index)?;
+        let (start, len) = self.array(offset, number);
+        let exists = self.b.ins().icmp(IntCC::UnsignedLessThan, index, len);
+        let distance = self.b.ins().imul_imm_u(index, bytes as i64);
+        Ok((self.b.ins().iadd(start, distance), exists))
+    }
+
+    fn register_cell(&mut self, register: RegisterId, index: &Expr) -> Result<(Value, Value)> {
+        let width = self.program.registers[register.index()].ty.width;
+        self.cell(offset_of!(Context, registers), register.0, index, words_for(width) * 8)
+    }
+
+    fn register_read(&mut self, register: RegisterId, dst: &Place, index: &Expr, span: Span) -> Result<()> {
+        let ty = value_type(self.program.registers[register.index()].ty.width, span)?;
+        let (cell, exists) = self.register_cell(register, index)?;
+        let after = self.when(exists);
+        let value = self.b.ins().load(ty, self.regions.cells, cell, 0);
+        self.write(dst, value)?;
+        self.b.ins().jump(after, &[]);
+        self.b.switch_to_block(after);
+        Ok(())
+    }
+
+    fn register_write(&mut self, register: RegisterId, index: &Expr, value: &Expr, span: Span) -> Result<()> {
+        value_type(self.program.registers[register.index()].ty.width, span)?;
+        let (cell, exists) = self.register_cell(register, index)?;
+        let value = self.eval(value)?;
+        let after = self.when(exists);
+        self.b.ins().store(self.regions.cells, value, cell, 0);
+        self.b.ins().jump(after, &[]);
+        self.b.switch_to_block(after);
+        Ok(())
+    }
+
+    fn count(&mut self, counter: CounterId, index: &Expr) -> Result<()> {
+        let bytes = size_of::<crate::Count>();
+        let (cell, exists) = self.cell(offset_of!(Context, counters), counter.0, index, bytes)?;
+        let after = self.when(exists);
+        let one = self.iconst(1);
+        let bytes = self.arrival_bytes();
+        for (offset, amount) in [(offset_of!(crate::Count, packets), one), (offset_of!(crate::Count, bytes), bytes)] {
+            let old = self.b.ins().load(types::I64, self.regions.cells, cell, offset as i32);
+            let new = self.b.ins().iadd(old, amount);
+            self.b.ins().store(self.regions.cells, new, cell, offset as i32);
+        }
+        self.b.ins().jump(after, &[]);
+        self.b.switch_to_block(after);
+        Ok(())
+    }
+
+    fn random(&mut self, dst: &Place, lo: &Expr, hi: &Expr) -> Result<()> {
+        let (lo, hi) = (self.number(lo)?, self.number(hi)?);
+        let drawn = self.call_value(&context::DRAW, &[self.context, lo, hi])?;
+        let after = self.when(drawn);
+        let value = self.load_context(offset_of!(Context, drawn));
+        self.store_number(dst, value)?;
+        self.b.ins().jump(after, &[]);
+        self.b.switch_to_block(after);
+        Ok(())
+    }
+
+    /// Stores a 64-bit number, cut or widened to the place's type.
+    fn store_number(&mut self, dst: &Place, value: Value) -> Result<()> {
+        let width = self.program.slots[dst.slot.index()].ty.width;
+        let value = self.convert(value, value_type(width, Span::default())?);
+        let value = self.cut(value, width);
+        self.write(dst, value)
+    }
+
+    /// Begins a block that runs if a checksum is to be looked at; the block returned comes after it.
+    fn when_present(&mut self, checksum: &Checksum) -> Result<cranelift_codegen::ir::Block> {
+        let condition = self.eval(&checksum.condition)?;
+        let wanted = match &checksum.header {
+            Some(header) => {
+                let valid = self.read(&valid_place(self.program, header))?;
+                self.b.ins().band(condition, valid)
+            }
+            None => condition,
+        };
+        Ok(self.when(wanted))
+    }
+
+    fn verify_checksum(&mut self, checksum: &Checksum, span: Span) -> Result<()> {
+        let after = self.when_present(checksum)?;
+        let expected = self.checksum_value(checksum, span)?;
+        let found = self.read(&checksum.field)?;
+        let expected = self.convert(expected, self.b.func.dfg.value_type(found));
+        let wrong = self.b.ins().icmp(IntCC::NotEqual, expected, found);
+        if let Some(slot) = self.program.intrinsic("standard_metadata.checksum_error") {
+            let unequal = self.when(wrong);
+            let one = self.iconst(1);
+            self.write_slot(slot, one);
+            self.b.ins().jump(unequal, &[]);
+            self.b.switch_to_block(unequal);
+        }
+        self.b.ins().jump(after, &[]);
+        self.b.switch_to_block(after);
+        Ok(())
+    }
+
+    fn update_checksum(&mut self, checksum: &Checksum, span: Span) -> Result<()> {
+        let after = self.when_present(checksum)?;
+        let value = self.checksum_value(checksum, span)?;
+        self.store_number(&checksum.field, value)?;
+        self.b.ins().jump(after, &[]);
+        self.b.switch_to_block(after);
+        Ok(())
+    }
+}

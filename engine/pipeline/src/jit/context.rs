@@ -1,0 +1,268 @@
+//! The border between generated code and Rust: what the code is given, and the functions it calls.
+//!
+//! =====================================================================================================================
+//! CAUTION: the offsets used by the generator are those of the `repr(C)` structs here. Pointers handed out stay valid
+//! for one call: tables are boxed, register and counter arrays never grow, packets move only in `need_bytes`, after
+//! which the code reads the packet's pointers anew.
+//! =====================================================================================================================
+#![expect(unsafe_code, reason = "called by generated code with raw pointers")]
+
+use cranelift_jit::JITBuilder;
+use marklab_p4::ir::{ExternCall, HashAlgorithm};
+use num_bigint::BigUint;
+
+use crate::table::{Count, Table};
+use crate::words::limbs;
+use crate::{Packet, State};
+
+/// An array as generated code sees it.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct Cells {
+    pub(crate) start: *mut u64,
+    /// Number of cells.
+    pub(crate) len: u64,
+}
+
+/// Addresses of a state's tables and arrays.
+#[derive(Clone, Debug)]
+pub(crate) struct Views {
+    tables: Vec<*mut Table>,
+    registers: Vec<Cells>,
+    counters: Vec<Cells>,
+}
+
+// SAFETY: the pointers lead into the `State` that owns these `Views`, and are used only while it is borrowed mutably.
+unsafe impl Send for Views {}
+
+impl Views {
+    /// Addresses of what a state owns. They outlive moves of the state, since all of it is on the heap.
+    pub(crate) fn new(
+        tables: &mut [Box<Table>],
+        registers: &mut [crate::state::RegisterArray],
+        counters: &mut [Vec<Count>],
+    ) -> Views {
+        let register =
+            |array: &mut crate::state::RegisterArray| Cells { start: array.words.as_mut_ptr(), len: array.cells };
+        let counter = |cells: &mut Vec<Count>| Cells { start: cells.as_mut_ptr().cast(), len: cells.len() as u64 };
+        Views {
+            tables: tables.iter_mut().map(|table| &raw mut **table).collect(),
+            registers: registers.iter_mut().map(register).collect(),
+            counters: counters.iter_mut().map(counter).collect(),
+        }
+    }
+}
+
+/// What generated code is given.
+#[repr(C)]
+pub(crate) struct Context {
+    pub(super) tables: *const *mut Table,
+    pub(super) registers: *const Cells,
+    pub(super) counters: *const Cells,
+    /// Stored bytes of the packet; [`crate::packet::SLACK`] more may be read.
+    pub(super) packet_bytes: *const u8,
+    /// Number of stored bytes.
+    pub(super) stored: u64,
+    /// Length of the packet.
+    pub(super) length: u64,
+    /// Where the deparser writes; large enough for all it can write and 8 bytes more.
+    pub(super) emitted: *mut u8,
+    /// Bytes the deparser wrote.
+    pub(super) emitted_len: u64,
+    /// Added to `State::faults`.
+    pub(super) faults: u64,
+    /// Result of `draw`.
+    pub(super) drawn: u64,
+    state: *mut State,
+    packet: *mut Packet,
+    calls: *const ExternCall,
+    /// Operands of the next `perform`.
+    operands: Vec<BigUint>,
+}
+
+impl Context {
+    /// Sets up a context, runs generated code with it and takes over what it left. Returns the bytes emitted.
+    pub(super) fn enter(
+        state: &mut State,
+        packet: &mut Packet,
+        calls: &[ExternCall],
+        emit_capacity: usize,
+        code: impl FnOnce(*mut Context),
+    ) -> usize {
+        if state.emitted.len() < emit_capacity {
+            state.emitted.resize(emit_capacity, 0);
+        }
+        let state: *mut State = state;
+        // SAFETY: `state` was a reference; the views lead to parts that no reference is held to during the call.
+        let views = unsafe { &(*state).views };
+        let mut context = Context {
+            tables: views.tables.as_ptr(),
+            registers: views.registers.as_ptr(),
+            counters: views.counters.as_ptr(),
+            packet_bytes: packet.stored().as_ptr(),
+            stored: packet.stored().len() as u64,
+            length: packet.len() as u64,
+            // SAFETY: as above.
+            emitted: unsafe { (*state).emitted.as_mut_ptr() },
+            emitted_len: 0,
+            faults: 0,
+            drawn: 0,
+            state,
+            packet,
+            calls: calls.as_ptr(),
+            operands: Vec::new(),
+        };
+        code(&raw mut context);
+        // SAFETY: as above.
+        unsafe { (*state).faults += context.faults };
+        context.emitted_len as usize
+    }
+}
+
+/// Makes at least `end` bytes of the packet readable. 0 if it has fewer.
+unsafe extern "C" fn need_bytes(context: *mut Context, end: u64) -> u64 {
+    // SAFETY: generated code passes the context it was given, which `Context::enter` keeps alive.
+    let context = unsafe { &mut *context };
+    if end > context.length {
+        return 0;
+    }
+    // SAFETY: the packet outlives the context.
+    let packet = unsafe { &mut *context.packet };
+    packet.store(end as usize);
+    context.packet_bytes = packet.stored().as_ptr();
+    context.stored = packet.stored().len() as u64;
+    1
+}
+
+unsafe extern "C" fn lookup(table: *const Table, key: *const u64, words: u64) -> *const u64 {
+    // SAFETY: a table of the state's views, and a key of the table's number of words on the code's stack.
+    unsafe { (*table).lookup(std::slice::from_raw_parts(key, words as usize)).as_ptr() }
+}
+
+unsafe extern "C" fn lookup_word(table: *const Table, key: u64) -> *const u64 {
+    // SAFETY: a table of the state's views.
+    unsafe { (*table).lookup_word(key).as_ptr() }
+}
+
+unsafe extern "C" fn count_hit(table: *mut Table, head: u64, bytes: u64) {
+    // SAFETY: a table of the state's views; the row pointer that generated code holds does not lead to its counters.
+    unsafe { (*table).count_hit(head, bytes) }
+}
+
+unsafe extern "C" fn crc32(data: *const u8, len: u64) -> u64 {
+    // SAFETY: a buffer of that length on the code's stack.
+    u64::from(crate::hash::crc32(unsafe { std::slice::from_raw_parts(data, len as usize) }))
+}
+
+unsafe extern "C" fn hash(algorithm: u64, data: *const u8, len: u64) -> u64 {
+    // SAFETY: as above.
+    let data = unsafe { std::slice::from_raw_parts(data, len as usize) };
+    crate::hash::hash(algorithm_of(algorithm), data).unwrap_or(0)
+}
+
+/// Hash over the buffer and then the packet from `payload` on.
+unsafe extern "C" fn hash_with_payload(
+    context: *mut Context,
+    algorithm: u64,
+    data: *const u8,
+    len: u64,
+    payload: u64,
+) -> u64 {
+    // SAFETY: as above.
+    let (context, data) = unsafe { (&mut *context, std::slice::from_raw_parts(data, len as usize)) };
+    // SAFETY: the packet outlives the context; generated code reads its pointers anew after this call.
+    let packet = unsafe { &mut *context.packet };
+    packet.store(packet.len());
+    context.packet_bytes = packet.stored().as_ptr();
+    context.stored = packet.stored().len() as u64;
+    let input = [data, &packet.stored()[payload as usize..]].concat();
+    crate::hash::hash(algorithm_of(algorithm), &input).unwrap_or(0)
+}
+
+/// Copies bytes between places that do not overlap.
+unsafe extern "C" fn copy(target: *mut u8, source: *const u8, len: u64) {
+    // SAFETY: generated code checked both ends: a field of the `Phv`, the packet's stored bytes, or a buffer of its own.
+    unsafe { std::ptr::copy_nonoverlapping(source, target, len as usize) }
+}
+
+/// Draws from `lo..=hi` into `context.drawn`; 0 if that is empty.
+unsafe extern "C" fn draw(context: *mut Context, lo: u64, hi: u64) -> u64 {
+    // SAFETY: the context and its state are alive; no reference to the state is held by generated code.
+    let (context, state) = unsafe { (&mut *context, &mut *(*context).state) };
+    state.draw(lo, hi).map_or(0, |value| {
+        context.drawn = value;
+        1
+    })
+}
+
+/// Adds an operand, low and high word, for the next `perform`.
+unsafe extern "C" fn operand(context: *mut Context, low: u64, high: u64) {
+    // SAFETY: as above.
+    unsafe { (*context).operands.push(limbs(&[low, high])) }
+}
+
+/// Carries out the call of that number with the operands given.
+unsafe extern "C" fn perform(context: *mut Context, call: u64) {
+    // SAFETY: as above; the generator numbers calls by their place in the list behind `calls`.
+    unsafe {
+        let operands = std::mem::take(&mut (*context).operands);
+        (*(*context).state).effects.perform(&*(*context).calls.add(call as usize), operands);
+    }
+}
+
+/// Number under which generated code names an algorithm.
+pub(super) fn algorithm_number(algorithm: HashAlgorithm) -> i64 {
+    ALGORITHMS.iter().position(|&known| known == algorithm).map_or(0, |at| at as i64)
+}
+
+fn algorithm_of(number: u64) -> HashAlgorithm {
+    ALGORITHMS[number as usize]
+}
+
+const ALGORITHMS: [HashAlgorithm; 8] = [
+    HashAlgorithm::Crc32,
+    HashAlgorithm::Crc32Custom,
+    HashAlgorithm::Crc16,
+    HashAlgorithm::Crc16Custom,
+    HashAlgorithm::Random,
+    HashAlgorithm::Identity,
+    HashAlgorithm::Csum16,
+    HashAlgorithm::Xor16,
+];
+
+/// A function that generated code may call: name, number of parameters, whether it returns a value.
+pub(super) struct Import {
+    pub(super) name: &'static str,
+    pub(super) params: usize,
+    pub(super) returns: bool,
+}
+
+macro_rules! imports {
+    ($($constant:ident = $function:ident / $params:literal $(-> $result:literal)?;)*) => {
+        $(
+            pub(super) const $constant: Import =
+                Import { name: stringify!($function), params: $params, returns: imports!(@returns $($result)?) };
+        )*
+
+        /// Makes the functions known by name.
+        pub(super) fn declare_symbols(builder: &mut JITBuilder) {
+            $(builder.symbol(stringify!($function), $function as *const u8);)*
+        }
+    };
+    (@returns $result:literal) => { true };
+    (@returns) => { false };
+}
+
+imports! {
+    NEED_BYTES = need_bytes / 2 -> 1;
+    LOOKUP = lookup / 3 -> 1;
+    LOOKUP_WORD = lookup_word / 2 -> 1;
+    COUNT_HIT = count_hit / 3;
+    COPY = copy / 3;
+    CRC32 = crc32 / 2 -> 1;
+    HASH = hash / 3 -> 1;
+    HASH_WITH_PAYLOAD = hash_with_payload / 5 -> 1;
+    DRAW = draw / 3 -> 1;
+    OPERAND = operand / 3;
+    PERFORM = perform / 2;
+}

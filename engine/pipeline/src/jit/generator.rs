@@ -1,0 +1,665 @@
+//! Storage, control flow and tables.
+
+use std::mem::offset_of;
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{
+    AbiParam, AliasRegionData, Block, FuncRef, Function, InstBuilder, MemFlagsData, Signature, StackSlot,
+    StackSlotData, StackSlotKind, Type, Value, types,
+};
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Switch, Variable};
+use cranelift_jit::JITModule;
+use cranelift_module::{Linkage, Module};
+use marklab_p4::ir::{
+    BlockBody, BlockId, Class, Expr, ExprKind, ExternCall, HeaderRef, Index, Label, Place, Program, SlotId, Stack,
+    Stmt, StmtKind, TableId,
+};
+use marklab_p4::source::Span;
+use num_bigint::BigUint;
+use rustc_hash::FxHashMap;
+
+use super::context::{self, Context, Import};
+use super::parse::Parsing;
+use super::{Result, backend, unsupported};
+use crate::layout::{Layout, container};
+use crate::table::{Row, compared_keys};
+use crate::words::words_for;
+use crate::{FUEL, Stage};
+
+/// Memory regions that never overlap, so that a store to one does not spoil loads from another.
+pub(super) struct Regions {
+    pub(super) phv: MemFlagsData,
+    pub(super) context: MemFlagsData,
+    pub(super) rows: MemFlagsData,
+    pub(super) cells: MemFlagsData,
+    pub(super) packet: MemFlagsData,
+    pub(super) stack: MemFlagsData,
+}
+
+impl Regions {
+    fn new(function: &mut Function) -> Regions {
+        let mut user_id = 0;
+        let mut region = |description: &'static str| {
+            user_id += 1;
+            let region = AliasRegionData { user_id, description: description.into() };
+            let region = function.dfg.alias_regions.insert(region);
+            MemFlagsData::new().with_notrap().with_alias_region(Some(region))
+        };
+        Regions {
+            phv: region("phv"),
+            context: region("context"),
+            rows: region("table rows"),
+            cells: region("registers and counters"),
+            packet: region("packet"),
+            stack: region("stack"),
+        }
+    }
+}
+
+/// Bytes of a local that lies in memory, whatever its width.
+const LOCAL_BYTES: u32 = 16;
+
+/// Where a local slot lives.
+#[derive(Clone, Copy)]
+enum Local {
+    Ssa(Variable),
+    /// Element of a header stack: in memory, for the sake of run-time indices.
+    Memory(StackSlot, i32),
+}
+
+/// Where a place is right now.
+pub(super) enum Home {
+    Ssa(Variable),
+    Memory {
+        flags: MemFlagsData,
+        address: Value,
+        offset: i32,
+        size: u32,
+        /// With a run-time index: whether it is within the stack. `address` is element 0's if it is not.
+        in_range: Option<Value>,
+    },
+}
+
+/// A label in scope.
+struct Scope {
+    label: Label,
+    /// Where `break` goes.
+    end: Block,
+    /// Where `continue` goes, in a loop.
+    start: Option<Block>,
+}
+
+/// Generates the function of one stage.
+pub(super) struct Generator<'a, 'f> {
+    pub(super) b: FunctionBuilder<'f>,
+    pub(super) program: &'a Program,
+    pub(super) layout: &'a Layout,
+    module: &'a mut JITModule,
+    /// Calls that generated code refers to by number.
+    pub(super) calls: &'a mut Vec<ExternCall>,
+    imports: FxHashMap<&'static str, FuncRef>,
+    pub(super) regions: Regions,
+    pub(super) context: Value,
+    pub(super) phv: Value,
+    locals: FxHashMap<SlotId, Local>,
+    labels: Vec<Scope>,
+    /// End of the programmable block.
+    pub(super) exit: Block,
+    fuel: Variable,
+    pub(super) parsing: Option<Parsing>,
+    /// Deparser: address of the buffer and the bytes emitted so far.
+    pub(super) emitted: Option<(Value, Variable)>,
+}
+
+impl<'a, 'f> Generator<'a, 'f> {
+    pub(super) fn new(
+        program: &'a Program,
+        layout: &'a Layout,
+        module: &'a mut JITModule,
+        function: &'f mut Function,
+        function_context: &'f mut FunctionBuilderContext,
+        calls: &'a mut Vec<ExternCall>,
+    ) -> Generator<'a, 'f> {
+        let regions = Regions::new(function);
+        let mut b = FunctionBuilder::new(function, function_context);
+        let entry = b.create_block();
+        b.append_block_params_for_function_params(entry);
+        b.switch_to_block(entry);
+        let (context, phv) = (b.block_params(entry)[0], b.block_params(entry)[1]);
+        let fuel = b.declare_var(types::I64);
+        Generator {
+            b,
+            program,
+            layout,
+            module,
+            calls,
+            imports: FxHashMap::default(),
+            regions,
+            context,
+            phv,
+            locals: FxHashMap::default(),
+            labels: Vec::new(),
+            exit: entry,
+            fuel,
+            parsing: None,
+            emitted: None,
+        }
+    }
+
+    /// The code of a stage: its blocks one after the other.
+    pub(super) fn stage(&mut self, stage: Stage) -> Result<()> {
+        if stage == Stage::Deparse {
+            self.begin_emitting();
+        }
+        for block in stage.blocks(self.program) {
+            self.exit = self.b.create_block();
+            let fuel = self.iconst(i64::from(FUEL));
+            self.b.def_var(self.fuel, fuel);
+            self.declare_locals(block)?;
+            let falls_through = match &self.program.blocks[block.index()].body {
+                BlockBody::Parser(parser) => self.parser(parser).map(|()| true)?,
+                BlockBody::Control(body) => self.body(body)?,
+            };
+            if falls_through {
+                self.b.ins().jump(self.exit, &[]);
+            }
+            self.b.switch_to_block(self.exit);
+        }
+        if stage == Stage::Deparse {
+            self.end_emitting();
+        }
+        self.b.ins().return_(&[]);
+        Ok(())
+    }
+
+    pub(super) fn finish(mut self) {
+        self.b.seal_all_blocks();
+        self.b.finalize(self.module.target_config());
+    }
+
+    // Calls of Rust functions
+
+    pub(super) fn call(&mut self, import: &'static Import, args: &[Value]) -> Result<Option<Value>> {
+        let function = match self.imports.get(import.name) {
+            Some(&function) => function,
+            None => {
+                let mut signature = Signature::new(self.module.isa().default_call_conv());
+                signature.params.extend(vec![AbiParam::new(types::I64); import.params]);
+                signature.returns.extend(import.returns.then(|| AbiParam::new(types::I64)));
+                let id = self.module.declare_function(import.name, Linkage::Import, &signature).map_err(backend)?;
+                let function = self.module.declare_func_in_func(id, self.b.func);
+                self.imports.insert(import.name, function);
+                function
+            }
+        };
+        let call = self.b.ins().call(function, args);
+        Ok(self.b.inst_results(call).first().copied())
+    }
+
+    /// [`Generator::call`] of a function that returns a value.
+    pub(super) fn call_value(&mut self, import: &'static Import, args: &[Value]) -> Result<Value> {
+        self.call(import, args)?.ok_or_else(|| backend(format!("`{}` returns nothing", import.name)))
+    }
+
+    // Storage
+
+    /// A fresh piece of stack.
+    pub(super) fn stack_slot(&mut self, bytes: u32) -> StackSlot {
+        self.b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, bytes, 3))
+    }
+
+    /// Gives every local of a block a home and the value 0.
+    fn declare_locals(&mut self, block: BlockId) -> Result<()> {
+        for stack in &self.program.stacks {
+            let base = stack_base(self.program, stack);
+            if self.program.slots[base.index()].class == Class::Local(block) {
+                let home = self.stack_slot(stack.stride * stack.len * LOCAL_BYTES);
+                for number in 0..stack.stride * stack.len {
+                    let local = Local::Memory(home, (number * LOCAL_BYTES) as i32);
+                    self.locals.insert(SlotId(base.0 + number), local);
+                }
+            }
+        }
+        for (number, slot) in self.program.slots.iter().enumerate() {
+            if slot.class != Class::Local(block) {
+                continue;
+            }
+            if slot.varbit_width.is_some() {
+                return unsupported(format!("the local varbit `{}`", slot.name), Span::default());
+            }
+            let ty = value_type(slot.ty.width, Span::default())?;
+            if !self.locals.contains_key(&SlotId(number as u32)) {
+                let variable = self.b.declare_var(ty);
+                self.locals.insert(SlotId(number as u32), Local::Ssa(variable));
+            }
+            let zero = self.constant(&BigUint::ZERO, ty);
+            self.write_slot(SlotId(number as u32), zero);
+        }
+        Ok(())
+    }
+
+    /// Finds a place. Places without a run-time index are known at once; an index is checked and its address computed.
+    pub(super) fn home(&mut self, place: &Place) -> Result<Home> {
+        let slot = &self.program.slots[place.slot.index()];
+        let (flags, address, offset, size, stride) = match self.layout.field(place.slot) {
+            Some(field) => {
+                let stride = place.index.as_ref().map(|index| self.layout.stride(index.stack));
+                (self.regions.phv, self.phv, field.offset as i32, field.size, stride)
+            }
+            None => match self.locals.get(&place.slot) {
+                Some(&Local::Ssa(variable)) => return Ok(Home::Ssa(variable)),
+                Some(&Local::Memory(home, offset)) => {
+                    let stride = place.index.as_ref().map(|index| self.program.stacks[index.stack.index()].stride);
+                    let address = self.b.ins().stack_addr(types::I64, home, 0);
+                    let size = container(slot.ty.width);
+                    (self.regions.stack, address, offset, size, stride.map(|slots| slots * LOCAL_BYTES))
+                }
+                None => return Err(backend(format!("`{}` is used outside of its block", slot.name))),
+            },
+        };
+        match (&place.index, stride) {
+            (Some(index), Some(stride)) => {
+                let (element, in_range) = self.element(index)?;
+                let distance = self.b.ins().imul_imm_u(element, i64::from(stride));
+                let address = self.b.ins().iadd(address, distance);
+                Ok(Home::Memory { flags, address, offset, size, in_range: Some(in_range) })
+            }
+            _ => Ok(Home::Memory { flags, address, offset, size, in_range: None }),
+        }
+    }
+
+    /// The element that an index chooses, 0 if it is beyond the stack, and whether it is within.
+    fn element(&mut self, index: &Index) -> Result<(Value, Value)> {
+        let len = i64::from(self.program.stacks[index.stack.index()].len);
+        let value = self.number(&index.expr)?;
+        let in_range = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThan, value, len);
+        let zero = self.iconst(0);
+        Ok((self.b.ins().select(in_range, value, zero), in_range))
+    }
+
+    /// Reads a place; 0 beyond a stack.
+    pub(super) fn read(&mut self, place: &Place) -> Result<Value> {
+        let slot = &self.program.slots[place.slot.index()];
+        let ty = value_type(slot.ty.width, Span::default())?;
+        Ok(match self.home(place)? {
+            Home::Ssa(variable) => self.b.use_var(variable),
+            Home::Memory { flags, address, offset, size, in_range } => {
+                let value = self.load(flags, address, offset, size);
+                match in_range {
+                    None => value,
+                    Some(in_range) => {
+                        let zero = self.constant(&BigUint::ZERO, ty);
+                        self.b.ins().select(in_range, value, zero)
+                    }
+                }
+            }
+        })
+    }
+
+    /// Writes a place; nothing happens beyond a stack.
+    pub(super) fn write(&mut self, place: &Place, value: Value) -> Result<()> {
+        match self.home(place)? {
+            Home::Ssa(variable) => self.b.def_var(variable, value),
+            Home::Memory { flags, address, offset, size, in_range: None } => {
+                self.store(flags, value, address, offset, size);
+            }
+            Home::Memory { flags, address, offset, size, in_range: Some(in_range) } => {
+                let after = self.when(in_range);
+                self.store(flags, value, address, offset, size);
+                self.b.ins().jump(after, &[]);
+                self.b.switch_to_block(after);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a slot, which is never beyond anything.
+    pub(super) fn write_slot(&mut self, slot: SlotId, value: Value) {
+        // Only an index can fail to be found.
+        self.write(&slot.into(), value).expect("a plain slot of the block that is being generated");
+    }
+
+    fn load(&mut self, flags: MemFlagsData, address: Value, offset: i32, size: u32) -> Value {
+        let ins = self.b.ins();
+        match size {
+            1 => ins.uload8(types::I64, flags, address, offset),
+            2 => ins.uload16(types::I64, flags, address, offset),
+            4 => ins.uload32(flags, address, offset),
+            8 => ins.load(types::I64, flags, address, offset),
+            _ => ins.load(types::I128, flags, address, offset),
+        }
+    }
+
+    fn store(&mut self, flags: MemFlagsData, value: Value, address: Value, offset: i32, size: u32) {
+        let ins = self.b.ins();
+        match size {
+            1 => ins.istore8(flags, value, address, offset),
+            2 => ins.istore16(flags, value, address, offset),
+            4 => ins.istore32(flags, value, address, offset),
+            _ => ins.store(flags, value, address, offset),
+        };
+    }
+
+    /// Begins a block that runs if `condition` is not 0; the block returned comes after it.
+    pub(super) fn when(&mut self, condition: Value) -> Block {
+        let (then, after) = (self.b.create_block(), self.b.create_block());
+        self.b.ins().brif(condition, then, &[], after, &[]);
+        self.b.switch_to_block(then);
+        after
+    }
+
+    pub(super) fn load_context(&mut self, offset: usize) -> Value {
+        self.b.ins().load(types::I64, self.regions.context, self.context, offset as i32)
+    }
+
+    // Statements
+
+    /// Generates statements; false if control never reaches their end.
+    pub(super) fn body(&mut self, body: &[Stmt]) -> Result<bool> {
+        for stmt in body {
+            if !self.statement(stmt)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn statement(&mut self, stmt: &Stmt) -> Result<bool> {
+        match &stmt.kind {
+            StmtKind::Assign { dst, src } => self.assign(dst, src)?,
+            StmtKind::SetValid(header) => self.set_valid(header)?,
+            StmtKind::SetInvalid(header) => {
+                let zero = self.iconst(0);
+                self.write(&valid_place(self.program, header), zero)?;
+            }
+            StmtKind::If { cond, then, otherwise } => return self.if_(cond, then, otherwise),
+            StmtKind::Switch { value, cases, default } => return self.switch(value, cases, default),
+            StmtKind::Block { label, body } => return self.block(*label, body),
+            StmtKind::Loop { label, body } => return self.loop_(*label, body),
+            StmtKind::Break(label) => return self.leave(*label, |scope| Some(scope.end)),
+            StmtKind::Continue(label) => return self.leave(*label, |scope| scope.start),
+            StmtKind::Exit => {
+                self.b.ins().jump(self.exit, &[]);
+                return Ok(false);
+            }
+            StmtKind::Apply { table, hit, action_run } => return self.apply(*table, *hit, *action_run),
+            StmtKind::Extern(call) => self.extern_call(call, stmt.span)?,
+            StmtKind::Extract { header, varbit_width } => self.extract(header, varbit_width.as_ref(), stmt.span)?,
+            StmtKind::ExtractNext { stack, varbit_width } => {
+                self.extract_next(*stack, varbit_width.as_ref(), stmt.span)?;
+            }
+            StmtKind::Advance(bits) => self.advance(bits)?,
+            StmtKind::Verify { cond, error } => self.verify(cond, error)?,
+            StmtKind::Emit(header) => self.emit(*header, stmt.span)?,
+        }
+        Ok(true)
+    }
+
+    fn assign(&mut self, dst: &Place, src: &Expr) -> Result<()> {
+        if self.program.slots[dst.slot.index()].varbit_width.is_some() {
+            return self.assign_varbit(dst, src);
+        }
+        let value = self.eval(src)?;
+        self.write(dst, value)
+    }
+
+    /// Copies a `varbit` and its width. Both are in the `Phv`.
+    fn assign_varbit(&mut self, dst: &Place, src: &Expr) -> Result<()> {
+        let slot_of = |place: &Place| self.program.slots[place.slot.index()].varbit_width;
+        let ExprKind::Load(from) = &src.kind else { return unsupported("this varbit value", src.span) };
+        let (Some(dst_width), Some(src_width)) = (slot_of(dst), slot_of(from)) else {
+            return unsupported("this varbit value", src.span);
+        };
+        let width = self.read(&Place { slot: src_width, index: from.index.clone() })?;
+        self.write(&Place { slot: dst_width, index: dst.index.clone() }, width)?;
+        let (source, target) = (self.home(from)?, self.home(dst)?);
+        let (
+            Home::Memory { flags, address, offset, size, in_range: None },
+            Home::Memory { address: to, offset: to_offset, in_range: None, .. },
+        ) = (source, target)
+        else {
+            return unsupported("a varbit in a header stack", src.span);
+        };
+        for at in (0..size as i32).step_by(8) {
+            let word = self.b.ins().load(types::I64, flags, address, offset + at);
+            self.b.ins().store(flags, word, to, to_offset + at);
+        }
+        Ok(())
+    }
+
+    fn set_valid(&mut self, header: &HeaderRef) -> Result<()> {
+        let spec = &self.program.headers[header.header.index()];
+        let valid = valid_place(self.program, header);
+        let was = self.read(&valid)?;
+        let invalid = self.b.ins().icmp_imm_u(IntCC::Equal, was, 0);
+        let after = self.when(invalid);
+        for &slot in &spec.fields {
+            if let Some(width) = self.program.slots[slot.index()].varbit_width {
+                let zero = self.iconst(0);
+                self.write(&Place { slot: width, index: header.index.clone() }, zero)?;
+                continue;
+            }
+            let ty = value_type(self.program.slots[slot.index()].ty.width, Span::default())?;
+            let zero = self.constant(&BigUint::ZERO, ty);
+            self.write(&Place { slot, index: header.index.clone() }, zero)?;
+        }
+        let one = self.iconst(1);
+        self.write(&valid, one)?;
+        self.b.ins().jump(after, &[]);
+        self.b.switch_to_block(after);
+        Ok(())
+    }
+
+    fn if_(&mut self, cond: &Expr, then: &[Stmt], otherwise: &[Stmt]) -> Result<bool> {
+        let condition = self.condition(cond)?;
+        let (yes, no, after) = (self.b.create_block(), self.b.create_block(), self.b.create_block());
+        self.b.ins().brif(condition, yes, &[], no, &[]);
+        let mut reached = false;
+        for (block, body) in [(yes, then), (no, otherwise)] {
+            self.b.switch_to_block(block);
+            reached |= self.branch(body, after)?;
+        }
+        self.b.switch_to_block(after);
+        Ok(self.reachable(reached))
+    }
+
+    /// A body that goes on at `after`; false if it never gets there.
+    fn branch(&mut self, body: &[Stmt], after: Block) -> Result<bool> {
+        let falls_through = self.body(body)?;
+        if falls_through {
+            self.b.ins().jump(after, &[]);
+        }
+        Ok(falls_through)
+    }
+
+    /// Closes the present block if nothing leads to it.
+    fn reachable(&mut self, reached: bool) -> bool {
+        if !reached {
+            self.b.ins().jump(self.exit, &[]);
+        }
+        reached
+    }
+
+    fn switch(&mut self, value: &Expr, cases: &[(Vec<BigUint>, Vec<Stmt>)], default: &[Stmt]) -> Result<bool> {
+        if value.ty.width > 64 {
+            return unsupported("a switch on more than 64 bits", value.span);
+        }
+        let value = self.eval(value)?;
+        let (otherwise, after) = (self.b.create_block(), self.b.create_block());
+        let mut switch = Switch::new();
+        let blocks: Vec<Block> = cases.iter().map(|_| self.b.create_block()).collect();
+        for ((values, _), &block) in cases.iter().zip(&blocks) {
+            for value in values {
+                switch.set_entry(value.iter_u64_digits().next().unwrap_or(0).into(), block);
+            }
+        }
+        switch.emit(&mut self.b, value, otherwise);
+        let mut reached = false;
+        for ((_, body), block) in cases.iter().zip(blocks) {
+            self.b.switch_to_block(block);
+            reached |= self.branch(body, after)?;
+        }
+        self.b.switch_to_block(otherwise);
+        reached |= self.branch(default, after)?;
+        self.b.switch_to_block(after);
+        Ok(self.reachable(reached))
+    }
+
+    fn block(&mut self, label: Label, body: &[Stmt]) -> Result<bool> {
+        let after = self.b.create_block();
+        self.labels.push(Scope { label, end: after, start: None });
+        self.branch(body, after)?;
+        self.labels.pop();
+        self.b.switch_to_block(after);
+        // Whether some `break` leads here is not tracked: code without an entry costs nothing.
+        Ok(true)
+    }
+
+    fn loop_(&mut self, label: Label, body: &[Stmt]) -> Result<bool> {
+        let (start, after) = (self.b.create_block(), self.b.create_block());
+        self.b.ins().jump(start, &[]);
+        self.b.switch_to_block(start);
+        self.burn(self.exit);
+        self.labels.push(Scope { label, end: after, start: Some(start) });
+        if self.body(body)? {
+            self.b.ins().jump(start, &[]);
+        }
+        self.labels.pop();
+        self.b.switch_to_block(after);
+        Ok(true)
+    }
+
+    fn leave(&mut self, label: Label, target: fn(&Scope) -> Option<Block>) -> Result<bool> {
+        let place = self.labels.iter().rev().find(|scope| scope.label == label).and_then(target);
+        let place = place.ok_or_else(|| backend(format!("no target for {label:?}")))?;
+        self.b.ins().jump(place, &[]);
+        Ok(false)
+    }
+
+    /// Takes one unit of fuel; without any, counts a fault and goes to `dry`.
+    pub(super) fn burn(&mut self, dry: Block) {
+        let fuel = self.b.use_var(self.fuel);
+        let (empty, run) = (self.b.create_block(), self.b.create_block());
+        self.b.ins().brif(fuel, run, &[], empty, &[]);
+        self.b.set_cold_block(empty);
+        self.b.switch_to_block(empty);
+        self.count_fault();
+        self.b.ins().jump(dry, &[]);
+        self.b.switch_to_block(run);
+        let rest = self.b.ins().iadd_imm_s(fuel, -1);
+        self.b.def_var(self.fuel, rest);
+    }
+
+    pub(super) fn count_fault(&mut self) {
+        let offset = offset_of!(Context, faults);
+        let faults = self.load_context(offset);
+        let more = self.b.ins().iadd_imm_u(faults, 1);
+        self.b.ins().store(self.regions.context, more, self.context, offset as i32);
+    }
+
+    // Tables
+
+    fn apply(&mut self, id: TableId, hit: Option<SlotId>, action_run: Option<SlotId>) -> Result<bool> {
+        let spec = &self.program.tables[id.index()];
+        let tables = self.load_context(offset_of!(Context, tables));
+        let table = self.b.ins().load(types::I64, self.regions.context, tables, 8 * id.0 as i32);
+        let row = self.look_up(table, id)?;
+        let head = self.b.ins().load(types::I64, self.regions.rows, row, 0);
+        if spec.direct_counter.is_some() {
+            let bytes = self.arrival_bytes();
+            self.call(&context::COUNT_HIT, &[table, head, bytes])?;
+        }
+        if let Some(slot) = hit {
+            let shifted = self.b.ins().ushr_imm_u(head, i64::from(Row::HIT.trailing_zeros()));
+            let bit = self.b.ins().band_imm_u(shifted, 1);
+            self.write_slot(slot, bit);
+        }
+        let action = self.b.ins().band_imm_u(head, Row::ACTION as i64);
+        if let Some(slot) = action_run {
+            self.write_slot(slot, action);
+        }
+        self.dispatch(id, action, row)
+    }
+
+    /// The row that applies: by a call, or right away for a table without keys.
+    fn look_up(&mut self, table: Value, id: TableId) -> Result<Value> {
+        let keys: Vec<_> = compared_keys(&self.program.tables[id.index()]).collect();
+        let words: usize = keys.iter().map(|key| words_for(key.expr.ty.width)).sum();
+        match words {
+            0 => {
+                let offset = offset_of!(crate::table::Table, rows_start) as i32;
+                Ok(self.b.ins().load(types::I64, self.regions.context, table, offset))
+            }
+            1 => {
+                let key = self.eval(&keys[0].expr)?;
+                self.call_value(&context::LOOKUP_WORD, &[table, key])
+            }
+            _ => {
+                let key = self.stack_slot(words as u32 * 8);
+                let address = self.b.ins().stack_addr(types::I64, key, 0);
+                let mut at = 0;
+                for part in keys {
+                    let value = self.eval(&part.expr)?;
+                    self.b.ins().store(self.regions.stack, value, address, at);
+                    at += words_for(part.expr.ty.width) as i32 * 8;
+                }
+                let words = self.iconst(words as i64);
+                self.call_value(&context::LOOKUP, &[table, address, words])
+            }
+        }
+    }
+
+    /// Runs the action of that index with the parameters in a row.
+    fn dispatch(&mut self, id: TableId, action: Value, row: Value) -> Result<bool> {
+        let actions = &self.program.tables[id.index()].actions;
+        let after = self.b.create_block();
+        let blocks: Vec<Block> = actions.iter().map(|_| self.b.create_block()).collect();
+        let (&last, others) = blocks.split_last().ok_or_else(|| backend("a table without actions"))?;
+        let mut switch = Switch::new();
+        for (index, &block) in others.iter().enumerate() {
+            switch.set_entry(index as u128, block);
+        }
+        switch.emit(&mut self.b, action, last);
+        let mut reached = false;
+        for (action, &block) in actions.iter().zip(&blocks) {
+            self.b.switch_to_block(block);
+            let action = &self.program.actions[action.action.index()];
+            let mut at = Row::ARGS as i32 * 8;
+            for param in &action.params {
+                let ty = value_type(param.ty.width, action.span)?;
+                let value = self.b.ins().load(ty, self.regions.rows, row, at);
+                self.write_slot(param.slot, value);
+                at += words_for(param.ty.width) as i32 * 8;
+            }
+            reached |= self.branch(&action.body, after)?;
+        }
+        self.b.switch_to_block(after);
+        Ok(self.reachable(reached))
+    }
+
+    /// Length of the frame at arrival.
+    pub(super) fn arrival_bytes(&mut self) -> Value {
+        let offset = crate::layout::reserved::ARRIVAL_BYTES as i32;
+        self.b.ins().uload32(self.regions.phv, self.phv, offset)
+    }
+}
+
+/// Lowest slot of a stack's first element.
+fn stack_base(program: &Program, stack: &Stack) -> SlotId {
+    let first = &program.headers[stack.first.index()];
+    first.fields.iter().copied().fold(first.valid, SlotId::min)
+}
+
+/// The validity bit of a header.
+pub(super) fn valid_place(program: &Program, header: &HeaderRef) -> Place {
+    Place { slot: program.headers[header.header.index()].valid, index: header.index.clone() }
+}
+
+/// Type of a value of that width.
+pub(super) fn value_type(width: u32, span: Span) -> Result<Type> {
+    match width {
+        0..=64 => Ok(types::I64),
+        65..=128 => Ok(types::I128),
+        _ => unsupported(format!("a value of {width} bits"), span),
+    }
+}

@@ -1,0 +1,364 @@
+//! Parser and deparser.
+//!
+//! The cursor is an SSA value in bytes: on a path without loops it folds to a constant. Headers are read and written
+//! eight bytes at a time, most significant byte first; reading may touch [`crate::packet::SLACK`] bytes beyond the
+//! stored ones, which are never used.
+
+use std::mem::offset_of;
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
+use cranelift_frontend::Variable;
+use marklab_p4::ir::{
+    Expr, ExprKind, Header, HeaderRef, Index, KeySet, ParserBody, Place, Program, Slot, SlotId, StackId, StateId,
+    Target, Transition, Ty,
+};
+use marklab_p4::source::Span;
+use num_bigint::BigUint;
+
+use super::context::{self, Context};
+use super::generator::{Generator, valid_place, value_type};
+use super::{Result, unsupported};
+use crate::layout::reserved;
+
+/// What the code of a parser needs at hand.
+#[derive(Clone)]
+pub(super) struct Parsing {
+    /// Address of the packet's stored bytes.
+    bytes: Variable,
+    /// Number of stored bytes.
+    stored: Variable,
+    /// Bytes consumed.
+    cursor: Variable,
+    /// Where parsing ends.
+    end: Block,
+    /// Where it ends with an error, given as parameter.
+    reject: Block,
+}
+
+impl Generator<'_, '_> {
+    fn parsing(&self) -> Parsing {
+        self.parsing.clone().expect("the front end admits packet reads in parsers only")
+    }
+
+    /// A parser. Control goes on behind it whatever way it ends.
+    pub(super) fn parser(&mut self, parser: &ParserBody) -> Result<()> {
+        let [bytes, stored, cursor] = [(); 3].map(|()| self.b.declare_var(types::I64));
+        let (end, reject) = (self.b.create_block(), self.b.create_block());
+        let error = self.b.append_block_param(reject, types::I64);
+        self.parsing = Some(Parsing { bytes, stored, cursor, end, reject });
+        self.reload_packet();
+        let zero = self.iconst(0);
+        self.b.def_var(cursor, zero);
+
+        let looping = crate::looping_states(parser);
+        let blocks: Vec<Block> = parser.states.iter().map(|_| self.b.create_block()).collect();
+        self.b.ins().jump(blocks[parser.start.index()], &[]);
+        for ((state, &block), looping) in parser.states.iter().zip(&blocks).zip(looping) {
+            self.b.switch_to_block(block);
+            if looping {
+                let timeout = self.b.create_block();
+                self.burn(timeout);
+                let body = self.b.create_block();
+                self.b.ins().jump(body, &[]);
+                self.b.switch_to_block(timeout);
+                self.reject_with("ParserTimeout");
+                self.b.switch_to_block(body);
+            }
+            if self.body(&state.body)? {
+                self.transition(&state.next, &blocks)?;
+            }
+        }
+
+        self.b.switch_to_block(reject);
+        self.b.set_cold_block(reject);
+        if let Some(slot) = self.program.intrinsic("standard_metadata.parser_error") {
+            self.write_slot(slot, error);
+        }
+        self.b.ins().jump(end, &[]);
+        self.b.switch_to_block(end);
+        let consumed = self.b.use_var(cursor);
+        self.b.ins().istore32(self.regions.phv, consumed, self.phv, reserved::PAYLOAD_OFFSET as i32);
+        self.parsing = None;
+        Ok(())
+    }
+
+    fn reload_packet(&mut self) {
+        let parsing = self.parsing();
+        for (variable, offset) in
+            [(parsing.bytes, offset_of!(Context, packet_bytes)), (parsing.stored, offset_of!(Context, stored))]
+        {
+            let value = self.load_context(offset);
+            self.b.def_var(variable, value);
+        }
+    }
+
+    /// Ends the present block by rejecting with an error of the core library.
+    fn reject_with(&mut self, name: &str) {
+        let code = self.program.errors.iter().position(|known| known == name).unwrap_or(0);
+        let code = self.iconst(code as i64);
+        let reject = self.parsing().reject;
+        self.b.ins().jump(reject, &[code.into()]);
+    }
+
+    /// Goes on only if `holds`, else rejects.
+    fn require(&mut self, holds: Value, error: &str) {
+        let (fail, go_on) = (self.b.create_block(), self.b.create_block());
+        self.b.ins().brif(holds, go_on, &[], fail, &[]);
+        self.b.set_cold_block(fail);
+        self.b.switch_to_block(fail);
+        self.reject_with(error);
+        self.b.switch_to_block(go_on);
+    }
+
+    /// Makes sure that the packet's bytes up to `end` can be read.
+    fn require_bytes(&mut self, end: Value) -> Result<()> {
+        let parsing = self.parsing();
+        let stored = self.b.use_var(parsing.stored);
+        let there = self.b.ins().icmp(IntCC::UnsignedLessThanOrEqual, end, stored);
+        let (missing, go_on) = (self.b.create_block(), self.b.create_block());
+        self.b.ins().brif(there, go_on, &[], missing, &[]);
+        self.b.set_cold_block(missing);
+        self.b.switch_to_block(missing);
+        let got = self.call_value(&context::NEED_BYTES, &[self.context, end])?;
+        self.require(got, "PacketTooShort");
+        self.reload_packet();
+        self.b.ins().jump(go_on, &[]);
+        self.b.switch_to_block(go_on);
+        Ok(())
+    }
+
+    pub(super) fn packet_length(&mut self) -> Value {
+        self.load_context(offset_of!(Context, length))
+    }
+
+    fn goto(&mut self, target: Target, blocks: &[Block]) {
+        let block = self.block_of(target, blocks);
+        self.b.ins().jump(block, &[]);
+    }
+
+    /// BMv2 ends parsing without an error on an explicit reject, and where no case of a `select` matches.
+    fn block_of(&self, target: Target, blocks: &[Block]) -> Block {
+        match target {
+            Target::State(StateId(state)) => blocks[state as usize],
+            Target::Accept | Target::Reject => self.parsing().end,
+        }
+    }
+
+    fn transition(&mut self, transition: &Transition, blocks: &[Block]) -> Result<()> {
+        let Transition::Select { keys, cases, .. } = transition else {
+            if let Transition::Goto(target) = transition {
+                self.goto(*target, blocks);
+            }
+            return Ok(());
+        };
+        let values = keys.iter().map(|key| Ok((self.eval(key)?, key.ty))).collect::<Result<Vec<_>>>()?;
+        for (sets, target) in cases {
+            let next = self.b.create_block();
+            for (set, &(value, ty)) in sets.iter().zip(&values) {
+                if let Some(matches) = self.contains(set, value, ty)? {
+                    let matched = self.b.create_block();
+                    self.b.ins().brif(matches, matched, &[], next, &[]);
+                    self.b.switch_to_block(matched);
+                }
+            }
+            self.goto(*target, blocks);
+            self.b.switch_to_block(next);
+        }
+        self.goto(Target::Reject, blocks);
+        Ok(())
+    }
+
+    /// Whether a value is in a set; `None` if every value is.
+    fn contains(&mut self, set: &KeySet, value: Value, ty: Ty) -> Result<Option<Value>> {
+        let clif = value_type(ty.width, Span::default())?;
+        Ok(match set {
+            KeySet::Any => None,
+            KeySet::Value(member) => {
+                let member = self.constant(member, clif);
+                Some(self.b.ins().icmp(IntCC::Equal, value, member))
+            }
+            KeySet::Mask { value: member, mask } => {
+                let (member, mask) = (self.constant(member, clif), self.constant(mask, clif));
+                let masked = self.b.ins().band(value, mask);
+                Some(self.b.ins().icmp(IntCC::Equal, masked, member))
+            }
+            KeySet::Range { lo, hi } => {
+                // A signed order is the unsigned one after flipping the sign bits.
+                let flip = if ty.signed { BigUint::from(1u32) << (ty.width - 1) } else { BigUint::ZERO };
+                let (lo, hi) = (self.constant(&(lo ^ &flip), clif), self.constant(&(hi ^ &flip), clif));
+                let flip = self.constant(&flip, clif);
+                let value = self.b.ins().bxor(value, flip);
+                let above = self.b.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, value, lo);
+                let below = self.b.ins().icmp(IntCC::UnsignedLessThanOrEqual, value, hi);
+                Some(self.b.ins().band(above, below))
+            }
+            KeySet::ValueSet(_) => return unsupported("a parser value set", Span::default()),
+        })
+    }
+
+    pub(super) fn verify(&mut self, cond: &Expr, error: &Expr) -> Result<()> {
+        let condition = self.condition(cond)?;
+        let (fail, go_on) = (self.b.create_block(), self.b.create_block());
+        self.b.ins().brif(condition, go_on, &[], fail, &[]);
+        self.b.switch_to_block(fail);
+        let code = self.eval(error)?;
+        let reject = self.parsing().reject;
+        self.b.ins().jump(reject, &[code.into()]);
+        self.b.switch_to_block(go_on);
+        Ok(())
+    }
+
+    pub(super) fn advance(&mut self, bits: &Expr) -> Result<()> {
+        let bits = self.number(bits)?;
+        self.require_whole_bytes(bits);
+        let bytes = self.b.ins().ushr_imm_u(bits, 3);
+        let cursor = self.parsing().cursor;
+        let start = self.b.use_var(cursor);
+        let end = self.b.ins().iadd(start, bytes);
+        self.require_bytes(end)?;
+        self.b.def_var(cursor, end);
+        Ok(())
+    }
+
+    fn require_whole_bytes(&mut self, bits: Value) {
+        let rest = self.b.ins().band_imm_u(bits, 7);
+        let whole = self.b.ins().icmp_imm_u(IntCC::Equal, rest, 0);
+        self.require(whole, "ParserInvalidArgument");
+    }
+
+    pub(super) fn lookahead(&mut self, offset: u32, width: u32) -> Result<Value> {
+        let parsing = self.parsing();
+        let start = self.b.use_var(parsing.cursor);
+        let end = self.b.ins().iadd_imm_u(start, i64::from((offset + width).div_ceil(8)));
+        self.require_bytes(end)?;
+        let bytes = self.b.use_var(parsing.bytes);
+        let address = self.b.ins().iadd(bytes, start);
+        let mut reader = Reader::new(address);
+        Ok(reader.bits(self, offset, width))
+    }
+
+    pub(super) fn extract_next(&mut self, stack: StackId, varbit_width: Option<&Expr>, span: Span) -> Result<()> {
+        let spec = &self.program.stacks[stack.index()];
+        let next = self.read(&spec.next_index.into())?;
+        let fits = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThan, next, i64::from(spec.len));
+        self.require(fits, "StackOutOfBounds");
+        let load = Expr { kind: ExprKind::Load(spec.next_index.into()), ty: Ty::bits(32), span };
+        let header = HeaderRef { header: spec.first, index: Some(Index { stack, expr: Box::new(load) }) };
+        self.extract(&header, varbit_width, span)?;
+        let more = self.b.ins().iadd_imm_u(next, 1);
+        self.write_slot(spec.next_index, more);
+        Ok(())
+    }
+
+    /// Reads a header. It becomes valid only if all of it is there.
+    pub(super) fn extract(&mut self, header: &HeaderRef, varbit_width: Option<&Expr>, span: Span) -> Result<()> {
+        let spec = &self.program.headers[header.header.index()];
+        let varbit = match varbit_width {
+            None => None,
+            Some(width) => Some(self.varbit_bytes(spec, width)?),
+        };
+        let fixed: u32 = fields(self.program, spec)
+            .filter(|(_, slot)| slot.varbit_width.is_none())
+            .map(|(_, slot)| slot.ty.width)
+            .sum();
+        let parsing = self.parsing();
+        let start = self.b.use_var(parsing.cursor);
+        let mut end = self.b.ins().iadd_imm_u(start, i64::from(fixed / 8));
+        if let Some(bytes) = varbit {
+            end = self.b.ins().iadd(end, bytes);
+        }
+        self.require_bytes(end)?;
+        let bytes = self.b.use_var(parsing.bytes);
+        let mut reader = Reader::new(self.b.ins().iadd(bytes, start));
+        let mut at = 0;
+        for (id, slot) in fields(self.program, spec) {
+            let place = Place { slot: id, index: header.index.clone() };
+            match (slot.varbit_width, varbit) {
+                (None, _) => {
+                    value_type(slot.ty.width, span)?;
+                    let value = reader.bits(self, at, slot.ty.width);
+                    self.write(&place, value)?;
+                    at += slot.ty.width;
+                }
+                (Some(width), Some(bytes)) if at % 8 == 0 => {
+                    let bits = self.b.ins().ishl_imm_u(bytes, 3);
+                    self.write(&Place { slot: width, index: header.index.clone() }, bits)?;
+                    let from = self.b.ins().iadd_imm_u(reader.address, i64::from(at / 8));
+                    self.read_varbit(&place, from, bytes, span)?;
+                    reader = Reader::new(self.b.ins().iadd(from, bytes));
+                    at = 0;
+                }
+                _ => return unsupported("a varbit that does not begin on a byte", span),
+            }
+        }
+        let one = self.iconst(1);
+        self.write(&valid_place(self.program, header), one)?;
+        self.b.def_var(parsing.cursor, end);
+        Ok(())
+    }
+
+    /// Bytes of a header's `varbit` field, checked.
+    fn varbit_bytes(&mut self, header: &Header, width: &Expr) -> Result<Value> {
+        let bits = self.number(width)?;
+        self.require_whole_bytes(bits);
+        let limit = fields(self.program, header).find(|(_, slot)| slot.varbit_width.is_some());
+        let limit = limit.map_or(0, |(_, slot)| slot.ty.width);
+        let fits = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThanOrEqual, bits, i64::from(limit));
+        self.require(fits, "HeaderTooShort");
+        Ok(self.b.ins().ushr_imm_u(bits, 3))
+    }
+}
+
+/// The fields of a header with their slots.
+pub(super) fn fields<'a>(program: &'a Program, header: &'a Header) -> impl Iterator<Item = (SlotId, &'a Slot)> {
+    header.fields.iter().map(move |&slot| (slot, &program.slots[slot.index()]))
+}
+
+/// Reads bit fields relative to an address, keeping the eight-byte words that it has loaded.
+pub(super) struct Reader {
+    address: Value,
+    word: Option<(u32, Value)>,
+}
+
+impl Reader {
+    pub(super) fn new(address: Value) -> Reader {
+        Reader { address, word: None }
+    }
+
+    /// Eight bytes from `8 * number` on, the first one most significant.
+    fn load(&mut self, g: &mut Generator<'_, '_>, number: u32) -> Value {
+        match self.word {
+            Some((known, value)) if known == number => value,
+            _ => {
+                let raw = g.b.ins().load(types::I64, g.regions.packet, self.address, number as i32 * 8);
+                let value = g.b.ins().bswap(raw);
+                self.word = Some((number, value));
+                value
+            }
+        }
+    }
+
+    /// `width` bits from bit `at` on.
+    pub(super) fn bits(&mut self, g: &mut Generator<'_, '_>, at: u32, width: u32) -> Value {
+        if width > 64 {
+            let high = self.bits(g, at, width - 64);
+            let low = self.bits(g, at + width - 64, 64);
+            return g.b.ins().iconcat(low, high);
+        }
+        if width == 0 {
+            return g.iconst(0);
+        }
+        let (word, skip) = (at / 64, at % 64);
+        let first = self.load(g, word);
+        let up = g.b.ins().ishl_imm_u(first, i64::from(skip));
+        let here = 64 - skip;
+        if width <= here {
+            return g.b.ins().ushr_imm_u(up, i64::from(64 - width));
+        }
+        let second = self.load(g, word + 1);
+        let high = g.b.ins().ushr_imm_u(up, i64::from(64 - width));
+        let low = g.b.ins().ushr_imm_u(second, i64::from(64 - (width - here)));
+        g.b.ins().bor(high, low)
+    }
+}

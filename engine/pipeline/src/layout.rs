@@ -1,0 +1,200 @@
+//! Where each slot lies in a packet's state.
+//!
+//! [`Phv`] (packet header vector, the term of the RMT papers) is the state that a packet carries through a switch:
+//! headers, validity, user and intrinsic metadata. Interpreter and JIT use the same bytes, so comparing two runs is
+//! comparing two `Phv`s.
+//!
+//! A scalar takes the smallest of 1, 2, 4, 8, 16 bytes that holds it, or whole 8-byte words beyond that, little endian,
+//! unused bits 0. A `varbit` keeps its wire bytes, left aligned. Each element of a header stack starts on a multiple of
+//! 8, so that elements lie a constant number of bytes apart.
+
+use marklab_p4::ir::{Class, HeaderId, Program, SlotId, Stack};
+use num_bigint::BigUint;
+
+/// A packet's state in a switch.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Phv {
+    words: Box<[u64]>,
+}
+
+/// Fields that every `Phv` has before its slots.
+pub(crate) mod reserved {
+    /// `u32`: bytes that the parser consumed; the payload begins there.
+    pub(crate) const PAYLOAD_OFFSET: usize = 0;
+    /// `u32`: length of the frame at arrival, which counters and meters add.
+    pub(crate) const ARRIVAL_BYTES: usize = 4;
+    /// Bytes reserved.
+    pub(crate) const SIZE: usize = 8;
+}
+
+/// Place of a packet-class slot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Field {
+    /// Byte offset.
+    pub offset: u32,
+    /// Bytes taken.
+    pub size: u32,
+}
+
+/// Places of all slots of a program.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Layout {
+    fields: Vec<Option<Field>>,
+    /// Bytes between elements, for each stack.
+    strides: Vec<u32>,
+    size: usize,
+}
+
+/// Bytes for a scalar of `width` bits.
+pub(crate) fn container(width: u32) -> u32 {
+    match width {
+        0..=8 => 1,
+        9..=16 => 2,
+        17..=32 => 4,
+        33..=64 => 8,
+        65..=128 => 16,
+        _ => width.div_ceil(64) * 8,
+    }
+}
+
+impl Layout {
+    /// Lays out the packet-class slots of a program, in order.
+    pub fn new(program: &Program) -> Layout {
+        let mut element_starts = vec![false; program.slots.len()];
+        for stack in &program.stacks {
+            for slot in element_slots(program, stack) {
+                element_starts[slot.index()] = true;
+            }
+        }
+        let mut offset = reserved::SIZE as u32;
+        let fields: Vec<Option<Field>> = program
+            .slots
+            .iter()
+            .zip(&element_starts)
+            .map(|(slot, &element_start)| {
+                (slot.class == Class::Packet).then(|| {
+                    let size = match slot.varbit_width {
+                        Some(_) => slot.ty.width.div_ceil(64) * 8,
+                        None => container(slot.ty.width),
+                    };
+                    let align = if element_start { 8 } else { size.min(8) };
+                    let field = Field { offset: offset.next_multiple_of(align), size };
+                    offset = field.offset + size;
+                    field
+                })
+            })
+            .collect();
+        let strides = program
+            .stacks
+            .iter()
+            .map(|stack| {
+                let mut starts = element_slots(program, stack).filter_map(|slot| fields[slot.index()]);
+                match (starts.next(), starts.next()) {
+                    (Some(first), Some(second)) => second.offset - first.offset,
+                    _ => 0,
+                }
+            })
+            .collect();
+        Layout { fields, strides, size: offset as usize }
+    }
+
+    /// Place of a slot; `None` for locals, which do not live in the `Phv`.
+    pub fn field(&self, slot: SlotId) -> Option<Field> {
+        self.fields[slot.index()]
+    }
+
+    /// Bytes between the same field of neighbouring elements of a stack.
+    pub fn stride(&self, stack: marklab_p4::ir::StackId) -> u32 {
+        self.strides[stack.index()]
+    }
+
+    /// An empty packet state: everything 0 and invalid.
+    pub fn phv(&self) -> Phv {
+        Phv { words: vec![0; self.size.div_ceil(8)].into() }
+    }
+}
+
+/// First slot of each element of a stack: the lowest, since an element's slots are consecutive.
+fn element_slots<'a>(program: &'a Program, stack: &'a Stack) -> impl Iterator<Item = SlotId> + 'a {
+    (stack.first.0..stack.first.0 + stack.len).map(|header| {
+        let header = &program.headers[HeaderId(header).index()];
+        header.fields.iter().copied().fold(header.valid, SlotId::min)
+    })
+}
+
+impl Phv {
+    /// Sets everything to 0.
+    pub fn clear(&mut self) {
+        self.words.fill(0);
+    }
+
+    /// The bytes.
+    pub fn bytes(&self) -> &[u8] {
+        let words = &self.words;
+        // SAFETY: any initialised u64 slice is a valid byte slice of eight times its length.
+        #[expect(unsafe_code, reason = "a byte view of the words, kept as words for their alignment")]
+        unsafe {
+            std::slice::from_raw_parts(words.as_ptr().cast(), words.len() * 8)
+        }
+    }
+
+    /// The bytes, to be changed.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        let words = &mut self.words;
+        // SAFETY: as above; every byte pattern is a valid u64.
+        #[expect(unsafe_code, reason = "a byte view of the words, kept as words for their alignment")]
+        unsafe {
+            std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), words.len() * 8)
+        }
+    }
+
+    /// Value of a field of up to 64 bits.
+    pub fn get(&self, field: Field) -> u64 {
+        debug_assert!(field.size <= 8);
+        let mut value = [0; 8];
+        let (offset, size) = (field.offset as usize, field.size as usize);
+        value[..size].copy_from_slice(&self.bytes()[offset..offset + size]);
+        u64::from_le_bytes(value)
+    }
+
+    /// Sets a field of up to 64 bits; the value must fit its type.
+    pub fn set(&mut self, field: Field, value: u64) {
+        debug_assert!(field.size <= 8);
+        let (offset, size) = (field.offset as usize, field.size as usize);
+        self.bytes_mut()[offset..offset + size].copy_from_slice(&value.to_le_bytes()[..size]);
+    }
+
+    /// Value of a field of any width.
+    pub fn get_wide(&self, field: Field) -> BigUint {
+        let offset = field.offset as usize;
+        BigUint::from_bytes_le(&self.bytes()[offset..offset + field.size as usize])
+    }
+
+    /// Sets a field of any width; the value must fit its type.
+    pub fn set_wide(&mut self, field: Field, value: &BigUint) {
+        let offset = field.offset as usize;
+        let target = &mut self.bytes_mut()[offset..offset + field.size as usize];
+        let bytes = value.to_bytes_le();
+        target.fill(0);
+        target[..bytes.len()].copy_from_slice(&bytes);
+    }
+
+    /// Bytes that the parser consumed.
+    pub fn payload_offset(&self) -> usize {
+        self.get(Field { offset: reserved::PAYLOAD_OFFSET as u32, size: 4 }) as usize
+    }
+
+    pub(crate) fn set_payload_offset(&mut self, bytes: usize) {
+        self.set(Field { offset: reserved::PAYLOAD_OFFSET as u32, size: 4 }, bytes as u64);
+    }
+
+    /// Length of the frame at arrival in bytes.
+    pub fn arrival_bytes(&self) -> u64 {
+        self.get(Field { offset: reserved::ARRIVAL_BYTES as u32, size: 4 })
+    }
+
+    /// Sets the length of the frame at arrival.
+    pub fn set_arrival_bytes(&mut self, bytes: u64) {
+        self.set(Field { offset: reserved::ARRIVAL_BYTES as u32, size: 4 }, bytes);
+    }
+}

@@ -1,0 +1,100 @@
+//! Runs a P4 program on packets.
+//!
+//! - [`Layout`] gives each slot of the program a place in a packet's state, the [`Phv`];
+//! - [`State`] is what a switch remembers between packets: tables, registers, counters;
+//! - an [`Engine`] runs one stage of the program over these three: [`Interpreter`] is the definition of what a program
+//!   means, [`Jit`] is the same in machine code. For equal input they leave equal `Phv`s, packets and `State`s.
+//!
+//! No clock, no ports, no queues: the architecture around the program is `marklab-switch`.
+
+mod control;
+mod effects;
+mod hash;
+mod interpreter;
+mod jit;
+
+mod layout;
+mod packet;
+mod state;
+mod table;
+mod words;
+
+use marklab_p4::ir::{Arch, BlockId, ParserBody, Program, StateId, Target, Transition};
+
+pub use control::lookup_name;
+pub use effects::{CloneRequest, Digest, Effects};
+pub use hash::{csum16, hash};
+pub use interpreter::Interpreter;
+pub use jit::{Jit, JitError};
+
+pub use layout::{Field, Layout, Phv};
+pub use packet::Packet;
+pub use state::{LoadError, State};
+pub use table::{Count, EntryHandle, KeyMatch, Table, TableEntry, TableError};
+
+/// `egress_spec` of a packet to be dropped, as BMv2's default.
+pub const DROP_PORT: u64 = 511;
+
+/// Rounds that loops, and parser states on a cycle, may take in one run of a block; beyond that the block ends with a
+/// fault. Real programs stay far below it, and without a bound a program could stop the simulator.
+pub(crate) const FUEL: u32 = 1 << 16;
+
+/// The parts of a program that run in one go, in v1model's order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stage {
+    /// Parser, checksum verification, ingress.
+    Ingress,
+    /// Egress.
+    Egress,
+    /// Checksum update and deparser: rewrites the front of the packet.
+    Deparse,
+}
+
+impl Stage {
+    /// All stages.
+    pub const ALL: [Stage; 3] = [Stage::Ingress, Stage::Egress, Stage::Deparse];
+
+    /// The blocks of a stage, in order.
+    pub(crate) fn blocks(self, program: &Program) -> Vec<BlockId> {
+        let Arch::V1Model { parser, verify_checksum, ingress, egress, compute_checksum, deparser } = program.arch;
+        match self {
+            Stage::Ingress => vec![parser, verify_checksum, ingress],
+            Stage::Egress => vec![egress],
+            Stage::Deparse => vec![compute_checksum, deparser],
+        }
+    }
+}
+
+/// Something that runs the stages of one program.
+pub trait Engine: Send + Sync {
+    /// Runs a stage on a packet. `phv` and `state` must be of the engine's program. The packet is read by the parser,
+    /// changed by the deparser, and left alone by egress.
+    fn run(&self, stage: Stage, state: &mut State, packet: &mut Packet, phv: &mut Phv);
+}
+
+/// Which parser states lie on a cycle: entering these costs fuel.
+pub(crate) fn looping_states(parser: &ParserBody) -> Vec<bool> {
+    let successors = |state: usize| -> Vec<usize> {
+        let targets = match &parser.states[state].next {
+            Transition::Goto(target) => vec![*target],
+            Transition::Select { cases, .. } => cases.iter().map(|(_, target)| *target).collect(),
+        };
+        let states = targets.into_iter().filter_map(|target| match target {
+            Target::State(StateId(state)) => Some(state as usize),
+            Target::Accept | Target::Reject => None,
+        });
+        states.collect()
+    };
+    (0..parser.states.len())
+        .map(|start| {
+            let mut seen = vec![false; parser.states.len()];
+            let mut open = successors(start);
+            while let Some(state) = open.pop() {
+                if !std::mem::replace(&mut seen[state], true) {
+                    open.extend(successors(state));
+                }
+            }
+            seen[start]
+        })
+        .collect()
+}

@@ -1,0 +1,182 @@
+//! What a switch remembers between packets: tables, registers, counters, the random stream.
+
+use std::sync::Arc;
+
+use marklab_p4::ir::{CounterId, Program, RegisterId, TableId, Ty};
+use num_bigint::BigUint;
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use thiserror::Error;
+
+use crate::effects::Effects;
+use crate::jit::Views;
+use crate::layout::Layout;
+use crate::table::{Count, Table, TableError};
+use crate::words::{limbs, limbs_of, words_for};
+
+/// Why a program cannot be run here, although it compiles.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum LoadError {
+    /// A construct that this engine does not run yet.
+    #[error("`{name}`: {what} is not supported yet")]
+    Unsupported {
+        /// The object.
+        name: String,
+        /// What it is.
+        what: &'static str,
+    },
+    /// A register array is larger than memory allows.
+    #[error("`{name}` has {size} cells; the limit is {limit}")]
+    TooLarge {
+        /// The object.
+        name: String,
+        /// Its size.
+        size: u64,
+        /// Largest size.
+        limit: u64,
+    },
+    /// An entry written in the source is refused by its table.
+    #[error(transparent)]
+    Entry(#[from] TableError),
+}
+
+/// Largest number of cells of an array.
+const MAX_CELLS: u64 = 1 << 26;
+
+/// A `register` array; a cell takes whole 64-bit words.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct RegisterArray {
+    pub(crate) ty: Ty,
+    pub(crate) words: Vec<u64>,
+    pub(crate) cells: u64,
+}
+
+impl RegisterArray {
+    /// Value of a cell, or `None` out of range.
+    pub(crate) fn read(&self, index: u64) -> Option<BigUint> {
+        let width = words_for(self.ty.width);
+        (index < self.cells).then(|| limbs(&self.words[index as usize * width..][..width]))
+    }
+
+    /// Sets a cell; nothing happens out of range.
+    pub(crate) fn write(&mut self, index: u64, value: &BigUint) {
+        let width = words_for(self.ty.width);
+        if index < self.cells {
+            self.words[index as usize * width..][..width].copy_from_slice(&limbs_of(value, width));
+        }
+    }
+}
+
+/// State of one switch running a program.
+#[derive(Debug)]
+pub struct State {
+    pub(crate) program: Arc<Program>,
+    pub(crate) layout: Arc<Layout>,
+    // Boxed: compiled code keeps their addresses.
+    #[expect(clippy::vec_box, reason = "compiled code keeps the addresses of the tables")]
+    pub(crate) tables: Vec<Box<Table>>,
+    pub(crate) registers: Vec<RegisterArray>,
+    pub(crate) counters: Vec<Vec<Count>>,
+    pub(crate) random: Xoshiro256PlusPlus,
+    /// What the program asked for in the last stage that ran, beyond the packet state.
+    pub effects: Effects,
+    /// Times that a program did what has no meaning (division by 0, a loop without end). Never reset.
+    pub faults: u64,
+    /// Where the deparser writes.
+    pub(crate) emitted: Vec<u8>,
+    /// The above as generated code sees it.
+    pub(crate) views: Views,
+}
+
+impl State {
+    /// Fresh state: entries and defaults of the source, registers and counters 0, `random` seeded.
+    pub fn new(program: &Arc<Program>, layout: &Arc<Layout>, seed: u64) -> Result<State, LoadError> {
+        refuse_unsupported(program)?;
+        let check = |name: &str, size: u64| {
+            if size > MAX_CELLS {
+                return Err(LoadError::TooLarge { name: name.to_owned(), size, limit: MAX_CELLS });
+            }
+            Ok(size)
+        };
+        let registers = program.registers.iter().map(|register| {
+            let cells = check(&register.name, register.size)?;
+            let words = vec![0; cells as usize * words_for(register.ty.width)];
+            Ok(RegisterArray { ty: register.ty, words, cells })
+        });
+        let counters = program.counters.iter().map(|counter| {
+            let cells = check(&counter.name, counter.size.unwrap_or(0))?;
+            Ok(vec![Count::default(); cells as usize])
+        });
+        let tables = program.tables.iter().map(|table| Ok(Box::new(Table::new(program, table)?)));
+        let mut tables = tables.collect::<Result<Vec<_>, LoadError>>()?;
+        let mut registers = registers.collect::<Result<Vec<_>, LoadError>>()?;
+        let mut counters = counters.collect::<Result<Vec<_>, LoadError>>()?;
+        Ok(State {
+            views: Views::new(&mut tables, &mut registers, &mut counters),
+            tables,
+            registers,
+            counters,
+            random: Xoshiro256PlusPlus::seed_from_u64(seed),
+            program: program.clone(),
+            layout: layout.clone(),
+            effects: Effects::default(),
+            faults: 0,
+            emitted: Vec::new(),
+        })
+    }
+
+    /// The program.
+    pub fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
+    /// Where the program's packet state lies.
+    pub fn layout(&self) -> &Arc<Layout> {
+        &self.layout
+    }
+
+    /// A table.
+    pub fn table(&self, table: TableId) -> &Table {
+        &self.tables[table.index()]
+    }
+
+    /// A table, to be changed.
+    pub fn table_mut(&mut self, table: TableId) -> &mut Table {
+        &mut self.tables[table.index()]
+    }
+
+    /// Value of a register cell, or `None` out of range.
+    pub fn register(&self, register: RegisterId, index: u64) -> Option<BigUint> {
+        self.registers[register.index()].read(index)
+    }
+
+    /// Sets a register cell to a value, cut to the cell's width; nothing happens out of range.
+    pub fn set_register(&mut self, register: RegisterId, index: u64, value: &BigUint) {
+        let array = &mut self.registers[register.index()];
+        array.write(index, &(value & crate::words::mask(array.ty.width)));
+    }
+
+    /// A counter cell, or `None` out of range.
+    pub fn counter(&self, counter: CounterId, index: u64) -> Option<Count> {
+        self.counters[counter.index()].get(usize::try_from(index).ok()?).copied()
+    }
+
+    /// Uniform in `lo..=hi`, or `None` if that is empty.
+    pub(crate) fn draw(&mut self, lo: u64, hi: u64) -> Option<u64> {
+        (lo <= hi).then(|| self.random.random_range(lo..=hi))
+    }
+}
+
+fn refuse_unsupported(program: &Program) -> Result<(), LoadError> {
+    let refuse = |name: &str, what| Err(LoadError::Unsupported { name: name.to_owned(), what });
+    if let Some(meter) = program.meters.first() {
+        return refuse(&meter.name, "a meter");
+    }
+    if let Some(profile) = program.profiles.first() {
+        return refuse(&profile.name, "an action profile or selector");
+    }
+    if let Some(set) = program.value_sets.first() {
+        return refuse(&set.name, "a parser value set");
+    }
+    Ok(())
+}

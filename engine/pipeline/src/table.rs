@@ -1,0 +1,489 @@
+//! Match-action tables: entries, and the search for them.
+//!
+//! A key is a row of 64-bit words, each component starting on a word of its own. An entry is a row of words as well:
+//! [`Row`] tells what they mean. Rows of a table lie in one vector with the default action's row first, so that
+//! compiled code reads action data at constant offsets from the pointer a lookup returns.
+
+mod matcher;
+
+use marklab_p4::ir;
+use num_bigint::BigUint;
+use thiserror::Error;
+
+use crate::words::{limbs, push_limbs, words_for};
+use matcher::Matcher;
+
+/// What a component of a key is compared with.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum KeyMatch {
+    /// Equal to a value.
+    Exact(BigUint),
+    /// The first `prefix_len` bits equal to those of a value.
+    Lpm {
+        /// Value; bits beyond the prefix do not count.
+        value: BigUint,
+        /// Bits compared.
+        prefix_len: u32,
+    },
+    /// Equal to a value where the mask has ones.
+    Ternary {
+        /// Value; bits outside of the mask do not count.
+        value: BigUint,
+        /// Bits compared.
+        mask: BigUint,
+    },
+    /// Between two bounds, both included.
+    Range {
+        /// Smallest value.
+        lo: BigUint,
+        /// Largest value.
+        hi: BigUint,
+    },
+    /// Anything.
+    Any,
+}
+
+/// Why an entry was refused.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum TableError {
+    /// The table has as many entries as its `size` allows.
+    #[error("table `{table}` is full: its size is {size}")]
+    Full {
+        /// Table.
+        table: String,
+        /// Its size.
+        size: u64,
+    },
+    /// An equal entry is there.
+    #[error("table `{table}` already has an entry with this key")]
+    Duplicate {
+        /// Table.
+        table: String,
+    },
+    /// No entry of that handle or key.
+    #[error("table `{table}` has no such entry")]
+    NoEntry {
+        /// Table.
+        table: String,
+    },
+    /// The number of components is wrong.
+    #[error("table `{table}` has {expected} key component(s), the entry has {given}")]
+    KeyCount {
+        /// Table.
+        table: String,
+        /// Components of the table.
+        expected: usize,
+        /// Components of the entry.
+        given: usize,
+    },
+    /// A component does not fit its match kind or width.
+    #[error("table `{table}`, key `{key}`: {problem}")]
+    Key {
+        /// Table.
+        table: String,
+        /// Name of the component.
+        key: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The action is unknown, or not for this use.
+    #[error("table `{table}` cannot use action `{action}`: {problem}")]
+    Action {
+        /// Table.
+        table: String,
+        /// Action.
+        action: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The table's entries or default action are `const`.
+    #[error("table `{table}`: its {part} is const and cannot be changed")]
+    Const {
+        /// Table.
+        table: String,
+        /// What cannot be changed.
+        part: &'static str,
+    },
+}
+
+/// Number of an entry in its table; valid until the entry is deleted.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct EntryHandle(pub u32);
+
+/// An entry as the control plane sees it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TableEntry {
+    /// One per key component, `selector` keys left out.
+    pub keys: Vec<KeyMatch>,
+    /// Index into the table's actions.
+    pub action: u32,
+    /// One value per parameter.
+    pub args: Vec<BigUint>,
+    /// Where entries overlap (ternary, range, optional) the smaller number wins, as in BMv2; of equal ones the older.
+    pub priority: u32,
+}
+
+/// Packets and bytes counted.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[repr(C)]
+pub struct Count {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// A view of the words of an entry or default action.
+///
+/// Word 0: the action's index in the low 16 bits, [`Row::HIT`] for an entry, the handle in the high half. From word 1:
+/// the parameters, each on words of its own.
+pub(crate) struct Row;
+
+impl Row {
+    /// Set in word 0 of entries, not in that of the default action.
+    pub(crate) const HIT: u64 = 1 << 31;
+    /// Bits of word 0 that hold the action.
+    pub(crate) const ACTION: u64 = 0xffff;
+    /// First word of the parameters.
+    pub(crate) const ARGS: usize = 1;
+
+    fn head(action: u32, handle: Option<EntryHandle>) -> u64 {
+        u64::from(action) | handle.map_or(0, |EntryHandle(number)| Row::HIT | u64::from(number) << 32)
+    }
+}
+
+/// A table with its entries.
+#[derive(Debug)]
+// `rows_start` is read by compiled code, hence the fixed representation.
+#[repr(C)]
+pub struct Table {
+    /// Start of `rows`, kept current whenever `rows` changes.
+    pub(crate) rows_start: *const u64,
+    rows: Vec<u64>,
+    /// Words per row.
+    stride: usize,
+    entries: Vec<Option<TableEntry>>,
+    free: Vec<u32>,
+    live: u64,
+    matcher: Matcher,
+    counts: Option<Vec<Count>>,
+    spec: ir::Table,
+    /// Keys that entries are compared with.
+    keys: Vec<ir::Key>,
+    /// Name and parameters of each action of the table.
+    actions: Vec<(String, Vec<ir::ActionParam>)>,
+    sealed: bool,
+}
+
+// SAFETY: `rows_start` points into `rows`, which the table owns; it is dereferenced only while the table is borrowed.
+#[expect(unsafe_code, reason = "see above")]
+unsafe impl Send for Table {}
+
+impl Table {
+    /// An empty table of a program, then filled with the entries written in its source.
+    pub(crate) fn new(program: &ir::Program, spec: &ir::Table) -> Result<Table, TableError> {
+        let actions: Vec<_> = spec
+            .actions
+            .iter()
+            .map(|entry| &program.actions[entry.action.index()])
+            .map(|action| (action.name.clone(), action.params.clone()))
+            .collect();
+        let args = actions.iter().map(|(_, params)| params.iter().map(|param| words_for(param.ty.width)).sum());
+        let stride = Row::ARGS + args.max().unwrap_or(0);
+        let keys: Vec<ir::Key> = compared_keys(spec).cloned().collect();
+        let mut table = Table {
+            rows_start: std::ptr::null(),
+            rows: vec![0; stride],
+            stride,
+            entries: vec![None],
+            free: Vec::new(),
+            live: 0,
+            matcher: Matcher::new(&keys),
+            counts: spec.direct_counter.map(|_| vec![Count::default()]),
+            spec: spec.clone(),
+            keys,
+            actions,
+            sealed: false,
+        };
+        let default = &spec.default_action;
+        table.write_row(0, default.action, None, &default.args);
+        for entry in &spec.entries {
+            let keys = table.keys.iter().zip(&entry.keys).map(|(key, set)| key_match(key, set)).collect();
+            let call = &entry.call;
+            let entry = TableEntry { keys, action: call.action, args: call.args.clone(), priority: entry.priority };
+            table.insert(entry)?;
+        }
+        table.sealed = spec.const_entries;
+        Ok(table)
+    }
+
+    /// Name in the control plane.
+    pub fn name(&self) -> &str {
+        &self.spec.name
+    }
+
+    /// The table in the program.
+    pub fn spec(&self) -> &ir::Table {
+        &self.spec
+    }
+
+    /// Entries with their handles, in the order of the handles.
+    pub fn entries(&self) -> impl Iterator<Item = (EntryHandle, &TableEntry)> {
+        self.entries
+            .iter()
+            .enumerate()
+            .filter_map(|(number, entry)| Some((EntryHandle(number as u32), entry.as_ref()?)))
+    }
+
+    /// Adds an entry.
+    pub fn insert(&mut self, entry: TableEntry) -> Result<EntryHandle, TableError> {
+        self.check_open()?;
+        self.check_keys(&entry.keys)?;
+        self.check_action(entry.action, &entry.args, false)?;
+        if self.live >= self.spec.size.max(self.spec.entries.len() as u64) {
+            return Err(TableError::Full { table: self.spec.name.clone(), size: self.spec.size });
+        }
+        let number = self.free.last().copied().unwrap_or(self.entries.len() as u32);
+        let handle = EntryHandle(number);
+        if !self.matcher.insert(&self.keys, &entry.keys, entry.priority, number) {
+            return Err(TableError::Duplicate { table: self.spec.name.clone() });
+        }
+        if self.free.pop().is_none() {
+            self.entries.push(None);
+            self.rows.resize(self.entries.len() * self.stride, 0);
+            if let Some(counts) = &mut self.counts {
+                counts.push(Count::default());
+            }
+        }
+        self.write_row(number as usize, entry.action, Some(handle), &entry.args);
+        if let Some(counts) = &mut self.counts {
+            counts[number as usize] = Count::default();
+        }
+        self.entries[number as usize] = Some(entry);
+        self.live += 1;
+        Ok(handle)
+    }
+
+    /// Gives an entry another action.
+    pub fn modify(&mut self, handle: EntryHandle, action: u32, args: Vec<BigUint>) -> Result<(), TableError> {
+        self.check_open()?;
+        self.check_action(action, &args, false)?;
+        self.entry(handle)?;
+        self.write_row(handle.0 as usize, action, Some(handle), &args);
+        if let Some(entry) = &mut self.entries[handle.0 as usize] {
+            entry.action = action;
+            entry.args = args;
+        }
+        Ok(())
+    }
+
+    /// Removes an entry.
+    pub fn delete(&mut self, handle: EntryHandle) -> Result<(), TableError> {
+        self.check_open()?;
+        let entry = self.entry(handle)?.clone();
+        self.matcher.remove(&self.keys, &entry.keys, handle.0);
+        self.entries[handle.0 as usize] = None;
+        self.free.push(handle.0);
+        self.live -= 1;
+        Ok(())
+    }
+
+    /// Removes all entries.
+    pub fn clear(&mut self) -> Result<(), TableError> {
+        let handles: Vec<_> = self.entries().map(|(handle, _)| handle).collect();
+        handles.into_iter().try_for_each(|handle| self.delete(handle))
+    }
+
+    /// The entry with exactly these keys and this priority.
+    pub fn find(&self, keys: &[KeyMatch], priority: u32) -> Option<EntryHandle> {
+        self.entries().find(|(_, entry)| entry.keys == keys && entry.priority == priority).map(|(handle, _)| handle)
+    }
+
+    /// Changes what runs on a miss.
+    pub fn set_default(&mut self, action: u32, args: &[BigUint]) -> Result<(), TableError> {
+        if self.spec.const_default {
+            return Err(TableError::Const { table: self.spec.name.clone(), part: "default action" });
+        }
+        self.check_action(action, args, true)?;
+        self.write_row(0, action, None, args);
+        Ok(())
+    }
+
+    /// What runs on a miss: index of the action and values of its parameters.
+    pub fn default_action(&self) -> (u32, Vec<BigUint>) {
+        let action = (self.rows[0] & Row::ACTION) as u32;
+        let mut at = Row::ARGS;
+        let values = self.actions[action as usize].1.iter().map(|param| {
+            let words = words_for(param.ty.width);
+            at += words;
+            limbs(&self.rows[at - words..at])
+        });
+        (action, values.collect())
+    }
+
+    /// Index of the action of that name: the full control-plane name, or a suffix of it after a dot.
+    pub fn action_index(&self, name: &str) -> Option<u32> {
+        crate::control::lookup_name(self.actions.iter().map(|(known, _)| known.as_str()), name).map(|at| at as u32)
+    }
+
+    /// Names of the actions, and their parameters.
+    pub fn actions(&self) -> &[(String, Vec<ir::ActionParam>)] {
+        &self.actions
+    }
+
+    /// Direct counter of an entry.
+    pub fn direct_count(&self, handle: EntryHandle) -> Result<Count, TableError> {
+        self.entry(handle)?;
+        Ok(self.counts.as_ref().map(|counts| counts[handle.0 as usize]).unwrap_or_default())
+    }
+
+    /// The row that applies to a key: an entry's, or the default action's.
+    pub(crate) fn lookup(&self, key: &[u64]) -> &[u64] {
+        let at = self.matcher.find(key).unwrap_or(0) as usize * self.stride;
+        &self.rows[at..at + self.stride]
+    }
+
+    /// [`Table::lookup`] of a table whose key is one word.
+    pub(crate) fn lookup_word(&self, key: u64) -> &[u64] {
+        let at = self.matcher.find_word(key).unwrap_or(0) as usize * self.stride;
+        &self.rows[at..at + self.stride]
+    }
+
+    /// Adds to the direct counter of the entry whose row has this first word.
+    pub(crate) fn count_hit(&mut self, head: u64, bytes: u64) {
+        if let (Some(counts), true) = (&mut self.counts, head & Row::HIT != 0) {
+            let count = &mut counts[(head >> 32) as usize];
+            count.packets += 1;
+            count.bytes += bytes;
+        }
+    }
+
+    fn entry(&self, handle: EntryHandle) -> Result<&TableEntry, TableError> {
+        let entry = self.entries.get(handle.0 as usize).and_then(Option::as_ref);
+        entry.ok_or_else(|| TableError::NoEntry { table: self.spec.name.clone() })
+    }
+
+    fn write_row(&mut self, number: usize, action: u32, handle: Option<EntryHandle>, args: &[BigUint]) {
+        let mut row = vec![Row::head(action, handle)];
+        for (param, value) in self.actions[action as usize].1.iter().zip(args) {
+            push_limbs(&mut row, value, words_for(param.ty.width));
+        }
+        let at = number * self.stride;
+        self.rows[at..at + row.len()].copy_from_slice(&row);
+        self.rows_start = self.rows.as_ptr();
+    }
+
+    fn check_open(&self) -> Result<(), TableError> {
+        if self.sealed {
+            return Err(TableError::Const { table: self.spec.name.clone(), part: "list of entries" });
+        }
+        Ok(())
+    }
+
+    fn check_keys(&self, keys: &[KeyMatch]) -> Result<(), TableError> {
+        let expected = self.keys.len();
+        if keys.len() != expected || expected == 0 {
+            return Err(TableError::KeyCount { table: self.spec.name.clone(), expected, given: keys.len() });
+        }
+        for (key, value) in self.keys.iter().zip(keys) {
+            check_key(key, value).map_err(|problem| TableError::Key {
+                table: self.spec.name.clone(),
+                key: key.name.clone(),
+                problem,
+            })?;
+        }
+        Ok(())
+    }
+
+    fn check_action(&self, action: u32, args: &[BigUint], as_default: bool) -> Result<(), TableError> {
+        let refuse = |name: &str, problem: String| {
+            Err(TableError::Action { table: self.spec.name.clone(), action: name.to_owned(), problem })
+        };
+        let Some((name, params)) = self.actions.get(action as usize) else {
+            return refuse(&format!("#{action}"), "the table has no such action".to_owned());
+        };
+        let use_ = &self.spec.actions[action as usize];
+        if as_default && use_.table_only {
+            return refuse(name, "it is @tableonly".to_owned());
+        }
+        if !as_default && use_.default_only {
+            return refuse(name, "it is @defaultonly".to_owned());
+        }
+        if params.len() != args.len() {
+            return refuse(name, format!("it has {} parameter(s), {} given", params.len(), args.len()));
+        }
+        for (param, value) in params.iter().zip(args) {
+            if value.bits() > u64::from(param.ty.width) {
+                return refuse(name, format!("{value} does not fit `{}` of {} bits", param.name, param.ty.width));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The keys that are compared: `selector` keys are not, they choose among the members of a group.
+pub(crate) fn compared_keys(table: &ir::Table) -> impl Iterator<Item = &ir::Key> {
+    table.keys.iter().filter(|key| key.kind != ir::MatchKind::Selector)
+}
+
+/// The entry of the source in the control plane's terms.
+fn key_match(key: &ir::Key, set: &ir::KeySet) -> KeyMatch {
+    let width = key.expr.ty.width;
+    match (set, key.kind) {
+        (ir::KeySet::Any, _) => KeyMatch::Any,
+        (ir::KeySet::Value(value), ir::MatchKind::Lpm) => KeyMatch::Lpm { value: value.clone(), prefix_len: width },
+        (ir::KeySet::Value(value), ir::MatchKind::Range) => KeyMatch::Range { lo: value.clone(), hi: value.clone() },
+        (ir::KeySet::Value(value), ir::MatchKind::Ternary) => {
+            KeyMatch::Ternary { value: value.clone(), mask: crate::words::mask(width) }
+        }
+        (ir::KeySet::Value(value), _) => KeyMatch::Exact(value.clone()),
+        (ir::KeySet::Mask { value, mask }, ir::MatchKind::Lpm) => {
+            KeyMatch::Lpm { value: value.clone(), prefix_len: mask.count_ones() as u32 }
+        }
+        (ir::KeySet::Mask { value, mask }, _) => KeyMatch::Ternary { value: value.clone(), mask: mask.clone() },
+        (ir::KeySet::Range { lo, hi }, _) => KeyMatch::Range { lo: lo.clone(), hi: hi.clone() },
+        // The front end admits value sets in `select` only.
+        (ir::KeySet::ValueSet(_), _) => unreachable!("value set in a table entry"),
+    }
+}
+
+fn check_key(key: &ir::Key, value: &KeyMatch) -> Result<(), String> {
+    use ir::MatchKind::*;
+    let width = key.expr.ty.width;
+    let fits = |value: &BigUint| {
+        if value.bits() > u64::from(width) {
+            return Err(format!("{value:#x} does not fit {width} bits"));
+        }
+        Ok(())
+    };
+    match (key.kind, value) {
+        (Exact | Optional, KeyMatch::Exact(value)) => fits(value),
+        (Lpm, KeyMatch::Lpm { value, prefix_len }) => {
+            if *prefix_len > width {
+                return Err(format!("prefix length {prefix_len} is more than the width of {width} bits"));
+            }
+            fits(value)
+        }
+        (Ternary, KeyMatch::Ternary { value, mask }) => fits(value).and_then(|()| fits(mask)),
+        (Range, KeyMatch::Range { lo, hi }) => {
+            if lo > hi {
+                return Err(format!("the range {lo}..{hi} is empty"));
+            }
+            fits(lo).and_then(|()| fits(hi))
+        }
+        (Lpm | Ternary | Range | Optional, KeyMatch::Any) => Ok(()),
+        (kind, _) => Err(format!("a {} key cannot be matched this way", kind_name(kind))),
+    }
+}
+
+/// The match kind as P4 spells it.
+pub(crate) fn kind_name(kind: ir::MatchKind) -> &'static str {
+    match kind {
+        ir::MatchKind::Exact => "exact",
+        ir::MatchKind::Lpm => "lpm",
+        ir::MatchKind::Ternary => "ternary",
+        ir::MatchKind::Range => "range",
+        ir::MatchKind::Optional => "optional",
+        ir::MatchKind::Selector => "selector",
+    }
+}
