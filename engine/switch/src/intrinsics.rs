@@ -1,0 +1,139 @@
+//! Fields of the packet state that simple_switch reads and writes, found by name.
+
+use marklab_p4::ir::{Arch, BlockBody, ExternCall, Program, Stmt, StmtKind};
+use marklab_pipeline::{Field, Layout, Phv};
+
+/// A field of the packet state, if the program has it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Intrinsic {
+    field: Option<Field>,
+    mask: u64,
+}
+
+impl Intrinsic {
+    /// The field of that name in `standard_metadata`, or under one of BMv2's aliases.
+    fn new(program: &Program, layout: &Layout, name: &str) -> Intrinsic {
+        let names = ["standard_metadata", "intrinsic_metadata", "queueing_metadata"];
+        let slot = names.iter().find_map(|prefix| program.intrinsic(&format!("{prefix}.{name}")));
+        let width = slot.map_or(0, |slot| program.slots[slot.index()].ty.width);
+        let mask = if width >= 64 { u64::MAX } else { (1 << width) - 1 };
+        Intrinsic { field: slot.and_then(|slot| layout.field(slot)), mask }
+    }
+
+    /// The value, 0 if there is no such field.
+    pub(crate) fn get(self, phv: &Phv) -> u64 {
+        self.field.map_or(0, |field| phv.get(field))
+    }
+
+    /// Sets the value modulo the field's width.
+    pub(crate) fn set(self, phv: &mut Phv, value: u64) {
+        if let Some(field) = self.field {
+            phv.set(field, value & self.mask);
+        }
+    }
+
+    /// Sets the value, or the largest that the field holds.
+    pub(crate) fn set_at_most(self, phv: &mut Phv, value: u64) {
+        self.set(phv, value.min(self.mask));
+    }
+}
+
+/// All of them.
+#[derive(Debug)]
+pub(crate) struct Intrinsics {
+    pub(crate) ingress_port: Intrinsic,
+    pub(crate) egress_spec: Intrinsic,
+    pub(crate) egress_port: Intrinsic,
+    pub(crate) packet_length: Intrinsic,
+    pub(crate) priority: Intrinsic,
+    pub(crate) enq_timestamp: Intrinsic,
+    pub(crate) enq_qdepth: Intrinsic,
+    pub(crate) deq_timedelta: Intrinsic,
+    pub(crate) deq_qdepth: Intrinsic,
+    pub(crate) ingress_global_timestamp: Intrinsic,
+    pub(crate) egress_global_timestamp: Intrinsic,
+    /// Validity and bytes of each header, if ingress may change which are valid.
+    headers: Vec<(Field, u64)>,
+}
+
+impl Intrinsics {
+    pub(crate) fn new(program: &Program, layout: &Layout) -> Intrinsics {
+        let find = |name| Intrinsic::new(program, layout, name);
+        Intrinsics {
+            ingress_port: find("ingress_port"),
+            egress_spec: find("egress_spec"),
+            egress_port: find("egress_port"),
+            packet_length: find("packet_length"),
+            priority: find("priority"),
+            enq_timestamp: find("enq_timestamp"),
+            enq_qdepth: find("enq_qdepth"),
+            deq_timedelta: find("deq_timedelta"),
+            deq_qdepth: find("deq_qdepth"),
+            ingress_global_timestamp: find("ingress_global_timestamp"),
+            egress_global_timestamp: find("egress_global_timestamp"),
+            headers: if changes_headers(program) { header_sizes(program, layout) } else { Vec::new() },
+        }
+    }
+
+    /// `packet_length` at the start of egress: the headers that are valid now and the payload.
+    pub(crate) fn set_egress_length(&self, phv: &mut Phv) {
+        let arrived = phv.arrival_bytes();
+        let length = if self.headers.is_empty() {
+            arrived
+        } else {
+            let valid = self.headers.iter().filter(|(valid, _)| phv.get(*valid) == 1);
+            let headers: u64 = valid.map(|(_, bytes)| bytes).sum();
+            headers + arrived.saturating_sub(phv.payload_offset() as u64)
+        };
+        self.packet_length.set(phv, length);
+    }
+}
+
+fn header_sizes(program: &Program, layout: &Layout) -> Vec<(Field, u64)> {
+    let size = |header: &marklab_p4::ir::Header| {
+        let bits: u32 = header.fields.iter().map(|slot| program.slots[slot.index()].ty.width).sum();
+        Some((layout.field(header.valid)?, u64::from(bits / 8)))
+    };
+    program.headers.iter().filter_map(size).collect()
+}
+
+/// Whether ingress, or an action that it may run, changes which headers are valid.
+fn changes_headers(program: &Program) -> bool {
+    let Arch::V1Model { ingress, .. } = program.arch;
+    let BlockBody::Control(body) = &program.blocks[ingress.index()].body else { return false };
+    let actions = program.actions.iter().flat_map(|action| &action.body);
+    any_statement(body.iter().chain(actions), &|stmt| match stmt {
+        StmtKind::SetValid(_) | StmtKind::SetInvalid(_) => true,
+        StmtKind::Assign { dst, .. } => program.headers.iter().any(|header| header.valid == dst.slot),
+        _ => false,
+    })
+}
+
+/// Whether any statement, at any depth, fulfils a condition.
+fn any_statement<'a>(body: impl IntoIterator<Item = &'a Stmt>, holds: &dyn Fn(&StmtKind) -> bool) -> bool {
+    body.into_iter().any(|stmt| {
+        holds(&stmt.kind)
+            || match &stmt.kind {
+                StmtKind::If { then, otherwise, .. } => any_statement(then.iter().chain(otherwise), holds),
+                StmtKind::Switch { cases, default, .. } => {
+                    any_statement(cases.iter().flat_map(|(_, body)| body).chain(default), holds)
+                }
+                StmtKind::Block { body, .. } | StmtKind::Loop { body, .. } => any_statement(body, holds),
+                _ => false,
+            }
+    })
+}
+
+/// Whether any statement of a program's blocks and actions fulfils a condition.
+pub(crate) fn any_statement_of(program: &Program, holds: &dyn Fn(&StmtKind) -> bool) -> bool {
+    let blocks = program.blocks.iter().any(|block| match &block.body {
+        BlockBody::Control(body) => any_statement(body, holds),
+        BlockBody::Parser(parser) => any_statement(parser.states.iter().flat_map(|state| &state.body), holds),
+    });
+    blocks || any_statement(program.actions.iter().flat_map(|action| &action.body), holds)
+}
+
+/// Whether any block or action of a program makes such a call.
+pub(crate) fn any_call(program: &Program, holds: &dyn Fn(&ExternCall) -> bool) -> bool {
+    any_statement_of(program, &|stmt| matches!(stmt, StmtKind::Extern(call) if holds(call)))
+}
