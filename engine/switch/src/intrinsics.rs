@@ -101,22 +101,22 @@ fn header_sizes(program: &Program, layout: &Layout) -> Vec<(Field, u64)> {
 fn changes_headers(program: &Program) -> bool {
     let Arch::V1Model { ingress, .. } = program.arch;
     let BlockBody::Control(body) = &program.blocks[ingress.index()].body else { return false };
-    let actions = program.actions.iter().flat_map(|action| &action.body);
-    any_statement(body.iter().chain(actions), &|stmt| match stmt {
+    let changes = |stmt: &StmtKind| match stmt {
         StmtKind::SetValid(_) | StmtKind::SetInvalid(_) => true,
         StmtKind::Assign { dst, .. } => program.headers.iter().any(|header| header.valid == dst.slot),
         _ => false,
-    })
+    };
+    any_statement(body, &changes) || program.actions.iter().any(|action| any_statement(&action.body, &changes))
 }
 
 /// Whether any statement, at any depth, fulfils a condition.
-fn any_statement<'a>(body: impl IntoIterator<Item = &'a Stmt>, holds: &dyn Fn(&StmtKind) -> bool) -> bool {
-    body.into_iter().any(|stmt| {
+fn any_statement(body: &[Stmt], holds: &dyn Fn(&StmtKind) -> bool) -> bool {
+    body.iter().any(|stmt| {
         holds(&stmt.kind)
             || match &stmt.kind {
-                StmtKind::If { then, otherwise, .. } => any_statement(then.iter().chain(otherwise), holds),
+                StmtKind::If { then, otherwise, .. } => any_statement(then, holds) || any_statement(otherwise, holds),
                 StmtKind::Switch { cases, default, .. } => {
-                    any_statement(cases.iter().flat_map(|(_, body)| body).chain(default), holds)
+                    cases.iter().any(|(_, body)| any_statement(body, holds)) || any_statement(default, holds)
                 }
                 StmtKind::Block { body, .. } | StmtKind::Loop { body, .. } => any_statement(body, holds),
                 _ => false,
@@ -128,9 +128,9 @@ fn any_statement<'a>(body: impl IntoIterator<Item = &'a Stmt>, holds: &dyn Fn(&S
 pub(crate) fn any_statement_of(program: &Program, holds: &dyn Fn(&StmtKind) -> bool) -> bool {
     let blocks = program.blocks.iter().any(|block| match &block.body {
         BlockBody::Control(body) => any_statement(body, holds),
-        BlockBody::Parser(parser) => any_statement(parser.states.iter().flat_map(|state| &state.body), holds),
+        BlockBody::Parser(parser) => parser.states.iter().any(|state| any_statement(&state.body, holds)),
     });
-    blocks || any_statement(program.actions.iter().flat_map(|action| &action.body), holds)
+    blocks || program.actions.iter().any(|action| any_statement(&action.body, holds))
 }
 
 /// Whether any block or action of a program makes such a call.

@@ -1,0 +1,3 @@
+//! Virtual-time network.
+
+pub mod tcp;

@@ -1,0 +1,95 @@
+//! Congestion control: how a sender's window answers to acknowledgements, marks and losses.
+
+mod dctcp;
+mod ecn_star;
+mod reno;
+
+pub use dctcp::{Alpha, Dctcp};
+pub use ecn_star::EcnStar;
+pub use reno::Reno;
+
+/// A sender's congestion window, in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Window {
+    /// Bytes that may be in flight.
+    pub cwnd: u64,
+    /// Below it the window doubles every round trip.
+    pub ssthresh: u64,
+    /// Largest segment.
+    pub mss: u64,
+    /// Bytes acknowledged in congestion avoidance since the window grew (RFC 3465).
+    pub bytes_acked: u64,
+}
+
+impl Window {
+    /// A window in slow start.
+    pub fn new(mss: u64, initial_segments: u64) -> Window {
+        Window { cwnd: mss * initial_segments, ssthresh: u64::MAX, mss, bytes_acked: 0 }
+    }
+
+    /// Slow start and congestion avoidance of RFC 5681, counting bytes (RFC 3465): one segment per window's worth of
+    /// acknowledged bytes.
+    pub fn grow_reno(&mut self, acked: u64) {
+        if self.cwnd < self.ssthresh {
+            self.cwnd += acked;
+            return;
+        }
+        self.bytes_acked += acked;
+        if self.bytes_acked >= self.cwnd {
+            self.bytes_acked -= self.cwnd;
+            self.cwnd += self.mss;
+        }
+    }
+
+    /// Sets window and threshold after congestion, two segments at least.
+    pub fn reduce_to(&mut self, cwnd: u64) {
+        self.cwnd = cwnd.max(2 * self.mss);
+        self.ssthresh = self.cwnd;
+        self.bytes_acked = 0;
+    }
+}
+
+/// What an acknowledgement of new data tells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Acked {
+    /// Bytes newly acknowledged.
+    pub bytes: u64,
+    /// Whether the receiver echoes congestion experienced.
+    pub ece: bool,
+    /// First byte not acknowledged, after this acknowledgement.
+    pub snd_una: u64,
+    /// Next byte to be sent.
+    pub snd_nxt: u64,
+}
+
+/// A congestion control algorithm. One instance per connection.
+pub trait CongestionControl: Send + std::fmt::Debug {
+    /// Whether packets are sent as ECN capable.
+    fn ecn(&self) -> bool;
+
+    /// Whether packets other than data are ECN capable as well, as in Linux's DCTCP.
+    fn ecn_control_packets(&self) -> bool {
+        false
+    }
+
+    /// Sees every acknowledgement of new data, before the window reacts.
+    fn on_ack(&mut self, _acked: Acked) {}
+
+    /// Lets the window grow by an acknowledgement that found it in full use.
+    fn grow(&mut self, window: &mut Window, acked: u64) {
+        window.grow_reno(acked);
+    }
+
+    /// Reduces the window after an echo; called at most once per window of data.
+    fn on_ece(&mut self, window: &mut Window);
+
+    /// Reduces the window after a loss; called at most once per window of data.
+    fn on_loss(&mut self, window: &mut Window, flight: u64) {
+        window.reduce_to(flight / 2);
+    }
+
+    /// A number that describes the state, for traces: DCTCP's alpha.
+    fn alpha(&self) -> Option<f64> {
+        None
+    }
+}

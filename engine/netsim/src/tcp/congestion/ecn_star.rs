@@ -1,0 +1,17 @@
+//! ECN*: regular ECN-capable TCP, which treats a mark like a loss (RFC 3168).
+
+use super::{CongestionControl, Window};
+
+/// Halves the window once per window of data with marks.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct EcnStar;
+
+impl CongestionControl for EcnStar {
+    fn ecn(&self) -> bool {
+        true
+    }
+
+    fn on_ece(&mut self, window: &mut Window) {
+        window.reduce_to(window.cwnd / 2);
+    }
+}

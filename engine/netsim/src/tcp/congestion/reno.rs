@@ -1,0 +1,42 @@
+//! Reno (RFC 5681) without ECN.
+
+use super::{CongestionControl, Window};
+
+/// Halves the window on loss; does not take part in ECN.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Reno;
+
+impl CongestionControl for Reno {
+    fn ecn(&self) -> bool {
+        false
+    }
+
+    fn on_ece(&mut self, _window: &mut Window) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slow_start_doubles_and_avoidance_adds_one_segment_per_window() {
+        let mut window = Window::new(1000, 2);
+        window.ssthresh = 8_000;
+        let mut reno = Reno;
+        for expected in [4_000, 8_000, 9_000, 10_000] {
+            for _ in 0..window.cwnd / 1000 {
+                reno.grow(&mut window, 1000);
+            }
+            assert_eq!(window.cwnd, expected);
+        }
+    }
+
+    #[test]
+    fn a_loss_halves_what_is_in_flight_down_to_two_segments() {
+        let mut window = Window::new(1000, 10);
+        Reno.on_loss(&mut window, 10_000);
+        assert_eq!((window.cwnd, window.ssthresh), (5_000, 5_000));
+        Reno.on_loss(&mut window, 3_000);
+        assert_eq!(window.cwnd, 2_000);
+    }
+}

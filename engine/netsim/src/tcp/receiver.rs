@@ -1,0 +1,237 @@
+//! The receiving end of a connection.
+
+use marklab_units::{Duration, Time};
+
+/// How congestion marks are echoed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EchoMode {
+    /// The connection does not use ECN.
+    None,
+    /// RFC 3168: every acknowledgement after a mark carries the echo until the sender says that it reduced.
+    Latched,
+    /// RFC 8257 section 3.2: the echo tells exactly which segments were marked.
+    Dctcp,
+}
+
+/// How a receiver behaves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ReceiverConfig {
+    /// Segments per acknowledgement; 1 acknowledges each.
+    pub ack_every: u32,
+    /// Longest time that an acknowledgement is held back.
+    pub ack_delay: Duration,
+    /// Echo of marks.
+    pub echo: EchoMode,
+}
+
+/// Selective acknowledgements to report: the first `len` of `blocks`, the most recent first (RFC 2018).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct SackBlocks {
+    /// Ranges of stream offsets.
+    pub blocks: [(u64, u64); 3],
+    /// How many count.
+    pub len: usize,
+}
+
+impl SackBlocks {
+    /// The blocks.
+    pub fn as_slice(&self) -> &[(u64, u64)] {
+        &self.blocks[..self.len]
+    }
+}
+
+/// Acknowledgements to be sent now, each with its echo.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct AckPlan {
+    /// One for what came before this segment: next byte expected then, and the echo. Sent first.
+    pub earlier: Option<(u64, bool)>,
+    /// One for everything so far, with this echo.
+    pub now: Option<bool>,
+}
+
+/// Puts a stream together and acknowledges it.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    config: ReceiverConfig,
+    rcv_nxt: u64,
+    /// Ranges beyond `rcv_nxt`, the most recently touched first.
+    islands: Vec<(u64, u64)>,
+    /// Segments not acknowledged yet.
+    pending: u32,
+    /// Echo of the next acknowledgement: latched, or DCTCP's state.
+    echo: bool,
+    deadline: Option<Time>,
+}
+
+impl Receiver {
+    /// A receiver at the start of a stream.
+    pub fn new(config: ReceiverConfig) -> Receiver {
+        Receiver { config, rcv_nxt: 0, islands: Vec::new(), pending: 0, echo: false, deadline: None }
+    }
+
+    /// Next byte expected: everything before it has come.
+    pub fn rcv_nxt(&self) -> u64 {
+        self.rcv_nxt
+    }
+
+    /// When [`Receiver::on_ack_timer`] is due, unless an acknowledgement goes out before.
+    pub fn deadline(&self) -> Option<Time> {
+        self.deadline
+    }
+
+    /// The ranges to report with an acknowledgement.
+    pub fn sack_blocks(&self) -> SackBlocks {
+        let mut report = SackBlocks::default();
+        for (target, &block) in report.blocks.iter_mut().zip(&self.islands) {
+            *target = block;
+            report.len += 1;
+        }
+        report
+    }
+
+    /// A segment comes in: `len` bytes from `offset`, with or without congestion experienced (`ce`), and the sender's
+    /// word that it reduced its window (`cwr`).
+    pub fn on_segment(&mut self, now: Time, offset: u64, len: u32, ce: bool, cwr: bool) -> AckPlan {
+        let mut plan = AckPlan::default();
+        match self.config.echo {
+            EchoMode::None => {}
+            // A mark on the very segment that carries CWR is news (RFC 3168 section 6.1.3).
+            EchoMode::Latched => self.echo = ce || (self.echo && !cwr),
+            EchoMode::Dctcp => {
+                if ce != self.echo && self.pending > 0 {
+                    plan.earlier = Some((self.rcv_nxt, self.echo));
+                    self.pending = 0;
+                }
+                self.echo = ce;
+            }
+        }
+        let had_islands = !self.islands.is_empty();
+        let in_order = self.take(offset, offset + u64::from(len));
+        self.pending += 1;
+        // Out of order, filling a hole, or nothing new: acknowledged at once (RFC 5681 section 4.2).
+        if !in_order || had_islands || self.pending >= self.config.ack_every {
+            plan.now = Some(self.acknowledge());
+        } else if self.deadline.is_none() {
+            self.deadline = Some(now + self.config.ack_delay);
+        }
+        plan
+    }
+
+    /// The deadline has passed: an acknowledgement with this echo is due.
+    pub fn on_ack_timer(&mut self) -> bool {
+        self.acknowledge()
+    }
+
+    /// Takes note that everything so far is being acknowledged; gives the echo.
+    pub fn acknowledge(&mut self) -> bool {
+        self.pending = 0;
+        self.deadline = None;
+        self.echo
+    }
+
+    /// Adds a range; true if it brought the next byte expected.
+    fn take(&mut self, start: u64, end: u64) -> bool {
+        if end <= self.rcv_nxt {
+            return false;
+        }
+        if start <= self.rcv_nxt {
+            self.rcv_nxt = end;
+            // An island that is reached may reach the next one.
+            while let Some(at) = self.islands.iter().position(|&(start, _)| start <= self.rcv_nxt) {
+                let (_, end) = self.islands.remove(at);
+                self.rcv_nxt = self.rcv_nxt.max(end);
+            }
+            return true;
+        }
+        let mut merged = (start, end);
+        self.islands.retain(|&(start, end)| {
+            let touches = start <= merged.1 && merged.0 <= end;
+            if touches {
+                merged = (merged.0.min(start), merged.1.max(end));
+            }
+            !touches
+        });
+        self.islands.insert(0, merged);
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn receiver(echo: EchoMode, ack_every: u32) -> Receiver {
+        Receiver::new(ReceiverConfig { ack_every, ack_delay: Duration::from_micros(500), echo })
+    }
+
+    fn now() -> Time {
+        Time::from_nanos(1000)
+    }
+
+    #[test]
+    fn every_second_segment_is_acknowledged_or_the_timer_does_it() {
+        let mut receiver = receiver(EchoMode::None, 2);
+        assert_eq!(receiver.on_segment(now(), 0, 100, false, false), AckPlan::default());
+        assert_eq!(receiver.deadline(), Some(now() + Duration::from_micros(500)));
+        assert_eq!(receiver.on_segment(now(), 100, 100, false, false).now, Some(false));
+        assert_eq!((receiver.deadline(), receiver.rcv_nxt()), (None, 200));
+    }
+
+    #[test]
+    fn gaps_are_acknowledged_at_once_with_the_latest_block_first() {
+        let mut receiver = receiver(EchoMode::None, 2);
+        for offset in [200, 600, 400] {
+            assert_eq!(receiver.on_segment(now(), offset, 100, false, false).now, Some(false));
+        }
+        assert_eq!(receiver.sack_blocks().as_slice(), [(400, 500), (600, 700), (200, 300)]);
+        receiver.on_segment(now(), 300, 100, false, false);
+        assert_eq!(receiver.sack_blocks().as_slice(), [(200, 500), (600, 700)]);
+        assert_eq!(receiver.on_segment(now(), 0, 200, false, false).now, Some(false));
+        assert_eq!((receiver.rcv_nxt(), receiver.sack_blocks().as_slice()), (500, &[(600, 700)][..]));
+    }
+
+    #[test]
+    fn a_latched_echo_lasts_until_cwr() {
+        let mut receiver = receiver(EchoMode::Latched, 1);
+        let mut echo = |offset, ce, cwr| receiver.on_segment(now(), offset, 100, ce, cwr).now.unwrap();
+        assert!(!echo(0, false, false));
+        assert!(echo(100, true, false));
+        assert!(echo(200, false, false));
+        assert!(!echo(300, false, true));
+        assert!(echo(400, true, true));
+    }
+
+    /// RFC 8257 figure 1, with delayed acknowledgements.
+    #[test]
+    fn a_change_of_marks_acknowledges_what_came_before() {
+        let mut receiver = receiver(EchoMode::Dctcp, 2);
+        assert_eq!(receiver.on_segment(now(), 0, 100, false, false), AckPlan::default());
+        let plan = receiver.on_segment(now(), 100, 100, true, false);
+        assert_eq!(plan, AckPlan { earlier: Some((100, false)), now: None });
+        assert_eq!(receiver.on_segment(now(), 200, 100, true, false), AckPlan { earlier: None, now: Some(true) });
+        let plan = receiver.on_segment(now(), 300, 100, false, false);
+        assert_eq!(plan, AckPlan::default()); // nothing was pending
+        assert!(!receiver.on_ack_timer());
+    }
+
+    proptest! {
+        /// Oracle: the set of bytes received.
+        #[test]
+        fn the_stream_is_complete_up_to_the_first_gap(order in Just((0..30u64).collect::<Vec<_>>()).prop_shuffle(), lost in 0..30usize) {
+            let mut receiver = receiver(EchoMode::None, 2);
+            let mut seen = [false; 30];
+            for &number in &order[..30 - lost] {
+                receiver.on_segment(now(), number * 10, 10, false, false);
+                seen[number as usize] = true;
+                let complete = seen.iter().position(|&seen| !seen).unwrap_or(30);
+                prop_assert_eq!(receiver.rcv_nxt(), complete as u64 * 10);
+                for &(start, end) in &receiver.islands {
+                    prop_assert!((start / 10..end / 10).all(|at| seen[at as usize]));
+                    prop_assert!(start > receiver.rcv_nxt() && seen.get(end as usize / 10) != Some(&true));
+                }
+            }
+        }
+    }
+}

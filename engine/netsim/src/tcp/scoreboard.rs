@@ -1,0 +1,240 @@
+//! What is in flight: one record per segment sent and not yet acknowledged (RFC 6675, by segments).
+
+use std::collections::VecDeque;
+
+use marklab_units::Time;
+
+/// Segments that must be selectively acknowledged above a segment before it counts as lost (RFC 6675, DupThresh).
+const DUP_THRESH: usize = 3;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// Sent, nothing heard.
+    InFlight,
+    /// Selectively acknowledged.
+    Sacked,
+    /// Lost, to be sent again.
+    Lost,
+    /// Sent again, nothing heard.
+    Resent,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Segment {
+    start: u64,
+    len: u32,
+    state: State,
+    /// Ever sent again: gives no round-trip sample (Karn).
+    resent: bool,
+    sent: Time,
+}
+
+/// The segments between `snd_una` and `snd_nxt`.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scoreboard {
+    segments: VecDeque<Segment>,
+    /// Bytes in states `InFlight` and `Resent`.
+    pipe: u64,
+    /// Segments in state `Lost`.
+    lost: usize,
+    /// Segments in state `Sacked`.
+    sacked: usize,
+}
+
+/// What an acknowledgement changed.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct Change {
+    /// When the latest segment acknowledged that was sent once only was sent.
+    pub(super) sent: Option<Time>,
+    /// Whether segments were found lost.
+    pub(super) new_loss: bool,
+}
+
+impl Scoreboard {
+    /// Bytes that are estimated to be in the network.
+    pub(super) fn pipe(&self) -> u64 {
+        self.pipe
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.segments.is_empty()
+    }
+
+    pub(super) fn has_lost(&self) -> bool {
+        self.lost > 0
+    }
+
+    /// Records a new segment.
+    pub(super) fn push(&mut self, start: u64, len: u32, now: Time) {
+        self.segments.push_back(Segment { start, len, state: State::InFlight, resent: false, sent: now });
+        self.pipe += u64::from(len);
+    }
+
+    /// Takes note of a cumulative acknowledgement and of selective ones, `[start, end)` each.
+    pub(super) fn acknowledge(&mut self, una: u64, sacks: &[(u64, u64)]) -> Change {
+        let mut change = Change::default();
+        while let Some(segment) = self.segments.front().copied() {
+            if segment.start + u64::from(segment.len) > una {
+                break;
+            }
+            self.leave(segment);
+            self.segments.pop_front();
+            if !segment.resent && segment.state != State::Sacked {
+                change.sent = change.sent.max(Some(segment.sent));
+            }
+        }
+        let mut newly_sacked = false;
+        for &(start, end) in sacks {
+            let first = self.segments.partition_point(|segment| segment.start < start);
+            for at in first..self.segments.len() {
+                let segment = self.segments[at];
+                if segment.start + u64::from(segment.len) > end {
+                    break;
+                }
+                if segment.state != State::Sacked {
+                    self.leave(segment);
+                    self.segments[at].state = State::Sacked;
+                    self.sacked += 1;
+                    newly_sacked = true;
+                    if !segment.resent {
+                        change.sent = change.sent.max(Some(segment.sent));
+                    }
+                }
+            }
+        }
+        change.new_loss = newly_sacked && self.find_losses();
+        change
+    }
+
+    /// Takes a segment out of the counts of its state.
+    fn leave(&mut self, segment: Segment) {
+        match segment.state {
+            State::InFlight | State::Resent => self.pipe -= u64::from(segment.len),
+            State::Sacked => self.sacked -= 1,
+            State::Lost => self.lost -= 1,
+        }
+    }
+
+    /// Marks segments lost that have enough selectively acknowledged ones above them.
+    fn find_losses(&mut self) -> bool {
+        if self.sacked < DUP_THRESH {
+            return false;
+        }
+        let mut above = 0;
+        let mut found = false;
+        for segment in self.segments.iter_mut().rev() {
+            match segment.state {
+                State::Sacked => above += 1,
+                State::InFlight if above >= DUP_THRESH => {
+                    segment.state = State::Lost;
+                    self.pipe -= u64::from(segment.len);
+                    self.lost += 1;
+                    found = true;
+                }
+                _ => {}
+            }
+        }
+        found
+    }
+
+    /// After a timeout everything that was not selectively acknowledged counts as lost.
+    pub(super) fn lose_all(&mut self) {
+        for segment in &mut self.segments {
+            if segment.state != State::Sacked && segment.state != State::Lost {
+                segment.state = State::Lost;
+                self.lost += 1;
+            }
+        }
+        self.pipe = 0;
+    }
+
+    /// Length of the first lost segment.
+    pub(super) fn next_lost(&self) -> Option<u32> {
+        self.first_lost().map(|at| self.segments[at].len)
+    }
+
+    /// Records that the first lost segment is sent again; gives its start and length.
+    pub(super) fn resend(&mut self, now: Time) -> Option<(u64, u32)> {
+        let at = self.first_lost()?;
+        let segment = &mut self.segments[at];
+        segment.state = State::Resent;
+        segment.resent = true;
+        segment.sent = now;
+        self.lost -= 1;
+        self.pipe += u64::from(segment.len);
+        Some((segment.start, segment.len))
+    }
+
+    fn first_lost(&self) -> Option<usize> {
+        if self.lost == 0 {
+            return None;
+        }
+        self.segments.iter().position(|segment| segment.state == State::Lost)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn board(segments: u64) -> Scoreboard {
+        let mut board = Scoreboard::default();
+        for number in 0..segments {
+            board.push(number * 100, 100, Time::from_nanos(number));
+        }
+        board
+    }
+
+    #[test]
+    fn three_segments_above_make_a_loss_two_do_not() {
+        let mut board = board(10);
+        assert!(!board.acknowledge(0, &[(100, 300)]).new_loss);
+        assert_eq!(board.pipe(), 800);
+        assert!(board.acknowledge(0, &[(100, 400)]).new_loss);
+        assert_eq!((board.pipe(), board.next_lost()), (600, Some(100)));
+        assert_eq!(board.resend(Time::ZERO), Some((0, 100)));
+        assert_eq!((board.pipe(), board.has_lost()), (700, false));
+        assert!(!board.acknowledge(0, &[(100, 500)]).new_loss, "a segment sent again is not lost again");
+    }
+
+    #[test]
+    fn segments_sent_again_give_no_sample() {
+        let mut board = board(3);
+        board.lose_all();
+        board.resend(Time::from_nanos(50));
+        assert_eq!(board.acknowledge(100, &[]).sent, None);
+        let mut board = self::board(3);
+        assert_eq!(board.acknowledge(200, &[]).sent, Some(Time::from_nanos(1)));
+    }
+
+    proptest! {
+        /// Whatever is acknowledged in whatever order, the counts are those of a recount.
+        #[test]
+        fn counts_match_a_recount(
+            steps in prop::collection::vec((0..4u8, 0..20u64, 0..6u64), 1..40),
+        ) {
+            let mut board = board(20);
+            let mut una = 0;
+            for (kind, at, len) in steps {
+                match kind {
+                    0 => {
+                        una = una.max(at * 100);
+                        board.acknowledge(una, &[]);
+                    }
+                    1 => {
+                        board.acknowledge(una, &[(at * 100, (at + len) * 100)]);
+                    }
+                    2 => {
+                        board.resend(Time::ZERO);
+                    }
+                    _ => board.lose_all(),
+                }
+                let count = |state| board.segments.iter().filter(|segment| segment.state == state).count();
+                prop_assert_eq!(board.pipe, 100 * (count(State::InFlight) + count(State::Resent)) as u64);
+                prop_assert_eq!((board.lost, board.sacked), (count(State::Lost), count(State::Sacked)));
+            }
+        }
+    }
+}
