@@ -1,3 +1,31 @@
-//! Virtual-time network.
+//! Virtual-time network: links, hosts, transports and P4 switches.
+//!
+//! [`Network::new`] builds it from a [`Config`], flows and switches that are programmed already; [`Network::run`] gives
+//! the [`Outcome`]. Nothing here reads a clock or a global random stream, and nothing depends on the order of a hash
+//! map: equal input gives equal output.
+//!
+//! - `events`, `network::link`: time and lines;
+//! - [`tcp`]: end points as state machines, [`wire`]: their headers as bytes;
+//! - `network::hosts`, `network::switches`: the two kinds of nodes;
+//! - [`ledger`], [`trace`]: what is observed.
 
+mod config;
+mod events;
+mod frame;
+mod ledger;
+mod network;
 pub mod tcp;
+mod trace;
+pub mod wire;
+
+pub use config::{
+    Capture, Config, ConfigError, Connections, Control, Discipline, Flow, Framing, Link, Nic, Node, QueueLimit, Trace,
+    Transport,
+};
+pub use frame::NetFrame;
+pub use ledger::{Ledger, Reason};
+pub use network::{
+    BuildError, FlowRecord, LineReport, LineStats, NetSwitch, Network, Outcome, PortReport, Progress, RunError,
+    SwitchReport,
+};
+pub use trace::{QueueTrace, TraceRow};

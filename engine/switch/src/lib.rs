@@ -66,6 +66,15 @@ pub struct QueueSignals {
     pub deq_qdepth: u64,
 }
 
+/// A frame that left its queue.
+#[derive(Debug)]
+pub struct Transmitted<F> {
+    /// The frame, or why egress dropped it.
+    pub outcome: Result<F, (Loss, F)>,
+    /// Its stay in the queue.
+    pub signals: QueueSignals,
+}
+
 /// A frame between ingress and egress.
 #[derive(Debug)]
 struct Waiting<F> {
@@ -105,6 +114,11 @@ impl<F: Frame> Switch<F> {
     /// Tables, registers and counters, for the control plane.
     pub fn state_mut(&mut self) -> &mut State {
         &mut self.state
+    }
+
+    /// Gives up the switch for its tables, registers and counters.
+    pub fn into_state(self) -> State {
+        self.state
     }
 
     /// Number of ports.
@@ -149,13 +163,13 @@ impl<F: Frame> Switch<F> {
         }
     }
 
-    /// Takes the next frame of a port: egress, then the deparser. `None` if nothing is waiting. A frame that egress
-    /// drops comes back as an error; the port may be asked again at once.
-    pub fn transmit(&mut self, now: Time, port: usize) -> Option<Result<F, (Loss, F)>> {
+    /// Takes the next frame of a port: egress, then the deparser. `None` if nothing is waiting. After a frame that
+    /// egress drops the port may be asked again at once.
+    pub fn transmit(&mut self, now: Time, port: usize) -> Option<Transmitted<F>> {
         let out = self.queues.dequeue(port)?;
         let signals =
             QueueSignals { enq_timestamp: out.enq_timestamp, enq_qdepth: out.enq_qdepth, deq_qdepth: out.deq_qdepth };
-        Some(self.egress(now, signals, out.item))
+        Some(Transmitted { outcome: self.egress(now, signals, out.item), signals })
     }
 
     /// Runs a frame through the switch without a queue, under queue signals given: what a packet test needs.

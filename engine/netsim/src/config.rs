@@ -1,0 +1,377 @@
+//! Description of a run: what is built, and how hosts behave. Read from JSON; units are in the names.
+
+use marklab_units::{Duration, Rate};
+use serde::Deserialize;
+use thiserror::Error;
+
+use crate::tcp::congestion::{CongestionControl, Dctcp, EcnStar, Reno};
+use crate::tcp::{EchoMode, ReceiverConfig, RtoConfig, SenderConfig};
+
+/// A run, flows and programs aside.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Hosts and switches. Everything else refers to them by index.
+    pub nodes: Vec<Node>,
+    /// Links, each with one transmitter per direction.
+    pub links: Vec<Link>,
+    /// What a frame takes on a line.
+    pub framing: Framing,
+    /// TCP.
+    pub transport: Transport,
+    /// Between TCP and the line.
+    pub nic: Nic,
+    /// Life of connections.
+    pub connections: Connections,
+    /// Virtual time at which the run ends whatever is unfinished.
+    pub stop_ns: u64,
+    /// Queues to be recorded.
+    #[serde(default)]
+    pub traces: Vec<Trace>,
+    /// Ports whose frames are written to files.
+    #[serde(default)]
+    pub captures: Vec<Capture>,
+}
+
+/// A host or a switch.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Node {
+    /// A host with one port, number 0.
+    Host {
+        /// Name in reports.
+        name: String,
+        /// Ethernet address.
+        mac: [u8; 6],
+        /// IPv4 address.
+        ip: u32,
+    },
+    /// A switch. Programs and table entries are given apart, in the order of the switches.
+    Switch {
+        /// Name in reports.
+        name: String,
+        /// Number of ports.
+        ports: usize,
+        /// Largest content of each port's queue.
+        queue: QueueLimit,
+    },
+}
+
+impl Node {
+    /// Name in reports.
+    pub fn name(&self) -> &str {
+        match self {
+            Node::Host { name, .. } | Node::Switch { name, .. } => name,
+        }
+    }
+}
+
+/// Limit of a queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QueueLimit {
+    /// In packets.
+    Packets(u64),
+    /// In bytes.
+    Bytes(u64),
+}
+
+impl From<QueueLimit> for marklab_tm::Limit {
+    fn from(limit: QueueLimit) -> marklab_tm::Limit {
+        match limit {
+            QueueLimit::Packets(packets) => marklab_tm::Limit::Packets(packets),
+            QueueLimit::Bytes(bytes) => marklab_tm::Limit::Bytes(bytes),
+        }
+    }
+}
+
+/// A link between two ports.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    /// Node and port of one end.
+    pub a: (usize, usize),
+    /// Node and port of the other end.
+    pub b: (usize, usize),
+    /// Line rate in bit/s.
+    pub rate_bps: u64,
+    /// Propagation delay in ns.
+    pub delay_ns: u64,
+}
+
+/// Bytes on the line for a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Framing {
+    /// Shorter frames are padded to this length, without checksum.
+    pub min_bytes: u32,
+    /// What is added to every frame: checksum, preamble, gap. Negative to leave out parts of the Ethernet header.
+    pub overhead_bytes: i32,
+}
+
+impl Framing {
+    /// Bytes on the line for a frame of `bytes`, without its checksum.
+    pub fn wire_bytes(self, bytes: usize) -> u64 {
+        let padded = (bytes as u64).max(self.min_bytes.into());
+        padded.saturating_add_signed(self.overhead_bytes.into())
+    }
+}
+
+/// Congestion control of all connections.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Control {
+    /// RFC 8257.
+    Dctcp,
+    /// RFC 3168: a mark halves the window.
+    EcnStar,
+    /// RFC 5681, without ECN.
+    Reno,
+}
+
+/// TCP of all connections.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Transport {
+    /// Congestion control.
+    pub control: Control,
+    /// Largest segment in bytes.
+    pub mss_bytes: u32,
+    /// Initial window in segments.
+    pub initial_window_segments: u32,
+    /// Smallest retransmission timeout in ns.
+    pub min_rto_ns: u64,
+    /// Timeout without a round-trip sample, for SYNs as well, in ns.
+    pub initial_rto_ns: u64,
+    /// Segments per acknowledgement.
+    pub ack_every_segments: u32,
+    /// Longest time an acknowledgement is held back, in ns.
+    pub ack_delay_ns: u64,
+    /// Receive window in bytes.
+    pub receive_window_bytes: u64,
+    /// Whether the window grows only while it limits the sender.
+    pub cwnd_validation: bool,
+    /// DCTCP: g = 2^-gain_shift.
+    pub dctcp_gain_shift: u32,
+}
+
+/// Longest retransmission timeout: RFC 6298 section 2.5.
+const MAX_RTO: Duration = Duration::from_nanos(60_000_000_000);
+
+impl Transport {
+    pub(crate) fn sender(&self) -> SenderConfig {
+        SenderConfig {
+            mss: self.mss_bytes,
+            initial_window: self.initial_window_segments,
+            rto: self.rto(),
+            receive_window: self.receive_window_bytes,
+            cwnd_validation: self.cwnd_validation,
+        }
+    }
+
+    pub(crate) fn rto(&self) -> RtoConfig {
+        let ns = Duration::from_nanos;
+        RtoConfig { min: ns(self.min_rto_ns), max: MAX_RTO, initial: ns(self.initial_rto_ns) }
+    }
+
+    pub(crate) fn receiver(&self) -> ReceiverConfig {
+        let echo = match self.control {
+            Control::Dctcp => EchoMode::Dctcp,
+            Control::EcnStar => EchoMode::Latched,
+            Control::Reno => EchoMode::None,
+        };
+        let ack_delay = Duration::from_nanos(self.ack_delay_ns);
+        ReceiverConfig { ack_every: self.ack_every_segments, ack_delay, echo }
+    }
+
+    pub(crate) fn control(&self) -> Box<dyn CongestionControl> {
+        match self.control {
+            Control::Dctcp => Box::new(Dctcp::new(self.dctcp_gain_shift)),
+            Control::EcnStar => Box::new(EcnStar),
+            Control::Reno => Box::new(Reno),
+        }
+    }
+}
+
+/// Order in which a NIC sends the packets of its connections.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Discipline {
+    /// First come, first served.
+    Fifo,
+    /// One packet of each connection in turn.
+    Fair,
+}
+
+/// A host's NIC.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Nic {
+    /// Order of sending.
+    pub discipline: Discipline,
+    /// Packets that fit in; more are lost.
+    pub limit_packets: u64,
+    /// Bytes of one connection that TCP puts into the NIC at most (Linux: TCP small queues).
+    pub budget_bytes: u64,
+}
+
+/// Life of connections.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Connections {
+    /// One per flow: handshake, data, close.
+    New,
+    /// Taken from a pool for each pair of hosts; so many are open before the run, more are opened when all are busy.
+    Persistent {
+        /// Open before the run, per pair of hosts.
+        per_pair: u32,
+    },
+}
+
+/// A queue to be recorded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Trace {
+    /// Switch.
+    pub node: usize,
+    /// Port.
+    pub port: usize,
+    /// At most one row per so many ns.
+    pub interval_ns: u64,
+}
+
+/// A port whose frames are written to a file.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Capture {
+    /// Host or switch.
+    pub node: usize,
+    /// Port.
+    pub port: usize,
+    /// File to be written, in pcap format.
+    pub path: std::path::PathBuf,
+}
+
+/// A flow to be sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Flow {
+    /// When it starts, in ns.
+    pub start_ns: u64,
+    /// Index of the sending host among the nodes.
+    pub src: usize,
+    /// Index of the receiving host.
+    pub dst: usize,
+    /// Bytes of payload, at least 1.
+    pub size_bytes: u64,
+    /// Code point of its packets.
+    pub dscp: u8,
+    /// Delay between TCP and NIC of the sender, in ns.
+    pub extra_delay_ns: u64,
+    /// Rate of the application in bit/s, 0 for as fast as possible.
+    pub rate_bps: u64,
+}
+
+/// Why a description cannot be run.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum ConfigError {
+    /// A link names a port that does not exist or is taken.
+    #[error("link {link}: node {node} has no free port {port}")]
+    Port {
+        /// Index of the link.
+        link: usize,
+        /// Index of the node.
+        node: usize,
+        /// The port.
+        port: usize,
+    },
+    /// A link has rate 0.
+    #[error("link {0} has a rate of 0")]
+    Rate(usize),
+    /// A host has no link.
+    #[error("host `{0}` has no link")]
+    Unlinked(String),
+    /// A flow does not run between two hosts, or is empty, or not in order of time.
+    #[error("flow {flow}: {problem}")]
+    Flow {
+        /// Index of the flow.
+        flow: usize,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// The number of switches given is not that of the nodes.
+    #[error("{expected} switch(es) described, {given} given")]
+    Switches {
+        /// Switches among the nodes.
+        expected: usize,
+        /// Switches given.
+        given: usize,
+    },
+    /// A trace or capture names a port that does not exist.
+    #[error("node {node} has no port {port} to be recorded")]
+    Record {
+        /// Index of the node.
+        node: usize,
+        /// The port.
+        port: usize,
+    },
+    /// A number is out of its range.
+    #[error("{0}")]
+    Value(&'static str),
+}
+
+impl Config {
+    /// Checks what types cannot.
+    pub(crate) fn check(&self, flows: &[Flow]) -> Result<(), ConfigError> {
+        let transport = &self.transport;
+        let checks = [
+            (transport.mss_bytes > 0 && transport.mss_bytes <= 65_000, "the segment size must be 1..65000 bytes"),
+            (transport.initial_window_segments > 0, "the initial window must be at least one segment"),
+            (transport.ack_every_segments > 0, "an acknowledgement must cover at least one segment"),
+            (transport.receive_window_bytes >= transport.mss_bytes.into(), "the receive window is below one segment"),
+            (transport.dctcp_gain_shift < 20, "the gain of DCTCP is too small"),
+            (transport.initial_rto_ns > 0 && transport.min_rto_ns > 0, "a retransmission timeout of 0 never ends"),
+            (self.nic.budget_bytes >= transport.mss_bytes.into(), "the budget below TCP is less than one segment"),
+            (self.framing.overhead_bytes > -40, "the framing leaves nothing of a frame"),
+        ];
+        if let Some((_, problem)) = checks.into_iter().find(|(holds, _)| !holds) {
+            return Err(ConfigError::Value(problem));
+        }
+        for (flow, spec) in flows.iter().enumerate() {
+            let host = |node: usize| matches!(self.nodes.get(node), Some(Node::Host { .. }));
+            let problem = if !host(spec.src) || !host(spec.dst) {
+                "source and destination must be hosts"
+            } else if spec.src == spec.dst {
+                "source and destination are the same host"
+            } else if spec.size_bytes == 0 {
+                "it has no bytes"
+            } else if flow > 0 && spec.start_ns < flows[flow - 1].start_ns {
+                "flows must be in order of their start"
+            } else {
+                continue;
+            };
+            return Err(ConfigError::Flow { flow, problem });
+        }
+        for (node, port) in self.records() {
+            let ports = match self.nodes.get(node) {
+                Some(Node::Host { .. }) => 1,
+                Some(Node::Switch { ports, .. }) => *ports,
+                None => 0,
+            };
+            if port >= ports {
+                return Err(ConfigError::Record { node, port });
+            }
+        }
+        Ok(())
+    }
+
+    fn records(&self) -> impl Iterator<Item = (usize, usize)> {
+        let traces = self.traces.iter().map(|trace| (trace.node, trace.port));
+        traces.chain(self.captures.iter().map(|capture| (capture.node, capture.port)))
+    }
+}
+
+impl Link {
+    pub(crate) fn rate(&self, link: usize) -> Result<Rate, ConfigError> {
+        Rate::from_bps(self.rate_bps).ok_or(ConfigError::Rate(link))
+    }
+}

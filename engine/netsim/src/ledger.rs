@@ -1,0 +1,73 @@
+//! Where packets were lost, and marked.
+
+use std::collections::BTreeMap;
+
+use marklab_switch::Loss;
+
+use crate::wire::Malformed;
+
+/// Reason of a loss, which also names the kind of place.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Reason {
+    /// A host's NIC was full.
+    NicFull,
+    /// A host could not read the packet.
+    Malformed(Malformed),
+    /// A host has no such connection.
+    NoConnection,
+    /// A switch lost it.
+    Switch(Loss),
+    /// A switch sent it to a port without a link.
+    NoLink,
+}
+
+impl Reason {
+    /// Kind of place: `host`, `switch` (a decision of its program) or `queue`.
+    pub fn place(self) -> &'static str {
+        match self {
+            Reason::NicFull | Reason::Malformed(_) | Reason::NoConnection => "host",
+            Reason::Switch(Loss::QueueFull) => "queue",
+            Reason::Switch(_) | Reason::NoLink => "switch",
+        }
+    }
+
+    /// In words.
+    pub fn text(self) -> &'static str {
+        match self {
+            Reason::NicFull => "NIC full",
+            Reason::Malformed(Malformed::Headers) => "unreadable headers",
+            Reason::Malformed(Malformed::Ipv4Checksum) => "wrong IPv4 checksum",
+            Reason::Malformed(Malformed::TcpChecksum) => "wrong TCP checksum",
+            Reason::NoConnection => "no such connection",
+            Reason::Switch(Loss::Ingress) => "dropped by ingress",
+            Reason::Switch(Loss::Egress) => "dropped by egress",
+            Reason::Switch(Loss::QueueFull) => "queue full",
+            Reason::Switch(Loss::NoPort) => "sent to a port that does not exist",
+            Reason::Switch(Loss::NoQueue) => "sent to a queue that does not exist",
+            Reason::NoLink => "sent to a port without a link",
+        }
+    }
+}
+
+/// Losses by place.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Ledger {
+    losses: BTreeMap<(usize, Option<usize>, Reason), u64>,
+}
+
+impl Ledger {
+    /// Counts a loss at a node, at one of its ports if that is known.
+    pub(crate) fn add(&mut self, node: usize, port: Option<usize>, reason: Reason) {
+        *self.losses.entry((node, port, reason)).or_default() += 1;
+    }
+
+    /// Losses: node, port, reason, packets.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, Option<usize>, Reason, u64)> {
+        self.losses.iter().map(|(&(node, port, reason), &packets)| (node, port, reason, packets))
+    }
+
+    /// All losses.
+    pub fn total(&self) -> u64 {
+        self.losses.values().sum()
+    }
+}

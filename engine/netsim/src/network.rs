@@ -1,0 +1,426 @@
+//! The network: nodes, lines, connections, and the loop that moves time.
+
+mod connection;
+mod hosts;
+mod link;
+mod switches;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use marklab_pipeline::State;
+use marklab_switch::Switch;
+use marklab_tm::QueueStats;
+use marklab_units::{Duration, Time};
+use thiserror::Error;
+
+use crate::config::{Config, ConfigError, Connections, Discipline, Flow, Framing, Nic, Node, Transport};
+use crate::events::EventQueue;
+use crate::frame::{FramePool, NetFrame};
+use crate::ledger::{Ledger, Reason};
+use crate::tcp::SenderStats;
+use crate::trace::{CaptureFile, QueueTrace};
+use connection::Connection;
+use hosts::{Host, Pool};
+use link::Line;
+pub use link::LineStats;
+use switches::SwitchNode;
+
+/// Something that is going to happen. The numbers are indices of lines and connections.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    /// The first frame on a line arrives.
+    Arrival(u32),
+    /// A transmitter becomes free.
+    Free(u32),
+    /// The first frame in a connection's delay line is released.
+    Release(u32),
+    /// A sender's retransmission timer may have expired.
+    SenderTimer(u32),
+    /// A receiver's acknowledgement timer may have expired.
+    ReceiverTimer(u32),
+    /// A rate-limited application writes more.
+    Write(u32),
+    /// The next flow starts.
+    Start,
+}
+
+enum NodeState {
+    Host(Host),
+    Switch(Box<SwitchNode>),
+}
+
+/// How far a run is, and the wish to end it. May be shared with another thread.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// Flows finished.
+    pub finished: AtomicU64,
+    /// Virtual time in ns.
+    pub now_ns: AtomicU64,
+    /// Set to end the run.
+    pub cancel: AtomicBool,
+}
+
+/// Why a run ended without an outcome.
+#[derive(Debug, Error)]
+pub enum RunError {
+    /// [`Progress::cancel`] was set.
+    #[error("the run was cancelled")]
+    Cancelled,
+    /// A capture could not be written.
+    #[error("writing a capture failed: {0}")]
+    Capture(#[from] io::Error),
+}
+
+/// What became of a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct FlowRecord {
+    /// From the start to the last byte at the receiver; `None` if it did not finish.
+    pub fct: Option<Duration>,
+    /// Counts of its sender.
+    pub sender: SenderStats,
+    /// Data packets that came with congestion experienced.
+    pub marked: u64,
+}
+
+/// A line after the run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LineReport {
+    /// Node and port of the transmitter.
+    pub from: (usize, usize),
+    /// Node and port at the other end.
+    pub to: (usize, usize),
+    /// What it did.
+    pub stats: LineStats,
+    /// Time spent transmitting until the last flow started.
+    pub busy_during_arrivals: Duration,
+}
+
+/// A switch port after the run.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct PortReport {
+    /// Packets that came ECN capable and left with congestion experienced.
+    pub marked: u64,
+    /// Its queue.
+    pub queue: QueueStats,
+}
+
+/// A switch after the run.
+pub struct SwitchReport {
+    /// Its node.
+    pub node: usize,
+    /// Its ports.
+    pub ports: Vec<PortReport>,
+    /// Its tables, registers and counters.
+    pub state: State,
+}
+
+/// Everything observed in a run.
+pub struct Outcome {
+    /// One per flow, in order.
+    pub flows: Vec<FlowRecord>,
+    /// Losses by place.
+    pub ledger: Ledger,
+    /// One per line.
+    pub lines: Vec<LineReport>,
+    /// One per switch.
+    pub switches: Vec<SwitchReport>,
+    /// One per trace asked for.
+    pub traces: Vec<QueueTrace>,
+    /// Frames that finished leaving a NIC or a switch port.
+    pub link_transmissions: u64,
+    /// Events handled.
+    pub events: u64,
+    /// When the last flow started.
+    pub arrivals_end: Time,
+    /// When the run ended.
+    pub end: Time,
+}
+
+/// A switch as this network carries frames.
+pub type NetSwitch = Switch<Box<NetFrame>>;
+
+/// A network ready to run.
+pub struct Network {
+    now: Time,
+    events: EventQueue<Event>,
+    nodes: Vec<NodeState>,
+    lines: Vec<Line>,
+    framing: Framing,
+    transport: Transport,
+    nic: Nic,
+    mode: Connections,
+    stop: Time,
+    connections: Vec<Connection>,
+    /// Persistent connections, by pair of hosts.
+    pools: BTreeMap<(usize, usize), Pool>,
+    flows: Vec<Flow>,
+    /// Flows that have started.
+    started: usize,
+    finished: usize,
+    records: Vec<FlowRecord>,
+    frames: FramePool,
+    ledger: Ledger,
+    traces: Vec<QueueTrace>,
+    captures: Vec<CaptureFile>,
+    /// First failure of a capture, which ends the run.
+    capture_error: Option<io::Error>,
+    /// Time each line had been busy when the last flow started.
+    busy_during_arrivals: Vec<Duration>,
+}
+
+/// Events between two looks at [`Progress`].
+const PROGRESS_EVENTS: u64 = 1 << 14;
+
+impl Network {
+    /// Builds a network. `switches` come in the order of the switches among the nodes, `flows` in order of their start.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] tells what does not fit, or that a capture cannot be created.
+    pub fn new(config: &Config, flows: Vec<Flow>, switches: Vec<NetSwitch>) -> Result<Network, BuildError> {
+        config.check(&flows)?;
+        let expected = config.nodes.iter().filter(|node| matches!(node, Node::Switch { .. })).count();
+        if expected != switches.len() {
+            return Err(ConfigError::Switches { expected, given: switches.len() }.into());
+        }
+        let mut switches = switches.into_iter();
+        let nodes = config.nodes.iter().map(|node| match node {
+            Node::Host { mac, ip, .. } => NodeState::Host(Host::new(*mac, *ip)),
+            Node::Switch { .. } => {
+                let switch = switches.next().expect("as many as switches among the nodes");
+                NodeState::Switch(Box::new(SwitchNode::new(switch)))
+            }
+        });
+        let records = vec![FlowRecord::default(); flows.len()];
+        let mut network = Network {
+            now: Time::ZERO,
+            events: EventQueue::default(),
+            nodes: nodes.collect(),
+            lines: Vec::new(),
+            framing: config.framing,
+            transport: config.transport,
+            nic: config.nic,
+            mode: config.connections,
+            stop: Time::from_nanos(config.stop_ns),
+            connections: Vec::new(),
+            pools: BTreeMap::new(),
+            flows,
+            started: 0,
+            finished: 0,
+            records,
+            frames: FramePool::default(),
+            ledger: Ledger::default(),
+            traces: Vec::new(),
+            captures: Vec::new(),
+            capture_error: None,
+            busy_during_arrivals: Vec::new(),
+        };
+        network.link_up(config)?;
+        network.record(config)?;
+        Ok(network)
+    }
+
+    /// Makes two lines of each link.
+    fn link_up(&mut self, config: &Config) -> Result<(), ConfigError> {
+        for (link, spec) in config.links.iter().enumerate() {
+            let (rate, delay) = (spec.rate(link)?, Duration::from_nanos(spec.delay_ns));
+            for (from, to) in [(spec.a, spec.b), (spec.b, spec.a)] {
+                let line = self.lines.len();
+                let free = self.nodes.get_mut(from.0).and_then(|node| node.line_of(from.1));
+                match free {
+                    Some(place @ None) => *place = Some(line),
+                    _ => return Err(ConfigError::Port { link, node: from.0, port: from.1 }),
+                }
+                self.lines.push(Line::new(from, to, rate, delay));
+            }
+        }
+        let unlinked = self.nodes.iter().position(|node| matches!(node, NodeState::Host(host) if host.line.is_none()));
+        unlinked.map_or(Ok(()), |node| Err(ConfigError::Unlinked(config.nodes[node].name().to_owned())))
+    }
+
+    fn record(&mut self, config: &Config) -> Result<(), BuildError> {
+        for trace in &config.traces {
+            let NodeState::Switch(switch) = &mut self.nodes[trace.node] else {
+                return Err(ConfigError::Value("only queues of switches can be traced").into());
+            };
+            switch.ports[trace.port].trace = Some(self.traces.len());
+            self.traces.push(QueueTrace::new(trace.interval_ns));
+        }
+        for capture in &config.captures {
+            let number = Some(self.captures.len());
+            match &mut self.nodes[capture.node] {
+                NodeState::Switch(switch) => switch.ports[capture.port].capture = number,
+                NodeState::Host(host) => host.capture = number,
+            }
+            let file = CaptureFile::create(&capture.path)
+                .map_err(|error| BuildError::Capture(capture.path.display().to_string(), error))?;
+            self.captures.push(file);
+        }
+        Ok(())
+    }
+
+    /// Runs until all flows have finished, or until the end given in the [`Config`].
+    ///
+    /// # Errors
+    ///
+    /// If the run was cancelled or a capture could not be written; there is no outcome then.
+    pub fn run(mut self, progress: &Progress) -> Result<Outcome, RunError> {
+        if let Some(first) = self.flows.first() {
+            self.events.push(Time::from_nanos(first.start_ns), Event::Start);
+        }
+        let mut handled = 0;
+        while self.finished < self.flows.len() {
+            let Some((time, event)) = self.events.pop().filter(|(time, _)| *time <= self.stop) else { break };
+            self.now = time;
+            self.handle(event);
+            handled += 1;
+            if handled % PROGRESS_EVENTS == 0 {
+                progress.finished.store(self.finished as u64, Ordering::Relaxed);
+                progress.now_ns.store(self.now.nanos(), Ordering::Relaxed);
+                if progress.cancel.load(Ordering::Relaxed) {
+                    return Err(RunError::Cancelled);
+                }
+            }
+            if let Some(error) = self.capture_error.take() {
+                return Err(error.into());
+            }
+        }
+        progress.finished.store(self.finished as u64, Ordering::Relaxed);
+        for capture in std::mem::take(&mut self.captures) {
+            capture.finish()?;
+        }
+        self.record_unfinished();
+        Ok(self.outcome(handled))
+    }
+
+    fn handle(&mut self, event: Event) {
+        match event {
+            Event::Arrival(line) => self.arrival(line as usize),
+            Event::Free(line) => {
+                self.lines[line as usize].free_pending = false;
+                self.start(line as usize);
+            }
+            Event::Release(connection) => self.release(connection as usize),
+            Event::SenderTimer(connection) => self.sender_timer(connection as usize),
+            Event::ReceiverTimer(connection) => self.receiver_timer(connection as usize),
+            Event::Write(connection) => self.write_more(connection as usize),
+            Event::Start => self.start_flow(),
+        }
+    }
+
+    /// The first frame on a line reaches its end.
+    fn arrival(&mut self, line: usize) {
+        let Some((frame, next)) = self.lines[line].arrive() else { return };
+        if let Some(time) = next {
+            self.events.push(time, Event::Arrival(line as u32));
+        }
+        let (node, port) = self.lines[line].to;
+        match &self.nodes[node] {
+            NodeState::Host(_) => self.host_receives(node, frame),
+            NodeState::Switch(_) => self.switch_receives(node, port, frame),
+        }
+    }
+
+    /// Begins the next transmission on a line, or sees to it that it begins when the present one ends.
+    fn start(&mut self, line: usize) {
+        if self.now < self.lines[line].busy_until() {
+            return self.wake_when_free(line);
+        }
+        let (node, port) = self.lines[line].from;
+        let next = match &self.nodes[node] {
+            NodeState::Host(_) => self.host_next(node),
+            NodeState::Switch(_) => self.switch_next(node, port),
+        };
+        let Some((frame, more)) = next else { return };
+        let bytes = self.framing.wire_bytes(frame.packet.len());
+        let sender = frame.from_client.then_some(frame.connection);
+        if let Some(arrival) = self.lines[line].transmit(self.now, bytes, frame) {
+            self.events.push(arrival, Event::Arrival(line as u32));
+        }
+        if more {
+            self.wake_when_free(line);
+        }
+        if let (NodeState::Host(_), Some(connection)) = (&self.nodes[node], sender) {
+            // Room in the NIC.
+            self.pump(connection as usize);
+        }
+    }
+
+    fn wake_when_free(&mut self, line: usize) {
+        let line_state = &mut self.lines[line];
+        if !line_state.free_pending {
+            line_state.free_pending = true;
+            self.events.push(line_state.busy_until(), Event::Free(line as u32));
+        }
+    }
+
+    fn lose(&mut self, node: usize, port: Option<usize>, reason: Reason, frame: Box<NetFrame>) {
+        self.ledger.add(node, port, reason);
+        self.frames.give(frame);
+    }
+
+    fn capture(&mut self, capture: Option<usize>, frame: &NetFrame) {
+        if let Some(number) = capture
+            && let Err(error) = self.captures[number].write(self.now, &frame.packet)
+        {
+            self.capture_error.get_or_insert(error);
+        }
+    }
+
+    fn outcome(self, events: u64) -> Outcome {
+        let now = self.now;
+        let under_way = self.lines.iter().filter(|line| line.busy_until() > now).count() as u64;
+        let begun: u64 = self.lines.iter().map(|line| line.stats.frames).sum();
+        let busy = |at: usize| self.busy_during_arrivals.get(at).copied().unwrap_or(Duration::ZERO);
+        let lines = self.lines.iter().enumerate().map(|(at, line)| LineReport {
+            from: line.from,
+            to: line.to,
+            stats: line.stats,
+            busy_during_arrivals: busy(at),
+        });
+        let lines = lines.collect();
+        let switches = self.nodes.into_iter().enumerate().filter_map(|(node, state)| match state {
+            NodeState::Switch(switch) => Some(switch.report(node)),
+            NodeState::Host(_) => None,
+        });
+        Outcome {
+            switches: switches.collect(),
+            lines,
+            flows: self.records,
+            ledger: self.ledger,
+            traces: self.traces,
+            link_transmissions: begun - under_way,
+            events,
+            arrivals_end: Time::from_nanos(self.flows.last().map_or(0, |flow| flow.start_ns)),
+            end: now,
+        }
+    }
+
+    /// Whether NICs take their connections in turn.
+    fn fair(&self) -> bool {
+        self.nic.discipline == Discipline::Fair
+    }
+}
+
+impl NodeState {
+    /// Where the line of a port is noted; `None` if there is no such port.
+    fn line_of(&mut self, port: usize) -> Option<&mut Option<usize>> {
+        match self {
+            NodeState::Host(host) => (port == 0).then_some(&mut host.line),
+            NodeState::Switch(switch) => switch.ports.get_mut(port).map(|port| &mut port.line),
+        }
+    }
+}
+
+/// Why a network cannot be built.
+#[derive(Debug, Error)]
+pub enum BuildError {
+    /// The description does not fit together.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// A capture file cannot be created.
+    #[error("cannot create `{0}`: {1}")]
+    Capture(String, io::Error),
+}

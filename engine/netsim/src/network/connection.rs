@@ -1,0 +1,140 @@
+//! A connection between two hosts: both TCP end points, and what is between TCP and the NIC.
+
+use std::collections::VecDeque;
+
+use marklab_units::{Duration, Rate, Time};
+
+use crate::config::Transport;
+use crate::frame::NetFrame;
+use crate::tcp::{Receiver, Sender, SenderStats};
+use crate::wire::{EndPoint, Template};
+
+/// The end that sends data, or the one that receives it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Side {
+    Client = 0,
+    Server = 1,
+}
+
+/// Life of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum State {
+    /// Nothing sent yet.
+    Unopened,
+    /// SYN sent; with the time of the first one.
+    Opening { since: Time, attempts: u32 },
+    /// Data may flow.
+    Open,
+    /// Everything was acknowledged, the end included.
+    Closed,
+}
+
+/// A flow on a connection.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Message {
+    pub(super) flow: u32,
+    /// Stream offset behind its last byte.
+    pub(super) end: u64,
+    /// Bytes that the application has not written yet, and its rate.
+    pub(super) unwritten: u64,
+    pub(super) rate: Option<Rate>,
+    /// Counts of the sender when it began.
+    pub(super) before: SenderStats,
+    /// Packets that came with congestion experienced.
+    pub(super) marked: u64,
+}
+
+/// Packets of one end that wait in its host's NIC.
+#[derive(Debug, Default)]
+pub(super) struct NicQueue {
+    pub(super) waiting: VecDeque<Box<NetFrame>>,
+    /// Bytes in the NIC.
+    pub(super) bytes: u64,
+}
+
+/// A connection. The client is the host that sends data.
+#[derive(Debug)]
+pub(super) struct Connection {
+    /// Nodes of client and server.
+    pub(super) hosts: [usize; 2],
+    pub(super) ends: [EndPoint; 2],
+    pub(super) state: State,
+    pub(super) sender: Sender,
+    pub(super) receiver: Receiver,
+    /// Headers from the client, from the server.
+    pub(super) templates: [Template; 2],
+    dscp: u8,
+    /// Initial sequence numbers. Stream offset 0 follows that of the client.
+    pub(super) initial: [u32; 2],
+    pub(super) identification: [u16; 2],
+    pub(super) messages: VecDeque<Message>,
+    /// Closed after its first flow.
+    pub(super) closes: bool,
+    /// The client's end of data has come to the server.
+    pub(super) fin_received: bool,
+    /// Delay between the client's TCP and its NIC, and the frames in it with the time of their release.
+    pub(super) extra_delay: Duration,
+    pub(super) delay_line: VecDeque<(Time, Box<NetFrame>)>,
+    pub(super) nic: [NicQueue; 2],
+    /// Times of the earliest pending timer events of sender and receiver.
+    pub(super) pending: [Option<Time>; 2],
+}
+
+impl Connection {
+    /// An open connection.
+    pub(super) fn new(hosts: [usize; 2], ends: [EndPoint; 2], transport: &Transport) -> Connection {
+        let [client, server] = ends;
+        let (client_port, server_port) = (u32::from(client.port), u32::from(server.port));
+        Connection {
+            hosts,
+            ends,
+            state: State::Open,
+            sender: Sender::new(transport.sender(), transport.control()),
+            receiver: Receiver::new(transport.receiver()),
+            templates: templates(ends, 0),
+            dscp: 0,
+            // Any value serves; these differ from connection to connection, which helps to read captures.
+            initial: [client_port << 16 | server_port, server_port << 16 | client_port],
+            identification: [0; 2],
+            messages: VecDeque::new(),
+            closes: false,
+            fin_received: false,
+            extra_delay: Duration::ZERO,
+            delay_line: VecDeque::new(),
+            nic: [NicQueue::default(), NicQueue::default()],
+            pending: [None; 2],
+        }
+    }
+
+    /// Packets of both ends carry this code point from now on.
+    pub(super) fn set_dscp(&mut self, dscp: u8) {
+        if self.dscp != dscp {
+            self.dscp = dscp;
+            self.templates = templates(self.ends, dscp);
+        }
+    }
+
+    /// Whether the application has written all of its flows.
+    pub(super) fn fully_written(&self) -> bool {
+        self.messages.iter().all(|message| message.unwritten == 0)
+    }
+
+    /// Gives back memory that a closed connection does not need.
+    pub(super) fn release(&mut self) {
+        self.state = State::Closed;
+        self.messages = VecDeque::new();
+        self.delay_line.shrink_to_fit();
+        for queue in &mut self.nic {
+            queue.waiting.shrink_to_fit();
+        }
+    }
+
+    /// Sequence number of stream offset 0.
+    pub(super) fn first_data(&self) -> u32 {
+        self.initial[Side::Client as usize].wrapping_add(1)
+    }
+}
+
+fn templates([client, server]: [EndPoint; 2], dscp: u8) -> [Template; 2] {
+    [Template::new(client, server, dscp), Template::new(server, client, dscp)]
+}

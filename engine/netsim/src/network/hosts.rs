@@ -1,0 +1,574 @@
+//! Hosts: NICs, flows and connections.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use marklab_units::{Duration, Rate, Time};
+
+use super::connection::{Connection, Message, Side, State};
+use super::{Event, FlowRecord, Network, NodeState};
+use crate::config::Connections;
+use crate::frame::NetFrame;
+use crate::ledger::Reason;
+use crate::tcp::{AckEvent, Outgoing, SenderStats, stream_offset, wire_sequence};
+use crate::wire::{Ecn, EndPoint, Header, Segment, flags, options};
+
+/// Scale of advertised windows (RFC 7323): 2^8.
+const WINDOW_SCALE: u8 = 8;
+/// Client ports begin above the well-known ones; each connection has one of its own.
+const FIRST_CLIENT_PORT: usize = 1_024;
+const CLIENT_PORTS: usize = 64_000;
+const FIRST_SERVER_PORT: usize = 5_001;
+
+/// A host.
+#[derive(Debug)]
+pub(super) struct Host {
+    mac: [u8; 6],
+    ip: u32,
+    pub(super) line: Option<usize>,
+    pub(super) capture: Option<usize>,
+    /// Packets in the NIC.
+    waiting: u64,
+    /// First come, first served.
+    fifo: VecDeque<Box<NetFrame>>,
+    /// Connection ends that have packets waiting, in turn.
+    turns: VecDeque<(u32, Side)>,
+}
+
+impl Host {
+    pub(super) fn new(mac: [u8; 6], ip: u32) -> Host {
+        Host { mac, ip, line: None, capture: None, waiting: 0, fifo: VecDeque::new(), turns: VecDeque::new() }
+    }
+}
+
+/// Persistent connections between two hosts.
+#[derive(Debug, Default)]
+pub(super) struct Pool {
+    /// Connections that carry no flow; the one opened first is used first.
+    idle: BinaryHeap<Reverse<u32>>,
+    /// Connections made so far.
+    made: u32,
+}
+
+impl Network {
+    fn host(&mut self, node: usize) -> &mut Host {
+        match &mut self.nodes[node] {
+            NodeState::Host(host) => host,
+            NodeState::Switch(_) => unreachable!("node {node} is a switch"),
+        }
+    }
+
+    // Flows
+
+    /// The next flow starts, and the one after it is scheduled.
+    pub(super) fn start_flow(&mut self) {
+        let number = self.started;
+        self.started += 1;
+        match self.flows.get(self.started) {
+            Some(next) => self.events.push(Time::from_nanos(next.start_ns), Event::Start),
+            None => self.busy_during_arrivals = self.lines.iter().map(|line| line.stats.busy).collect(),
+        }
+        let connection = self.connection_for(number);
+        let flow = self.flows[number];
+        let state = &mut self.connections[connection];
+        state.extra_delay = Duration::from_nanos(flow.extra_delay_ns);
+        state.set_dscp(flow.dscp);
+        state.messages.push_back(Message {
+            flow: number as u32,
+            end: state.sender.written() + flow.size_bytes,
+            unwritten: flow.size_bytes,
+            rate: Rate::from_bps(flow.rate_bps),
+            before: state.sender.stats,
+            marked: 0,
+        });
+        self.write_more(connection);
+    }
+
+    /// The connection that carries a flow: a fresh one, or an idle one of the pool.
+    fn connection_for(&mut self, flow: usize) -> usize {
+        let flow = self.flows[flow];
+        let pair = (flow.src, flow.dst);
+        if let Connections::Persistent { per_pair } = self.mode {
+            let pool = self.pools.entry(pair).or_default();
+            if let Some(Reverse(connection)) = pool.idle.pop() {
+                return connection as usize;
+            }
+            pool.made += 1;
+            let open_before_the_run = pool.made <= per_pair;
+            return self.connect(pair, open_before_the_run, false);
+        }
+        self.connect(pair, false, true)
+    }
+
+    /// Makes a connection; unless it is open already, its SYN goes out when the flow is written.
+    fn connect(&mut self, (src, dst): (usize, usize), open: bool, closes: bool) -> usize {
+        let number = self.connections.len();
+        let ports = (FIRST_CLIENT_PORT + number % CLIENT_PORTS, FIRST_SERVER_PORT + number / CLIENT_PORTS);
+        let end = |host: &Host, port| EndPoint { mac: host.mac, ip: host.ip, port };
+        let client = end(self.host(src), ports.0 as u16);
+        let server = end(self.host(dst), ports.1 as u16);
+        let mut connection = Connection::new([src, dst], [client, server], &self.transport);
+        connection.closes = closes;
+        if !open {
+            connection.state = State::Unopened;
+        }
+        self.connections.push(connection);
+        number
+    }
+
+    /// The application writes: all of a flow, or the next segment of one that is limited in its rate.
+    pub(super) fn write_more(&mut self, connection: usize) {
+        let mss = u64::from(self.transport.mss_bytes);
+        let state = &mut self.connections[connection];
+        let Some(message) = state.messages.back_mut() else { return };
+        let bytes = if message.rate.is_some() { message.unwritten.min(mss) } else { message.unwritten };
+        message.unwritten -= bytes;
+        if let (Some(rate), true) = (message.rate, message.unwritten > 0) {
+            let (time, _) = rate.transmission(bytes, 0);
+            self.events.push(self.now + time, Event::Write(connection as u32));
+        }
+        state.sender.write(bytes);
+        if state.state == State::Unopened {
+            state.state = State::Opening { since: self.now, attempts: 0 };
+            self.send_syn(connection);
+        } else {
+            self.pump(connection);
+        }
+    }
+
+    /// Flows whose last byte has come are finished.
+    fn finish_flows(&mut self, connection: usize) {
+        let state = &mut self.connections[connection];
+        while let Some(message) = state.messages.front().copied() {
+            if state.receiver.rcv_nxt() < message.end {
+                return;
+            }
+            state.messages.pop_front();
+            let flow = self.flows[message.flow as usize];
+            self.records[message.flow as usize] = FlowRecord {
+                fct: Some(self.now.since(Time::from_nanos(flow.start_ns))),
+                ..record(&message, state.sender.stats)
+            };
+            self.finished += 1;
+            if !state.closes {
+                let pool = self.pools.entry((flow.src, flow.dst)).or_default();
+                pool.idle.push(Reverse(connection as u32));
+            }
+        }
+    }
+
+    /// What is known of flows that did not finish.
+    pub(super) fn record_unfinished(&mut self) {
+        for state in &self.connections {
+            for message in &state.messages {
+                self.records[message.flow as usize] = record(message, state.sender.stats);
+            }
+        }
+    }
+
+    // Sending
+
+    /// Sends what window and NIC allow.
+    pub(super) fn pump(&mut self, connection: usize) {
+        loop {
+            let state = &mut self.connections[connection];
+            let room = state.nic[Side::Client as usize].bytes < self.nic.budget_bytes;
+            if state.state != State::Open || !room {
+                break;
+            }
+            let Some(outgoing) = state.sender.next_segment(self.now) else { break };
+            self.send_data(connection, outgoing);
+        }
+        self.arm_sender_timer(connection);
+    }
+
+    fn send_data(&mut self, connection: usize, outgoing: Outgoing) {
+        let state = &self.connections[connection];
+        let control = state.sender.control();
+        // RFC 3168 section 6.1.5: retransmissions are not ECN capable. Linux's DCTCP sends them so all the same.
+        let capable = control.ecn() && (!outgoing.retransmission || control.ecn_control_packets());
+        let mut flags = flags::ACK;
+        if outgoing.cwr {
+            flags |= flags::CWR;
+        }
+        if outgoing.last {
+            flags |= flags::PSH;
+            if state.closes && state.fully_written() {
+                flags |= flags::FIN;
+            }
+        }
+        let header = Header {
+            sequence: wire_sequence(state.first_data(), outgoing.offset),
+            ack: state.initial[Side::Server as usize].wrapping_add(1),
+            flags,
+            ecn: if capable { Ecn::Ect0 } else { Ecn::NotEct },
+            payload: outgoing.len,
+            ..self.blank_header()
+        };
+        self.send(connection, Side::Client, header);
+    }
+
+    /// A header of a segment that carries nothing.
+    fn blank_header(&self) -> Header<'static> {
+        Header {
+            sequence: 0,
+            ack: 0,
+            flags: 0,
+            window: (self.transport.receive_window_bytes >> WINDOW_SCALE).min(u16::MAX.into()) as u16,
+            ecn: Ecn::NotEct,
+            identification: 0,
+            options: &[],
+            payload: 0,
+        }
+    }
+
+    /// ECN field of packets that carry no data.
+    fn control_ecn(&self, connection: usize) -> Ecn {
+        let capable = self.connections[connection].sender.control().ecn_control_packets();
+        if capable { Ecn::Ect0 } else { Ecn::NotEct }
+    }
+
+    fn send_syn(&mut self, connection: usize) {
+        let options = options::syn(self.transport.mss_bytes.min(u16::MAX.into()) as u16, WINDOW_SCALE);
+        let state = &mut self.connections[connection];
+        if let State::Opening { attempts, .. } = &mut state.state {
+            *attempts += 1;
+        }
+        let ecn = state.sender.control().ecn();
+        let header = Header {
+            sequence: state.initial[Side::Client as usize],
+            flags: flags::SYN | if ecn { flags::ECE | flags::CWR } else { 0 },
+            window: u16::MAX,
+            ecn: self.control_ecn(connection),
+            options: &options,
+            ..self.blank_header()
+        };
+        self.send(connection, Side::Client, header);
+        self.arm_sender_timer(connection);
+    }
+
+    fn send_syn_ack(&mut self, connection: usize) {
+        let options = options::syn(self.transport.mss_bytes.min(u16::MAX.into()) as u16, WINDOW_SCALE);
+        let state = &self.connections[connection];
+        let ecn = state.sender.control().ecn();
+        let header = Header {
+            sequence: state.initial[Side::Server as usize],
+            ack: state.first_data(),
+            flags: flags::SYN | flags::ACK | if ecn { flags::ECE } else { 0 },
+            window: u16::MAX,
+            ecn: self.control_ecn(connection),
+            options: &options,
+            ..self.blank_header()
+        };
+        self.send(connection, Side::Server, header);
+    }
+
+    /// The client acknowledges the server's SYN, or its FIN.
+    fn send_client_ack(&mut self, connection: usize, fin: bool) {
+        let state = &self.connections[connection];
+        let sent = state.sender.snd_nxt() + u64::from(fin);
+        let header = Header {
+            sequence: wire_sequence(state.first_data(), sent),
+            ack: state.initial[Side::Server as usize].wrapping_add(1 + u32::from(fin)),
+            flags: flags::ACK,
+            ecn: self.control_ecn(connection),
+            ..self.blank_header()
+        };
+        self.send(connection, Side::Client, header);
+    }
+
+    /// The server acknowledges everything before `next`.
+    fn send_ack(&mut self, connection: usize, next: u64, ece: bool) {
+        let state = &self.connections[connection];
+        let first = state.first_data();
+        let closing = state.fin_received && next == state.receiver.rcv_nxt();
+        let blocks = state.receiver.sack_blocks();
+        let wire =
+            blocks.as_slice().iter().map(|&(start, end)| (wire_sequence(first, start), wire_sequence(first, end)));
+        let mut space = [0; 28];
+        let used = options::sack(wire, &mut space);
+        let mut flags = flags::ACK;
+        if ece {
+            flags |= flags::ECE;
+        }
+        if closing {
+            flags |= flags::FIN;
+        }
+        let header = Header {
+            sequence: state.initial[Side::Server as usize].wrapping_add(1),
+            ack: wire_sequence(first, next + u64::from(closing)),
+            flags,
+            ecn: self.control_ecn(connection),
+            options: &space[..used],
+            ..self.blank_header()
+        };
+        self.send(connection, Side::Server, header);
+    }
+
+    /// Makes a frame and puts it on its way: the client's through the delay line.
+    fn send(&mut self, connection: usize, side: Side, header: Header<'_>) {
+        let mut frame = self.frames.take(connection as u32, side == Side::Client);
+        let state = &mut self.connections[connection];
+        let identification = &mut state.identification[side as usize];
+        *identification = identification.wrapping_add(1);
+        let header = Header { identification: *identification, ..header };
+        state.templates[side as usize].write(&mut frame.packet, &header);
+        if side == Side::Server || (state.extra_delay == Duration::ZERO && state.delay_line.is_empty()) {
+            return self.enqueue(connection, side, frame);
+        }
+        // A shorter delay than that of the flow before must not let packets overtake.
+        let earliest = state.delay_line.back().map_or(Time::ZERO, |&(time, _)| time);
+        let release = (self.now + state.extra_delay).max(earliest);
+        state.delay_line.push_back((release, frame));
+        if state.delay_line.len() == 1 {
+            self.events.push(release, Event::Release(connection as u32));
+        }
+    }
+
+    /// Frames leave a connection's delay line.
+    pub(super) fn release(&mut self, connection: usize) {
+        while let Some(&(time, _)) = self.connections[connection].delay_line.front() {
+            if time > self.now {
+                self.events.push(time, Event::Release(connection as u32));
+                return;
+            }
+            if let Some((_, frame)) = self.connections[connection].delay_line.pop_front() {
+                self.enqueue(connection, Side::Client, frame);
+            }
+        }
+    }
+
+    // NIC
+
+    fn enqueue(&mut self, connection: usize, side: Side, frame: Box<NetFrame>) {
+        let node = self.connections[connection].hosts[side as usize];
+        let (limit, fair) = (self.nic.limit_packets, self.fair());
+        let host = self.host(node);
+        if host.waiting >= limit {
+            return self.lose(node, None, Reason::NicFull, frame);
+        }
+        host.waiting += 1;
+        let line = host.line;
+        let queue = &mut self.connections[connection].nic[side as usize];
+        queue.bytes += frame.packet.len() as u64;
+        if fair {
+            queue.waiting.push_back(frame);
+            if queue.waiting.len() == 1 {
+                self.host(node).turns.push_back((connection as u32, side));
+            }
+        } else {
+            self.host(node).fifo.push_back(frame);
+        }
+        if let Some(line) = line {
+            self.start(line);
+        }
+    }
+
+    /// The next frame that a host sends, and whether more are waiting.
+    pub(super) fn host_next(&mut self, node: usize) -> Option<(Box<NetFrame>, bool)> {
+        let frame = if self.fair() {
+            let (connection, side) = self.host(node).turns.pop_front()?;
+            let queue = &mut self.connections[connection as usize].nic[side as usize].waiting;
+            let frame = queue.pop_front()?;
+            if !queue.is_empty() {
+                self.host(node).turns.push_back((connection, side));
+            }
+            frame
+        } else {
+            self.host(node).fifo.pop_front()?
+        };
+        let side = if frame.from_client { Side::Client } else { Side::Server };
+        self.connections[frame.connection as usize].nic[side as usize].bytes -= frame.packet.len() as u64;
+        let host = self.host(node);
+        host.waiting -= 1;
+        let (more, capture) = (host.waiting > 0, host.capture);
+        self.capture(capture, &frame);
+        Some((frame, more))
+    }
+
+    // Receiving
+
+    /// A frame comes to a host, which believes nothing but its bytes.
+    pub(super) fn host_receives(&mut self, node: usize, frame: Box<NetFrame>) {
+        let capture = self.host(node).capture;
+        self.capture(capture, &frame);
+        let segment = match Segment::parse(&frame.packet) {
+            Ok(segment) => segment,
+            Err(malformed) => return self.lose(node, None, Reason::Malformed(malformed), frame),
+        };
+        let connection = frame.connection as usize;
+        let state = &self.connections[connection];
+        let between = |from: Side, to: Side| {
+            let (from, to) = (state.ends[from as usize], state.ends[to as usize]);
+            (segment.src, segment.src_port, segment.dst, segment.dst_port) == (from.ip, from.port, to.ip, to.port)
+        };
+        if state.hosts[Side::Server as usize] == node && between(Side::Client, Side::Server) {
+            self.frames.give(frame);
+            self.server_receives(connection, &segment);
+        } else if state.hosts[Side::Client as usize] == node && between(Side::Server, Side::Client) {
+            self.frames.give(frame);
+            self.client_receives(connection, &segment);
+        } else {
+            self.lose(node, None, Reason::NoConnection, frame);
+        }
+    }
+
+    fn server_receives(&mut self, connection: usize, segment: &Segment) {
+        if segment.flags & flags::SYN != 0 {
+            return self.send_syn_ack(connection);
+        }
+        let fin = segment.flags & flags::FIN != 0;
+        if segment.payload == 0 && !fin {
+            return;
+        }
+        let now = self.now;
+        let state = &mut self.connections[connection];
+        let Some(offset) = stream_offset(state.first_data(), segment.sequence, state.receiver.rcv_nxt()) else {
+            return;
+        };
+        let (ce, cwr) = (segment.ecn == Ecn::Ce, segment.flags & flags::CWR != 0);
+        if let (true, Some(message)) = (ce, state.messages.front_mut()) {
+            message.marked += 1;
+        }
+        let plan = state.receiver.on_segment(now, offset, segment.payload, ce, cwr);
+        // The end of data counts once everything before it is there.
+        state.fin_received |= fin && state.receiver.rcv_nxt() >= offset + u64::from(segment.payload);
+        let acknowledge = match plan.now {
+            Some(ece) => Some(ece),
+            None => state.fin_received.then(|| state.receiver.acknowledge()),
+        };
+        if let Some((next, ece)) = plan.earlier {
+            self.send_ack(connection, next, ece);
+        }
+        self.finish_flows(connection);
+        if let Some(ece) = acknowledge {
+            let next = self.connections[connection].receiver.rcv_nxt();
+            self.send_ack(connection, next, ece);
+        }
+        self.arm_receiver_timer(connection);
+    }
+
+    fn client_receives(&mut self, connection: usize, segment: &Segment) {
+        let now = self.now;
+        let state = &mut self.connections[connection];
+        if segment.flags & flags::SYN != 0 {
+            if let State::Opening { since, attempts } = state.state {
+                state.state = State::Open;
+                if attempts == 1 {
+                    state.sender.rtt_mut().sample(now.since(since));
+                }
+            }
+            self.send_client_ack(connection, false);
+            return self.pump(connection);
+        }
+        let first = state.first_data();
+        let una = state.sender.snd_una();
+        let Some(ack) = stream_offset(first, segment.ack, una) else { return };
+        let mut sacks = [(0, 0); 4];
+        let mut count = 0;
+        for &(start, end) in &segment.sacks[..segment.sack_count] {
+            if let (Some(start), Some(end)) = (stream_offset(first, start, una), stream_offset(first, end, una)) {
+                sacks[count] = (start, end);
+                count += 1;
+            }
+        }
+        // The end of data takes a sequence number, but is not part of the stream.
+        let ack = ack.min(state.sender.snd_nxt());
+        let ece = segment.flags & flags::ECE != 0;
+        state.sender.on_ack(now, AckEvent { ack, sacks: &sacks[..count], ece });
+        if segment.flags & flags::FIN != 0 {
+            self.send_client_ack(connection, true);
+            self.connections[connection].release();
+        } else {
+            self.pump(connection);
+        }
+    }
+
+    // Timers: an event may come early, because the deadline was put off meanwhile, and is then scheduled anew.
+
+    fn sender_deadline(&self, connection: usize) -> Option<Time> {
+        let state = &self.connections[connection];
+        match state.state {
+            State::Unopened | State::Closed => None,
+            State::Open => state.sender.deadline(),
+            State::Opening { since, attempts } => {
+                // Attempts 1, 2, 3 end after 1, 1 + 2, 1 + 2 + 4 times the timeout.
+                let sum = (1u64 << attempts.min(32)) - 1;
+                Some(since + self.transport.rto().initial.saturating_mul(sum))
+            }
+        }
+    }
+
+    fn arm_sender_timer(&mut self, connection: usize) {
+        let deadline = self.sender_deadline(connection);
+        self.arm(connection, Side::Client, deadline);
+    }
+
+    fn arm_receiver_timer(&mut self, connection: usize) {
+        let deadline = self.connections[connection].receiver.deadline();
+        self.arm(connection, Side::Server, deadline);
+    }
+
+    fn arm(&mut self, connection: usize, side: Side, deadline: Option<Time>) {
+        let pending = &mut self.connections[connection].pending[side as usize];
+        if let Some(deadline) = deadline
+            && pending.is_none_or(|time| time > deadline)
+        {
+            *pending = Some(deadline);
+            let event = match side {
+                Side::Client => Event::SenderTimer(connection as u32),
+                Side::Server => Event::ReceiverTimer(connection as u32),
+            };
+            self.events.push(deadline, event);
+        }
+    }
+
+    /// Whether a timer event is the one that counts.
+    fn take_pending(&mut self, connection: usize, side: Side) -> bool {
+        let pending = &mut self.connections[connection].pending[side as usize];
+        let current = *pending == Some(self.now);
+        if current {
+            *pending = None;
+        }
+        current
+    }
+
+    pub(super) fn sender_timer(&mut self, connection: usize) {
+        if !self.take_pending(connection, Side::Client) {
+            return;
+        }
+        let due = self.sender_deadline(connection).is_some_and(|deadline| deadline <= self.now);
+        match (due, self.connections[connection].state) {
+            (true, State::Opening { .. }) => self.send_syn(connection),
+            (true, State::Open) => {
+                self.connections[connection].sender.on_timeout(self.now);
+                self.pump(connection);
+            }
+            _ => self.arm_sender_timer(connection),
+        }
+    }
+
+    pub(super) fn receiver_timer(&mut self, connection: usize) {
+        if !self.take_pending(connection, Side::Server) {
+            return;
+        }
+        let state = &mut self.connections[connection];
+        if state.receiver.deadline().is_some_and(|deadline| deadline <= self.now) {
+            let ece = state.receiver.on_ack_timer();
+            let next = state.receiver.rcv_nxt();
+            self.send_ack(connection, next, ece);
+        }
+        self.arm_receiver_timer(connection);
+    }
+}
+
+fn record(message: &Message, now: SenderStats) -> FlowRecord {
+    let before = message.before;
+    let sender = SenderStats {
+        retransmissions: now.retransmissions - before.retransmissions,
+        timeouts: now.timeouts - before.timeouts,
+        ecn_reductions: now.ecn_reductions - before.ecn_reductions,
+        fast_recoveries: now.fast_recoveries - before.fast_recoveries,
+    };
+    FlowRecord { fct: None, sender, marked: message.marked }
+}

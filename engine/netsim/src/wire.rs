@@ -1,0 +1,374 @@
+//! Ethernet, IPv4 and TCP headers as bytes.
+
+use marklab_pipeline::Packet;
+
+/// Length of Ethernet, IPv4 and TCP headers without options.
+pub const HEADERS: usize = ETHERNET + IPV4 + TCP;
+const ETHERNET: usize = 14;
+const IPV4: usize = 20;
+const TCP: usize = 20;
+/// Longest TCP options written here: three SACK blocks.
+const MAX_OPTIONS: usize = 28;
+
+/// TCP flags.
+pub mod flags {
+    /// No more data.
+    pub const FIN: u8 = 0x01;
+    /// Opens a connection.
+    pub const SYN: u8 = 0x02;
+    /// The data should be delivered at once.
+    pub const PSH: u8 = 0x08;
+    /// The acknowledgement number counts.
+    pub const ACK: u8 = 0x10;
+    /// ECN echo.
+    pub const ECE: u8 = 0x40;
+    /// Congestion window reduced.
+    pub const CWR: u8 = 0x80;
+}
+
+/// ECN field of an IPv4 header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ecn {
+    /// The sender does not take part.
+    NotEct = 0,
+    /// ECN capable.
+    Ect1 = 1,
+    /// ECN capable.
+    Ect0 = 2,
+    /// Congestion experienced.
+    Ce = 3,
+}
+
+/// Address of an end point.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct EndPoint {
+    /// Ethernet address.
+    pub mac: [u8; 6],
+    /// IPv4 address.
+    pub ip: u32,
+    /// TCP port.
+    pub port: u16,
+}
+
+/// What varies from segment to segment of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Header<'a> {
+    /// Sequence number.
+    pub sequence: u32,
+    /// Acknowledgement number.
+    pub ack: u32,
+    /// Flags.
+    pub flags: u8,
+    /// Advertised window, scaled already.
+    pub window: u16,
+    /// ECN field.
+    pub ecn: Ecn,
+    /// IPv4 identification.
+    pub identification: u16,
+    /// TCP options, a multiple of 4 bytes.
+    pub options: &'a [u8],
+    /// Bytes of payload, all of them 0.
+    pub payload: u32,
+}
+
+/// A segment as a host reads it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Segment {
+    /// Source address.
+    pub src: u32,
+    /// Destination address.
+    pub dst: u32,
+    /// Source port.
+    pub src_port: u16,
+    /// Destination port.
+    pub dst_port: u16,
+    /// Sequence number.
+    pub sequence: u32,
+    /// Acknowledgement number.
+    pub ack: u32,
+    /// Flags.
+    pub flags: u8,
+    /// ECN field.
+    pub ecn: Ecn,
+    /// SACK blocks, as on the wire.
+    pub sacks: [(u32, u32); 4],
+    /// How many of them count.
+    pub sack_count: usize,
+    /// Bytes of payload.
+    pub payload: u32,
+}
+
+/// Why a host cannot read a packet.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Malformed {
+    /// Too short, not IPv4, not TCP, or lengths that contradict each other.
+    Headers,
+    /// The IPv4 header checksum is wrong.
+    Ipv4Checksum,
+    /// The TCP checksum is wrong.
+    TcpChecksum,
+}
+
+/// The constant part of the headers of one direction of a connection, summed up already.
+#[derive(Clone, Debug)]
+pub struct Template {
+    bytes: [u8; HEADERS],
+    ipv4_sum: u64,
+    tcp_sum: u64,
+}
+
+impl Template {
+    /// Headers from `src` to `dst` with that DSCP.
+    pub fn new(src: EndPoint, dst: EndPoint, dscp: u8) -> Template {
+        let mut bytes = [0; HEADERS];
+        let (ethernet, ip) = bytes.split_at_mut(ETHERNET);
+        ethernet[0..6].copy_from_slice(&dst.mac);
+        ethernet[6..12].copy_from_slice(&src.mac);
+        ethernet[12..14].copy_from_slice(&0x0800u16.to_be_bytes());
+        let (ip, tcp) = ip.split_at_mut(IPV4);
+        ip[0] = 0x45;
+        ip[1] = dscp << 2;
+        ip[6] = 0x40; // don't fragment
+        ip[8] = 64; // time to live
+        ip[9] = 6; // TCP
+        ip[12..16].copy_from_slice(&src.ip.to_be_bytes());
+        ip[16..20].copy_from_slice(&dst.ip.to_be_bytes());
+        tcp[0..2].copy_from_slice(&src.port.to_be_bytes());
+        tcp[2..4].copy_from_slice(&dst.port.to_be_bytes());
+        let pseudo = 6 + sum(&ip[12..20]);
+        Template { ipv4_sum: sum(ip), tcp_sum: pseudo + sum(tcp), bytes }
+    }
+
+    /// Writes a segment with correct lengths and checksums.
+    pub fn write(&self, packet: &mut Packet, header: &Header<'_>) {
+        debug_assert!(header.options.len() <= MAX_OPTIONS && header.options.len().is_multiple_of(4));
+        let mut bytes = [0; HEADERS + MAX_OPTIONS];
+        bytes[..HEADERS].copy_from_slice(&self.bytes);
+        let end = HEADERS + header.options.len();
+        bytes[HEADERS..end].copy_from_slice(header.options);
+        let tcp_length = (TCP + header.options.len()) as u32 + header.payload;
+
+        let ip = &mut bytes[ETHERNET..];
+        let length = (IPV4 as u32 + tcp_length) as u16;
+        ip[1] |= header.ecn as u8;
+        ip[2..4].copy_from_slice(&length.to_be_bytes());
+        ip[4..6].copy_from_slice(&header.identification.to_be_bytes());
+        let varying = u64::from(length) + u64::from(header.identification) + header.ecn as u64;
+        let checksum = !fold(self.ipv4_sum + varying);
+        ip[10..12].copy_from_slice(&checksum.to_be_bytes());
+
+        let tcp = &mut bytes[ETHERNET + IPV4..];
+        let words = ((TCP + header.options.len()) / 4) as u16;
+        let control = words << 12 | u16::from(header.flags);
+        tcp[4..8].copy_from_slice(&header.sequence.to_be_bytes());
+        tcp[8..12].copy_from_slice(&header.ack.to_be_bytes());
+        tcp[12..14].copy_from_slice(&control.to_be_bytes());
+        tcp[14..16].copy_from_slice(&header.window.to_be_bytes());
+        let varying = u64::from(header.sequence)
+            + u64::from(header.ack)
+            + u64::from(control)
+            + u64::from(header.window)
+            + u64::from(tcp_length)
+            + sum(header.options);
+        let checksum = !fold(self.tcp_sum + varying);
+        tcp[16..18].copy_from_slice(&checksum.to_be_bytes());
+        packet.set(&bytes[..end], header.payload as usize);
+    }
+}
+
+impl Segment {
+    /// Reads and checks a packet. Bytes beyond the stored ones are zeros, which no sum notices.
+    pub fn parse(packet: &Packet) -> Result<Segment, Malformed> {
+        let bytes = packet.stored();
+        if bytes.len() < HEADERS || bytes[12..15] != [0x08, 0x00, 0x45] || bytes[ETHERNET + 9] != 6 {
+            return Err(Malformed::Headers);
+        }
+        let (ip, tcp) = bytes[ETHERNET..].split_at(IPV4);
+        let length = usize::from(u16::from_be_bytes([ip[2], ip[3]]));
+        let header_length = usize::from(tcp[12] >> 4) * 4;
+        if length + ETHERNET != packet.len() || header_length < TCP || header_length > tcp.len() {
+            return Err(Malformed::Headers);
+        }
+        if fold(sum(ip)) != 0xffff {
+            return Err(Malformed::Ipv4Checksum);
+        }
+        let pseudo = 6 + (length - IPV4) as u64 + sum(&ip[12..20]);
+        if fold(pseudo + sum(tcp)) != 0xffff {
+            return Err(Malformed::TcpChecksum);
+        }
+        let mut segment = Segment {
+            src: be32(&ip[12..]),
+            dst: be32(&ip[16..]),
+            src_port: u16::from_be_bytes([tcp[0], tcp[1]]),
+            dst_port: u16::from_be_bytes([tcp[2], tcp[3]]),
+            sequence: be32(&tcp[4..]),
+            ack: be32(&tcp[8..]),
+            flags: tcp[13],
+            ecn: ecn_of(ip[1]),
+            sacks: [(0, 0); 4],
+            sack_count: 0,
+            payload: (length - IPV4 - header_length) as u32,
+        };
+        if header_length > TCP {
+            segment.read_sacks(&tcp[TCP..header_length]);
+        }
+        Ok(segment)
+    }
+
+    fn read_sacks(&mut self, mut options: &[u8]) {
+        while let Some((&kind, rest)) = options.split_first() {
+            if kind == 1 {
+                options = rest;
+                continue;
+            }
+            let length = rest.first().map_or(0, |&length| usize::from(length));
+            if kind == 0 || length < 2 || length > options.len() {
+                return;
+            }
+            if kind == 5 {
+                for (place, block) in self.sacks.iter_mut().zip(options[2..length].chunks_exact(8)) {
+                    *place = (be32(block), be32(&block[4..]));
+                    self.sack_count += 1;
+                }
+            }
+            options = &options[length..];
+        }
+    }
+}
+
+/// TCP options.
+pub mod options {
+    /// Of a SYN: maximum segment size, SACK permitted, window scale.
+    pub fn syn(mss: u16, window_scale: u8) -> [u8; 12] {
+        let [high, low] = mss.to_be_bytes();
+        [2, 4, high, low, 1, 1, 4, 2, 1, 3, 3, window_scale]
+    }
+
+    /// SACK blocks (RFC 2018), written to `target`; gives the bytes used.
+    pub fn sack(blocks: impl ExactSizeIterator<Item = (u32, u32)>, target: &mut [u8; 28]) -> usize {
+        let count = blocks.len().min(3);
+        if count == 0 {
+            return 0;
+        }
+        target[..4].copy_from_slice(&[1, 1, 5, 2 + 8 * count as u8]);
+        for (place, (start, end)) in target[4..].chunks_exact_mut(8).zip(blocks) {
+            place[..4].copy_from_slice(&start.to_be_bytes());
+            place[4..].copy_from_slice(&end.to_be_bytes());
+        }
+        4 + 8 * count
+    }
+}
+
+/// ECN field of an Ethernet frame that carries IPv4.
+pub fn frame_ecn(packet: &Packet) -> Option<Ecn> {
+    let bytes = packet.stored();
+    (bytes.len() > ETHERNET + 1 && bytes[12..14] == [0x08, 0x00]).then(|| ecn_of(bytes[ETHERNET + 1]))
+}
+
+fn ecn_of(traffic_class: u8) -> Ecn {
+    match traffic_class & 3 {
+        0 => Ecn::NotEct,
+        1 => Ecn::Ect1,
+        2 => Ecn::Ect0,
+        _ => Ecn::Ce,
+    }
+}
+
+fn be32(bytes: &[u8]) -> u32 {
+    u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
+}
+
+/// Sum that folds to the ones' complement sum of the 16-bit words.
+fn sum(bytes: &[u8]) -> u64 {
+    let mut chunks = bytes.chunks_exact(4);
+    let whole: u64 = chunks.by_ref().map(|chunk| u64::from(be32(chunk))).sum();
+    let mut rest = [0; 4];
+    rest[..chunks.remainder().len()].copy_from_slice(chunks.remainder());
+    whole + u64::from(be32(&rest))
+}
+
+fn fold(sum: u64) -> u16 {
+    let sum = (sum & 0xffff_ffff) + (sum >> 32);
+    let sum = (sum & 0xffff) + (sum >> 16);
+    let sum = (sum & 0xffff) + (sum >> 16);
+    let sum = (sum & 0xffff) + (sum >> 16);
+    sum as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use marklab_pipeline::csum16;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn end_point(number: u8) -> EndPoint {
+        EndPoint { mac: [2, 0, 0, 0, 0, number], ip: 0x0a00_0000 + u32::from(number), port: 1000 + u16::from(number) }
+    }
+
+    fn header(options: &[u8]) -> Header<'_> {
+        Header {
+            sequence: 0xfffe_1234,
+            ack: 77,
+            flags: flags::ACK | flags::PSH,
+            window: 9000,
+            ecn: Ecn::Ect0,
+            identification: 0xabcd,
+            options,
+            payload: 1460,
+        }
+    }
+
+    #[test]
+    fn a_segment_reads_as_it_was_written() {
+        let mut space = [0; 28];
+        let used = options::sack([(1, 2), (3, 4)].into_iter(), &mut space);
+        let mut packet = Packet::default();
+        Template::new(end_point(1), end_point(2), 10).write(&mut packet, &header(&space[..used]));
+        assert_eq!(packet.len(), 14 + 20 + 20 + 20 + 1460);
+        let segment = Segment::parse(&packet).unwrap();
+        assert_eq!((segment.src, segment.dst), (0x0a00_0001, 0x0a00_0002));
+        assert_eq!((segment.src_port, segment.dst_port), (1001, 1002));
+        assert_eq!((segment.sequence, segment.ack, segment.payload), (0xfffe_1234, 77, 1460));
+        assert_eq!(segment.sacks[..segment.sack_count], [(1, 2), (3, 4)]);
+        assert_eq!(segment.ecn, Ecn::Ect0);
+        assert_eq!(packet.stored()[15], 10 << 2 | 2);
+    }
+
+    proptest! {
+        /// Oracle: RFC 1071 over all bytes, pseudo header included.
+        #[test]
+        fn checksums_are_those_of_rfc_1071(
+            sequence in any::<u32>(), ack in any::<u32>(), identification in any::<u16>(), payload in 0..1461u32,
+        ) {
+            let mut packet = Packet::default();
+            let header = Header { sequence, ack, identification, payload, ..header(&[]) };
+            Template::new(end_point(1), end_point(2), 0).write(&mut packet, &header);
+            let bytes = packet.to_vec();
+            prop_assert_eq!(csum16(&bytes[14..34]), 0);
+            let mut pseudo = bytes[26..34].to_vec();
+            pseudo.extend([0, 6]);
+            pseudo.extend(((bytes.len() - 34) as u16).to_be_bytes());
+            pseudo.extend(&bytes[34..]);
+            prop_assert_eq!(csum16(&pseudo), 0);
+            prop_assert!(Segment::parse(&packet).is_ok());
+        }
+
+        #[test]
+        fn a_flipped_bit_is_noticed(bit in 14 * 8..54 * 8usize) {
+            let mut packet = Packet::default();
+            Template::new(end_point(1), end_point(2), 0).write(&mut packet, &header(&[]));
+            packet.stored_mut()[bit / 8] ^= 1 << (bit % 8);
+            prop_assert!(Segment::parse(&packet).is_err());
+        }
+    }
+
+    #[test]
+    fn cut_options_are_ignored() {
+        for options in [[5, 40, 0, 0], [5, 0, 0, 0], [0, 5, 10, 0], [1, 1, 1, 5]] {
+            let mut packet = Packet::default();
+            Template::new(end_point(1), end_point(2), 0).write(&mut packet, &header(&options));
+            assert_eq!(Segment::parse(&packet).unwrap().sack_count, 0);
+        }
+    }
+}
