@@ -1,4 +1,65 @@
-//! Names of the control plane.
+//! The control plane: tables, registers and counters by their names.
+//!
+//! A name is the full control-plane name (`Egress.marking.params`), or any end of it after a dot that is unique.
+
+use marklab_p4::ir::{CounterId, RegisterId, TableId};
+use num_bigint::BigUint;
+use thiserror::Error;
+
+use crate::State;
+use crate::table::{EntryHandle, KeyMatch, Table, TableEntry, TableError, compared_keys};
+
+/// An action with its parameters, by name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ActionSpec {
+    /// Action.
+    pub action: String,
+    /// Parameters; all of them, in any order.
+    pub params: Vec<(String, BigUint)>,
+}
+
+/// A table entry, by name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EntrySpec {
+    /// Key components; those that may match anything can be left out.
+    pub matches: Vec<(String, KeyMatch)>,
+    /// What to run.
+    pub call: ActionSpec,
+    /// Where entries overlap the smaller number wins.
+    pub priority: u32,
+}
+
+/// Why the control plane was refused.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum ControlError {
+    /// No object of that name, or several whose names end that way.
+    #[error("the program has no {kind} `{name}`{}", known_names(.known))]
+    Unknown {
+        /// Kind of object.
+        kind: &'static str,
+        /// Name asked for.
+        name: String,
+        /// Names there are.
+        known: Vec<String>,
+    },
+    /// A key component or parameter that has to be given is missing.
+    #[error("table `{table}`: {kind} `{name}` is missing")]
+    Missing {
+        /// Table.
+        table: String,
+        /// Key component or parameter.
+        kind: &'static str,
+        /// Its name.
+        name: String,
+    },
+    /// The table refused.
+    #[error(transparent)]
+    Table(#[from] TableError),
+}
+
+fn known_names(known: &[String]) -> String {
+    if known.is_empty() { String::new() } else { format!("; it has {}", known.join(", ")) }
+}
 
 /// Place of a name in a list of full control-plane names: the full name itself, else the only one that ends in
 /// `.name`. `None` if there is no such name, or several end that way.
@@ -6,11 +67,96 @@ pub fn lookup_name<'a>(names: impl Iterator<Item = &'a str> + Clone, name: &str)
     if let Some(exact) = names.clone().position(|known| known == name) {
         return Some(exact);
     }
-    let mut suffixed =
-        names.enumerate().filter(|(_, known)| known.strip_suffix(name).is_some_and(|prefix| prefix.ends_with('.')));
+    let ends_so = |known: &str| known.strip_suffix(name).is_some_and(|prefix| prefix.ends_with('.'));
+    let mut suffixed = names.enumerate().filter(|(_, known)| ends_so(known));
     match (suffixed.next(), suffixed.next()) {
         (Some((at, _)), None) => Some(at),
         _ => None,
+    }
+}
+
+fn find<'a>(
+    kind: &'static str,
+    names: impl Iterator<Item = &'a str> + Clone,
+    name: &str,
+) -> Result<usize, ControlError> {
+    lookup_name(names.clone(), name).ok_or_else(|| ControlError::Unknown {
+        kind,
+        name: name.to_owned(),
+        known: names.map(str::to_owned).collect(),
+    })
+}
+
+impl State {
+    /// The table of that name.
+    ///
+    /// # Errors
+    ///
+    /// [`ControlError::Unknown`], as in all functions here that look for a name.
+    pub fn find_table(&self, name: &str) -> Result<TableId, ControlError> {
+        let names = self.program.tables.iter().map(|table| table.name.as_str());
+        find("table", names, name).map(|at| TableId(at as u32))
+    }
+
+    /// The register array of that name.
+    pub fn find_register(&self, name: &str) -> Result<RegisterId, ControlError> {
+        let names = self.program.registers.iter().map(|register| register.name.as_str());
+        find("register", names, name).map(|at| RegisterId(at as u32))
+    }
+
+    /// The counter array of that name.
+    pub fn find_counter(&self, name: &str) -> Result<CounterId, ControlError> {
+        let names = self.program.counters.iter().map(|counter| counter.name.as_str());
+        find("counter", names, name).map(|at| CounterId(at as u32))
+    }
+
+    /// Adds an entry to the table of that name.
+    pub fn insert_entry(&mut self, table: &str, entry: &EntrySpec) -> Result<EntryHandle, ControlError> {
+        let id = self.find_table(table)?;
+        let keys = self.tables[id.index()].keys_of(&entry.matches)?;
+        let (action, args) = self.tables[id.index()].call_of(&entry.call)?;
+        Ok(self.tables[id.index()].insert(TableEntry { keys, action, args, priority: entry.priority })?)
+    }
+
+    /// Sets the default action of the table of that name.
+    pub fn set_default_action(&mut self, table: &str, call: &ActionSpec) -> Result<(), ControlError> {
+        let id = self.find_table(table)?;
+        let (action, args) = self.tables[id.index()].call_of(call)?;
+        Ok(self.tables[id.index()].set_default(action, &args)?)
+    }
+}
+
+impl Table {
+    /// Key components in the table's order.
+    fn keys_of(&self, matches: &[(String, KeyMatch)]) -> Result<Vec<KeyMatch>, ControlError> {
+        let names = || compared_keys(self.spec()).map(|key| key.name.as_str());
+        let mut keys: Vec<Option<KeyMatch>> = vec![None; names().count()];
+        for (name, value) in matches {
+            keys[find("key", names(), name)?] = Some(value.clone());
+        }
+        let complete = compared_keys(self.spec()).zip(keys).map(|(key, value)| match value {
+            Some(value) => Ok(value),
+            None if key.kind == marklab_p4::ir::MatchKind::Exact => Err(self.missing("key", &key.name)),
+            None => Ok(KeyMatch::Any),
+        });
+        complete.collect()
+    }
+
+    /// Index of an action and its parameters in order.
+    fn call_of(&self, call: &ActionSpec) -> Result<(u32, Vec<BigUint>), ControlError> {
+        let action = find("action", self.actions().iter().map(|(name, _)| name.as_str()), &call.action)?;
+        let params = &self.actions()[action].1;
+        let mut values: Vec<Option<BigUint>> = vec![None; params.len()];
+        for (name, value) in &call.params {
+            values[find("parameter", params.iter().map(|param| param.name.as_str()), name)?] = Some(value.clone());
+        }
+        let complete = params.iter().zip(values);
+        let values = complete.map(|(param, value)| value.ok_or_else(|| self.missing("parameter", &param.name)));
+        Ok((action as u32, values.collect::<Result<_, _>>()?))
+    }
+
+    fn missing(&self, kind: &'static str, name: &str) -> ControlError {
+        ControlError::Missing { table: self.name().to_owned(), kind, name: name.to_owned() }
     }
 }
 

@@ -21,7 +21,7 @@ mod words;
 
 use marklab_p4::ir::{Arch, BlockId, ParserBody, Program, StateId, Target, Transition};
 
-pub use control::lookup_name;
+pub use control::{ActionSpec, ControlError, EntrySpec, lookup_name};
 pub use effects::{CloneRequest, Digest, Effects};
 pub use hash::{csum16, hash};
 pub use interpreter::Interpreter;

@@ -321,11 +321,6 @@ impl Table {
         (action, values.collect())
     }
 
-    /// Index of the action of that name: the full control-plane name, or a suffix of it after a dot.
-    pub fn action_index(&self, name: &str) -> Option<u32> {
-        crate::control::lookup_name(self.actions.iter().map(|(known, _)| known.as_str()), name).map(|at| at as u32)
-    }
-
     /// Names of the actions, and their parameters.
     pub fn actions(&self) -> &[(String, Vec<ir::ActionParam>)] {
         &self.actions
@@ -422,7 +417,7 @@ impl Table {
 }
 
 /// The keys that are compared: `selector` keys are not, they choose among the members of a group.
-pub(crate) fn compared_keys(table: &ir::Table) -> impl Iterator<Item = &ir::Key> {
+pub(crate) fn compared_keys(table: &ir::Table) -> impl Iterator<Item = &ir::Key> + Clone {
     table.keys.iter().filter(|key| key.kind != ir::MatchKind::Selector)
 }
 

@@ -180,7 +180,7 @@ impl<F: Frame> Switch<F> {
         now: Time,
         port: usize,
         mut frame: F,
-        signals: impl FnOnce(Time) -> QueueSignals,
+        signals: QueueSignals,
     ) -> Result<(usize, F), (Loss, F)> {
         let mut phv = self.state.layout().phv();
         self.ingress(now, port, &mut frame, &mut phv);
@@ -189,7 +189,7 @@ impl<F: Frame> Switch<F> {
             return Err((Loss::Ingress, frame));
         }
         let egress_port = egress_port as usize;
-        let frame = self.egress(now, signals(now), Waiting { frame, phv, egress_port })?;
+        let frame = self.egress(now, signals, Waiting { frame, phv, egress_port })?;
         Ok((egress_port, frame))
     }
 

@@ -1,0 +1,108 @@
+// CoDel with marks instead of drops (RFC 8289 section 5; as peer in the ECN# paper section 5.1): marks when the sojourn
+// time has stayed above `target` for an `interval`, then ever more often, at interval / sqrt(count).
+//
+// Signal: deq_timedelta; deq_qdepth tells that less than two packets are left.
+#include <core.p4>
+#include <v1model.p4>
+#include "include/marking.p4"
+
+const cause_t CAUSE_SOJOURN = 1;
+
+control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {
+    // State per port, with the names of RFC 8289 (drop_* is mark_* here). first_above_time: 0 means that the sojourn
+    // is below target. mark_next: in 1/256 us.
+    register<bit<48>>(MARKLAB_PORTS) first_above_time;
+    register<bit<1>>(MARKLAB_PORTS) marking_state;
+    register<bit<32>>(MARKLAB_PORTS) mark_count;
+    register<bit<32>>(MARKLAB_PORTS) last_count;
+    register<bit<64>>(MARKLAB_PORTS) mark_next;
+
+    bit<32> target = 0;
+    bit<48> interval = 0;
+
+    action set_params(bit<32> target_us, bit<32> interval_us) {
+        target = target_us;
+        interval = (bit<48>)interval_us;
+    }
+
+    table params {
+        actions = { set_params; }
+        default_action = set_params(85, 200);
+    }
+
+    // control_law: interval / sqrt(count), in 1/256 us, by table. The control plane fills in counts from 1 on; larger
+    // ones than it knows get the default, the last step.
+    bit<32> count = 0;
+    bit<64> step = 0;
+
+    action set_step(bit<32> step_q8) {
+        step = (bit<64>)step_q8;
+    }
+
+    table interval_by_count {
+        key = { count: exact @name("count"); }
+        actions = { set_step; }
+        default_action = set_step(1600);
+        size = 1024;
+    }
+
+    apply {
+        params.apply();
+        bit<32> port = (bit<32>)q.port;
+        // A clock that starts at 1, so that 0 can mean "unset", and that does not wrap in 48 bits.
+        bit<48> now = q.now_us + 1;
+        bit<64> now_q8 = (bit<64>)now << 8;
+
+        // dodequeue: has the sojourn been above target for an interval?
+        bool ok_to_mark = false;
+        bit<48> first_above;
+        first_above_time.read(first_above, port);
+        if (q.sojourn_us < target || q.deq_qdepth_pkts <= 1) {
+            first_above_time.write(port, 0);
+        } else if (first_above == 0) {
+            first_above_time.write(port, now + interval);
+        } else {
+            ok_to_mark = now >= first_above;
+        }
+
+        decision = decision_t.PASS;
+        cause = 0;
+        bit<1> marking;
+        marking_state.read(marking, port);
+        bit<64> next;
+        mark_next.read(next, port);
+        if (marking == 1) {
+            if (!ok_to_mark) {
+                marking_state.write(port, 0);
+            } else if (now_q8 >= next) {
+                decision = decision_t.MARK;
+                mark_count.read(count, port);
+                count = count |+| 1;
+                interval_by_count.apply();
+                mark_count.write(port, count);
+                mark_next.write(port, next + step);
+            }
+        } else if (ok_to_mark) {
+            decision = decision_t.MARK;
+            marking_state.write(port, 1);
+            // If marking ended only lately, go on near the rate that was needed then.
+            bit<32> last;
+            mark_count.read(count, port);
+            last_count.read(last, port);
+            bit<32> delta = count - last;
+            count = 1;
+            if (delta > 1 && now_q8 - next < (bit<64>)interval << 12) { // 16 intervals
+                count = delta;
+            }
+            interval_by_count.apply();
+            mark_count.write(port, count);
+            last_count.write(port, count);
+            mark_next.write(port, now_q8 + step);
+        }
+        if (decision == decision_t.MARK) {
+            cause = CAUSE_SOJOURN;
+        }
+    }
+}
+
+#include "include/switch.p4"

@@ -1,0 +1,120 @@
+// ECN#: marks on a large instantaneous queue, and one packet per interval on a persistent one (ECN# paper section 3.2,
+// Algorithm 1, Table 2).
+//
+// Signal: deq_timedelta (sojourn), or enq_qdepth (queue length) where `by_length` is 1; both targets are then packets.
+// In a single queue the two are the same (section 3.5): n packets take n packet times to pass.
+#include <core.p4>
+#include <v1model.p4>
+#include "include/marking.p4"
+
+const cause_t CAUSE_INSTANTANEOUS = 1;
+const cause_t CAUSE_PERSISTENT = 2;
+
+control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {
+    // State per port, with the names of Table 2. first_above_time: 0 means that the signal is below pst_target.
+    // marking_next: in 1/256 us.
+    register<bit<48>>(MARKLAB_PORTS) first_above_time;
+    register<bit<1>>(MARKLAB_PORTS) marking_state;
+    register<bit<32>>(MARKLAB_PORTS) marking_count;
+    register<bit<64>>(MARKLAB_PORTS) marking_next;
+
+    bit<1> by_length = 0;
+    bit<32> ins_target = 0;
+    bit<32> pst_target = 0;
+    bit<48> pst_interval = 0;
+    bit<1> from_now = 0;
+
+    // from_now: the next mark is scheduled from the present one, as in the authors' simulator, and not from the time
+    // that was scheduled for it, as in Algorithm 1.
+    action set_params(bit<1> by_queue_length, bit<32> ins, bit<32> pst, bit<32> pst_interval_us, bit<1> next_from_now) {
+        by_length = by_queue_length;
+        ins_target = ins;
+        pst_target = pst;
+        pst_interval = (bit<48>)pst_interval_us;
+        from_now = next_from_now;
+    }
+
+    table params {
+        actions = { set_params; }
+        default_action = set_params(0, 200, 85, 200, 0);
+    }
+
+    // pst_interval / marking_count, in 1/256 us, by table: no target divides at run time. The control plane fills in
+    // counts from 2 on; larger ones than it knows get the default, the last step.
+    bit<32> count = 0;
+    bit<64> step = 0;
+
+    action set_step(bit<32> step_q8) {
+        step = (bit<64>)step_q8;
+    }
+
+    table interval_by_count {
+        key = { count: exact @name("count"); }
+        actions = { set_step; }
+        default_action = set_step(50);
+        size = 1024;
+    }
+
+    apply {
+        params.apply();
+        bit<32> port = (bit<32>)q.port;
+        bit<32> signal = q.sojourn_us;
+        if (by_length == 1) {
+            signal = (bit<32>)q.enq_qdepth_pkts;
+        }
+        // A clock that starts at 1, so that 0 can mean "unset", and that does not wrap in 48 bits.
+        bit<48> now = q.now_us + 1;
+        bit<64> now_q8 = (bit<64>)now << 8;
+
+        // IsPersistentQueueBuildups
+        bool detected = false;
+        bit<48> first_above;
+        first_above_time.read(first_above, port);
+        if (signal < pst_target) {
+            first_above_time.write(port, 0);
+        } else if (first_above == 0) {
+            first_above_time.write(port, now);
+        } else {
+            detected = now > first_above + pst_interval;
+        }
+
+        // ShouldPersistentMark
+        bool persistent = false;
+        bit<1> marking;
+        marking_state.read(marking, port);
+        if (marking == 1) {
+            bit<64> next;
+            marking_next.read(next, port);
+            if (!detected) {
+                marking_state.write(port, 0);
+            } else if (now_q8 > next) {
+                marking_count.read(count, port);
+                count = count |+| 1;
+                marking_count.write(port, count);
+                interval_by_count.apply();
+                if (from_now == 1) {
+                    next = now_q8;
+                }
+                marking_next.write(port, next + step);
+                persistent = true;
+            }
+        } else if (detected) {
+            marking_state.write(port, 1);
+            marking_count.write(port, 1);
+            marking_next.write(port, now_q8 + ((bit<64>)pst_interval << 8));
+            persistent = true;
+        }
+
+        decision = decision_t.PASS;
+        cause = 0;
+        if (signal > ins_target) {
+            decision = decision_t.MARK;
+            cause = CAUSE_INSTANTANEOUS;
+        } else if (persistent) {
+            decision = decision_t.MARK;
+            cause = CAUSE_PERSISTENT;
+        }
+    }
+}
+
+#include "include/switch.p4"

@@ -1,0 +1,32 @@
+// What a marking decision is given, and what it answers. A scheme implements
+//
+//     control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause)
+//
+// and includes switch.p4, which calls it once per packet in egress, in the order in which packets leave their queue.
+#ifndef MARKLAB_MARKING_P4
+#define MARKLAB_MARKING_P4
+
+// Ports of the switch: state per port has this many cells.
+#define MARKLAB_PORTS 512
+
+// The queue as this packet saw it.
+struct queue_signals_t {
+    bit<9> port;             // egress port
+    bit<48> now_us;          // time of dequeue, microseconds since the switch started; 0 is a valid time
+    bit<32> sojourn_us;      // time from enqueue to dequeue
+    bit<19> enq_qdepth_pkts; // packets that were waiting when this one came, without it
+    bit<19> deq_qdepth_pkts; // packets that it leaves behind
+    bit<16> draw;            // uniformly random; 0 unless MARKLAB_NEEDS_DRAW is defined
+}
+
+// What is to happen to the packet.
+enum bit<2> decision_t {
+    PASS = 0,
+    MARK = 1, // CE if it is ECN capable, else it passes and is counted
+    DROP = 2
+}
+
+// Why; each scheme names its own. 0 goes with PASS.
+typedef bit<3> cause_t;
+
+#endif // MARKLAB_MARKING_P4

@@ -1,0 +1,119 @@
+// RED (Floyd and Jacobson 1993) with ECN: marks with a probability that grows with the average queue; above `max` it
+// drops, or marks where `mark_above_max` is 1 (RED*, ECN+ paper section 4.3.1).
+//
+// Signal: enq_qdepth. The average is taken over the packets in the order in which they came, as in RED itself; packets
+// that the full queue refused are not seen.
+#include <core.p4>
+#include <v1model.p4>
+#define MARKLAB_NEEDS_DRAW
+#include "include/marking.p4"
+
+const cause_t CAUSE_AVERAGE = 1;
+const cause_t CAUSE_ABOVE_MAX = 2;
+
+control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {
+    // State per port. average: in 1/65536 packets. since_mark: packets since the last mark, plus 1; 0 below min.
+    register<bit<48>>(MARKLAB_PORTS) average;
+    register<bit<32>>(MARKLAB_PORTS) since_mark;
+    // Time at which the queue became empty, plus 1; 0 while it is not.
+    register<bit<48>>(MARKLAB_PORTS) idle_since;
+
+    bit<48> min_q16 = 0;
+    bit<48> max_q16 = 0;
+    bit<48> slope_q32 = 0;
+    bit<8> weight_shift = 0;
+    bit<1> mark_above_max = 0;
+
+    // weight = 2^-weight_shift; slope = p_max / (max - min) per packet, in 2^-32.
+    action set_params(bit<32> min_pkts, bit<32> max_pkts, bit<32> slope, bit<8> weight, bit<1> mark_above) {
+        min_q16 = (bit<48>)min_pkts << 16;
+        max_q16 = (bit<48>)max_pkts << 16;
+        slope_q32 = (bit<48>)slope;
+        weight_shift = weight;
+        mark_above_max = mark_above;
+    }
+
+    table params {
+        actions = { set_params; }
+        default_action = set_params(50, 150, 4294967, 9, 1);
+    }
+
+    // (1 - weight) ^ (idle time / packet time), in 2^-16: how much of the average is left after an idle time.
+    bit<32> idle_us = 0;
+    bit<48> left_q16 = 0;
+
+    action set_left(bit<32> left) {
+        left_q16 = (bit<48>)left;
+    }
+
+    table decay {
+        key = { idle_us: range @name("idle_us"); }
+        actions = { set_left; }
+        default_action = set_left(0);
+        size = 64;
+    }
+
+    apply {
+        params.apply();
+        bit<32> port = (bit<32>)q.port;
+        bit<48> now = q.now_us + 1;
+
+        bit<48> avg;
+        average.read(avg, port);
+        bit<48> idle_from;
+        idle_since.read(idle_from, port);
+        bit<48> came = now - (bit<48>)q.sojourn_us;
+        if (idle_from != 0 && came > idle_from) {
+            bit<48> idle = came - idle_from;
+            idle_us = 0xffffffff;
+            if (idle < 0xffffffff) {
+                idle_us = (bit<32>)idle;
+            }
+            decay.apply();
+            avg = (bit<48>)(((bit<64>)avg * (bit<64>)left_q16) >> 16);
+        } else {
+            bit<48> length = (bit<48>)q.enq_qdepth_pkts << 16;
+            if (length >= avg) {
+                avg = avg + ((length - avg) >> weight_shift);
+            } else {
+                avg = avg - ((avg - length) >> weight_shift);
+            }
+        }
+        average.write(port, avg);
+        idle_from = 0;
+        if (q.deq_qdepth_pkts == 0) {
+            idle_from = now;
+        }
+        idle_since.write(port, idle_from);
+
+        decision = decision_t.PASS;
+        cause = 0;
+        bit<32> since;
+        since_mark.read(since, port);
+        if (avg >= max_q16) {
+            since = 0;
+            cause = CAUSE_ABOVE_MAX;
+            decision = decision_t.DROP;
+            if (mark_above_max == 1) {
+                decision = decision_t.MARK;
+            }
+        } else if (avg >= min_q16) {
+            // p = p_b / (1 - since * p_b) spreads the marks evenly. Draw < p without a division:
+            // draw * (1 - since * p_b) < p_b, in 2^-32 and 2^-16.
+            bit<64> p_b = ((bit<64>)(avg - min_q16) * (bit<64>)slope_q32) >> 16;
+            bit<64> spent = (bit<64>)since * p_b;
+            if (spent >= 0x100000000 || (bit<64>)q.draw * (0x100000000 - spent) < p_b << 16) {
+                since = 1;
+                decision = decision_t.MARK;
+                cause = CAUSE_AVERAGE;
+            } else {
+                since = since |+| 1;
+            }
+        } else {
+            since = 0;
+        }
+        since_mark.write(port, since);
+    }
+}
+
+#include "include/switch.p4"

@@ -1,0 +1,33 @@
+// TCN: marks packets whose sojourn time exceeds T = lambda * RTT (ECN# paper section 2.1 and Eq. 2).
+//
+// Signal: deq_timedelta, which needs no knowledge of the rate that a scheduler leaves to the queue.
+#include <core.p4>
+#include <v1model.p4>
+#include "include/marking.p4"
+
+const cause_t CAUSE_SOJOURN = 1;
+
+control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {
+    bit<32> t = 0;
+
+    action set_params(bit<32> t_us) {
+        t = t_us;
+    }
+
+    table params {
+        actions = { set_params; }
+        default_action = set_params(200);
+    }
+
+    apply {
+        decision = decision_t.PASS;
+        cause = 0;
+        params.apply();
+        if (q.sojourn_us > t) {
+            decision = decision_t.MARK;
+            cause = CAUSE_SOJOURN;
+        }
+    }
+}
+
+#include "include/switch.p4"
