@@ -96,7 +96,8 @@ pub struct Program {
     pub value_sets: Vec<ValueSet>,
     /// Names of the `error` constants, in order: the code of an error is its index.
     pub errors: Vec<String>,
-    /// Names that the architecture looks up: `standard_metadata.enq_qdepth` and every `@alias("...")` of a field.
+    /// Names that the architecture looks up: `standard_metadata.enq_qdepth`, every `@alias("...")` of a field, and
+    /// `@field_list(1)` once for each field of that list (see [`Program::field_list`]).
     pub intrinsics: Vec<(String, SlotId)>,
 }
 
@@ -901,6 +902,13 @@ impl Program {
     /// The slot with that name in [`Program::intrinsics`].
     pub fn intrinsic(&self, name: &str) -> Option<SlotId> {
         self.intrinsics.iter().find(|(known, _)| known == name).map(|&(_, slot)| slot)
+    }
+
+    /// The fields of user metadata with `@field_list(index)`: what survives a clone, resubmission or recirculation that
+    /// names the list.
+    pub fn field_list(&self, index: u32) -> impl Iterator<Item = SlotId> {
+        let name = format!("@field_list({index})");
+        self.intrinsics.iter().filter(move |(known, _)| *known == name).map(|&(_, slot)| slot)
     }
 
     /// The slot with that source name, or `None`.

@@ -2,8 +2,124 @@
 //!
 //! Knows nothing of packets in flight. The parts, in the order in which a program passes through them:
 //!
-//! - [`source`]: files and places in them;
-//! - [`ir`]: the result, which `marklab-pipeline` runs.
+//! - [`source`], [`loader`]: files, where they come from, and places in them;
+//! - `preprocess`: the C preprocessor; `lexer`: tokens;
+//! - `parser`: tokens to the syntax tree (`ast`);
+//! - `check`: names, types and constants, giving the checked program (`typed`, `types`);
+//! - `lower`: instances, inlining and flattening, with `arch` for what an architecture's externs mean;
+//! - [`ir`]: the result, which `marklab-pipeline` runs;
+//! - [`diagnostics`]: messages, of which [`Problem`] is the closed list.
+//!
+//! What never happens here: a panic for a bad program, a message without a place, a construct that is dropped in
+//! silence. What a program may ask for but the front end cannot give is reported as *unsupported*, which is a category
+//! of its own.
 
+mod arch;
+mod arith;
+mod ast;
+mod check;
+pub mod diagnostics;
 pub mod ir;
+mod lexer;
+pub mod loader;
+mod lower;
+mod parser;
+mod preprocess;
+mod problem;
 pub mod source;
+mod token;
+mod typed;
+mod types;
+
+use std::path::{Path, PathBuf};
+
+use diagnostics::Diagnostics;
+pub use diagnostics::{Category, Diagnostic, Problem};
+use loader::{Disk, Loader};
+use source::SourceMap;
+
+/// Stack of the thread that compiles: passes recurse over programs, whose nesting the parser bounds.
+const STACK_BYTES: usize = 256 << 20;
+
+/// How to compile.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Options {
+    /// Folders in which `#include` looks, in order.
+    pub include_dirs: Vec<PathBuf>,
+    /// Macros defined before the first line.
+    pub defines: Vec<(String, String)>,
+}
+
+/// What came of compiling a program.
+#[derive(Clone, Debug)]
+pub struct Compilation {
+    /// All files that were read.
+    pub sources: SourceMap,
+    /// The program, unless there was an error.
+    pub program: Option<ir::Program>,
+    /// Messages, in source order as far as passes allow.
+    pub diagnostics: Vec<Diagnostic>,
+    /// A hash over the preprocessed text, which names results that depend on it.
+    pub digest: String,
+}
+
+impl Compilation {
+    /// All messages as text for a terminal or file.
+    pub fn render(&self, colour: bool) -> String {
+        self.diagnostics.iter().map(|diagnostic| diagnostic.render(&self.sources, colour)).collect()
+    }
+
+    /// Whether there was an error of any kind.
+    pub fn has_errors(&self) -> bool {
+        self.diagnostics.iter().any(|diagnostic| diagnostic.category() != Category::Warning)
+    }
+}
+
+/// Compiles a program from disk.
+pub fn compile(main: &Path, options: &Options) -> Compilation {
+    compile_with(main, options, &Disk)
+}
+
+/// Compiles a program whose files come from `loader`.
+///
+/// # Panics
+///
+/// If the system has no memory for another thread.
+pub fn compile_with(main: &Path, options: &Options, loader: &(dyn Loader + Sync)) -> Compilation {
+    std::thread::scope(|scope| {
+        let builder = std::thread::Builder::new().name("p4".into()).stack_size(STACK_BYTES);
+        let thread = builder.spawn_scoped(scope, || compile_here(main, options, loader));
+        match thread.expect("a thread can be started").join() {
+            Ok(compilation) => compilation,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
+fn compile_here(main: &Path, options: &Options, loader: &dyn Loader) -> Compilation {
+    let mut sources = SourceMap::default();
+    let mut diagnostics = Diagnostics::default();
+    let words = preprocess::preprocess(main, options, loader, &mut sources, &mut diagnostics);
+    let digest = digest(&words);
+    let tokens = lexer::lex(&words, &mut diagnostics);
+    let decls = parser::parse(&tokens, &mut diagnostics);
+    // What is missing after a syntax error would only give messages that follow from it.
+    let mut program = None;
+    if diagnostics.errors() == 0 {
+        let typed = check::check(&decls, &mut diagnostics);
+        if diagnostics.errors() == 0 {
+            let name = main.file_name().map_or(String::new(), |name| name.to_string_lossy().into_owned());
+            program = lower::lower(&typed, &name, &mut diagnostics);
+        }
+    }
+    Compilation { sources, program, diagnostics: diagnostics.into_list(), digest }
+}
+
+/// FNV-1a over 128 bits: stable across machines and versions, and no dependency. Nobody attacks it.
+fn digest(words: &[preprocess::lex::PpToken]) -> String {
+    const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+    let bytes = words.iter().flat_map(|word| word.text.bytes().chain([b'\n']));
+    let hash = bytes.fold(BASIS, |hash, byte| (hash ^ u128::from(byte)).wrapping_mul(PRIME));
+    format!("{hash:032x}")
+}

@@ -1,0 +1,53 @@
+/* The core library of P4_16 (spec appendix D): what every architecture builds upon. */
+
+#ifndef _CORE_P4_
+#define _CORE_P4_
+
+/* The numbers of the errors are their positions; a program's own errors follow. */
+error {
+    NoError,
+    PacketTooShort,         // the packet ends before the bits asked for
+    NoMatch,                // no case of a select holds
+    StackOutOfBounds,       // an element that a header stack does not have
+    HeaderTooShort,         // more bits than a varbit field can hold
+    ParserTimeout,          // the parser ran for too long
+    ParserInvalidArgument   // a width that the target cannot extract or skip
+}
+
+/* The packet as the parser sees it: bits in front of a cursor. */
+extern packet_in {
+    /* Reads a header of fixed size, or the next element of a stack, and moves the cursor behind it. */
+    void extract<T>(out T hdr);
+    /* Reads a header with one varbit field, to which the given number of bits goes. */
+    void extract<T>(out T variableSizeHeader, in bit<32> variableFieldSizeInBits);
+    /* Reads without moving the cursor. */
+    T lookahead<T>();
+    /* Moves the cursor without reading. */
+    void advance(in bit<32> sizeInBits);
+    /* Bytes in the whole packet. */
+    bit<32> length();
+}
+
+/* The packet as the deparser writes it. */
+extern packet_out {
+    /* Appends a header if it is valid; of stacks, unions and structs every valid header. */
+    void emit<T>(in T hdr);
+}
+
+/* Parser: goes to reject with this error unless the condition holds. */
+extern void verify(in bool check, in error toSignal);
+
+/* Does nothing; the default action of a table that names none. */
+action NoAction() {}
+
+match_kind {
+    exact,
+    ternary,
+    lpm
+}
+
+/* Checked when the program is compiled; the value is always true. */
+extern bool static_assert(bool check, string message);
+extern bool static_assert(bool check);
+
+#endif // _CORE_P4_

@@ -1,0 +1,136 @@
+//! The v1model architecture: `V1Switch` and its externs, with the meaning of BMv2's simple_switch.
+
+mod calls;
+mod data;
+mod metadata;
+mod objects;
+
+use std::rc::Rc;
+
+use crate::arch::{self, core};
+use crate::ast::BlockKind;
+use crate::diagnostics::Problem;
+use crate::ir::{self, Arch, Class};
+use crate::lower::{Binding, ExternObject, Lowered, Lowerer, Object, ObjectId, PackageObject, Storage, Value};
+use crate::source::Span;
+use crate::token::Name;
+use crate::typed::{BlockId, Param};
+use crate::types::Type;
+
+pub(crate) use calls::{call_function, call_method};
+pub(crate) use objects::{Handle, instantiate, table_properties};
+
+/// Name of the architecture's package.
+pub(crate) const PACKAGE: &str = "V1Switch";
+
+/// The part that a block plays; some externs belong to one part only.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Part {
+    Parser,
+    VerifyChecksum,
+    Ingress,
+    Egress,
+    ComputeChecksum,
+    Deparser,
+}
+
+/// What lives from the parser to the deparser.
+#[derive(Debug)]
+struct Packet {
+    headers: Storage,
+    metadata: Storage,
+    standard: Storage,
+}
+
+/// Lowers the six blocks of a `V1Switch`.
+pub(crate) fn lower(lowerer: &mut Lowerer<'_>, package: &PackageObject, span: Span) -> Lowered<Arch> {
+    let mut blocks = Vec::with_capacity(6);
+    for arg in &package.args {
+        match arg {
+            Some(Value::Object(Object::Block(id))) => blocks.push(*id),
+            _ => return lowerer.internal(span, format!("an argument of `{}` is no block", package.name)),
+        }
+    }
+    let [parser, verify, ingress, egress, compute, deparser] = blocks[..] else {
+        return lowerer.internal(span, "`V1Switch` has six arguments");
+    };
+    let packet = packet(lowerer, parser)?;
+    let mut part = |id, part| lower_part(lowerer, id, part, &packet);
+    Ok(Arch::V1Model {
+        parser: part(parser, Part::Parser)?,
+        verify_checksum: part(verify, Part::VerifyChecksum)?,
+        ingress: part(ingress, Part::Ingress)?,
+        egress: part(egress, Part::Egress)?,
+        compute_checksum: part(compute, Part::ComputeChecksum)?,
+        deparser: part(deparser, Part::Deparser)?,
+    })
+}
+
+fn params<'a>(lowerer: &Lowerer<'a>, id: ObjectId) -> (BlockId, &'a [Param]) {
+    let decl = lowerer.objects[id.0 as usize].decl;
+    (decl, &lowerer.program.blocks[decl.index()].params)
+}
+
+/// Makes the slots of headers and metadata, named as the parser names them.
+fn packet(lowerer: &mut Lowerer<'_>, parser: ObjectId) -> Lowered<Packet> {
+    let (_, params) = params(lowerer, parser);
+    let [_, headers, metadata, standard] = params else {
+        let span = params.first().map_or(Span::default(), |param| param.span);
+        return lowerer.internal(span, "a parser of v1model has four parameters");
+    };
+    header_types(lowerer, headers)?;
+    lowerer.expect_struct(&metadata.ty, metadata.span)?;
+    let mut make = |param: &Param, name: &Name| lowerer.allocate(&param.ty, name, Class::Packet);
+    let packet = Packet {
+        headers: make(headers, &headers.name)?,
+        metadata: make(metadata, &metadata.name)?,
+        standard: make(standard, &"standard_metadata".into())?,
+    };
+    metadata::record(lowerer, &metadata.ty, &packet.metadata);
+    metadata::record_standard(lowerer, &standard.ty, &packet.standard);
+    Ok(packet)
+}
+
+/// The type argument `H` is a struct of headers, header stacks and header unions.
+fn header_types(lowerer: &mut Lowerer<'_>, param: &Param) -> Lowered<()> {
+    lowerer.expect_struct(&param.ty, param.span)?;
+    let Type::Fields(id, args) = &param.ty else { return Ok(()) };
+    let program = lowerer.program;
+    for (index, field) in program.fields(*id).fields.iter().enumerate() {
+        let ty = program.field_type(*id, args, index);
+        let element = match &ty {
+            Type::Stack(element, _) => element,
+            other => other,
+        };
+        let fits = matches!(element, Type::Fields(id, _) if program.fields(*id).kind != crate::ast::FieldsKind::Struct);
+        if !fits {
+            let problem = Problem::HeadersType { field: field.name.clone(), ty: lowerer.show(&ty) };
+            return lowerer.fail(field.span, problem);
+        }
+    }
+    Ok(())
+}
+
+fn lower_part(lowerer: &mut Lowerer<'_>, id: ObjectId, part: Part, packet: &Packet) -> Lowered<ir::BlockId> {
+    let (decl, params) = params(lowerer, id);
+    let is_parser = lowerer.program.blocks[decl.index()].kind == BlockKind::Parser;
+    debug_assert_eq!(is_parser, part == Part::Parser, "the checker has compared the types");
+    lowerer.part = part;
+    let place = |storage: &Storage| Binding::Place(storage.clone().into());
+    let object = |handle| {
+        let Some(Param { ty: Type::Extern(id, type_args), .. }) = params.first() else { return None };
+        let object = ExternObject { id: *id, type_args: type_args.clone(), handle: arch::Handle::Core(handle) };
+        Some(Binding::Value(Value::Object(Object::Extern(Rc::new(object)))))
+    };
+    let (headers, metadata, standard) = (place(&packet.headers), place(&packet.metadata), place(&packet.standard));
+    let bindings = match part {
+        Part::Parser => {
+            let packet_in = object(core::Handle::PacketIn);
+            packet_in.into_iter().chain([headers, metadata, standard]).collect()
+        }
+        Part::Ingress | Part::Egress => vec![headers, metadata, standard],
+        Part::VerifyChecksum | Part::ComputeChecksum => vec![headers, metadata],
+        Part::Deparser => object(core::Handle::PacketOut).into_iter().chain([headers]).collect(),
+    };
+    lowerer.block(id, bindings)
+}

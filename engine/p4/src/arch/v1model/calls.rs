@@ -1,0 +1,322 @@
+//! Calls of v1model's externs.
+
+use crate::ast::FieldsKind;
+use crate::diagnostics::Problem;
+use crate::ir::{self, Checksum, ExprKind, ExternCall, Place, StmtKind, Ty};
+use crate::lower::{Argument, ExternObject, Lowered, Lowerer, Lvalue, Storage, Value};
+use crate::source::Span;
+use crate::typed::{Call, Function};
+use crate::types::Type;
+
+use super::objects::{Handle, enum_member, hash_algorithm};
+use super::{Part, data};
+
+/// The egress port that means "drop", BMv2's default.
+const DROP_PORT: u32 = 511;
+
+/// Arguments of a call, taken by position.
+struct Args<'a> {
+    args: &'a [Argument],
+    span: Span,
+}
+
+impl Args<'_> {
+    fn value(&self, lowerer: &mut Lowerer<'_>, index: usize) -> Lowered<Value> {
+        match self.args.get(index) {
+            Some(Argument::Value(value)) => Ok(value.clone()),
+            Some(Argument::Place(place)) => lowerer.read(&place.clone(), self.span),
+            _ => lowerer.internal(self.span, "an argument is missing"),
+        }
+    }
+
+    /// A scalar; a bare number is taken as `bit<64>`, in which BMv2 calculates.
+    fn scalar(&self, lowerer: &mut Lowerer<'_>, index: usize) -> Lowered<ir::Expr> {
+        let value = self.value(lowerer, index)?;
+        lowerer.scalar_of(value, Ty::bits(64), self.span)
+    }
+
+    fn place(&self, lowerer: &mut Lowerer<'_>, index: usize) -> Lowered<Lvalue> {
+        match self.args.get(index) {
+            Some(Argument::Place(place)) => Ok(place.clone()),
+            _ => lowerer.internal(self.span, "a place is missing"),
+        }
+    }
+
+    fn member(&self, lowerer: &mut Lowerer<'_>, index: usize, name: &str) -> Lowered<String> {
+        let value = self.value(lowerer, index)?;
+        match enum_member(lowerer, Some(&value), name) {
+            Some(member) => Ok(member),
+            None => lowerer.fail(self.span, Problem::NotConstant {}),
+        }
+    }
+
+    fn algorithm(&self, lowerer: &mut Lowerer<'_>, index: usize) -> Lowered<ir::HashAlgorithm> {
+        let member = self.member(lowerer, index, "HashAlgorithm")?;
+        match hash_algorithm(&member) {
+            Some(algorithm) => Ok(algorithm),
+            None => lowerer.internal(self.span, "an unknown hash algorithm"),
+        }
+    }
+
+    fn number(&self, lowerer: &mut Lowerer<'_>, index: usize) -> Lowered<u32> {
+        let value = self.value(lowerer, index)?;
+        let number = lowerer.known_number(&value, self.span)?;
+        match u32::try_from(&number) {
+            Ok(number) => Ok(number),
+            Err(_) => lowerer.internal(self.span, "a small number was expected"),
+        }
+    }
+}
+
+/// Calls something that writes a scalar result to a place: directly if the place is a slot of that type, else by way
+/// of a temporary that begins with what the place holds, since a call may leave its result alone.
+fn with_result(
+    lowerer: &mut Lowerer<'_>,
+    result: &Lvalue,
+    ty: Ty,
+    span: Span,
+    call: impl FnOnce(Place) -> ExternCall,
+) -> Lowered<()> {
+    if let Lvalue::Storage(Storage::Scalar(slot), index) = result
+        && lowerer.out.slots[slot.index()].ty == ty
+    {
+        let place = Place { slot: *slot, index: index.clone() };
+        lowerer.emit(StmtKind::Extern(call(place)));
+        return Ok(());
+    }
+    let temp = lowerer.temp(ty);
+    if !matches!(result, Lvalue::Ignore)
+        && let Value::Scalar(old) = lowerer.read(result, span)?
+    {
+        let src = lowerer.cast_to(old, ty, span);
+        lowerer.emit(StmtKind::Assign { dst: temp.into(), src });
+    }
+    lowerer.emit(StmtKind::Extern(call(temp.into())));
+    let new = ir::Expr { kind: ExprKind::Load(temp.into()), ty, span };
+    let to = result_type(lowerer, result, ty, span)?;
+    let new = lowerer.cast_to(new, to, span);
+    lowerer.store(result, Value::Scalar(new), span)
+}
+
+/// The scalar type of a place.
+fn result_type(lowerer: &mut Lowerer<'_>, place: &Lvalue, default: Ty, span: Span) -> Lowered<Ty> {
+    if matches!(place, Lvalue::Ignore) {
+        return Ok(default);
+    }
+    match lowerer.read(place, span)? {
+        Value::Scalar(expr) => Ok(expr.ty),
+        _ => lowerer.internal(span, "a scalar place was expected"),
+    }
+}
+
+pub(crate) fn call_method(
+    lowerer: &mut Lowerer<'_>,
+    handle: &Handle,
+    object: &ExternObject,
+    method: &Function,
+    call: &Call,
+    span: Span,
+) -> Lowered<Value> {
+    let values = lowerer.extern_args(&method.params, &call.args)?;
+    let args = Args { args: &values, span };
+    match (*handle, &*method.name) {
+        (Handle::Register(register), "read") => {
+            let (dst, index) = (args.place(lowerer, 0)?, args.scalar(lowerer, 1)?);
+            let ty = lowerer.out.registers[register.index()].ty;
+            with_result(lowerer, &dst, ty, span, |dst| ExternCall::RegisterRead { register, dst, index })?;
+        }
+        (Handle::Register(register), "write") => {
+            let (index, value) = (args.scalar(lowerer, 0)?, args.scalar(lowerer, 1)?);
+            let ty = lowerer.out.registers[register.index()].ty;
+            let value = lowerer.cast_to(value, ty, span);
+            lowerer.emit(StmtKind::Extern(ExternCall::RegisterWrite { register, index, value }));
+        }
+        (Handle::Counter(counter), "count") => {
+            let index = args.scalar(lowerer, 0)?;
+            lowerer.emit(StmtKind::Extern(ExternCall::Count { counter, index }));
+        }
+        (Handle::DirectCounter(counter), "count") => {
+            lowerer.emit(StmtKind::Extern(ExternCall::DirectCount { counter }));
+        }
+        (Handle::Meter(meter), "execute_meter") => {
+            let (index, dst) = (args.scalar(lowerer, 0)?, args.place(lowerer, 1)?);
+            let ty = result_type(lowerer, &dst, Ty::bits(32), span)?;
+            with_result(lowerer, &dst, ty, span, |dst| ExternCall::ExecuteMeter { meter, dst, index })?;
+        }
+        (Handle::DirectMeter(meter), "read") => {
+            let dst = args.place(lowerer, 0)?;
+            let ty = result_type(lowerer, &dst, Ty::bits(32), span)?;
+            with_result(lowerer, &dst, ty, span, |dst| ExternCall::DirectMeterRead { meter, dst })?;
+        }
+        _ => {
+            let ty = Type::Extern(object.id, object.type_args.clone());
+            let what = format!("method `{}` of `{}`", method.name, lowerer.show(&ty));
+            return lowerer.unsupported(span, what);
+        }
+    }
+    Ok(Value::Void)
+}
+
+pub(crate) fn call_function(
+    lowerer: &mut Lowerer<'_>,
+    function: &Function,
+    call: &Call,
+    values: &[Argument],
+    span: Span,
+) -> Lowered<Value> {
+    let args = Args { args: values, span };
+    let extern_call = match &*function.name {
+        "mark_to_drop" => return mark_to_drop(lowerer, &args, span),
+        "random" => {
+            let (dst, lo, hi) = (args.place(lowerer, 0)?, args.scalar(lowerer, 1)?, args.scalar(lowerer, 2)?);
+            let ty = result_type(lowerer, &dst, lo.ty, span)?;
+            with_result(lowerer, &dst, ty, span, |dst| ExternCall::Random { dst, lo, hi })?;
+            return Ok(Value::Void);
+        }
+        "hash" => {
+            let dst = args.place(lowerer, 0)?;
+            let algorithm = args.algorithm(lowerer, 1)?;
+            let (base, max) = (args.scalar(lowerer, 2)?, args.scalar(lowerer, 4)?);
+            let data = args.value(lowerer, 3)?;
+            if matches!(data, Value::Scalar(_)) {
+                return lowerer.unsupported(span, "a hash of something that is no list");
+            }
+            let data = data::fields(lowerer, data, span)?;
+            let ty = result_type(lowerer, &dst, base.ty, span)?;
+            with_result(lowerer, &dst, ty, span, |dst| ExternCall::Hash { dst, algorithm, base, data, max })?;
+            return Ok(Value::Void);
+        }
+        "verify_checksum" | "verify_checksum_with_payload" => {
+            only_in(lowerer, function, &[Part::VerifyChecksum], "the `VerifyChecksum` control", span)?;
+            ExternCall::VerifyChecksum(checksum(lowerer, function, &args, span)?)
+        }
+        "update_checksum" | "update_checksum_with_payload" => {
+            only_in(lowerer, function, &[Part::ComputeChecksum], "the `ComputeChecksum` control", span)?;
+            ExternCall::UpdateChecksum(checksum(lowerer, function, &args, span)?)
+        }
+        "clone" | "clone_preserving_field_list" => clone(lowerer, function, &args, span)?,
+        "resubmit_preserving_field_list" => {
+            only_in(lowerer, function, &[Part::Ingress], "ingress", span)?;
+            ExternCall::Resubmit { field_list: args.number(lowerer, 0)? }
+        }
+        "recirculate_preserving_field_list" => {
+            only_in(lowerer, function, &[Part::Egress], "egress", span)?;
+            ExternCall::Recirculate { field_list: args.number(lowerer, 0)? }
+        }
+        "digest" => {
+            only_in(lowerer, function, &[Part::Ingress], "ingress", span)?;
+            let mut data = Vec::new();
+            let value = args.value(lowerer, 1)?;
+            data::scalars(lowerer, value, span, &mut data)?;
+            ExternCall::Digest { name: digest_name(lowerer, call), data }
+        }
+        "truncate" => ExternCall::Truncate(args.scalar(lowerer, 0)?),
+        "assert" | "assume" => {
+            ExternCall::Assert { cond: args.scalar(lowerer, 0)?, assume: &*function.name == "assume" }
+        }
+        "log_msg" => {
+            let Value::String(format) = args.value(lowerer, 0)? else {
+                return lowerer.internal(span, "a string was expected");
+            };
+            let mut data = Vec::new();
+            if values.len() > 1 {
+                let value = args.value(lowerer, 1)?;
+                data::scalars(lowerer, value, span, &mut data)?;
+            }
+            ExternCall::LogMsg { format: format.to_string(), data }
+        }
+        name => {
+            let what = format!("extern function `{name}`");
+            return lowerer.unsupported(span, what);
+        }
+    };
+    lowerer.emit(StmtKind::Extern(extern_call));
+    Ok(Value::Void)
+}
+
+/// Refuses an extern in a block where BMv2 has no place for it.
+fn only_in(
+    lowerer: &mut Lowerer<'_>,
+    function: &Function,
+    parts: &[Part],
+    block: &'static str,
+    span: Span,
+) -> Lowered<()> {
+    if parts.contains(&lowerer.part) {
+        return Ok(());
+    }
+    lowerer.fail(span, Problem::WrongBlock { name: function.name.clone(), block })
+}
+
+/// The packet's own metadata is marked by the switch, a copy of it field by field.
+fn mark_to_drop(lowerer: &mut Lowerer<'_>, args: &Args<'_>, span: Span) -> Lowered<Value> {
+    let copy = match args.args.first() {
+        Some(Argument::Place(Lvalue::Storage(Storage::Struct(fields), None))) => Some(fields.clone()),
+        _ => None,
+    };
+    let field = |lowerer: &Lowerer<'_>, name: &str| {
+        let slot = lowerer.out.intrinsics.iter().find(|(known, _)| known == name)?.1;
+        Some((slot, copy.as_ref()?.contains(&Storage::Scalar(slot))))
+    };
+    if copy.is_none() || matches!(field(lowerer, "standard_metadata.egress_spec"), Some((_, true))) {
+        lowerer.emit(StmtKind::Extern(ExternCall::MarkToDrop));
+        return Ok(Value::Void);
+    }
+    for (name, value) in [("egress_spec", DROP_PORT), ("mcast_grp", 0)] {
+        let place = args.place(lowerer, 0)?;
+        let Some(index) = standard_field(lowerer, name) else {
+            return lowerer.internal(span, "standard metadata lacks a field");
+        };
+        let Some(place) = place.part(index) else { return lowerer.internal(span, "a struct was expected") };
+        let ty = result_type(lowerer, &place, Ty::bits(32), span)?;
+        let value = lowerer.scalar_of(Value::Int(value.into()), ty, span)?;
+        lowerer.store(&place, Value::Scalar(value), span)?;
+    }
+    Ok(Value::Void)
+}
+
+/// The place of a field in `standard_metadata_t`.
+fn standard_field(lowerer: &Lowerer<'_>, name: &str) -> Option<usize> {
+    let decl = lowerer.program.fields.iter().find(|decl| &*decl.name == "standard_metadata_t")?;
+    decl.fields.iter().position(|field| &*field.name == name)
+}
+
+fn checksum(lowerer: &mut Lowerer<'_>, function: &Function, args: &Args<'_>, span: Span) -> Lowered<Checksum> {
+    let condition = args.scalar(lowerer, 0)?;
+    let data = args.value(lowerer, 1)?;
+    let data = data::fields(lowerer, data, span)?;
+    let field = match args.args.get(2) {
+        Some(Argument::Place(Lvalue::Storage(Storage::Scalar(slot), index))) => {
+            Some(Place { slot: *slot, index: index.clone() })
+        }
+        Some(Argument::Value(Value::Scalar(ir::Expr { kind: ExprKind::Load(place), .. }))) => Some(place.clone()),
+        _ => None,
+    };
+    let Some(field) = field else { return lowerer.fail(span, Problem::FieldNeeded {}) };
+    let header = data::header_of(lowerer, &field);
+    let algorithm = args.algorithm(lowerer, 3)?;
+    let with_payload = function.name.ends_with("_with_payload");
+    Ok(Checksum { condition, data, field, header, algorithm, with_payload })
+}
+
+fn clone(lowerer: &mut Lowerer<'_>, function: &Function, args: &Args<'_>, span: Span) -> Lowered<ExternCall> {
+    let egress = args.member(lowerer, 0, "CloneType")? == "E2E";
+    let (part, block) = if egress { (Part::Egress, "egress") } else { (Part::Ingress, "ingress") };
+    only_in(lowerer, function, &[part], block, span)?;
+    let session = args.scalar(lowerer, 1)?;
+    let field_list = match args.args.len() {
+        2 => None,
+        _ => Some(args.number(lowerer, 2)?),
+    };
+    Ok(ExternCall::Clone { egress, session, field_list })
+}
+
+/// A digest is named after the struct that it sends.
+fn digest_name(lowerer: &Lowerer<'_>, call: &Call) -> String {
+    match call.type_args.first() {
+        Some(Type::Fields(id, _)) if lowerer.program.fields(*id).kind == FieldsKind::Struct => {
+            lowerer.program.fields(*id).name.to_string()
+        }
+        _ => "digest".to_string(),
+    }
+}

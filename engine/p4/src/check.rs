@@ -1,0 +1,169 @@
+//! Names, types and constants: from the syntax tree to the checked program.
+//!
+//! One pass in source order, since P4 declares before use (spec section 6.8). What is broken becomes a poisoned node,
+//! which fits everywhere, so that each cause is reported once.
+
+mod annotation;
+mod block;
+mod call;
+mod coerce;
+mod constant;
+mod construct;
+mod decl;
+mod expr;
+mod function;
+mod infer;
+mod literal;
+mod member;
+mod operator;
+mod parser;
+mod scope;
+mod stmt;
+mod table;
+mod types;
+
+use crate::ast::{self, Decl, Ident};
+use crate::diagnostics::{Diagnostics, Problem};
+use crate::source::Span;
+use crate::typed::{BlockId, Program, TableId, Var, VarId, VarKind};
+use crate::types::Type;
+
+pub(crate) use annotation::string as annotation_string;
+use scope::{Entry, Scopes, Symbol};
+
+/// Checks a program. What is broken is left out or poisoned; then `diagnostics` has an error.
+pub(crate) fn check(decls: &[Decl], diagnostics: &mut Diagnostics) -> Program {
+    let mut checker = Checker {
+        diagnostics,
+        program: Program::default(),
+        scopes: Scopes::new(),
+        infer: Vec::new(),
+        place: Place::TopLevel,
+        returns: None,
+        loops: 0,
+        block: None,
+        table: None,
+        method_owner: None,
+    };
+    checker.collect_constants(decls);
+    for decl in decls {
+        checker.global(decl);
+    }
+    checker.program
+}
+
+/// What kind of code is being checked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Place {
+    TopLevel,
+    /// Local declarations of a parser.
+    Parser,
+    State,
+    /// Local declarations of a control.
+    Control,
+    Apply,
+    Action,
+    Function,
+    Table,
+    SelectCase,
+}
+
+struct Checker<'a> {
+    diagnostics: &'a mut Diagnostics,
+    program: Program,
+    scopes: Scopes,
+    /// Types found for inference variables.
+    infer: Vec<Option<Type>>,
+    place: Place,
+    /// What the present function returns.
+    returns: Option<Type>,
+    /// Loops around the present statement.
+    loops: usize,
+    /// The parser or control being checked.
+    block: Option<BlockId>,
+    /// The table being checked.
+    table: Option<TableId>,
+    /// Type of the extern instance whose abstract methods are being checked: the type of `this`.
+    method_owner: Option<Type>,
+}
+
+impl Checker<'_> {
+    /// `error` and `match_kind` constants, which all declarations of their kind share whatever their order.
+    fn collect_constants(&mut self, decls: &[Decl]) {
+        for decl in decls {
+            let (list, what, names) = match decl {
+                Decl::Error(names) => (&mut self.program.errors, "error", names),
+                Decl::MatchKind(names) => (&mut self.program.match_kinds, "match_kind", names),
+                _ => continue,
+            };
+            for Ident { name, span } in names {
+                if list.contains(name) {
+                    let problem = Problem::DuplicateMember { what, member: name.clone() };
+                    self.diagnostics.error(*span, problem);
+                } else {
+                    list.push(name.clone());
+                }
+            }
+        }
+    }
+
+    fn in_parser(&self) -> bool {
+        self.block.is_some_and(|block| self.program.blocks[block.index()].kind == ast::BlockKind::Parser)
+    }
+
+    /// Runs something in a scope of its own.
+    fn scoped<T>(&mut self, inner: impl FnOnce(&mut Self) -> T) -> T {
+        self.scopes.push();
+        let result = inner(self);
+        self.scopes.pop();
+        result
+    }
+
+    /// Runs something in another place.
+    fn within<T>(&mut self, place: Place, inner: impl FnOnce(&mut Self) -> T) -> T {
+        let outer = std::mem::replace(&mut self.place, place);
+        let result = inner(self);
+        self.place = outer;
+        result
+    }
+
+    /// Declares a name in the present scope.
+    fn declare(&mut self, name: &Ident, symbol: Symbol) {
+        if name.is_underscore() {
+            return; // reported by the parser
+        }
+        if let Some(first) = self.scopes.declare(&name.name, Entry { symbol, span: name.span }) {
+            let (what, span) = (first.symbol.what(), first.span);
+            let problem = Problem::Duplicate { name: name.name.clone() };
+            self.diagnostics.error(name.span, problem).label(span, format!("first declared here, as {what}"));
+        }
+    }
+
+    fn new_var(&mut self, name: &Ident, ty: Type, kind: VarKind) -> VarId {
+        let id = VarId(self.program.vars.len() as u32);
+        self.program.vars.push(Var { name: name.name.clone(), ty, span: name.span, kind });
+        id
+    }
+
+    /// The entry of a name; reports an unknown one.
+    fn lookup(&mut self, path: &ast::Path) -> Option<Entry> {
+        if let Some(entry) = self.scopes.find(&path.name.name, path.absolute) {
+            return Some(entry.clone());
+        }
+        let near = self.scopes.nearest(&path.name.name, |_| true);
+        let entry = self.diagnostics.error(path.name.span, Problem::UnknownName { name: path.name.name.clone() });
+        match near {
+            Some(near) => entry.help(format!("did you mean `{near}`?")).done(),
+            None => entry.done(),
+        }
+        None
+    }
+
+    fn show(&self, ty: &Type) -> String {
+        ty.show(&self.program)
+    }
+
+    fn error(&mut self, span: Span, problem: Problem) {
+        self.diagnostics.error(span, problem);
+    }
+}

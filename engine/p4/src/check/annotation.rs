@@ -1,0 +1,71 @@
+//! Annotations (spec section 20): those that the checker looks at, and the rules for structured ones.
+
+use crate::ast::{Annotation, AnnotationBody};
+use crate::diagnostics::Problem;
+use crate::token::TokenKind;
+use crate::types::Type;
+
+use super::Checker;
+
+impl Checker<'_> {
+    /// Checks the annotations of one declaration.
+    pub(super) fn annotations(&mut self, annotations: &[Annotation]) {
+        for (index, annotation) in annotations.iter().enumerate() {
+            let is_structured = |annotation: &Annotation| !matches!(annotation.body, AnnotationBody::Tokens(_));
+            let same = annotations[..index].iter().find(|other| other.name.name == annotation.name.name);
+            if let Some(first) = same
+                && (is_structured(first) || is_structured(annotation))
+            {
+                let problem = Problem::DuplicateAnnotation { name: annotation.name.name.clone() };
+                self.diagnostics.error(annotation.name.span, problem).label(first.name.span, "first given here");
+            }
+            match &annotation.body {
+                AnnotationBody::Tokens(_) => self.known_annotation(annotation),
+                AnnotationBody::Expressions(values) => values.iter().for_each(|value| self.annotation_value(value)),
+                AnnotationBody::KeyValues(pairs) => {
+                    for (place, (key, value)) in pairs.iter().enumerate() {
+                        if pairs[..place].iter().any(|(other, _)| other.name == key.name) {
+                            self.error(key.span, Problem::DuplicateField { field: key.name.clone() });
+                        }
+                        self.annotation_value(value);
+                    }
+                }
+            }
+        }
+    }
+
+    fn annotation_value(&mut self, value: &crate::ast::Expr) {
+        let value = self.expr(value);
+        let simple = matches!(value.ty, Type::Int | Type::String | Type::Bool | Type::Poison);
+        if !simple || !self.is_known(&value) {
+            let problem = Problem::AnnotationValue { ty: self.show(&value.ty) };
+            self.error(value.span, problem);
+        }
+    }
+
+    /// Annotations whose meaning is fixed take one string.
+    fn known_annotation(&mut self, annotation: &Annotation) {
+        if &*annotation.name.name == "name" && name_text(annotation).is_none() {
+            self.error(annotation.name.span, Problem::AnnotationString { name: annotation.name.name.clone() });
+        }
+    }
+}
+
+/// The text of `@name("text")`, parts joined with `++` included.
+fn name_text(annotation: &Annotation) -> Option<String> {
+    let AnnotationBody::Tokens(tokens) = &annotation.body else { return None };
+    let mut text = String::new();
+    for (index, token) in tokens.iter().enumerate() {
+        match (&token.kind, index % 2) {
+            (TokenKind::Str(part), 0) => text.push_str(part),
+            (TokenKind::Concat, 1) => {}
+            _ => return None,
+        }
+    }
+    (tokens.len() % 2 == 1).then_some(text)
+}
+
+/// The string of an annotation, if it is there and has one.
+pub(crate) fn string(annotations: &[Annotation], name: &str) -> Option<String> {
+    annotations.iter().rev().find(|annotation| &*annotation.name.name == name).and_then(name_text)
+}

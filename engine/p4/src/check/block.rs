@@ -1,0 +1,135 @@
+//! Parsers and controls: their frame (spec sections 13.2, 14).
+
+use crate::ast::{BlockKind, BlockTypeDecl, ControlDecl, Decl, Direction, Param as AstParam, ParserDecl, ValueSetDecl};
+use crate::diagnostics::Problem;
+use crate::typed::{Block, BlockBody, BlockId, Local, ValueSet, ValueSetId, VarKind};
+use crate::types::Type;
+
+use super::{Checker, Place, Symbol};
+
+impl Checker<'_> {
+    /// Checks what parsers and controls have in common around `body`.
+    fn block(
+        &mut self,
+        ty: &BlockTypeDecl,
+        constructor: &[AstParam],
+        locals: &[Decl],
+        body: impl FnOnce(&mut Self) -> BlockBody,
+    ) {
+        self.annotations(&ty.annotations);
+        let id = BlockId(self.program.blocks.len() as u32);
+        self.program.blocks.push(Block {
+            kind: ty.kind,
+            name: ty.name.name.clone(),
+            span: ty.name.span,
+            annotations: ty.annotations.clone(),
+            type_params: Vec::new(),
+            params: Vec::new(),
+            constructor: Vec::new(),
+            locals: Vec::new(),
+            body: BlockBody::Missing,
+        });
+        let outer = self.block.replace(id);
+        let place = match ty.kind {
+            BlockKind::Parser => Place::Parser,
+            BlockKind::Control => Place::Control,
+        };
+        self.scoped(|checker| {
+            let type_params = checker.type_params(&ty.type_params);
+            let params = checker.params(&ty.params, VarKind::Param(Direction::None));
+            checker.no_blocks(&params);
+            let constructor = checker.constructor_params(constructor);
+            let block = &mut checker.program.blocks[id.index()];
+            (block.type_params, block.params, block.constructor) = (type_params, params, constructor);
+            checker.scoped(|checker| {
+                checker.within(place, |checker| {
+                    for local in locals {
+                        checker.local(local, id);
+                    }
+                    let body = body(checker);
+                    checker.program.blocks[id.index()].body = body;
+                });
+            });
+        });
+        self.block = outer;
+        self.declare(&ty.name, Symbol::Type(Type::Block(id)));
+    }
+
+    pub(super) fn control_decl(&mut self, decl: &ControlDecl) {
+        self.block(&decl.ty, &decl.constructor, &decl.locals, |checker| {
+            let outer = checker.returns.replace(Type::Void);
+            let body = checker.within(Place::Apply, |checker| checker.block_statements(&decl.apply));
+            checker.returns = outer;
+            BlockBody::Control(body.into())
+        });
+    }
+
+    pub(super) fn parser_decl(&mut self, decl: &ParserDecl) {
+        self.block(&decl.ty, &decl.constructor, &decl.locals, |checker| checker.states(decl));
+    }
+
+    /// A local declaration of a parser or control.
+    fn local(&mut self, decl: &Decl, block: BlockId) {
+        let local = match decl {
+            Decl::Const(decl) => return self.constant(decl),
+            Decl::Var(decl) => {
+                let Some((var, init)) = self.variable(decl) else { return };
+                Local::Var(var, init)
+            }
+            Decl::Instance(decl) => {
+                let Some(instance) = self.instance(decl) else { return };
+                Local::Instance(instance)
+            }
+            Decl::Action(action) if self.place == Place::Control => {
+                self.action(action);
+                return;
+            }
+            Decl::Table(table) if self.place == Place::Control => return self.table(table),
+            Decl::ValueSet(decl) if self.place == Place::Parser => return self.value_set(decl),
+            Decl::Action(action) => {
+                let problem = Problem::LocalKind { what: "an action", whole: "a parser" };
+                return self.error(action.name.span, problem);
+            }
+            Decl::Table(table) => {
+                let problem = Problem::LocalKind { what: "a table", whole: "a parser" };
+                return self.error(table.name.span, problem);
+            }
+            Decl::ValueSet(set) => {
+                let problem = Problem::LocalKind { what: "a value set", whole: "a control" };
+                return self.error(set.name.span, problem);
+            }
+            _ => return,
+        };
+        self.program.blocks[block.index()].locals.push(local);
+    }
+
+    fn value_set(&mut self, decl: &ValueSetDecl) {
+        self.annotations(&decl.annotations);
+        let ty = self.ty(&decl.ty);
+        let fits = match &ty {
+            Type::Bits { .. } | Type::Bool | Type::Enum(_) | Type::New(_) | Type::Tuple(_) => true,
+            Type::Fields(..) => self.is_struct(&ty),
+            _ => false,
+        };
+        let size = self.expr(&decl.size);
+        if !fits && !ty.is_poison() {
+            let problem = Problem::ValueSetType { ty: self.show(&ty) };
+            self.error(decl.ty.span, problem);
+        }
+        if !self.is_known(&size) || !matches!(size.ty, Type::Int | Type::Bits { .. } | Type::Poison) {
+            self.error(decl.size.span, Problem::NotConstant {});
+        }
+        if !fits {
+            return self.declare(&decl.name, Symbol::Poison);
+        }
+        let id = ValueSetId(self.program.value_sets.len() as u32);
+        self.program.value_sets.push(ValueSet {
+            name: decl.name.name.clone(),
+            span: decl.name.span,
+            annotations: decl.annotations.clone(),
+            ty,
+            size,
+        });
+        self.declare(&decl.name, Symbol::ValueSet(id));
+    }
+}

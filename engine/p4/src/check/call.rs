@@ -1,0 +1,639 @@
+//! Calls of functions, methods, actions, tables, parsers and controls (spec sections 6.7, 8.17 to 8.21).
+
+use crate::ast::{self, Argument, BlockKind, Direction, ExprKind as Ast, Ident};
+use crate::diagnostics::Problem;
+use crate::source::Span;
+use crate::token::Name;
+use crate::typed::{ActionId, Arg, Args, Builtin, Call, Callee, Expr, ExprKind, FunctionId, FunctionKind, Param};
+use crate::types::{Type, TypeParamId};
+
+use super::{Checker, Place, Symbol};
+
+/// What a call needs to know of its callee.
+struct Signature {
+    name: Name,
+    span: Span,
+    type_params: Vec<TypeParamId>,
+    params: Vec<Param>,
+    returns: Type,
+}
+
+/// A parser's or control's parameters, type arguments put in.
+pub(super) struct BlockSignature {
+    pub(super) kind: BlockKind,
+    pub(super) params: Vec<Param>,
+}
+
+impl Checker<'_> {
+    pub(super) fn call(&mut self, call: &ast::Call, span: Span, hint: Option<&Type>) -> Expr {
+        match &call.callee.kind {
+            Ast::Path(path) => {
+                let Some(entry) = self.lookup(path) else { return self.check_args_only(call, span) };
+                match entry.symbol {
+                    Symbol::Poison => self.check_args_only(call, span),
+                    Symbol::Functions(functions) => self.function_call(&functions, call, span, hint),
+                    Symbol::Action(action) => self.action_call(action, call, span),
+                    other => {
+                        let problem = Problem::NotCallable { name: path.name.name.clone(), what: other.what() };
+                        self.refuse(call.callee.span, problem)
+                    }
+                }
+            }
+            Ast::Member(of, member) => self.method_call(of, member, call, span, hint),
+            Ast::TypeMember(ty, member) => self.type_method_call(ty, member, call, span),
+            _ => {
+                let callee = self.expr(&call.callee);
+                match callee.ty {
+                    Type::Poison => callee,
+                    _ => self.refuse(callee.span, Problem::CannotCall {}),
+                }
+            }
+        }
+    }
+
+    /// Checks the arguments of a call whose callee is broken.
+    fn check_args_only(&mut self, call: &ast::Call, span: Span) -> Expr {
+        for value in call.args.iter().filter_map(|arg| arg.value.as_ref()) {
+            self.expr(value);
+        }
+        Self::poison(span)
+    }
+
+    fn function_call(&mut self, functions: &[FunctionId], call: &ast::Call, span: Span, hint: Option<&Type>) -> Expr {
+        let Some(id) = self.overload(functions, &call.args, call.callee.span) else {
+            return self.check_args_only(call, span);
+        };
+        let function = &self.program.functions[id.index()];
+        let signature = Signature {
+            name: function.name.clone(),
+            span: function.span,
+            type_params: function.type_params.clone(),
+            params: function.params.clone(),
+            returns: function.returns.clone(),
+        };
+        if self.place == Place::SelectCase {
+            return self.refuse(span, Problem::CallInSelect {});
+        }
+        self.finish_call(Callee::Function(id), &signature, call, span, hint)
+    }
+
+    /// The function among those of one name that the arguments fit: overloads differ in number or names of their
+    /// parameters (spec section 6.8.1).
+    pub(super) fn overload(&mut self, functions: &[FunctionId], args: &[Argument], span: Span) -> Option<FunctionId> {
+        if let &[only] = functions {
+            return Some(only);
+        }
+        let fits = |id: &&FunctionId| {
+            let params = &self.program.functions[id.index()].params;
+            let named = |name: &Ident| params.iter().any(|param| param.name == name.name);
+            let given = |place: usize, param: &Param| match args.first() {
+                Some(Argument { name: Some(_), .. }) => {
+                    args.iter().any(|arg| arg.name.as_ref().is_some_and(|name| name.name == param.name))
+                }
+                _ => place < args.len(),
+            };
+            args.len() <= params.len()
+                && args.iter().filter_map(|arg| arg.name.as_ref()).all(named)
+                && params.iter().enumerate().all(|(place, param)| given(place, param) || !param.required())
+        };
+        let fitting: Vec<FunctionId> = functions.iter().filter(fits).copied().collect();
+        match fitting[..] {
+            [only] => Some(only),
+            _ => {
+                let name = self.program.functions[functions[0].index()].name.clone();
+                let problem = match fitting.len() {
+                    0 => Problem::NoOverload { name, args: args.len() },
+                    _ => Problem::AmbiguousCall { name },
+                };
+                let candidates: Vec<Span> =
+                    functions.iter().map(|id| self.program.functions[id.index()].span).collect();
+                let mut entry = self.diagnostics.error(span, problem);
+                for candidate in candidates {
+                    entry = entry.label(candidate, "candidate");
+                }
+                entry.done();
+                None
+            }
+        }
+    }
+
+    /// A call of something with type parameters, parameters and a result.
+    fn finish_call(
+        &mut self,
+        callee: Callee,
+        signature: &Signature,
+        call: &ast::Call,
+        span: Span,
+        hint: Option<&Type>,
+    ) -> Expr {
+        let given: Vec<Type> = call.type_args.iter().map(|arg| self.type_argument(arg)).collect();
+        if !given.is_empty() && given.len() != signature.type_params.len() {
+            let problem = Problem::TypeArguments {
+                ty: signature.name.to_string(),
+                wanted: signature.type_params.len(),
+                found: given.len(),
+            };
+            self.error(span, problem);
+            return self.check_args_only(call, span);
+        }
+        let fresh = self.fresh_args(&signature.type_params, &given);
+        let Some((args, params)) = self.arguments(signature, &fresh, &call.args, span) else {
+            return Self::poison(span);
+        };
+        let returns = Self::with_args(&signature.returns, &signature.type_params, &fresh);
+        if let Some(hint) = hint.filter(|_| Self::is_open(&self.solved(&returns))) {
+            self.unify(&returns, hint);
+        }
+        let type_args: Vec<Type> = fresh.iter().map(|arg| self.solved(arg)).collect();
+        if let Some(open) = type_args.iter().position(Self::is_open)
+            && !self.only_ignored(signature, open, &args)
+        {
+            let param = self.program.type_params[signature.type_params[open].0 as usize].clone();
+            let problem = Problem::CannotInfer { param, name: signature.name.clone() };
+            let help = format!("give it: `{}<...>(...)`", signature.name);
+            self.diagnostics.error(span, problem).label(signature.span, "declared here").help(help);
+            return Self::poison(span);
+        }
+        let args = self.coerce_args(args, &params);
+        let ty = self.solved(&returns);
+        let call = Call { callee, type_args, args };
+        self.check_core_call(&call, span);
+        let expr = Expr { kind: ExprKind::Call(Box::new(call)), ty, span };
+        self.fold_static_assert(expr)
+    }
+
+    /// Whether a type parameter occurs only in parameters that are thrown away with `_`.
+    fn only_ignored(&self, signature: &Signature, open: usize, args: &Args) -> bool {
+        let param = Type::Param(signature.type_params[open]);
+        let mentions = |ty: &Type| ty.any(&|part| *part == param);
+        !mentions(&signature.returns)
+            && args.iter().all(|(place, arg)| matches!(arg, Arg::Ignore) || !mentions(&signature.params[*place].ty))
+    }
+
+    /// Matches arguments to parameters and infers type arguments. Gives the arguments, not yet converted, and the types
+    /// of all parameters.
+    fn arguments(
+        &mut self,
+        signature: &Signature,
+        fresh: &[Type],
+        args: &[Argument],
+        span: Span,
+    ) -> Option<(Args, Vec<Type>)> {
+        let errors = self.diagnostics.errors();
+        let places = self.match_arguments(&signature.name, signature.span, &signature.params, args, span);
+        let types: Vec<Type> =
+            signature.params.iter().map(|param| Self::with_args(&param.ty, &signature.type_params, fresh)).collect();
+        let Some(places) = places else {
+            for value in args.iter().filter_map(|arg| arg.value.as_ref()) {
+                self.expr(value);
+            }
+            return None;
+        };
+        let mut checked: Args = Vec::with_capacity(args.len());
+        for (arg, &place) in args.iter().zip(&places) {
+            let param = &signature.params[place];
+            let arg = self.argument(arg, param, &types[place]);
+            checked.push((place, arg));
+        }
+        // Bare numbers last: they take whatever width the others give.
+        let is_number = |arg: &Arg| matches!(arg, Arg::Expr(expr) if expr.ty == Type::Int);
+        for numbers in [false, true] {
+            for (place, arg) in checked.iter().filter(|(_, arg)| is_number(arg) == numbers) {
+                let Arg::Expr(expr) = arg else { continue };
+                let ty = self.below_set(&expr.ty);
+                if !self.unify(&types[*place], &ty) {
+                    let param = &signature.params[*place];
+                    let problem = Problem::ArgumentType {
+                        param: param.name.clone(),
+                        expected: self.show(&self.solved(&types[*place])),
+                        found: self.show(&expr.ty),
+                    };
+                    self.diagnostics.error(expr.span, problem).label(param.span, "declared here");
+                }
+            }
+        }
+        (self.diagnostics.errors() == errors).then(|| {
+            let types = types.iter().map(|ty| self.solved(ty)).collect();
+            (checked, types)
+        })
+    }
+
+    fn below_set(&self, ty: &Type) -> Type {
+        match ty {
+            Type::Set(element) => (**element).clone(),
+            other => other.clone(),
+        }
+    }
+
+    /// The number of each argument's parameter.
+    pub(super) fn match_arguments(
+        &mut self,
+        name: &Name,
+        declared: Span,
+        params: &[Param],
+        args: &[Argument],
+        span: Span,
+    ) -> Option<Vec<usize>> {
+        let errors = self.diagnostics.errors();
+        let mut places = Vec::with_capacity(args.len());
+        let any_named = args.iter().any(|arg| arg.name.is_some());
+        for (index, arg) in args.iter().enumerate() {
+            let place = match &arg.name {
+                None if any_named => {
+                    self.error(arg.span, Problem::MixedArguments {});
+                    return None;
+                }
+                None => Some(index).filter(|&index| index < params.len()),
+                Some(wanted) => {
+                    let place = params.iter().position(|param| param.name == wanted.name);
+                    if place.is_none() {
+                        let problem = Problem::NoParameter { name: name.clone(), param: wanted.name.clone() };
+                        self.diagnostics.error(wanted.span, problem).label(declared, "declared here");
+                        return None;
+                    }
+                    place
+                }
+            };
+            match place {
+                Some(place) if places.contains(&place) => {
+                    let problem = Problem::DuplicateArgument { param: params[place].name.clone() };
+                    self.error(arg.span, problem);
+                }
+                Some(place) => places.push(place),
+                None => {
+                    let problem =
+                        Problem::ArgumentCount { name: name.clone(), wanted: params.len(), found: args.len() };
+                    self.diagnostics.error(span, problem).label(declared, "declared here");
+                    return None;
+                }
+            }
+        }
+        for (place, param) in params.iter().enumerate() {
+            if !places.contains(&place) && param.required() {
+                let problem = Problem::MissingArgument { name: name.clone(), param: param.name.clone() };
+                self.diagnostics.error(span, problem).label(param.span, "declared here");
+            }
+        }
+        (self.diagnostics.errors() == errors).then_some(places)
+    }
+
+    /// One argument, by the rules of its parameter's direction.
+    fn argument(&mut self, arg: &Argument, param: &Param, ty: &Type) -> Arg {
+        let Some(value) = &arg.value else {
+            if param.direction != Direction::Out {
+                self.error(arg.span, Problem::IgnoredArgument { param: param.name.clone() });
+            }
+            return Arg::Ignore;
+        };
+        let hint = self.solved(ty);
+        let value = self.expr_hinted(value, Some(&hint).filter(|hint| !Self::is_open(hint)));
+        let value = self.value_only(value);
+        if value.ty == Type::Void {
+            return Arg::Expr(self.refuse(value.span, Problem::NoValue {}));
+        }
+        if param.direction.writes() && !self.is_lvalue(&value) {
+            let problem = Problem::ArgumentNotWritable { direction: param.direction.text(), param: param.name.clone() };
+            return Arg::Expr(self.refuse(value.span, problem));
+        }
+        if param.direction == Direction::None && !self.is_known(&value) {
+            let problem = Problem::ArgumentNotKnown { param: param.name.clone() };
+            self.diagnostics.error(value.span, problem).label(param.span, "it has no direction");
+            return Arg::Expr(Self::poison(value.span));
+        }
+        Arg::Expr(value)
+    }
+
+    /// Converts arguments to the types of their parameters; places for results must have them already.
+    fn coerce_args(&mut self, args: Args, types: &[Type]) -> Args {
+        args.into_iter()
+            .map(|(place, arg)| match arg {
+                Arg::Expr(expr) => (place, Arg::Expr(self.coerce(expr, &types[place]))),
+                Arg::Ignore => (place, Arg::Ignore),
+            })
+            .collect()
+    }
+
+    /// A direct call of an action: all its parameters are given (spec section 14.1.1).
+    fn action_call(&mut self, id: ActionId, call: &ast::Call, span: Span) -> Expr {
+        if !matches!(self.place, Place::Apply | Place::Action) {
+            return self.refuse(span, Problem::ActionCallOutside {});
+        }
+        let action = &self.program.actions[id.index()];
+        let (name, declared) = (action.name.clone(), action.span);
+        let mut params = action.params.clone();
+        for param in &mut params {
+            if param.direction == Direction::None {
+                param.direction = Direction::In;
+            }
+        }
+        if !call.type_args.is_empty() {
+            let problem = Problem::TypeArguments { ty: name.to_string(), wanted: 0, found: call.type_args.len() };
+            return self.refuse(span, problem);
+        }
+        let signature = Signature { name, span: declared, type_params: Vec::new(), params, returns: Type::Void };
+        self.finish_call(Callee::Action(id), &signature, call, span, None)
+    }
+
+    fn method_call(
+        &mut self,
+        of: &ast::Expr,
+        member: &Ident,
+        call: &ast::Call,
+        span: Span,
+        hint: Option<&Type>,
+    ) -> Expr {
+        let object = self.expr(of);
+        if object.ty.is_poison() {
+            return self.check_args_only(call, span);
+        }
+        match (&object.ty, &*member.name) {
+            (Type::Table(table), "apply") => {
+                let table = *table;
+                self.table_apply(table, call, span)
+            }
+            (Type::Block(_) | Type::Signature(..), "apply") => self.block_apply(object, call, span),
+            (Type::Extern(id, args), _) => {
+                let (id, args) = (*id, args.clone());
+                self.extern_method(object, id, &args, member, call, span, hint)
+            }
+            (_, "minSizeInBits" | "minSizeInBytes" | "maxSizeInBits" | "maxSizeInBytes") => {
+                self.size_call(&object.ty, member, call, span)
+            }
+            (ty, name) => match self.builtin(ty, name) {
+                Some(builtin) => self.builtin_call(builtin, object, member, call, span),
+                None => {
+                    let problem = Problem::NoMethod { ty: self.show(&object.ty), method: member.name.clone() };
+                    self.error(member.span, problem);
+                    self.check_args_only(call, span)
+                }
+            },
+        }
+    }
+
+    fn builtin(&self, ty: &Type, name: &str) -> Option<Builtin> {
+        match (ty, name) {
+            (Type::Fields(..), "isValid") if !self.is_struct(ty) => Some(Builtin::IsValid),
+            (Type::Fields(..), "setValid") if self.is_header(ty) => Some(Builtin::SetValid),
+            (Type::Fields(..), "setInvalid") if self.is_header(ty) => Some(Builtin::SetInvalid),
+            (Type::Stack(..), "push_front") => Some(Builtin::PushFront),
+            (Type::Stack(..), "pop_front") => Some(Builtin::PopFront),
+            _ => None,
+        }
+    }
+
+    fn builtin_call(&mut self, builtin: Builtin, of: Expr, member: &Ident, call: &ast::Call, span: Span) -> Expr {
+        let stacks = matches!(builtin, Builtin::PushFront | Builtin::PopFront);
+        if call.args.len() != usize::from(stacks) {
+            let (name, wanted) = (member.name.clone(), usize::from(stacks));
+            return self.refuse(span, Problem::ArgumentCount { name, wanted, found: call.args.len() });
+        }
+        if builtin != Builtin::IsValid && !self.is_lvalue(&of) {
+            return self.refuse(of.span, Problem::NotWritable {});
+        }
+        if stacks && self.in_parser() {
+            return self.refuse(member.span, Problem::NotInParser { member: member.name.clone() });
+        }
+        let mut args = Vec::new();
+        if let Some(Argument { value: Some(count), .. }) = call.args.first() {
+            let count = self.expr(count);
+            if self.int_value(&count).is_none_or(|count| count < 0.into()) {
+                if count.ty.is_poison() {
+                    return count;
+                }
+                return self.refuse(count.span, Problem::StackCount {});
+            }
+            args.push((0, Arg::Expr(count)));
+        }
+        let ty = if builtin == Builtin::IsValid { Type::Bool } else { Type::Void };
+        let call = Call { callee: Callee::Builtin(builtin, of), type_args: Vec::new(), args };
+        Expr { kind: ExprKind::Call(Box::new(call)), ty, span }
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "the parts of one call expression")]
+    fn extern_method(
+        &mut self,
+        object: Expr,
+        id: crate::typed::ExternId,
+        args: &[Type],
+        member: &Ident,
+        call: &ast::Call,
+        span: Span,
+        hint: Option<&Type>,
+    ) -> Expr {
+        let decl = &self.program.externs[id.index()];
+        let of_name = |method: &&FunctionId| self.program.functions[method.index()].name == member.name;
+        let methods: Vec<FunctionId> = decl.methods.iter().filter(of_name).copied().collect();
+        if methods.is_empty() {
+            let names: Vec<Name> =
+                decl.methods.iter().map(|method| self.program.functions[method.index()].name.clone()).collect();
+            let near = super::scope::nearest(&member.name, names.iter().map(|name| &**name));
+            let problem = Problem::NoMethod { ty: self.show(&object.ty), method: member.name.clone() };
+            let entry = self.diagnostics.error(member.span, problem);
+            if let Some(near) = near {
+                entry.help(format!("did you mean `{near}`?"));
+            }
+            return self.check_args_only(call, span);
+        }
+        let object_params = decl.type_params.clone();
+        let Some(method) = self.overload(&methods, &call.args, member.span) else {
+            return self.check_args_only(call, span);
+        };
+        let function = &self.program.functions[method.index()];
+        let mut params = function.params.clone();
+        for param in &mut params {
+            param.ty = Self::with_args(&param.ty, &object_params, args);
+        }
+        let signature = Signature {
+            name: function.name.clone(),
+            span: function.span,
+            type_params: function.type_params.clone(),
+            params,
+            returns: Self::with_args(&function.returns, &object_params, args),
+        };
+        self.finish_call(Callee::Method(object, method), &signature, call, span, hint)
+    }
+
+    fn table_apply(&mut self, table: crate::typed::TableId, call: &ast::Call, span: Span) -> Expr {
+        if self.place != Place::Apply {
+            return self.refuse(span, Problem::ApplyOutside { what: "a table" });
+        }
+        if !call.args.is_empty() {
+            let name = self.program.tables[table.index()].name.clone();
+            return self.refuse(span, Problem::ArgumentCount { name, wanted: 0, found: call.args.len() });
+        }
+        let call = Call { callee: Callee::Table(table), type_args: Vec::new(), args: Vec::new() };
+        Expr { kind: ExprKind::Call(Box::new(call)), ty: Type::TableResult(table), span }
+    }
+
+    /// The parameters of a parser or control.
+    pub(super) fn signature(&self, ty: &Type) -> Option<BlockSignature> {
+        match ty {
+            Type::Block(id) => {
+                let block = &self.program.blocks[id.index()];
+                Some(BlockSignature { kind: block.kind, params: block.params.clone() })
+            }
+            Type::Signature(id, args) => {
+                let decl = &self.program.block_types[id.index()];
+                let mut params = decl.params.clone();
+                for param in &mut params {
+                    param.ty = Self::with_args(&param.ty, &decl.type_params, args);
+                }
+                Some(BlockSignature { kind: decl.kind, params })
+            }
+            _ => None,
+        }
+    }
+
+    fn block_apply(&mut self, object: Expr, call: &ast::Call, span: Span) -> Expr {
+        let BlockSignature { kind, params } = self.signature(&object.ty).expect("the caller has looked at the type");
+        let (wanted, what) = match kind {
+            BlockKind::Parser => (Place::State, "a parser"),
+            BlockKind::Control => (Place::Apply, "a control"),
+        };
+        if self.place != wanted {
+            return self.refuse(span, Problem::ApplyOutside { what });
+        }
+        let name: Name = self.show(&object.ty).into();
+        let signature = Signature { name, span: object.span, type_params: Vec::new(), params, returns: Type::Void };
+        self.finish_call(Callee::Block(object), &signature, call, span, None)
+    }
+
+    /// `Type.apply(...)`, a nameless instance, or `Type.minSizeInBits()`.
+    fn type_method_call(&mut self, ty: &ast::Type, member: &Ident, call: &ast::Call, span: Span) -> Expr {
+        let resolved = self.open_type(ty);
+        match (&resolved, &*member.name) {
+            (Type::Poison, _) => self.check_args_only(call, span),
+            (Type::Block(_), "apply") => {
+                let Some(instance) = self.direct_instance(&resolved, ty.span) else {
+                    return self.check_args_only(call, span);
+                };
+                let object = Expr { kind: ExprKind::Instance(instance), ty: resolved, span: ty.span };
+                self.block_apply(object, call, span)
+            }
+            (_, "minSizeInBits" | "minSizeInBytes" | "maxSizeInBits" | "maxSizeInBytes") => {
+                self.size_call(&resolved, member, call, span)
+            }
+            _ => {
+                let problem = Problem::NoMethod { ty: self.show(&resolved), method: member.name.clone() };
+                self.error(member.span, problem);
+                self.check_args_only(call, span)
+            }
+        }
+    }
+
+    /// `minSizeInBits()` and its kin (spec section 9).
+    fn size_call(&mut self, ty: &Type, member: &Ident, call: &ast::Call, span: Span) -> Expr {
+        if !call.args.is_empty() {
+            let name = member.name.clone();
+            return self.refuse(span, Problem::ArgumentCount { name, wanted: 0, found: call.args.len() });
+        }
+        let max = member.name.starts_with("max");
+        let Some(size) = self.size_in_bits(ty, max) else {
+            let problem = Problem::NoSize { ty: self.show(ty) };
+            return self.refuse(span, problem);
+        };
+        let size = if member.name.ends_with("Bytes") { size.div_ceil(8) } else { size };
+        Expr { kind: ExprKind::Int(size.into()), ty: Type::Int, span }
+    }
+
+    fn size_in_bits(&self, ty: &Type, max: bool) -> Option<u64> {
+        Some(match ty {
+            Type::Bool => 1,
+            Type::Bits { width, .. } => u64::from(*width),
+            Type::Varbit(width) => {
+                if max {
+                    u64::from(*width)
+                } else {
+                    0
+                }
+            }
+            Type::Enum(_) => match self.underlying(ty) {
+                Type::Bits { width, .. } => u64::from(width),
+                _ => return None,
+            },
+            Type::New(id) => self.size_in_bits(&self.program.newtypes[id.index()].ty, max)?,
+            Type::Stack(element, len) => self.size_in_bits(element, max)? * u64::from(*len),
+            Type::Tuple(parts) | Type::Sequence(parts, false) => {
+                let sizes: Option<Vec<u64>> = parts.iter().map(|part| self.size_in_bits(part, max)).collect();
+                sizes?.iter().sum()
+            }
+            Type::Fields(id, args) => {
+                let decl = self.program.fields(*id);
+                let sizes: Option<Vec<u64>> = (0..decl.fields.len())
+                    .map(|index| self.size_in_bits(&self.program.field_type(*id, args, index), max))
+                    .collect();
+                let sizes = sizes?;
+                match decl.kind {
+                    ast::FieldsKind::Union if max => sizes.into_iter().max().unwrap_or(0),
+                    ast::FieldsKind::Union => sizes.into_iter().min().unwrap_or(0),
+                    _ => sizes.iter().sum(),
+                }
+            }
+            _ => return None,
+        })
+    }
+
+    /// Rules of `packet_in` and `packet_out` that their signatures cannot say (spec sections 13.8, 16.1).
+    fn check_core_call(&mut self, call: &Call, span: Span) {
+        let Callee::Method(object, method) = &call.callee else { return };
+        let Type::Extern(id, _) = &object.ty else { return };
+        let (object, method) = (&*self.program.externs[id.index()].name, &self.program.functions[method.index()]);
+        let Some(Arg::Expr(first)) = call.args.first().map(|(_, arg)| arg) else {
+            if (object, &*method.name) == ("packet_in", "lookahead")
+                && let [ty] = &call.type_args[..]
+                && self.size_in_bits(ty, false) != self.size_in_bits(ty, true)
+            {
+                let problem = Problem::NoSize { ty: self.show(ty) };
+                self.error(span, problem);
+            }
+            return;
+        };
+        let ty = self.unwrap_newtype(&first.ty);
+        let fits = match (object, &*method.name) {
+            ("packet_in", "extract") => self.is_header(&ty) || matches!(ty, Type::Param(_) | Type::Poison),
+            ("packet_out", "emit") => {
+                matches!(ty, Type::Fields(..) | Type::Stack(..) | Type::Param(_) | Type::Poison | Type::Tuple(_))
+            }
+            _ => true,
+        };
+        if !fits {
+            let problem = Problem::NotAHeader { ty: self.show(&first.ty) };
+            return self.error(first.span, problem);
+        }
+        if (object, &*method.name) == ("packet_in", "extract") && matches!(ty, Type::Fields(..)) {
+            let varies = self.size_in_bits(&ty, false) != self.size_in_bits(&ty, true);
+            match (varies, call.args.len()) {
+                (true, 1) => self.error(first.span, Problem::ExtractNeedsSize { ty: self.show(&ty) }),
+                (false, 2) => self.error(first.span, Problem::ExtractFixed { ty: self.show(&ty) }),
+                _ => {}
+            }
+        }
+    }
+
+    /// Carries out `static_assert` (spec section 18.5) where its condition is known by now.
+    fn fold_static_assert(&mut self, expr: Expr) -> Expr {
+        let ExprKind::Call(call) = &expr.kind else { return expr };
+        let Callee::Function(id) = call.callee else { return expr };
+        let function = &self.program.functions[id.index()];
+        if !matches!(function.kind, FunctionKind::Extern) || &*function.name != "static_assert" {
+            return expr;
+        }
+        let Some((_, Arg::Expr(check))) = call.args.iter().find(|(place, _)| *place == 0) else { return expr };
+        let message = call.args.iter().find(|(place, _)| *place == 1).and_then(|(_, arg)| match arg {
+            Arg::Expr(message) => match self.literal(message) {
+                Some(ExprKind::String(text)) => Some(text.to_string()),
+                _ => None,
+            },
+            Arg::Ignore => None,
+        });
+        match self.bool_value(check) {
+            Some(true) => Expr { kind: ExprKind::Bool(true), ..expr },
+            Some(false) => {
+                let message = message.map_or(String::new(), |message| format!(": {message}"));
+                self.refuse(expr.span, Problem::StaticAssert { message })
+            }
+            None if check.ty.is_poison() => expr,
+            None => self.refuse(check.span, Problem::NotConstant {}),
+        }
+    }
+}

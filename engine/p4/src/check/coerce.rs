@@ -1,0 +1,204 @@
+//! Implicit conversion of a value to the type that its place asks for (spec sections 8.11.2, 8.12 to 8.14).
+
+use crate::ast::FieldsKind;
+use crate::diagnostics::Problem;
+use crate::source::Span;
+use crate::token::Name;
+use crate::typed::{Expr, ExprKind};
+use crate::types::{Args, FieldsId, Type};
+
+use super::Checker;
+
+impl Checker<'_> {
+    /// Whether a value of one type may stand where another is asked for, as far as types tell.
+    pub(super) fn fits(&self, from: &Type, to: &Type) -> bool {
+        match (from, to) {
+            _ if from == to => true,
+            (Type::Poison, _) | (_, Type::Poison | Type::DontCare) => true,
+            (Type::Int, Type::Bits { .. }) => true,
+            (Type::Enum(_), Type::Bits { .. }) => self.underlying(from) == *to,
+            (Type::Invalid, Type::Fields(id, _)) => self.program.fields(*id).kind != FieldsKind::Struct,
+            (Type::Dots, _) => true,
+            (Type::Sequence(parts, dots), _) => self.sequence_fits(parts, *dots, to),
+            (Type::Record(fields, dots), Type::Fields(id, args)) => self.record_fits(fields, *dots, *id, args),
+            (from, Type::Set(element)) => self.fits(from, element),
+            _ => false,
+        }
+    }
+
+    fn sequence_fits(&self, parts: &[Type], dots: bool, to: &Type) -> bool {
+        let count = |wanted: usize| parts.len() == wanted || dots && parts.len() < wanted;
+        match to {
+            Type::Fields(id, args) => {
+                let decl = self.program.fields(*id);
+                decl.kind != FieldsKind::Union
+                    && count(decl.fields.len())
+                    && parts
+                        .iter()
+                        .enumerate()
+                        .all(|(at, part)| self.fits(part, &self.program.field_type(*id, args, at)))
+            }
+            Type::Tuple(wanted) => {
+                count(wanted.len()) && parts.iter().zip(wanted.iter()).all(|(part, wanted)| self.fits(part, wanted))
+            }
+            Type::Stack(element, len) => count(*len as usize) && parts.iter().all(|part| self.fits(part, element)),
+            Type::List(element) => !dots && parts.iter().all(|part| self.fits(part, element)),
+            _ => false,
+        }
+    }
+
+    fn record_fits(&self, fields: &[(Name, Type)], dots: bool, id: FieldsId, args: &Args) -> bool {
+        let decl = self.program.fields(id);
+        decl.kind != FieldsKind::Union
+            && (fields.len() == decl.fields.len() || dots)
+            && fields.iter().all(|(name, ty)| {
+                let place = decl.fields.iter().position(|field| field.name == *name);
+                place.is_some_and(|place| self.fits(ty, &self.program.field_type(id, args, place)))
+            })
+    }
+
+    /// Converts a value, or reports that it does not fit.
+    pub(super) fn coerce(&mut self, expr: Expr, to: &Type) -> Expr {
+        if expr.ty == *to || expr.ty.is_poison() || to.is_poison() || *to == Type::DontCare {
+            return self.value_only(expr);
+        }
+        let (span, from) = (expr.span, expr.ty.clone());
+        match (expr.kind, &from, to) {
+            (ExprKind::Int(value), Type::Int, &Type::Bits { width, signed }) => {
+                self.int_of(&value, width, signed, span)
+            }
+            (kind, Type::Int, Type::Bits { .. }) => Self::cast_node(Expr { kind, ty: from, span }, to),
+            (kind, Type::Enum(_), Type::Bits { .. }) if self.underlying(&from) == *to => {
+                self.as_underlying(Expr { kind, ty: from, span })
+            }
+            (ExprKind::InvalidHeader, Type::Invalid, Type::Fields(id, _))
+                if self.program.fields(*id).kind != FieldsKind::Struct =>
+            {
+                Expr { kind: ExprKind::InvalidHeader, ty: to.clone(), span }
+            }
+            (ExprKind::Default, Type::Dots, _) => Expr { kind: ExprKind::Default, ty: to.clone(), span },
+            (ExprKind::Aggregate(parts), Type::Sequence(_, dots), _) => self.coerce_parts(parts, *dots, to, span),
+            (ExprKind::Record(fields, dots), Type::Record(..), Type::Fields(id, args))
+                if self.program.fields(*id).kind != FieldsKind::Union =>
+            {
+                self.coerce_record(fields, dots, *id, args, span)
+            }
+            (ExprKind::Mux(cond, then, otherwise), Type::Sequence(..) | Type::Record(..), _) => {
+                let (then, otherwise) = (self.coerce(*then, to), self.coerce(*otherwise, to));
+                let kind = ExprKind::Mux(cond, Box::new(then), Box::new(otherwise));
+                Expr { kind, ty: to.clone(), span }
+            }
+            (kind, Type::Block(_) | Type::Signature(..), Type::Signature(..)) => {
+                let expr = Expr { kind, ty: from.clone(), span };
+                if self.unify_blocks(to, &from) { expr } else { self.mismatch(&expr, to) }
+            }
+            (kind, Type::Set(element), Type::Set(wanted)) if self.fits(element, wanted) => {
+                Expr { kind, ty: to.clone(), span }
+            }
+            (kind, _, Type::Set(element)) if !matches!(from, Type::Set(_)) => {
+                let expr = Expr { kind, ty: from, span };
+                self.coerce(expr, element)
+            }
+            (kind, ..) => self.mismatch(&Expr { kind, ty: from, span }, to),
+        }
+    }
+
+    fn cast_node(expr: Expr, to: &Type) -> Expr {
+        let span = expr.span;
+        Expr { kind: ExprKind::Cast(Box::new(expr)), ty: to.clone(), span }
+    }
+
+    fn mismatch(&mut self, expr: &Expr, to: &Type) -> Expr {
+        let problem = match expr.ty {
+            Type::Void => Problem::NoValue {},
+            _ => Problem::Mismatch { expected: self.show(to), found: self.show(&expr.ty) },
+        };
+        let explicit = self.can_cast_hint(&expr.ty, to);
+        let help = explicit.then(|| format!("write an explicit cast: `({})`", self.show(to)));
+        let entry = self.diagnostics.error(expr.span, problem);
+        match help {
+            Some(help) => entry.help(help).done(),
+            None => entry.done(),
+        }
+        Self::poison(expr.span)
+    }
+
+    fn can_cast_hint(&self, from: &Type, to: &Type) -> bool {
+        match (from, to) {
+            (Type::Bits { width: a, signed: x }, Type::Bits { width: b, signed: y }) => a == b || x == y,
+            (Type::Bits { width: 1, signed: false }, Type::Bool)
+            | (Type::Bool, Type::Bits { width: 1, signed: false }) => true,
+            (Type::New(id), to) => self.program.newtypes[id.index()].ty == *to,
+            (Type::Bits { .. }, Type::Enum(_)) => self.underlying(to) == *from,
+            (Type::Bits { .. } | Type::Int, Type::New(_)) => true,
+            _ => false,
+        }
+    }
+
+    /// `{ a, b }` as a struct, header, tuple, stack or list.
+    fn coerce_parts(&mut self, parts: Vec<Expr>, dots: bool, to: &Type, span: Span) -> Expr {
+        let wanted: Vec<Type> = match to {
+            Type::Fields(id, args) if self.program.fields(*id).kind != FieldsKind::Union => {
+                let count = self.program.fields(*id).fields.len();
+                (0..count).map(|index| self.program.field_type(*id, args, index)).collect()
+            }
+            Type::Tuple(wanted) => wanted.to_vec(),
+            Type::Stack(element, len) => vec![(**element).clone(); *len as usize],
+            Type::List(element) => vec![(**element).clone(); parts.len()],
+            Type::Sequence(wanted, _) => wanted.to_vec(),
+            _ => {
+                let ty = Type::Sequence(parts.iter().map(|part| part.ty.clone()).collect(), dots);
+                return self.mismatch(&Expr { kind: ExprKind::Aggregate(parts), ty, span }, to);
+            }
+        };
+        if parts.len() > wanted.len() || parts.len() < wanted.len() && !dots {
+            let problem = Problem::PartCount { ty: self.show(to), wanted: wanted.len(), found: parts.len() };
+            return self.refuse(span, problem);
+        }
+        let mut parts = parts.into_iter();
+        let parts = wanted.iter().map(|wanted| match parts.next() {
+            Some(part) => self.coerce(part, wanted),
+            None => Expr { kind: ExprKind::Default, ty: wanted.clone(), span },
+        });
+        let parts: Vec<Expr> = parts.collect();
+        if parts.iter().any(|part| part.ty.is_poison()) {
+            return Self::poison(span);
+        }
+        Expr { kind: ExprKind::Aggregate(parts), ty: to.clone(), span }
+    }
+
+    /// `{ x = a, y = b }` as a struct or header. The values are put into the order of the fields: a value with side
+    /// effects is rare enough in a record for that to be a choice of the compiler (p4c orders them in the same way).
+    fn coerce_record(&mut self, fields: Vec<(Name, Expr)>, dots: bool, id: FieldsId, args: &Args, span: Span) -> Expr {
+        let ty = Type::Fields(id, args.clone());
+        let names: Vec<Name> = self.program.fields(id).fields.iter().map(|field| field.name.clone()).collect();
+        for (name, value) in &fields {
+            if !names.contains(name) {
+                let near = super::scope::nearest(name, names.iter().map(|known| &**known));
+                let problem = Problem::NoField { ty: self.show(&ty), field: name.clone() };
+                let entry = self.diagnostics.error(value.span, problem);
+                match near {
+                    Some(near) => entry.help(format!("did you mean `{near}`?")).done(),
+                    None => entry.done(),
+                }
+                return Self::poison(span);
+            }
+        }
+        let mut parts = Vec::with_capacity(names.len());
+        for (index, name) in names.iter().enumerate() {
+            let wanted = self.program.field_type(id, args, index);
+            parts.push(match fields.iter().find(|(known, _)| known == name) {
+                Some((_, value)) => self.coerce(value.clone(), &wanted),
+                None if dots => Expr { kind: ExprKind::Default, ty: wanted, span },
+                None => {
+                    let problem = Problem::MissingField { ty: self.show(&ty), field: name.clone() };
+                    return self.refuse(span, problem);
+                }
+            });
+        }
+        if parts.iter().any(|part| part.ty.is_poison()) {
+            return Self::poison(span);
+        }
+        Expr { kind: ExprKind::Aggregate(parts), ty, span }
+    }
+}

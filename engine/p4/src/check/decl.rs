@@ -1,0 +1,278 @@
+//! Declarations at top level, and of types (spec sections 7.2, 11.1).
+
+use num_bigint::BigInt;
+
+use crate::arith;
+use crate::ast::{
+    self, BlockTypeDecl, ConstDecl, Decl, Direction, EnumDecl, FieldsDecl, FieldsKind, Ident, PackageDecl, TypedefDecl,
+    TypedefSource,
+};
+use crate::diagnostics::Problem;
+use crate::source::Span;
+use crate::typed::{
+    BlockType, BlockTypeId, Const, ConstId, Enum, EnumId, EnumMember, Expr, ExprKind, Field, Fields, Newtype,
+    NewtypeId, Package, PackageId, VarKind,
+};
+use crate::types::{FieldsId, Type};
+
+use super::{Checker, Symbol};
+
+impl Checker<'_> {
+    pub(super) fn global(&mut self, decl: &Decl) {
+        match decl {
+            Decl::Const(decl) => self.constant(decl),
+            Decl::Instance(decl) => {
+                if let Some(id) = self.instance(decl) {
+                    self.program.globals.push(id);
+                    if &*decl.name.name == "main" {
+                        self.program.main = Some(id);
+                    }
+                }
+            }
+            Decl::Function(function) => _ = self.function(function),
+            Decl::Action(action) => _ = self.action(action),
+            Decl::Extern(decl) => self.extern_object(decl),
+            Decl::ExternFunction(prototype) => self.extern_function(prototype),
+            Decl::Parser(decl) => self.parser_decl(decl),
+            Decl::Control(decl) => self.control_decl(decl),
+            Decl::BlockType(decl) => self.block_type(decl),
+            Decl::Package(decl) => self.package(decl),
+            Decl::Fields(decl) => _ = self.fields(decl),
+            Decl::Enum(decl) => _ = self.enumeration(decl),
+            Decl::Typedef(decl) => self.typedef(decl),
+            // Collected beforehand.
+            Decl::Error(_) | Decl::MatchKind(_) => {}
+            // Refused by the parser.
+            Decl::Var(_) | Decl::Table(_) | Decl::ValueSet(_) => {}
+        }
+    }
+
+    pub(super) fn constant(&mut self, decl: &ConstDecl) {
+        let ty = self.ty(&decl.ty);
+        if matches!(ty, Type::Extern(..) | Type::Signature(..) | Type::Block(_) | Type::Package(..) | Type::Void) {
+            let problem = Problem::ConstType { ty: self.show(&ty) };
+            self.error(decl.ty.span, problem);
+            self.declare(&decl.name, Symbol::Poison);
+            return;
+        }
+        let value = self.expr_as(&decl.value, &ty);
+        if value.ty.is_poison() || ty.is_poison() {
+            self.declare(&decl.name, Symbol::Poison);
+            return;
+        }
+        let value = if self.is_known(&value) { value } else { self.refuse(value.span, Problem::NotConstant {}) };
+        let id = ConstId(self.program.consts.len() as u32);
+        self.program.consts.push(Const { name: decl.name.name.clone(), span: decl.name.span, value });
+        self.declare(&decl.name, Symbol::Const(id));
+    }
+
+    fn block_type(&mut self, decl: &BlockTypeDecl) {
+        self.annotations(&decl.annotations);
+        let (type_params, params) = self.scoped(|checker| {
+            let type_params = checker.type_params(&decl.type_params);
+            (type_params, checker.params(&decl.params, VarKind::Param(Direction::None)))
+        });
+        self.no_blocks(&params);
+        let id = BlockTypeId(self.program.block_types.len() as u32);
+        self.program.block_types.push(BlockType { kind: decl.kind, name: decl.name.name.clone(), type_params, params });
+        self.declare(&decl.name, Symbol::Type(Type::Signature(id, [].into())));
+    }
+
+    fn package(&mut self, decl: &PackageDecl) {
+        self.annotations(&decl.annotations);
+        let (type_params, params) = self.scoped(|checker| {
+            let type_params = checker.type_params(&decl.type_params);
+            (type_params, checker.constructor_params(&decl.params))
+        });
+        let id = PackageId(self.program.packages.len() as u32);
+        let name = decl.name.name.clone();
+        self.program.packages.push(Package { name, type_params, params });
+        self.declare(&decl.name, Symbol::Type(Type::Package(id, [].into())));
+    }
+
+    /// A struct, header or header union.
+    pub(super) fn fields(&mut self, decl: &FieldsDecl) -> Type {
+        self.annotations(&decl.annotations);
+        let (type_params, fields) = self.scoped(|checker| {
+            let type_params = checker.type_params(&decl.type_params);
+            let mut fields: Vec<Field> = Vec::with_capacity(decl.fields.len());
+            for field in &decl.fields {
+                checker.annotations(&field.annotations);
+                if field.name.is_underscore() {
+                    continue;
+                }
+                let ty = checker.ty(&field.ty);
+                checker.check_field_type(decl.kind, &ty, field.ty.span, field.name.span);
+                if let Some(first) = fields.iter().find(|known| known.name == field.name.name) {
+                    let span = first.span;
+                    let problem = Problem::DuplicateField { field: field.name.name.clone() };
+                    checker.diagnostics.error(field.name.span, problem).label(span, "first declared here");
+                    continue;
+                }
+                let annotations = field.annotations.clone();
+                fields.push(Field { name: field.name.name.clone(), ty, span: field.name.span, annotations });
+            }
+            (type_params, fields)
+        });
+        if decl.kind == FieldsKind::Header {
+            self.one_varbit(&fields);
+        }
+        let id = FieldsId(self.program.fields.len() as u32);
+        self.program.fields.push(Fields { kind: decl.kind, name: decl.name.name.clone(), type_params, fields });
+        let ty = Type::Fields(id, [].into());
+        self.declare(&decl.name, Symbol::Type(ty.clone()));
+        ty
+    }
+
+    fn one_varbit(&mut self, fields: &[Field]) {
+        let mut varbits = fields.iter().filter(|field| matches!(field.ty, Type::Varbit(_)));
+        if let (Some(first), Some(second)) = (varbits.next(), varbits.next()) {
+            self.diagnostics.error(second.span, Problem::SecondVarbit {}).label(first.span, "the first one");
+        }
+    }
+
+    /// Which types fields may have (spec section 7.2.8).
+    pub(super) fn check_field_type(&mut self, kind: FieldsKind, ty: &Type, span: Span, field: Span) {
+        let below = self.unwrap_newtype(ty);
+        let fits = match kind {
+            _ if matches!(below, Type::Poison | Type::Param(_)) => true,
+            FieldsKind::Header => matches!(below, Type::Varbit(_)) || self.is_plain(&below),
+            FieldsKind::Union => self.is_header(&below),
+            FieldsKind::Struct => matches!(
+                below,
+                Type::Bool
+                    | Type::Bits { .. }
+                    | Type::Varbit(_)
+                    | Type::Error
+                    | Type::Enum(_)
+                    | Type::Fields(..)
+                    | Type::Stack(..)
+                    | Type::Tuple(_)
+                    | Type::MatchKind
+                    | Type::List(_)
+            ),
+        };
+        if !fits {
+            let whole = match kind {
+                FieldsKind::Header => "a header",
+                FieldsKind::Union => "a header union",
+                FieldsKind::Struct => "a struct",
+            };
+            let problem = Problem::PartType { whole, ty: self.show(ty) };
+            let entry = self.diagnostics.error(span, problem);
+            if span != field {
+                entry.label(field, "of this field").done();
+            }
+        }
+    }
+
+    /// Bits, booleans, serializable enums, and structs and arrays of them: what can lie in a header.
+    fn is_plain(&self, ty: &Type) -> bool {
+        match self.unwrap_newtype(ty) {
+            Type::Bits { .. } | Type::Bool | Type::Poison | Type::Param(_) => true,
+            Type::Enum(id) => self.program.enums[id.index()].underlying.is_some(),
+            Type::Stack(element, _) => self.is_plain(&element),
+            Type::Fields(id, args) if self.program.fields(id).kind == FieldsKind::Struct => {
+                let count = self.program.fields(id).fields.len();
+                (0..count).all(|index| self.is_plain(&self.program.field_type(id, &args, index)))
+            }
+            _ => false,
+        }
+    }
+
+    pub(super) fn enumeration(&mut self, decl: &EnumDecl) -> Type {
+        self.annotations(&decl.annotations);
+        let underlying = decl.underlying.as_ref().map(|ty| {
+            let resolved = self.ty(ty);
+            if !matches!(resolved, Type::Bits { .. } | Type::Poison) {
+                let problem = Problem::EnumType { ty: self.show(&resolved) };
+                self.error(ty.span, problem);
+                return Type::Poison;
+            }
+            resolved
+        });
+        let id = EnumId(self.program.enums.len() as u32);
+        let ty = Type::Enum(id);
+        let name = decl.name.name.clone();
+        self.program.enums.push(Enum { name, underlying: underlying.clone(), members: Vec::new() });
+        self.declare(&decl.name, Symbol::Type(ty.clone()));
+        for (name, value) in &decl.members {
+            let members = &self.program.enums[id.index()].members;
+            if members.iter().any(|known| known.name == name.name) {
+                self.error(name.span, Problem::DuplicateMember { what: "enum", member: name.name.clone() });
+                continue;
+            }
+            let value = match (value, &underlying) {
+                (Some(value), Some(ty)) => self.enum_value(value, ty),
+                _ => BigInt::from(members.len()),
+            };
+            self.program.enums[id.index()].members.push(EnumMember { name: name.name.clone(), value });
+        }
+        ty
+    }
+
+    /// The value of a member of a serializable enum, which must be within the range of the type.
+    fn enum_value(&mut self, value: &ast::Expr, ty: &Type) -> BigInt {
+        let expr = self.expr(value);
+        if expr.ty.is_poison() || ty.is_poison() {
+            return BigInt::ZERO;
+        }
+        let Some(number) = self.int_value(&expr) else {
+            let mismatch = !matches!(expr.ty, Type::Int | Type::Bits { .. });
+            let problem = match mismatch {
+                true => Problem::Mismatch { expected: self.show(ty), found: self.show(&expr.ty) },
+                false => Problem::NotConstant {},
+            };
+            self.error(value.span, problem);
+            return BigInt::ZERO;
+        };
+        if let &Type::Bits { width, signed } = ty {
+            let (lo, hi) = arith::range(width, signed);
+            if number < lo || number > hi {
+                let problem = Problem::EnumValue { value: number.to_string(), ty: self.show(ty) };
+                self.error(value.span, problem);
+                return BigInt::ZERO;
+            }
+        }
+        let expr = Expr { kind: ExprKind::Int(number), ..expr };
+        let expr = self.coerce(expr, ty);
+        self.int_value(&expr).unwrap_or_default()
+    }
+
+    fn typedef(&mut self, decl: &TypedefDecl) {
+        self.annotations(&decl.annotations);
+        let ty = match &decl.source {
+            TypedefSource::Type(ty) => self.ty(ty),
+            TypedefSource::Declaration { decl, name, stack } => {
+                self.global(decl);
+                self.named_stack(name, stack)
+            }
+        };
+        let ty = if decl.is_new { self.newtype(decl, ty) } else { ty };
+        self.declare(&decl.name, Symbol::Type(ty));
+    }
+
+    fn named_stack(&mut self, name: &Ident, stack: &[ast::Expr]) -> Type {
+        let kind = ast::TypeKind::Name(ast::Path { absolute: false, name: name.clone() });
+        let mut ty = ast::Type { kind, span: name.span };
+        for size in stack {
+            let kind = ast::TypeKind::Stack(Box::new(ty), Box::new(size.clone()));
+            ty = ast::Type { kind, span: name.span };
+        }
+        self.ty(&ty)
+    }
+
+    /// `type T Name;`
+    fn newtype(&mut self, decl: &TypedefDecl, ty: Type) -> Type {
+        let fits = matches!(ty, Type::Bits { .. } | Type::Bool | Type::New(_) | Type::Poison)
+            || matches!(&ty, Type::Enum(id) if self.program.enums[id.index()].underlying.is_some());
+        if !fits {
+            let problem = Problem::NewtypeOf { ty: self.show(&ty) };
+            self.error(decl.name.span, problem);
+            return Type::Poison;
+        }
+        let id = NewtypeId(self.program.newtypes.len() as u32);
+        self.program.newtypes.push(Newtype { name: decl.name.name.clone(), ty });
+        Type::New(id)
+    }
+}

@@ -1,0 +1,301 @@
+//! Parameters, functions, actions and extern declarations (spec sections 6.7, 10, 11, 14.1).
+
+use crate::ast::{self, ActionDecl, Direction, ExternDecl, Function as AstFunction, Ident, Prototype};
+use crate::diagnostics::Problem;
+use crate::typed::{
+    Action, ActionId, Extern, ExternId, Function, FunctionId, FunctionKind, Param, Stmt, StmtKind, VarKind,
+};
+use crate::types::{Type, TypeParamId};
+
+use super::{Checker, Place, Symbol};
+
+impl Checker<'_> {
+    /// Declares type parameters in the present scope.
+    pub(super) fn type_params(&mut self, names: &[Ident]) -> Vec<TypeParamId> {
+        let mut ids = Vec::with_capacity(names.len());
+        for name in names {
+            let id = TypeParamId(self.program.type_params.len() as u32);
+            self.program.type_params.push(name.name.clone());
+            self.declare(name, Symbol::Type(Type::Param(id)));
+            ids.push(id);
+        }
+        ids
+    }
+
+    /// Declares parameters in the present scope. `kind` is what one without direction is.
+    pub(super) fn params(&mut self, params: &[ast::Param], kind: VarKind) -> Vec<Param> {
+        let mut result: Vec<Param> = Vec::with_capacity(params.len());
+        for param in params {
+            self.annotations(&param.annotations);
+            let ty = self.ty(&param.ty);
+            let ty = self.param_type(ty, param);
+            let optional = param.annotations.iter().any(|annotation| &*annotation.name.name == "optional");
+            let default = param.default.as_ref().map(|default| {
+                if param.direction.writes() || optional {
+                    self.error(default.span, Problem::DefaultNotAllowed { param: param.name.name.clone() });
+                }
+                let value = self.expr_as(default, &ty);
+                if self.is_known(&value) { value } else { self.refuse(default.span, Problem::NotConstant {}) }
+            });
+            let var_kind = match param.direction {
+                Direction::None => kind,
+                direction => VarKind::Param(direction),
+            };
+            let var = self.new_var(&param.name, ty.clone(), var_kind);
+            self.declare(&param.name, Symbol::Var(var));
+            result.push(Param {
+                var,
+                name: param.name.name.clone(),
+                ty,
+                direction: param.direction,
+                default,
+                optional,
+                span: param.name.span,
+                annotations: param.annotations.clone(),
+            });
+        }
+        result
+    }
+
+    /// Refuses types that no parameter can have.
+    fn param_type(&mut self, ty: Type, param: &ast::Param) -> Type {
+        let objects = matches!(ty, Type::Extern(..) | Type::String | Type::Int);
+        let blocks = matches!(ty, Type::Signature(..) | Type::Block(_) | Type::Package(..));
+        let problem = match &ty {
+            Type::Block(_) | Type::Void | Type::Set(_) => Problem::ParamType { ty: self.show(&ty) },
+            _ if (objects || blocks) && param.direction != Direction::None => {
+                Problem::ParamDirection { param: param.name.name.clone(), ty: self.show(&ty) }
+            }
+            _ => return ty,
+        };
+        self.error(param.ty.span, problem);
+        Type::Poison
+    }
+
+    /// Refuses parsers, controls and packages among the parameters of things that run.
+    pub(super) fn no_blocks(&mut self, params: &[Param]) {
+        for param in params {
+            if matches!(param.ty, Type::Signature(..) | Type::Package(..)) {
+                let problem = Problem::ParamType { ty: self.show(&param.ty) };
+                self.error(param.span, problem);
+            }
+        }
+    }
+
+    /// Adds a function to those of its name.
+    fn declare_function(&mut self, name: &Ident, id: FunctionId) {
+        if let Some(entry) =
+            self.scopes.declare(&name.name, super::Entry { symbol: Symbol::Functions(vec![id]), span: name.span })
+        {
+            let first = entry.span;
+            let Symbol::Functions(functions) = &mut entry.symbol else {
+                let problem = Problem::Duplicate { name: name.name.clone() };
+                self.diagnostics.error(name.span, problem).label(first, "first declared here");
+                return;
+            };
+            let signature = |id: FunctionId| {
+                let mut names: Vec<_> =
+                    self.program.functions[id.index()].params.iter().map(|param| param.name.clone()).collect();
+                names.sort();
+                names
+            };
+            if let Some(same) = functions.iter().find(|known| signature(**known) == signature(id)) {
+                let span = self.program.functions[same.index()].span;
+                let problem = Problem::Duplicate { name: name.name.clone() };
+                self.diagnostics.error(name.span, problem).label(span, "first declared here, with the same parameters");
+                return;
+            }
+            functions.push(id);
+        }
+    }
+
+    fn prototype(&mut self, prototype: &Prototype, kind: FunctionKind) -> FunctionId {
+        self.annotations(&prototype.annotations);
+        let type_params = self.type_params(&prototype.type_params);
+        let params = self.params(&prototype.params, VarKind::Param(Direction::None));
+        if !matches!(kind, FunctionKind::Constructor) {
+            self.no_blocks(&params);
+        }
+        let returns = match &prototype.returns {
+            Some(returns) => self.return_type(returns, &kind),
+            None => Type::Void,
+        };
+        let id = FunctionId(self.program.functions.len() as u32);
+        self.program.functions.push(Function {
+            name: prototype.name.name.clone(),
+            span: prototype.name.span,
+            annotations: prototype.annotations.clone(),
+            type_params,
+            params,
+            returns,
+            kind,
+        });
+        id
+    }
+
+    fn return_type(&mut self, ty: &ast::Type, kind: &FunctionKind) -> Type {
+        let resolved = self.ty(ty);
+        let fits = match resolved {
+            Type::Signature(..) | Type::Block(_) | Type::Package(..) | Type::Set(_) | Type::DontCare => false,
+            Type::Extern(..) => !matches!(kind, FunctionKind::User(_)),
+            Type::Int | Type::String => !matches!(kind, FunctionKind::Method { .. }),
+            _ => true,
+        };
+        if !fits {
+            let problem = Problem::ReturnType { ty: self.show(&resolved) };
+            self.error(ty.span, problem);
+            return Type::Poison;
+        }
+        resolved
+    }
+
+    pub(super) fn extern_function(&mut self, prototype: &Prototype) {
+        let id = self.scoped(|checker| checker.prototype(prototype, FunctionKind::Extern));
+        self.declare_function(&prototype.name, id);
+    }
+
+    /// A function with a body.
+    pub(super) fn function(&mut self, function: &AstFunction) -> Option<FunctionId> {
+        let prototype = &function.prototype;
+        let id = self.scoped(|checker| {
+            let id = checker.prototype(prototype, FunctionKind::User(Vec::new().into()));
+            let returns = checker.program.functions[id.index()].returns.clone();
+            let outer = checker.returns.replace(returns.clone());
+            let loops = std::mem::take(&mut checker.loops);
+            let body = checker.within(Place::Function, |checker| checker.block_statements(&function.body));
+            checker.loops = loops;
+            checker.returns = outer;
+            if returns != Type::Void && !returns.is_poison() && !always_returns(&body) {
+                let problem = Problem::MissingReturn { name: prototype.name.name.clone() };
+                checker.error(prototype.name.span, problem);
+            }
+            checker.program.functions[id.index()].kind = FunctionKind::User(body.into());
+            id
+        });
+        self.declare_function(&prototype.name, id);
+        Some(id)
+    }
+
+    pub(super) fn action(&mut self, action: &ActionDecl) -> ActionId {
+        self.annotations(&action.annotations);
+        let (params, body) = self.scoped(|checker| {
+            let params = checker.params(&action.params, VarKind::ActionData);
+            checker.no_blocks(&params);
+            checker.action_params(&params);
+            let outer = checker.returns.replace(Type::Void);
+            let loops = std::mem::take(&mut checker.loops);
+            let body = checker.within(Place::Action, |checker| checker.block_statements(&action.body));
+            checker.loops = loops;
+            checker.returns = outer;
+            (params, body)
+        });
+        let id = ActionId(self.program.actions.len() as u32);
+        self.program.actions.push(Action {
+            name: action.name.name.clone(),
+            span: action.name.span,
+            annotations: action.annotations.clone(),
+            params,
+            body: body.into(),
+            owner: self.block,
+        });
+        self.declare(&action.name, Symbol::Action(id));
+        id
+    }
+
+    /// Parameters without direction come last, and have a type that a table entry can give (spec section 14.1).
+    fn action_params(&mut self, params: &[Param]) {
+        let first = params.iter().position(|param| param.direction == Direction::None).unwrap_or(params.len());
+        for param in &params[first..] {
+            if param.direction != Direction::None {
+                self.error(param.span, Problem::DirectionAfter { param: param.name.clone() });
+            }
+        }
+        for param in params {
+            if matches!(param.ty, Type::Extern(..) | Type::Int) {
+                let problem = Problem::ParamType { ty: self.show(&param.ty) };
+                self.error(param.span, problem);
+            }
+        }
+    }
+
+    pub(super) fn extern_object(&mut self, decl: &ExternDecl) {
+        self.annotations(&decl.annotations);
+        let known = match self.scopes.find(&decl.name.name, true).map(|entry| &entry.symbol) {
+            // What was only announced is now declared.
+            Some(&Symbol::Type(Type::Extern(id, _))) if self.program.externs[id.index()].methods.is_empty() => Some(id),
+            _ => None,
+        };
+        let id = known.unwrap_or(ExternId(self.program.externs.len() as u32));
+        let mut object = Extern {
+            name: decl.name.name.clone(),
+            type_params: Vec::new(),
+            constructors: Vec::new(),
+            methods: Vec::new(),
+        };
+        if known.is_none() {
+            self.program.externs.push(object.clone());
+            self.declare(&decl.name, Symbol::Type(Type::Extern(id, [].into())));
+        }
+        self.scoped(|checker| {
+            object.type_params = checker.type_params(&decl.type_params);
+            checker.program.externs[id.index()].type_params = object.type_params.clone();
+            for method in &decl.methods {
+                let is_constructor = method.returns.is_none();
+                let kind = match is_constructor {
+                    true => FunctionKind::Constructor,
+                    false => FunctionKind::Method { is_abstract: method.is_abstract },
+                };
+                if !is_constructor && method.name.name == decl.name.name {
+                    checker.error(method.name.span, Problem::ConstructorReturns {});
+                }
+                let function = checker.scoped(|checker| checker.prototype(method, kind));
+                if is_constructor {
+                    checker.constructor_directions(function);
+                    object.constructors.push(function);
+                } else {
+                    checker.method_duplicate(&object.methods, function);
+                    object.methods.push(function);
+                }
+            }
+        });
+        self.program.externs[id.index()] = object;
+    }
+
+    fn constructor_directions(&mut self, function: FunctionId) {
+        for param in self.program.functions[function.index()].params.clone() {
+            if param.direction != Direction::None {
+                self.error(param.span, Problem::ConstructorDirection { param: param.name });
+            }
+        }
+    }
+
+    fn method_duplicate(&mut self, known: &[FunctionId], new: FunctionId) {
+        let key = |id: FunctionId| {
+            let function = &self.program.functions[id.index()];
+            let mut names: Vec<_> = function.params.iter().map(|param| param.name.clone()).collect();
+            names.sort();
+            (function.name.clone(), names)
+        };
+        if let Some(same) = known.iter().find(|known| key(**known) == key(new)) {
+            let first = self.program.functions[same.index()].span;
+            let function = &self.program.functions[new.index()];
+            let problem = Problem::Duplicate { name: function.name.clone() };
+            self.diagnostics
+                .error(function.span, problem)
+                .label(first, "first declared here, with the same parameters");
+        }
+    }
+}
+
+/// Whether a body cannot be left without a `return`.
+fn always_returns(body: &[Stmt]) -> bool {
+    body.iter().any(|stmt| match &stmt.kind {
+        StmtKind::Return(_) | StmtKind::Exit => true,
+        StmtKind::Block(body) => always_returns(body),
+        StmtKind::If(_, then, otherwise) => always_returns(then) && always_returns(otherwise),
+        StmtKind::SwitchValue { cases, .. } => {
+            cases.iter().any(|case| case.default) && cases.iter().all(|case| always_returns(&case.body))
+        }
+        _ => false,
+    })
+}

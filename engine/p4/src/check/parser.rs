@@ -1,0 +1,208 @@
+//! States and transitions of parsers (spec sections 13.3 to 13.6).
+
+use crate::ast::{self, Ident, KeysetExpr, ParserDecl, StateDecl};
+use crate::diagnostics::Problem;
+use crate::source::Span;
+use crate::typed::{BlockBody, Expr, ExprKind, KeySet, State, StateId, Target, Transition};
+use crate::types::Type;
+
+use super::scope::nearest;
+use super::{Checker, Place};
+
+impl Checker<'_> {
+    pub(super) fn states(&mut self, decl: &ParserDecl) -> BlockBody {
+        for (index, state) in decl.states.iter().enumerate() {
+            let name = &state.name;
+            if matches!(&*name.name, "accept" | "reject") {
+                self.error(name.span, Problem::BuiltinState { name: name.name.clone() });
+            }
+            if let Some(first) = decl.states[..index].iter().find(|other| other.name.name == name.name) {
+                let span = first.name.span;
+                let problem = Problem::Duplicate { name: name.name.clone() };
+                self.diagnostics.error(name.span, problem).label(span, "first declared here, as a state");
+            }
+        }
+        if !decl.states.iter().any(|state| &*state.name.name == "start") {
+            self.error(decl.ty.name.span, Problem::NoStartState { parser: decl.ty.name.name.clone() });
+        }
+        let states: Vec<State> = decl.states.iter().map(|state| self.state(state, &decl.states)).collect();
+        BlockBody::Parser(states.into())
+    }
+
+    fn state(&mut self, state: &StateDecl, all: &[StateDecl]) -> State {
+        self.annotations(&state.annotations);
+        self.scoped(|checker| {
+            let body = checker
+                .within(Place::State, |checker| state.body.iter().filter_map(|stmt| checker.statement(stmt)).collect());
+            let next = match &state.transition {
+                // Without a transition a state rejects (spec section 13.5).
+                None => Transition::Goto(Target::Reject),
+                Some(ast::Transition::Goto(target)) => Transition::Goto(checker.target(target, all)),
+                Some(ast::Transition::Select { keys, cases, span }) => checker.select(keys, cases, *span, all),
+            };
+            let (name, span) = (state.name.name.clone(), state.name.span);
+            State { name, span, annotations: state.annotations.clone(), body, next }
+        })
+    }
+
+    fn target(&mut self, name: &Ident, all: &[StateDecl]) -> Target {
+        match &*name.name {
+            "accept" => return Target::Accept,
+            "reject" => return Target::Reject,
+            _ => {}
+        }
+        if let Some(place) = all.iter().position(|state| state.name.name == name.name) {
+            return Target::State(StateId(place as u32));
+        }
+        let known = all.iter().map(|state| &*state.name.name).chain(["accept", "reject"]);
+        let near = nearest(&name.name, known);
+        let entry = self.diagnostics.error(name.span, Problem::UnknownState { name: name.name.clone() });
+        if let Some(near) = near {
+            entry.help(format!("did you mean `{near}`?"));
+        }
+        Target::Reject
+    }
+
+    fn select(&mut self, keys: &[ast::Expr], cases: &[ast::SelectCase], span: Span, all: &[StateDecl]) -> Transition {
+        let keys: Vec<Expr> = self.within(Place::State, |checker| {
+            let key = |key| {
+                let key = checker.expr(key);
+                checker.select_key(key)
+            };
+            keys.iter().map(key).collect()
+        });
+        let mut typed = Vec::with_capacity(cases.len());
+        for case in cases {
+            let set = self.within(Place::SelectCase, |checker| checker.select_set(&case.keys, &keys));
+            let target = self.target(&case.target, all);
+            if let Some(set) = set {
+                typed.push((set, target));
+            }
+        }
+        Transition::Select { keys, cases: typed, span }
+    }
+
+    /// Keys are scalars, or lists of them.
+    fn select_key(&mut self, key: Expr) -> Expr {
+        if let Type::Int = key.ty {
+            return self.refuse(key.span, Problem::SelectType { ty: "int".into() });
+        }
+        let fits = match self.unwrap_newtype(&key.ty) {
+            Type::Bits { .. } | Type::Bool | Type::Enum(_) | Type::Poison | Type::Error => true,
+            Type::Sequence(parts, false) | Type::Tuple(parts) => {
+                parts.iter().all(|part| matches!(part, Type::Bits { .. } | Type::Bool | Type::Enum(_) | Type::New(_)))
+            }
+            _ => false,
+        };
+        if fits {
+            return key;
+        }
+        let problem = Problem::SelectType { ty: self.show(&key.ty) };
+        self.refuse(key.span, problem)
+    }
+
+    /// The sets of one case, one per key.
+    fn select_set(&mut self, set: &KeysetExpr, keys: &[Expr]) -> Option<KeySet> {
+        if let [only] = &set.sets[..] {
+            if matches!(only.kind, ast::ExprKind::Any) {
+                return Some(KeySet::Any);
+            }
+            let value = self.expr(only);
+            if let ExprKind::ValueSet(id) = value.kind {
+                return self.value_set_fits(&value, keys).then_some(KeySet::ValueSet(id));
+            }
+            // A struct or tuple may stand for all keys.
+            if keys.len() != 1 && matches!(value.ty, Type::Sequence(..) | Type::Tuple(_)) {
+                let wanted = Type::tuple(keys.iter().map(|key| self.underlying(&key.ty)));
+                let value = self.coerce(value, &wanted);
+                let ExprKind::Aggregate(parts) = value.kind else { return None };
+                return Some(KeySet::Each(parts));
+            }
+            if keys.len() != 1 {
+                if !value.ty.is_poison() {
+                    self.error(set.span, Problem::KeyCount { wanted: keys.len(), found: 1 });
+                }
+                return None;
+            }
+            let value = self.set_for_key(value, &keys[0]);
+            return (!value.ty.is_poison()).then(|| KeySet::Each(vec![value]));
+        }
+        if set.sets.len() != keys.len() {
+            // One key may be a list itself.
+            if let [Expr { ty: Type::Sequence(parts, false) | Type::Tuple(parts), .. }] = keys
+                && parts.len() == set.sets.len()
+            {
+                let parts = parts.clone();
+                return self.select_parts(set, &parts);
+            }
+            self.error(set.span, Problem::KeyCount { wanted: keys.len(), found: set.sets.len() });
+            return None;
+        }
+        let mut sets = Vec::with_capacity(keys.len());
+        for (set, key) in set.sets.iter().zip(keys) {
+            let value = self.expr(set);
+            sets.push(self.set_for_key(value, key));
+        }
+        (!sets.iter().any(|set| set.ty.is_poison())).then_some(KeySet::Each(sets))
+    }
+
+    fn select_parts(&mut self, set: &KeysetExpr, parts: &[Type]) -> Option<KeySet> {
+        let mut sets = Vec::with_capacity(parts.len());
+        for (set, part) in set.sets.iter().zip(parts) {
+            let key = Expr { kind: ExprKind::Poison, ty: part.clone(), span: set.span };
+            let value = self.expr(set);
+            sets.push(self.set_for_key(value, &key));
+        }
+        (!sets.iter().any(|set| set.ty.is_poison())).then_some(KeySet::Each(sets))
+    }
+
+    fn value_set_fits(&mut self, set: &Expr, keys: &[Expr]) -> bool {
+        let Type::Set(element) = &set.ty else { return false };
+        let parts: Vec<Type> = match &**element {
+            Type::Tuple(parts) => parts.to_vec(),
+            Type::Fields(id, args) => {
+                let count = self.program.fields(*id).fields.len();
+                (0..count).map(|index| self.program.field_type(*id, args, index)).collect()
+            }
+            other => vec![other.clone()],
+        };
+        let wanted: Vec<Type> = keys.iter().map(|key| self.underlying(&self.unwrap_newtype(&key.ty))).collect();
+        let found: Vec<Type> = parts.iter().map(|part| self.underlying(&self.unwrap_newtype(part))).collect();
+        if wanted == found || keys.iter().any(|key| key.ty.is_poison()) {
+            return true;
+        }
+        let problem =
+            Problem::Mismatch { expected: self.show(&Type::tuple(wanted)), found: self.show(&Type::tuple(found)) };
+        self.error(set.span, problem);
+        false
+    }
+
+    /// A set brought to the type of its key. Cases may be of an enum or of the type below it.
+    pub(super) fn set_for_key(&mut self, set: Expr, key: &Expr) -> Expr {
+        if matches!(set.kind, ExprKind::Any) || set.ty.is_poison() || key.ty.is_poison() {
+            return set;
+        }
+        let below = self.underlying(&key.ty);
+        let span = set.span;
+        match set.kind {
+            ExprKind::Mask(a, b) => {
+                let (a, b) = (self.coerce(*a, &below), self.coerce(*b, &below));
+                let poison = a.ty.is_poison() || b.ty.is_poison();
+                let ty = if poison { Type::Poison } else { set.ty };
+                Expr { kind: ExprKind::Mask(Box::new(a), Box::new(b)), ty, span }
+            }
+            ExprKind::Range(a, b) => {
+                let (a, b) = (self.coerce(*a, &below), self.coerce(*b, &below));
+                let poison = a.ty.is_poison() || b.ty.is_poison();
+                let ty = if poison { Type::Poison } else { set.ty };
+                Expr { kind: ExprKind::Range(Box::new(a), Box::new(b)), ty, span }
+            }
+            kind => {
+                let set = Expr { kind, ..set };
+                let wanted = if set.ty == key.ty { key.ty.clone() } else { below };
+                let set = if set.ty == wanted { set } else { self.as_underlying(set) };
+                self.coerce(set, &wanted)
+            }
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! From the checked program to the flat IR: instances made, calls inlined, structs scattered into slots.
+//!
+//! - [`object`]: instances of parsers, controls and externs;
+//! - [`storage`], [`value`], [`place`]: where values live, what they are, how they are read and written;
+//! - [`expr`], [`fold`]: expressions; [`call`]: inlining; [`stmt`]: statements;
+//! - [`parser`], [`control`], [`table`]: the blocks.
+//!
+//! The evaluation order of P4 (spec section 8) is kept by *freezing*: a value that was computed before something with
+//! side effects is stored in a temporary.
+
+mod call;
+mod control;
+mod expr;
+mod fold;
+pub(crate) mod names;
+mod object;
+mod parser;
+mod place;
+mod stmt;
+mod storage;
+mod table;
+mod value;
+
+use rustc_hash::FxHashMap;
+
+use crate::arch;
+use crate::diagnostics::{Diagnostics, Problem};
+use crate::ir;
+use crate::source::Span;
+use crate::typed::{self, ActionId, InstanceId, VarId};
+use crate::types::{Type, TypeParamId};
+
+pub(crate) use expr::Argument;
+pub(crate) use object::{BlockObject, ExternObject, NewExtern, Object, ObjectId, PackageObject};
+pub(crate) use place::Lvalue;
+pub(crate) use storage::Storage;
+pub(crate) use storage::flatten;
+pub(crate) use value::Value;
+
+/// Lowering went wrong; the reason has been reported.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Failed;
+
+pub(crate) type Lowered<T> = Result<T, Failed>;
+
+/// Lowers the instance `main`. `None` after an error.
+pub(crate) fn lower(program: &typed::Program, name: &str, diagnostics: &mut Diagnostics) -> Option<ir::Program> {
+    let Some(main) = program.main else {
+        diagnostics.error(Span::default(), Problem::NoMain {}).help("end the program with `V1Switch(...) main;`");
+        return None;
+    };
+    let errors = diagnostics.errors();
+    let mut lowerer = Lowerer::new(program, diagnostics);
+    let result = arch::lower_main(&mut lowerer, main);
+    let Ok(arch) = result else {
+        if lowerer.diagnostics.errors() == errors {
+            let span = program.instances[main.index()].span;
+            lowerer.diagnostics.error(span, Problem::Internal { what: "lowering failed without a reason".into() });
+        }
+        return None;
+    };
+    let out = lowerer.out;
+    if diagnostics.errors() > errors {
+        return None;
+    }
+    Some(ir::Program {
+        name: name.to_string(),
+        arch,
+        slots: out.slots,
+        headers: out.headers,
+        stacks: out.stacks,
+        blocks: out.blocks,
+        actions: out.actions,
+        tables: out.tables,
+        registers: out.registers,
+        counters: out.counters,
+        meters: out.meters,
+        profiles: out.profiles,
+        value_sets: out.value_sets,
+        errors: program.errors.iter().map(ToString::to_string).collect(),
+        intrinsics: out.intrinsics,
+    })
+}
+
+/// The parts of the program made so far.
+#[derive(Default, Debug)]
+pub(crate) struct Output {
+    pub(crate) slots: Vec<ir::Slot>,
+    pub(crate) headers: Vec<ir::Header>,
+    pub(crate) stacks: Vec<ir::Stack>,
+    pub(crate) blocks: Vec<ir::Block>,
+    pub(crate) actions: Vec<ir::Action>,
+    pub(crate) tables: Vec<ir::Table>,
+    pub(crate) registers: Vec<ir::Register>,
+    pub(crate) counters: Vec<ir::Counter>,
+    pub(crate) meters: Vec<ir::Meter>,
+    pub(crate) profiles: Vec<ir::Profile>,
+    pub(crate) value_sets: Vec<ir::ValueSet>,
+    pub(crate) intrinsics: Vec<(String, ir::SlotId)>,
+}
+
+/// What a variable or parameter stands for at present.
+#[derive(Clone, Debug)]
+pub(crate) enum Binding {
+    Place(Lvalue),
+    Value(Value),
+}
+
+/// An inlined body that is being lowered.
+#[derive(Debug)]
+struct Frame {
+    kind: FrameKind,
+    /// What `return` leaves.
+    label: ir::Label,
+    /// Where the result goes.
+    result: Option<Lvalue>,
+    /// Results to be copied to their arguments, also on the way out of an `exit`.
+    copy_outs: Vec<(Lvalue, Lvalue, Type)>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum FrameKind {
+    /// A function, directly called action, or control.
+    Inline,
+    /// An action that a table runs: `exit` sets this flag, if there is one, and leaves the rest to whoever applied
+    /// the table.
+    TableAction { exit_flag: Option<ir::SlotId> },
+}
+
+pub(crate) struct Lowerer<'a> {
+    pub(crate) program: &'a typed::Program,
+    pub(crate) diagnostics: &'a mut Diagnostics,
+    pub(crate) out: Output,
+    /// By variable.
+    bindings: Vec<Option<Binding>>,
+    /// By instance declaration: what it is in the present block.
+    instances: Vec<Option<Object>>,
+    /// Type arguments in force.
+    types: FxHashMap<TypeParamId, Type>,
+    pub(crate) objects: Vec<BlockObject>,
+    /// Actions at top level, by block.
+    global_actions: FxHashMap<(ir::BlockId, ActionId), ir::ActionId>,
+    /// Members of header unions.
+    unions: Vec<Vec<ir::HeaderId>>,
+    /// The block being lowered.
+    pub(crate) block: ir::BlockId,
+    /// The part that it plays.
+    pub(crate) part: arch::v1model::Part,
+    /// The parser or control instance being lowered.
+    object: Option<ObjectId>,
+    next_label: u32,
+    next_temp: u32,
+    /// Code being written, innermost last.
+    code: Vec<Vec<ir::Stmt>>,
+    frames: Vec<Frame>,
+    /// Labels of `break` and `continue` in loops around.
+    loops: Vec<(ir::Label, ir::Label)>,
+    parser: Option<parser::Builder>,
+    /// The place that new statements have.
+    span: Span,
+}
+
+impl<'a> Lowerer<'a> {
+    fn new(program: &'a typed::Program, diagnostics: &'a mut Diagnostics) -> Lowerer<'a> {
+        Lowerer {
+            program,
+            diagnostics,
+            out: Output::default(),
+            bindings: vec![None; program.vars.len()],
+            instances: vec![None; program.instances.len()],
+            types: FxHashMap::default(),
+            objects: Vec::new(),
+            global_actions: FxHashMap::default(),
+            unions: Vec::new(),
+            block: ir::BlockId(0),
+            part: arch::v1model::Part::Parser,
+            object: None,
+            next_label: 0,
+            next_temp: 0,
+            code: Vec::new(),
+            frames: Vec::new(),
+            loops: Vec::new(),
+            parser: None,
+            span: Span::default(),
+        }
+    }
+
+    /// Reports that something is not supported.
+    pub(crate) fn unsupported<T>(&mut self, span: Span, what: impl Into<String>) -> Lowered<T> {
+        self.diagnostics.error(span, Problem::Unsupported { what: what.into() });
+        Err(Failed)
+    }
+
+    /// Reports an error of the user that only shows now.
+    pub(crate) fn fail<T>(&mut self, span: Span, problem: Problem) -> Lowered<T> {
+        self.diagnostics.error(span, problem);
+        Err(Failed)
+    }
+
+    /// Reports an error of ours.
+    pub(crate) fn internal<T>(&mut self, span: Span, what: impl Into<String>) -> Lowered<T> {
+        self.diagnostics.error(span, Problem::Internal { what: what.into() });
+        Err(Failed)
+    }
+
+    pub(crate) fn show(&self, ty: &Type) -> String {
+        ty.show(self.program)
+    }
+
+    /// A type with the type arguments in force put in.
+    pub(crate) fn concrete(&self, ty: &Type) -> Type {
+        if self.types.is_empty() {
+            return ty.clone();
+        }
+        ty.substitute(&|param| self.types.get(&param).cloned())
+    }
+
+    fn label(&mut self) -> ir::Label {
+        self.next_label += 1;
+        ir::Label(self.next_label - 1)
+    }
+
+    /// Adds a statement to the code being written.
+    pub(crate) fn emit(&mut self, kind: ir::StmtKind) {
+        let stmt = ir::Stmt { kind, span: self.span };
+        self.code.last_mut().expect("code is only written inside of blocks").push(stmt);
+    }
+
+    /// Runs something and gives the code that it writes.
+    fn collect<T>(&mut self, inner: impl FnOnce(&mut Self) -> Lowered<T>) -> Lowered<(Vec<ir::Stmt>, T)> {
+        self.code.push(Vec::new());
+        let result = inner(self);
+        let code = self.code.pop().expect("pushed above");
+        result.map(|value| (code, value))
+    }
+
+    /// Sets bindings, and gives what they were.
+    fn bind(&mut self, new: Vec<(VarId, Binding)>) -> Vec<(VarId, Option<Binding>)> {
+        new.into_iter().map(|(var, binding)| (var, self.bindings[var.index()].replace(binding))).collect()
+    }
+
+    fn unbind(&mut self, old: Vec<(VarId, Option<Binding>)>) {
+        for (var, binding) in old.into_iter().rev() {
+            self.bindings[var.index()] = binding;
+        }
+    }
+
+    /// The number that a constant expression stands for.
+    pub(crate) fn number_of(&self, expr: &ir::Expr) -> Option<num_bigint::BigInt> {
+        fold::number(expr)
+    }
+
+    /// A scalar changed in width or sign.
+    pub(crate) fn cast_to(&self, expr: ir::Expr, ty: ir::Ty, span: Span) -> ir::Expr {
+        fold::cast(expr, ty, span)
+    }
+
+    /// The object that an instance declaration stands for at present.
+    pub(crate) fn instance(&self, id: InstanceId) -> Option<Object> {
+        self.instances[id.index()].clone()
+    }
+}

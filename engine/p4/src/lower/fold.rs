@@ -1,0 +1,183 @@
+//! Expressions of the IR, constants folded while they are made.
+
+use num_bigint::{BigInt, BigUint};
+
+use crate::arith;
+use crate::ast::BinaryOp as Op;
+use crate::ir::{BinaryOp, Expr, ExprKind, Place, SlotId, Ty, UnaryOp};
+use crate::source::Span;
+
+/// A constant, brought into the range of its type.
+pub(crate) fn constant(value: &BigInt, ty: Ty, span: Span) -> Expr {
+    Expr { kind: ExprKind::Const(arith::image(value, ty.width)), ty, span }
+}
+
+pub(crate) fn boolean(value: bool, span: Span) -> Expr {
+    Expr { kind: ExprKind::Const(BigUint::from(u8::from(value))), ty: Ty::BOOL, span }
+}
+
+pub(crate) fn load(slot: SlotId, ty: Ty, span: Span) -> Expr {
+    load_place(slot.into(), ty, span)
+}
+
+pub(crate) fn load_place(place: Place, ty: Ty, span: Span) -> Expr {
+    Expr { kind: ExprKind::Load(place), ty, span }
+}
+
+/// The number that a constant expression stands for.
+pub(crate) fn number(expr: &Expr) -> Option<BigInt> {
+    match &expr.kind {
+        ExprKind::Const(image) => Some(arith::from_image(image, expr.ty.width, expr.ty.signed)),
+        _ => None,
+    }
+}
+
+/// The truth of a constant condition.
+pub(crate) fn truth(expr: &Expr) -> Option<bool> {
+    number(expr).map(|value| value != BigInt::ZERO)
+}
+
+pub(crate) fn unary(op: UnaryOp, operand: Expr, span: Span) -> Expr {
+    let ty = operand.ty;
+    if let Some(value) = number(&operand) {
+        let value = match op {
+            UnaryOp::Neg => -value,
+            UnaryOp::Not => -value - 1,
+        };
+        return constant(&value, ty, span);
+    }
+    match operand.kind {
+        ExprKind::Unary(inner, expr) if inner == op => *expr,
+        kind => Expr { kind: ExprKind::Unary(op, Box::new(Expr { kind, ..operand })), ty, span },
+    }
+}
+
+pub(crate) fn not(operand: Expr) -> Expr {
+    let span = operand.span;
+    unary(UnaryOp::Not, operand, span)
+}
+
+/// The operator of the IR for one of P4; `None` for those that are no operators there.
+pub(crate) fn operator(op: Op) -> Option<BinaryOp> {
+    Some(match op {
+        Op::Mul => BinaryOp::Mul,
+        Op::Div => BinaryOp::Div,
+        Op::Mod => BinaryOp::Mod,
+        Op::Add => BinaryOp::Add,
+        Op::Sub => BinaryOp::Sub,
+        Op::AddSat => BinaryOp::AddSat,
+        Op::SubSat => BinaryOp::SubSat,
+        Op::Shl => BinaryOp::Shl,
+        Op::Shr => BinaryOp::Shr,
+        Op::Lt => BinaryOp::Lt,
+        Op::Le => BinaryOp::Le,
+        Op::Gt => BinaryOp::Gt,
+        Op::Ge => BinaryOp::Ge,
+        Op::Eq => BinaryOp::Eq,
+        Op::Ne => BinaryOp::Ne,
+        Op::BitAnd | Op::And => BinaryOp::And,
+        Op::BitXor => BinaryOp::Xor,
+        Op::BitOr | Op::Or => BinaryOp::Or,
+        Op::Concat => return None,
+    })
+}
+
+fn is_comparison(op: Op) -> bool {
+    matches!(op, Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::Eq | Op::Ne)
+}
+
+/// A binary operation on scalars.
+pub(crate) fn binary(op: Op, left: Expr, right: Expr, span: Span) -> Expr {
+    let ty = if is_comparison(op) { Ty::BOOL } else { left.ty };
+    if let (Some(a), Some(b)) = (number(&left), number(&right)) {
+        let size = Some((left.ty.width, left.ty.signed));
+        if is_comparison(op) {
+            return boolean(arith::compare(op, &a, &b), span);
+        }
+        let plain = match op {
+            Op::And => Op::BitAnd,
+            Op::Or => Op::BitOr,
+            other => other,
+        };
+        if let Ok(value) = arith::binary(plain, size, &a, &b) {
+            return constant(&value, ty, span);
+        }
+    }
+    if ty == Ty::BOOL && matches!(op, Op::And | Op::Or) {
+        let neutral = op == Op::And;
+        match (truth(&left), truth(&right)) {
+            (Some(value), _) if value == neutral => return right,
+            (_, Some(value)) if value == neutral => return left,
+            (Some(_), _) | (_, Some(_)) => return boolean(!neutral, span),
+            _ => {}
+        }
+    }
+    let op = operator(op).expect("concatenation has a function of its own");
+    Expr { kind: ExprKind::Binary(op, Box::new(left), Box::new(right)), ty, span }
+}
+
+pub(crate) fn and(left: Expr, right: Expr) -> Expr {
+    let span = left.span;
+    binary(Op::And, left, right, span)
+}
+
+pub(crate) fn or(left: Expr, right: Expr) -> Expr {
+    let span = left.span;
+    binary(Op::Or, left, right, span)
+}
+
+pub(crate) fn equal(left: Expr, right: Expr, span: Span) -> Expr {
+    binary(Op::Eq, left, right, span)
+}
+
+pub(crate) fn mux(cond: Expr, then: Expr, otherwise: Expr, span: Span) -> Expr {
+    match truth(&cond) {
+        Some(true) => then,
+        Some(false) => otherwise,
+        None => {
+            let ty = then.ty;
+            let (cond, then, otherwise) = (Box::new(cond), Box::new(then), Box::new(otherwise));
+            Expr { kind: ExprKind::Mux { cond, then, otherwise }, ty, span }
+        }
+    }
+}
+
+/// Bits `hi..=lo`.
+pub(crate) fn slice(of: Expr, hi: u32, lo: u32, span: Span) -> Expr {
+    let ty = Ty::bits(hi - lo + 1);
+    if let ExprKind::Const(image) = &of.kind {
+        let value = arith::slice(&BigInt::from(image.clone()), of.ty.width, hi, lo);
+        return constant(&value, ty, span);
+    }
+    if lo == 0 && hi + 1 == of.ty.width && !of.ty.signed {
+        return of;
+    }
+    Expr { kind: ExprKind::Slice { of: Box::new(of), hi, lo }, ty, span }
+}
+
+/// `left ++ right`, of type `ty`.
+pub(crate) fn concat(left: Expr, right: Expr, signed: bool, span: Span) -> Expr {
+    let ty = Ty { width: left.ty.width + right.ty.width, signed };
+    if left.ty.width == 0 {
+        return cast(right, ty, span);
+    }
+    if right.ty.width == 0 {
+        return cast(left, ty, span);
+    }
+    if let (ExprKind::Const(high), ExprKind::Const(low)) = (&left.kind, &right.kind) {
+        let image = (high << right.ty.width) | low;
+        return Expr { kind: ExprKind::Const(image), ty, span };
+    }
+    Expr { kind: ExprKind::Concat(Box::new(left), Box::new(right)), ty, span }
+}
+
+/// Change of width or sign; extends with the sign of the operand.
+pub(crate) fn cast(of: Expr, ty: Ty, span: Span) -> Expr {
+    if of.ty == ty {
+        return of;
+    }
+    match number(&of) {
+        Some(value) => constant(&value, ty, span),
+        None => Expr { kind: ExprKind::Cast(Box::new(of)), ty, span },
+    }
+}

@@ -1,0 +1,46 @@
+//! Control-plane names (spec section 18.3; P4Runtime).
+
+use crate::ast::{Annotation, AnnotationBody};
+use crate::check;
+use crate::ir;
+
+/// The name of a thing declared inside of `path`: its own, or that of its `@name`, which is global if it begins with a
+/// dot.
+pub(crate) fn control_plane(path: &str, own: &str, annotations: &[Annotation]) -> String {
+    let given = check::annotation_string(annotations, "name");
+    let name = given.as_deref().unwrap_or(own);
+    match name.strip_prefix('.') {
+        Some(global) => global.to_string(),
+        None if path.is_empty() => name.to_string(),
+        None => format!("{path}.{name}"),
+    }
+}
+
+/// Annotations as the IR keeps them: their text. `@name` is applied already.
+pub(crate) fn annotations(annotations: &[Annotation]) -> Vec<ir::Annotation> {
+    annotations
+        .iter()
+        .filter(|annotation| &*annotation.name.name != "name")
+        .map(|annotation| ir::Annotation { name: annotation.name.name.to_string(), body: body(annotation) })
+        .collect()
+}
+
+/// The text of an annotation, tokens separated by blanks where two words would meet.
+fn body(annotation: &Annotation) -> String {
+    let AnnotationBody::Tokens(tokens) = &annotation.body else { return String::new() };
+    let mut text = String::new();
+    for token in tokens {
+        let next = token.kind.to_string();
+        let word = |c: char| c.is_alphanumeric() || c == '_';
+        if text.ends_with(word) && next.starts_with(word) {
+            text.push(' ');
+        }
+        text.push_str(&next);
+    }
+    text
+}
+
+/// Whether an annotation is there.
+pub(crate) fn has(annotations: &[Annotation], name: &str) -> bool {
+    annotations.iter().any(|annotation| &*annotation.name.name == name)
+}

@@ -1,0 +1,214 @@
+//! Instances: what constructors make (spec section 18.3).
+
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
+
+use crate::arch;
+use crate::ast::Annotations;
+use crate::ir;
+use crate::source::Span;
+use crate::token::Name;
+use crate::typed::{
+    ActionId, Arg, Args, BlockId, Construct, Constructor, ExternId, InstanceId, Local, Param, TableId, ValueSetId,
+    VarId,
+};
+use crate::types::Type;
+
+use super::names;
+use super::value::Value;
+use super::{Binding, Lowered, Lowerer};
+
+/// Index into the lowerer's parser and control instances.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct ObjectId(pub(crate) u32);
+
+/// An instance.
+#[derive(Clone, Debug)]
+pub(crate) enum Object {
+    Block(ObjectId),
+    Extern(Rc<ExternObject>),
+    Package(Rc<PackageObject>),
+}
+
+/// An instance of a parser or control.
+#[derive(Clone, Debug)]
+pub(crate) struct BlockObject {
+    pub(crate) decl: BlockId,
+    /// Its control-plane name, which prefixes those of its parts.
+    pub(crate) path: String,
+    constructor: Vec<(VarId, Binding)>,
+    /// Instances declared in it.
+    instances: Vec<(InstanceId, Object)>,
+    /// Its parameters and variables, once it is applied.
+    pub(super) bindings: Option<Vec<(VarId, Binding)>>,
+    pub(super) actions: FxHashMap<ActionId, ir::ActionId>,
+    pub(super) tables: FxHashMap<TableId, ir::TableId>,
+    pub(super) value_sets: Vec<(ValueSetId, ir::ValueSetId)>,
+    /// Set when an action of one of its tables has met an `exit`.
+    pub(super) exit_flag: Option<ir::SlotId>,
+    /// Times its body was inlined, which tells copies of its states apart.
+    pub(super) copies: u32,
+}
+
+/// An instance of an extern object.
+#[derive(Clone, Debug)]
+pub(crate) struct ExternObject {
+    pub(crate) id: ExternId,
+    pub(crate) type_args: Rc<[Type]>,
+    /// What the architecture made of it.
+    pub(crate) handle: arch::Handle,
+}
+
+/// An instance of a package.
+#[derive(Clone, Debug)]
+pub(crate) struct PackageObject {
+    pub(crate) name: Name,
+    pub(crate) args: Vec<Option<Value>>,
+}
+
+/// What the architecture is told of a new extern instance.
+#[derive(Debug)]
+pub(crate) struct NewExtern<'a> {
+    pub(crate) object: Name,
+    /// Control-plane name.
+    pub(crate) name: &'a str,
+    pub(crate) type_args: Rc<[Type]>,
+    pub(crate) args: Vec<Option<Value>>,
+    pub(crate) annotations: &'a Annotations,
+    pub(crate) span: Span,
+}
+
+impl Lowerer<'_> {
+    /// Makes all instances of a list, in order, in the control or parser of that name.
+    fn declare_instances(&mut self, ids: &[InstanceId], path: &str) -> Lowered<Vec<(InstanceId, Object)>> {
+        let mut made = Vec::with_capacity(ids.len());
+        for id in ids {
+            let program = self.program;
+            let decl = &program.instances[id.index()];
+            let name = names::control_plane(path, &decl.name, &decl.annotations);
+            let object = self.construct(&decl.construct, &decl.ty, &name, &decl.annotations, decl.span)?;
+            self.instances[id.index()] = Some(object.clone());
+            made.push((*id, object));
+        }
+        Ok(made)
+    }
+
+    /// Makes the instances declared at top level.
+    pub(crate) fn make_globals(&mut self) -> Lowered<()> {
+        let ids = self.program.globals.clone();
+        self.declare_instances(&ids, "").map(|_| ())
+    }
+
+    /// Carries out a constructor.
+    pub(crate) fn construct(
+        &mut self,
+        construct: &Construct,
+        ty: &Type,
+        name: &str,
+        annotations: &[crate::ast::Annotation],
+        span: Span,
+    ) -> Lowered<Object> {
+        let program = self.program;
+        match construct.what {
+            Constructor::Extern(constructor) => {
+                let args = self.constructor_args(&program.functions[constructor.index()].params, &construct.args)?;
+                let Type::Extern(id, type_args) = self.concrete(ty) else {
+                    return self.internal(span, "an extern was expected");
+                };
+                let annotations = annotations.to_vec();
+                let object = program.externs[id.index()].name.clone();
+                let (type_args_copy, annotations) = (type_args.clone(), &annotations);
+                let new = NewExtern { object, name, type_args, args, annotations, span };
+                let handle = arch::instantiate(self, &new)?;
+                Ok(Object::Extern(Rc::new(ExternObject { id, type_args: type_args_copy, handle })))
+            }
+            Constructor::Package(package) => {
+                let decl = &program.packages[package.index()];
+                let args = self.constructor_args(&decl.params, &construct.args)?;
+                Ok(Object::Package(Rc::new(PackageObject { name: decl.name.clone(), args })))
+            }
+            Constructor::Block(block) => {
+                let decl = &program.blocks[block.index()];
+                let args = self.constructor_args(&decl.constructor, &construct.args)?;
+                let params = decl.constructor.iter().zip(args);
+                let constructor: Vec<(VarId, Binding)> =
+                    params.filter_map(|(param, value)| Some((param.var, Binding::Value(value?)))).collect();
+                // An instance given to a constructor has no name of its own: it takes that of its type.
+                let path = if name.is_empty() {
+                    names::control_plane("", &decl.name, &decl.annotations)
+                } else {
+                    name.to_string()
+                };
+                let old = self.bind(constructor.clone());
+                let locals: Vec<InstanceId> = decl
+                    .locals
+                    .iter()
+                    .filter_map(|local| if let Local::Instance(id) = local { Some(*id) } else { None })
+                    .collect();
+                let instances = self.declare_instances(&locals, &path);
+                self.unbind(old);
+                let id = ObjectId(self.objects.len() as u32);
+                self.objects.push(BlockObject {
+                    decl: block,
+                    path,
+                    constructor,
+                    instances: instances?,
+                    bindings: None,
+                    actions: FxHashMap::default(),
+                    tables: FxHashMap::default(),
+                    value_sets: Vec::new(),
+                    exit_flag: None,
+                    copies: 0,
+                });
+                Ok(Object::Block(id))
+            }
+        }
+    }
+
+    /// Values for all parameters of a constructor; `None` for an optional one that is not given.
+    fn constructor_args(&mut self, params: &[Param], args: &Args) -> Lowered<Vec<Option<Value>>> {
+        let mut values = vec![None; params.len()];
+        for (place, arg) in args {
+            if let Arg::Expr(expr) = arg {
+                values[*place] = Some(self.expr(expr)?);
+            }
+        }
+        for (value, param) in values.iter_mut().zip(params) {
+            if let (None, Some(default)) = (&value, &param.default) {
+                *value = Some(self.expr(default)?);
+            }
+        }
+        Ok(values)
+    }
+
+    /// Makes an object the one being lowered: its constructor parameters, instances and variables are visible.
+    pub(super) fn enter(&mut self, id: ObjectId) -> Entered {
+        let object = &self.objects[id.0 as usize];
+        let mut bindings = object.constructor.clone();
+        bindings.extend(object.bindings.iter().flatten().cloned());
+        let instances = object.instances.clone();
+        let bindings = self.bind(bindings);
+        let instances = instances
+            .into_iter()
+            .map(|(instance, object)| (instance, self.instances[instance.index()].replace(object)))
+            .collect();
+        Entered { object: self.object.replace(id), bindings, instances }
+    }
+
+    pub(super) fn leave(&mut self, entered: Entered) {
+        self.object = entered.object;
+        self.unbind(entered.bindings);
+        for (instance, object) in entered.instances.into_iter().rev() {
+            self.instances[instance.index()] = object;
+        }
+    }
+}
+
+/// What was visible before an object was entered.
+#[derive(Debug)]
+pub(super) struct Entered {
+    object: Option<ObjectId>,
+    bindings: Vec<(VarId, Option<Binding>)>,
+    instances: Vec<(InstanceId, Option<Object>)>,
+}

@@ -1,0 +1,254 @@
+//! Recursive-descent parser: one method per production of the grammar (spec appendix G).
+//!
+//! P4 cannot be parsed without knowing which names are types (spec section 6.1): `(a)(b)` is a cast or a call. So the
+//! parser keeps a scoped table of names ([`names`]). Nothing else is decided here.
+//!
+//! A production that fails has reported why and gives [`Failed`]; lists of declarations, statements and the like catch
+//! it, skip to a place where they can go on, and so report several errors per run.
+
+mod annotation;
+mod decl;
+mod expr;
+mod names;
+mod stmt;
+mod table;
+mod types;
+
+use crate::ast::{Decl, Ident};
+use crate::diagnostics::{Diagnostics, Problem};
+use crate::source::Span;
+use crate::token::{Name, Token, TokenKind};
+
+use names::{NameKind, Names};
+
+/// Deepest nesting of types, expressions and statements: later passes recurse over them.
+const MAX_DEPTH: u32 = 400;
+
+/// The production could not be parsed; the reason has been reported.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Failed;
+
+type Parsed<T> = Result<T, Failed>;
+
+/// Parses a program; broken parts are left out and reported.
+pub(crate) fn parse(tokens: &[Token], diagnostics: &mut Diagnostics) -> Vec<Decl> {
+    let mut parser = Parser { tokens, at: 0, diagnostics, names: Names::new(), depth: 0 };
+    parser.program()
+}
+
+struct Parser<'a> {
+    tokens: &'a [Token],
+    at: usize,
+    diagnostics: &'a mut Diagnostics,
+    names: Names,
+    depth: u32,
+}
+
+impl Parser<'_> {
+    fn peek(&self) -> &TokenKind {
+        &self.tokens[self.at].kind
+    }
+
+    fn peek_at(&self, ahead: usize) -> &TokenKind {
+        let last = self.tokens.len() - 1;
+        &self.tokens[(self.at + ahead).min(last)].kind
+    }
+
+    fn span(&self) -> Span {
+        self.tokens[self.at].span
+    }
+
+    /// From the start of `start` to the end of the token before this one.
+    fn since(&self, start: Span) -> Span {
+        start.to(self.tokens[self.at.saturating_sub(1)].span)
+    }
+
+    /// Goes on to the next token; stays at the end of the file.
+    fn bump(&mut self) -> Token {
+        let token = self.tokens[self.at].clone();
+        if self.at + 1 < self.tokens.len() {
+            self.at += 1;
+        }
+        token
+    }
+
+    fn eat(&mut self, kind: &TokenKind) -> bool {
+        let found = self.peek() == kind;
+        if found {
+            self.bump();
+        }
+        found
+    }
+
+    fn expect(&mut self, kind: &TokenKind) -> Parsed<Span> {
+        if self.peek() == kind {
+            return Ok(self.bump().span);
+        }
+        self.unexpected(format!("`{kind}`"))
+    }
+
+    /// Reports the present token, of which something else was expected.
+    fn unexpected<T>(&mut self, expected: impl Into<String>) -> Parsed<T> {
+        let Token { kind, span } = self.tokens[self.at].clone();
+        match kind {
+            TokenKind::Unknown(text) => self.diagnostics.error(span, Problem::UnknownCharacter { text }).done(),
+            TokenKind::Eof => self.diagnostics.error(span, Problem::UnexpectedEnd { expected: expected.into() }).done(),
+            kind => {
+                let help =
+                    kind.keyword_text().map(|word| format!("`{word}` is a keyword and cannot be used as a name"));
+                let expected: String = expected.into();
+                let is_name = expected.contains("name");
+                let problem = Problem::UnexpectedToken { found: kind.to_string(), expected };
+                let entry = self.diagnostics.error(span, problem);
+                if let Some(help) = help.filter(|_| is_name) {
+                    entry.help(help);
+                }
+            }
+        }
+        Err(Failed)
+    }
+
+    /// Runs a production that may contain itself, within the depth bound.
+    fn nested<T>(&mut self, production: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        if self.depth >= MAX_DEPTH {
+            self.diagnostics.error(self.span(), Problem::TooDeep { limit: MAX_DEPTH });
+            return Err(Failed);
+        }
+        self.depth += 1;
+        let result = production(self);
+        self.depth -= 1;
+        result
+    }
+
+    /// The name that a token stands for where any name may stand (`name` of the grammar).
+    fn as_name(&self, kind: &TokenKind) -> Option<Name> {
+        match kind {
+            TokenKind::Ident(name) => Some(name.clone()),
+            TokenKind::List => Some("list".into()),
+            kind => names::soft_keyword(kind).map(Into::into),
+        }
+    }
+
+    fn at_name(&self) -> bool {
+        self.as_name(self.peek()).is_some()
+    }
+
+    /// `name`
+    fn name(&mut self) -> Parsed<Ident> {
+        match self.as_name(self.peek()) {
+            Some(name) => {
+                let span = self.bump().span;
+                Ok(Ident { name, span })
+            }
+            // `_` is refused by name later, with the declaration at hand.
+            None if *self.peek() == TokenKind::Underscore => {
+                let span = self.bump().span;
+                self.diagnostics.error(span, Problem::UnderscoreName {});
+                Ok(Ident { name: "_".into(), span })
+            }
+            None => self.unexpected("a name"),
+        }
+    }
+
+    /// A name that is declared as a type from here on.
+    fn type_name_declaration(&mut self) -> Parsed<Ident> {
+        let name = self.name()?;
+        self.names.declare(&name.name, NameKind::Type);
+        Ok(name)
+    }
+
+    /// A list of items between delimiters that have been or will be read by the caller, separated by commas.
+    fn comma_list<T>(&mut self, close: &TokenKind, mut item: impl FnMut(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
+        let mut items = Vec::new();
+        if self.peek() == close {
+            return Ok(items);
+        }
+        loop {
+            items.push(item(self)?);
+            if !self.eat(&TokenKind::Comma) {
+                return Ok(items);
+            }
+        }
+    }
+
+    /// As [`Self::comma_list`], a comma behind the last item being allowed.
+    fn comma_list_trailing<T>(
+        &mut self,
+        close: &TokenKind,
+        mut item: impl FnMut(&mut Self) -> Parsed<T>,
+    ) -> Parsed<Vec<T>> {
+        let mut items = Vec::new();
+        while self.peek() != close {
+            items.push(item(self)?);
+            if !self.eat(&TokenKind::Comma) {
+                break;
+            }
+        }
+        Ok(items)
+    }
+
+    /// Items up to a closing brace, which is consumed; a broken item is skipped.
+    fn braced<T>(&mut self, mut item: impl FnMut(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
+        self.expect(&TokenKind::LBrace)?;
+        let mut items = Vec::new();
+        while *self.peek() != TokenKind::RBrace {
+            if *self.peek() == TokenKind::Eof {
+                return self.unexpected("`}`");
+            }
+            self.item_or_skip(&mut items, &mut item);
+        }
+        self.bump();
+        Ok(items)
+    }
+
+    /// Parses an item; if that fails, skips it. Always moves on.
+    fn item_or_skip<T>(&mut self, items: &mut Vec<T>, item: &mut impl FnMut(&mut Self) -> Parsed<T>) {
+        let start = self.at;
+        let (depth, scopes) = (self.depth, self.names.depth());
+        match item(self) {
+            Ok(parsed) => items.push(parsed),
+            Err(Failed) => {
+                self.depth = depth;
+                self.names.truncate(scopes);
+                self.skip_item(start);
+            }
+        }
+        if self.at == start {
+            self.bump();
+        }
+    }
+
+    /// Skips the rest of a broken item that began at `start`: through a `;` or a closing brace that belongs to it.
+    fn skip_item(&mut self, start: usize) {
+        let level = |token: &Token| match token.kind {
+            TokenKind::LBrace => 1,
+            TokenKind::RBrace => -1,
+            _ => 0,
+        };
+        let mut open: i32 = self.tokens[start..self.at].iter().map(level).sum::<i32>().max(0);
+        loop {
+            match self.peek() {
+                TokenKind::Eof => return,
+                TokenKind::RBrace if open <= 0 => return,
+                TokenKind::RBrace => {
+                    open -= 1;
+                    self.bump();
+                    if open == 0 {
+                        self.eat(&TokenKind::Semicolon);
+                        return;
+                    }
+                }
+                TokenKind::LBrace => {
+                    open += 1;
+                    self.bump();
+                }
+                TokenKind::Semicolon if open == 0 => {
+                    self.bump();
+                    return;
+                }
+                kind if open == 0 && self.at > start && names::starts_declaration(kind) => return,
+                _ => _ = self.bump(),
+            }
+        }
+    }
+}

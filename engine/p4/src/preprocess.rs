@@ -1,0 +1,386 @@
+//! The C preprocessor, as far as programs use it (C11 6.10; `cpp -undef -nostdinc -x assembler-with-cpp`, which is
+//! what p4c runs).
+//!
+//! Own code instead of the system's `cpp`, so that every token knows the place that the author wrote. What comes out
+//! of a macro has the place where the macro is used. Unknown directives are skipped, as p4c's lexer skips them.
+
+mod condition;
+pub(crate) mod lex;
+mod macros;
+
+use std::path::{Path, PathBuf};
+
+use rustc_hash::FxHashMap;
+
+use crate::Options;
+use crate::diagnostics::{Diagnostics, Problem};
+use crate::loader::Loader;
+use crate::source::{FileId, SourceMap, Span};
+use crate::token::Name;
+
+use lex::{PpKind, PpToken};
+use macros::{Expander, Macro};
+
+/// Deepest nesting of includes, as in GNU cpp.
+const MAX_INCLUDE_DEPTH: usize = 200;
+/// Most files that one compilation may open: files that include each other twice would double at each level.
+const MAX_FILES: usize = 4_000;
+
+/// The interfaces that come with the front end.
+const BUILTIN: [(&str, &str); 2] =
+    [("core.p4", include_str!("../p4include/core.p4")), ("v1model.p4", include_str!("../p4include/v1model.p4"))];
+/// Folder that the built-in files seem to lie in.
+const BUILTIN_FOLDER: &str = "p4include";
+
+/// Preprocesses a program into tokens without newlines.
+pub(crate) fn preprocess(
+    main: &Path,
+    options: &Options,
+    loader: &dyn Loader,
+    sources: &mut SourceMap,
+    diagnostics: &mut Diagnostics,
+) -> Vec<PpToken> {
+    let mut preprocessor = Preprocessor {
+        options,
+        loader,
+        sources,
+        diagnostics,
+        macros: FxHashMap::default(),
+        output: Vec::new(),
+        produced: 0,
+        counter: 0,
+        line_shift: Vec::new(),
+    };
+    preprocessor.predefine();
+    match loader.load(main) {
+        Ok(text) => preprocessor.file(main.to_path_buf(), text, 0),
+        Err(error) => {
+            let file = preprocessor.sources.add(main.to_path_buf(), String::new());
+            let span = Span { file, start: 0, end: 0 };
+            preprocessor.diagnostics.error(span, Problem::CannotRead { path: show(main), reason: error.to_string() });
+        }
+    }
+    preprocessor.output
+}
+
+fn show(path: &Path) -> String {
+    path.display().to_string()
+}
+
+struct Preprocessor<'a> {
+    options: &'a Options,
+    loader: &'a dyn Loader,
+    sources: &'a mut SourceMap,
+    diagnostics: &'a mut Diagnostics,
+    macros: FxHashMap<Name, Macro>,
+    output: Vec<PpToken>,
+    produced: usize,
+    counter: usize,
+    /// For files with `#line`: what to add to the line number, by file.
+    line_shift: Vec<(FileId, i64)>,
+}
+
+/// One open `#if`.
+struct Conditional {
+    /// The `#if`, for messages.
+    span: Span,
+    /// Whether the lines of the present branch count.
+    active: bool,
+    /// Whether some branch was taken, so that no later one is.
+    taken: bool,
+    /// Whether the `#if` itself stands in lines that count.
+    live: bool,
+    /// Whether `#else` was there.
+    closed: bool,
+}
+
+impl Preprocessor<'_> {
+    /// `__TARGET_BMV2__` is what p4c-bm2-ss defines; the others are what remains of cpp's own under `-undef`.
+    fn predefine(&mut self) {
+        let defined = [("__TARGET_BMV2__", "1"), ("__STDC__", "1"), ("__STDC_HOSTED__", "1"), ("__ASSEMBLER__", "1")];
+        for (name, value) in defined {
+            self.define_text(name, value);
+        }
+        for (name, value) in &self.options.defines {
+            self.define_text(name, value);
+        }
+    }
+
+    fn define_text(&mut self, name: &str, value: &str) {
+        let file = self.sources.add("<command line>".into(), format!("{name} {value}\n"));
+        let text = self.sources.file(file).text.clone();
+        let mut tokens = lex::lex(file, &text, self.diagnostics);
+        tokens.retain(|token| token.kind != PpKind::Newline);
+        let span = tokens.first().map_or(Span { file, start: 0, end: 0 }, |name| name.span);
+        self.define(&tokens, span);
+    }
+
+    fn file(&mut self, path: PathBuf, text: String, depth: usize) {
+        let file = self.sources.add(path, text);
+        let text = self.sources.file(file).text.clone();
+        let tokens = lex::lex(file, &text, self.diagnostics);
+        let mut conditionals: Vec<Conditional> = Vec::new();
+        let mut run: Vec<PpToken> = Vec::new();
+        for line in tokens.split_inclusive(|token| token.kind == PpKind::Newline) {
+            let active = conditionals.last().is_none_or(|conditional| conditional.active);
+            let Some(directive) = line.strip_prefix_hash() else {
+                if active {
+                    run.extend_from_slice(line);
+                }
+                continue;
+            };
+            self.flush(&mut run);
+            self.directive(directive, active, &mut conditionals, file, depth);
+        }
+        self.flush(&mut run);
+        for open in conditionals {
+            self.diagnostics.error(open.span, Problem::UnterminatedIf {});
+        }
+    }
+
+    /// Expands the text gathered since the last directive.
+    fn flush(&mut self, run: &mut Vec<PpToken>) {
+        if run.is_empty() {
+            return;
+        }
+        let tokens = self.expand(std::mem::take(run));
+        self.output.extend(tokens.into_iter().filter(|token| token.kind != PpKind::Newline));
+    }
+
+    fn expand(&mut self, tokens: Vec<PpToken>) -> Vec<PpToken> {
+        let (sources, counter, shifts) = (&*self.sources, &mut self.counter, &self.line_shift);
+        let mut dynamic = |name: &str, span: Span| {
+            let (kind, text) = match name {
+                "__LINE__" => {
+                    let shift = shifts.iter().rev().find(|(file, _)| *file == span.file).map_or(0, |(_, shift)| *shift);
+                    (PpKind::Number, (sources.line_column(span).0 as i64 + shift).to_string())
+                }
+                "__FILE__" => (PpKind::Str, format!("{:?}", sources.file(span.file).path.display().to_string())),
+                "__COUNTER__" => {
+                    *counter += 1;
+                    (PpKind::Number, (*counter - 1).to_string())
+                }
+                _ => return None,
+            };
+            Some(PpToken { kind, text: text.into(), span, space: false, first: false })
+        };
+        let mut expander = Expander {
+            macros: &self.macros,
+            diagnostics: self.diagnostics,
+            produced: &mut self.produced,
+            dynamic: &mut dynamic,
+        };
+        expander.expand(tokens)
+    }
+
+    /// Carries out a directive: `line` is what follows the `#`, up to the newline.
+    fn directive(
+        &mut self,
+        line: &[PpToken],
+        active: bool,
+        conditionals: &mut Vec<Conditional>,
+        file: FileId,
+        depth: usize,
+    ) {
+        let line = &line[..line.len() - 1];
+        let Some((name, rest)) = line.split_first() else { return };
+        match &*name.text {
+            "if" | "ifdef" | "ifndef" => {
+                let taken = active && self.condition(name, rest);
+                conditionals.push(Conditional { span: name.span, active: taken, taken, live: active, closed: false });
+            }
+            "elif" | "else" => self.branch(name, rest, conditionals),
+            "endif" => match conditionals.pop() {
+                Some(_) => {}
+                None => self.diagnostics.error(name.span, Problem::NoIf { directive: name.text.clone() }).done(),
+            },
+            _ if !active => {}
+            "define" => self.define(rest, name.span),
+            "undef" => match rest {
+                [macro_, ..] if macro_.kind == PpKind::Ident => _ = self.macros.remove(&macro_.text),
+                _ => self.diagnostics.error(name.span, Problem::MacroName {}).done(),
+            },
+            "include" => self.include(name.span, rest, file, depth),
+            "line" => self.line(name.span, rest),
+            "error" | "warning" => {
+                let text = join(rest);
+                let problem = match &*name.text {
+                    "error" => Problem::ErrorDirective { text },
+                    _ => Problem::WarningDirective { text },
+                };
+                self.diagnostics.report(name.span, problem);
+            }
+            _ => {}
+        }
+    }
+
+    /// The condition of `#if`, `#ifdef`, `#ifndef` or `#elif`.
+    fn condition(&mut self, name: &PpToken, rest: &[PpToken]) -> bool {
+        if &*name.text == "if" || &*name.text == "elif" {
+            let result = self.replace_defined(rest, name.span).and_then(|tokens| {
+                let tokens = self.expand(tokens);
+                condition::evaluate(&tokens, name.span)
+            });
+            return result.unwrap_or_else(|(span, problem)| {
+                self.diagnostics.error(span, problem);
+                false
+            });
+        }
+        match rest {
+            [macro_, ..] if macro_.kind == PpKind::Ident => self.is_defined(&macro_.text) == (&*name.text == "ifdef"),
+            _ => {
+                self.diagnostics.error(name.span, Problem::MacroName {});
+                false
+            }
+        }
+    }
+
+    fn is_defined(&self, name: &str) -> bool {
+        self.macros.contains_key(name) || matches!(name, "__LINE__" | "__FILE__" | "__COUNTER__")
+    }
+
+    /// Replaces `defined X` and `defined(X)` by 0 or 1.
+    fn replace_defined(&self, tokens: &[PpToken], span: Span) -> Result<Vec<PpToken>, (Span, Problem)> {
+        let mut result = Vec::with_capacity(tokens.len());
+        let mut rest = tokens;
+        while let Some((token, tail)) = rest.split_first() {
+            rest = tail;
+            if token.kind != PpKind::Ident || &*token.text != "defined" {
+                result.push(token.clone());
+                continue;
+            }
+            let (name, after) = match rest {
+                [open, name, close, after @ ..] if open.is("(") && close.is(")") => (name, after),
+                [name, after @ ..] => (name, after),
+                [] => return Err((span, Problem::MacroName {})),
+            };
+            if name.kind != PpKind::Ident {
+                return Err((name.span, Problem::MacroName {}));
+            }
+            rest = after;
+            let text = if self.is_defined(&name.text) { "1" } else { "0" };
+            result.push(PpToken { kind: PpKind::Number, text: text.into(), ..token.clone() });
+        }
+        Ok(result)
+    }
+
+    fn branch(&mut self, name: &PpToken, rest: &[PpToken], conditionals: &mut [Conditional]) {
+        let Some(open) = conditionals.last_mut() else {
+            self.diagnostics.error(name.span, Problem::NoIf { directive: name.text.clone() });
+            return;
+        };
+        if open.closed {
+            let problem = Problem::AfterElse { directive: name.text.clone() };
+            self.diagnostics.error(name.span, problem).label(open.span, "of this");
+        }
+        let is_else = &*name.text == "else";
+        open.closed |= is_else;
+        open.active = open.live && !open.taken && (is_else || self.condition(name, rest));
+        open.taken |= open.active;
+    }
+
+    fn define(&mut self, rest: &[PpToken], span: Span) {
+        let Some((name, body)) = rest.split_first().filter(|(name, _)| name.kind == PpKind::Ident) else {
+            self.diagnostics.error(span, Problem::MacroName {});
+            return;
+        };
+        match Macro::parse(body, name.span) {
+            Err((span, problem)) => self.diagnostics.error(span, problem).done(),
+            Ok(_) if &*name.text == "defined" => self.diagnostics.error(name.span, Problem::MacroName {}).done(),
+            Ok(new) => {
+                if let Some(old) = self.macros.get(&name.text)
+                    && !old.same_as(&new)
+                {
+                    let problem = Problem::MacroRedefined { name: name.text.clone() };
+                    self.diagnostics.warning(name.span, problem).label(old.span, "first defined here");
+                }
+                self.macros.insert(name.text.clone(), new);
+            }
+        }
+    }
+
+    fn include(&mut self, span: Span, rest: &[PpToken], file: FileId, depth: usize) {
+        let expanded;
+        let rest = match rest.first() {
+            Some(first) if first.kind == PpKind::Ident => {
+                expanded = self.expand(rest.to_vec());
+                &expanded
+            }
+            _ => rest,
+        };
+        let (name, quoted) = match rest {
+            [name, ..] if name.kind == PpKind::Str => (name.text.trim_matches('"').to_string(), true),
+            [open, inner @ .., close] if open.is("<") && close.is(">") => (join_exactly(inner), false),
+            _ => return self.diagnostics.error(span, Problem::BadInclude {}).done(),
+        };
+        if depth + 1 > MAX_INCLUDE_DEPTH {
+            return self.diagnostics.error(span, Problem::IncludeTooDeep { limit: MAX_INCLUDE_DEPTH }).done();
+        }
+        if self.sources.files().len() > MAX_FILES {
+            return self.diagnostics.error(span, Problem::TooManyFiles { limit: MAX_FILES }).done();
+        }
+        match self.find(&name, quoted, file) {
+            Ok((path, text)) => self.file(path, text, depth + 1),
+            Err(reason) => self.diagnostics.error(span, Problem::CannotInclude { name, reason }).done(),
+        }
+    }
+
+    /// Looks for a file: beside the including one (`"..."` only), in the include folders, among the built-in ones.
+    fn find(&self, name: &str, quoted: bool, from: FileId) -> Result<(PathBuf, String), String> {
+        let here = self.sources.file(from).path.parent().map(Path::to_path_buf);
+        let folders = here.into_iter().filter(|_| quoted).chain(self.options.include_dirs.iter().cloned());
+        for folder in folders {
+            let path = folder.join(name);
+            match self.loader.load(&path) {
+                Ok(text) => return Ok((path, text)),
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(error) => return Err(format!("{}: {error}", show(&path))),
+            }
+        }
+        match BUILTIN.iter().find(|(builtin, _)| *builtin == name) {
+            Some((_, text)) => Ok((Path::new(BUILTIN_FOLDER).join(name), (*text).to_string())),
+            None => Err("no such file in the include folders".into()),
+        }
+    }
+
+    /// `#line N "file"` changes `__LINE__` only: messages keep to the text that was read.
+    fn line(&mut self, span: Span, rest: &[PpToken]) {
+        let rest = self.expand(rest.to_vec());
+        let number = rest.first().filter(|token| token.kind == PpKind::Number);
+        match number.and_then(|token| token.text.parse::<i32>().ok()) {
+            Some(line) => {
+                let here = self.sources.line_column(span).0 as i64;
+                self.line_shift.push((span.file, i64::from(line) - here - 1));
+            }
+            None => self.diagnostics.error(span, Problem::BadLine {}).done(),
+        }
+    }
+}
+
+/// The text of a directive's operand, white space as one blank.
+fn join(tokens: &[PpToken]) -> String {
+    let mut text = String::new();
+    for token in tokens {
+        if token.space && !text.is_empty() {
+            text.push(' ');
+        }
+        text.push_str(&token.text);
+    }
+    text
+}
+
+fn join_exactly(tokens: &[PpToken]) -> String {
+    tokens.iter().map(|token| &*token.text).collect()
+}
+
+trait Line {
+    /// What follows the `#` of a directive.
+    fn strip_prefix_hash(&self) -> Option<&Self>;
+}
+
+impl Line for [PpToken] {
+    fn strip_prefix_hash(&self) -> Option<&[PpToken]> {
+        let (first, rest) = self.split_first()?;
+        (first.is("#") && first.first).then_some(rest)
+    }
+}

@@ -1,0 +1,535 @@
+//! The checked program: names resolved, every expression with its type, implicit casts made explicit.
+//!
+//! Still generic and still structured as its author wrote it; `lower` makes it flat.
+
+use std::rc::Rc;
+
+use num_bigint::BigInt;
+
+use crate::ast::{Annotations, BinaryOp, BlockKind, Direction, FieldsKind, UnaryOp};
+use crate::source::Span;
+use crate::token::Name;
+use crate::types::{FieldsId, Type, TypeParamId};
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub(crate) struct $name(pub(crate) u32);
+
+        impl $name {
+            pub(crate) const fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    )*};
+}
+
+ids! {
+    VarId, ConstId, FunctionId, ActionId, TableId, InstanceId, ValueSetId,
+    EnumId, NewtypeId, ExternId, BlockTypeId, BlockId, PackageId, StateId,
+}
+
+/// Everything declared anywhere, by kind.
+#[derive(Default, Debug)]
+pub(crate) struct Program {
+    pub(crate) fields: Vec<Fields>,
+    pub(crate) enums: Vec<Enum>,
+    pub(crate) newtypes: Vec<Newtype>,
+    pub(crate) externs: Vec<Extern>,
+    pub(crate) functions: Vec<Function>,
+    pub(crate) block_types: Vec<BlockType>,
+    pub(crate) blocks: Vec<Block>,
+    pub(crate) packages: Vec<Package>,
+    pub(crate) actions: Vec<Action>,
+    pub(crate) tables: Vec<Table>,
+    pub(crate) instances: Vec<Instance>,
+    pub(crate) consts: Vec<Const>,
+    pub(crate) vars: Vec<Var>,
+    pub(crate) value_sets: Vec<ValueSet>,
+    /// Names of `error` constants, in order.
+    pub(crate) errors: Vec<Name>,
+    pub(crate) match_kinds: Vec<Name>,
+    pub(crate) type_params: Vec<Name>,
+    /// Instances declared at top level, in order.
+    pub(crate) globals: Vec<InstanceId>,
+    /// The instance named `main`.
+    pub(crate) main: Option<InstanceId>,
+}
+
+/// A struct, header or header union.
+#[derive(Clone, Debug)]
+pub(crate) struct Fields {
+    pub(crate) kind: FieldsKind,
+    pub(crate) name: Name,
+    pub(crate) type_params: Vec<TypeParamId>,
+    pub(crate) fields: Vec<Field>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Field {
+    pub(crate) name: Name,
+    pub(crate) ty: Type,
+    pub(crate) span: Span,
+    pub(crate) annotations: Annotations,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Enum {
+    pub(crate) name: Name,
+    /// `bit<W>` or `int<W>` of a serializable enum.
+    pub(crate) underlying: Option<Type>,
+    pub(crate) members: Vec<EnumMember>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct EnumMember {
+    pub(crate) name: Name,
+    /// Its value: in a serializable enum as declared, else its position.
+    pub(crate) value: BigInt,
+}
+
+/// `type T Name;`
+#[derive(Clone, Debug)]
+pub(crate) struct Newtype {
+    pub(crate) name: Name,
+    pub(crate) ty: Type,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Extern {
+    pub(crate) name: Name,
+    pub(crate) type_params: Vec<TypeParamId>,
+    pub(crate) constructors: Vec<FunctionId>,
+    pub(crate) methods: Vec<FunctionId>,
+}
+
+/// A parameter of any kind.
+#[derive(Clone, Debug)]
+pub(crate) struct Param {
+    pub(crate) var: VarId,
+    pub(crate) name: Name,
+    pub(crate) ty: Type,
+    pub(crate) direction: Direction,
+    pub(crate) default: Option<Expr>,
+    /// `@optional`
+    pub(crate) optional: bool,
+    pub(crate) span: Span,
+    pub(crate) annotations: Annotations,
+}
+
+impl Param {
+    /// Whether a call must give it.
+    pub(crate) fn required(&self) -> bool {
+        self.default.is_none() && !self.optional
+    }
+}
+
+/// A function, extern function, method or constructor.
+#[derive(Clone, Debug)]
+pub(crate) struct Function {
+    pub(crate) name: Name,
+    pub(crate) span: Span,
+    pub(crate) annotations: Annotations,
+    pub(crate) type_params: Vec<TypeParamId>,
+    pub(crate) params: Vec<Param>,
+    pub(crate) returns: Type,
+    pub(crate) kind: FunctionKind,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum FunctionKind {
+    /// Written in P4.
+    User(Rc<[Stmt]>),
+    /// `extern` at top level.
+    Extern,
+    /// Member of an extern object.
+    Method { is_abstract: bool },
+    /// Constructor of an extern object.
+    Constructor,
+}
+
+/// The type of a parser or control.
+#[derive(Clone, Debug)]
+pub(crate) struct BlockType {
+    pub(crate) kind: BlockKind,
+    pub(crate) name: Name,
+    pub(crate) type_params: Vec<TypeParamId>,
+    pub(crate) params: Vec<Param>,
+}
+
+/// A parser or control with a body.
+#[derive(Clone, Debug)]
+pub(crate) struct Block {
+    pub(crate) kind: BlockKind,
+    pub(crate) name: Name,
+    pub(crate) span: Span,
+    pub(crate) annotations: Annotations,
+    pub(crate) type_params: Vec<TypeParamId>,
+    pub(crate) params: Vec<Param>,
+    pub(crate) constructor: Vec<Param>,
+    /// Local constants are folded; what is left is declared in this order.
+    pub(crate) locals: Vec<Local>,
+    pub(crate) body: BlockBody,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Local {
+    Var(VarId, Option<Expr>),
+    Instance(InstanceId),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum BlockBody {
+    Parser(Rc<[State]>),
+    Control(Rc<[Stmt]>),
+    /// Not yet checked, or broken.
+    Missing,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct State {
+    pub(crate) name: Name,
+    pub(crate) span: Span,
+    pub(crate) annotations: Annotations,
+    pub(crate) body: Vec<Stmt>,
+    pub(crate) next: Transition,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Target {
+    State(StateId),
+    Accept,
+    Reject,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Transition {
+    Goto(Target),
+    Select { keys: Vec<Expr>, cases: Vec<(KeySet, Target)>, span: Span },
+}
+
+/// What a case of a `select` or an entry of a table admits.
+#[derive(Clone, Debug)]
+pub(crate) enum KeySet {
+    /// Anything.
+    Any,
+    /// One set per key.
+    Each(Vec<Expr>),
+    /// Members of a value set; its components stand for all keys.
+    ValueSet(ValueSetId),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Package {
+    pub(crate) name: Name,
+    pub(crate) type_params: Vec<TypeParamId>,
+    pub(crate) params: Vec<Param>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Action {
+    pub(crate) name: Name,
+    pub(crate) span: Span,
+    pub(crate) annotations: Annotations,
+    pub(crate) params: Vec<Param>,
+    pub(crate) body: Rc<[Stmt]>,
+    /// The control that declares it; `None` at top level.
+    pub(crate) owner: Option<BlockId>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Table {
+    pub(crate) name: Name,
+    pub(crate) span: Span,
+    pub(crate) annotations: Annotations,
+    pub(crate) keys: Vec<Key>,
+    pub(crate) actions: Vec<ActionListEntry>,
+    pub(crate) default_action: Option<DefaultAction>,
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) const_entries: bool,
+    /// `largest_priority_wins`
+    pub(crate) largest_priority_wins: bool,
+    /// `priority_delta`
+    pub(crate) priority_delta: BigInt,
+    /// Further properties, `size` included.
+    pub(crate) properties: Vec<Property>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Key {
+    pub(crate) expr: Expr,
+    /// Index into [`Program::match_kinds`].
+    pub(crate) kind: usize,
+    /// As the control plane knows it.
+    pub(crate) name: String,
+    pub(crate) annotations: Annotations,
+    pub(crate) span: Span,
+}
+
+/// An action in a table's list, the parameters with a direction bound.
+#[derive(Clone, Debug)]
+pub(crate) struct ActionListEntry {
+    pub(crate) action: ActionId,
+    pub(crate) args: Args,
+    pub(crate) annotations: Annotations,
+    pub(crate) span: Span,
+}
+
+/// An action of the list with values for all other parameters.
+#[derive(Clone, Debug)]
+pub(crate) struct ActionUse {
+    /// Index into [`Table::actions`].
+    pub(crate) index: usize,
+    /// All arguments.
+    pub(crate) args: Args,
+    pub(crate) span: Span,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct DefaultAction {
+    pub(crate) use_: ActionUse,
+    pub(crate) is_const: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) keys: Vec<Expr>,
+    pub(crate) action: ActionUse,
+    pub(crate) priority: Option<BigInt>,
+    pub(crate) annotations: Annotations,
+    pub(crate) span: Span,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Property {
+    pub(crate) name: Name,
+    pub(crate) value: Expr,
+    pub(crate) span: Span,
+}
+
+/// `Type(args) name;`
+#[derive(Clone, Debug)]
+pub(crate) struct Instance {
+    pub(crate) name: Name,
+    pub(crate) span: Span,
+    pub(crate) annotations: Annotations,
+    pub(crate) ty: Type,
+    pub(crate) construct: Construct,
+    /// Implementations of abstract methods.
+    pub(crate) methods: Vec<FunctionId>,
+}
+
+/// A constructor with its arguments.
+#[derive(Clone, Debug)]
+pub(crate) struct Construct {
+    pub(crate) what: Constructor,
+    pub(crate) args: Args,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Constructor {
+    Extern(FunctionId),
+    Block(BlockId),
+    Package(PackageId),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Const {
+    pub(crate) name: Name,
+    pub(crate) span: Span,
+    pub(crate) value: Expr,
+}
+
+/// A variable or parameter.
+#[derive(Clone, Debug)]
+pub(crate) struct Var {
+    pub(crate) name: Name,
+    pub(crate) ty: Type,
+    pub(crate) span: Span,
+    pub(crate) kind: VarKind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum VarKind {
+    Variable,
+    Param(Direction),
+    /// Parameter of an action without direction: set by the control plane.
+    ActionData,
+    /// Parameter of a constructor: known when the program is compiled.
+    Constructor,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct ValueSet {
+    pub(crate) name: Name,
+    pub(crate) span: Span,
+    pub(crate) annotations: Annotations,
+    pub(crate) ty: Type,
+    pub(crate) size: Expr,
+}
+
+/// An expression of known type.
+#[derive(Clone, Debug)]
+pub(crate) struct Expr {
+    pub(crate) kind: ExprKind,
+    pub(crate) ty: Type,
+    pub(crate) span: Span,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum ExprKind {
+    /// Broken; reported.
+    Poison,
+    /// A number within the range of the type, which is `int`, `bit<W>` or `int<W>`.
+    Int(BigInt),
+    Bool(bool),
+    String(Name),
+    /// Member of an enum.
+    Enum(EnumId, u32),
+    /// Member of `error`.
+    Error(u32),
+    Var(VarId),
+    Const(ConstId),
+    Instance(InstanceId),
+    ValueSet(ValueSetId),
+    This,
+    /// Field of a struct, header or union; element of a tuple; part of a table's result (`hit`, `miss`, `action_run`).
+    Field(Box<Expr>, u32),
+    /// Element of a stack.
+    Element(Box<Expr>, Box<Expr>),
+    Next(Box<Expr>),
+    Last(Box<Expr>),
+    LastIndex(Box<Expr>),
+    /// Bits `hi..=lo`.
+    Slice(Box<Expr>, u32, u32),
+    /// As many bits as the type has, from a run-time position on.
+    PlusSlice(Box<Expr>, Box<Expr>),
+    Unary(UnaryOp, Box<Expr>),
+    Binary(BinaryOp, Box<Expr>, Box<Expr>),
+    Mux(Box<Expr>, Box<Expr>, Box<Expr>),
+    Cast(Box<Expr>),
+    /// All parts of a struct, valid header, tuple, stack or list.
+    Aggregate(Vec<Expr>),
+    /// `{ name = value }` of a type not yet known, and whether `...` stands at the end.
+    Record(Vec<(Name, Expr)>, bool),
+    /// `{#}`
+    InvalidHeader,
+    /// What `...` leaves out: the default value.
+    Default,
+    Call(Box<Call>),
+    Construct(Box<Construct>),
+    /// `_` or `default` as a set.
+    Any,
+    /// `value &&& mask`
+    Mask(Box<Expr>, Box<Expr>),
+    /// `lo .. hi`
+    Range(Box<Expr>, Box<Expr>),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    pub(crate) callee: Callee,
+    pub(crate) type_args: Vec<Type>,
+    pub(crate) args: Args,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Callee {
+    Function(FunctionId),
+    /// Method of an extern object.
+    Method(Expr, FunctionId),
+    Action(ActionId),
+    /// `table.apply()`
+    Table(TableId),
+    /// `instance.apply(...)` of a parser or control.
+    Block(Expr),
+    Builtin(Builtin, Expr),
+}
+
+/// Methods of headers, unions and stacks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Builtin {
+    IsValid,
+    SetValid,
+    SetInvalid,
+    PushFront,
+    PopFront,
+}
+
+/// Arguments in the order in which they are evaluated, each with the number of its parameter.
+pub(crate) type Args = Vec<(usize, Arg)>;
+
+#[derive(Clone, Debug)]
+pub(crate) enum Arg {
+    /// A value, or the place for an `out` or `inout` parameter.
+    Expr(Expr),
+    /// `_` for an `out` parameter: thrown away.
+    Ignore,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Stmt {
+    pub(crate) kind: StmtKind,
+    pub(crate) span: Span,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum StmtKind {
+    Var(VarId, Option<Expr>),
+    Assign(Expr, Expr),
+    /// `dst op= src`
+    Compound(Expr, BinaryOp, Expr),
+    Call(Expr),
+    Block(Vec<Stmt>),
+    If(Expr, Vec<Stmt>, Vec<Stmt>),
+    Return(Option<Expr>),
+    Exit,
+    Break,
+    Continue,
+    /// On the action run by a table. Cases without a body fall through to the next.
+    SwitchAction {
+        apply: Expr,
+        cases: Vec<SwitchCase<usize>>,
+    },
+    /// On a value.
+    SwitchValue {
+        value: Expr,
+        cases: Vec<SwitchCase<Expr>>,
+    },
+    For {
+        init: Vec<Stmt>,
+        cond: Expr,
+        update: Vec<Stmt>,
+        body: Vec<Stmt>,
+    },
+    ForIn {
+        var: VarId,
+        collection: Expr,
+        body: Vec<Stmt>,
+    },
+}
+
+/// A case of a `switch`; no labels means `default`.
+#[derive(Clone, Debug)]
+pub(crate) struct SwitchCase<L> {
+    /// Labels that share the body, and whether `default` is among them.
+    pub(crate) labels: Vec<L>,
+    pub(crate) default: bool,
+    pub(crate) body: Vec<Stmt>,
+}
+
+impl Program {
+    /// The declaration of a struct, header or union.
+    pub(crate) fn fields(&self, id: FieldsId) -> &Fields {
+        &self.fields[id.index()]
+    }
+
+    /// Type of a field, type parameters replaced.
+    pub(crate) fn field_type(&self, id: FieldsId, args: &[Type], index: usize) -> Type {
+        let decl = self.fields(id);
+        decl.fields[index].ty.substitute(&|param| {
+            decl.type_params.iter().position(|known| *known == param).and_then(|place| args.get(place).cloned())
+        })
+    }
+}
