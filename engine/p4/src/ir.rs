@@ -17,6 +17,8 @@
 //! as locals are on BMv2. Elements of a header stack have equal shape and lie `stride` slots apart, so a run-time
 //! index is `slot + index * stride`; reading outside of the stack gives 0 and writing outside does nothing.
 
+mod print;
+
 use num_bigint::BigUint;
 
 use crate::source::Span;
