@@ -178,6 +178,9 @@ pub struct Table {
 // SAFETY: `rows_start` points into `rows`, which the table owns; it is dereferenced only while the table is borrowed.
 #[expect(unsafe_code, reason = "see above")]
 unsafe impl Send for Table {}
+// SAFETY: as above; a shared reference never dereferences it.
+#[expect(unsafe_code, reason = "see above")]
+unsafe impl Sync for Table {}
 
 impl Table {
     /// An empty table of a program, then filled with the entries written in its source.

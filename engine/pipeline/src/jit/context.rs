@@ -34,6 +34,8 @@ pub(crate) struct Views {
 
 // SAFETY: the pointers lead into the `State` that owns these `Views`, and are used only while it is borrowed mutably.
 unsafe impl Send for Views {}
+// SAFETY: as above; a shared reference leads nowhere.
+unsafe impl Sync for Views {}
 
 impl Views {
     /// Addresses of what a state owns. They outlive moves of the state, since all of it is on the heap.

@@ -1,0 +1,36 @@
+//! The engine as Python module `marklab_engine`.
+//!
+//! A run crosses the border twice: once with everything it needs, once with everything it found. Descriptions and
+//! reports are JSON, columns are numpy arrays.
+
+mod entries;
+mod harness;
+mod program;
+mod simulate;
+
+use pyo3::create_exception;
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+
+create_exception!(marklab_engine, EngineError, PyException, "The engine refused its input, or a run failed.");
+create_exception!(marklab_engine, CompileError, EngineError, "A P4 program has errors; the text shows them.");
+create_exception!(marklab_engine, CancelledError, EngineError, "The run was cancelled.");
+
+/// Runs ECN marking schemes written in P4 in a simulated network.
+#[pymodule]
+fn marklab_engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let python = module.py();
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("EngineError", python.get_type::<EngineError>())?;
+    module.add("CompileError", python.get_type::<CompileError>())?;
+    module.add("CancelledError", python.get_type::<CancelledError>())?;
+    module.add_class::<program::Program>()?;
+    module.add_class::<harness::Harness>()?;
+    module.add_class::<simulate::Progress>()?;
+    module.add_function(wrap_pyfunction!(simulate::simulate, module)?)
+}
+
+/// The engine's message as Python exception.
+fn refuse(error: impl std::fmt::Display) -> PyErr {
+    EngineError::new_err(error.to_string())
+}

@@ -1,0 +1,103 @@
+//! Compiled programs.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use marklab_p4::ir;
+use marklab_pipeline::{Engine, Interpreter, Jit, Layout, State};
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+
+use crate::{CompileError, refuse};
+
+/// A compiled P4 program, ready to be run by any number of switches.
+#[pyclass(frozen, module = "marklab_engine")]
+pub(crate) struct Program {
+    pub(crate) program: Arc<ir::Program>,
+    pub(crate) layout: Arc<Layout>,
+    pub(crate) engine: Arc<dyn Engine>,
+    /// Why the program is interpreted, or None if it runs as machine code.
+    #[pyo3(get)]
+    jit_declined: Option<String>,
+    /// Warnings of the compiler, as text.
+    #[pyo3(get)]
+    warnings: String,
+    /// Digest of the source, includes and macros resolved.
+    #[pyo3(get)]
+    digest: String,
+    /// What the program needs and the simulated switch lacks.
+    #[pyo3(get)]
+    unmet_needs: Vec<String>,
+}
+
+#[pymethods]
+impl Program {
+    /// Compiles a program.
+    ///
+    /// `interpret` runs it by the reference interpreter even if it could be machine code.
+    ///
+    /// Raises CompileError with all messages if the program has errors.
+    #[new]
+    #[pyo3(signature = (path, include_dirs = vec![], defines = vec![], interpret = false))]
+    fn new(
+        path: PathBuf,
+        include_dirs: Vec<PathBuf>,
+        defines: Vec<(String, String)>,
+        interpret: bool,
+    ) -> PyResult<Program> {
+        let compilation = marklab_p4::compile(&path, &marklab_p4::Options { include_dirs, defines });
+        let messages = compilation.render(false);
+        let digest = compilation.digest.clone();
+        let Some(program) = compilation.program else { return Err(CompileError::new_err(messages)) };
+        let layout = Arc::new(Layout::new(&program));
+        let program = Arc::new(program);
+        State::new(&program, &layout, 0).map_err(refuse)?;
+        let (engine, jit_declined): (Arc<dyn Engine>, Option<String>) = if interpret {
+            (Arc::new(Interpreter::new(&program, &layout)), Some("interpretation was asked for".to_owned()))
+        } else {
+            match Jit::compile(&program, &layout) {
+                Ok(jit) => (Arc::new(jit), None),
+                Err(reason) => (Arc::new(Interpreter::new(&program, &layout)), Some(reason.to_string())),
+            }
+        };
+        let unmet_needs = marklab_switch::unmet_needs(&program).iter().map(ToString::to_string).collect();
+        Ok(Program { program, layout, engine, jit_declined, warnings: messages, digest, unmet_needs })
+    }
+
+    /// Tables, actions, registers and counters, as JSON.
+    fn describe(&self) -> String {
+        let program = &*self.program;
+        let widths = |params: &[ir::ActionParam]| -> Vec<Value> {
+            params.iter().map(|param| json!({"name": param.name, "bits": param.ty.width})).collect()
+        };
+        let table = |table: &ir::Table| {
+            let keys = table.keys.iter().map(|key| {
+                json!({"name": key.name, "match": format!("{:?}", key.kind).to_lowercase(), "bits": key.expr.ty.width})
+            });
+            let actions = table.actions.iter().map(|action| {
+                let action = &program.actions[action.action.index()];
+                json!({"name": action.name, "params": widths(&action.params)})
+            });
+            let default = &table.default_action;
+            let args: Vec<String> = default.args.iter().map(ToString::to_string).collect();
+            let default_action = table.actions[default.action as usize].action;
+            json!({
+                "name": table.name,
+                "keys": keys.collect::<Vec<_>>(),
+                "actions": actions.collect::<Vec<_>>(),
+                "default_action": {"action": program.actions[default_action.index()].name, "args": args},
+                "const_default": table.const_default,
+                "size": table.size,
+            })
+        };
+        let register =
+            |register: &ir::Register| json!({"name": register.name, "bits": register.ty.width, "size": register.size});
+        let counter = |counter: &ir::Counter| json!({"name": counter.name, "size": counter.size});
+        json!({
+            "tables": program.tables.iter().map(table).collect::<Vec<_>>(),
+            "registers": program.registers.iter().map(register).collect::<Vec<_>>(),
+            "counters": program.counters.iter().map(counter).collect::<Vec<_>>(),
+        })
+        .to_string()
+    }
+}

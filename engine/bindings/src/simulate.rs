@@ -1,0 +1,250 @@
+//! Runs.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use marklab_netsim::{Config, Flow, NetSwitch, Network, Node, Outcome, RunError};
+use marklab_pipeline::State;
+use marklab_switch::Switch;
+use marklab_units::Duration;
+use numpy::{IntoPyArray, PyReadonlyArray1};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde_json::{Value, json};
+
+use crate::entries::{self, Entry};
+use crate::program::Program;
+use crate::{CancelledError, refuse};
+
+/// How far a run is, and the wish to end it; to be read from another thread.
+#[pyclass(frozen, module = "marklab_engine")]
+pub(crate) struct Progress {
+    inner: Arc<marklab_netsim::Progress>,
+}
+
+#[pymethods]
+impl Progress {
+    #[new]
+    fn new() -> Progress {
+        Progress { inner: Arc::default() }
+    }
+
+    /// Flows finished.
+    #[getter]
+    fn finished(&self) -> u64 {
+        self.inner.finished.load(Ordering::Relaxed)
+    }
+
+    /// Virtual time in ns.
+    #[getter]
+    fn now_ns(&self) -> u64 {
+        self.inner.now_ns.load(Ordering::Relaxed)
+    }
+
+    /// Ends the run soon; `simulate` then raises CancelledError.
+    fn cancel(&self) {
+        self.inner.cancel.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Columns of the flow list.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Flows<'py> {
+    start_ns: PyReadonlyArray1<'py, u64>,
+    src: PyReadonlyArray1<'py, u32>,
+    dst: PyReadonlyArray1<'py, u32>,
+    size_bytes: PyReadonlyArray1<'py, u64>,
+    dscp: PyReadonlyArray1<'py, u8>,
+    extra_delay_ns: PyReadonlyArray1<'py, u64>,
+    rate_bps: PyReadonlyArray1<'py, u64>,
+}
+
+impl Flows<'_> {
+    fn rows(&self) -> PyResult<Vec<Flow>> {
+        let (start, src, dst) = (self.start_ns.as_slice()?, self.src.as_slice()?, self.dst.as_slice()?);
+        let (size, dscp) = (self.size_bytes.as_slice()?, self.dscp.as_slice()?);
+        let (extra, rate) = (self.extra_delay_ns.as_slice()?, self.rate_bps.as_slice()?);
+        let rows = start.len();
+        if [src.len(), dst.len(), size.len(), dscp.len(), extra.len(), rate.len()].iter().any(|&len| len != rows) {
+            return Err(refuse("the columns of the flow list differ in length"));
+        }
+        let row = |at: usize| Flow {
+            start_ns: start[at],
+            src: src[at] as usize,
+            dst: dst[at] as usize,
+            size_bytes: size[at],
+            dscp: dscp[at],
+            extra_delay_ns: extra[at],
+            rate_bps: rate[at],
+        };
+        Ok((0..rows).map(row).collect())
+    }
+}
+
+/// Runs a network until all flows have finished, without the interpreter lock.
+///
+/// `config` is the JSON of `marklab_netsim::Config`; `program` runs on all switches; `shared_entries` go into the tables
+/// of all of them, `entries[i]` into those of the i-th switch. `seed` is that of the programs' random streams.
+///
+/// Gives a dict: `report` (JSON), and columns per flow and per trace row as numpy arrays.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
+#[pyo3(signature = (config, program, shared_entries, entries, flows, seed, progress))]
+pub(crate) fn simulate<'py>(
+    python: Python<'py>,
+    config: &str,
+    program: &Program,
+    shared_entries: &str,
+    entries: Vec<String>,
+    flows: Flows<'_>,
+    seed: u64,
+    progress: &Progress,
+) -> PyResult<Bound<'py, PyDict>> {
+    let config: Config = serde_json::from_str(config).map_err(|error| refuse(format!("configuration: {error}")))?;
+    let shared = entries::parse(shared_entries)?;
+    let own = entries.iter().map(|text| entries::parse(text)).collect::<PyResult<Vec<_>>>()?;
+    let rows = flows.rows()?;
+    let switches = build_switches(&config, program, &shared, &own, seed)?;
+    let network = Network::new(&config, rows, switches).map_err(refuse)?;
+    let inner = progress.inner.clone();
+    let outcome = python.detach(|| network.run(&inner)).map_err(|error| match error {
+        RunError::Cancelled => CancelledError::new_err(error.to_string()),
+        RunError::Capture(_) => refuse(error),
+    })?;
+    result(python, &config, program, outcome)
+}
+
+fn build_switches(
+    config: &Config,
+    program: &Program,
+    shared: &[Entry],
+    own: &[Vec<Entry>],
+    seed: u64,
+) -> PyResult<Vec<NetSwitch>> {
+    let described = config.nodes.iter().filter_map(|node| match node {
+        Node::Switch { ports, queue, .. } => Some((*ports, *queue)),
+        Node::Host { .. } => None,
+    });
+    let switch = |(number, (ports, queue)): (usize, (usize, marklab_netsim::QueueLimit))| {
+        // Switches draw from streams of their own.
+        let stream = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(number as u64);
+        let mut state = State::new(&program.program, &program.layout, stream).map_err(refuse)?;
+        entries::install(&mut state, shared)?;
+        if let Some(own) = own.get(number) {
+            entries::install(&mut state, own)?;
+        }
+        Ok(Switch::new(program.engine.clone(), state, vec![queue.into(); ports]))
+    };
+    described.enumerate().map(switch).collect()
+}
+
+/// A number of each flow.
+type FlowNumber = fn(&marklab_netsim::FlowRecord) -> u64;
+
+fn result<'py>(
+    python: Python<'py>,
+    config: &Config,
+    program: &Program,
+    outcome: Outcome,
+) -> PyResult<Bound<'py, PyDict>> {
+    let result = PyDict::new(python);
+    result.set_item("report", report(config, program, &outcome).to_string())?;
+    let fct = |fct: Option<Duration>| fct.map_or(-1, |fct| fct.nanos() as i64);
+    let flows = &outcome.flows;
+    let column = |value: FlowNumber| -> Vec<u64> { flows.iter().map(value).collect() };
+    result.set_item("fct_ns", flows.iter().map(|flow| fct(flow.fct)).collect::<Vec<i64>>().into_pyarray(python))?;
+    let columns: [(&str, FlowNumber); 5] = [
+        ("retransmissions", |flow| flow.sender.retransmissions),
+        ("timeouts", |flow| flow.sender.timeouts),
+        ("fast_recoveries", |flow| flow.sender.fast_recoveries),
+        ("ecn_reductions", |flow| flow.sender.ecn_reductions),
+        ("marked_packets", |flow| flow.marked),
+    ];
+    for (name, value) in columns {
+        result.set_item(name, column(value).into_pyarray(python))?;
+    }
+    let traces = outcome.traces.iter().map(|trace| {
+        let columns = PyDict::new(python);
+        let column = |value: fn(&marklab_netsim::TraceRow) -> u64| {
+            trace.rows().iter().map(value).collect::<Vec<u64>>().into_pyarray(python)
+        };
+        columns.set_item("time_ns", column(|row| row.time.nanos()))?;
+        columns.set_item("packets", column(|row| row.last.packets))?;
+        columns.set_item("bytes", column(|row| row.last.bytes))?;
+        columns.set_item("max_packets", column(|row| row.max_packets))?;
+        columns.set_item("max_sojourn_ns", column(|row| row.max_sojourn.nanos()))?;
+        columns.set_item("departed", column(|row| row.departed))?;
+        columns.set_item("marked", column(|row| row.marked))?;
+        Ok(columns)
+    });
+    result.set_item("traces", traces.collect::<PyResult<Vec<_>>>()?)?;
+    Ok(result)
+}
+
+/// Everything that is not a column.
+fn report(config: &Config, program: &Program, outcome: &Outcome) -> Value {
+    let name = |node: usize| config.nodes[node].name();
+    let drops = outcome.ledger.iter().map(|(node, port, reason, packets)| {
+        json!({"place": reason.place(), "node": name(node), "port": port, "reason": reason.text(), "packets": packets})
+    });
+    let lines = outcome.lines.iter().map(|line| {
+        json!({
+            "from": [name(line.from.0), line.from.1],
+            "to": [name(line.to.0), line.to.1],
+            "frames": line.stats.frames,
+            "wire_bytes": line.stats.bytes,
+            "busy_ns": line.stats.busy.nanos(),
+            "busy_during_arrivals_ns": line.busy_during_arrivals.nanos(),
+        })
+    });
+    let mut ports = Vec::new();
+    let mut counters = Vec::new();
+    let mut faults = 0;
+    for switch in &outcome.switches {
+        for (number, port) in switch.ports.iter().enumerate() {
+            ports.push(json!({
+                "node": name(switch.node),
+                "port": number,
+                "marked": port.marked,
+                "enqueued": port.queue.enqueued,
+                "dropped": port.queue.dropped,
+                "max_packets": port.queue.max.packets,
+                "max_bytes": port.queue.max.bytes,
+            }));
+        }
+        faults += switch.state.faults;
+        counters.extend(nonzero_counters(program, name(switch.node), &switch.state));
+    }
+    json!({
+        "drops": drops.collect::<Vec<_>>(),
+        "lines": lines.collect::<Vec<_>>(),
+        "ports": ports,
+        "counters": counters,
+        "faults": faults,
+        "link_transmissions": outcome.link_transmissions,
+        "events": outcome.events,
+        "arrivals_end_ns": outcome.arrivals_end.nanos(),
+        "end_ns": outcome.end.nanos(),
+    })
+}
+
+/// Counter cells that counted something.
+fn nonzero_counters(program: &Program, node: &str, state: &State) -> Vec<Value> {
+    let mut cells = Vec::new();
+    for (number, counter) in program.program.counters.iter().enumerate() {
+        let id = marklab_p4::ir::CounterId(number as u32);
+        for index in 0..counter.size.unwrap_or(0) {
+            if let Some(count) = state.counter(id, index).filter(|count| count.packets > 0) {
+                cells.push(json!({
+                    "node": node,
+                    "counter": counter.name,
+                    "index": index,
+                    "packets": count.packets,
+                    "bytes": count.bytes,
+                }));
+            }
+        }
+    }
+    cells
+}
