@@ -71,36 +71,34 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
         marking_state.read(marking, port);
         bit<64> next;
         mark_next.read(next, port);
+        mark_count.read(count, port);
         if (marking == 1) {
             if (!ok_to_mark) {
                 marking_state.write(port, 0);
             } else if (now_q8 >= next) {
                 decision = decision_t.MARK;
-                mark_count.read(count, port);
                 count = count |+| 1;
-                interval_by_count.apply();
-                mark_count.write(port, count);
-                mark_next.write(port, next + step);
             }
         } else if (ok_to_mark) {
             decision = decision_t.MARK;
             marking_state.write(port, 1);
             // If marking ended only lately, go on near the rate that was needed then.
             bit<32> last;
-            mark_count.read(count, port);
             last_count.read(last, port);
             bit<32> delta = count - last;
+            bool lately = now_q8 - next < (bit<64>)interval << 12; // 16 intervals
             count = 1;
-            if (delta > 1 && now_q8 - next < (bit<64>)interval << 12) { // 16 intervals
+            if (delta > 1 && lately) {
                 count = delta;
             }
-            interval_by_count.apply();
-            mark_count.write(port, count);
             last_count.write(port, count);
-            mark_next.write(port, now_q8 + step);
+            next = now_q8;
         }
         if (decision == decision_t.MARK) {
             cause = CAUSE_SOJOURN;
+            mark_count.write(port, count);
+            interval_by_count.apply();
+            mark_next.write(port, next + step);
         }
     }
 }

@@ -86,9 +86,14 @@ impl Rate {
     /// `carry` is the remainder of the transmission before, if the line was busy; adding it keeps the long-run rate
     /// exact although every single transmission ends on a whole ns.
     pub const fn transmission(self, bytes: u64, carry: u64) -> (Duration, u64) {
-        let scaled = bytes as u128 * 8 * 1_000_000_000 + carry as u128;
-        let ns = scaled / self.0 as u128;
-        (Duration(ns as u64), (scaled % self.0 as u128) as u64)
+        const NS_BITS: u64 = 8 * 1_000_000_000;
+        // Frames are far below this; the wide division costs several times as much.
+        if bytes < 1 << 30 {
+            let scaled = bytes * NS_BITS + carry;
+            return (Duration(scaled / self.0), scaled % self.0);
+        }
+        let scaled = bytes as u128 * NS_BITS as u128 + carry as u128;
+        (Duration((scaled / self.0 as u128) as u64), (scaled % self.0 as u128) as u64)
     }
 
     /// Bytes that this rate carries in `time`, rounded down.
@@ -165,6 +170,16 @@ mod tests {
             total += time;
         }
         assert_eq!((total, carry), (Duration::from_nanos(6152), 0));
+    }
+
+    #[test]
+    fn long_transmissions_are_as_exact_as_short_ones() {
+        let rate = Rate::from_bps(3).unwrap();
+        for bytes in [(1 << 30) - 1, 1 << 30, (1 << 30) + 1] {
+            let (time, rest) = rate.transmission(bytes, 2);
+            let scaled = u128::from(bytes) * 8_000_000_000 + 2;
+            assert_eq!((u128::from(time.nanos()), u128::from(rest)), (scaled / 3, scaled % 3));
+        }
     }
 
     #[test]
