@@ -3,12 +3,12 @@
 //! Every message is a [`Problem`] of a closed list ([`problems`](crate::problem)), with a stable id. Where it happened,
 //! second places and advice belong to the [`Diagnostic`] around it.
 
+mod render;
+
 use std::fmt;
 
-use ariadne::{CharSet, Color, Config, IndexType, Label as FrameLabel, Report, ReportKind, Source};
-
 pub use crate::problem::Problem;
-use crate::source::{FileId, SourceMap, Span};
+use crate::source::{SourceMap, Span};
 
 /// Most errors that one compilation reports.
 const MAX_ERRORS: usize = 100;
@@ -65,62 +65,9 @@ impl Diagnostic {
         self.problem.category()
     }
 
-    /// Renders the message with the source line and a caret.
+    /// Renders the message with file, line and column, the source line and carets.
     pub fn render(&self, sources: &SourceMap, colour: bool) -> String {
-        let category = self.category();
-        let kind = match (colour, category) {
-            (true, Category::Warning) => Color::Yellow,
-            (true, _) => Color::Red,
-            (false, _) => Color::Primary,
-        };
-        let title = category.to_string();
-        let config = Config::new()
-            .with_color(colour)
-            .with_index_type(IndexType::Byte)
-            .with_char_set(if colour { CharSet::Unicode } else { CharSet::Ascii })
-            .with_compact(true);
-        let place = |span: Span| (span.file, span.start as usize..(span.end as usize).max(span.start as usize));
-        let mut report = Report::build(ReportKind::Custom(&title, kind), place(self.span))
-            .with_config(config)
-            .with_code(self.problem.id())
-            .with_message(self.problem.to_string())
-            .with_label(FrameLabel::new(place(self.span)).with_color(kind).with_order(-1));
-        for label in &self.labels {
-            report.add_label(FrameLabel::new(place(label.span)).with_message(&label.text));
-        }
-        if let Some(help) = &self.help {
-            report.set_help(help);
-        }
-        let mut text = Vec::new();
-        let written = report.finish().write(Cache::new(sources), &mut text);
-        debug_assert!(written.is_ok(), "writing to memory does not fail");
-        let text = String::from_utf8_lossy(&text);
-        text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n") + "\n"
-    }
-}
-
-/// Gives ariadne the files of a [`SourceMap`].
-struct Cache<'a> {
-    sources: &'a SourceMap,
-    read: Vec<Option<Source<&'a str>>>,
-}
-
-impl<'a> Cache<'a> {
-    fn new(sources: &'a SourceMap) -> Cache<'a> {
-        Cache { sources, read: sources.files().iter().map(|_| None).collect() }
-    }
-}
-
-impl<'a> ariadne::Cache<FileId> for Cache<'a> {
-    type Storage = &'a str;
-
-    fn fetch(&mut self, id: &FileId) -> Result<&Source<&'a str>, impl fmt::Debug> {
-        let text = &self.sources.file(*id).text;
-        Ok::<_, fmt::Error>(self.read[id.0 as usize].get_or_insert_with(|| Source::from(text.as_str())))
-    }
-
-    fn display<'b>(&self, id: &'b FileId) -> Option<impl fmt::Display + 'b> {
-        Some(self.sources.file(*id).path.display().to_string())
+        render::render(self, sources, colour)
     }
 }
 
