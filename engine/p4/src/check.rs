@@ -139,6 +139,28 @@ impl Checker<'_> {
         }
     }
 
+    /// Declares a parser, control or package. Several may have one name if their constructors differ in number or names
+    /// of parameters (spec section 6.8.1).
+    fn declare_constructible(&mut self, name: &Ident, ty: Type) {
+        let kind = std::mem::discriminant(&ty);
+        match self.scopes.declare(&name.name, Entry { symbol: Symbol::Type(ty.clone()), span: name.span }) {
+            None => return,
+            Some(Entry { symbol: Symbol::Overloads(types), .. }) if std::mem::discriminant(&types[0]) == kind => {
+                types.push(ty);
+                return;
+            }
+            Some(Entry { symbol, .. }) => {
+                if let Symbol::Type(first) = symbol
+                    && std::mem::discriminant(first) == kind
+                {
+                    *symbol = Symbol::Overloads(vec![first.clone(), ty]);
+                    return;
+                }
+            }
+        }
+        self.declare(name, Symbol::Poison);
+    }
+
     fn new_var(&mut self, name: &Ident, ty: Type, kind: VarKind) -> VarId {
         let id = VarId(self.program.vars.len() as u32);
         self.program.vars.push(Var { name: name.name.clone(), ty, span: name.span, kind });

@@ -239,6 +239,20 @@ impl<'a> Lowerer<'a> {
         new.into_iter().map(|(var, binding)| (var, self.bindings[var.index()].replace(binding))).collect()
     }
 
+    /// Sets type arguments, and gives what was in force.
+    fn bind_types(&mut self, args: &[(TypeParamId, Type)]) -> Vec<(TypeParamId, Option<Type>)> {
+        args.iter().map(|(param, arg)| (*param, self.types.insert(*param, arg.clone()))).collect()
+    }
+
+    fn unbind_types(&mut self, old: Vec<(TypeParamId, Option<Type>)>) {
+        for (param, arg) in old.into_iter().rev() {
+            match arg {
+                Some(arg) => self.types.insert(param, arg),
+                None => self.types.remove(&param),
+            };
+        }
+    }
+
     fn unbind(&mut self, old: Vec<(VarId, Option<Binding>)>) {
         for (var, binding) in old.into_iter().rev() {
             self.bindings[var.index()] = binding;

@@ -115,10 +115,10 @@ problems! {
     "E0409" NotConstant {} = "this must be known when the program is compiled";
     "E0410" WidthNotConstant {} = "a width must be a constant number";
     "E0411" BadWidth { width: String } = "a type cannot be {width} bits wide";
-    "E0412" StackSize {} = "the size of a stack must be a positive constant";
+    "E0412" StackSize {} = "the size of a stack must be a constant that is not negative";
     "E0413" StackTooLarge { limit: u32 } = "a stack may have no more than {limit} elements";
     "E0414" PartType { whole: &'static str, ty: String } = "`{ty}` cannot be part of {whole}";
-    "E0415" SecondVarbit {} = "a header can have only one `varbit` field";
+    "E0415" SecondVarbit {} = "this header has more than one `varbit` field";
     "E0416" TypeArguments { ty: String, wanted: usize, found: usize } =
         "`{ty}` takes {wanted} type argument(s), {found} given";
     "E0417" TypeArgumentKind { ty: String } = "`{ty}` cannot be a type argument";
@@ -243,6 +243,7 @@ problems! {
     "E0709" SizeNotPositive {} = "this size must be a positive number";
     "E0710" WrongBlock { name: Name, block: &'static str } = "`{name}` can only be called in {block}";
     "E0711" PropertyObject { name: Name, wanted: &'static str } = "property `{name}` needs {wanted}";
+    "E0712" PackageShape { name: Name } = "`{name}` is not declared as `v1model.p4` declares it";
 
     "U0001" Unsupported { what: String } = "{what} is not supported";
 

@@ -389,6 +389,7 @@ pub(crate) enum ExprKind {
     Enum(EnumId, u32),
     /// Member of `error`.
     Error(u32),
+    MatchKind(u32),
     Var(VarId),
     Const(ConstId),
     Instance(InstanceId),

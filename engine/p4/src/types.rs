@@ -54,7 +54,7 @@ pub(crate) enum Type {
     /// A parser or control type.
     Signature(BlockTypeId, Args),
     /// A parser or control declaration.
-    Block(BlockId),
+    Block(BlockId, Args),
     Package(PackageId, Args),
     Param(TypeParamId),
     /// To be inferred.
@@ -109,6 +109,7 @@ impl Type {
             Type::Set(element) => Type::Set(Rc::new(element.map(replace))),
             Type::Extern(id, args) if !args.is_empty() => Type::Extern(*id, all(args)),
             Type::Signature(id, args) if !args.is_empty() => Type::Signature(*id, all(args)),
+            Type::Block(id, args) if !args.is_empty() => Type::Block(*id, all(args)),
             Type::Package(id, args) if !args.is_empty() => Type::Package(*id, all(args)),
             Type::Sequence(parts, dots) => Type::Sequence(all(parts), *dots),
             Type::Record(fields, dots) => {
@@ -136,6 +137,7 @@ impl Type {
             | Type::Tuple(parts)
             | Type::Extern(_, parts)
             | Type::Signature(_, parts)
+            | Type::Block(_, parts)
             | Type::Package(_, parts)
             | Type::Sequence(parts, _) => parts.iter().any(|part| part.any(test)),
             Type::Stack(element, _) | Type::List(element) | Type::Set(element) => element.any(test),
@@ -171,7 +173,7 @@ impl Type {
             Type::Set(element) => format!("set<{}>", element.show(program)),
             Type::Extern(id, args) => named(&program.externs[id.index()].name, args),
             Type::Signature(id, args) => named(&program.block_types[id.index()].name, args),
-            Type::Block(id) => program.blocks[id.index()].name.to_string(),
+            Type::Block(id, args) => named(&program.blocks[id.index()].name, args),
             Type::Package(id, args) => named(&program.packages[id.index()].name, args),
             Type::Param(id) => program.type_params[id.0 as usize].to_string(),
             Type::Infer(_) | Type::DontCare => "_".into(),

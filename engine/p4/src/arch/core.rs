@@ -34,7 +34,12 @@ pub(crate) fn call_method(
         }
         (Handle::PacketIn, "lookahead") => {
             let ty = lowerer.concrete(returns);
-            return lookahead(lowerer, &ty, &mut 0, span);
+            let mut offset = 0;
+            let value = lookahead(lowerer, &ty, &mut offset, span)?;
+            if !matches!(value, Value::Scalar(_)) && offset > 0 {
+                check_length(lowerer, offset, span);
+            }
+            return Ok(value);
         }
         (Handle::PacketIn, "length") => {
             return Ok(Value::Scalar(ir::Expr { kind: ExprKind::PacketLength, ty: Ty::bits(32), span }));
@@ -133,6 +138,13 @@ fn extract_next(
     }
     lowerer.extract_to(member, varbit_width, span)?;
     lowerer.advance_next(stack, span)
+}
+
+/// Looks at the last of so many bits: all of a struct must be there, also if only its first field is used.
+fn check_length(lowerer: &mut Lowerer<'_>, bits: u32, span: Span) {
+    let src = ir::Expr { kind: ExprKind::Lookahead { offset: bits - 1 }, ty: Ty::bits(1), span };
+    let dst = lowerer.temp(Ty::bits(1)).into();
+    lowerer.emit(StmtKind::Assign { dst, src });
 }
 
 /// A value of the packet's next bits, part by part.

@@ -48,12 +48,17 @@ pub(crate) fn lower(lowerer: &mut Lowerer<'_>, package: &PackageObject, span: Sp
     for arg in &package.args {
         match arg {
             Some(Value::Object(Object::Block(id))) => blocks.push(*id),
-            _ => return lowerer.internal(span, format!("an argument of `{}` is no block", package.name)),
+            _ => return lowerer.fail(span, Problem::PackageShape { name: package.name.clone() }),
         }
     }
     let [parser, verify, ingress, egress, compute, deparser] = blocks[..] else {
-        return lowerer.internal(span, "`V1Switch` has six arguments");
+        return lowerer.fail(span, Problem::PackageShape { name: package.name.clone() });
     };
+    for (id, count) in [(parser, 4), (verify, 2), (ingress, 3), (egress, 3), (compute, 2), (deparser, 2)] {
+        if params(lowerer, id).1.len() != count {
+            return lowerer.fail(span, Problem::PackageShape { name: package.name.clone() });
+        }
+    }
     let packet = packet(lowerer, parser)?;
     let mut part = |id, part| lower_part(lowerer, id, part, &packet);
     Ok(Arch::V1Model {

@@ -52,7 +52,7 @@ impl Checker<'_> {
             });
         });
         self.block = outer;
-        self.declare(&ty.name, Symbol::Type(Type::Block(id)));
+        self.declare_constructible(&ty.name, Type::Block(id, [].into()));
     }
 
     pub(super) fn control_decl(&mut self, decl: &ControlDecl) {

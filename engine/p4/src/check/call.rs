@@ -83,20 +83,8 @@ impl Checker<'_> {
         if let &[only] = functions {
             return Some(only);
         }
-        let fits = |id: &&FunctionId| {
-            let params = &self.program.functions[id.index()].params;
-            let named = |name: &Ident| params.iter().any(|param| param.name == name.name);
-            let given = |place: usize, param: &Param| match args.first() {
-                Some(Argument { name: Some(_), .. }) => {
-                    args.iter().any(|arg| arg.name.as_ref().is_some_and(|name| name.name == param.name))
-                }
-                _ => place < args.len(),
-            };
-            args.len() <= params.len()
-                && args.iter().filter_map(|arg| arg.name.as_ref()).all(named)
-                && params.iter().enumerate().all(|(place, param)| given(place, param) || !param.required())
-        };
-        let fitting: Vec<FunctionId> = functions.iter().filter(fits).copied().collect();
+        let lists = functions.iter().map(|id| &self.program.functions[id.index()].params[..]);
+        let fitting: Vec<FunctionId> = Self::fitting(lists, args).into_iter().map(|place| functions[place]).collect();
         match fitting[..] {
             [only] => Some(only),
             _ => {
@@ -115,6 +103,23 @@ impl Checker<'_> {
                 None
             }
         }
+    }
+
+    /// Places of the parameter lists that arguments fit by number and names.
+    pub(super) fn fitting<'p>(lists: impl Iterator<Item = &'p [Param]>, args: &[Argument]) -> Vec<usize> {
+        let fits = |params: &[Param]| {
+            let named = |name: &Ident| params.iter().any(|param| param.name == name.name);
+            let given = |place: usize, param: &Param| match args.first() {
+                Some(Argument { name: Some(_), .. }) => {
+                    args.iter().any(|arg| arg.name.as_ref().is_some_and(|name| name.name == param.name))
+                }
+                _ => place < args.len(),
+            };
+            args.len() <= params.len()
+                && args.iter().filter_map(|arg| arg.name.as_ref()).all(named)
+                && params.iter().enumerate().all(|(place, param)| given(place, param) || !param.required())
+        };
+        lists.enumerate().filter(|(_, params)| fits(params)).map(|(place, _)| place).collect()
     }
 
     /// A call of something with type parameters, parameters and a result.
@@ -351,7 +356,7 @@ impl Checker<'_> {
                 let table = *table;
                 self.table_apply(table, call, span)
             }
-            (Type::Block(_) | Type::Signature(..), "apply") => self.block_apply(object, call, span),
+            (Type::Block(..) | Type::Signature(..), "apply") => self.block_apply(object, call, span),
             (Type::Extern(id, args), _) => {
                 let (id, args) = (*id, args.clone());
                 self.extern_method(object, id, &args, member, call, span, hint)
@@ -454,7 +459,7 @@ impl Checker<'_> {
     }
 
     fn table_apply(&mut self, table: crate::typed::TableId, call: &ast::Call, span: Span) -> Expr {
-        if self.place != Place::Apply {
+        if !matches!(self.place, Place::Apply | Place::Table) {
             return self.refuse(span, Problem::ApplyOutside { what: "a table" });
         }
         if !call.args.is_empty() {
@@ -468,9 +473,13 @@ impl Checker<'_> {
     /// The parameters of a parser or control.
     pub(super) fn signature(&self, ty: &Type) -> Option<BlockSignature> {
         match ty {
-            Type::Block(id) => {
+            Type::Block(id, args) => {
                 let block = &self.program.blocks[id.index()];
-                Some(BlockSignature { kind: block.kind, params: block.params.clone() })
+                let mut params = block.params.clone();
+                for param in &mut params {
+                    param.ty = Self::with_args(&param.ty, &block.type_params, args);
+                }
+                Some(BlockSignature { kind: block.kind, params })
             }
             Type::Signature(id, args) => {
                 let decl = &self.program.block_types[id.index()];
@@ -503,7 +512,7 @@ impl Checker<'_> {
         let resolved = self.open_type(ty);
         match (&resolved, &*member.name) {
             (Type::Poison, _) => self.check_args_only(call, span),
-            (Type::Block(_), "apply") => {
+            (Type::Block(..), "apply") => {
                 let Some(instance) = self.direct_instance(&resolved, ty.span) else {
                     return self.check_args_only(call, span);
                 };
@@ -600,13 +609,27 @@ impl Checker<'_> {
             let problem = Problem::NotAHeader { ty: self.show(&first.ty) };
             return self.error(first.span, problem);
         }
-        if (object, &*method.name) == ("packet_in", "extract") && matches!(ty, Type::Fields(..)) {
+        if (object, &*method.name) == ("packet_in", "extract")
+            && let Type::Fields(id, _) = &ty
+        {
+            self.one_varbit(*id, first.span);
             let varies = self.size_in_bits(&ty, false) != self.size_in_bits(&ty, true);
             match (varies, call.args.len()) {
                 (true, 1) => self.error(first.span, Problem::ExtractNeedsSize { ty: self.show(&ty) }),
                 (false, 2) => self.error(first.span, Problem::ExtractFixed { ty: self.show(&ty) }),
                 _ => {}
             }
+        }
+    }
+
+    /// A header that is extracted can have only one field of variable size.
+    fn one_varbit(&mut self, id: crate::types::FieldsId, span: Span) {
+        let fields = &self.program.fields(id).fields;
+        let mut varbits = fields.iter().filter(|field| matches!(field.ty, Type::Varbit(_)));
+        if let (Some(first), Some(second)) = (varbits.next(), varbits.next()) {
+            let (first, second) = (first.span, second.span);
+            let entry = self.diagnostics.error(span, Problem::SecondVarbit {});
+            entry.label(first, "the first one").label(second, "the second one");
         }
     }
 

@@ -15,7 +15,7 @@ impl Checker<'_> {
         match (from, to) {
             _ if from == to => true,
             (Type::Poison, _) | (_, Type::Poison | Type::DontCare) => true,
-            (Type::Int, Type::Bits { .. }) => true,
+            (Type::Int, Type::Bits { .. }) | (Type::Bits { .. }, Type::Int) => true,
             (Type::Enum(_), Type::Bits { .. }) => self.underlying(from) == *to,
             (Type::Invalid, Type::Fields(id, _)) => self.program.fields(*id).kind != FieldsKind::Struct,
             (Type::Dots, _) => true,
@@ -59,7 +59,7 @@ impl Checker<'_> {
 
     /// Converts a value, or reports that it does not fit.
     pub(super) fn coerce(&mut self, expr: Expr, to: &Type) -> Expr {
-        if expr.ty == *to || expr.ty.is_poison() || to.is_poison() || *to == Type::DontCare {
+        if Self::alike(&expr.ty, to) {
             return self.value_only(expr);
         }
         let (span, from) = (expr.span, expr.ty.clone());
@@ -67,7 +67,12 @@ impl Checker<'_> {
             (ExprKind::Int(value), Type::Int, &Type::Bits { width, signed }) => {
                 self.int_of(&value, width, signed, span)
             }
-            (kind, Type::Int, Type::Bits { .. }) => Self::cast_node(Expr { kind, ty: from, span }, to),
+            (ExprKind::Int(value), Type::Bits { .. }, Type::Int) => {
+                Expr { kind: ExprKind::Int(value), ty: Type::Int, span }
+            }
+            (kind, Type::Int, Type::Bits { .. }) | (kind, Type::Bits { .. }, Type::Int) => {
+                Self::cast_node(Expr { kind, ty: from, span }, to)
+            }
             (kind, Type::Enum(_), Type::Bits { .. }) if self.underlying(&from) == *to => {
                 self.as_underlying(Expr { kind, ty: from, span })
             }
@@ -88,9 +93,10 @@ impl Checker<'_> {
                 let kind = ExprKind::Mux(cond, Box::new(then), Box::new(otherwise));
                 Expr { kind, ty: to.clone(), span }
             }
-            (kind, Type::Block(_) | Type::Signature(..), Type::Signature(..)) => {
-                let expr = Expr { kind, ty: from.clone(), span };
-                if self.unify_blocks(to, &from) { expr } else { self.mismatch(&expr, to) }
+            (kind, Type::Block(..) | Type::Signature(..), Type::Signature(..)) => {
+                let fits = self.unify_blocks(to, &from);
+                let expr = Expr { kind, ty: self.solved(&from), span };
+                if fits { expr } else { self.mismatch(&expr, to) }
             }
             (kind, Type::Set(element), Type::Set(wanted)) if self.fits(element, wanted) => {
                 Expr { kind, ty: to.clone(), span }

@@ -32,7 +32,8 @@ impl Checker<'_> {
             | ExprKind::Bool(_)
             | ExprKind::String(_)
             | ExprKind::Enum(..)
-            | ExprKind::Error(_)) => Some(kind.clone()),
+            | ExprKind::Error(_)
+            | ExprKind::MatchKind(_)) => Some(kind.clone()),
             _ => None,
         }
     }
@@ -53,6 +54,7 @@ impl Checker<'_> {
             | ExprKind::String(_)
             | ExprKind::Enum(..)
             | ExprKind::Error(_)
+            | ExprKind::MatchKind(_)
             | ExprKind::Const(_)
             | ExprKind::Instance(_)
             | ExprKind::Construct(_)

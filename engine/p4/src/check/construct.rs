@@ -1,5 +1,7 @@
 //! Constructors and instances (spec sections 8.21, 11.3).
 
+use std::rc::Rc;
+
 use crate::ast::{self, Argument, Decl, Direction, Ident, InstanceDecl, TypeKind};
 use crate::diagnostics::Problem;
 use crate::source::Span;
@@ -7,14 +9,14 @@ use crate::token::Name;
 use crate::typed::{
     Arg, Args, Construct, Constructor, Expr, ExprKind, FunctionId, FunctionKind, Instance, InstanceId, Local, Param,
 };
-use crate::types::{Type, TypeParamId};
+use crate::types::{self, Type, TypeParamId};
 
 use super::{Checker, Place, Symbol};
 
 impl Checker<'_> {
     /// `Type(args)` as a value.
     pub(super) fn construct_expr(&mut self, ty: &ast::Type, args: &[Argument], span: Span) -> Expr {
-        if matches!(self.place, Place::Action | Place::Function | Place::Apply | Place::State) {
+        if self.place == Place::Action {
             return self.refuse(span, Problem::InstanceHere {});
         }
         match self.construct(ty, args, span) {
@@ -25,105 +27,170 @@ impl Checker<'_> {
 
     /// A constructor and its arguments, and the type of what it makes.
     fn construct(&mut self, ast_ty: &ast::Type, args: &[Argument], span: Span) -> Option<(Construct, Type)> {
-        let ty = self.open_type(ast_ty);
-        match &ty {
-            Type::Poison => {
-                for value in args.iter().filter_map(|arg| arg.value.as_ref()) {
-                    self.expr(value);
-                }
-                None
+        let name = decl_name(ast_ty);
+        let candidates = self.constructors(ast_ty, args, span)?;
+        let fitting = Self::fitting(candidates.iter().map(|candidate| &candidate.params[..]), args);
+        let chosen = match (&candidates[..], &fitting[..]) {
+            ([_], _) => 0,
+            (_, [only]) => *only,
+            (_, []) => {
+                self.error(span, Problem::NoOverload { name, args: args.len() });
+                return None;
             }
-            Type::Extern(id, given) => {
-                let (id, given) = (*id, given.clone());
-                let decl = &self.program.externs[id.index()];
-                let (constructors, type_params) = (decl.constructors.clone(), decl.type_params.clone());
-                if constructors.is_empty() {
-                    let problem = Problem::NoConstructor { ty: self.show(&ty) };
+            _ => {
+                self.error(span, Problem::AmbiguousCall { name });
+                return None;
+            }
+        };
+        let Candidate { what, type_params, params, ty } = candidates.into_iter().nth(chosen)?;
+        let fresh = self.fresh_args(&type_params, type_args(&ty));
+        let args = self.constructor_args(&name, &type_params, &fresh, &params, args, span)?;
+        let solved: Vec<Type> = fresh.iter().map(|arg| self.solved(arg)).collect();
+        let solved = self.finish_type_args(solved, &ty, &type_params, &name, span)?;
+        let ty = match ty {
+            Type::Extern(id, _) => Type::Extern(id, solved),
+            Type::Block(id, _) => Type::Block(id, solved),
+            Type::Package(id, _) => Type::Package(id, solved),
+            other => other,
+        };
+        Some((Construct { what, args }, ty))
+    }
+
+    /// Type arguments that nothing told: those of a parser or control may follow from where it is used, `_` stays.
+    fn finish_type_args(
+        &mut self,
+        solved: Vec<Type>,
+        ty: &Type,
+        type_params: &[TypeParamId],
+        name: &Name,
+        span: Span,
+    ) -> Option<types::Args> {
+        if matches!(ty, Type::Block(..)) {
+            return Some(solved.into());
+        }
+        let given = !type_args(ty).is_empty();
+        let open = solved.iter().position(Self::is_open);
+        if let Some(open) = open.filter(|_| !given && matches!(ty, Type::Extern(..))) {
+            let param = self.program.type_params[type_params[open].0 as usize].clone();
+            let problem = Problem::CannotInfer { param, name: name.clone() };
+            self.diagnostics.error(span, problem).help(format!("give it: `{name}<...>(...)`"));
+            return None;
+        }
+        let closed = |ty: &Type| ty.map(&|part| matches!(part, Type::Infer(_)).then_some(Type::DontCare));
+        Some(solved.iter().map(closed).collect())
+    }
+
+    /// What `Type(args)` may mean; `None` after an error.
+    fn constructors(&mut self, ast_ty: &ast::Type, args: &[Argument], span: Span) -> Option<Vec<Candidate>> {
+        let overloads = match &ast_ty.kind {
+            TypeKind::Name(path) => match self.scopes.find(&path.name.name, path.absolute).map(|entry| &entry.symbol) {
+                Some(Symbol::Overloads(types)) => Some(types.clone()),
+                _ => None,
+            },
+            _ => None,
+        };
+        let types = match overloads {
+            Some(types) => types,
+            None => vec![self.open_type(ast_ty)],
+        };
+        let mut candidates = Vec::new();
+        for ty in types {
+            match &ty {
+                Type::Poison => {
+                    for value in args.iter().filter_map(|arg| arg.value.as_ref()) {
+                        self.expr(value);
+                    }
+                    return None;
+                }
+                Type::Extern(id, _) => {
+                    let decl = &self.program.externs[id.index()];
+                    candidates.extend(decl.constructors.iter().map(|constructor| Candidate {
+                        what: Constructor::Extern(*constructor),
+                        type_params: decl.type_params.clone(),
+                        params: self.program.functions[constructor.index()].params.clone(),
+                        ty: ty.clone(),
+                    }));
+                }
+                Type::Block(id, _) => {
+                    let decl = &self.program.blocks[id.index()];
+                    let (type_params, params) = (decl.type_params.clone(), decl.constructor.clone());
+                    candidates.push(Candidate { what: Constructor::Block(*id), type_params, params, ty });
+                }
+                Type::Package(id, _) => {
+                    let decl = &self.program.packages[id.index()];
+                    let (type_params, params) = (decl.type_params.clone(), decl.params.clone());
+                    candidates.push(Candidate { what: Constructor::Package(*id), type_params, params, ty });
+                }
+                _ => {
+                    let problem = Problem::NotConstructible { ty: self.show(&ty) };
                     self.error(span, problem);
                     return None;
                 }
-                let constructor = self.overload(&constructors, args, span)?;
-                let params = self.program.functions[constructor.index()].params.clone();
-                let name = decl_name(ast_ty);
-                let (args, type_args) = self.constructor_args(&name, &type_params, &given, &params, args, span)?;
-                let construct = Construct { what: Constructor::Extern(constructor), args };
-                Some((construct, Type::Extern(id, type_args.into())))
-            }
-            Type::Block(id) => {
-                let id = *id;
-                let params = self.program.blocks[id.index()].constructor.clone();
-                let (args, _) = self.constructor_args(&decl_name(ast_ty), &[], &[], &params, args, span)?;
-                Some((Construct { what: Constructor::Block(id), args }, ty))
-            }
-            Type::Package(id, given) => {
-                let (id, given) = (*id, given.clone());
-                let decl = &self.program.packages[id.index()];
-                let (params, type_params) = (decl.params.clone(), decl.type_params.clone());
-                let name = decl_name(ast_ty);
-                let (args, type_args) = self.constructor_args(&name, &type_params, &given, &params, args, span)?;
-                Some((Construct { what: Constructor::Package(id), args }, Type::Package(id, type_args.into())))
-            }
-            _ => {
-                let problem = Problem::NotConstructible { ty: self.show(&ty) };
-                self.error(span, problem);
-                None
             }
         }
+        if candidates.is_empty() {
+            self.error(span, Problem::NoConstructor { ty: decl_name(ast_ty).to_string() });
+            return None;
+        }
+        Some(candidates)
     }
 
     fn constructor_args(
         &mut self,
         name: &Name,
         type_params: &[TypeParamId],
-        given: &[Type],
+        fresh: &[Type],
         params: &[Param],
         args: &[Argument],
         span: Span,
-    ) -> Option<(Args, Vec<Type>)> {
+    ) -> Option<Args> {
         let declared = params.first().map_or(span, |param| param.span);
         let places = self.match_arguments(name, declared, params, args, span)?;
-        let fresh = self.fresh_args(type_params, given);
-        let mut checked: Args = Vec::with_capacity(args.len());
+        let wanted: Vec<Type> = params.iter().map(|param| Self::with_args(&param.ty, type_params, fresh)).collect();
+        let mut checked: Vec<(usize, Expr)> = Vec::with_capacity(args.len());
         for (arg, place) in args.iter().zip(places) {
-            let param = &params[place];
-            let Some(value) = &arg.value else {
-                self.error(arg.span, Problem::IgnoredArgument { param: param.name.clone() });
-                return None;
-            };
-            let value = self.within(self.constructor_place(), |checker| checker.expr(value));
-            if value.ty.is_poison() {
-                return None;
-            }
-            if !self.is_known(&value) {
-                self.error(value.span, Problem::ArgumentNotKnown { param: param.name.clone() });
-                return None;
-            }
-            let wanted = Self::with_args(&param.ty, type_params, &fresh);
-            if !self.unify(&wanted, &value.ty) {
-                let problem = Problem::ArgumentType {
-                    param: param.name.clone(),
-                    expected: self.show(&self.solved(&wanted)),
-                    found: self.show(&value.ty),
-                };
-                self.diagnostics.error(value.span, problem).label(param.span, "declared here");
-                return None;
-            }
-            checked.push((place, Arg::Expr(value)));
+            let value = self.constructor_arg(arg, &params[place], &wanted[place])?;
+            checked.push((place, value));
         }
-        for (place, arg) in &mut checked {
-            let wanted = self.solved(&Self::with_args(&params[*place].ty, type_params, &fresh));
-            if let Arg::Expr(value) = arg {
-                let value_expr = std::mem::replace(value, Self::poison(span));
-                *value = self.coerce(value_expr, &wanted);
+        // What a default value tells of type arguments counts too.
+        for (place, param) in params.iter().enumerate() {
+            if let Some(default) = param.default.as_ref().filter(|_| !checked.iter().any(|(given, _)| *given == place))
+            {
+                let ty = default.ty.clone();
+                self.unify(&wanted[place], &ty);
             }
         }
-        let type_args: Vec<Type> = fresh.iter().map(|arg| self.solved(arg)).collect();
-        Some((checked, type_args))
+        let args = checked.into_iter().map(|(place, value)| {
+            let wanted = self.solved(&wanted[place]);
+            (place, Arg::Expr(self.coerce(value, &wanted)))
+        });
+        Some(args.collect())
     }
 
-    /// Constructors may be nested where they are allowed at all.
-    fn constructor_place(&self) -> Place {
-        self.place
+    fn constructor_arg(&mut self, arg: &Argument, param: &Param, wanted: &Type) -> Option<Expr> {
+        let Some(value) = &arg.value else {
+            self.error(arg.span, Problem::IgnoredArgument { param: param.name.clone() });
+            return None;
+        };
+        let value = self.expr(value);
+        let value = self.value_only(value);
+        if value.ty.is_poison() {
+            return None;
+        }
+        if !self.is_known(&value) {
+            self.error(value.span, Problem::ArgumentNotKnown { param: param.name.clone() });
+            return None;
+        }
+        if !self.unify(wanted, &value.ty) {
+            let problem = Problem::ArgumentType {
+                param: param.name.clone(),
+                expected: self.show(&self.solved(wanted)),
+                found: self.show(&value.ty),
+            };
+            self.diagnostics.error(value.span, problem).label(param.span, "declared here");
+            return None;
+        }
+        Some(value)
     }
 
     /// `Type(args) name;`
@@ -132,17 +199,21 @@ impl Checker<'_> {
             self.error(decl.name.span, Problem::InstanceHere {});
             return None;
         }
-        if let TypeKind::Stack(..) = decl.ty.kind {
-            self.error(decl.ty.span, Problem::ArrayOfInstances {});
-            return None;
-        }
-        let result = self.construct(&decl.ty, &decl.args, decl.name.span);
         self.annotations(&decl.annotations);
-        let Some((construct, ty)) = result else {
+        let (element, sizes) = array_sizes(&decl.ty);
+        let Some((construct, element)) = self.construct(element, &decl.args, decl.name.span) else {
             self.declare(&decl.name, Symbol::Poison);
             return None;
         };
-        if self.place == Place::TopLevel && matches!(ty, Type::Block(_)) {
+        if !sizes.is_empty() && !matches!(element, Type::Extern(..)) {
+            self.error(decl.ty.span, Problem::ArrayOfInstances {});
+        }
+        let mut ty = element.clone();
+        for size in sizes {
+            let size_value = self.expr(size);
+            ty = Type::Stack(Rc::new(ty), self.natural(&size_value, Problem::StackSize {}).unwrap_or(1));
+        }
+        if self.place == Place::TopLevel && matches!(ty, Type::Block(..)) {
             self.error(decl.name.span, Problem::NotAtTopLevel { what: "an instance of a parser or control" });
         }
         let id = InstanceId(self.program.instances.len() as u32);
@@ -155,14 +226,14 @@ impl Checker<'_> {
             methods: Vec::new(),
         });
         self.declare(&decl.name, Symbol::Instance(id));
-        let methods = self.abstract_methods(decl, &ty);
+        let methods = self.abstract_methods(decl, &element);
         self.program.instances[id.index()].methods = methods;
         Some(id)
     }
 
     /// The nameless instance of `Type.apply(...)`, which p4c names after its type.
     pub(super) fn direct_instance(&mut self, ty: &Type, span: Span) -> Option<InstanceId> {
-        let (Type::Block(block), Some(owner)) = (ty, self.block) else {
+        let (Type::Block(block, _), Some(owner)) = (ty, self.block) else {
             self.error(span, Problem::ApplyOutside { what: "a parser or control" });
             return None;
         };
@@ -264,7 +335,8 @@ impl Checker<'_> {
         let (wanted, found) = (&self.program.functions[missing[place].index()], &self.program.functions[new.index()]);
         let same =
             |a: &Param, b: &Param| a.direction == b.direction && Self::with_args(&a.ty, &type_params, args) == b.ty;
-        let fits = wanted.params.len() == found.params.len()
+        let fits = wanted.params.len() >= found.params.len()
+            && wanted.params[found.params.len()..].iter().all(|rest| !rest.required())
             && wanted.params.iter().zip(&found.params).all(|(a, b)| same(a, b))
             && Self::with_args(&wanted.returns, &type_params, args) == found.returns
             && found.type_params.is_empty();
@@ -284,6 +356,35 @@ impl Checker<'_> {
             }
         }
         params
+    }
+}
+
+/// Something that `Type(args)` may make.
+#[derive(Debug)]
+struct Candidate {
+    what: Constructor,
+    type_params: Vec<TypeParamId>,
+    params: Vec<Param>,
+    ty: Type,
+}
+
+/// The type arguments of a type.
+fn type_args(ty: &Type) -> &[Type] {
+    match ty {
+        Type::Extern(_, args) | Type::Block(_, args) | Type::Package(_, args) => args,
+        _ => &[],
+    }
+}
+
+/// The element type of an array type, and the sizes around it, innermost first.
+fn array_sizes(ty: &ast::Type) -> (&ast::Type, Vec<&ast::Expr>) {
+    match &ty.kind {
+        TypeKind::Stack(element, size) => {
+            let (element, mut sizes) = array_sizes(element);
+            sizes.push(size);
+            (element, sizes)
+        }
+        _ => (ty, Vec::new()),
     }
 }
 

@@ -49,7 +49,7 @@ impl Checker<'_> {
 
     pub(super) fn constant(&mut self, decl: &ConstDecl) {
         let ty = self.ty(&decl.ty);
-        if matches!(ty, Type::Extern(..) | Type::Signature(..) | Type::Block(_) | Type::Package(..) | Type::Void) {
+        if matches!(ty, Type::Extern(..) | Type::Signature(..) | Type::Block(..) | Type::Package(..) | Type::Void) {
             let problem = Problem::ConstType { ty: self.show(&ty) };
             self.error(decl.ty.span, problem);
             self.declare(&decl.name, Symbol::Poison);
@@ -87,7 +87,7 @@ impl Checker<'_> {
         let id = PackageId(self.program.packages.len() as u32);
         let name = decl.name.name.clone();
         self.program.packages.push(Package { name, type_params, params });
-        self.declare(&decl.name, Symbol::Type(Type::Package(id, [].into())));
+        self.declare_constructible(&decl.name, Type::Package(id, [].into()));
     }
 
     /// A struct, header or header union.
@@ -114,21 +114,11 @@ impl Checker<'_> {
             }
             (type_params, fields)
         });
-        if decl.kind == FieldsKind::Header {
-            self.one_varbit(&fields);
-        }
         let id = FieldsId(self.program.fields.len() as u32);
         self.program.fields.push(Fields { kind: decl.kind, name: decl.name.name.clone(), type_params, fields });
         let ty = Type::Fields(id, [].into());
         self.declare(&decl.name, Symbol::Type(ty.clone()));
         ty
-    }
-
-    fn one_varbit(&mut self, fields: &[Field]) {
-        let mut varbits = fields.iter().filter(|field| matches!(field.ty, Type::Varbit(_)));
-        if let (Some(first), Some(second)) = (varbits.next(), varbits.next()) {
-            self.diagnostics.error(second.span, Problem::SecondVarbit {}).label(first.span, "the first one");
-        }
     }
 
     /// Which types fields may have (spec section 7.2.8).
@@ -203,12 +193,30 @@ impl Checker<'_> {
                 continue;
             }
             let value = match (value, &underlying) {
-                (Some(value), Some(ty)) => self.enum_value(value, ty),
+                (Some(value), Some(ty)) => {
+                    let count = members.len();
+                    self.scoped(|checker| {
+                        checker.declare_members(id, count);
+                        checker.enum_value(value, ty)
+                    })
+                }
                 _ => BigInt::from(members.len()),
             };
             self.program.enums[id.index()].members.push(EnumMember { name: name.name.clone(), value });
         }
         ty
+    }
+
+    /// Makes the members so far visible by their bare names, as the initializers of later ones may use them.
+    fn declare_members(&mut self, id: EnumId, count: usize) {
+        for member in 0..count {
+            let name = self.program.enums[id.index()].members[member].name.clone();
+            let name = Ident { name, span: Span::default() };
+            let value = Expr { kind: ExprKind::Enum(id, member as u32), ty: Type::Enum(id), span: name.span };
+            let constant = ConstId(self.program.consts.len() as u32);
+            self.program.consts.push(Const { name: name.name.clone(), span: name.span, value });
+            self.declare(&name, Symbol::Const(constant));
+        }
     }
 
     /// The value of a member of a serializable enum, which must be within the range of the type.

@@ -65,6 +65,11 @@ impl Checker<'_> {
 
     /// A name used as a value.
     fn path(&mut self, path: &ast::Path, span: Span) -> Expr {
+        if self.scopes.find(&path.name.name, path.absolute).is_none()
+            && let Some(kind) = self.program.match_kinds.iter().position(|kind| *kind == path.name.name)
+        {
+            return Expr { kind: ExprKind::MatchKind(kind as u32), ty: Type::MatchKind, span };
+        }
         let Some(entry) = self.lookup(path) else { return Self::poison(span) };
         match entry.symbol {
             Symbol::Poison => Self::poison(span),
@@ -89,7 +94,7 @@ impl Checker<'_> {
                 }
                 Expr { kind: ExprKind::ValueSet(id), ty: Type::set(ty), span }
             }
-            Symbol::Type(_) => self.refuse(span, Problem::TypeAsExpression {}),
+            Symbol::Type(_) | Symbol::Overloads(_) => self.refuse(span, Problem::TypeAsExpression {}),
             Symbol::Table(id) => Expr { kind: ExprKind::Poison, ty: Type::Table(id), span },
             Symbol::Action(id) => Expr { kind: ExprKind::Poison, ty: Type::Action(id), span },
             Symbol::Functions(_) => {

@@ -34,7 +34,9 @@ impl Checker<'_> {
                 if param.direction.writes() || optional {
                     self.error(default.span, Problem::DefaultNotAllowed { param: param.name.name.clone() });
                 }
-                let value = self.expr_as(default, &ty);
+                // Of a type parameter nothing is known yet.
+                let is_generic = ty.any(&|part| matches!(part, Type::Param(_)));
+                let value = if is_generic { self.expr(default) } else { self.expr_as(default, &ty) };
                 if self.is_known(&value) { value } else { self.refuse(default.span, Problem::NotConstant {}) }
             });
             let var_kind = match param.direction {
@@ -60,9 +62,9 @@ impl Checker<'_> {
     /// Refuses types that no parameter can have.
     fn param_type(&mut self, ty: Type, param: &ast::Param) -> Type {
         let objects = matches!(ty, Type::Extern(..) | Type::String | Type::Int);
-        let blocks = matches!(ty, Type::Signature(..) | Type::Block(_) | Type::Package(..));
+        let blocks = matches!(ty, Type::Signature(..) | Type::Block(..) | Type::Package(..));
         let problem = match &ty {
-            Type::Block(_) | Type::Void | Type::Set(_) => Problem::ParamType { ty: self.show(&ty) },
+            Type::Block(..) | Type::Void | Type::Set(_) => Problem::ParamType { ty: self.show(&ty) },
             _ if (objects || blocks) && param.direction != Direction::None => {
                 Problem::ParamDirection { param: param.name.name.clone(), ty: self.show(&ty) }
             }
@@ -93,18 +95,6 @@ impl Checker<'_> {
                 self.diagnostics.error(name.span, problem).label(first, "first declared here");
                 return;
             };
-            let signature = |id: FunctionId| {
-                let mut names: Vec<_> =
-                    self.program.functions[id.index()].params.iter().map(|param| param.name.clone()).collect();
-                names.sort();
-                names
-            };
-            if let Some(same) = functions.iter().find(|known| signature(**known) == signature(id)) {
-                let span = self.program.functions[same.index()].span;
-                let problem = Problem::Duplicate { name: name.name.clone() };
-                self.diagnostics.error(name.span, problem).label(span, "first declared here, with the same parameters");
-                return;
-            }
             functions.push(id);
         }
     }
@@ -136,7 +126,7 @@ impl Checker<'_> {
     fn return_type(&mut self, ty: &ast::Type, kind: &FunctionKind) -> Type {
         let resolved = self.ty(ty);
         let fits = match resolved {
-            Type::Signature(..) | Type::Block(_) | Type::Package(..) | Type::Set(_) | Type::DontCare => false,
+            Type::Signature(..) | Type::Block(..) | Type::Package(..) | Type::Set(_) | Type::DontCare => false,
             Type::Extern(..) => !matches!(kind, FunctionKind::User(_)),
             Type::Int | Type::String => !matches!(kind, FunctionKind::Method { .. }),
             _ => true,

@@ -87,9 +87,26 @@ impl Checker<'_> {
                     self.unify(&field, part)
                 })
             }),
-            (Type::Signature(..), Type::Signature(..) | Type::Block(_)) => self.unify_blocks(&param, &arg),
+            (Type::Signature(..), Type::Signature(..) | Type::Block(..)) => self.unify_blocks(&param, &arg),
             // Converted later, or refused there with a better message.
             _ => !Self::is_open(&param),
+        }
+    }
+
+    /// Whether two types are equal, `_` being equal to anything.
+    pub(super) fn alike(a: &Type, b: &Type) -> bool {
+        let all = |a: &[Type], b: &[Type]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| Self::alike(a, b));
+        match (a, b) {
+            (Type::DontCare | Type::Poison, _) | (_, Type::DontCare | Type::Poison) => true,
+            (Type::Fields(a, x), Type::Fields(b, y)) => a == b && all(x, y),
+            (Type::Extern(a, x), Type::Extern(b, y)) => a == b && all(x, y),
+            (Type::Signature(a, x), Type::Signature(b, y)) => a == b && all(x, y),
+            (Type::Block(a, x), Type::Block(b, y)) => a == b && all(x, y),
+            (Type::Package(a, x), Type::Package(b, y)) => a == b && all(x, y),
+            (Type::Tuple(x), Type::Tuple(y)) => all(x, y),
+            (Type::Stack(a, n), Type::Stack(b, m)) => n == m && Self::alike(a, b),
+            (Type::List(a), Type::List(b)) | (Type::Set(a), Type::Set(b)) => Self::alike(a, b),
+            _ => a == b,
         }
     }
 
@@ -111,7 +128,10 @@ impl Checker<'_> {
                 (Some(rest), None) | (None, Some(rest)) if rest.required() => return false,
                 _ => continue,
             };
-            if a.direction != b.direction || !self.unify(&a.ty, &b.ty) || self.solved(&a.ty) != self.solved(&b.ty) {
+            if a.direction != b.direction || !self.unify(&a.ty, &b.ty) {
+                return false;
+            }
+            if !Self::alike(&self.solved(&a.ty), &self.solved(&b.ty)) {
                 return false;
             }
         }

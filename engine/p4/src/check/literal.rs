@@ -129,7 +129,8 @@ impl Checker<'_> {
         let low = self.expr(lo);
         let size_value = self.expr(size);
         let Some(width) = self.sliced_width(&of) else { return Self::poison(span) };
-        let Some(size_value) = self.positive_int(&size_value, Problem::SliceNotConstant {}) else {
+        let size_value = self.natural(&size_value, Problem::SliceNotConstant {}).filter(|&size| size > 0);
+        let Some(size_value) = size_value else {
             return Self::poison(span);
         };
         if let Some(value) = self.int_value(&low) {

@@ -156,18 +156,23 @@ impl Checker<'_> {
         (!sets.iter().any(|set| set.ty.is_poison())).then_some(KeySet::Each(sets))
     }
 
-    fn value_set_fits(&mut self, set: &Expr, keys: &[Expr]) -> bool {
-        let Type::Set(element) = &set.ty else { return false };
-        let parts: Vec<Type> = match &**element {
-            Type::Tuple(parts) => parts.to_vec(),
+    /// Types of the scalars that a type consists of.
+    fn scalar_parts(&self, ty: &Type, to: &mut Vec<Type>) {
+        match ty {
+            Type::Tuple(parts) | Type::Sequence(parts, _) => parts.iter().for_each(|part| self.scalar_parts(part, to)),
             Type::Fields(id, args) => {
                 let count = self.program.fields(*id).fields.len();
-                (0..count).map(|index| self.program.field_type(*id, args, index)).collect()
+                (0..count).for_each(|index| self.scalar_parts(&self.program.field_type(*id, args, index), to));
             }
-            other => vec![other.clone()],
-        };
-        let wanted: Vec<Type> = keys.iter().map(|key| self.underlying(&self.unwrap_newtype(&key.ty))).collect();
-        let found: Vec<Type> = parts.iter().map(|part| self.underlying(&self.unwrap_newtype(part))).collect();
+            other => to.push(self.underlying(&self.unwrap_newtype(other))),
+        }
+    }
+
+    fn value_set_fits(&mut self, set: &Expr, keys: &[Expr]) -> bool {
+        let Type::Set(element) = &set.ty else { return false };
+        let (mut wanted, mut found) = (Vec::new(), Vec::new());
+        keys.iter().for_each(|key| self.scalar_parts(&key.ty, &mut wanted));
+        self.scalar_parts(element, &mut found);
         if wanted == found || keys.iter().any(|key| key.ty.is_poison()) {
             return true;
         }

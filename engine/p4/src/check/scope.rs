@@ -12,6 +12,8 @@ use crate::types::Type;
 pub(super) enum Symbol {
     /// A type; generic ones have no arguments yet.
     Type(Type),
+    /// Parsers, controls or packages that differ in their constructors.
+    Overloads(Vec<Type>),
     Var(VarId),
     Const(ConstId),
     /// Functions that differ in their parameters.
@@ -28,7 +30,7 @@ impl Symbol {
     /// For messages.
     pub(super) fn what(&self) -> &'static str {
         match self {
-            Symbol::Type(_) => "a type",
+            Symbol::Type(_) | Symbol::Overloads(_) => "a type",
             Symbol::Var(_) => "a variable",
             Symbol::Const(_) => "a constant",
             Symbol::Functions(_) => "a function",

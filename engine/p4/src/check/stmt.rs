@@ -90,7 +90,7 @@ impl Checker<'_> {
 
     pub(super) fn variable(&mut self, decl: &VarDecl) -> Option<(VarId, Option<Expr>)> {
         let ty = self.ty(&decl.ty);
-        let objects = matches!(ty, Type::Extern(..) | Type::Signature(..) | Type::Block(_) | Type::Package(..));
+        let objects = matches!(ty, Type::Extern(..) | Type::Signature(..) | Type::Block(..) | Type::Package(..));
         if objects || matches!(ty, Type::String | Type::Int | Type::Void | Type::List(_)) {
             let problem = Problem::VariableType { ty: self.show(&ty) };
             let entry = self.diagnostics.error(decl.ty.span, problem);

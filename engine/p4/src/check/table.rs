@@ -298,11 +298,16 @@ impl Checker<'_> {
         }
         for entry in entries {
             self.annotations(&entry.annotations);
-            if entry.keys.sets.len() != keys.len() && !(entry.keys.sets.len() == 1 && is_any(&entry.keys.sets[0])) {
-                self.error(entry.keys.span, Problem::KeyCount { wanted: keys.len(), found: entry.keys.sets.len() });
+            // `{ a, b }` is as good as `(a, b)`.
+            let written = match &entry.keys.sets[..] {
+                [crate::ast::Expr { kind: Ast::List(items), .. }] => items,
+                sets => sets,
+            };
+            if written.len() != keys.len() && !matches!(written, [any] if is_any(any)) {
+                self.error(entry.keys.span, Problem::KeyCount { wanted: keys.len(), found: written.len() });
                 continue;
             }
-            let sets: Vec<Expr> = match &entry.keys.sets[..] {
+            let sets: Vec<Expr> = match written {
                 [any] if is_any(any) => keys.iter().map(|_| self.expr(any)).collect(),
                 sets => sets.iter().zip(&keys).map(|(set, key)| self.entry_set(set, key)).collect(),
             };
@@ -382,6 +387,20 @@ fn same_expr(a: &Expr, b: &Expr) -> bool {
         (ExprKind::Aggregate(a), ExprKind::Aggregate(b)) => {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_expr(a, b))
         }
+        (ExprKind::Call(a), ExprKind::Call(b)) => match (&a.callee, &b.callee) {
+            (Callee::Function(x), Callee::Function(y)) => x == y && same_args(&a.args, &b.args),
+            (Callee::Method(x, f), Callee::Method(y, g)) => f == g && same_expr(x, y) && same_args(&a.args, &b.args),
+            _ => false,
+        },
         _ => false,
     }
+}
+
+fn same_args(a: &Args, b: &Args) -> bool {
+    let same = |a: &Arg, b: &Arg| match (a, b) {
+        (Arg::Expr(a), Arg::Expr(b)) => same_expr(a, b),
+        (Arg::Ignore, Arg::Ignore) => true,
+        _ => false,
+    };
+    a.len() == b.len() && a.iter().zip(b).all(|((i, a), (j, b))| i == j && same(a, b))
 }

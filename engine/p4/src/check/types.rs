@@ -56,7 +56,7 @@ impl Checker<'_> {
     /// The type of a part of a tuple or list.
     fn part_type(&mut self, ty: &ast::Type, whole: &'static str) -> Type {
         let part = self.ty(ty);
-        let is_object = matches!(part, Type::Extern(..) | Type::Signature(..) | Type::Block(_) | Type::Package(..));
+        let is_object = matches!(part, Type::Extern(..) | Type::Signature(..) | Type::Block(..) | Type::Package(..));
         if is_object && whole == "a tuple" || part == Type::Void {
             let problem = Problem::PartType { whole, ty: self.show(&part) };
             self.error(ty.span, problem);
@@ -68,6 +68,7 @@ impl Checker<'_> {
     pub(super) fn named_type(&mut self, path: &ast::Path) -> Type {
         match self.scopes.find(&path.name.name, path.absolute).map(|entry| entry.symbol.clone()) {
             Some(Symbol::Type(ty)) => ty,
+            Some(Symbol::Overloads(types)) => types.into_iter().next().unwrap_or(Type::Poison),
             Some(Symbol::Poison) => Type::Poison,
             Some(_) => {
                 self.error(path.name.span, Problem::NotAType { name: path.name.name.clone() });
@@ -93,6 +94,7 @@ impl Checker<'_> {
             Type::Fields(id, args) => (program.fields(*id).type_params.len(), args),
             Type::Extern(id, args) => (program.externs[id.index()].type_params.len(), args),
             Type::Signature(id, args) => (program.block_types[id.index()].type_params.len(), args),
+            Type::Block(id, args) => (program.blocks[id.index()].type_params.len(), args),
             Type::Package(id, args) => (program.packages[id.index()].type_params.len(), args),
             _ => return 0,
         };
@@ -116,6 +118,7 @@ impl Checker<'_> {
             Type::Fields(id, _) => Type::Fields(id, args),
             Type::Extern(id, _) => Type::Extern(id, args),
             Type::Signature(id, _) => Type::Signature(id, args),
+            Type::Block(id, _) => Type::Block(id, args),
             Type::Package(id, _) => Type::Package(id, args),
             other => other,
         };
@@ -126,7 +129,7 @@ impl Checker<'_> {
     /// A type argument, which may be `_` or `void` but no parser, control or package.
     pub(super) fn type_argument(&mut self, ty: &ast::Type) -> Type {
         let arg = self.ty(ty);
-        if matches!(arg, Type::Signature(..) | Type::Block(_) | Type::Package(..)) {
+        if matches!(arg, Type::Signature(..) | Type::Block(..) | Type::Package(..)) {
             let problem = Problem::TypeArgumentKind { ty: self.show(&arg) };
             self.error(ty.span, problem);
             return Type::Poison;
@@ -147,7 +150,7 @@ impl Checker<'_> {
     fn stack(&mut self, element: &ast::Type, size: &ast::Expr) -> Type {
         let element_type = self.ty(element);
         let size_expr = self.expr(size);
-        let Some(size_value) = self.positive_int(&size_expr, Problem::StackSize {}) else { return Type::Poison };
+        let Some(size_value) = self.natural(&size_expr, Problem::StackSize {}) else { return Type::Poison };
         if size_value > MAX_STACK {
             self.error(size.span, Problem::StackTooLarge { limit: MAX_STACK });
             return Type::Poison;
@@ -158,7 +161,7 @@ impl Checker<'_> {
                 | Type::String
                 | Type::Int
                 | Type::Signature(..)
-                | Type::Block(_)
+                | Type::Block(..)
                 | Type::Package(..)
                 | Type::Set(_)
                 | Type::MatchKind
@@ -199,12 +202,12 @@ impl Checker<'_> {
         }
     }
 
-    /// A constant number that must be positive.
-    pub(super) fn positive_int(&mut self, expr: &crate::typed::Expr, problem: Problem) -> Option<u32> {
+    /// A constant number that must not be negative.
+    pub(super) fn natural(&mut self, expr: &crate::typed::Expr, problem: Problem) -> Option<u32> {
         if expr.ty.is_poison() {
             return None;
         }
-        let value = self.int_value(expr).and_then(|value| u32::try_from(&value).ok()).filter(|&value| value > 0);
+        let value = self.int_value(expr).and_then(|value| u32::try_from(&value).ok());
         if value.is_none() {
             self.error(expr.span, problem);
         }

@@ -8,9 +8,9 @@ use std::fmt::{self, Display, Formatter, Write};
 use num_bigint::BigUint;
 
 use super::{
-    Action, ActionCall, Arch, BinaryOp, Block, BlockBody, Checksum, Class, DataField, Expr, ExprKind, ExternCall, Header,
-    HeaderId, HeaderRef, Index, KeySet, Place, Program, SlotId, State, Stmt, StmtKind, Table, Target, Transition, Ty,
-    UnaryOp, Unit,
+    Action, ActionCall, Arch, BinaryOp, Block, BlockBody, Checksum, Class, DataField, Expr, ExprKind, ExternCall,
+    Header, HeaderId, HeaderRef, Index, KeySet, Place, Program, SlotId, State, Stmt, StmtKind, Table, Target,
+    Transition, Ty, UnaryOp, Unit,
 };
 
 impl Display for Ty {

@@ -66,19 +66,11 @@ impl Lowerer<'_> {
             })
             .collect();
         let prepared = self.prepare(&function.params, &params, &call.args, true, span)?;
-        let outer: Vec<_> = function
-            .type_params
-            .iter()
-            .zip(type_args)
-            .map(|(param, arg)| (*param, self.types.insert(*param, arg)))
-            .collect();
-        let result = self.inline(prepared, ty, |lowerer| lowerer.stmts(&body), span);
-        for (param, old) in outer {
-            match old {
-                Some(old) => self.types.insert(param, old),
-                None => self.types.remove(&param),
-            };
-        }
+        let types: Vec<_> = function.type_params.iter().copied().zip(type_args).collect();
+        let returns = self.concrete(ty);
+        let outer = self.bind_types(&types);
+        let result = self.inline(prepared, &returns, |lowerer| lowerer.stmts(&body), span);
+        self.unbind_types(outer);
         result
     }
 

@@ -46,7 +46,7 @@ impl Lowerer<'_> {
         let program = self.program;
         let decl = &program.blocks[self.objects[id.0 as usize].decl.index()];
         let params: Vec<(VarId, Type, Direction)> =
-            decl.params.iter().map(|param| (param.var, param.ty.clone(), param.direction)).collect();
+            decl.params.iter().map(|param| (param.var, self.type_in(id, &param.ty), param.direction)).collect();
         let once = self.applied_once(id);
         let first = self.objects[id.0 as usize].bindings.is_none();
         let prepared = match first {

@@ -36,7 +36,7 @@ impl Lowerer<'_> {
                 let value = self.program.enums[id.index()].members[*member as usize].value.clone();
                 Ok(self.number(&value, &expr.ty, span))
             }
-            ExprKind::Error(code) => Ok(self.number(&(*code).into(), &expr.ty, span)),
+            ExprKind::Error(code) | ExprKind::MatchKind(code) => Ok(self.number(&(*code).into(), &expr.ty, span)),
             ExprKind::Const(id) => {
                 let program = self.program;
                 self.expr(&program.consts[id.index()].value)

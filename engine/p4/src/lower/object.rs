@@ -13,7 +13,7 @@ use crate::typed::{
     ActionId, Arg, Args, BlockId, Construct, Constructor, ExternId, InstanceId, Local, Param, TableId, ValueSetId,
     VarId,
 };
-use crate::types::Type;
+use crate::types::{Type, TypeParamId};
 
 use super::names;
 use super::value::Value;
@@ -38,6 +38,7 @@ pub(crate) struct BlockObject {
     /// Its control-plane name, which prefixes those of its parts.
     pub(crate) path: String,
     constructor: Vec<(VarId, Binding)>,
+    type_args: Vec<(TypeParamId, Type)>,
     /// Instances declared in it.
     instances: Vec<(InstanceId, Object)>,
     /// Its parameters and variables, once it is applied.
@@ -140,6 +141,11 @@ impl Lowerer<'_> {
                 } else {
                     name.to_string()
                 };
+                let type_args: Vec<(TypeParamId, Type)> = match self.concrete(ty) {
+                    Type::Block(_, args) => decl.type_params.iter().copied().zip(args.iter().cloned()).collect(),
+                    _ => Vec::new(),
+                };
+                let outer_types = self.bind_types(&type_args);
                 let old = self.bind(constructor.clone());
                 let locals: Vec<InstanceId> = decl
                     .locals
@@ -148,11 +154,13 @@ impl Lowerer<'_> {
                     .collect();
                 let instances = self.declare_instances(&locals, &path);
                 self.unbind(old);
+                self.unbind_types(outer_types);
                 let id = ObjectId(self.objects.len() as u32);
                 self.objects.push(BlockObject {
                     decl: block,
                     path,
                     constructor,
+                    type_args,
                     instances: instances?,
                     bindings: None,
                     actions: FxHashMap::default(),
@@ -182,23 +190,31 @@ impl Lowerer<'_> {
         Ok(values)
     }
 
+    /// A type that a declaration mentions, with the type arguments of its instance.
+    pub(super) fn type_in(&self, id: ObjectId, ty: &Type) -> Type {
+        let args = &self.objects[id.0 as usize].type_args;
+        ty.substitute(&|param| args.iter().find(|(known, _)| *known == param).map(|(_, arg)| arg.clone()))
+    }
+
     /// Makes an object the one being lowered: its constructor parameters, instances and variables are visible.
     pub(super) fn enter(&mut self, id: ObjectId) -> Entered {
         let object = &self.objects[id.0 as usize];
         let mut bindings = object.constructor.clone();
         bindings.extend(object.bindings.iter().flatten().cloned());
-        let instances = object.instances.clone();
+        let (instances, type_args) = (object.instances.clone(), object.type_args.clone());
+        let types = self.bind_types(&type_args);
         let bindings = self.bind(bindings);
         let instances = instances
             .into_iter()
             .map(|(instance, object)| (instance, self.instances[instance.index()].replace(object)))
             .collect();
-        Entered { object: self.object.replace(id), bindings, instances }
+        Entered { object: self.object.replace(id), bindings, instances, types }
     }
 
     pub(super) fn leave(&mut self, entered: Entered) {
         self.object = entered.object;
         self.unbind(entered.bindings);
+        self.unbind_types(entered.types);
         for (instance, object) in entered.instances.into_iter().rev() {
             self.instances[instance.index()] = object;
         }
@@ -211,4 +227,5 @@ pub(super) struct Entered {
     object: Option<ObjectId>,
     bindings: Vec<(VarId, Option<Binding>)>,
     instances: Vec<(InstanceId, Option<Object>)>,
+    types: Vec<(TypeParamId, Option<Type>)>,
 }

@@ -29,7 +29,15 @@ impl Lowerer<'_> {
             Typed::Var(var, init) => self.declare_var(*var, init.as_ref(), span),
             Typed::Assign(dst, src) => self.assign(dst, src, span),
             Typed::Compound(dst, op, src) => self.compound(dst, *op, src, span),
-            Typed::Call(call) => self.expr(call).map(|_| ()),
+            Typed::Call(call) => {
+                // A value that nobody takes is computed all the same: `lookahead` may end the parser.
+                if let Value::Scalar(expr) = self.expr(call)?
+                    && is_lookahead(&expr)
+                {
+                    self.freeze_scalar(expr)?;
+                }
+                Ok(())
+            }
             Typed::Block(body) => self.stmts(body),
             Typed::If(cond, then, otherwise) => self.if_stmt(cond, then, otherwise),
             Typed::Return(value) => self.return_stmt(value.as_ref(), span),
@@ -284,5 +292,13 @@ impl Lowerer<'_> {
     /// The scalar type of an expression in force.
     pub(super) fn scalar_type_of(&self, ty: &Type) -> Option<Ty> {
         self.scalar_ty(&self.concrete(ty))
+    }
+}
+
+fn is_lookahead(expr: &ir::Expr) -> bool {
+    match &expr.kind {
+        ir::ExprKind::Lookahead { .. } => true,
+        ir::ExprKind::Cast(of) => is_lookahead(of),
+        _ => false,
     }
 }

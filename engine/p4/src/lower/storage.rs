@@ -48,7 +48,7 @@ impl Lowerer<'_> {
         match ty {
             Type::Bool => Some(Ty::BOOL),
             Type::Bits { width, signed } => Some(Ty { width: *width, signed: *signed }),
-            Type::Error => Some(Ty::bits(32)),
+            Type::Error | Type::MatchKind => Some(Ty::bits(32)),
             Type::Enum(id) => match &self.program.enums[id.index()].underlying {
                 Some(underlying) => self.scalar_ty(underlying),
                 None => Some(Ty::bits(32)),

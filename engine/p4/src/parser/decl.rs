@@ -282,7 +282,8 @@ impl Parser<'_> {
         let mut apply = None;
         self.braced(|parser| {
             let annotations = parser.annotations()?;
-            if *parser.peek() == TokenKind::Apply && *parser.peek_at(1) == TokenKind::LBrace && apply.is_none() {
+            let opens = matches!(parser.peek_at(1), TokenKind::LBrace | TokenKind::At | TokenKind::Pragma);
+            if *parser.peek() == TokenKind::Apply && opens && apply.is_none() {
                 parser.bump();
                 apply = Some(parser.block()?);
             } else if apply.is_some() {

@@ -28,8 +28,9 @@ fn assignment(kind: &TokenKind) -> Option<Option<BinaryOp>> {
 }
 
 impl Parser<'_> {
-    /// `blockStatement`, annotations having been read.
+    /// `blockStatement`
     pub(super) fn block(&mut self) -> Parsed<Block> {
+        self.annotations()?;
         let start = self.span();
         self.names.push();
         let stmts = self.nested(|parser| parser.braced(Self::statement_or_declaration))?;
@@ -164,8 +165,8 @@ impl Parser<'_> {
         let label = if self.eat(&TokenKind::Default) { None } else { Some(self.expression_without_brace()?) };
         let label_span = self.since(start);
         self.expect(&TokenKind::Colon)?;
-        self.annotations()?;
-        let body = if *self.peek() == TokenKind::LBrace { Some(self.block()?) } else { None };
+        let has_body = matches!(self.peek(), TokenKind::LBrace | TokenKind::At | TokenKind::Pragma);
+        let body = if has_body { Some(self.block()?) } else { None };
         Ok(SwitchCase { label, label_span, body })
     }
 
