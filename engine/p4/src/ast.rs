@@ -261,6 +261,7 @@ pub(crate) enum Decl {
 
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct ConstDecl {
+    pub(crate) annotations: Annotations,
     pub(crate) ty: Type,
     pub(crate) name: Ident,
     pub(crate) value: Expr,

@@ -132,10 +132,27 @@ impl Checker<'_> {
         if name.is_underscore() {
             return; // reported by the parser
         }
+        if matches!(self.place, Place::Apply | Place::Action | Place::Function | Place::State) {
+            self.check_shadowing(name, &symbol);
+        }
         if let Some(first) = self.scopes.declare(&name.name, Entry { symbol, span: name.span }) {
             let (what, span) = (first.symbol.what(), first.span);
             let problem = Problem::Duplicate { name: name.name.clone() };
             self.diagnostics.error(name.span, problem).label(span, format!("first declared here, as {what}"));
+        }
+    }
+
+    /// A declaration in a body must not hide a parameter, as in p4c.
+    fn check_shadowing(&mut self, name: &Ident, symbol: &Symbol) {
+        let is_param = |symbol: &Symbol| match symbol {
+            Symbol::Var(id) => self.program.vars[id.index()].kind != VarKind::Variable,
+            _ => false,
+        };
+        let Some(hidden) = self.scopes.find(&name.name, false) else { return };
+        if !is_param(symbol) && is_param(&hidden.symbol) {
+            let span = hidden.span;
+            let problem = Problem::HidesParameter { name: name.name.clone() };
+            self.diagnostics.error(name.span, problem).label(span, "the parameter");
         }
     }
 

@@ -161,6 +161,8 @@ problems! {
     "E0453" AnnotationValue { ty: String } =
         "a structured annotation holds constants of `int`, `string` or `bool`, not `{ty}`";
     "E0454" StaticAssert { message: String } = "static assertion failed{message}";
+    "E0455" DontCareType {} = "`_` cannot be part of the type of a constant or variable";
+    "E0456" SelfArgument { ty: String, arg: String } = "`{ty}` cannot have `{arg}`, which contains it, as a type argument";
 
     "E0501" NotWritable {} = "this cannot be assigned to";
     "E0502" ArgumentCount { name: Name, wanted: usize, found: usize } =
@@ -212,6 +214,11 @@ problems! {
     "E0543" DuplicateAnnotation { name: Name } = "a structured annotation `@{name}` can be given only once";
     "E0544" AnnotationString { name: Name } = "`@{name}` takes one string";
     "E0545" ArrayOfInstances {} = "arrays of instances cannot be made";
+    "E0546" ParserNeverEnds { parser: Name } = "parser `{parser}` never reaches accept or reject";
+    "E0547" HidesParameter { name: Name } = "`{name}` hides a parameter";
+    "E0548" OptionalHere { param: Name } = "parameter `{param}` of something with a body cannot be `@optional`";
+    "E0549" AbstractNameless { ty: String } = "`{ty}` has abstract methods, which a nameless instance cannot implement";
+    "E0550" AnnotationMatchKind {} = "`@match` takes a match kind";
 
     "E0601" NoActions { table: Name } = "table `{table}` has no `actions`";
     "E0602" NotInActionList { action: Name } = "action `{action}` is not in the table's list";
@@ -230,6 +237,8 @@ problems! {
     "E0614" PriorityNotNeeded {} = "the keys of this table need no priorities";
     "E0615" FirstPriority {} = "the first entry must have a priority if others have one";
     "E0616" NoDefaultAction {} = "the table has no default action and there is no `NoAction`";
+    "E0617" PriorityRange { priority: String } = "priority {priority} is negative";
+    "E0618" PropertyOrder { property: Name, before: &'static str } = "`{property}` must come after `{before}`";
 
     "E0701" NoMain {} = "there is no instance `main`";
     "E0702" UnknownPackage { name: Name } = "`{name}` is not the package of a known architecture";
@@ -244,6 +253,7 @@ problems! {
     "E0710" WrongBlock { name: Name, block: &'static str } = "`{name}` can only be called in {block}";
     "E0711" PropertyObject { name: Name, wanted: &'static str } = "property `{name}` needs {wanted}";
     "E0712" PackageShape { name: Name } = "`{name}` is not declared as `v1model.p4` declares it";
+    "E0713" MainNotPackage {} = "`main` must be an instance of a package";
 
     "U0001" Unsupported { what: String } = "{what} is not supported";
 

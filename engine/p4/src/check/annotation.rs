@@ -2,7 +2,7 @@
 
 use crate::ast::{Annotation, AnnotationBody};
 use crate::diagnostics::Problem;
-use crate::token::TokenKind;
+use crate::token::{Token, TokenKind};
 use crate::types::Type;
 
 use super::Checker;
@@ -45,8 +45,19 @@ impl Checker<'_> {
 
     /// Annotations whose meaning is fixed take one string.
     fn known_annotation(&mut self, annotation: &Annotation) {
-        if &*annotation.name.name == "name" && name_text(annotation).is_none() {
+        let takes_string = matches!(&*annotation.name.name, "name" | "deprecated" | "noWarn");
+        if takes_string && name_text(annotation).is_none() {
             self.error(annotation.name.span, Problem::AnnotationString { name: annotation.name.name.clone() });
+        }
+        let AnnotationBody::Tokens(tokens) = &annotation.body else { return };
+        if &*annotation.name.name == "match" {
+            let is_kind = match &tokens[..] {
+                [Token { kind: TokenKind::Ident(kind), .. }] => self.program.match_kinds.contains(kind),
+                _ => false,
+            };
+            if !is_kind {
+                self.error(annotation.name.span, Problem::AnnotationMatchKind {});
+            }
         }
     }
 }

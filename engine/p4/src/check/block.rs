@@ -39,6 +39,7 @@ impl Checker<'_> {
             let params = checker.params(&ty.params, VarKind::Param(Direction::None));
             checker.no_blocks(&params);
             let constructor = checker.constructor_params(constructor);
+            checker.no_optional(&constructor);
             let block = &mut checker.program.blocks[id.index()];
             (block.type_params, block.params, block.constructor) = (type_params, params, constructor);
             checker.scoped(|checker| {

@@ -74,6 +74,9 @@ impl Checker<'_> {
         if self.place == Place::SelectCase {
             return self.refuse(span, Problem::CallInSelect {});
         }
+        if &*signature.name == "verify" && matches!(function.kind, FunctionKind::Extern) && !self.in_parser() {
+            return self.refuse(call.callee.span, Problem::ParserOnly { member: signature.name });
+        }
         self.finish_call(Callee::Function(id), &signature, call, span, hint)
     }
 
@@ -146,17 +149,15 @@ impl Checker<'_> {
             return Self::poison(span);
         };
         let returns = Self::with_args(&signature.returns, &signature.type_params, &fresh);
-        if let Some(hint) = hint.filter(|_| Self::is_open(&self.solved(&returns))) {
+        let is_open = self.solved(&returns).any(&|part| matches!(part, Type::Infer(_)));
+        if let Some(hint) = hint.filter(|_| is_open) {
             self.unify(&returns, hint);
         }
         let type_args: Vec<Type> = fresh.iter().map(|arg| self.solved(arg)).collect();
-        if let Some(open) = type_args.iter().position(Self::is_open)
-            && !self.only_ignored(signature, open, &args)
-        {
-            let param = self.program.type_params[signature.type_params[open].0 as usize].clone();
-            let problem = Problem::CannotInfer { param, name: signature.name.clone() };
-            let help = format!("give it: `{}<...>(...)`", signature.name);
-            self.diagnostics.error(span, problem).label(signature.span, "declared here").help(help);
+        if !self.type_args_known(signature, &type_args, &given, &args, span) {
+            return Self::poison(span);
+        }
+        if !self.arguments_fit(&params, signature, &args) {
             return Self::poison(span);
         }
         let args = self.coerce_args(args, &params);
@@ -165,6 +166,55 @@ impl Checker<'_> {
         self.check_core_call(&call, span);
         let expr = Expr { kind: ExprKind::Call(Box::new(call)), ty, span };
         self.fold_static_assert(expr)
+    }
+
+    /// Whether all type arguments are given or follow from the arguments; reports the first one that does not.
+    fn type_args_known(
+        &mut self,
+        signature: &Signature,
+        type_args: &[Type],
+        given: &[Type],
+        args: &Args,
+        span: Span,
+    ) -> bool {
+        for (index, ty) in type_args.iter().enumerate() {
+            let unknown = match ty {
+                Type::Int if given.is_empty() => true,
+                Type::Record(..) | Type::Sequence(..) | Type::Invalid => true,
+                ty => Self::is_open(ty) && !self.only_ignored(signature, index, args),
+            };
+            if !unknown {
+                continue;
+            }
+            let param = self.program.type_params[signature.type_params[index].0 as usize].clone();
+            let problem = Problem::CannotInfer { param, name: signature.name.clone() };
+            let help = match ty {
+                Type::Int => "give the number a width, as in `8w1`".to_string(),
+                _ => format!("give it: `{}<...>(...)`", signature.name),
+            };
+            self.diagnostics.error(span, problem).label(signature.span, "declared here").help(help);
+            return false;
+        }
+        true
+    }
+
+    /// Whether parameters have types that may be passed, now that these are known.
+    fn arguments_fit(&mut self, types: &[Type], signature: &Signature, args: &Args) -> bool {
+        for (place, arg) in args {
+            let (Arg::Expr(expr), param) = (arg, &signature.params[*place]) else { continue };
+            let problem = match &types[*place] {
+                Type::String if param.direction != Direction::None => {
+                    Problem::ParamDirection { param: param.name.clone(), ty: "string".into() }
+                }
+                ty @ (Type::DontCare | Type::Block(..) | Type::Signature(..) | Type::Package(..)) => {
+                    Problem::ParamType { ty: self.show(ty) }
+                }
+                _ => continue,
+            };
+            self.diagnostics.error(expr.span, problem).label(param.span, "declared here");
+            return false;
+        }
+        true
     }
 
     /// Whether a type parameter occurs only in parameters that are thrown away with `_`.
@@ -590,7 +640,9 @@ impl Checker<'_> {
         let Some(Arg::Expr(first)) = call.args.first().map(|(_, arg)| arg) else {
             if (object, &*method.name) == ("packet_in", "lookahead")
                 && let [ty] = &call.type_args[..]
-                && self.size_in_bits(ty, false) != self.size_in_bits(ty, true)
+                && !matches!(ty, Type::Param(_))
+                && (self.size_in_bits(ty, false).is_none()
+                    || self.size_in_bits(ty, false) != self.size_in_bits(ty, true))
             {
                 let problem = Problem::NoSize { ty: self.show(ty) };
                 self.error(span, problem);

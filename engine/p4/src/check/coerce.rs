@@ -81,7 +81,11 @@ impl Checker<'_> {
             {
                 Expr { kind: ExprKind::InvalidHeader, ty: to.clone(), span }
             }
-            (ExprKind::Default, Type::Dots, _) => Expr { kind: ExprKind::Default, ty: to.clone(), span },
+            (ExprKind::Default, Type::Dots, _)
+                if !matches!(to, Type::List(_) | Type::Extern(..) | Type::Signature(..) | Type::Varbit(_)) =>
+            {
+                Expr { kind: ExprKind::Default, ty: to.clone(), span }
+            }
             (ExprKind::Aggregate(parts), Type::Sequence(_, dots), _) => self.coerce_parts(parts, *dots, to, span),
             (ExprKind::Record(fields, dots), Type::Record(..), Type::Fields(id, args))
                 if self.program.fields(*id).kind != FieldsKind::Union =>

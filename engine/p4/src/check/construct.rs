@@ -20,9 +20,25 @@ impl Checker<'_> {
             return self.refuse(span, Problem::InstanceHere {});
         }
         match self.construct(ty, args, span) {
+            Some((_, ty)) if self.has_abstract_methods(&ty) => {
+                let problem = Problem::AbstractNameless { ty: self.show(&ty) };
+                self.diagnostics.error(span, problem).help("declare an instance that implements them");
+                Self::poison(span)
+            }
             Some((construct, ty)) => Expr { kind: ExprKind::Construct(Box::new(construct)), ty, span },
             None => Self::poison(span),
         }
+    }
+
+    fn is_abstract(&self, method: FunctionId) -> bool {
+        let method = &self.program.functions[method.index()];
+        let optional = method.annotations.iter().any(|annotation| &*annotation.name.name == "optional");
+        matches!(method.kind, FunctionKind::Method { is_abstract: true }) && !optional
+    }
+
+    fn has_abstract_methods(&self, ty: &Type) -> bool {
+        let Type::Extern(id, _) = ty else { return false };
+        self.program.externs[id.index()].methods.iter().any(|method| self.is_abstract(*method))
     }
 
     /// A constructor and its arguments, and the type of what it makes.
@@ -69,8 +85,10 @@ impl Checker<'_> {
             return Some(solved.into());
         }
         let given = !type_args(ty).is_empty();
-        let open = solved.iter().position(Self::is_open);
-        if let Some(open) = open.filter(|_| !given && matches!(ty, Type::Extern(..))) {
+        let own = |part: &Type| matches!(part, Type::Param(id) if type_params.contains(id));
+        let unknown = |arg: &Type| arg.any(&own) || Self::is_open(arg) && matches!(ty, Type::Extern(..));
+        let open = solved.iter().position(unknown);
+        if let Some(open) = open.filter(|_| !given) {
             let param = self.program.type_params[type_params[open].0 as usize].clone();
             let problem = Problem::CannotInfer { param, name: name.clone() };
             self.diagnostics.error(span, problem).help(format!("give it: `{name}<...>(...)`"));
@@ -301,11 +319,7 @@ impl Checker<'_> {
         }
         self.scopes.pop();
         self.method_owner = owner;
-        let optional = |method: &FunctionId| {
-            let annotations = &self.program.functions[method.index()].annotations;
-            annotations.iter().any(|annotation| &*annotation.name.name == "optional")
-        };
-        let missing: Vec<FunctionId> = missing.into_iter().filter(|method| !optional(method)).collect();
+        missing.retain(|method| self.is_abstract(*method));
         for method in missing {
             let method = &self.program.functions[method.index()];
             let problem = Problem::MethodMissing { method: method.name.clone() };

@@ -10,8 +10,8 @@ use crate::ast::{
 use crate::diagnostics::Problem;
 use crate::source::Span;
 use crate::typed::{
-    BlockType, BlockTypeId, Const, ConstId, Enum, EnumId, EnumMember, Expr, ExprKind, Field, Fields, Newtype,
-    NewtypeId, Package, PackageId, VarKind,
+    BlockType, BlockTypeId, Const, ConstId, Enum, EnumId, EnumMember, Expr, ExprKind, Field, Fields, InstanceId,
+    Newtype, NewtypeId, Package, PackageId, VarKind,
 };
 use crate::types::{FieldsId, Type};
 
@@ -25,7 +25,7 @@ impl Checker<'_> {
                 if let Some(id) = self.instance(decl) {
                     self.program.globals.push(id);
                     if &*decl.name.name == "main" {
-                        self.program.main = Some(id);
+                        self.main(id);
                     }
                 }
             }
@@ -47,8 +47,20 @@ impl Checker<'_> {
         }
     }
 
+    /// `main` is the program (spec section 11.1): it must be an instance of a package.
+    fn main(&mut self, id: InstanceId) {
+        let instance = &self.program.instances[id.index()];
+        if matches!(instance.ty, Type::Package(..)) {
+            self.program.main = Some(id);
+        } else {
+            let (span, problem) = (instance.span, Problem::MainNotPackage {});
+            self.error(span, problem);
+        }
+    }
+
     pub(super) fn constant(&mut self, decl: &ConstDecl) {
-        let ty = self.ty(&decl.ty);
+        self.annotations(&decl.annotations);
+        let ty = self.value_type(&decl.ty);
         if matches!(ty, Type::Extern(..) | Type::Signature(..) | Type::Block(..) | Type::Package(..) | Type::Void) {
             let problem = Problem::ConstType { ty: self.show(&ty) };
             self.error(decl.ty.span, problem);

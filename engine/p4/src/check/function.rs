@@ -84,6 +84,13 @@ impl Checker<'_> {
         }
     }
 
+    /// Only what has no body in P4 can leave a parameter open.
+    pub(super) fn no_optional(&mut self, params: &[Param]) {
+        for param in params.iter().filter(|param| param.optional) {
+            self.error(param.span, Problem::OptionalHere { param: param.name.clone() });
+        }
+    }
+
     /// Adds a function to those of its name.
     fn declare_function(&mut self, name: &Ident, id: FunctionId) {
         if let Some(entry) =
@@ -103,8 +110,9 @@ impl Checker<'_> {
         self.annotations(&prototype.annotations);
         let type_params = self.type_params(&prototype.type_params);
         let params = self.params(&prototype.params, VarKind::Param(Direction::None));
-        if !matches!(kind, FunctionKind::Constructor) {
-            self.no_blocks(&params);
+        self.no_blocks(&params);
+        if matches!(kind, FunctionKind::User(_)) {
+            self.no_optional(&params);
         }
         let returns = match &prototype.returns {
             Some(returns) => self.return_type(returns, &kind),
@@ -171,6 +179,7 @@ impl Checker<'_> {
         let (params, body) = self.scoped(|checker| {
             let params = checker.params(&action.params, VarKind::ActionData);
             checker.no_blocks(&params);
+            checker.no_optional(&params);
             checker.action_params(&params);
             let outer = checker.returns.replace(Type::Void);
             let loops = std::mem::take(&mut checker.loops);

@@ -96,6 +96,11 @@ impl Checker<'_> {
     /// Brings two numbers to one type.
     fn same_numbers(&mut self, op: BinaryOp, left: Expr, right: Expr, span: Span) -> Result<(Expr, Expr, Type), Expr> {
         let (left, right) = (self.as_underlying(left), self.as_underlying(right));
+        if matches!(op, BinaryOp::Div | BinaryOp::Mod)
+            && let Some(problem) = self.bad_divisor(&left, &right)
+        {
+            return Err(self.refuse(span, problem));
+        }
         let ty = match (&left.ty, &right.ty) {
             (Type::Int, Type::Int) => Type::Int,
             (ty @ Type::Bits { .. }, Type::Int) | (Type::Int, ty @ Type::Bits { .. }) => ty.clone(),
@@ -111,9 +116,6 @@ impl Checker<'_> {
         let saturates = matches!(op, BinaryOp::AddSat | BinaryOp::SubSat);
         if divides && matches!(ty, Type::Bits { signed: true, .. }) || saturates && ty == Type::Int {
             return self.bad_operands(op, &left, &right, span);
-        }
-        if divides && let Some(problem) = self.bad_divisor(&left, &right) {
-            return self.refuse(span, problem);
         }
         self.fold_or(op, left, right, ty, span)
     }
@@ -298,7 +300,11 @@ impl Checker<'_> {
                 _ => ExprKind::Int(arith::wrap(&value, width, signed)),
             },
             (Some(value), Type::Int) => ExprKind::Int(value),
-            (Some(value), Type::Bool) => ExprKind::Bool(value != 0.into()),
+            (Some(value), Type::Bool) if value == 0.into() || value == 1.into() => ExprKind::Bool(value == 1.into()),
+            (Some(value), Type::Bool) => {
+                let problem = Problem::CannotCast { from: value.to_string(), to: "bool".into() };
+                return self.refuse(span, problem);
+            }
             _ => ExprKind::Cast(Box::new(operand)),
         };
         Expr { kind, ty: ty.clone(), span }
@@ -324,14 +330,9 @@ impl Checker<'_> {
                 let below = self.underlying(to);
                 below != *to && (below == *from || *from == Type::Int)
             }
-            (Type::New(id), to) => {
-                let below = &self.program.newtypes[id.index()].ty;
-                below == to || self.can_cast(below, to)
-            }
-            (from, Type::New(id)) => {
-                let below = &self.program.newtypes[id.index()].ty;
-                below == from || self.can_cast(from, below)
-            }
+            (Type::Int, to @ Type::New(_)) => matches!(self.unwrap_newtype(to), Type::Bits { .. }),
+            (from, Type::New(id)) if self.program.newtypes[id.index()].ty == *from => true,
+            (Type::New(id), to) => self.program.newtypes[id.index()].ty == *to,
             _ => false,
         }
     }

@@ -26,6 +26,9 @@ impl Checker<'_> {
             self.error(decl.ty.name.span, Problem::NoStartState { parser: decl.ty.name.name.clone() });
         }
         let states: Vec<State> = decl.states.iter().map(|state| self.state(state, &decl.states)).collect();
+        if !ends(&states) {
+            self.error(decl.ty.name.span, Problem::ParserNeverEnds { parser: decl.ty.name.name.clone() });
+        }
         BlockBody::Parser(states.into())
     }
 
@@ -210,4 +213,30 @@ impl Checker<'_> {
             }
         }
     }
+}
+
+/// Whether accept or reject can be reached from the start state. A `select` may always reject.
+fn ends(states: &[State]) -> bool {
+    let Some(start) = states.iter().position(|state| &*state.name == "start") else { return true };
+    let (mut seen, mut open) = (vec![false; states.len()], vec![start]);
+    while let Some(state) = open.pop() {
+        if std::mem::replace(&mut seen[state], true) {
+            continue;
+        }
+        match &states[state].next {
+            Transition::Goto(Target::State(next)) => open.push(next.index()),
+            Transition::Goto(_) => return true,
+            Transition::Select { cases, .. } => {
+                let total = cases.iter().any(|(set, _)| matches!(set, KeySet::Any));
+                if !total || cases.iter().any(|(_, target)| !matches!(target, Target::State(_))) {
+                    return true;
+                }
+                open.extend(cases.iter().filter_map(|(_, target)| match target {
+                    Target::State(next) => Some(next.index()),
+                    _ => None,
+                }));
+            }
+        }
+    }
+    false
 }

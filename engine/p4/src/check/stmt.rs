@@ -89,7 +89,7 @@ impl Checker<'_> {
     }
 
     pub(super) fn variable(&mut self, decl: &VarDecl) -> Option<(VarId, Option<Expr>)> {
-        let ty = self.ty(&decl.ty);
+        let ty = self.value_type(&decl.ty);
         let objects = matches!(ty, Type::Extern(..) | Type::Signature(..) | Type::Block(..) | Type::Package(..));
         if objects || matches!(ty, Type::String | Type::Int | Type::Void | Type::List(_)) {
             let problem = Problem::VariableType { ty: self.show(&ty) };
@@ -202,9 +202,7 @@ impl Checker<'_> {
         let ty = value.ty.clone();
         let cases = self.switch_cases(cases, |checker, label| {
             let label = checker.expr(label);
-            let label = if label.ty == ty { label } else { checker.as_underlying(label) };
-            let wanted = if label.ty == ty { ty.clone() } else { checker.underlying(&ty) };
-            let label = checker.coerce(label, &wanted);
+            let label = checker.coerce(label, &ty);
             if label.ty.is_poison() {
                 return None;
             }

@@ -36,6 +36,9 @@ impl Checker<'_> {
             priority_delta: BigInt::from(1),
             properties: Vec::new(),
         });
+        // Visible from here on, so that a key of the table's name is refused and not taken for something else.
+        self.declare(&decl.name, Symbol::Table(id));
+        self.property_order(decl);
         let outer = self.table.replace(id);
         self.within(Place::Table, |checker| {
             // Entries and the default action refer to keys and actions, wherever those stand.
@@ -63,7 +66,35 @@ impl Checker<'_> {
             }
         });
         self.table = outer;
-        self.declare(&decl.name, Symbol::Table(id));
+        if self.program.tables[id.index()].default_action.is_none() {
+            self.no_action(decl);
+        }
+    }
+
+    /// A table without a default action needs `NoAction` of the core library.
+    fn no_action(&mut self, decl: &TableDecl) {
+        let declared = decl.properties.iter().any(|property| &*property.name.name == "default_action");
+        let usable = match self.scopes.find("NoAction", true).map(|entry| &entry.symbol) {
+            Some(Symbol::Action(id)) => self.program.actions[id.index()].params.is_empty(),
+            _ => false,
+        };
+        if !usable && !declared {
+            let entry = self.diagnostics.error(decl.name.span, Problem::NoDefaultAction {});
+            entry.help("include `core.p4`, which declares it");
+        }
+    }
+
+    /// Entries and the default action come after what they refer to.
+    fn property_order(&mut self, decl: &TableDecl) {
+        let find = |name: &str| decl.properties.iter().enumerate().find(|(_, property)| &*property.name.name == name);
+        for (first, second) in [("key", "entries"), ("actions", "default_action"), ("actions", "entries")] {
+            let (Some((a, before)), Some((b, after))) = (find(first), find(second)) else { continue };
+            if a > b {
+                let span = before.name.span;
+                let problem = Problem::PropertyOrder { property: after.name.name.clone(), before: first };
+                self.diagnostics.error(after.name.span, problem).label(span, "it is here");
+            }
+        }
     }
 
     fn duplicate_properties(&mut self, decl: &TableDecl) {
@@ -282,6 +313,9 @@ impl Checker<'_> {
             }
             (PropertyValue::Expr(value), _) if name != "actions" && name != "key" => {
                 let value = self.within(Place::Control, |checker| checker.expr(value));
+                if name == "size" && !matches!(value.ty, Type::Int | Type::Bits { .. } | Type::Poison) {
+                    self.error(value.span, Problem::PropertyType { name: property.name.name.clone() });
+                }
                 let property = Property { name: property.name.name.clone(), value, span: property.name.span };
                 self.program.tables[table.index()].properties.push(property);
             }

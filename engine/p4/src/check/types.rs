@@ -26,6 +26,16 @@ impl Checker<'_> {
         resolved
     }
 
+    /// The type of a constant or variable, of which all must be known.
+    pub(super) fn value_type(&mut self, ty: &ast::Type) -> Type {
+        let resolved = self.ty(ty);
+        if resolved.any(&|part| *part == Type::DontCare) {
+            self.error(ty.span, Problem::DontCareType {});
+            return Type::Poison;
+        }
+        resolved
+    }
+
     /// As [`Self::ty`], but a generic type may come without its arguments.
     pub(super) fn open_type(&mut self, ty: &ast::Type) -> Type {
         match &ty.kind {
@@ -113,6 +123,11 @@ impl Checker<'_> {
             self.error(span, problem);
             return Type::Poison;
         }
+        if let Some(arg) = args.iter().find(|arg| arg.any(&|part| Self::same_declaration(part, &base))) {
+            let problem = Problem::SelfArgument { ty: self.show(&base), arg: self.show(arg) };
+            self.error(span, problem);
+            return Type::Poison;
+        }
         let args = args.into();
         let ty = match base {
             Type::Fields(id, _) => Type::Fields(id, args),
@@ -124,6 +139,15 @@ impl Checker<'_> {
         };
         self.check_specialized(&ty, span);
         ty
+    }
+
+    /// Whether two types are the same generic declaration, with whatever arguments.
+    fn same_declaration(a: &Type, b: &Type) -> bool {
+        match (a, b) {
+            (Type::Fields(a, _), Type::Fields(b, _)) => a == b,
+            (Type::Extern(a, _), Type::Extern(b, _)) => a == b,
+            _ => false,
+        }
     }
 
     /// A type argument, which may be `_` or `void` but no parser, control or package.

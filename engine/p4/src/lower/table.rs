@@ -224,6 +224,9 @@ impl Lowerer<'_> {
                 None if index == 0 => return self.fail(entry.span, Problem::FirstPriority {}),
                 None => {}
             }
+            if current < BigInt::ZERO {
+                return self.fail(entry.span, Problem::PriorityRange { priority: current.to_string() });
+            }
             own.push(current.clone());
             match decl.largest_priority_wins {
                 true => current -= &decl.priority_delta,

@@ -31,7 +31,7 @@ impl Parser<'_> {
     fn declaration(&mut self) -> Parsed<Decl> {
         let annotations = self.annotations()?;
         match self.peek() {
-            TokenKind::Const => self.const_declaration(),
+            TokenKind::Const => self.const_declaration(annotations),
             TokenKind::Extern => self.extern_declaration(annotations),
             TokenKind::Action => Ok(Decl::Action(self.action(annotations)?)),
             TokenKind::Parser => self.parser_declaration(annotations),
@@ -117,7 +117,7 @@ impl Parser<'_> {
     }
 
     /// `constantDeclaration`
-    pub(super) fn const_declaration(&mut self) -> Parsed<Decl> {
+    pub(super) fn const_declaration(&mut self, annotations: Annotations) -> Parsed<Decl> {
         self.expect(&TokenKind::Const)?;
         let ty = self.type_ref()?;
         let (name, ty) = self.declarator(ty)?;
@@ -125,7 +125,7 @@ impl Parser<'_> {
         let value = self.expression()?;
         self.expect(&TokenKind::Semicolon)?;
         self.names.declare(&name.name, NameKind::Object);
-        Ok(Decl::Const(ConstDecl { ty, name, value }))
+        Ok(Decl::Const(ConstDecl { annotations, ty, name, value }))
     }
 
     fn function(&mut self, annotations: Annotations) -> Parsed<Function> {
@@ -304,7 +304,7 @@ impl Parser<'_> {
     /// `parserLocalElement` or `controlLocalDeclaration`; which kinds fit where is checked later.
     fn local_declaration(&mut self, annotations: Annotations) -> Parsed<Decl> {
         match self.peek() {
-            TokenKind::Const => self.const_declaration(),
+            TokenKind::Const => self.const_declaration(annotations),
             TokenKind::Action => Ok(Decl::Action(self.action(annotations)?)),
             TokenKind::Table => Ok(Decl::Table(self.table(annotations)?)),
             TokenKind::ValueSet => Ok(Decl::ValueSet(self.value_set(annotations)?)),

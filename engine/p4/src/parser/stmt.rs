@@ -65,7 +65,7 @@ impl Parser<'_> {
             TokenKind::Return => self.return_statement()?,
             TokenKind::Switch => self.switch_statement()?,
             TokenKind::For => self.for_statement()?,
-            TokenKind::Const => StmtKind::Decl(self.const_declaration()?),
+            TokenKind::Const => StmtKind::Decl(self.const_declaration(annotations)?),
             _ if self.at_type() => {
                 let kind = self.declaration_or_operation(annotations)?;
                 if !matches!(kind, StmtKind::Decl(Decl::Instance(_))) {
