@@ -1,0 +1,69 @@
+# `make run` sets everything up and runs the main example; `make test` is what has to pass before a merge.
+# Every step leaves a stamp and is done again only if something that it depends on has changed.
+
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+STAMPS := $(VENV)/stamps
+CARGO := cargo --locked
+ENGINE := $(shell find engine -name target -prune -o \( -name '*.rs' -o -name '*.toml' -o -name '*.p4' -o -name Cargo.lock \) -print)
+
+# Where rustup puts it, even if the shell has not been told.
+export PATH := $(PATH):$(HOME)/.cargo/bin
+export VIRTUAL_ENV := $(CURDIR)/$(VENV)
+
+# The first Python that is new enough.
+BASE_PYTHON := $(shell for python in python3.11 python3.12 python3.13 python3.14 python3; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
+
+.PHONY: setup run test lint pytest cargo-test bench clean
+
+setup: $(STAMPS)/engine
+
+run: setup
+	$(PYTHON) orchestrator.py --scheme ecn-sharp --load 0.8
+
+test: setup lint pytest cargo-test
+
+lint: setup
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/mypy
+	cd engine && $(CARGO) fmt --all --check
+	cd engine && $(CARGO) clippy --workspace --all-targets -- -D warnings
+
+pytest: setup
+	$(PYTHON) -m pytest
+
+cargo-test: setup
+	cd engine && $(CARGO) test --workspace --quiet
+
+bench: setup
+	$(MAKE) -C bench PYTHON=$(CURDIR)/$(PYTHON)
+
+clean:
+	rm -rf $(VENV) engine/target .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+$(STAMPS)/system:
+	@missing=; \
+	command -v cc >/dev/null || missing="$$missing gcc libc6-dev"; \
+	if [ -z "$(BASE_PYTHON)" ]; then missing="$$missing python3 python3-venv"; \
+	else $(BASE_PYTHON) -c 'import ensurepip, venv' 2>/dev/null || missing="$$missing python3-venv"; fi; \
+	if [ -n "$$missing" ]; then \
+		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+			apt-get update && apt-get install -y --no-install-recommends $$missing; \
+		else \
+			echo "error: the set-up needs:$$missing"; echo "  try: sudo apt-get install$$missing"; exit 2; \
+		fi; \
+	fi
+	@command -v cargo >/dev/null || { \
+		echo "error: the set-up needs Rust (cargo)"; echo "  try: https://rustup.rs"; exit 2; }
+
+$(STAMPS)/python: requirements.txt requirements-dev.txt
+	@$(MAKE) --no-print-directory $(STAMPS)/system
+	$(or $(BASE_PYTHON),python3) -m venv $(VENV)
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/engine: $(STAMPS)/python $(ENGINE)
+	$(VENV)/bin/maturin develop --release --locked --manifest-path engine/bindings/Cargo.toml
+	@touch $@

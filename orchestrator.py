@@ -1,0 +1,32 @@
+"""Marklab's entry: `python orchestrator.py --scheme ecn-sharp --load 0.8`.
+
+Any Python can run this file, from any folder. It hands over to the environment that `make setup` makes, hence the
+old-fashioned syntax.
+"""
+
+import os
+import sys
+
+
+def main():
+    """Run the package `orchestrator` beside this file, by the lab's own Python."""
+    here = os.path.dirname(os.path.realpath(__file__))
+    environment = os.path.join(here, ".venv")
+    python = os.path.join(environment, "bin", "python")
+    if os.path.realpath(sys.prefix) != os.path.realpath(environment):
+        if not os.access(python, os.X_OK):
+            sys.exit("error: the lab is not set up\n  try: run `make setup` in " + here)
+        # What was set for the other Python would mislead ours.
+        for name in ("PYTHONHOME", "PYTHONPATH"):
+            os.environ.pop(name, None)
+        os.execv(python, [python, os.path.realpath(__file__)] + sys.argv[1:])  # noqa: RUF005
+    sys.path.insert(0, here)
+    try:
+        from orchestrator.cli import main as run  # noqa: PLC0415
+    except ImportError as error:
+        sys.exit("error: the lab's environment is not complete (%s)\n  try: run `make setup` in %s" % (error, here))
+    run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""What the YAML file beside a P4 program says about its scheme."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field, field_validator
+
+from orchestrator.catalog.parameters import Parameter
+from orchestrator.model import Model
+
+Match = dict[Literal["exact", "lpm", "ternary", "range"], Any]
+
+
+def _text(value: Any) -> Any:
+    return str(value) if isinstance(value, (int, float)) else value
+
+
+class EntrySpec(Model):
+    """A table entry, or the default action where there is no `match`; numbers are formulas.
+
+    `for` makes one entry per number of a span, `let` names formulas in order, `when` leaves entries out.
+    """
+
+    table: str
+    action: str
+    params: dict[str, str] = Field(default_factory=dict)
+    match: dict[str, Match] | None = None
+    priority: int = 0
+    for_: dict[str, str] = Field(default_factory=dict, alias="for")
+    let: dict[str, str] = Field(default_factory=dict)
+    when: str | None = None
+
+    @field_validator("params", "let", mode="before")
+    @classmethod
+    def _formulas(cls, values: Any) -> Any:
+        return {name: _text(value) for name, value in values.items()} if isinstance(values, dict) else values
+
+
+class Signal(Model):
+    """What the scheme looks at."""
+
+    what: str
+    when: str
+    unit: str
+
+
+class Needs(Model):
+    """What the scheme asks of a port."""
+
+    queues: int = Field(default=1, ge=1)
+    scheduler: str = "fifo"
+
+
+class Forwarding(Model):
+    """Names of what the lab fills in so that packets find their way. The defaults are those of include/switch.p4."""
+
+    table: str = "ipv4_lpm"
+    key: str = "dst_addr"
+    action: str = "forward"
+    port: str = "port"
+    mac: str = "dst_addr"
+    ecmp_table: str = "ecmp"
+    ecmp_action: str = "hash_to_group"
+    ecmp_group: str = "group"
+    ecmp_members: str = "members"
+    ecmp_group_key: str = "group"
+    ecmp_member_key: str = "member"
+
+
+class SchemeSpec(Model):
+    """A scheme: what it does, its parameters with their rules, and the table entries that carry them."""
+
+    title: str
+    summary: str = ""
+    paper: str = ""
+    signal: Signal | None = None
+    parameters: dict[str, Parameter] = Field(default_factory=dict)
+    presets: dict[str, dict[str, str]] = Field(default_factory=dict)
+    causes: dict[int, str] = Field(default_factory=dict)
+    needs: Needs = Needs()
+    entries: tuple[EntrySpec, ...] = ()
+    forwarding: Forwarding = Forwarding()
+
+    @field_validator("presets", mode="before")
+    @classmethod
+    def _rules(cls, presets: Any) -> Any:
+        if not isinstance(presets, dict):
+            return presets
+        return {
+            name: {
+                key: str(rule).lower() if isinstance(rule, bool) else _text(rule) for key, rule in (rules or {}).items()
+            }
+            for name, rules in presets.items()
+        }

@@ -1,0 +1,168 @@
+"""Schemes: found by name or path, and fitted to a setup."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from orchestrator.catalog.choice import SchemeChoice
+from orchestrator.catalog.description import EntrySpec, Match, SchemeSpec
+from orchestrator.catalog.expressions import Expression, Value
+from orchestrator.catalog.parameters import Setting, Setup, from_rule, from_text
+from orchestrator.errors import BadInput, unknown
+from orchestrator.model import read_yaml, validate
+from orchestrator.paths import REPOSITORY
+
+PROGRAMS = REPOSITORY / "p4src" / "v1model"
+
+Entry = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """A P4 program and what is known about it. Without a description only the program itself is known."""
+
+    name: str
+    program: Path
+    spec: SchemeSpec | None
+
+    def fit(self, choice: SchemeChoice, setup: Setup) -> FittedScheme:
+        """Derive its parameters for a setup: by rule, by preset, or as given."""
+        spec = self.spec
+        if spec is None:
+            if choice.preset is not None:
+                raise unknown(f"preset of {self.name}:", choice.preset, ())
+            return FittedScheme(choice, self, setup, {})
+        if choice.preset is not None and choice.preset not in spec.presets:
+            raise unknown(f"preset of {self.name}:", choice.preset, spec.presets)
+        given = dict(choice.params)
+        for name in given:
+            if name not in spec.parameters:
+                raise unknown(f"parameter of {self.name}:", name, spec.parameters)
+        preset = spec.presets[choice.preset] if choice.preset is not None else {}
+        return FittedScheme(choice, self, setup, _settings(spec, given, preset, choice.preset, setup))
+
+
+def _settings(
+    spec: SchemeSpec,
+    given: Mapping[str, str],
+    preset: Mapping[str, str],
+    preset_name: str | None,
+    setup: Setup,
+) -> dict[str, Setting]:
+    settings: dict[str, Setting] = {}
+    names = setup.names()
+    # In the order of the file: a rule may use the parameters above it.
+    for name, parameter in spec.parameters.items():
+        if name in given:
+            setting = from_text(name, parameter, given[name], setup)
+        else:
+            rule = preset.get(name, parameter.rule)
+            origin = f"preset {preset_name}: {rule}" if name in preset else rule
+            setting = from_rule(name, parameter, rule, names, origin)
+        settings[name] = setting
+        names[name] = setting.exact
+    return settings
+
+
+@dataclass(frozen=True)
+class FittedScheme:
+    """A scheme with numbers: what one switch program is given."""
+
+    choice: SchemeChoice
+    scheme: Scheme
+    setup: Setup
+    settings: dict[str, Setting]
+
+    @property
+    def label(self) -> str:
+        """What it is called in tables."""
+        return self.choice.label
+
+    @cached_property
+    def entries(self) -> list[Entry]:
+        """Table entries that carry the parameters, as the engine takes them."""
+        spec = self.scheme.spec
+        if spec is None:
+            return []
+        names = self.setup.names() | {name: setting.value for name, setting in self.settings.items()}
+        return [entry for description in spec.entries for entry in _expand(description, names)]
+
+
+def _expand(spec: EntrySpec, names: Mapping[str, Value]) -> Iterator[Entry]:
+    formulas = _Formulas(spec)
+    for loop in _loops(spec.for_, names):
+        scope = {**names, **loop}
+        for name, formula in formulas.let.items():
+            scope[name] = formula(scope)
+        if formulas.when is not None and not formulas.when(scope):
+            continue
+        entry: Entry = {"table": spec.table, "action": spec.action, "priority": spec.priority}
+        entry["params"] = {name: _number(formula, scope) for name, formula in formulas.params.items()}
+        if spec.match is not None:
+            entry["match"] = {key: _match(kinds, scope) for key, kinds in spec.match.items()}
+        yield entry
+
+
+class _Formulas:
+    """The formulas of an entry, parsed once for all its repetitions."""
+
+    def __init__(self, spec: EntrySpec) -> None:
+        self.let = {name: Expression(text) for name, text in spec.let.items()}
+        self.when = Expression(spec.when) if spec.when is not None else None
+        self.params = {name: Expression(text) for name, text in spec.params.items()}
+
+
+def _loops(spans: Mapping[str, str], names: Mapping[str, Value]) -> Iterator[dict[str, int]]:
+    if not spans:
+        yield {}
+        return
+    (name, span), *more = spans.items()
+    if more:
+        raise BadInput("an entry has one `for` at most")
+    first, dots, last = span.partition("..")
+    if not dots:
+        raise BadInput(f"`for: {span}` is not a span", "write it like 2..1024")
+    low, high = (int(float(Expression(end)(names))) for end in (first, last))
+    for number in range(low, high + 1):
+        yield {name: number}
+
+
+def _number(formula: Expression, scope: Mapping[str, Value]) -> int | str:
+    value = formula(scope)
+    if isinstance(value, str) or value != int(value) or value < 0:
+        raise BadInput(f"`{formula.text}` is {value}; a table entry needs a whole number", "use round(...)")
+    return int(value) if value < 2**63 else str(int(value))
+
+
+def _match(kinds: Match, scope: Mapping[str, Value]) -> dict[str, Any]:
+    ((kind, value),) = kinds.items()
+    if isinstance(value, list):
+        return {kind: [_number(Expression(str(part)), scope) for part in value]}
+    return {kind: _number(Expression(str(value)), scope)}
+
+
+def known_schemes() -> dict[str, Path]:
+    """Programs of the catalog by their names."""
+    return {path.stem: path for path in sorted(PROGRAMS.glob("*.p4"))}
+
+
+def find_scheme(choice: SchemeChoice) -> Scheme:
+    """Find a program and its description, which lies beside it."""
+    if choice.is_path:
+        program = Path(choice.program)
+        if not program.is_file():
+            raise BadInput(f"there is no P4 program {program}")
+    else:
+        known = known_schemes()
+        if choice.program not in known:
+            error = unknown("scheme", choice.program, known)
+            error.remedy = f"{error.remedy}, or the path of a P4 program"
+            raise error
+        program = known[choice.program]
+    described = program.with_suffix(".yaml")
+    spec = validate(SchemeSpec, read_yaml(described), str(described)) if described.exists() else None
+    return Scheme(program.stem, program, spec)

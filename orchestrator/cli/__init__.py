@@ -1,0 +1,74 @@
+"""The command line: reads options, calls the library, explains errors."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from types import FrameType
+from typing import NoReturn
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from orchestrator.cli.compare import compare
+from orchestrator.cli.reproduce import reproduce
+from orchestrator.cli.run import run
+from orchestrator.cli.show import check, schemes
+from orchestrator.errors import Interrupted, MarklabError, unknown
+
+_COMMANDS: dict[str, Callable[..., None]] = {
+    "run": run,
+    "schemes": schemes,
+    "check": check,
+    "compare": compare,
+    "reproduce": reproduce,
+}
+
+_HELP = """A lab for ECN marking schemes written in P4.
+
+Without a command, options are those of `run`: --scheme ecn-sharp --load 0.8"""
+
+
+def _app() -> typer.Typer:
+    app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=_HELP)
+    for name, command in _COMMANDS.items():
+        app.command(name, no_args_is_help=name != "schemes")(command)
+    return app
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and exit."""
+    args = list(sys.argv[1:] if arguments is None else arguments)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _interrupt)
+    try:
+        if args and args[0].startswith("-") and args[0] != "--help":
+            args.insert(0, "run")
+        elif args and args[0] not in _COMMANDS and args[0] != "--help":
+            raise unknown("command", args[0], _COMMANDS)
+        _app()(args, prog_name="orchestrator.py")
+    except MarklabError as error:
+        _explain(error)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        # The reader has seen enough, as `head` does. Python must not complain when it flushes stdout at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    sys.exit(0)
+
+
+def _interrupt(number: int, _frame: FrameType | None) -> None:
+    # A second signal would only disturb the cleaning up after the first.
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, signal.SIG_IGN)
+    raise Interrupted(number)
+
+
+def _explain(error: MarklabError) -> None:
+    console = Console(stderr=True)
+    console.print(Text.assemble(("error: ", "bold red"), str(error)), soft_wrap=True)
+    if error.remedy:
+        console.print(Text.assemble(("  try: ", "bold"), error.remedy), soft_wrap=True)

@@ -1,0 +1,112 @@
+"""`schemes` and `check`: what there is, and whether a program is fit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from orchestrator import engine
+from orchestrator.catalog.choice import SchemeChoice, parse_choice
+from orchestrator.catalog.description import Forwarding
+from orchestrator.catalog.parameters import MTU_BYTES, Setup
+from orchestrator.catalog.scheme import FittedScheme, find_scheme, known_schemes
+from orchestrator.control import check_forwarding
+from orchestrator.errors import BadInput
+from orchestrator.hosts import Limit
+from orchestrator.spec import Spec
+from orchestrator.traffic.rtt import parse_rtt
+from orchestrator.units import format_rate, parse_rate
+
+
+def schemes(
+    name: Annotated[str | None, typer.Argument(help="One scheme only, chosen as for run.")] = None,
+    rate: Annotated[str, typer.Option(help="Rate that values are derived for.")] = "10G",
+    rtt: Annotated[str, typer.Option(help="RTTs that values are derived for.")] = "70us..210us",
+) -> None:
+    """List the schemes with their parameters, rules and needs."""
+    defaults = Spec.model_fields
+    queue: Limit = defaults["queue"].default
+    setup = Setup(parse_rate(rate), parse_rtt(rtt), defaults["lambda_"].default, queue.in_packets(MTU_BYTES))
+    console = Console(highlight=False)
+    names = [name] if name else list(known_schemes())
+    for each in names:
+        choice = parse_choice(each)
+        _show(find_scheme(choice).fit(choice, setup), console)
+    console.print(Text(f"Values are for {format_rate(setup.rate_bps)}b/s and RTT {setup.rtt}.", style="dim"))
+
+
+def _show(fitted: FittedScheme, console: Console) -> None:
+    spec = fitted.scheme.spec
+    if spec is None:
+        console.print(Text.assemble((fitted.label, "bold"), "  no description beside the program"))
+        return
+    console.print(Text.assemble((fitted.label, "bold cyan"), "  ", (spec.title, "bold")))
+    facts = [spec.summary.strip()]
+    if spec.signal:
+        facts.append(f"Signal: {spec.signal.what}, {spec.signal.when}, in {spec.signal.unit}.")
+    facts.append(f"Needs: {spec.needs.queues} queue(s) per port, {spec.needs.scheduler}.")
+    if spec.presets:
+        presets = (f"{name} ({_rules(rules)})" for name, rules in spec.presets.items())
+        facts.append(f"Presets: {', '.join(presets)}.")
+    if spec.paper:
+        facts.append(f"Source: {spec.paper}.")
+    for fact in facts:
+        console.print(Text(fact), style="default")
+    if fitted.settings:
+        console.print(_parameters(fitted))
+    console.print()
+
+
+def _rules(rules: dict[str, str]) -> str:
+    return ", ".join(f"{name} = {rule}" for name, rule in rules.items()) or "the rules as they are"
+
+
+def _parameters(fitted: FittedScheme) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for column in ("  parameter", "value", "rule", "meaning"):
+        table.add_column(column, overflow="fold")
+    for name, setting in fitted.settings.items():
+        parameter = setting.parameter
+        rule = " | ".join(parameter.choices) if parameter.choices else setting.origin
+        table.add_row(f"  {name}", setting.text(fitted.setup), rule, parameter.doc.strip())
+    return table
+
+
+def check(
+    program: Annotated[str, typer.Argument(help="A P4 program, or the name of a scheme.")],
+) -> None:
+    """Compile a P4 program and tell what the lab sees in it."""
+    choice: SchemeChoice = parse_choice(program)
+    scheme = find_scheme(choice)
+    compiled = engine.compile_program(scheme.program)
+    console = Console(highlight=False)
+    if compiled.warnings:
+        console.print(Text(compiled.warnings.rstrip()), soft_wrap=True)
+    parts = engine.describe(compiled)
+    for kind in ("tables", "registers", "counters"):
+        for part in parts[kind]:
+            console.print(Text.assemble((f"{kind[:-1]:9}", "dim"), _signature(part)), soft_wrap=True)
+    how = "machine code" if compiled.jit_declined is None else f"interpreted: {compiled.jit_declined}"
+    console.print(Text.assemble((f"{'runs as':9}", "dim"), how), soft_wrap=True)
+    names = scheme.spec.forwarding if scheme.spec else Forwarding()
+    check_forwarding(scheme.program, parts["tables"], names, ecmp=False)
+    if compiled.unmet_needs:
+        raise BadInput(f"{scheme.program} cannot run in the simulated switch: {'; '.join(compiled.unmet_needs)}")
+    console.print(Text(f"{Path(scheme.program).name} can run", style="bold green"))
+
+
+def _signature(part: dict[str, Any]) -> str:
+    if "actions" not in part:
+        bits = f"bit<{part['bits']}> " if "bits" in part else ""
+        return f"{part['name']}: {bits}x {part['size']}"
+    keys = ", ".join(f"{key['name']}: {key['match']}" for key in part["keys"]) or "no key"
+    actions = ", ".join(
+        f"{action['name'].rpartition('.')[2]}({', '.join(param['name'] for param in action['params'])})"
+        for action in part["actions"]
+    )
+    return f"{part['name']} [{keys}] {actions}"

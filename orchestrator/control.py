@@ -1,0 +1,83 @@
+"""Table entries for every switch: how packets find their way, whatever the scheme."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from orchestrator.catalog.description import Forwarding
+from orchestrator.catalog.scheme import Entry
+from orchestrator.errors import BadInput
+from orchestrator.topology import Graph, Line
+
+_FIRST_IP = 10 << 24
+
+
+def host_ip(host: int) -> int:
+    """10.0.0.1 for the first host, and so on."""
+    return _FIRST_IP + host + 1
+
+
+def mac(graph: Graph, node: int) -> int:
+    """02:00:00:00:hi:lo for hosts; switches, which nobody addresses, continue behind them in 02:00:00:01."""
+    local = 0x02 << 40
+    return local + node if graph.is_host(node) else local + (1 << 16) + node - len(graph.hosts)
+
+
+def forwarding_entries(graph: Graph, switch: int, names: Forwarding) -> list[Entry]:
+    """One route per host; several equal ways make a group, which all hosts with the same ways share."""
+    node = len(graph.hosts) + switch
+    groups: dict[tuple[Line, ...], int] = {}
+    entries = []
+    for host in range(len(graph.hosts)):
+        lines = graph.next_lines(node, host)
+        if len(lines) == 1:
+            action, params = names.action, _forward(graph, lines[0], names)
+        else:
+            group = groups.setdefault(lines, len(groups))
+            action, params = names.ecmp_action, {names.ecmp_group: group, names.ecmp_members: len(lines)}
+        route = {names.key: {"lpm": [host_ip(host), 32]}}
+        entries.append({"table": names.table, "match": route, "action": action, "params": params})
+    for lines, group in groups.items():
+        for member, line in enumerate(lines):
+            match = {names.ecmp_group_key: {"exact": group}, names.ecmp_member_key: {"exact": member}}
+            params = _forward(graph, line, names)
+            entries.append({"table": names.ecmp_table, "match": match, "action": names.action, "params": params})
+    return entries
+
+
+def _forward(graph: Graph, line: Line, names: Forwarding) -> dict[str, int]:
+    return {names.port: line.source.port, names.mac: mac(graph, line.target.node)}
+
+
+def check_forwarding(program: Path, tables: Sequence[Mapping[str, Any]], names: Forwarding, ecmp: bool) -> None:
+    """Refuse a program without the tables that the lab fills in."""
+    wanted = {names.table: {names.action: {names.port, names.mac}}}
+    if ecmp:
+        wanted[names.table][names.ecmp_action] = {names.ecmp_group, names.ecmp_members}
+        wanted[names.ecmp_table] = {names.action: {names.port, names.mac}}
+    for table, actions in wanted.items():
+        found = [known for known in tables if is_called(known["name"], table)]
+        for action, params in actions.items():
+            known = [known for table in found for known in table["actions"] if is_called(known["name"], action)]
+            if not any(params == {param["name"] for param in each["params"]} for each in known):
+                raise BadInput(f"{program} has no table `{table}` with {_signature(action, params)}", _remedy(names))
+
+
+def _signature(action: str, params: set[str]) -> str:
+    return f"an action `{action}({', '.join(sorted(params))})`"
+
+
+def _remedy(names: Forwarding) -> str:
+    return (
+        f"include include/switch.p4, or name tables of your own under `forwarding:` in the YAML beside. The lab fills "
+        f"in `{names.table}` (key `{names.key}`, lpm; actions `{names.action}({names.port}, {names.mac})` and, for "
+        f"several equal ways, `{names.ecmp_action}({names.ecmp_group}, {names.ecmp_members})`), and then "
+        f"`{names.ecmp_table}` (keys `{names.ecmp_group_key}`, `{names.ecmp_member_key}`, exact; `{names.action}`)"
+    )
+
+
+def is_called(full_name: str, name: str) -> bool:
+    """Whether a control-plane name is, or ends in, this one."""
+    return full_name == name or full_name.endswith(f".{name}")

@@ -1,0 +1,130 @@
+"""The engine's Python module, typed, and its errors as ours."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orchestrator.errors import BadInput, RunFailed, SetupError
+
+
+class CompiledProgram(Protocol):
+    """A compiled P4 program."""
+
+    jit_declined: str | None
+    warnings: str
+    digest: str
+    unmet_needs: list[str]
+
+    def describe(self) -> str:
+        """Tables, registers and counters, as JSON."""
+
+
+class Watch(Protocol):
+    """How far a run is, and the wish to end it."""
+
+    finished: int
+    now_ns: int
+
+    def cancel(self) -> None:
+        """End the run soon."""
+
+
+class _Module(Protocol):
+    __version__: str
+    EngineError: type[Exception]
+    CompileError: type[Exception]
+    CancelledError: type[Exception]
+
+    def Program(self, path: Path, include_dirs: Sequence[Path] = ()) -> CompiledProgram: ...  # noqa: N802
+
+    def Progress(self) -> Watch: ...  # noqa: N802
+
+    def simulate(
+        self,
+        config: str,
+        program: CompiledProgram,
+        shared_entries: str,
+        entries: Sequence[str],
+        flows: Mapping[str, NDArray[Any]],
+        seed: int,
+        watch: Watch,
+    ) -> dict[str, Any]: ...
+
+
+def _module() -> _Module:
+    try:
+        return cast("_Module", importlib.import_module("marklab_engine"))
+    except ImportError as error:
+        raise SetupError(f"the engine is not there ({error})", "run `make setup`") from error
+
+
+def version() -> str:
+    """The engine's version."""
+    return _module().__version__
+
+
+class Cancelled(Exception):  # noqa: N818 - not an error
+    """A run was cancelled."""
+
+
+def new_watch() -> Watch:
+    """Watch over a run to come."""
+    return _module().Progress()
+
+
+def compile_program(path: Path) -> CompiledProgram:
+    """Compile a P4 program; all its errors come as one."""
+    module = _module()
+    try:
+        return module.Program(path)
+    except module.CompileError as error:
+        raise BadInput(f"{path} does not compile:\n{str(error).rstrip()}") from error
+    except (module.EngineError, OSError) as error:
+        raise BadInput(f"{path}: {error}") from error
+
+
+def describe(program: CompiledProgram) -> dict[str, Any]:
+    """Tables, registers and counters of a program."""
+    return cast("dict[str, Any]", json.loads(program.describe()))
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    module = _module()
+    try:
+        yield
+    except module.CancelledError as error:
+        raise Cancelled from error
+    except module.EngineError as error:
+        raise RunFailed(f"the engine refused or gave up: {error}") from error
+
+
+def simulate(
+    config: Mapping[str, Any],
+    program: CompiledProgram,
+    shared_entries: Sequence[Mapping[str, Any]],
+    entries: Sequence[Sequence[Mapping[str, Any]]],
+    flows: Mapping[str, NDArray[np.generic]],
+    seed: int,
+    watch: Watch,
+) -> dict[str, Any]:
+    """Run a network; gives the report as plain data and columns as arrays."""
+    with _explained():
+        result = _module().simulate(
+            json.dumps(config),
+            program,
+            json.dumps(shared_entries),
+            [json.dumps(own) for own in entries],
+            flows,
+            seed,
+            watch,
+        )
+    return result | {"report": json.loads(result["report"])}

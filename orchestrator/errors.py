@@ -1,0 +1,46 @@
+"""Errors that the user can do something about. Anything else is a bug, and may show a traceback."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class MarklabError(Exception):
+    """What went wrong, and what to do about it."""
+
+    exit_code = 2
+
+    def __init__(self, message: str, remedy: str | None = None) -> None:
+        super().__init__(message)
+        self.remedy = remedy
+
+
+class BadInput(MarklabError, ValueError):  # noqa: N818 - reads as what it is
+    """Something that the user wrote cannot be run."""
+
+
+class SetupError(MarklabError):
+    """The environment lacks something."""
+
+
+class RunFailed(MarklabError):  # noqa: N818
+    """A run began and could not be completed."""
+
+
+class Interrupted(MarklabError):  # noqa: N818
+    """The user ended the run."""
+
+    def __init__(self, signal_number: int) -> None:
+        super().__init__("interrupted: nothing was kept of this run")
+        self.exit_code = 128 + signal_number
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> BadInput:
+    """Say which names there are, the nearest one first."""
+    names = sorted(known)
+    if not names:
+        return BadInput(f"unknown {kind} `{name}`", f"there is no {kind} to choose from")
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    guess = f"did you mean `{near[0]}`? " if near else ""
+    return BadInput(f"unknown {kind} `{name}`", f"{guess}known: {', '.join(names)}")

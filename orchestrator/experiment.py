@@ -1,0 +1,138 @@
+"""A run made ready: the network, the flows of each seed, and schemes with programs that the fabric can run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from orchestrator import engine
+from orchestrator.catalog.choice import SchemeChoice
+from orchestrator.catalog.description import Forwarding
+from orchestrator.catalog.parameters import MTU_BYTES, Setup
+from orchestrator.catalog.scheme import Entry, FittedScheme, find_scheme
+from orchestrator.control import check_forwarding, forwarding_entries, is_called
+from orchestrator.errors import BadInput, unknown
+from orchestrator.spec import Spec
+from orchestrator.topology import Network, build
+from orchestrator.traffic.arrivals import generate
+from orchestrator.traffic.flows import FlowList, read_flow_list
+
+
+@dataclass(frozen=True)
+class ReadyScheme:
+    """A fitted scheme with its compiled program."""
+
+    fitted: FittedScheme
+    program: engine.CompiledProgram
+    entries: list[Entry]
+
+    @property
+    def label(self) -> str:
+        """What it is called in tables."""
+        return self.fitted.label
+
+    @property
+    def causes(self) -> dict[int, str]:
+        """Names of the causes that its counters tell apart."""
+        spec = self.fitted.scheme.spec
+        return spec.causes if spec else {}
+
+    @property
+    def forwarding(self) -> Forwarding:
+        """Names of its forwarding tables."""
+        spec = self.fitted.scheme.spec
+        return spec.forwarding if spec else Forwarding()
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What a fabric needs to run the cells (scheme, seed) of a description."""
+
+    spec: Spec
+    network: Network
+    schemes: tuple[ReadyScheme, ...]
+
+    @cached_property
+    def setup(self) -> Setup:
+        """What the schemes' rules depend on."""
+        return setup_of(self.spec, self.network)
+
+    @property
+    def baseline(self) -> str | None:
+        """Label of the scheme that others are compared with."""
+        return self.spec.baseline.label if self.spec.baseline else None
+
+    @cached_property
+    def routes(self) -> dict[Forwarding, list[list[Entry]]]:
+        """Forwarding entries of all switches, by the names of the tables."""
+        graph = self.network.graph
+        return {
+            names: [forwarding_entries(graph, switch, names) for switch in range(len(graph.switches))]
+            for names in {scheme.forwarding for scheme in self.schemes}
+        }
+
+    @cached_property
+    def flow_lists(self) -> dict[int, FlowList]:
+        """The flow list of each seed; that of a file is the same for all."""
+        if self.spec.flow_list is not None:
+            listed = read_flow_list(Path(self.spec.flow_list.path), self.network.graph.hosts)
+            return dict.fromkeys(self.spec.seed_numbers, listed)
+        return {seed: generate(self.spec, self.network, seed) for seed in self.spec.seed_numbers}
+
+    def digest(self) -> str:
+        """Digest of all that decides the result."""
+        return self.spec.digest({scheme.label: scheme.program.digest for scheme in self.schemes})
+
+
+def setup_of(spec: Spec, network: Network) -> Setup:
+    """What rules depend on, of a described run."""
+    return Setup(network.line_rate_bps, spec.rtt, spec.lambda_, spec.queue.in_packets(MTU_BYTES))
+
+
+def prepare(spec: Spec) -> Experiment:
+    """Check all that can be checked before a run."""
+    network = build(spec.topology, spec.rate_bps, spec.rtt.base_ns)
+    setup = setup_of(spec, network)
+    graph = network.graph
+    nodes = range(len(graph.hosts), len(graph.names))
+    ecmp = any(len(graph.next_lines(node, host)) > 1 for node in nodes for host in range(len(graph.hosts)))
+    schemes = tuple(_ready(choice, setup, ecmp) for choice in spec.choices)
+    return Experiment(spec, network, schemes)
+
+
+def _ready(choice: SchemeChoice, setup: Setup, ecmp: bool) -> ReadyScheme:
+    fitted = find_scheme(choice).fit(choice, setup)
+    path = fitted.scheme.program
+    program = engine.compile_program(path)
+    if program.unmet_needs:
+        raise BadInput(f"{path} cannot run in the simulated switch: {'; '.join(program.unmet_needs)}")
+    tables = engine.describe(program)["tables"]
+    entries = fitted.entries if fitted.scheme.spec else _undescribed(fitted, tables)
+    ready = ReadyScheme(fitted, program, entries)
+    check_forwarding(path, tables, ready.forwarding, ecmp)
+    return ready
+
+
+def _undescribed(fitted: FittedScheme, tables: list[dict[str, Any]]) -> list[Entry]:
+    """Parameters of a program without a description: those of the default action of its table `params`."""
+    found = [table for table in tables if is_called(table["name"], "params")]
+    known: dict[str, str] = {}
+    action: dict[str, Any] = {"name": "", "params": []}
+    if len(found) == 1:
+        default = found[0]["default_action"]
+        action = next(each for each in found[0]["actions"] if each["name"] == default["action"])
+        known = dict(zip((param["name"] for param in action["params"]), default["args"], strict=True))
+    given = dict(fitted.choice.params)
+    for name, text in given.items():
+        if name not in known:
+            raise unknown(f"parameter of {fitted.scheme.name}:", name, known)
+        if not text.isdecimal():
+            raise BadInput(
+                f"parameter `{name}` is a whole number, not `{text}`", "a YAML file beside it can give units"
+            )
+    if not given:
+        return []
+    values = {name: str(given.get(name, value)) for name, value in known.items()}
+    return [{"table": found[0]["name"], "action": action["name"], "params": values}]

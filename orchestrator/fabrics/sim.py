@@ -1,0 +1,140 @@
+"""The simulated network: virtual time, true line rates."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from orchestrator import engine
+from orchestrator.control import host_ip, mac
+from orchestrator.errors import BadInput, unknown
+from orchestrator.experiment import Experiment
+from orchestrator.fabrics.fabric import Cell
+from orchestrator.model import Model
+from orchestrator.observation import Observation
+from orchestrator.spec import Spec
+from orchestrator.topology import Network, Port
+
+_PER_FLOW = ("retransmissions", "timeouts", "fast_recoveries", "ecn_reductions", "marked_packets")
+
+
+class Sim:
+    """Runs cells in the engine's network simulator."""
+
+    name = "sim"
+
+    def check(self, experiment: Experiment) -> None:
+        """Refuse what the simulated switches do not have."""
+        for scheme in experiment.schemes:
+            spec = scheme.fitted.scheme.spec
+            if spec and (spec.needs.queues > 1 or spec.needs.scheduler != "fifo"):
+                raise BadInput(
+                    f"`{scheme.label}` needs {spec.needs.queues} queue(s) per port, scheduler {spec.needs.scheduler}",
+                    "ports of this fabric have one first-in first-out queue",
+                )
+        if experiment.spec.pcap is not None:
+            find_port(experiment.network, experiment.spec.pcap)
+
+    def run(self, cell: Cell, watch: engine.Watch) -> Observation:
+        """Run a cell."""
+        experiment = cell.experiment
+        flows = experiment.flow_lists[cell.seed]
+        traced = traced_ports(experiment)
+        start = time.thread_time()
+        result = engine.simulate(
+            configuration(experiment, int(flows.start_ns[-1]), traced, cell.captures),
+            cell.scheme.program,
+            cell.scheme.entries,
+            experiment.routes[cell.scheme.forwarding],
+            flows.columns(),
+            cell.seed,
+            watch,
+        )
+        cpu_s = time.thread_time() - start
+        names = experiment.network.graph.names
+        return Observation(
+            scheme=cell.scheme.label,
+            seed=cell.seed,
+            flows=flows,
+            fct_ns=result["fct_ns"],
+            per_flow={name: result[name] for name in _PER_FLOW},
+            report=result["report"],
+            traces={f"{names[at.node]}-{at.port}": rows for at, rows in zip(traced, result["traces"], strict=True)},
+            cpu_s=cpu_s,
+        )
+
+
+def traced_ports(experiment: Experiment) -> list[Port]:
+    """Ports whose queues are recorded: those of the bottleneck that belong to switches."""
+    if experiment.spec.trace_queue_ns is None:
+        return []
+    graph = experiment.network.graph
+    return [line.source for line in experiment.network.bottleneck if not graph.is_host(line.source.node)]
+
+
+def find_port(network: Network, text: str) -> Port:
+    """Read `host`, or `switch:port`."""
+    graph = network.graph
+    name, colon, number = text.partition(":")
+    if name not in graph.names:
+        raise unknown("node", name, graph.names)
+    node = graph.names.index(name)
+    ports = {line.source.port for line in graph.lines_from[node]}
+    if graph.is_host(node) and not colon:
+        return Port(node, 0)
+    if not number.isdecimal() or int(number) not in ports:
+        numbers = ", ".join(str(port) for port in sorted(ports))
+        raise BadInput(f"`{text}` is not a port", f"ports of `{name}`: {numbers}; write it as {name}:{min(ports)}")
+    return Port(node, int(number))
+
+
+def configuration(
+    experiment: Experiment, last_start_ns: int, traced: list[Port], captures: Path | None
+) -> dict[str, Any]:
+    """The engine's description of a run."""
+    spec, graph = experiment.spec, experiment.network.graph
+    links = [{"a": link.a, "b": link.b, "rate_bps": link.rate_bps, "delay_ns": link.delay_ns} for link in graph.links]
+    config = {
+        "nodes": _nodes(experiment),
+        "links": links,
+        "framing": _numbers(spec.framing),
+        "transport": _numbers(spec.transport),
+        "nic": _numbers(spec.nic),
+        "connections": _connections(spec),
+        "stop_ns": last_start_ns + spec.stop_ns,
+        "traces": [{"node": at.node, "port": at.port, "interval_ns": spec.trace_queue_ns} for at in traced],
+    }
+    if captures is not None and spec.pcap is not None:
+        at = find_port(experiment.network, spec.pcap)
+        path = captures / f"{graph.names[at.node]}-{at.port}.pcap"
+        config["captures"] = [{"node": at.node, "port": at.port, "path": str(path)}]
+    return config
+
+
+def _nodes(experiment: Experiment) -> list[dict[str, Any]]:
+    graph, queue = experiment.network.graph, experiment.spec.queue
+    limit = queue.model_dump(exclude_none=True)
+    hosts = [
+        {"kind": "host", "name": name, "mac": list(mac(graph, host).to_bytes(6, "big")), "ip": host_ip(host)}
+        for host, name in enumerate(graph.hosts)
+    ]
+    switches = [
+        {"kind": "switch", "name": name, "ports": graph.ports(switch), "queue": limit}
+        for switch, name in enumerate(graph.switches)
+    ]
+    return hosts + switches
+
+
+_ENGINE_NAMES = {"initial_window": "initial_window_segments", "ack_every": "ack_every_segments"}
+
+
+def _numbers(model: Model) -> dict[str, Any]:
+    """A description as the engine takes it: plain numbers, units in the names."""
+    return {_ENGINE_NAMES.get(name, name): value for name, value in model}
+
+
+def _connections(spec: Spec) -> Any:
+    if spec.connections.mode == "new":
+        return "new"
+    return {"persistent": {"per_pair": spec.connections.per_pair}}

@@ -1,0 +1,91 @@
+"""How hosts and ports behave, as far as a run can choose it."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from orchestrator import units
+from orchestrator.errors import BadInput
+from orchestrator.model import Model, Size, Time
+
+
+class Transport(Model):
+    """TCP of all hosts. Timeouts are those of data centres: RFC 6298's 1 s would hide everything else."""
+
+    control: Literal["dctcp", "ecn-star", "reno"] = "dctcp"
+    mss_bytes: Size = Field(default=1460, alias="mss", ge=1, le=65_000)
+    initial_window: int = Field(default=10, ge=1, description="segments")
+    min_rto_ns: Time = Field(default=10_000_000, alias="min_rto", gt=0)
+    initial_rto_ns: Time = Field(default=10_000_000, alias="initial_rto", gt=0)
+    ack_every: int = Field(default=2, ge=1, description="segments")
+    ack_delay_ns: Time = Field(default=1_000_000, alias="ack_delay")
+    receive_window_bytes: Size = Field(default=3 * 2**20, alias="receive_window")
+    cwnd_validation: bool = True
+    dctcp_gain_shift: int = Field(default=4, ge=0, lt=20, description="g = 2^-shift")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_name(cls, value: Any) -> Any:
+        return {"control": value} if isinstance(value, str) else value
+
+    @property
+    def uses_ecn(self) -> bool:
+        """Whether its packets can be marked."""
+        return self.control != "reno"
+
+
+class Nic(Model):
+    """What is between TCP and the line: connections in turn, like Linux's fq, and little of each, like its TSQ."""
+
+    discipline: Literal["fair", "fifo"] = "fair"
+    limit_packets: int = Field(default=100_000, ge=1)
+    budget_bytes: Size = Field(default=256 * 2**10, alias="budget")
+
+
+class Framing(Model):
+    """Bytes on the line for a frame: Ethernet pads to 60, then adds checksum, preamble and gap."""
+
+    min_bytes: int = Field(default=60, ge=0)
+    overhead_bytes: int = Field(default=24, gt=-40)
+
+
+class Connections(Model):
+    """New for each flow, or persistent ones of which so many are open between two hosts when the run begins."""
+
+    mode: Literal["new", "persistent"] = "persistent"
+    per_pair: int = Field(default=5, ge=0)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_name(cls, value: Any) -> Any:
+        return {"mode": value} if isinstance(value, str) else value
+
+
+class Limit(Model):
+    """What a queue holds at most: `600` packets, or `900KB`."""
+
+    packets: int | None = Field(default=None, ge=1)
+    bytes: int | None = Field(default=None, ge=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_text(cls, value: Any) -> Any:
+        if not isinstance(value, (int, str)):
+            return value
+        text = str(value).removesuffix("packets").strip()
+        return {"packets": int(text)} if text.isdecimal() else {"bytes": units.parse_size(text)}
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> Limit:
+        if (self.packets is None) == (self.bytes is None):
+            raise BadInput("a queue is limited either in packets or in bytes", "write it like 600 or 900KB")
+        return self
+
+    def in_packets(self, packet_bytes: int) -> float:
+        """How many packets of a size it holds."""
+        return self.packets if self.packets is not None else (self.bytes or 0) / packet_bytes
+
+    def __str__(self) -> str:
+        return f"{self.packets} packets" if self.packets is not None else units.format_size(self.bytes or 0)

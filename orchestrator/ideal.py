@@ -1,0 +1,76 @@
+"""Ideal flow completion times: the flow alone in an empty network, its sender never waiting for anything.
+
+All segments but the last are full. On hop j of rate R_j and delay d_j segment i leaves when both it has arrived and
+segment i - 1 has left:
+
+    left(i, j) = max(left(i - 1, j), left(i, j - 1) + d_(j-1)) + wire_i / R_j
+
+For n - 1 full segments of W wire bytes this is
+
+    left(n - 1, j) = sum over k <= j of W / R_k  +  (n - 2) max over k <= j of W / R_k  +  delays before j
+
+and the last segment of w bytes follows by the rule itself. With equal rates R over H hops, and n >= 2,
+
+    FCT = extra + (n - 2 + H) W / R + w / R + sum of d_j
+
+because w <= W never catches up. `extra` is the flow's delay at its sender. A new connection adds a SYN on the way
+there, extra delay included, and a SYN-ACK on the way back. Windows do not count: that a sender has to open its window
+is part of what slowdown measures.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orchestrator.hosts import Framing
+from orchestrator.randomness import Floats
+from orchestrator.spec import Spec
+from orchestrator.topology import Line, Network
+from orchestrator.traffic.arrivals import HEADER_BYTES
+from orchestrator.traffic.flows import FlowList
+
+# Maximum segment size, SACK permitted, window scale.
+_SYN_OPTIONS = 12
+
+
+def ideal_ns(spec: Spec, network: Network, flows: FlowList) -> Floats:
+    """Ideal completion time of each flow."""
+    result = np.zeros(len(flows))
+    pairs = np.stack([flows.src, flows.dst], axis=1)
+    for source, target in np.unique(pairs, axis=0):
+        chosen = (flows.src == source) & (flows.dst == target)
+        there = network.graph.path(int(source), int(target))
+        extra = flows.extra_delay_ns[chosen].astype(np.float64)
+        time = extra + stream_ns(there, flows.size_bytes[chosen], spec.framing, spec.transport.mss_bytes)
+        if spec.connections.mode == "new":
+            syn = _wire(np.array([_SYN_OPTIONS]), spec.framing)
+            back = network.graph.path(int(target), int(source))
+            time += extra + sum(float(_alone_ns(way, syn)[0]) for way in (there, back))
+        result[chosen] = time
+    return result
+
+
+def stream_ns(path: tuple[Line, ...], sizes: NDArray[np.uint64], framing: Framing, mss: int) -> Floats:
+    """Time from the first bit at the sender to the last at the receiver."""
+    segments = np.ceil(sizes / mss)
+    full = _wire(np.array([mss]), framing)[0]
+    last = _wire(sizes - (segments - 1) * mss, framing)
+    slowest = arrived = 0.0
+    done = np.zeros(len(sizes))
+    for line in path:
+        bit = 8e9 / line.rate_bps
+        slowest = max(slowest, full * bit)
+        arrived += full * bit
+        before = np.where(segments > 1, arrived + (segments - 2) * slowest, 0.0)
+        done = np.maximum(done, before) + last * bit + line.delay_ns
+        arrived += line.delay_ns
+    return done
+
+
+def _alone_ns(path: tuple[Line, ...], wire: Floats) -> Floats:
+    return np.asarray(sum(wire * 8e9 / line.rate_bps + line.delay_ns for line in path))
+
+
+def _wire(payload: NDArray[np.generic], framing: Framing) -> Floats:
+    return np.maximum(HEADER_BYTES + np.asarray(payload, dtype=np.float64), framing.min_bytes) + framing.overhead_bytes

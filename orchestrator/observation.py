@@ -1,0 +1,70 @@
+"""What a fabric reports of one cell, that is of one scheme on the flows of one seed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orchestrator.traffic.flows import FlowList
+
+
+class Drop(TypedDict):
+    """Packets lost at a place, which is `host`, `link`, `queue` or `switch` (a decision of its program)."""
+
+    place: str
+    node: str
+    port: int | None
+    reason: str
+    packets: int
+
+
+class PortUse(TypedDict):
+    """A port of a switch. `marked` is what the network saw: packets that came ECN capable and left marked."""
+
+    node: str
+    port: int
+    marked: int
+    enqueued: int
+    dropped: int
+    max_packets: int
+    max_bytes: int
+
+
+class CounterCell(TypedDict):
+    """A cell of a counter of the P4 program."""
+
+    node: str
+    counter: str
+    index: int
+    packets: int
+
+
+class Report(TypedDict):
+    """Everything that is not a column."""
+
+    drops: list[Drop]
+    lines: list[dict[str, Any]]
+    ports: list[PortUse]
+    counters: list[CounterCell]
+    faults: int
+    link_transmissions: int
+    events: int
+    arrivals_end_ns: int
+    end_ns: int
+
+
+@dataclass(frozen=True)
+class Observation:
+    """A finished cell."""
+
+    scheme: str
+    seed: int
+    flows: FlowList
+    fct_ns: NDArray[np.int64]  # -1 where the flow did not finish
+    per_flow: dict[str, NDArray[np.uint64]]
+    report: Report
+    traces: dict[str, dict[str, NDArray[np.uint64]]]
+    cpu_s: float

@@ -1,0 +1,140 @@
+"""The table at the end of a run. It reads a summary and computes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from orchestrator.statistics import Interval
+from orchestrator.summary import CLASSES, Estimates, SchemeResult, Summary
+
+# Rows of the paper's figures: class, statistic.
+_SHOWN = (("overall", "mean"), ("short", "mean"), ("short", "p99"), ("large", "mean"))
+_CLASS_NAMES = {"overall": "overall", "short": "short ≤100 KB", "medium": "medium", "large": "large >10 MB"}
+
+_LABEL_WIDTH = 20
+_COLUMN_WIDTH = 19
+
+
+def render(summary: Summary, console: Console) -> None:
+    """Print a run: one column per scheme, as many side by side as the terminal has room for."""
+    labels = list(summary.schemes)
+    at_once = max(1, (console.width - _LABEL_WIDTH) // _COLUMN_WIDTH)
+    console.print(_heading(summary))
+    for start in range(0, len(labels), at_once):
+        results = [summary.schemes[label] for label in labels[start : start + at_once]]
+        console.print(_table(results, summary))
+    console.print(_footnotes(summary))
+
+
+def _heading(summary: Summary) -> Text:
+    spec = summary.spec
+    seeds = len(summary.main.seeds)
+    what = f"{spec['flow_list']['path']}" if "flow_list" in spec else _traffic(spec)
+    where = _topology(spec["topology"])
+    return Text(
+        f"{what}; {where}, {spec['rate']}b/s, RTT {spec['rtt']}; {spec['transport']['control']}; {seeds} seed(s)"
+    )
+
+
+def _traffic(spec: dict[str, object]) -> str:
+    workload = spec["workload"]
+    name = workload["name"] if isinstance(workload, dict) else workload
+    return f"{name} at load {spec['load']:g}, {spec['flows']} flows"
+
+
+def _topology(topology: dict[str, object]) -> str:
+    match topology.get("builder"):
+        case "incast":
+            return f"{topology['senders']} -> 1"
+        case "leaf-spine":
+            return f"leaf-spine {topology['leaves']} x {topology['spines']} x {topology['hosts']}"
+        case _:
+            return "own topology"
+
+
+def _table(results: Sequence[SchemeResult], summary: Summary) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("", min_width=_LABEL_WIDTH - 1, no_wrap=True)
+    for result in results:
+        table.add_column(result.label, justify="right", overflow="fold", min_width=_COLUMN_WIDTH - 1)
+
+    def row(name: str, cell: Callable[[SchemeResult], RenderableType], style: str = "") -> None:
+        table.add_row(name, *(cell(result) for result in results), style=style)
+
+    for title, rows in _sections(summary):
+        table.add_row(Text(title, style="bold"))
+        for name, cell in rows:
+            row(f"  {name}", cell, "dim" if name.startswith(" ") else "")
+    return table
+
+
+Rows = list[tuple[str, Callable[[SchemeResult], RenderableType]]]
+
+
+def _sections(summary: Summary) -> Iterator[tuple[str, Rows]]:
+    fct: Rows = []
+    for name, stat in _SHOWN:
+        fct.append((f"{_CLASS_NAMES[name]} {stat}", _estimate(name, stat, lambda r: r.fct_us, "{:,.0f}")))
+        if any(result.normalised for result in summary.schemes.values()):
+            fct.append(("  / baseline", _estimate(name, stat, lambda r: r.normalised, "{:.3f}")))
+    yield "FCT, µs", fct
+    slowdown: Rows = [
+        (f"{_CLASS_NAMES[name]} {stat}", _estimate(name, stat, lambda r: r.slowdown, "{:.2f}"))
+        for name, stat in (("overall", "mean"), ("short", "mean"), ("short", "p99"))
+    ]
+    yield "slowdown, FCT / ideal", slowdown
+    yield "network, all seeds", _network()
+
+
+def _network() -> Rows:
+    return [
+        ("unfinished flows", lambda r: _count(r.unfinished, bad=True)),
+        ("drops: queue", lambda r: _count(r.drops.queue)),
+        ("  host link switch", lambda r: f"{r.drops.host:,} {r.drops.link:,} {r.drops.switch:,}"),
+        ("timeouts", lambda r: _count(r.timeouts)),
+        ("marks", lambda r: _count(r.marks.total)),
+        ("  by cause", lambda r: "\n".join(f"{name} {count:,}" for name, count in r.marks.by_cause.items())),
+        ("utilisation", lambda r: f"{r.utilisation:.1%}"),
+    ]
+
+
+def _count(count: int, bad: bool = False) -> Text:
+    return Text(f"{count:,}", style="bold red" if bad and count else "")
+
+
+def _estimate(
+    name: str, stat: str, of: Callable[[SchemeResult], Estimates | None], form: str
+) -> Callable[[SchemeResult], RenderableType]:
+    def cell(result: SchemeResult) -> RenderableType:
+        estimates = of(result)
+        if estimates is None:
+            return ""
+        estimate = estimates[name]
+        return with_interval(getattr(estimate, stat), getattr(estimate.ci95, stat), form)
+
+    return cell
+
+
+def with_interval(value: float | None, interval: Interval | None, form: str) -> str:
+    """A number and half the width of its confidence interval."""
+    if value is None:
+        return "no flow"
+    half = f" ±{form.format((interval[1] - interval[0]) / 2)}" if interval else ""
+    return form.format(value) + half
+
+
+def _footnotes(summary: Summary) -> Group:
+    lines = [Text("± is half a 95 % confidence interval over the seeds.", style="dim")]
+    if len(summary.main.seeds) == 1:
+        lines = [Text("One seed: no confidence intervals.", style="dim")]
+    classes = ", ".join(f"{name} {summary.main.fct_us[name].n:,}" for name in CLASSES)
+    lines.append(Text(f"Flows per scheme: {classes}.", style="dim"))
+    for label, result in summary.schemes.items():
+        values = ", ".join(f"{name} {value}" for name, value in result.parameters.items())
+        lines.append(Text(f"{label}: {values or 'no parameters'}", style="dim"))
+    lines.extend(Text(f"! {warning}", style="bold yellow") for warning in summary.warnings)
+    return Group(*lines)

@@ -1,0 +1,151 @@
+"""The description of a run. What is not said is as in the testbed of the ECN# paper (sections 2.3 and 5)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import yaml
+from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
+
+from orchestrator.catalog.choice import SchemeChoice, parse_baseline, parse_choice
+from orchestrator.errors import BadInput
+from orchestrator.hosts import Connections, Framing, Limit, Nic, Transport
+from orchestrator.model import Model, Rate, Time, read_yaml, validate
+from orchestrator.topology import Incast, Topology, parse_topology
+from orchestrator.traffic.description import FlowListFile, Queries
+from orchestrator.traffic.rtt import Classes, LongTailed, parse_rtt
+from orchestrator.traffic.workload import Workload, load_workload
+
+
+def _read_workload(value: Any) -> Any:
+    if isinstance(value, str):
+        return load_workload(value)
+    if isinstance(value, dict) and set(value) == {"name", "points"}:
+        return Workload(str(value["name"]), tuple((float(size), float(part)) for size, part in value["points"]))
+    return value
+
+
+def _read_rtt(value: Any) -> Any:
+    return parse_rtt(value) if isinstance(value, str) else value
+
+
+def _write_workload(workload: Workload) -> object:
+    """A distribution of the lab by its name; any other with its points, as its file may change."""
+    try:
+        if load_workload(workload.name) == workload:
+            return workload.name
+    except BadInput:
+        pass
+    return {"name": workload.name, "points": [list(point) for point in workload.points]}
+
+
+Scheme = Annotated[SchemeChoice, BeforeValidator(parse_choice), PlainSerializer(str)]
+Baseline = Annotated[
+    SchemeChoice | None,
+    BeforeValidator(parse_baseline),
+    PlainSerializer(lambda choice: str(choice or "none")),
+]
+Rtt = Annotated[LongTailed | Classes, BeforeValidator(_read_rtt), PlainSerializer(str)]
+Distribution = Annotated[Workload, BeforeValidator(_read_workload), PlainSerializer(_write_workload)]
+Graph = Annotated[Topology, BeforeValidator(parse_topology)]
+Queue = Annotated[Limit, PlainSerializer(str)]
+
+
+class Spec(Model):
+    """A run: schemes and a baseline on the same flows, once per seed."""
+
+    name: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    schemes: tuple[Scheme, ...] = Field(min_length=1)
+    baseline: Baseline = SchemeChoice("dctcp-red", "tail")
+    topology: Graph = Incast()
+    rate_bps: Rate = Field(default=10**10, alias="rate", gt=0)
+    rtt: Rtt = parse_rtt("70us..210us")
+    queue: Queue = Limit(packets=600)
+    # K = lambda * C * RTT (Eq. 1). The papers' thresholds are those of lambda 1, with DCTCP as well.
+    lambda_: float = Field(default=1.0, alias="lambda", gt=0)
+    workload: Distribution = load_workload("web_search")
+    load: float = Field(default=0.5, gt=0, le=1)
+    flows: int = Field(default=2000, ge=1)
+    queries: Queries | None = None
+    flow_list: FlowListFile | None = None
+    seeds: int = Field(default=3, ge=1, le=1000)
+    first_seed: int = Field(default=1, ge=0)
+    transport: Transport = Transport()
+    nic: Nic = Nic()
+    framing: Framing = Framing()
+    connections: Connections = Connections()
+    # What is still under way so long after the last flow began has not finished.
+    stop_ns: Time = Field(default=10**10, alias="stop", gt=0)
+    trace_queue_ns: Time | None = Field(default=None, alias="trace_queue", gt=0)
+    pcap: str | None = None
+
+    @model_validator(mode="after")
+    def _distinct(self) -> Spec:
+        labels = [choice.label for choice in self.choices]
+        twice = next((label for label in labels if labels.count(label) > 1), None)
+        if twice is not None:
+            raise BadInput(f"two schemes of this run are called `{twice}`")
+        return self
+
+    @property
+    def choices(self) -> tuple[SchemeChoice, ...]:
+        """All schemes of the run, the baseline last unless it is among them."""
+        if self.baseline is None or self.baseline in self.schemes:
+            return self.schemes
+        return (*self.schemes, self.baseline)
+
+    @property
+    def seed_numbers(self) -> range:
+        """The seeds."""
+        return range(self.first_seed, self.first_seed + self.seeds)
+
+    def title(self) -> str:
+        """Its name, or one made of what it compares."""
+        if self.name is not None:
+            return self.name
+        scheme = self.schemes[0].label.replace(":", "-").replace("=", "-").replace(",", "-")
+        if self.flow_list is not None:
+            return f"{scheme}-{Path(self.flow_list.path).stem}"
+        return f"{scheme}-{self.workload.name}-load{round(self.load * 100)}"
+
+    def to_plain(self) -> dict[str, Any]:
+        """Plain data, from which the same description can be made again."""
+        return self.model_dump(mode="json", exclude_none=True) | {"baseline": str(self.baseline or "none")}
+
+    def to_yaml(self) -> str:
+        """The description as a file."""
+        return yaml.safe_dump(self.to_plain(), sort_keys=False, allow_unicode=True)
+
+    def digest(self, programs: Mapping[str, str]) -> str:
+        """Digest of all that decides the result: this, without names and paths of files, and the programs'."""
+        plain = self.to_plain()
+        plain.pop("name", None)
+        plain["schemes"] = [choice.label for choice in self.schemes]
+        plain["baseline"] = self.baseline.label if self.baseline else None
+        if self.flow_list is not None:
+            plain["flow_list"] = self.flow_list.sha256
+        text = json.dumps({"spec": plain, "programs": dict(programs)}, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def make_spec(data: Mapping[str, Any], where: str = "") -> Spec:
+    """Make a description of plain data, as read from YAML or the command line."""
+    return validate(Spec, dict(data), where)
+
+
+def read_spec(path: Path) -> dict[str, Any]:
+    """Read a file's settings; paths in it are relative to the file."""
+    data = dict(read_yaml(path))
+
+    def placed(value: Any) -> Any:
+        if isinstance(value, list):
+            return [placed(item) for item in value]
+        is_file = isinstance(value, str) and value.partition(":")[0].endswith((".p4", ".csv", ".yaml", ".yml"))
+        return str(path.parent / value) if is_file else value
+
+    files = ("schemes", "baseline", "workload", "topology", "flow_list")
+    return data | {key: placed(data[key]) for key in files if key in data}

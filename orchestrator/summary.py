@@ -1,0 +1,155 @@
+"""The result of a run as numbers: what `--json` prints, `summary.json` holds and every report reads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from orchestrator.model import Model
+from orchestrator.statistics import Interval
+
+SHORT_BYTES = 100_000
+LARGE_BYTES = 10_000_000
+
+# Size classes: smallest size not in them, largest size in them.
+CLASSES: dict[str, tuple[int, int | None]] = {
+    "overall": (0, None),
+    "short": (0, SHORT_BYTES),
+    "medium": (SHORT_BYTES, LARGE_BYTES),
+    "large": (LARGE_BYTES, None),
+}
+STATISTICS = ("mean", "p50", "p99")
+
+
+class Sample(Model):
+    """Finished flows of one class and seed. Percentiles are by nearest rank; None where there is no flow."""
+
+    n: int
+    mean: float | None = None
+    p50: float | None = None
+    p99: float | None = None
+
+
+class Confidence(Model):
+    """95 % confidence intervals over the seeds; None where there are too few of them."""
+
+    mean: Interval | None = None
+    p50: Interval | None = None
+    p99: Interval | None = None
+
+
+class Estimate(Sample):
+    """Means over the seeds of what each seed gives; `n` counts the flows of all."""
+
+    ci95: Confidence = Confidence()
+
+
+Samples = dict[str, Sample]
+Estimates = dict[str, Estimate]
+
+
+class Drops(Model):
+    """Lost packets by place. `switch` are those that a program dropped, `queue` those that found a queue full."""
+
+    host: int = 0
+    link: int = 0
+    queue: int = 0
+    switch: int = 0
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.host + self.link + self.queue + self.switch
+
+
+class Marks(Model):
+    """Marked packets: as the network saw them, and as the program counted them by cause and by switch port."""
+
+    total: int = 0
+    by_cause: dict[str, int] = Field(default_factory=dict)
+    by_port: dict[str, int] = Field(default_factory=dict)
+    # What the program did with others that it picked: passed as they were not ECN capable, or dropped by decision.
+    not_capable: int = 0
+    dropped: int = 0
+
+
+class SeedResult(Model):
+    """One cell."""
+
+    seed: int
+    flow_list: str  # digest: cells with the same one can be compared in pairs
+    fct_us: Samples
+    slowdown: Samples
+    unfinished: int
+    drops: Drops
+    lost: tuple[str, ...] = ()
+    timeouts: int
+    retransmissions: int
+    marks: Marks
+    utilisation: float
+    link_transmissions: int
+    events: int
+    engine_cpu_s: float
+
+
+class SchemeResult(Model):
+    """One scheme over all seeds. Counts are sums, utilisation is a mean."""
+
+    label: str
+    program: str
+    parameters: dict[str, str]
+    fct_us: Estimates
+    normalised: Estimates | None = None
+    slowdown: Estimates
+    unfinished: int
+    drops: Drops
+    timeouts: int
+    retransmissions: int
+    marks: Marks
+    utilisation: float
+    link_transmissions: int
+    events: int
+    engine_cpu_s: float
+    warnings: tuple[str, ...] = ()
+    seeds: tuple[SeedResult, ...]
+
+
+class Summary(Model):
+    """A run."""
+
+    spec: dict[str, Any]
+    scheme: str
+    baseline: str | None
+    schemes: dict[str, SchemeResult]
+    versions: dict[str, Any]
+
+    @property
+    def main(self) -> SchemeResult:
+        """The scheme that the run is about."""
+        return self.schemes[self.scheme]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What makes numbers of the run doubtful."""
+        return tuple(f"{label}: {text}" for label, result in self.schemes.items() for text in result.warnings)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data: the main scheme's numbers on top, those of every scheme under `schemes`."""
+        plain = self.model_dump(mode="json")
+        top = plain["schemes"][self.scheme]
+        shown = {key: value for key, value in top.items() if key not in ("label", "seeds", "warnings")}
+        return {
+            "spec": plain["spec"],
+            "scheme": self.scheme,
+            "baseline": self.baseline,
+            **shown,
+            "warnings": list(self.warnings),
+            "schemes": plain["schemes"],
+            "versions": plain["versions"],
+        }
+
+
+def read_summary(plain: dict[str, Any]) -> Summary:
+    """The summary that `to_json` wrote."""
+    return Summary.model_validate({name: plain[name] for name in Summary.model_fields})

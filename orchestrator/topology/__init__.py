@@ -1,0 +1,23 @@
+"""Hosts, switches and links, from builders or files.
+
+`graph` knows nodes, links and routes; `build` turns descriptions into a `Network`: a graph, the pairs of hosts that
+talk, and the lines on which load and utilisation are counted.
+"""
+
+from orchestrator.topology.build import Network, build, parse_topology
+from orchestrator.topology.description import Incast, LeafSpine, Links, Topology
+from orchestrator.topology.graph import Graph, Line, Link, Port
+
+__all__ = [
+    "Graph",
+    "Incast",
+    "LeafSpine",
+    "Line",
+    "Link",
+    "Links",
+    "Network",
+    "Port",
+    "Topology",
+    "build",
+    "parse_topology",
+]

@@ -1,0 +1,188 @@
+"""From the description of a topology to a network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, assert_never
+
+import yaml
+
+from orchestrator.errors import BadInput, unknown
+from orchestrator.model import read_yaml, validate
+from orchestrator.topology.description import BUILDERS, Incast, LeafSpine, Links, Topology
+from orchestrator.topology.graph import MAX_PORTS, Graph, Line, Link, Port
+from orchestrator.units import parse_setting
+
+
+@dataclass(frozen=True)
+class Network:
+    """A graph, the pairs of hosts (sender, receiver) that talk, and the lines that the load is counted on."""
+
+    graph: Graph
+    pairs: tuple[tuple[int, int], ...]
+    bottleneck: tuple[Line, ...]
+
+    @cached_property
+    def bottleneck_share(self) -> float:
+        """Lines of the bottleneck that a flow passes, on average."""
+        shares = self.graph.shares(self.pairs)
+        return sum(shares.get(line, 0.0) for line in self.bottleneck)
+
+    @property
+    def bottleneck_bps(self) -> int:
+        """Rates of the bottleneck's lines together."""
+        return sum(line.rate_bps for line in self.bottleneck)
+
+    @property
+    def line_rate_bps(self) -> int:
+        """Rate of one line of the bottleneck, the slowest: what thresholds are derived from."""
+        return min(line.rate_bps for line in self.bottleneck)
+
+
+def parse_topology(value: Any) -> Any:
+    """Turn `incast`, `leaf-spine:leaves=8`, the path of a YAML file or a mapping into a description."""
+    if isinstance(value, str):
+        if value.endswith((".yaml", ".yml")) or "/" in value:
+            return _described(dict(read_yaml(Path(value))), value)
+        name, _, rest = value.partition(":")
+        settings = dict(parse_setting(part) for part in rest.split(",")) if rest else {}
+        numbers = {key: yaml.safe_load(text) for key, text in settings.items()}
+        return _described({"builder": name, **numbers}, f"topology `{value}`")
+    return _described(value, "topology") if isinstance(value, dict) else value
+
+
+def _described(data: dict[str, Any], where: str) -> Topology:
+    if "builder" not in data:
+        return validate(Links, data, where)
+    if data["builder"] not in BUILDERS:
+        error = unknown("topology", str(data["builder"]), BUILDERS)
+        error.remedy = f"{error.remedy}, or the path of a YAML file"
+        raise error
+    return validate(BUILDERS[data["builder"]], data, where)
+
+
+def build(topology: Topology, rate_bps: int, base_rtt_ns: int) -> Network:
+    """Build a network whose longest ways have this base RTT, unless the description states other delays."""
+    match topology:
+        case Incast():
+            return _incast(topology, rate_bps, base_rtt_ns)
+        case LeafSpine():
+            return _leaf_spine(topology, rate_bps, base_rtt_ns)
+        case Links():
+            return _links(topology, rate_bps, base_rtt_ns)
+        case _:
+            assert_never(topology)
+
+
+def _delay(base_rtt_ns: int, hops: int) -> int:
+    return base_rtt_ns // (2 * hops)
+
+
+def _incast(topology: Incast, rate_bps: int, base_rtt_ns: int) -> Network:
+    hosts = topology.senders + 1
+    switch = hosts
+    delay = _delay(base_rtt_ns, 2)
+    links = tuple(Link(Port(host, 0), Port(switch, host), rate_bps, delay) for host in range(hosts))
+    graph = Graph(tuple(f"h{host}" for host in range(hosts)), ("s0",), links)
+    pairs = tuple((sender, hosts - 1) for sender in range(topology.senders))
+    return Network(graph, pairs, (links[-1].lines()[1],))
+
+
+def _leaf_spine(topology: LeafSpine, rate_bps: int, base_rtt_ns: int) -> Network:
+    per_leaf, leaves, spines = topology.hosts, topology.leaves, topology.spines
+    if per_leaf + spines > MAX_PORTS or leaves > MAX_PORTS:
+        raise BadInput(f"a switch has {MAX_PORTS} ports at most: hosts + spines and leaves must not exceed that")
+    hosts = leaves * per_leaf
+    delay = _delay(base_rtt_ns, 4)
+    down = [
+        Link(Port(host, 0), Port(hosts + host // per_leaf, host % per_leaf), rate_bps, delay) for host in range(hosts)
+    ]
+    up = [
+        Link(Port(hosts + leaf, per_leaf + spine), Port(hosts + leaves + spine, leaf), rate_bps, delay)
+        for leaf in range(leaves)
+        for spine in range(spines)
+    ]
+    switches = [f"l{leaf}" for leaf in range(leaves)] + [f"p{spine}" for spine in range(spines)]
+    graph = Graph(tuple(f"h{host}" for host in range(hosts)), tuple(switches), tuple(down + up))
+    anyone = topology.pattern == "any"
+    pairs = (
+        (source, target)
+        for source in range(hosts)
+        for target in range(hosts)
+        if source != target and (anyone or source // per_leaf != target // per_leaf)
+    )
+    return Network(graph, tuple(pairs), tuple(link.lines()[0] for link in up))
+
+
+def _links(topology: Links, rate_bps: int, base_rtt_ns: int) -> Network:
+    graph = _graph(topology, rate_bps, 0)
+    delay = _delay(base_rtt_ns, graph.longest_path())
+    graph = _graph(topology, rate_bps, delay)
+    hosts = {name: index for index, name in enumerate(topology.hosts)}
+    senders, receivers = (
+        [_index(hosts, "host", name) for name in (names or topology.hosts)]
+        for names in (topology.senders, topology.receivers)
+    )
+    pairs = tuple((source, target) for source in senders for target in receivers if source != target)
+    if not pairs:
+        raise BadInput("no host of this topology has anyone to send to")
+    return Network(graph, pairs, _bottleneck(topology, graph, pairs))
+
+
+def _graph(topology: Links, rate_bps: int, delay_ns: int) -> Graph:
+    names = topology.hosts + topology.switches
+    if len(set(names)) < len(names):
+        raise BadInput(f"two nodes are called `{next(name for name in names if names.count(name) > 1)}`")
+    nodes = {name: index for index, name in enumerate(names)}
+    taken: set[Port] = set()
+    links = []
+    # Ports that are named are taken first, so that the others do not get in their way.
+    for spec in sorted(topology.links, key=lambda link: not all(":" in end for end in link.ends)):
+        a, b = (_port(end, nodes, taken) for end in spec.ends)
+        if a.node == b.node:
+            raise BadInput(f"a link of `{names[a.node]}` leads back to itself")
+        rate = rate_bps if spec.rate_bps is None else spec.rate_bps
+        links.append(Link(a, b, rate, delay_ns if spec.delay_ns is None else spec.delay_ns))
+    return Graph(topology.hosts, topology.switches, tuple(links))
+
+
+def _port(end: str, nodes: dict[str, int], taken: set[Port]) -> Port:
+    name, colon, number = end.partition(":")
+    node = _index(nodes, "node", name)
+    if colon:
+        if not number.isdecimal() or int(number) >= MAX_PORTS:
+            raise BadInput(f"`{end}` is not a port", f"ports are numbered 0..{MAX_PORTS - 1}")
+        port = Port(node, int(number))
+    else:
+        port = next(free for free in (Port(node, at) for at in range(MAX_PORTS + 1)) if free not in taken)
+    if port in taken or port.port >= MAX_PORTS:
+        raise BadInput(f"`{end}`: the port has a link already")
+    taken.add(port)
+    return port
+
+
+def _index(known: dict[str, int], kind: str, name: str) -> int:
+    if name not in known:
+        raise unknown(kind, name, known)
+    return known[name]
+
+
+def _bottleneck(topology: Links, graph: Graph, pairs: Sequence[tuple[int, int]]) -> tuple[Line, ...]:
+    if topology.bottleneck is None:
+        shares = graph.shares(pairs)
+        # Of equal ones the first, in the order of the links.
+        return (max(graph.lines, key=lambda line: shares.get(line, 0.0) / line.rate_bps),)
+    nodes = {name: index for index, name in enumerate(graph.names)}
+    lines: list[Line] = []
+    for ends in topology.bottleneck:
+        source, target = (_index(nodes, "node", name) for name in ends)
+        found = [line for line in graph.lines_from[source] if line.target.node == target]
+        if not found:
+            raise BadInput(f"bottleneck: there is no link from `{ends[0]}` to `{ends[1]}`")
+        lines.extend(found)
+    if sum(graph.shares(pairs).get(line, 0.0) for line in lines) == 0:
+        raise BadInput("bottleneck: no flow passes these lines")
+    return tuple(lines)

@@ -1,0 +1,167 @@
+"""A network as a graph, and the shortest ways through it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from orchestrator.errors import BadInput
+
+# v1model names ports by 9 bits, of which 511 means "drop".
+MAX_PORTS = 511
+
+
+class Port(NamedTuple):
+    """A node, by its index, and one of its ports."""
+
+    node: int
+    port: int
+
+
+class Line(NamedTuple):
+    """One direction of a link."""
+
+    source: Port
+    target: Port
+    rate_bps: int
+    delay_ns: int
+
+
+@dataclass(frozen=True)
+class Link:
+    """A cable between two ports."""
+
+    a: Port
+    b: Port
+    rate_bps: int
+    delay_ns: int
+
+    def lines(self) -> tuple[Line, Line]:
+        """Its two directions."""
+        return (
+            Line(self.a, self.b, self.rate_bps, self.delay_ns),
+            Line(self.b, self.a, self.rate_bps, self.delay_ns),
+        )
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Hosts and switches with their links. Node i is host i, or switch i - len(hosts)."""
+
+    hosts: tuple[str, ...]
+    switches: tuple[str, ...]
+    links: tuple[Link, ...]
+
+    def __post_init__(self) -> None:
+        for link in self.links:
+            if link.rate_bps <= 0:
+                raise BadInput(f"the link {self.describe(link)} has a rate of 0")
+        for host, name in enumerate(self.hosts):
+            if len(self.lines_from[host]) != 1:
+                raise BadInput(f"host `{name}` has {len(self.lines_from[host])} links, a host has one")
+        for host, name in enumerate(self.hosts):
+            lost = next((other for other in range(len(self.hosts)) if self._distance[host][other] is None), None)
+            if lost is not None:
+                raise BadInput(f"host `{name}` cannot be reached from host `{self.hosts[lost]}`")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all nodes, in order of their index."""
+        return self.hosts + self.switches
+
+    def is_host(self, node: int) -> bool:
+        """Whether a node is a host."""
+        return node < len(self.hosts)
+
+    def describe(self, link: Link) -> str:
+        """Names of a link's ends."""
+        return f"{self.names[link.a.node]} - {self.names[link.b.node]}"
+
+    @cached_property
+    def lines(self) -> tuple[Line, ...]:
+        """Both directions of every link."""
+        return tuple(line for link in self.links for line in link.lines())
+
+    @cached_property
+    def lines_from(self) -> tuple[tuple[Line, ...], ...]:
+        """Lines that leave each node, in order of its ports."""
+        leaving: list[list[Line]] = [[] for _ in self.names]
+        for line in self.lines:
+            leaving[line.source.node].append(line)
+        return tuple(tuple(sorted(lines, key=lambda line: line.source)) for lines in leaving)
+
+    def ports(self, switch: int) -> int:
+        """Ports that a switch needs: one more than the highest that is linked."""
+        lines = self.lines_from[len(self.hosts) + switch]
+        return lines[-1].source.port + 1 if lines else 0
+
+    @cached_property
+    def _distance(self) -> tuple[tuple[int | None, ...], ...]:
+        """Lines from each node to each host, by host."""
+        return tuple(self._distances_to(host) for host in range(len(self.hosts)))
+
+    def _distances_to(self, host: int) -> tuple[int | None, ...]:
+        distance: list[int | None] = [None] * len(self.names)
+        distance[host] = 0
+        waiting = deque([host])
+        while waiting:
+            node = waiting.popleft()
+            if self.is_host(node) and node != host:
+                continue  # hosts do not forward
+            for line in self.lines_from[node]:
+                neighbour = line.target.node
+                if distance[neighbour] is None:
+                    distance[neighbour] = (distance[node] or 0) + 1
+                    waiting.append(neighbour)
+        return tuple(distance)
+
+    def next_lines(self, node: int, host: int) -> tuple[Line, ...]:
+        """The lines on which a node may send to a host: those of all shortest ways, in order of ports."""
+        distance = self._distance[host]
+        here = distance[node]
+        if here is None or here == 0:
+            return ()
+        nearer = (line for line in self.lines_from[node] if distance[line.target.node] == here - 1)
+        return tuple(line for line in nearer if not self.is_host(line.target.node) or line.target.node == host)
+
+    def path(self, source: int, target: int) -> tuple[Line, ...]:
+        """The shortest way from host to host; of several equal ones the one by the lowest ports."""
+        lines = []
+        node = source
+        while node != target:
+            line = self.next_lines(node, target)[0]
+            lines.append(line)
+            node = line.target.node
+        return tuple(lines)
+
+    def base_rtt_ns(self, source: int, target: int) -> int:
+        """Propagation delay of the way there and back."""
+        there, back = self.path(source, target), self.path(target, source)
+        return sum(line.delay_ns for line in there + back)
+
+    def longest_path(self) -> int:
+        """Lines on the way between the two hosts that are farthest apart."""
+        hosts = range(len(self.hosts))
+        return max(self._distance[host][other] or 0 for host in hosts for other in hosts)
+
+    def shares(self, pairs: Iterable[tuple[int, int]]) -> Mapping[Line, float]:
+        """Part of the flows that each line carries if flows choose among `pairs` and equal ways evenly."""
+        chosen = list(pairs)
+        by_target: dict[int, dict[int, float]] = {}
+        for source, target in chosen:
+            sources = by_target.setdefault(target, {})
+            sources[source] = sources.get(source, 0.0) + 1 / len(chosen)
+        shares: dict[Line, float] = {}
+        for target, present in by_target.items():
+            distance = self._distance[target]
+            # From far to near, so that all that reaches a node is there before it is passed on.
+            for node in sorted(range(len(self.names)), key=lambda node: -(distance[node] or 0)):
+                lines = self.next_lines(node, target)
+                for line in lines if present.get(node) else ():
+                    part = present[node] / len(lines)
+                    shares[line] = shares.get(line, 0.0) + part
+                    present[line.target.node] = present.get(line.target.node, 0.0) + part
+        return shares

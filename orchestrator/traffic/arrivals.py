@@ -1,0 +1,102 @@
+"""Flows for a stated load.
+
+Each property of a flow has a random stream of its own, and a flow's properties come from its place in the list. So
+loads share sizes, pairs and round-trip times, schemes share everything, and a shorter list is the start of a longer.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from orchestrator.errors import BadInput
+from orchestrator.hosts import Framing
+from orchestrator.randomness import exponential, integers, uniform
+from orchestrator.spec import Spec
+from orchestrator.topology import Network
+from orchestrator.traffic.description import Queries
+from orchestrator.traffic.flows import FlowList, UInt64, make_flows, merged
+
+# Ethernet 14, IPv4 20, TCP 20; data segments carry no options.
+HEADER_BYTES = 54
+
+
+def wire_bytes(size_bytes: float, segments: float, framing: Framing, mss: int) -> float:
+    """Bytes that a flow takes on a line: size + segments * (54 header bytes + overhead).
+
+    Segments are ceil(size / mss). The padding of a last segment below 6 bytes is left out: 6 bytes, once in a few
+    hundred flows. With an MSS so small that full segments are padded it counts. ACKs run the other way and are no
+    part of the load.
+    """
+    padding = max(0, framing.min_bytes - HEADER_BYTES - mss)
+    return size_bytes + segments * (HEADER_BYTES + framing.overhead_bytes + padding)
+
+
+def mean_gap_ns(load: float, mean_wire_bytes: float, network: Network) -> float:
+    """Mean time between flows.
+
+    load = flows/s * mean wire bytes * 8 * (bottleneck lines that a flow passes) / (rates of the bottleneck's lines)
+    """
+    bits = mean_wire_bytes * 8 * network.bottleneck_share
+    return bits / (load * network.bottleneck_bps) * 1e9
+
+
+def generate(spec: Spec, network: Network, seed: int) -> FlowList:
+    """Make the flow list of a seed."""
+    background = _background(spec, network, seed)
+    if spec.queries is None:
+        return background
+    return merged([background, _queries(spec, spec.queries, network, seed, int(background.start_ns[-1]))])
+
+
+def _background(spec: Spec, network: Network, seed: int) -> FlowList:
+    mss = spec.transport.mss_bytes
+    mean_wire = wire_bytes(spec.workload.mean_bytes(), spec.workload.mean_segments(mss), spec.framing, mss)
+    gap = mean_gap_ns(spec.load, mean_wire, network)
+    pairs = np.array(network.pairs, dtype=np.uint32)
+    return make_flows(
+        start_ns=_poisson(seed, "arrivals", gap, spec.flows),
+        pairs=pairs[integers(uniform(seed, "pairs", spec.flows), len(pairs))],
+        size_bytes=spec.workload.sizes(uniform(seed, "sizes", spec.flows)),
+        extra_delay_ns=spec.rtt.extra_delays(uniform(seed, "rtt", spec.flows)),
+    )
+
+
+def _poisson(seed: int, stream: str, mean_gap: float, count: int) -> UInt64:
+    # Gaps are rounded before they are summed: whole numbers add up to the same on every machine.
+    gaps = np.floor(exponential(uniform(seed, stream, count)) * mean_gap + 0.5)
+    return np.cumsum(gaps.astype(np.uint64), dtype=np.uint64)
+
+
+def _queries(spec: Spec, queries: Queries, network: Network, seed: int, end_ns: int) -> FlowList:
+    mss = spec.transport.mss_bytes
+    starts = queries.at_ns
+    if queries.load is not None:
+        mean_size = (queries.smallest_bytes + queries.largest_bytes) / 2
+        one = wire_bytes(mean_size, mean_size / mss + 0.5, spec.framing, mss)
+        gap = mean_gap_ns(queries.load, one * queries.senders, network)
+        # Twice the number expected is enough in all but absurd cases; the rest is cut off.
+        drawn = _poisson(seed, "query arrivals", gap, 16 + int(2 * end_ns / gap))
+        starts = tuple(int(start) for start in drawn if start <= end_ns)
+    pairs = [_askers(network, queries.senders, seed, number) for number in range(len(starts or ()))]
+    count = queries.senders * len(pairs)
+    if count == 0:
+        raise BadInput("the run is over before the first query comes", "take more flows or a higher query load")
+    span = queries.largest_bytes - queries.smallest_bytes + 1
+    sizes = queries.smallest_bytes + integers(uniform(seed, "query sizes", count), span)
+    return make_flows(
+        start_ns=np.repeat(np.array(starts, dtype=np.uint64), queries.senders),
+        pairs=np.concatenate(pairs),
+        size_bytes=sizes.astype(np.uint64),
+        extra_delay_ns=spec.rtt.extra_delays(uniform(seed, "query rtt", count)),
+    )
+
+
+def _askers(network: Network, senders: int, seed: int, number: int) -> np.ndarray[tuple[int, int], np.dtype[np.uint32]]:
+    """Pairs of one query: a receiver, and its possible senders in random order, again and again if they are few."""
+    stream = f"query {number}"
+    receivers = sorted({target for _, target in network.pairs})
+    target = receivers[int(integers(uniform(seed, f"{stream} receiver", 1), len(receivers))[0])]
+    possible = np.array([source for source, other in network.pairs if other == target], dtype=np.uint32)
+    order = np.argsort(uniform(seed, f"{stream} senders", len(possible)), kind="stable")
+    sources = np.resize(possible[order], senders)
+    return np.stack([sources, np.full(senders, target, dtype=np.uint32)], axis=1)

@@ -1,0 +1,138 @@
+"""The flow list: what every scheme of a run is given."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orchestrator.errors import BadInput, unknown
+from orchestrator.units import parse_rate, parse_time
+
+UInt64 = NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class FlowList:
+    """Flows in order of their start, one column each. Hosts are given by their index."""
+
+    start_ns: UInt64
+    src: NDArray[np.uint32]
+    dst: NDArray[np.uint32]
+    size_bytes: UInt64
+    dscp: NDArray[np.uint8]
+    extra_delay_ns: UInt64
+    rate_bps: UInt64  # of the application; 0 is as fast as possible
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+    def columns(self) -> dict[str, NDArray[np.generic]]:
+        """The columns by their names, as the engine takes them."""
+        return {field.name: np.ascontiguousarray(getattr(self, field.name)) for field in fields(self)}
+
+    def taken(self, rows: NDArray[np.intp]) -> FlowList:
+        """Some of the flows, in the order asked for."""
+        return FlowList(*(getattr(self, field.name)[rows] for field in fields(self)))
+
+    def digest(self) -> str:
+        """Equal for equal flow lists, on any machine."""
+        state = hashlib.sha256()
+        for name, column in self.columns().items():
+            state.update(name.encode())
+            state.update(column.astype(column.dtype.newbyteorder("<")).tobytes())
+        return state.hexdigest()
+
+
+def make_flows(start_ns: UInt64, pairs: NDArray[np.uint32], size_bytes: UInt64, extra_delay_ns: UInt64) -> FlowList:
+    """Flows of one class that applications write as fast as they can. `pairs` holds rows of (src, dst)."""
+    none = np.zeros(len(start_ns), dtype=np.uint64)
+    return FlowList(start_ns, pairs[:, 0], pairs[:, 1], size_bytes, none.astype(np.uint8), extra_delay_ns, none)
+
+
+def merged(lists: Sequence[FlowList]) -> FlowList:
+    """All flows of several lists in order of their start; of equal ones those of the earlier list first."""
+    names = [field.name for field in fields(FlowList)]
+    joined = FlowList(*(np.concatenate([getattr(flows, name) for flows in lists]) for name in names))
+    return joined.taken(np.argsort(joined.start_ns, kind="stable"))
+
+
+_REQUIRED = ("start_ns", "src", "dst", "size_bytes")
+_OPTIONAL = ("dscp", "extra_delay_ns", "rate_bps")
+_LARGEST = {"dscp": 63}
+
+
+def read_flow_list(path: Path, hosts: Sequence[str]) -> FlowList:
+    """Read a CSV file with the columns `start_ns,src,dst,size_bytes` and perhaps `dscp,extra_delay_ns,rate_bps`."""
+    try:
+        with path.open(newline="") as file:
+            reader = csv.DictReader(file)
+            names = tuple(reader.fieldnames or ())
+            _check_header(path, names)
+            rows = [_row(path, number, row, hosts) for number, row in enumerate(reader, start=2)]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise BadInput(f"cannot read the flow list {path}: {error}") from error
+    if not rows:
+        raise BadInput(f"{path} lists no flow")
+    types = {"src": np.uint32, "dst": np.uint32, "dscp": np.uint8}
+    columns = {
+        name: np.array([row.get(name, 0) for row in rows], dtype=types.get(name, np.uint64))
+        for name in _REQUIRED + _OPTIONAL
+    }
+    flows = FlowList(**columns)
+    late = np.flatnonzero(np.diff(flows.start_ns.astype(np.int64)) < 0)
+    if len(late):
+        raise BadInput(f"{path}, line {late[0] + 3}: the flow starts before the one above it", "sort by start_ns")
+    return flows
+
+
+def _check_header(path: Path, names: Sequence[str]) -> None:
+    missing = [name for name in _REQUIRED if name not in names]
+    if missing:
+        raise BadInput(f"{path} has no column `{missing[0]}`", f"its first line must name {', '.join(_REQUIRED)}")
+    for name in names:
+        if name not in _REQUIRED + _OPTIONAL:
+            raise unknown(f"column of {path}", name, _REQUIRED + _OPTIONAL)
+
+
+def _row(path: Path, number: int, row: dict[str, str], hosts: Sequence[str]) -> dict[str, int]:
+    where = f"{path}, line {number}"
+    if None in row or None in row.values():
+        raise BadInput(f"{where}: it does not have as many cells as the header")
+    values = {name: _host(where, text, hosts) for name, text in row.items() if name in ("src", "dst")}
+    for name in set(row) - set(values):
+        values[name] = _number(where, name, row[name])
+    if values["src"] == values["dst"]:
+        raise BadInput(f"{where}: the flow goes from a host to itself")
+    if values["size_bytes"] == 0:
+        raise BadInput(f"{where}: the flow has no bytes")
+    return values
+
+
+def _number(where: str, name: str, text: str) -> int:
+    if text.strip().isdecimal():
+        value = int(text)
+    elif name.endswith("_ns"):
+        value = parse_time(text)
+    elif name == "rate_bps":
+        value = parse_rate(text)
+    else:
+        raise BadInput(f"{where}: `{text}` is not a {name}")
+    if value > _LARGEST.get(name, 2**63 - 1):
+        raise BadInput(f"{where}: a {name} of {text} is too large")
+    return value
+
+
+def _host(where: str, text: str, hosts: Sequence[str]) -> int:
+    name = text.strip()
+    if name in hosts:
+        return hosts.index(name)
+    if name.isdecimal() and int(name) < len(hosts):
+        return int(name)
+    error = unknown("host", name, hosts)
+    raise BadInput(f"{where}: {error}", f"{error.remedy}; or an index 0..{len(hosts) - 1}")

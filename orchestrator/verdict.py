@@ -1,0 +1,66 @@
+"""What makes the numbers of a run doubtful. A bad run says so instead of just printing a number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from orchestrator.catalog.parameters import MTU_BYTES, Setting, Setup
+from orchestrator.experiment import Experiment, ReadyScheme
+from orchestrator.observation import Observation
+from orchestrator.summary import SchemeResult
+
+# Below this many values the 99th percentile by nearest rank is the largest value.
+_P99_NEEDS = 100
+
+
+def doubts(
+    experiment: Experiment, scheme: ReadyScheme, result: SchemeResult, seen: Sequence[Observation]
+) -> Iterator[str]:
+    """Reasons to doubt the numbers of a scheme."""
+    yield from _of_marks(experiment, scheme, result)
+    yield from _of_losses(result, seen)
+    yield from _of_thresholds(scheme)
+    if scheme.program.jit_declined is not None:
+        yield f"the program was interpreted, which is slow: {scheme.program.jit_declined}"
+    fewest = min(seed.fct_us["short"].n for seed in result.seeds)
+    if 0 < fewest < _P99_NEEDS:
+        yield f"a seed has {fewest} short flows only: their 99th percentile is the largest of them"
+
+
+def _of_marks(experiment: Experiment, scheme: ReadyScheme, result: SchemeResult) -> Iterator[str]:
+    marks = result.marks
+    spec = scheme.fitted.scheme.spec
+    marking = bool(spec and spec.causes)
+    if marking and experiment.spec.transport.uses_ecn and marks.total == 0:
+        yield "nothing was marked: the queue never reached a threshold, so the scheme made no difference"
+    counted = sum(marks.by_cause.values())
+    if marking and counted != marks.total:
+        yield f"the program counted {counted} marks, the network saw {marks.total}: its counters or its marks are wrong"
+
+
+def _of_losses(result: SchemeResult, seen: Sequence[Observation]) -> Iterator[str]:
+    if result.unfinished:
+        yield f"{result.unfinished} flows did not finish and are in no mean: the others look better than they are"
+    # A scheme may drop by decision. Hosts, links and the rest of a program must lose nothing.
+    elsewhere = result.drops.total - result.drops.queue - result.marks.dropped
+    if elsewhere > 0:
+        places = sorted({place for seed in result.seeds for place in seed.lost if "queue full" not in place})
+        yield f"{elsewhere} packets were lost outside of the queues: {'; '.join(places)}"
+    faults = sum(each.report["faults"] for each in seen)
+    if faults:
+        yield f"the program did {faults} things that P4 leaves undefined, such as an index beyond its register"
+
+
+def _of_thresholds(scheme: ReadyScheme) -> Iterator[str]:
+    fitted = scheme.fitted
+    for setting in fitted.settings.values():
+        if setting.parameter.kind == "time" and float(setting.exact) < 1:
+            yield f"{setting.name} is {float(setting.exact):g} us, the switch's clock counts whole microseconds"
+        if setting.parameter.threshold and _in_packets(setting, fitted.setup) >= fitted.setup.queue_packets:
+            limit = f"{fitted.setup.queue_packets:g} packets of {MTU_BYTES} bytes"
+            yield f"{setting.name} is {setting.text(fitted.setup)}, but the queue is full at {limit}"
+
+
+def _in_packets(setting: Setting, setup: Setup) -> float:
+    value = float(setting.value)
+    return value * setup.packets_per_us if setting.parameter.kind == "time" else value

@@ -1,0 +1,37 @@
+"""What made a result: versions of everything that can change it."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from orchestrator import __version__, engine
+from orchestrator.experiment import Experiment
+from orchestrator.paths import REPOSITORY
+
+
+def versions(experiment: Experiment) -> dict[str, Any]:
+    """Versions of the lab, of what it uses, and of the programs."""
+    return {
+        "marklab": __version__,
+        "engine": engine.version(),
+        "commit": commit(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "polars": pl.__version__,
+        "programs": {scheme.label: scheme.program.digest for scheme in experiment.schemes},
+    }
+
+
+def commit() -> str | None:
+    """The commit that is checked out, marked if files differ from it; None outside of a git checkout."""
+    command = ["git", "-C", str(REPOSITORY), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)  # noqa: S603
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return answer.stdout.strip()
