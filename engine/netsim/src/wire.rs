@@ -145,7 +145,9 @@ impl Template {
         let mut bytes = [0; HEADERS + MAX_OPTIONS];
         bytes[..HEADERS].copy_from_slice(&self.bytes);
         let end = HEADERS + header.options.len();
-        bytes[HEADERS..end].copy_from_slice(header.options);
+        if !header.options.is_empty() {
+            bytes[HEADERS..end].copy_from_slice(header.options);
+        }
         let tcp_length = (TCP + header.options.len()) as u32 + header.payload;
 
         let ip = &mut bytes[ETHERNET..];
@@ -172,7 +174,7 @@ impl Template {
             + sum(header.options);
         let checksum = !fold(self.tcp_sum + varying);
         tcp[16..18].copy_from_slice(&checksum.to_be_bytes());
-        packet.set(&bytes[..end], header.payload as usize);
+        packet.set_from(&bytes, end, header.payload as usize);
     }
 }
 

@@ -23,7 +23,7 @@ use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::FunctionBuilderContext;
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{FuncId, Linkage, Module, default_libcall_names};
-use marklab_p4::ir::{ExternCall, Program};
+use marklab_p4::ir::{Arch, ExternCall, Program};
 use marklab_p4::source::Span;
 use thiserror::Error;
 
@@ -69,8 +69,16 @@ pub struct Jit {
     stages: [StageFn; 3],
     /// Calls that generated code refers to by number.
     calls: Vec<ExternCall>,
-    /// Bytes that the deparser may write.
-    emit_capacity: usize,
+    deparser: Deparser,
+}
+
+/// Where the deparser writes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Deparser {
+    /// Right in front of the payload: it emits header after header, so that their length is known before.
+    InPlace,
+    /// To a buffer of that many bytes.
+    Buffer(usize),
 }
 
 // SAFETY: after `compile` nothing changes the module; the code is only read and run, and keeps no state of its own.
@@ -93,7 +101,7 @@ impl Jit {
     ///
     /// [`JitError::Unsupported`] names the first construct that cannot be compiled.
     pub fn compile(program: &Arc<Program>, layout: &Arc<Layout>) -> Result<Jit> {
-        let emit_capacity = emit_capacity(program)?;
+        let deparser = deparser(program)?;
         let mut flags = settings::builder();
         for (name, value) in [("opt_level", "speed"), ("is_pic", "false"), ("use_colocated_libcalls", "false")] {
             flags.set(name, value).map_err(backend)?;
@@ -130,16 +138,18 @@ impl Jit {
             }
         });
         debug_assert_eq!(module.target_config().pointer_type(), types::I64);
-        Ok(Jit { module: Some(module), stages, calls, emit_capacity })
+        Ok(Jit { module: Some(module), stages, calls, deparser })
     }
 }
 
-/// Bytes that the blocks of the last stage may emit.
-fn emit_capacity(program: &Program) -> Result<usize> {
-    let blocks = Stage::Deparse.blocks(program);
-    let capacities = blocks.into_iter().map(|block| data::emit_capacity(program, &program.blocks[block.index()].body));
-    match capacities.sum::<Option<usize>>() {
-        Some(capacity) => Ok(capacity),
+fn deparser(program: &Program) -> Result<Deparser> {
+    let Arch::V1Model { deparser, .. } = program.arch;
+    let body = &program.blocks[deparser.index()].body;
+    if data::plain_emits(body).is_some() {
+        return Ok(Deparser::InPlace);
+    }
+    match data::emit_capacity(program, body) {
+        Some(bytes) => Ok(Deparser::Buffer(bytes)),
         None => unsupported("`emit` in a loop", Span::default()),
     }
 }
@@ -164,7 +174,11 @@ impl Drop for Jit {
 
 impl Engine for Jit {
     fn run(&self, stage: Stage, state: &mut State, packet: &mut Packet, phv: &mut Phv) {
-        let emitted = Context::enter(state, packet, &self.calls, self.emit_capacity, |context| {
+        let buffer = match self.deparser {
+            Deparser::Buffer(bytes) if stage == Stage::Deparse => bytes,
+            _ => 0,
+        };
+        let emitted = Context::enter(state, packet, &self.calls, buffer, |context| {
             // SAFETY: `context` is valid for this call and agrees with what `context.rs` promises generated code;
             // `phv` has the layout that the code was compiled for (precondition of `Engine::run`).
             #[expect(unsafe_code, reason = "generated code is called through a function pointer")]
@@ -173,7 +187,10 @@ impl Engine for Jit {
             }
         });
         if stage == Stage::Deparse {
-            packet.replace_front(phv.payload_offset(), &state.emitted[..emitted]);
+            match self.deparser {
+                Deparser::InPlace => packet.move_front(phv.payload_offset(), emitted),
+                Deparser::Buffer(_) => packet.replace_front(phv.payload_offset(), &state.emitted[..emitted]),
+            }
         }
     }
 }

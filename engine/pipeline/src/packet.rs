@@ -47,6 +47,19 @@ impl Packet {
         self.buffer[self.start..self.end].copy_from_slice(stored);
     }
 
+    /// [`Packet::set`] to the first `used` bytes of an array. Copies all of it, which costs less than copying a number
+    /// of bytes that varies.
+    pub fn set_from<const N: usize>(&mut self, bytes: &[u8; N], used: usize, zeros: usize) {
+        debug_assert!(used <= N);
+        self.start = HEADROOM;
+        self.end = HEADROOM + used;
+        self.zeros = zeros;
+        if self.buffer.len() < HEADROOM + N + SLACK {
+            self.buffer.resize(HEADROOM + N + SLACK, 0);
+        }
+        self.buffer[HEADROOM..HEADROOM + N].copy_from_slice(bytes);
+    }
+
     /// Length in bytes, zeros included.
     pub fn len(&self) -> usize {
         self.end - self.start + self.zeros
@@ -89,18 +102,30 @@ impl Packet {
 
     /// Puts `front` in place of the first `consumed` bytes, which must be stored.
     pub fn replace_front(&mut self, consumed: usize, front: &[u8]) {
-        debug_assert!(consumed <= self.end - self.start);
-        let rest = self.start + consumed;
-        if front.len() > rest {
-            let kept = self.buffer[rest..self.end].to_vec();
-            self.start = HEADROOM;
-            self.end = HEADROOM + front.len() + kept.len();
-            self.reserve();
-            self.buffer[HEADROOM + front.len()..self.end].copy_from_slice(&kept);
-        } else {
-            self.start = rest - front.len();
+        if front.len() > self.start + consumed {
+            self.make_room(front.len() - consumed);
         }
+        self.move_front(consumed, front.len());
         self.buffer[self.start..self.start + front.len()].copy_from_slice(front);
+    }
+
+    /// Bytes in front of the packet that may be written.
+    pub(crate) fn headroom(&self) -> usize {
+        self.start
+    }
+
+    /// Makes the headroom at least `bytes`.
+    pub(crate) fn make_room(&mut self, bytes: usize) {
+        let more = bytes.saturating_sub(self.start);
+        self.buffer.splice(0..0, std::iter::repeat_n(0, more));
+        self.start += more;
+        self.end += more;
+    }
+
+    /// Lets the packet begin so that `front` bytes take the place of the first `consumed` ones.
+    pub(crate) fn move_front(&mut self, consumed: usize, front: usize) {
+        debug_assert!(consumed <= self.end - self.start && front <= self.start + consumed);
+        self.start = self.start + consumed - front;
     }
 
     /// Cuts the packet to `len` bytes if it is longer.

@@ -67,7 +67,9 @@ pub(crate) struct Context {
     pub(super) stored: u64,
     /// Length of the packet.
     pub(super) length: u64,
-    /// Where the deparser writes; large enough for all it can write and 8 bytes more.
+    /// Bytes in front of the packet that may be written.
+    pub(super) headroom: u64,
+    /// Where a deparser writes that needs a buffer; large enough for all it can write.
     pub(super) emitted: *mut u8,
     /// Bytes the deparser wrote.
     pub(super) emitted_len: u64,
@@ -104,6 +106,7 @@ impl Context {
             packet_bytes: packet.stored().as_ptr(),
             stored: packet.stored().len() as u64,
             length: packet.len() as u64,
+            headroom: packet.headroom() as u64,
             // SAFETY: as above.
             emitted: unsafe { (*state).emitted.as_mut_ptr() },
             emitted_len: 0,
@@ -134,6 +137,15 @@ unsafe extern "C" fn need_bytes(context: *mut Context, end: u64) -> u64 {
     context.packet_bytes = packet.stored().as_ptr();
     context.stored = packet.stored().len() as u64;
     1
+}
+
+/// Makes the headroom at least `bytes`.
+unsafe extern "C" fn make_room(context: *mut Context, bytes: u64) {
+    // SAFETY: the context and the packet are alive; generated code reads the packet's pointers anew after this call.
+    let (context, packet) = unsafe { (&mut *context, &mut *(*context).packet) };
+    packet.make_room(bytes as usize);
+    context.packet_bytes = packet.stored().as_ptr();
+    context.headroom = packet.headroom() as u64;
 }
 
 unsafe extern "C" fn lookup(table: *const Table, key: *const u64, words: u64) -> *const u64 {
@@ -257,6 +269,7 @@ macro_rules! imports {
 
 imports! {
     NEED_BYTES = need_bytes / 2 -> 1;
+    MAKE_ROOM = make_room / 2;
     LOOKUP = lookup / 3 -> 1;
     LOOKUP_WORD = lookup_word / 2 -> 1;
     COUNT_HIT = count_hit / 3;

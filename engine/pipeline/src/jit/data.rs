@@ -2,6 +2,7 @@
 
 use std::mem::offset_of;
 
+use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use marklab_p4::ir::{
     BlockBody, Checksum, DataField, ExprKind, HashAlgorithm, HeaderId, HeaderRef, Place, Program, Stmt, StmtKind,
@@ -13,6 +14,16 @@ use super::generator::{Generator, Home, valid_place};
 use super::parse::fields;
 use super::{Result, unsupported};
 use crate::packet::SLACK;
+
+/// The headers of a deparser that does nothing but emit them one after the other.
+pub(super) fn plain_emits(body: &BlockBody) -> Option<Vec<HeaderId>> {
+    let BlockBody::Control(body) = body else { return None };
+    let headers = body.iter().map(|stmt| match stmt.kind {
+        StmtKind::Emit(header) => Some(header),
+        _ => None,
+    });
+    headers.collect()
+}
 
 /// Bytes that a deparser writes at most; `None` if it emits in a loop.
 pub(super) fn emit_capacity(program: &Program, body: &BlockBody) -> Option<usize> {
@@ -33,7 +44,7 @@ pub(super) fn emit_capacity(program: &Program, body: &BlockBody) -> Option<usize
         bytes.sum()
     }
     match body {
-        BlockBody::Control(body) => of(program, body).map(|bytes| bytes + SLACK),
+        BlockBody::Control(body) => of(program, body),
         BlockBody::Parser(_) => Some(0),
     }
 }
@@ -64,17 +75,63 @@ fn varbit<'d>(program: &Program, field: &'d DataField) -> Option<&'d Place> {
 }
 
 impl Generator<'_, '_> {
-    pub(super) fn begin_emitting(&mut self) {
-        let buffer = self.load_context(offset_of!(Context, emitted));
-        let emitted = self.b.declare_var(types::I64);
-        let zero = self.iconst(0);
-        self.b.def_var(emitted, zero);
-        self.emitted = Some((buffer, emitted));
+    pub(super) fn begin_emitting(&mut self, body: &BlockBody) -> Result<()> {
+        let start = match plain_emits(body) {
+            Some(headers) => self.place_in_front(&headers)?,
+            None => self.load_context(offset_of!(Context, emitted)),
+        };
+        let cursor = self.b.declare_var(types::I64);
+        self.b.def_var(cursor, start);
+        self.emitted = Some((start, cursor));
+        Ok(())
+    }
+
+    /// Where these headers end right before the payload.
+    fn place_in_front(&mut self, headers: &[HeaderId]) -> Result<Value> {
+        let mut total = self.iconst(0);
+        for &header in headers {
+            let bytes = self.header_bytes(header)?;
+            total = self.b.ins().iadd(total, bytes);
+        }
+        let offset = crate::layout::reserved::PAYLOAD_OFFSET as i32;
+        let consumed = self.b.ins().uload32(self.regions.phv, self.phv, offset);
+        let headroom = self.load_context(offset_of!(Context, headroom));
+        let room = self.b.ins().iadd(consumed, headroom);
+        let grows = self.b.ins().icmp(IntCC::UnsignedGreaterThan, total, room);
+        let after = self.when(grows);
+        let needed = self.b.ins().isub(total, consumed);
+        self.call(&context::MAKE_ROOM, &[self.context, needed])?;
+        self.b.ins().jump(after, &[]);
+        self.b.switch_to_block(after);
+        let packet = self.load_context(offset_of!(Context, packet_bytes));
+        let payload = self.b.ins().iadd(packet, consumed);
+        Ok(self.b.ins().isub(payload, total))
+    }
+
+    /// Bytes that a header takes in the packet: none if it is invalid.
+    fn header_bytes(&mut self, header: HeaderId) -> Result<Value> {
+        let spec = &self.program.headers[header.index()];
+        let fixed: u32 = fields(self.program, spec)
+            .filter(|(_, slot)| slot.varbit_width.is_none())
+            .map(|(_, slot)| slot.ty.width)
+            .sum();
+        let mut bytes = self.iconst(i64::from(fixed / 8));
+        for (_, slot) in fields(self.program, spec) {
+            if let Some(width) = slot.varbit_width {
+                let bits = self.read(&width.into())?;
+                let varying = self.b.ins().ushr_imm_u(bits, 3);
+                bytes = self.b.ins().iadd(bytes, varying);
+            }
+        }
+        let valid = self.read(&spec.valid.into())?;
+        let none = self.iconst(0);
+        Ok(self.b.ins().select(valid, bytes, none))
     }
 
     pub(super) fn end_emitting(&mut self) {
-        if let Some((_, emitted)) = self.emitted {
-            let bytes = self.b.use_var(emitted);
+        if let Some((start, cursor)) = self.emitted {
+            let end = self.b.use_var(cursor);
+            let bytes = self.b.ins().isub(end, start);
             let offset = offset_of!(Context, emitted_len) as i32;
             self.b.ins().store(self.regions.context, bytes, self.context, offset);
         }
@@ -82,12 +139,11 @@ impl Generator<'_, '_> {
 
     /// Appends a header if it is valid.
     pub(super) fn emit(&mut self, header: HeaderId, span: Span) -> Result<()> {
-        let Some((buffer, emitted)) = self.emitted else { return unsupported("`emit` outside of a deparser", span) };
+        let Some((_, cursor)) = self.emitted else { return unsupported("`emit` outside of a deparser", span) };
         let spec = &self.program.headers[header.index()];
         let valid = self.read(&spec.valid.into())?;
         let after = self.when(valid);
-        let so_far = self.b.use_var(emitted);
-        let mut packer = Packer::new(self.b.ins().iadd(buffer, so_far));
+        let mut packer = Packer::new(self.b.use_var(cursor));
         for (id, slot) in fields(self.program, spec) {
             if slot.varbit_width.is_some() {
                 packer = self.pack_varbit(packer, &id.into(), span)?;
@@ -97,8 +153,7 @@ impl Generator<'_, '_> {
             }
         }
         let end = packer.finish(self);
-        let total = self.b.ins().isub(end, buffer);
-        self.b.def_var(emitted, total);
+        self.b.def_var(cursor, end);
         self.b.ins().jump(after, &[]);
         self.b.switch_to_block(after);
         Ok(())
@@ -273,8 +328,7 @@ impl Generator<'_, '_> {
     }
 }
 
-/// Writes bit fields one after the other from an address on, eight bytes at a time. May write zeros up to
-/// [`SLACK`] bytes beyond the end.
+/// Writes bit fields one after the other from an address on, eight bytes at a time, and nothing beyond the end.
 struct Packer {
     address: Value,
     /// Bits pushed.
@@ -323,18 +377,34 @@ impl Packer {
         });
     }
 
-    /// Stores the last word, which starts on the last multiple of 64 bits before the end.
+    /// Stores the last word, which is full.
     fn flush(&mut self, g: &mut Generator<'_, '_>) {
         if let Some(word) = self.word.take() {
             let swapped = g.b.ins().bswap(word);
-            let at = (self.bits - 1) / 64 * 8;
+            let at = self.bits / 64 * 8 - 8;
             g.b.ins().store(g.regions.stack, swapped, self.address, at as i32);
         }
     }
 
-    /// Stores what is left; gives the address behind the last byte.
+    /// Stores what is left, in pieces of 4, 2 and 1 bytes; gives the address behind the last byte.
     fn finish(mut self, g: &mut Generator<'_, '_>) -> Value {
-        self.flush(g);
+        if let Some(word) = self.word.take() {
+            let mut rest = g.b.ins().bswap(word);
+            let mut at = (self.bits / 64 * 8) as i32;
+            let end = self.bits.div_ceil(8) as i32;
+            for size in [4, 2, 1] {
+                if end - at >= size {
+                    let flags = g.regions.stack;
+                    match size {
+                        4 => g.b.ins().istore32(flags, rest, self.address, at),
+                        2 => g.b.ins().istore16(flags, rest, self.address, at),
+                        _ => g.b.ins().istore8(flags, rest, self.address, at),
+                    };
+                    rest = g.b.ins().ushr_imm_u(rest, i64::from(size) * 8);
+                    at += size;
+                }
+            }
+        }
         g.b.ins().iadd_imm_u(self.address, i64::from(self.bits.div_ceil(8)))
     }
 }

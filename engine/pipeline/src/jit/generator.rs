@@ -11,8 +11,8 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Switch, Variab
 use cranelift_jit::JITModule;
 use cranelift_module::{Linkage, Module};
 use marklab_p4::ir::{
-    BlockBody, BlockId, Class, Expr, ExprKind, ExternCall, HeaderRef, Index, Label, Place, Program, SlotId, Stack,
-    Stmt, StmtKind, TableId,
+    Arch, BlockBody, BlockId, Class, Expr, ExprKind, ExternCall, HeaderRef, Index, Label, Place, Program, SlotId,
+    Stack, Stmt, StmtKind, TableId,
 };
 use marklab_p4::source::Span;
 use num_bigint::BigUint;
@@ -107,7 +107,7 @@ pub(super) struct Generator<'a, 'f> {
     pub(super) exit: Block,
     fuel: Variable,
     pub(super) parsing: Option<Parsing>,
-    /// Deparser: address of the buffer and the bytes emitted so far.
+    /// Deparser: where it begins to write, and where it goes on.
     pub(super) emitted: Option<(Value, Variable)>,
 }
 
@@ -148,10 +148,11 @@ impl<'a, 'f> Generator<'a, 'f> {
 
     /// The code of a stage: its blocks one after the other.
     pub(super) fn stage(&mut self, stage: Stage) -> Result<()> {
-        if stage == Stage::Deparse {
-            self.begin_emitting();
-        }
+        let Arch::V1Model { deparser, .. } = self.program.arch;
         for block in stage.blocks(self.program) {
+            if block == deparser {
+                self.begin_emitting(&self.program.blocks[block.index()].body)?;
+            }
             self.exit = self.b.create_block();
             let fuel = self.iconst(i64::from(FUEL));
             self.b.def_var(self.fuel, fuel);

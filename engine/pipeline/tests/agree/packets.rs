@@ -256,3 +256,36 @@ fn select_tries_masks_and_ranges_in_order() {
         assert_eq!(outcome.phv.get(layout.field(result).unwrap()), expected, "{byte:#x}");
     }
 }
+
+/// A header of `bytes` that egress makes valid in front of the packet.
+fn pushed_header(bytes: u32, deparser: impl Fn(HeaderId) -> Vec<Stmt>) -> Packet {
+    let mut program = program();
+    let header = add_header(&mut program, "new", &vec![8; bytes as usize], None, Class::Packet);
+    let mut body = vec![stmt(StmtKind::SetValid(HeaderRef { header, index: None }))];
+    let fields = program.headers[header.index()].fields.clone();
+    body.extend(fields.iter().map(|&slot| assign(slot, constant(7, Ty::bits(8)))));
+    set_body(&mut program, EGRESS, body);
+    set_body(&mut program, BlockId(5), deparser(header));
+    let packet = Packet::new(&[1, 2, 3], 2);
+    agreed(program, &[Stage::Ingress, Stage::Egress, Stage::Deparse], &packet, &|_, _| {}).packet
+}
+
+#[test]
+fn a_packet_grows_within_and_beyond_its_headroom() {
+    for bytes in [1, 39, 40, 41, 100] {
+        let expected = [&vec![7; bytes][..], &[1, 2, 3, 0, 0]].concat();
+        assert_eq!(pushed_header(bytes as u32, |header| vec![stmt(StmtKind::Emit(header))]).to_vec(), expected);
+    }
+}
+
+#[test]
+fn a_deparser_may_emit_on_a_condition_and_more_than_once() {
+    for (condition, count) in [(0, 1), (1, 2)] {
+        let packet = pushed_header(9, |header| {
+            let again = vec![stmt(StmtKind::Emit(header))];
+            let cond = constant(condition, Ty::BOOL);
+            vec![stmt(StmtKind::Emit(header)), stmt(StmtKind::If { cond, then: again, otherwise: Vec::new() })]
+        });
+        assert_eq!(packet.to_vec(), [&vec![7; 9 * count][..], &[1, 2, 3, 0, 0]].concat());
+    }
+}
