@@ -1,5 +1,61 @@
-"""x."""
+"""`reproduce`: experiments of papers."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from orchestrator import reproduce as library
+from orchestrator.fabrics import Cell, Sim
+from orchestrator.progress import progress_bar
+from orchestrator.reproduction_report import render, to_markdown
+from orchestrator.results import DEFAULT_FOLDER, new_folder, write_json
+from orchestrator.runs import default_workers, run_cells, total_flows
 
 
-def reproduce() -> None:
-    """Todo."""
+def reproduce(
+    name: Annotated[str, typer.Argument(help="Name of an experiment, or list.")],
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer flows, seeds and points.")] = False,
+    out: Annotated[Path, typer.Option(help="Folder that gets the result's folder.")] = DEFAULT_FOLDER,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of the table.")] = False,
+    jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Cells at a time.  [default: cores]")] = None,
+) -> None:
+    """Run an experiment of a paper, and print what the paper states beside what the lab finds."""
+    console = Console(highlight=False)
+    if name == "list":
+        for known in library.known_experiments():
+            console.print(Text.assemble((f"{known:22}", "bold"), library.load_experiment(known).title))
+        return
+    paper = library.load_experiment(name)
+    if quick:
+        paper = paper.reduced()
+    fabric = Sim()
+    experiments = library.prepare_points(paper)
+    for experiment in experiments:
+        fabric.check(experiment)
+    folder = out / f"{name}{'-quick' if quick else ''}-{paper.digest(experiments)[:8]}"
+    with new_folder(folder) as staging:
+        cells = [
+            Cell(experiment, scheme, seed)
+            for experiment in experiments
+            for seed in experiment.spec.seed_numbers
+            for scheme in experiment.schemes
+        ]
+        with progress_bar(name, total_flows(cells)) as on_progress:
+            observations = run_cells(fabric, cells, jobs or default_workers(), on_progress)
+        summaries = library.summarise_points(experiments, observations)
+        findings = library.examine(paper, summaries)
+        plain = library.to_json(name, paper, findings, summaries)
+        write_json(staging / "reproduction.json", plain)
+        (staging / "claims.md").write_text(to_markdown(paper, findings), encoding="utf-8")
+    if as_json:
+        sys.stdout.write(json.dumps(plain, ensure_ascii=False) + "\n")
+        return
+    render(paper, findings, summaries, console)
+    console.print(f"[dim]{folder}[/dim]", soft_wrap=True)

@@ -1,0 +1,224 @@
+"""Experiments of papers: what the paper states beside what the lab finds.
+
+An experiment is a YAML file in `experiments/`: the setup as in a spec file, a grid of settings over it, and claims. A
+claim compares two schemes by a metric, at one point of the grid or at the point where the change is largest or
+smallest, with a number that the paper prints.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from orchestrator.catalog.choice import parse_choice
+from orchestrator.compare import METRICS
+from orchestrator.errors import BadInput, unknown
+from orchestrator.experiment import Experiment, prepare
+from orchestrator.metrics import summarise
+from orchestrator.model import Model, read_yaml, validate
+from orchestrator.observation import Observation
+from orchestrator.paths import REPOSITORY
+from orchestrator.spec import make_spec
+from orchestrator.statistics import Interval, mean, mean_interval, ratio, ratio_interval
+from orchestrator.summary import Summary
+from orchestrator.versions import versions
+
+EXPERIMENTS = REPOSITORY / "experiments"
+
+Settings = dict[str, Any]
+
+
+class Claim(Model):
+    """Something that the paper states as a number.
+
+    With `over` it is the change of the metric in percent, else the metric itself. `at` picks points of the grid;
+    `take` says which of several counts.
+    """
+
+    says: str
+    metric: str
+    of: str
+    over: str | None = None
+    at: Settings = Field(default_factory=dict)
+    take: Literal["only", "lowest", "highest"] = "only"
+    paper: float
+    # The values behind a change, in us: of, over.
+    paper_us: tuple[float, float] | None = None
+
+    @model_validator(mode="after")
+    def _known_metric(self) -> Claim:
+        if self.metric not in METRICS:
+            raise unknown("metric", self.metric, METRICS)
+        return self
+
+    @property
+    def unit(self) -> str:
+        """Unit of its number."""
+        return "%" if self.over is not None else "µs"
+
+
+class Effort(Model):
+    """How much of the experiment is run."""
+
+    flows: int | None = None
+    seeds: int | None = None
+    grid: dict[str, tuple[Any, ...]] = Field(default_factory=dict)
+
+
+class PaperExperiment(Model):
+    """An experiment of a paper."""
+
+    title: str
+    paper: str
+    setup: Settings = Field(default_factory=dict)
+    schemes: tuple[str, ...] = Field(min_length=1)
+    grid: dict[str, tuple[Any, ...]] = Field(default_factory=dict)
+    quick: Effort = Effort()
+    claims: tuple[Claim, ...]
+    remarks: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _consistent(self) -> PaperExperiment:
+        labels = [parse_choice(scheme).label for scheme in self.schemes]
+        for claim in self.claims:
+            for scheme in filter(None, (claim.of, claim.over)):
+                if scheme not in labels:
+                    raise unknown("scheme of a claim:", scheme, labels)
+            for key in claim.at:
+                if key not in self.grid:
+                    raise unknown("setting of a claim:", key, self.grid)
+        return self
+
+    def reduced(self) -> PaperExperiment:
+        """The same with less effort."""
+        effort = {key: value for key, value in (("flows", self.quick.flows), ("seeds", self.quick.seeds)) if value}
+        return self.model_copy(update={"setup": self.setup | effort, "grid": self.grid | self.quick.grid})
+
+    def points(self) -> Iterator[Settings]:
+        """Settings of each point of the grid."""
+        for values in itertools.product(*self.grid.values()):
+            yield dict(zip(self.grid, values, strict=True))
+
+    def digest(self, experiments: Sequence[Experiment]) -> str:
+        """Digest of all that decides the result."""
+        parts = [experiment.digest() for experiment in experiments]
+        claims = [claim.model_dump(mode="json") for claim in self.claims]
+        return hashlib.sha256(json.dumps([parts, claims], sort_keys=True).encode()).hexdigest()
+
+
+def known_experiments() -> dict[str, Path]:
+    """Experiments by their names."""
+    return {path.stem: path for path in sorted(EXPERIMENTS.glob("*.yaml"))}
+
+
+def load_experiment(name: str) -> PaperExperiment:
+    """Read an experiment."""
+    known = known_experiments()
+    if name not in known:
+        raise unknown("experiment", name, known)
+    return validate(PaperExperiment, read_yaml(known[name]), str(known[name]))
+
+
+def prepare_points(paper: PaperExperiment) -> list[Experiment]:
+    """Make every point of the grid ready."""
+    common = {"baseline": "none", **paper.setup, "schemes": list(paper.schemes)}
+    return [prepare(make_spec(common | point)) for point in paper.points()]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A claim and what the lab says to it; `value` is None where the claim's points were not run."""
+
+    claim: Claim
+    value: float | None = None
+    interval: Interval | None = None
+    point: Settings | None = None
+    # Means behind the value, in the metric's unit: of, over.
+    means: tuple[float, ...] = ()
+
+    @property
+    def difference(self) -> float | None:
+        """Lab minus paper."""
+        return self.value - self.claim.paper if self.value is not None else None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            **self.claim.model_dump(mode="json", exclude_none=True),
+            "unit": self.claim.unit,
+            "lab": self.value,
+            "ci95": self.interval,
+            "difference": self.difference,
+            "point": self.point,
+            "lab_means": self.means,
+        }
+
+
+def examine(paper: PaperExperiment, summaries: Sequence[Summary]) -> list[Finding]:
+    """Find out what the lab says to each claim."""
+    points = list(zip(paper.points(), summaries, strict=True))
+    return [_examine(claim, points) for claim in paper.claims]
+
+
+def _examine(claim: Claim, points: Sequence[tuple[Settings, Summary]]) -> Finding:
+    chosen = [(point, summary) for point, summary in points if claim.at.items() <= point.items()]
+    found = [finding for point, summary in chosen if (finding := _at(claim, point, summary)) is not None]
+    if not found:
+        return Finding(claim)
+    if claim.take == "only":
+        if len(found) > 1:
+            raise BadInput(
+                f"the claim `{claim.says}` fits {len(found)} points of the grid", "narrow `at`, or say `take`"
+            )
+        return found[0]
+    pick = min if claim.take == "lowest" else max
+    return pick(found, key=lambda finding: finding.value or 0.0)
+
+
+def _at(claim: Claim, point: Settings, summary: Summary) -> Finding | None:
+    metric = METRICS[claim.metric]
+    of = [metric.of(seed) for seed in summary.schemes[claim.of].seeds]
+    over = [metric.of(seed) for seed in summary.schemes[claim.over].seeds] if claim.over else [1.0] * len(of)
+    pairs = [(a, b) for a, b in zip(of, over, strict=True) if a is not None and b is not None]
+    if not pairs:
+        return None
+    above, below = [a for a, _ in pairs], [b for _, b in pairs]
+    if claim.over is None:
+        return Finding(claim, mean(above), mean_interval(above), point, (mean(above),))
+    found, interval = ratio(above, below), ratio_interval(above, below)
+    if found is None:
+        return None
+    percent = (100 * (interval[0] - 1), 100 * (interval[1] - 1)) if interval else None
+    return Finding(claim, 100 * (found - 1), percent, point, (mean(above), mean(below)))
+
+
+def summarise_points(experiments: Sequence[Experiment], observations: Sequence[Observation]) -> list[Summary]:
+    """Summarise each point; observations come in the order of points and their cells."""
+    summaries = []
+    waiting = iter(observations)
+    for experiment in experiments:
+        cells = len(experiment.schemes) * experiment.spec.seeds
+        summaries.append(summarise(experiment, list(itertools.islice(waiting, cells)), versions(experiment)))
+    return summaries
+
+
+def to_json(
+    name: str, paper: PaperExperiment, findings: Sequence[Finding], summaries: Sequence[Summary]
+) -> Mapping[str, Any]:
+    """Everything found, as plain data."""
+    points = zip(paper.points(), summaries, strict=True)
+    return {
+        "experiment": name,
+        "title": paper.title,
+        "paper": paper.paper,
+        "claims": [finding.to_json() for finding in findings],
+        "remarks": list(paper.remarks),
+        "points": [{"point": point, **summary.to_json()} for point, summary in points],
+    }

@@ -1,0 +1,62 @@
+"""Findings as a table. It reads findings and computes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from orchestrator.reproduce import Finding, PaperExperiment
+from orchestrator.summary import Summary
+
+_COLUMNS = ("claim", "paper", "lab", "difference")
+
+
+def render(paper: PaperExperiment, findings: Sequence[Finding], summaries: Sequence[Summary], console: Console) -> None:
+    """Print what the paper states beside what the lab finds."""
+    table = Table(
+        title=paper.title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 1, 0)
+    )
+    for name in _COLUMNS:
+        table.add_column(name, header_style="dim", justify="left" if name == "claim" else "right", overflow="fold")
+    for finding in findings:
+        table.add_row(*cells(finding))
+    console.print(table)
+    console.print(
+        Text("Under a change in % are the means that it comes from; ± is half a 95 % confidence interval.", style="dim")
+    )
+    for remark in paper.remarks:
+        console.print(Text(f"Note: {remark}", style="dim"))
+    for warning in dict.fromkeys(warning for summary in summaries for warning in summary.warnings):
+        console.print(Text(f"! {warning}", style="bold yellow"))
+
+
+def cells(finding: Finding) -> tuple[str, str, str, str]:
+    """Claim, paper, lab and difference as text."""
+    claim = finding.claim
+    paper = _number(claim.paper, claim.unit) + _means(claim.paper_us or ())
+    if finding.value is None:
+        return claim.says, paper, "not run", ""
+    half = f" ±{(finding.interval[1] - finding.interval[0]) / 2:,.1f}" if finding.interval else ""
+    where = ", ".join(f"{key} {value}" for key, value in (finding.point or {}).items())
+    at = f"\nat {where}" if claim.take != "only" else ""
+    lab = _number(finding.value, claim.unit, half) + (_means(finding.means) if claim.over else "") + at
+    points = " points" if claim.unit == "%" else f" {claim.unit}"
+    return claim.says, paper, lab, f"{finding.difference:+,.1f}{points}"
+
+
+def _number(value: float, unit: str, half: str = "") -> str:
+    return f"{value:+,.1f}{half} %" if unit == "%" else f"{value:,.0f}{half} {unit}"
+
+
+def _means(means: Sequence[float]) -> str:
+    return f"\n{' : '.join(f'{value:,.0f}' for value in means)} µs" if means else ""
+
+
+def to_markdown(paper: PaperExperiment, findings: Sequence[Finding]) -> str:
+    """Write the table for a document."""
+    lines = [f"### {paper.title}", "", paper.paper, "", f"| {' | '.join(_COLUMNS)} |", "|---|---:|---:|---:|"]
+    lines += [f"| {' | '.join(cell.replace(chr(10), '<br>') for cell in cells(finding))} |" for finding in findings]
+    return "\n".join([*lines, "", *(f"- {remark}" for remark in paper.remarks)]) + "\n"
