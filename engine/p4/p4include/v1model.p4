@@ -16,10 +16,6 @@
 #define V1MODEL_VERSION 20180101
 #endif
 
-#if V1MODEL_VERSION < 20180101 || V1MODEL_VERSION > 20200408
-#error "V1MODEL_VERSION must be between 20180101 and 20200408"
-#endif
-
 match_kind {
     range,
     optional,   // one value, or all

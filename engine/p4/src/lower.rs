@@ -28,7 +28,7 @@ use crate::diagnostics::{Diagnostics, Problem};
 use crate::ir;
 use crate::source::Span;
 use crate::typed::{self, ActionId, InstanceId, VarId};
-use crate::types::{Type, TypeParamId};
+use crate::types::{FieldsId, Type, TypeParamId};
 
 pub(crate) use expr::Argument;
 pub(crate) use object::{BlockObject, ExternObject, NewExtern, Object, ObjectId, PackageObject};
@@ -142,6 +142,10 @@ pub(crate) struct Lowerer<'a> {
     global_actions: FxHashMap<(ir::BlockId, ActionId), ir::ActionId>,
     /// Members of header unions.
     unions: Vec<Vec<ir::HeaderId>>,
+    /// The type of every header.
+    pub(crate) header_types: Vec<(FieldsId, ir::HeaderId)>,
+    /// Where meters are declared.
+    pub(crate) meter_spans: Vec<Span>,
     /// The block being lowered.
     pub(crate) block: ir::BlockId,
     /// The part that it plays.
@@ -156,6 +160,8 @@ pub(crate) struct Lowerer<'a> {
     /// Labels of `break` and `continue` in loops around.
     loops: Vec<(ir::Label, ir::Label)>,
     parser: Option<parser::Builder>,
+    /// Whether the place of an `extract` is being lowered, the only one that may be a stack's `next`.
+    pub(crate) extracting: bool,
     /// The place that new statements have.
     span: Span,
 }
@@ -172,6 +178,8 @@ impl<'a> Lowerer<'a> {
             objects: Vec::new(),
             global_actions: FxHashMap::default(),
             unions: Vec::new(),
+            header_types: Vec::new(),
+            meter_spans: Vec::new(),
             block: ir::BlockId(0),
             part: arch::v1model::Part::Parser,
             object: None,
@@ -181,6 +189,7 @@ impl<'a> Lowerer<'a> {
             frames: Vec::new(),
             loops: Vec::new(),
             parser: None,
+            extracting: false,
             span: Span::default(),
         }
     }

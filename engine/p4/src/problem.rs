@@ -254,6 +254,16 @@ problems! {
     "E0711" PropertyObject { name: Name, wanted: &'static str } = "property `{name}` needs {wanted}";
     "E0712" PackageShape { name: Name } = "`{name}` is not declared as `v1model.p4` declares it";
     "E0713" MainNotPackage {} = "`main` must be an instance of a package";
+    "E0714" HeaderBits { name: Name, bits: u32 } = "header `{name}` has {bits} bits, which are no whole bytes";
+    "E0715" TwoLpmKeys { table: Name } = "table `{table}` has more than one `lpm` key";
+    "E0716" MeterUnread { table: Name } = "no action of table `{table}` reads its direct meter";
+    "E0717" MeterUnattached { meter: Name } = "direct meter `{meter}` is in no table's `meters`";
+    "E0718" OnlyEmits {} = "a deparser can only `emit`";
+    "E0719" OnlyChecksums {} = "a checksum control can only call checksum functions";
+    "E0720" RunTimeDivision {} = "only constants and powers of two can divide";
+    "E0721" ShiftAmount { limit: u32 } = "cannot shift by more than {limit} bits";
+    "E0722" ShiftAmountWidth { width: u32, limit: u32 } =
+        "the amount of a shift can be {limit} bits wide, this is {width}";
 
     "U0001" Unsupported { what: String } = "{what} is not supported";
 
@@ -261,6 +271,8 @@ problems! {
 
     "W0101" WarningDirective { text: String } = "#warning {text}";
     "W0102" MacroRedefined { name: Name } = "macro `{name}` is redefined";
+    "W0601" SameActionName { name: Name } = "two actions are `{name}` for the control plane";
+
     "W0401" Truncated { value: String, ty: String } = "{value} does not fit into `{ty}`: high bits are lost";
     "W0402" ShiftTooFar { by: String, width: u32 } = "shifting {width} bits by {by} leaves nothing of them";
 }

@@ -62,6 +62,7 @@ pub(crate) struct Program {
 pub(crate) struct Fields {
     pub(crate) kind: FieldsKind,
     pub(crate) name: Name,
+    pub(crate) span: Span,
     pub(crate) type_params: Vec<TypeParamId>,
     pub(crate) fields: Vec<Field>,
 }

@@ -46,7 +46,10 @@ pub(crate) fn call_method(
         }
         _ => {}
     }
-    let mut args = lowerer.extern_args(&method.params, &call.args)?.into_iter();
+    lowerer.extracting = &*method.name == "extract";
+    let args = lowerer.extern_args(&method.params, &call.args);
+    lowerer.extracting = false;
+    let mut args = args?.into_iter();
     match (&*method.name, args.next(), args.next()) {
         ("extract", Some(Argument::Place(place)), size) => {
             let varbit_width = match size {

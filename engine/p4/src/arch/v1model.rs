@@ -4,6 +4,7 @@ mod calls;
 mod data;
 mod metadata;
 mod objects;
+mod rules;
 
 use std::rc::Rc;
 
@@ -61,14 +62,16 @@ pub(crate) fn lower(lowerer: &mut Lowerer<'_>, package: &PackageObject, span: Sp
     }
     let packet = packet(lowerer, parser)?;
     let mut part = |id, part| lower_part(lowerer, id, part, &packet);
-    Ok(Arch::V1Model {
+    let arch = Arch::V1Model {
         parser: part(parser, Part::Parser)?,
         verify_checksum: part(verify, Part::VerifyChecksum)?,
         ingress: part(ingress, Part::Ingress)?,
         egress: part(egress, Part::Egress)?,
         compute_checksum: part(compute, Part::ComputeChecksum)?,
         deparser: part(deparser, Part::Deparser)?,
-    })
+    };
+    rules::check(lowerer, &arch)?;
+    Ok(arch)
 }
 
 fn params<'a>(lowerer: &Lowerer<'a>, id: ObjectId) -> (BlockId, &'a [Param]) {

@@ -127,7 +127,8 @@ impl Checker<'_> {
             (type_params, fields)
         });
         let id = FieldsId(self.program.fields.len() as u32);
-        self.program.fields.push(Fields { kind: decl.kind, name: decl.name.name.clone(), type_params, fields });
+        let (kind, name, span) = (decl.kind, decl.name.name.clone(), decl.name.span);
+        self.program.fields.push(Fields { kind, name, span, type_params, fields });
         let ty = Type::Fields(id, [].into());
         self.declare(&decl.name, Symbol::Type(ty.clone()));
         ty

@@ -112,8 +112,70 @@ pub(crate) fn binary(op: Op, left: Expr, right: Expr, span: Span) -> Expr {
             _ => {}
         }
     }
+    if let Some(simple) = identity(op, &left, &right, span) {
+        return simple;
+    }
+    // BMv2 has no division: what a shift or mask can do is left to them.
+    if matches!(op, Op::Div | Op::Mod)
+        && let Some(power) = number(&right).and_then(|value| power_of_two(&value))
+    {
+        if op == Op::Mod {
+            let mask = constant(&(arith::power(power) - 1), ty, span);
+            return binary(Op::BitAnd, left, mask, span);
+        }
+        let by = constant(&power.into(), Ty::bits(32), span);
+        return binary(Op::Shr, left, by, span);
+    }
     let op = operator(op).expect("concatenation has a function of its own");
     Expr { kind: ExprKind::Binary(op, Box::new(left), Box::new(right)), ty, span }
+}
+
+/// The result where one operand alone tells it: `x + 0`, `x & 0` and their kin.
+fn identity(op: Op, left: &Expr, right: &Expr, span: Span) -> Option<Expr> {
+    let ty = left.ty;
+    let is = |expr: &Expr, wanted: BigInt| number(expr) == Some(wanted);
+    let zero = |expr: &Expr| is(expr, BigInt::ZERO);
+    let ones = |expr: &Expr| number(&cast(expr.clone(), Ty::bits(ty.width), span)) == Some(arith::power(ty.width) - 1);
+    let keeps_left = match op {
+        Op::Add | Op::Sub | Op::BitOr | Op::BitXor | Op::Shl | Op::Shr | Op::AddSat | Op::SubSat => zero(right),
+        Op::BitAnd => ones(right),
+        Op::Mul | Op::Div => is(right, 1.into()),
+        _ => false,
+    };
+    let keeps_right = match op {
+        Op::Add | Op::BitOr | Op::BitXor => zero(left),
+        Op::BitAnd => ones(left),
+        Op::Mul => is(left, 1.into()),
+        _ => false,
+    };
+    let vanishes = match op {
+        Op::BitAnd | Op::Mul if zero(right) => !looks_ahead(left),
+        Op::BitAnd | Op::Mul | Op::Shl | Op::Shr | Op::Div | Op::Mod if zero(left) => !looks_ahead(right),
+        _ => false,
+    };
+    match (keeps_left, keeps_right, vanishes) {
+        (true, ..) => Some(left.clone()),
+        (_, true, _) => Some(right.clone()),
+        (.., true) => Some(constant(&BigInt::ZERO, ty, span)),
+        _ => None,
+    }
+}
+
+/// Whether evaluating the expression may end the parser.
+fn looks_ahead(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Lookahead { .. } => true,
+        ExprKind::Const(_) | ExprKind::PacketLength => false,
+        ExprKind::Load(place) => place.index.as_ref().is_some_and(|index| looks_ahead(&index.expr)),
+        ExprKind::Unary(_, of) | ExprKind::Cast(of) | ExprKind::Slice { of, .. } => looks_ahead(of),
+        ExprKind::Binary(_, a, b) | ExprKind::Concat(a, b) => looks_ahead(a) || looks_ahead(b),
+        ExprKind::Mux { cond, then, otherwise } => [cond, then, otherwise].into_iter().any(|part| looks_ahead(part)),
+    }
+}
+
+fn power_of_two(value: &BigInt) -> Option<u32> {
+    let power = u32::try_from(value.trailing_zeros()?).ok()?;
+    (*value == arith::power(power)).then_some(power)
 }
 
 pub(crate) fn and(left: Expr, right: Expr) -> Expr {

@@ -81,11 +81,12 @@ impl Lowerer<'_> {
                 let index = self.expr(index)?;
                 return self.element(&stack, index, span);
             }
-            ExprKind::Next(of) => {
+            ExprKind::Next(of) if self.extracting => {
                 let stack = self.place(of)?;
                 let index = self.next_index(&stack, span)?;
                 return self.element(&stack, Value::Scalar(index), span);
             }
+            ExprKind::Next(_) => return self.unsupported(span, "`next` other than in `extract`"),
             ExprKind::Last(of) => {
                 let stack = self.place(of)?;
                 let index = self.last_index(&stack, span)?;

@@ -111,7 +111,11 @@ impl Lowerer<'_> {
                     }
                     FieldsKind::Header => {
                         let parts: Vec<_> = (0..decl.fields.len()).map(part).collect();
-                        self.allocate_header(&parts, name, class, union)
+                        let header = self.allocate_header(&parts, name, class, union)?;
+                        if let Storage::Header(storage) = &header {
+                            self.header_types.push((*id, storage.id));
+                        }
+                        Ok(header)
                     }
                     FieldsKind::Union => {
                         let union = self.unions.len();

@@ -166,6 +166,10 @@ pub(crate) fn call_function(
 ) -> Lowered<Value> {
     let args = Args { args: values, span };
     let extern_call = match &*function.name {
+        "mark_to_drop" if values.is_empty() => {
+            lowerer.diagnostics.error(span, Problem::Unsupported { what: "`mark_to_drop` without metadata".into() });
+            return Err(crate::lower::Failed);
+        }
         "mark_to_drop" => return mark_to_drop(lowerer, &args, span),
         "random" => {
             let (dst, lo, hi) = (args.place(lowerer, 0)?, args.scalar(lowerer, 1)?, args.scalar(lowerer, 2)?);

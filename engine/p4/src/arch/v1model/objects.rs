@@ -49,11 +49,13 @@ pub(crate) fn instantiate(lowerer: &mut Lowerer<'_>, new: &NewExtern<'_>) -> Low
         "meter" => {
             let size = Some(size(lowerer, new, 0)?);
             let unit = unit(lowerer, new, 1)?;
+            lowerer.meter_spans.push(new.span);
             lowerer.out.meters.push(Meter { name, unit, size, annotations });
             Handle::Meter(MeterId(lowerer.out.meters.len() as u32 - 1))
         }
         "direct_meter" => {
             let unit = unit(lowerer, new, 0)?;
+            lowerer.meter_spans.push(new.span);
             lowerer.out.meters.push(Meter { name, unit, size: None, annotations });
             Handle::DirectMeter(MeterId(lowerer.out.meters.len() as u32 - 1))
         }

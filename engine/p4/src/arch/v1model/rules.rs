@@ -1,0 +1,219 @@
+//! What simple_switch cannot do, checked on the finished program: p4c's back end refuses it, so we do.
+
+use crate::diagnostics::Problem;
+use crate::ir::{
+    Arch, BinaryOp, Block, BlockBody, Class, Expr, ExprKind, ExternCall, MatchKind, Place, Stmt, StmtKind, Table,
+    Transition,
+};
+use crate::lower::{Lowered, Lowerer};
+use crate::source::Span;
+
+/// Widest amount of a shift that is not constant, in bits.
+const MAX_SHIFT_WIDTH: u32 = 8;
+/// Largest constant amount of a shift.
+const MAX_SHIFT: u32 = 256;
+
+/// Checks all rules; the first error of each kind of place is enough, so it goes on after one.
+pub(super) fn check(lowerer: &mut Lowerer<'_>, arch: &Arch) -> Lowered<()> {
+    let Arch::V1Model { verify_checksum, compute_checksum, deparser, .. } = *arch;
+    let errors = lowerer.diagnostics.errors();
+    header_widths(lowerer);
+    tables(lowerer);
+    duplicate_actions(lowerer);
+    let mut found = Vec::new();
+    for block in &lowerer.out.blocks {
+        block_exprs(block, &mut |expr| arithmetic(expr, &mut found));
+    }
+    for action in &lowerer.out.actions {
+        stmts_exprs(&action.body, &mut |expr| arithmetic(expr, &mut found));
+    }
+    for id in [verify_checksum, compute_checksum] {
+        checksum_block(lowerer, &lowerer.out.blocks[id.index()], &mut found);
+    }
+    if let BlockBody::Control(body) = &lowerer.out.blocks[deparser.index()].body {
+        let other = body.iter().filter(|stmt| !matches!(stmt.kind, StmtKind::Emit(_)));
+        found.extend(other.map(|stmt| (stmt.span, Problem::OnlyEmits {})));
+    }
+    for (span, problem) in found {
+        lowerer.diagnostics.error(span, problem);
+    }
+    if lowerer.diagnostics.errors() > errors { Err(crate::lower::Failed) } else { Ok(()) }
+}
+
+/// Headers are whole bytes.
+fn header_widths(lowerer: &mut Lowerer<'_>) {
+    for (ty, header) in lowerer.header_types.clone() {
+        let decl = lowerer.program.fields(ty);
+        let (name, span) = (decl.name.clone(), decl.span);
+        let fields = &lowerer.out.headers[header.index()].fields;
+        let bits: u32 = fields.iter().map(|slot| lowerer.out.slots[slot.index()].ty.width).sum();
+        if !bits.is_multiple_of(8) {
+            let problem = Problem::HeaderBits { name, bits };
+            lowerer.diagnostics.error(span, problem).help("add a padding field");
+        }
+    }
+}
+
+/// One `lpm` key at most; a direct meter belongs to a table and is read by one of its actions.
+fn tables(lowerer: &mut Lowerer<'_>) {
+    let mut found = Vec::new();
+    for table in &lowerer.out.tables {
+        if table.keys.iter().filter(|key| key.kind == MatchKind::Lpm).count() > 1 {
+            found.push((table.span, Problem::TwoLpmKeys { table: table.name.as_str().into() }));
+        }
+        let Some(meter) = table.direct_meter else { continue };
+        let actions = table.actions.iter().map(|entry| &lowerer.out.actions[entry.action.index()]);
+        if !actions.into_iter().any(|action| any_stmt(&action.body, &|stmt| reads(stmt, meter.index()))) {
+            found.push((table.span, Problem::MeterUnread { table: table.name.as_str().into() }));
+        }
+    }
+    for (index, meter) in lowerer.out.meters.iter().enumerate() {
+        let attached = |table: &Table| table.direct_meter.is_some_and(|id| id.index() == index);
+        let used = lowerer.out.actions.iter().any(|action| any_stmt(&action.body, &|stmt| reads(stmt, index)));
+        if used && !lowerer.out.tables.iter().any(attached) {
+            let span = lowerer.meter_spans.get(index).copied().unwrap_or_default();
+            found.push((span, Problem::MeterUnattached { meter: meter.name.as_str().into() }));
+        }
+    }
+    for (span, problem) in found {
+        lowerer.diagnostics.error(span, problem);
+    }
+}
+
+/// Two actions of one name cannot be told apart by the control plane.
+fn duplicate_actions(lowerer: &mut Lowerer<'_>) {
+    let actions = &lowerer.out.actions;
+    for (index, action) in actions.iter().enumerate() {
+        let same = actions[..index].iter().find(|other| other.name == action.name && other.span != action.span);
+        if let Some(first) = same {
+            let problem = Problem::SameActionName { name: action.name.as_str().into() };
+            lowerer.diagnostics.warning(action.span, problem).label(first.span, "the other one");
+        }
+    }
+}
+
+/// BMv2 divides by nothing, and shifts by a byte's worth.
+fn arithmetic(expr: &Expr, found: &mut Vec<(Span, Problem)>) {
+    let ExprKind::Binary(op, _, right) = &expr.kind else { return };
+    match (op, &right.kind) {
+        (BinaryOp::Div | BinaryOp::Mod, _) => found.push((expr.span, Problem::RunTimeDivision {})),
+        (BinaryOp::Shl | BinaryOp::Shr, ExprKind::Const(by)) if *by > MAX_SHIFT.into() => {
+            found.push((expr.span, Problem::ShiftAmount { limit: MAX_SHIFT }));
+        }
+        (BinaryOp::Shl | BinaryOp::Shr, kind)
+            if !matches!(kind, ExprKind::Const(_)) && right.ty.width > MAX_SHIFT_WIDTH =>
+        {
+            found.push((right.span, Problem::ShiftAmountWidth { width: right.ty.width, limit: MAX_SHIFT_WIDTH }));
+        }
+        _ => {}
+    }
+}
+
+/// A checksum control holds nothing but checksums over plain fields; a local name for a field is fine.
+fn checksum_block(lowerer: &Lowerer<'_>, block: &Block, found: &mut Vec<(Span, Problem)>) {
+    let BlockBody::Control(body) = &block.body else { return };
+    let is_local = |place: &Place| matches!(lowerer.out.slots[place.slot.index()].class, Class::Local(_));
+    let is_plain = |expr: &Expr| matches!(expr.kind, ExprKind::Load(_) | ExprKind::Const(_));
+    for stmt in body {
+        match &stmt.kind {
+            StmtKind::Extern(ExternCall::VerifyChecksum(sum) | ExternCall::UpdateChecksum(sum)) => {
+                let computed = sum.data.iter().filter(|field| !is_plain(&field.expr));
+                found.extend(computed.map(|field| (field.expr.span, Problem::FieldNeeded {})));
+            }
+            StmtKind::Assign { dst, src } if is_local(dst) && is_plain(src) => {}
+            StmtKind::Assign { dst, src } if is_local(dst) => found.push((src.span, Problem::FieldNeeded {})),
+            _ => found.push((stmt.span, Problem::OnlyChecksums {})),
+        }
+    }
+}
+
+/// Whether a statement reads a direct meter.
+fn reads(stmt: &Stmt, meter: usize) -> bool {
+    matches!(&stmt.kind, StmtKind::Extern(ExternCall::DirectMeterRead { meter: read, .. }) if read.index() == meter)
+}
+
+fn any_stmt(stmts: &[Stmt], test: &dyn Fn(&Stmt) -> bool) -> bool {
+    stmts.iter().any(|stmt| test(stmt) || parts(stmt).into_iter().any(|part| any_stmt(part, test)))
+}
+
+/// Statements inside of a statement.
+fn parts(stmt: &Stmt) -> Vec<&[Stmt]> {
+    match &stmt.kind {
+        StmtKind::If { then, otherwise, .. } => vec![then, otherwise],
+        StmtKind::Switch { cases, default, .. } => {
+            cases.iter().map(|(_, body)| &body[..]).chain([&default[..]]).collect()
+        }
+        StmtKind::Block { body, .. } | StmtKind::Loop { body, .. } => vec![body],
+        _ => Vec::new(),
+    }
+}
+
+fn block_exprs(block: &Block, visit: &mut dyn FnMut(&Expr)) {
+    match &block.body {
+        BlockBody::Control(body) => stmts_exprs(body, visit),
+        BlockBody::Parser(parser) => {
+            for state in &parser.states {
+                stmts_exprs(&state.body, visit);
+                if let Transition::Select { keys, .. } = &state.next {
+                    keys.iter().for_each(|key| expr_parts(key, visit));
+                }
+            }
+        }
+    }
+}
+
+fn stmts_exprs(stmts: &[Stmt], visit: &mut dyn FnMut(&Expr)) {
+    for stmt in stmts {
+        match &stmt.kind {
+            StmtKind::Assign { src, .. } => expr_parts(src, visit),
+            StmtKind::If { cond, .. } => expr_parts(cond, visit),
+            StmtKind::Switch { value, .. } => expr_parts(value, visit),
+            StmtKind::Advance(bits) => expr_parts(bits, visit),
+            StmtKind::Verify { cond, .. } => expr_parts(cond, visit),
+            StmtKind::Extern(call) => extern_exprs(call, visit),
+            _ => {}
+        }
+        parts(stmt).into_iter().for_each(|part| stmts_exprs(part, visit));
+    }
+}
+
+fn extern_exprs(call: &ExternCall, visit: &mut dyn FnMut(&Expr)) {
+    match call {
+        ExternCall::RegisterRead { index, .. }
+        | ExternCall::Count { index, .. }
+        | ExternCall::ExecuteMeter { index, .. } => expr_parts(index, visit),
+        ExternCall::RegisterWrite { index, value, .. } => [index, value].into_iter().for_each(|e| expr_parts(e, visit)),
+        ExternCall::Random { lo, hi, .. } => [lo, hi].into_iter().for_each(|e| expr_parts(e, visit)),
+        ExternCall::Hash { base, data, max, .. } => {
+            [base, max].into_iter().chain(data.iter().map(|field| &field.expr)).for_each(|e| expr_parts(e, visit));
+        }
+        ExternCall::VerifyChecksum(sum) | ExternCall::UpdateChecksum(sum) => expr_parts(&sum.condition, visit),
+        ExternCall::Clone { session, .. } => expr_parts(session, visit),
+        ExternCall::Digest { data, .. } | ExternCall::LogMsg { data, .. } => {
+            data.iter().for_each(|e| expr_parts(e, visit));
+        }
+        ExternCall::Truncate(expr) | ExternCall::Assert { cond: expr, .. } => expr_parts(expr, visit),
+        ExternCall::DirectCount { .. }
+        | ExternCall::DirectMeterRead { .. }
+        | ExternCall::MarkToDrop
+        | ExternCall::Resubmit { .. }
+        | ExternCall::Recirculate { .. } => {}
+    }
+}
+
+/// Visits an expression and all in it.
+fn expr_parts(expr: &Expr, visit: &mut dyn FnMut(&Expr)) {
+    visit(expr);
+    match &expr.kind {
+        ExprKind::Unary(_, of) | ExprKind::Cast(of) | ExprKind::Slice { of, .. } => expr_parts(of, visit),
+        ExprKind::Binary(_, a, b) | ExprKind::Concat(a, b) => {
+            expr_parts(a, visit);
+            expr_parts(b, visit);
+        }
+        ExprKind::Mux { cond, then, otherwise } => {
+            [cond, then, otherwise].into_iter().for_each(|part| expr_parts(part, visit));
+        }
+        ExprKind::Load(Place { index: Some(index), .. }) => expr_parts(&index.expr, visit),
+        ExprKind::Const(_) | ExprKind::Load(_) | ExprKind::Lookahead { .. } | ExprKind::PacketLength => {}
+    }
+}
