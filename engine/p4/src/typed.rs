@@ -246,6 +246,7 @@ pub(crate) struct Table {
     pub(crate) annotations: Annotations,
     pub(crate) keys: Vec<Key>,
     pub(crate) actions: Vec<ActionListEntry>,
+    /// `None` only after an error.
     pub(crate) default_action: Option<DefaultAction>,
     pub(crate) entries: Vec<Entry>,
     pub(crate) const_entries: bool,
@@ -274,6 +275,8 @@ pub(crate) struct ActionListEntry {
     pub(crate) action: ActionId,
     pub(crate) args: Args,
     pub(crate) annotations: Annotations,
+    /// Whether it stands for the default action that the table does not name.
+    pub(crate) implied: bool,
     pub(crate) span: Span,
 }
 

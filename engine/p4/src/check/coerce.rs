@@ -16,6 +16,7 @@ impl Checker<'_> {
             _ if from == to => true,
             (Type::Poison, _) | (_, Type::Poison | Type::DontCare) => true,
             (Type::Int, Type::Bits { .. }) | (Type::Bits { .. }, Type::Int) => true,
+            (Type::Int, Type::New(_)) => matches!(self.unwrap_newtype(to), Type::Bits { .. }),
             (Type::Enum(_), Type::Bits { .. }) => self.underlying(from) == *to,
             (Type::Invalid, Type::Fields(id, _)) => self.program.fields(*id).kind != FieldsKind::Struct,
             (Type::Dots, _) => true,
@@ -69,6 +70,15 @@ impl Checker<'_> {
             }
             (ExprKind::Int(value), Type::Bits { .. }, Type::Int) => {
                 Expr { kind: ExprKind::Int(value), ty: Type::Int, span }
+            }
+            (kind, Type::Int, Type::New(_)) if self.fits(&from, to) => {
+                // A bare number fits a `type` as it fits the type below.
+                let below = self.unwrap_newtype(to);
+                let number = self.coerce(Expr { kind, ty: from, span }, &below);
+                match number.kind {
+                    ExprKind::Int(_) => Expr { ty: to.clone(), ..number },
+                    _ => Self::cast_node(number, to),
+                }
             }
             (kind, Type::Int, Type::Bits { .. }) | (kind, Type::Bits { .. }, Type::Int) => {
                 Self::cast_node(Expr { kind, ty: from, span }, to)

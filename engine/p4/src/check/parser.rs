@@ -90,12 +90,10 @@ impl Checker<'_> {
         if let Type::Int = key.ty {
             return self.refuse(key.span, Problem::SelectType { ty: "int".into() });
         }
-        let fits = match self.unwrap_newtype(&key.ty) {
-            Type::Bits { .. } | Type::Bool | Type::Enum(_) | Type::Poison | Type::Error => true,
-            Type::Sequence(parts, false) | Type::Tuple(parts) => {
-                parts.iter().all(|part| matches!(part, Type::Bits { .. } | Type::Bool | Type::Enum(_) | Type::New(_)))
-            }
-            _ => false,
+        let is_simple = |ty: &Type| matches!(ty, Type::Bits { .. } | Type::Bool | Type::Enum(_) | Type::Poison);
+        let fits = match &key.ty {
+            Type::Sequence(parts, false) | Type::Tuple(parts) => parts.iter().all(is_simple),
+            ty => is_simple(ty),
         };
         if fits {
             return key;

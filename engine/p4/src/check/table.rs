@@ -66,22 +66,29 @@ impl Checker<'_> {
             }
         });
         self.table = outer;
-        if self.program.tables[id.index()].default_action.is_none() {
-            self.no_action(decl);
+        if !decl.properties.iter().any(|property| &*property.name.name == "default_action") {
+            self.imply_no_action(id);
         }
     }
 
-    /// A table without a default action needs `NoAction` of the core library.
-    fn no_action(&mut self, decl: &TableDecl) {
-        let declared = decl.properties.iter().any(|property| &*property.name.name == "default_action");
-        let usable = match self.scopes.find("NoAction", true).map(|entry| &entry.symbol) {
-            Some(Symbol::Action(id)) => self.program.actions[id.index()].params.is_empty(),
-            _ => false,
+    /// A table that names no default action has `NoAction` of the core library (spec section 14.2.1.3).
+    fn imply_no_action(&mut self, id: TableId) {
+        let span = self.program.tables[id.index()].span;
+        let action = match self.scopes.find("NoAction", true).map(|entry| &entry.symbol) {
+            Some(&Symbol::Action(action)) if self.program.actions[action.index()].params.is_empty() => action,
+            _ => {
+                let entry = self.diagnostics.error(span, Problem::NoDefaultAction {});
+                return entry.help("include `core.p4`, which declares it").done();
+            }
         };
-        if !usable && !declared {
-            let entry = self.diagnostics.error(decl.name.span, Problem::NoDefaultAction {});
-            entry.help("include `core.p4`, which declares it");
-        }
+        let table = &mut self.program.tables[id.index()];
+        let index = table.actions.iter().position(|entry| entry.action == action).unwrap_or_else(|| {
+            let (args, annotations) = (Vec::new(), Vec::new());
+            table.actions.push(ActionListEntry { action, args, annotations, implied: true, span });
+            table.actions.len() - 1
+        });
+        let use_ = ActionUse { index, args: Vec::new(), span };
+        table.default_action = Some(DefaultAction { use_, is_const: false });
     }
 
     /// Entries and the default action come after what they refer to.
@@ -214,7 +221,7 @@ impl Checker<'_> {
             }
             let Some(args) = self.action_args(id, &bound, given, action.span) else { continue };
             let (annotations, span) = (action.annotations.clone(), action.span);
-            let entry = ActionListEntry { action: id, args, annotations, span };
+            let entry = ActionListEntry { action: id, args, annotations, implied: false, span };
             self.program.tables[table.index()].actions.push(entry);
         }
     }

@@ -77,11 +77,14 @@ impl Lowerer<'_> {
             let action = self.table_action(entry.action, &entry.args)?;
             actions.push(ir::TableAction {
                 action,
-                default_only: names::has(&entry.annotations, "defaultonly"),
+                default_only: entry.implied || names::has(&entry.annotations, "defaultonly"),
                 table_only: names::has(&entry.annotations, "tableonly"),
             });
         }
-        let (default_action, const_default) = self.default_action(decl, &mut actions)?;
+        let Some(default) = &decl.default_action else {
+            return self.internal(decl.span, "a table without a default action");
+        };
+        let default_action = self.action_call_data(decl, &default.use_)?;
         let entries = self.entries(decl, &keys)?;
         let properties = arch::table_properties(self, decl, &name)?;
         let size = match (entries.len() as u64, properties.size) {
@@ -93,7 +96,7 @@ impl Lowerer<'_> {
             keys,
             actions,
             default_action,
-            const_default,
+            const_default: default.is_const,
             entries,
             const_entries: decl.const_entries || !decl.entries.is_empty(),
             size,
@@ -125,32 +128,6 @@ impl Lowerer<'_> {
             }
         };
         Ok(ir::Key { name: key.name.clone(), expr, kind, annotations: names::annotations(&key.annotations) })
-    }
-
-    /// The default action; `NoAction` where the table names none (spec section 14.2.1.3).
-    fn default_action(
-        &mut self,
-        decl: &typed::Table,
-        actions: &mut Vec<ir::TableAction>,
-    ) -> Lowered<(ir::ActionCall, bool)> {
-        if let Some(default) = &decl.default_action {
-            return Ok((self.action_call_data(decl, &default.use_)?, default.is_const));
-        }
-        let program = self.program;
-        let Some(place) =
-            program.actions.iter().position(|action| action.owner.is_none() && &*action.name == "NoAction")
-        else {
-            return self.fail(decl.span, Problem::NoDefaultAction {});
-        };
-        let id = self.table_action(typed::ActionId(place as u32), &Vec::new())?;
-        let index = match actions.iter().position(|entry| entry.action == id) {
-            Some(index) => index,
-            None => {
-                actions.push(ir::TableAction { action: id, default_only: true, table_only: false });
-                actions.len() - 1
-            }
-        };
-        Ok((ir::ActionCall { action: index as u32, args: Vec::new() }, false))
     }
 
     /// An action with the values of the parameters that the control plane would give.

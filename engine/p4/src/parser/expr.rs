@@ -262,7 +262,8 @@ impl Parser<'_> {
             (TokenKind::Dot, TokenKind::Ident(name)) => (name, true),
             (TokenKind::Ident(name), _) => (name, false),
             (TokenKind::Void | TokenKind::Underscore | TokenKind::Bool | TokenKind::Bit | TokenKind::Int_, _)
-            | (TokenKind::Varbit | TokenKind::String_ | TokenKind::Tuple | TokenKind::List, _) => return true,
+            | (TokenKind::Varbit | TokenKind::String_ | TokenKind::Tuple | TokenKind::List, _)
+            | (TokenKind::MatchKind, _) => return true,
             _ => return false,
         };
         let next = self.peek_at(if absolute { 3 } else { 2 });

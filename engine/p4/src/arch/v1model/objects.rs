@@ -31,6 +31,9 @@ pub(crate) fn instantiate(lowerer: &mut Lowerer<'_>, new: &NewExtern<'_>) -> Low
     Ok(match &*new.object {
         "register" => {
             let size = size(lowerer, new, 0)?;
+            if size == 0 {
+                return lowerer.fail(new.span, Problem::SizeNotPositive {});
+            }
             let ty = register_type(lowerer, new)?;
             lowerer.out.registers.push(Register { name, ty, size, annotations });
             Handle::Register(RegisterId(lowerer.out.registers.len() as u32 - 1))
@@ -84,8 +87,8 @@ fn size(lowerer: &mut Lowerer<'_>, new: &NewExtern<'_>, arg: usize) -> Lowered<u
     };
     let number = lowerer.known_number(&value, new.span)?;
     match u64::try_from(&number) {
-        Ok(size) if size > 0 => Ok(size),
-        _ => lowerer.fail(new.span, Problem::SizeNotPositive {}),
+        Ok(size) => Ok(size),
+        Err(_) => lowerer.fail(new.span, Problem::SizeNotPositive {}),
     }
 }
 
