@@ -361,6 +361,7 @@ impl Network {
         self.frames.give(frame);
     }
 
+    #[inline]
     fn capture(&mut self, capture: Option<usize>, frame: &NetFrame) {
         if let Some(number) = capture
             && let Err(error) = self.captures[number].write(self.now, &frame.packet)

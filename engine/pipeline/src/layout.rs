@@ -151,17 +151,28 @@ impl Phv {
     /// Value of a field of up to 64 bits.
     pub fn get(&self, field: Field) -> u64 {
         debug_assert!(field.size <= 8);
-        let mut value = [0; 8];
-        let (offset, size) = (field.offset as usize, field.size as usize);
-        value[..size].copy_from_slice(&self.bytes()[offset..offset + size]);
-        u64::from_le_bytes(value)
+        let at = field.offset as usize;
+        let bytes = self.bytes();
+        // Reads of a fixed size: this is done for every packet, and a copy of a size that varies is a function call.
+        match field.size {
+            1 => bytes[at].into(),
+            2 => u16::from_le_bytes(fixed(&bytes[at..at + 2])).into(),
+            4 => u32::from_le_bytes(fixed(&bytes[at..at + 4])).into(),
+            _ => u64::from_le_bytes(fixed(&bytes[at..at + 8])),
+        }
     }
 
     /// Sets a field of up to 64 bits; the value must fit its type.
     pub fn set(&mut self, field: Field, value: u64) {
         debug_assert!(field.size <= 8);
-        let (offset, size) = (field.offset as usize, field.size as usize);
-        self.bytes_mut()[offset..offset + size].copy_from_slice(&value.to_le_bytes()[..size]);
+        let at = field.offset as usize;
+        let bytes = self.bytes_mut();
+        match field.size {
+            1 => bytes[at] = value as u8,
+            2 => bytes[at..at + 2].copy_from_slice(&(value as u16).to_le_bytes()),
+            4 => bytes[at..at + 4].copy_from_slice(&(value as u32).to_le_bytes()),
+            _ => bytes[at..at + 8].copy_from_slice(&value.to_le_bytes()),
+        }
     }
 
     /// Value of a field of any width.
@@ -197,4 +208,9 @@ impl Phv {
     pub fn set_arrival_bytes(&mut self, bytes: u64) {
         self.set(Field { offset: reserved::ARRIVAL_BYTES as u32, size: 4 }, bytes);
     }
+}
+
+/// The bytes as array; there must be as many.
+fn fixed<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    bytes.try_into().expect("a slice of N bytes")
 }

@@ -21,11 +21,13 @@ impl Intrinsic {
     }
 
     /// The value, 0 if there is no such field.
+    #[inline]
     pub(crate) fn get(self, phv: &Phv) -> u64 {
         self.field.map_or(0, |field| phv.get(field))
     }
 
     /// Sets the value modulo the field's width.
+    #[inline]
     pub(crate) fn set(self, phv: &mut Phv, value: u64) {
         if let Some(field) = self.field {
             phv.set(field, value & self.mask);

@@ -117,6 +117,10 @@ impl Matcher {
     pub(super) fn find_word(&self, key: u64) -> Option<u32> {
         match self {
             Matcher::Exact(WordMap::One(map)) => map.get(&key).copied(),
+            Matcher::Lpm(groups) => groups.iter().find_map(|group| match &group.map {
+                WordMap::One(map) => map.get(&(key & group.mask[0])).copied(),
+                WordMap::Many(_) => None, // a key of one word has maps of one word
+            }),
             _ => self.find(&[key]),
         }
     }
