@@ -1,60 +1,89 @@
 //! The event queue: ordered by time, events of equal time in the order in which they were added.
 //!
-//! A calendar: near events lie in slots of [`SLOT_NS`], each a short list; far ones, mostly timers, in a heap until
-//! their slot comes near. Adding an event takes constant time, and so does finding the next one, by a bitmap of the
-//! slots that hold something. Simulated networks have thousands of near events that are handled soon and few far ones,
-//! so a heap of all of them would spend most of its time in comparisons that no branch predictor foresees.
+//! A calendar: near events lie in slots of a few ns, each an unsorted list; the slot that is being worked on is sorted;
+//! far events, mostly timers, wait in a heap until their slot comes near. Adding an event takes constant time, and so
+//! does finding the next slot, by a bitmap of those that hold something. A heap of all events would spend most of its
+//! time in comparisons that no branch predictor foresees, the more the larger the network.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use marklab_units::Time;
 
-/// Width of a slot is 2^SLOT_SHIFT ns: at 10 Gb/s a full frame takes 1.2 us.
-const SLOT_SHIFT: u32 = 7;
-/// Slots in the calendar, which so reaches 0.5 ms ahead. A word of 64 bits tells which of 64 words have bits set.
-const SLOTS: usize = 64 * 64;
+/// Width of a slot is 2^SLOT_SHIFT ns: short enough to hold one or two events of a busy network.
+const SLOT_SHIFT: u32 = 5;
+/// Slots in the calendar, which so reaches 0.5 ms ahead: link delays and transmissions, but not timers.
+const SLOTS: usize = 64 * WORDS;
+/// Words of the bitmap; one bit for each in a word of words is the second level.
+const WORDS: usize = 64 * TOP;
+const TOP: usize = 4;
 /// End of a list.
 const NONE: u32 = u32::MAX;
+
+/// When an event happens, and which of two at the same time was added first.
+type Key = (Time, u64);
 
 /// An event in a slot's list.
 #[derive(Clone, Copy, Debug)]
 struct Near<E> {
-    time: Time,
-    number: u64,
+    key: Key,
     event: E,
     next: u32,
 }
 
-/// An event beyond the calendar: time, number, and the place of the event itself in `entries`.
-type Far = Reverse<(Time, u64, u32)>;
-
 /// Pending events.
 #[derive(Clone, Debug)]
 pub(crate) struct EventQueue<E> {
-    /// All events, near and far; free places are chained from `free`.
-    entries: Vec<Near<E>>,
+    /// Events of the slot that is being worked on, the next one last.
+    current: Vec<(Key, E)>,
+    /// Number of that slot, counted from time 0. Nothing lies before it.
+    cursor: u64,
+    /// Events in lists; free places are chained from `free`.
+    near: Vec<Near<E>>,
     free: u32,
-    /// First event of each slot.
+    /// First event of each slot's list.
     heads: Vec<u32>,
     /// Slots that hold something, and words of these that are not 0.
-    occupied: [u64; SLOTS / 64],
-    words: u64,
-    /// Number of the slot of the event handled last, counted from time 0. Nothing lies before it.
-    cursor: u64,
-    far: BinaryHeap<Far>,
+    slots: [u64; WORDS],
+    words: [u64; TOP],
+    far: BinaryHeap<Reverse<(Key, Far<E>)>>,
     added: u64,
+}
+
+/// An event in the heap, where only its key counts.
+#[derive(Clone, Copy, Debug)]
+struct Far<E>(E);
+
+impl<E> PartialEq for Far<E> {
+    fn eq(&self, _: &Far<E>) -> bool {
+        true
+    }
+}
+
+impl<E> Eq for Far<E> {}
+
+impl<E> PartialOrd for Far<E> {
+    fn partial_cmp(&self, other: &Far<E>) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<E> Ord for Far<E> {
+    fn cmp(&self, _: &Far<E>) -> std::cmp::Ordering {
+        std::cmp::Ordering::Equal
+    }
 }
 
 impl<E: Copy> Default for EventQueue<E> {
     fn default() -> EventQueue<E> {
         EventQueue {
-            entries: Vec::new(),
+            current: Vec::new(),
+            cursor: 0,
+            near: Vec::new(),
             free: NONE,
             heads: vec![NONE; SLOTS],
-            occupied: [0; SLOTS / 64],
-            words: 0,
-            cursor: 0,
+            slots: [0; WORDS],
+            words: [0; TOP],
             far: BinaryHeap::new(),
             added: 0,
         }
@@ -68,104 +97,99 @@ fn slot_of(time: Time) -> u64 {
 impl<E: Copy> EventQueue<E> {
     /// Adds an event, which must not lie before the one taken last.
     pub(crate) fn push(&mut self, time: Time, event: E) {
-        debug_assert!(slot_of(time) >= self.cursor, "an event in the past");
-        let number = self.added;
+        let slot = slot_of(time);
+        debug_assert!(slot >= self.cursor, "an event in the past");
+        let key = (time, self.added);
         self.added += 1;
-        let entry = Near { time, number, event, next: NONE };
-        let at = self.free;
-        let at = if at == NONE {
-            self.entries.push(entry);
-            self.entries.len() as u32 - 1
+        if slot == self.cursor {
+            let at = self.current.partition_point(|(other, _)| *other > key);
+            self.current.insert(at, (key, event));
+        } else if slot < self.cursor + SLOTS as u64 {
+            self.link(key, event);
         } else {
-            self.free = self.entries[at as usize].next;
-            self.entries[at as usize] = entry;
-            at
-        };
-        if slot_of(time) < self.cursor + SLOTS as u64 {
-            self.link(at);
-        } else {
-            self.far.push(Reverse((time, number, at)));
+            self.far.push(Reverse((key, Far(event))));
         }
     }
 
     /// Takes the next event.
     pub(crate) fn pop(&mut self) -> Option<(Time, E)> {
-        if self.words == 0 {
-            let Reverse((time, ..)) = self.far.peek()?;
-            self.cursor = slot_of(*time);
-            self.bring_near();
+        if self.current.is_empty() {
+            self.advance()?;
         }
-        let slot = self.first_slot();
-        let ahead = (slot as u64).wrapping_sub(self.cursor) % SLOTS as u64;
-        if ahead > 0 {
-            self.cursor += ahead;
-            self.bring_near();
-        }
-        let at = self.take_first(slot);
-        let Near { time, event, .. } = self.entries[at as usize];
-        self.entries[at as usize].next = self.free;
-        self.free = at;
-        Some((time, event))
+        self.current.pop().map(|((time, _), event)| (time, event))
     }
 
-    /// Puts an entry into the list of its slot.
-    fn link(&mut self, at: u32) {
-        let slot = slot_of(self.entries[at as usize].time) as usize % SLOTS;
-        self.entries[at as usize].next = self.heads[slot];
-        self.heads[slot] = at;
-        self.occupied[slot / 64] |= 1 << (slot % 64);
-        self.words |= 1 << (slot / 64);
-    }
-
-    /// Moves far events that the calendar reaches now.
-    fn bring_near(&mut self) {
-        while let Some(&Reverse((time, _, at))) = self.far.peek()
-            && slot_of(time) < self.cursor + SLOTS as u64
+    /// Moves on to the next slot that holds something, and sorts its events.
+    fn advance(&mut self) -> Option<()> {
+        match self.next_slot() {
+            Some(slot) => self.cursor += (slot as u64).wrapping_sub(self.cursor) % SLOTS as u64,
+            None => self.cursor = slot_of(self.far.peek()?.0.0.0),
+        }
+        while let Some(&Reverse((key, Far(event)))) = self.far.peek()
+            && slot_of(key.0) < self.cursor + SLOTS as u64
         {
             self.far.pop();
-            self.link(at);
+            self.link(key, event);
         }
+        let slot = self.cursor as usize % SLOTS;
+        let mut at = std::mem::replace(&mut self.heads[slot], NONE);
+        while at != NONE {
+            let Near { key, event, next } = self.near[at as usize];
+            self.near[at as usize].next = self.free;
+            self.free = at;
+            self.current.push((key, event));
+            at = next;
+        }
+        self.slots[slot / 64] &= !(1 << (slot % 64));
+        if self.slots[slot / 64] == 0 {
+            self.words[slot / 64 / 64] &= !(1 << (slot / 64 % 64));
+        }
+        if self.current.len() > 1 {
+            self.current.sort_unstable_by(|(a, _), (b, _)| b.cmp(a));
+        }
+        Some(())
     }
 
-    /// The first slot from the cursor on that holds something; there must be one.
-    fn first_slot(&self) -> usize {
+    /// Puts an event into the list of its slot.
+    fn link(&mut self, key: Key, event: E) {
+        let slot = slot_of(key.0) as usize % SLOTS;
+        let entry = Near { key, event, next: self.heads[slot] };
+        let at = self.free;
+        self.heads[slot] = if at == NONE {
+            self.near.push(entry);
+            self.near.len() as u32 - 1
+        } else {
+            self.free = self.near[at as usize].next;
+            self.near[at as usize] = entry;
+            at
+        };
+        self.slots[slot / 64] |= 1 << (slot % 64);
+        self.words[slot / 64 / 64] |= 1 << (slot / 64 % 64);
+    }
+
+    /// The first slot from the cursor on, around the calendar, that holds something.
+    fn next_slot(&self) -> Option<usize> {
         let start = self.cursor as usize % SLOTS;
         let (word, bit) = (start / 64, start % 64);
-        let here = self.occupied[word] & (u64::MAX << bit);
+        let here = self.slots[word] & (u64::MAX << bit);
         if here != 0 {
-            return word * 64 + here.trailing_zeros() as usize;
+            return Some(word * 64 + here.trailing_zeros() as usize);
         }
-        // Words after this one, then from the beginning; last the part of this word before the cursor.
-        let after = if word == 63 { 0 } else { self.words & (u64::MAX << (word + 1)) };
-        let next = if after != 0 { after } else { self.words }.trailing_zeros() as usize;
-        next * 64 + self.occupied[next].trailing_zeros() as usize
+        let word = self.next_word(word)?;
+        Some(word * 64 + self.slots[word].trailing_zeros() as usize)
     }
 
-    /// Takes the earliest event out of a slot's list, which is not empty.
-    fn take_first(&mut self, slot: usize) -> u32 {
-        let head = self.heads[slot];
-        let key = |at: u32| (self.entries[at as usize].time, self.entries[at as usize].number);
-        let (mut first, mut before) = (head, NONE);
-        let (mut previous, mut at) = (head, self.entries[head as usize].next);
-        while at != NONE {
-            if key(at) < key(first) {
-                (first, before) = (at, previous);
-            }
-            (previous, at) = (at, self.entries[at as usize].next);
+    /// The first word after `word`, around the bitmap and back to `word` itself, that is not 0.
+    fn next_word(&self, word: usize) -> Option<usize> {
+        let (top, bit) = (word / 64, word % 64);
+        let above = if bit == 63 { 0 } else { self.words[top] & (u64::MAX << (bit + 1)) };
+        if above != 0 {
+            return Some(top * 64 + above.trailing_zeros() as usize);
         }
-        let rest = self.entries[first as usize].next;
-        if before != NONE {
-            self.entries[before as usize].next = rest;
-            return first;
-        }
-        self.heads[slot] = rest;
-        if rest == NONE {
-            self.occupied[slot / 64] &= !(1 << (slot % 64));
-            if self.occupied[slot / 64] == 0 {
-                self.words &= !(1 << (slot / 64));
-            }
-        }
-        first
+        (1..=TOP).map(|step| (top + step) % TOP).find_map(|top| {
+            let words = self.words[top];
+            (words != 0).then(|| top * 64 + words.trailing_zeros() as usize)
+        })
     }
 }
 

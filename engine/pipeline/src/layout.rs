@@ -149,6 +149,7 @@ impl Phv {
     }
 
     /// Value of a field of up to 64 bits.
+    #[inline]
     pub fn get(&self, field: Field) -> u64 {
         debug_assert!(field.size <= 8);
         let at = field.offset as usize;
@@ -163,6 +164,7 @@ impl Phv {
     }
 
     /// Sets a field of up to 64 bits; the value must fit its type.
+    #[inline]
     pub fn set(&mut self, field: Field, value: u64) {
         debug_assert!(field.size <= 8);
         let at = field.offset as usize;
