@@ -139,7 +139,9 @@ impl Diagnostics {
         self.list.is_empty()
     }
 
-    pub(crate) fn into_list(self) -> Vec<Diagnostic> {
+    /// All messages by place, those of one file together; at one place in the order in which they were found.
+    pub(crate) fn into_list(mut self) -> Vec<Diagnostic> {
+        self.list.sort_by_key(|diagnostic| (diagnostic.span.file, diagnostic.span.start));
         self.list
     }
 }

@@ -26,7 +26,7 @@ pub(crate) fn lex(input: &[PpToken], diagnostics: &mut Diagnostics) -> Vec<Token
         index += 1;
         if token.first && in_pragma {
             in_pragma = false;
-            tokens.push(Token { kind: TokenKind::PragmaEnd, span: start_of(token.span) });
+            tokens.push(Token { kind: TokenKind::PragmaEnd, span: start_of(token.span), first: false });
         }
         let kind = match token.kind {
             PpKind::Newline => continue,
@@ -49,13 +49,13 @@ pub(crate) fn lex(input: &[PpToken], diagnostics: &mut Diagnostics) -> Vec<Token
                 _ => TokenKind::mark(&token.text).unwrap_or_else(|| TokenKind::Unknown(token.text.clone())),
             },
         };
-        tokens.push(Token { kind, span: token.span });
+        tokens.push(Token { kind, span: token.span, first: token.first });
     }
     let end = input.last().map(|last| Span { start: last.span.end, ..last.span }).unwrap_or_default();
     if in_pragma {
-        tokens.push(Token { kind: TokenKind::PragmaEnd, span: end });
+        tokens.push(Token { kind: TokenKind::PragmaEnd, span: end, first: false });
     }
-    tokens.push(Token { kind: TokenKind::Eof, span: end });
+    tokens.push(Token { kind: TokenKind::Eof, span: end, first: true });
     tokens
 }
 
@@ -106,7 +106,7 @@ fn number(token: &PpToken, tokens: &mut Vec<Token>, diagnostics: &mut Diagnostic
             b'.' => TokenKind::mark(piece).expect("one to three dots are marks"),
             _ => TokenKind::keyword(piece).unwrap_or_else(|| TokenKind::Ident(piece.into())),
         };
-        tokens.push(Token { kind, span });
+        tokens.push(Token { kind, span, first: token.first && at == piece.len() });
     }
 }
 

@@ -57,7 +57,7 @@ pub struct Compilation {
     pub sources: SourceMap,
     /// The program, unless there was an error.
     pub program: Option<ir::Program>,
-    /// Messages, in source order as far as passes allow.
+    /// Messages by place.
     pub diagnostics: Vec<Diagnostic>,
     /// A hash over the preprocessed text, which names results that depend on it.
     pub digest: String,

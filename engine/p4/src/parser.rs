@@ -89,14 +89,22 @@ impl Parser<'_> {
 
     /// Reports the present token, of which something else was expected.
     fn unexpected<T>(&mut self, expected: impl Into<String>) -> Parsed<T> {
-        let Token { kind, span } = self.tokens[self.at].clone();
+        let Token { kind, mut span, first } = self.tokens[self.at].clone();
+        let expected: String = expected.into();
+        // What is missing at the end of a line is missing there and not at the start of the next.
+        if let Some(before) = self.at.checked_sub(1).map(|before| self.tokens[before].span)
+            && expected == "`;`"
+            && first
+            && before.file == span.file
+        {
+            span = Span { start: before.end, ..before };
+        }
         match kind {
             TokenKind::Unknown(text) => self.diagnostics.error(span, Problem::UnknownCharacter { text }).done(),
-            TokenKind::Eof => self.diagnostics.error(span, Problem::UnexpectedEnd { expected: expected.into() }).done(),
+            TokenKind::Eof => self.diagnostics.error(span, Problem::UnexpectedEnd { expected }).done(),
             kind => {
                 let help =
                     kind.keyword_text().map(|word| format!("`{word}` is a keyword and cannot be used as a name"));
-                let expected: String = expected.into();
                 let is_name = expected.contains("name");
                 let problem = Problem::UnexpectedToken { found: kind.to_string(), expected };
                 let entry = self.diagnostics.error(span, problem);
@@ -218,6 +226,11 @@ impl Parser<'_> {
         }
     }
 
+    /// Whether the present token begins the broken item or stands where its name should.
+    fn after_keyword(&self, start: usize) -> bool {
+        self.at == start || names::starts_declaration(&self.tokens[self.at - 1].kind)
+    }
+
     /// Skips the rest of a broken item that began at `start`: through a `;` or a closing brace that belongs to it.
     fn skip_item(&mut self, start: usize) {
         let level = |token: &Token| match token.kind {
@@ -246,7 +259,7 @@ impl Parser<'_> {
                     self.bump();
                     return;
                 }
-                kind if open == 0 && self.at > start && names::starts_declaration(kind) => return,
+                kind if open == 0 && names::starts_declaration(kind) && !self.after_keyword(start) => return,
                 _ => _ = self.bump(),
             }
         }

@@ -217,8 +217,12 @@ impl Preprocessor<'_> {
     /// The condition of `#if`, `#ifdef`, `#ifndef` or `#elif`.
     fn condition(&mut self, name: &PpToken, rest: &[PpToken]) -> bool {
         if &*name.text == "if" || &*name.text == "elif" {
+            let errors = self.diagnostics.errors();
             let result = self.replace_defined(rest, name.span).and_then(|tokens| {
                 let tokens = self.expand(tokens);
+                if self.diagnostics.errors() > errors {
+                    return Ok(false);
+                }
                 condition::evaluate(&tokens, name.span)
             });
             return result.unwrap_or_else(|(span, problem)| {
@@ -308,6 +312,7 @@ impl Preprocessor<'_> {
             }
             _ => rest,
         };
+        let span = rest.first().zip(rest.last()).map_or(span, |(first, last)| first.span.to(last.span));
         let (name, quoted) = match rest {
             [name, ..] if name.kind == PpKind::Str => (name.text.trim_matches('"').to_string(), true),
             [open, inner @ .., close] if open.is("<") && close.is(">") => (join_exactly(inner), false),

@@ -16,6 +16,8 @@ pub(crate) type Name = Arc<str>;
 pub(crate) struct Token {
     pub(crate) kind: TokenKind,
     pub(crate) span: Span,
+    /// Whether it is the first of its line.
+    pub(crate) first: bool,
 }
 
 /// An integer literal.

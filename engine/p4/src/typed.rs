@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use num_bigint::BigInt;
 
-use crate::ast::{Annotations, BinaryOp, BlockKind, Direction, FieldsKind, UnaryOp};
+use crate::ast::{Annotations, BinaryOp, BlockKind, Direction, FieldsKind, Ident, UnaryOp};
 use crate::source::Span;
 use crate::token::Name;
 use crate::types::{FieldsId, Type, TypeParamId};
@@ -417,7 +417,7 @@ pub(crate) enum ExprKind {
     /// All parts of a struct, valid header, tuple, stack or list.
     Aggregate(Vec<Expr>),
     /// `{ name = value }` of a type not yet known, and whether `...` stands at the end.
-    Record(Vec<(Name, Expr)>, bool),
+    Record(Vec<(Ident, Expr)>, bool),
     /// `{#}`
     InvalidHeader,
     /// What `...` leaves out: the default value.

@@ -324,7 +324,7 @@ impl Checker<'_> {
             }
         }
         for (place, param) in params.iter().enumerate() {
-            if !places.contains(&place) && param.required() {
+            if self.diagnostics.errors() == errors && !places.contains(&place) && param.required() {
                 let problem = Problem::MissingArgument { name: name.clone(), param: param.name.clone() };
                 self.diagnostics.error(span, problem).label(param.span, "declared here");
             }

@@ -1,6 +1,6 @@
 //! Implicit conversion of a value to the type that its place asks for (spec sections 8.11.2, 8.12 to 8.14).
 
-use crate::ast::FieldsKind;
+use crate::ast::{FieldsKind, Ident};
 use crate::diagnostics::Problem;
 use crate::source::Span;
 use crate::token::Name;
@@ -60,8 +60,9 @@ impl Checker<'_> {
 
     /// Converts a value, or reports that it does not fit.
     pub(super) fn coerce(&mut self, expr: Expr, to: &Type) -> Expr {
+        let expr = self.value_only(expr);
         if Self::alike(&expr.ty, to) {
-            return self.value_only(expr);
+            return expr;
         }
         let (span, from) = (expr.span, expr.ty.clone());
         match (expr.kind, &from, to) {
@@ -189,14 +190,14 @@ impl Checker<'_> {
 
     /// `{ x = a, y = b }` as a struct or header. The values are put into the order of the fields: a value with side
     /// effects is rare enough in a record for that to be a choice of the compiler (p4c orders them in the same way).
-    fn coerce_record(&mut self, fields: Vec<(Name, Expr)>, dots: bool, id: FieldsId, args: &Args, span: Span) -> Expr {
+    fn coerce_record(&mut self, fields: Vec<(Ident, Expr)>, dots: bool, id: FieldsId, args: &Args, span: Span) -> Expr {
         let ty = Type::Fields(id, args.clone());
         let names: Vec<Name> = self.program.fields(id).fields.iter().map(|field| field.name.clone()).collect();
-        for (name, value) in &fields {
-            if !names.contains(name) {
-                let near = super::scope::nearest(name, names.iter().map(|known| &**known));
-                let problem = Problem::NoField { ty: self.show(&ty), field: name.clone() };
-                let entry = self.diagnostics.error(value.span, problem);
+        for (name, _) in &fields {
+            if !names.contains(&name.name) {
+                let near = super::scope::nearest(&name.name, names.iter().map(|known| &**known));
+                let problem = Problem::NoField { ty: self.show(&ty), field: name.name.clone() };
+                let entry = self.diagnostics.error(name.span, problem);
                 match near {
                     Some(near) => entry.help(format!("did you mean `{near}`?")).done(),
                     None => entry.done(),
@@ -207,7 +208,7 @@ impl Checker<'_> {
         let mut parts = Vec::with_capacity(names.len());
         for (index, name) in names.iter().enumerate() {
             let wanted = self.program.field_type(id, args, index);
-            parts.push(match fields.iter().find(|(known, _)| known == name) {
+            parts.push(match fields.iter().find(|(known, _)| known.name == *name) {
                 Some((_, value)) => self.coerce(value.clone(), &wanted),
                 None if dots => Expr { kind: ExprKind::Default, ty: wanted, span },
                 None => {

@@ -138,7 +138,7 @@ impl Checker<'_> {
     pub(super) fn check_field_type(&mut self, kind: FieldsKind, ty: &Type, span: Span, field: Span) {
         let below = self.unwrap_newtype(ty);
         let fits = match kind {
-            _ if matches!(below, Type::Poison | Type::Param(_)) => true,
+            _ if matches!(below, Type::Poison | Type::Param(_) | Type::DontCare) => true,
             FieldsKind::Header => matches!(below, Type::Varbit(_)) || self.is_plain(&below),
             FieldsKind::Union => self.is_header(&below),
             FieldsKind::Struct => matches!(

@@ -57,17 +57,17 @@ impl Checker<'_> {
     }
 
     pub(super) fn record(&mut self, fields: &[(Ident, ast::Expr)], dots: Option<Span>, span: Span) -> Expr {
-        let mut parts: Vec<(crate::token::Name, Expr)> = Vec::with_capacity(fields.len());
+        let mut parts: Vec<(Ident, Expr)> = Vec::with_capacity(fields.len());
         for (name, value) in fields {
             let value = self.expr(value);
             let value = self.value_only(value);
-            if parts.iter().any(|(known, _)| *known == name.name) {
+            if parts.iter().any(|(known, _)| known.name == name.name) {
                 self.error(name.span, Problem::DuplicateField { field: name.name.clone() });
                 continue;
             }
-            parts.push((name.name.clone(), value));
+            parts.push((name.clone(), value));
         }
-        let types = parts.iter().map(|(name, value)| (name.clone(), value.ty.clone())).collect();
+        let types = parts.iter().map(|(name, value)| (name.name.clone(), value.ty.clone())).collect();
         let ty = Type::Record(types, dots.is_some());
         Expr { kind: ExprKind::Record(parts, dots.is_some()), ty, span }
     }

@@ -95,7 +95,8 @@ impl Scopes {
 /// The candidate nearest to a name, if one is near enough to be meant.
 pub(super) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<String> {
     let limit = match name.chars().count() {
-        0..=2 => 1,
+        0..=1 => 0,
+        2 => 1,
         3..=6 => 2,
         _ => 3,
     };
@@ -106,7 +107,7 @@ pub(super) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>)
 /// Number of insertions, deletions, replacements and swaps of neighbours between two words, case being cheap.
 fn distance(a: &str, b: &str) -> usize {
     if a.eq_ignore_ascii_case(b) {
-        return 1;
+        return 0;
     }
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     if a.len().abs_diff(b.len()) > 3 {

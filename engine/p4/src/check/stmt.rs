@@ -171,7 +171,7 @@ impl Checker<'_> {
             (None, _) => {
                 let problem = Problem::ReturnsValue { ty: self.show(&returns) };
                 self.error(span, problem);
-                None
+                Some(StmtKind::Return(None))
             }
             (Some(value), _) => Some(StmtKind::Return(Some(self.expr_as(value, &returns)))),
         }

@@ -414,7 +414,7 @@ impl Parser<'_> {
     /// `enumDeclaration`
     fn enumeration(&mut self, annotations: Annotations) -> Parsed<EnumDecl> {
         self.expect(&TokenKind::Enum)?;
-        let plain = self.at_name() && *self.peek_at(1) == TokenKind::LBrace;
+        let plain = *self.peek_at(1) == TokenKind::LBrace;
         let underlying = if plain { None } else { Some(self.type_ref()?) };
         let name = self.type_name_declaration()?;
         self.expect(&TokenKind::LBrace)?;
