@@ -5,6 +5,7 @@ old-fashioned syntax.
 """
 
 import os
+import signal
 import sys
 
 
@@ -21,6 +22,8 @@ def main():
             os.environ.pop(name, None)
         os.execv(python, [python, os.path.realpath(__file__)] + sys.argv[1:])  # noqa: RUF005
     sys.path.insert(0, here)
+    # Until the command line is there to say something, Ctrl-C just ends the process.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         from orchestrator.cli import main as run  # noqa: PLC0415
     except ImportError as error:

@@ -103,8 +103,13 @@ class Difference:
         if self.paired and below:
             found = ratio_interval(self.b, self.a)
             return (found[0] - 1, found[1] - 1) if found else None
-        found = difference_interval(self.b, self.a, self.paired)
+        found = self.absolute_interval
         return (found[0] / below, found[1] / below) if found and below else found
+
+    @cached_property
+    def absolute_interval(self) -> Interval | None:
+        """95 % confidence interval of the absolute difference."""
+        return difference_interval(self.b, self.a, self.paired)
 
     @cached_property
     def verdict(self) -> Verdict:
@@ -148,14 +153,15 @@ class Rule:
         if self.kind == "value":
             value = mean(difference.b)
             return _COMPARISONS[self.op](value, self.number), f"it is {value:.6g}"
-        verdict = difference.verdict
-        if verdict is Verdict.UNCLEAR:
+        if difference.verdict is Verdict.UNCLEAR:
             return True, "it cannot be told: the runs have one seed each, and different flows"
-        change = self._change(difference)
+        # Rounded, so that a change of exactly 5 % is not more than 5 %.
+        change = round(self._change(difference), 9)
         text = f"it changed by {change:+.3g}{'%' if self.kind == 'percent' else ''}"
         if not _COMPARISONS[self.op](change, self.number):
             return False, text
-        if verdict is Verdict.NOISE:
+        interval = difference.absolute_interval if self.kind == "change" else difference.interval
+        if interval is not None and interval[0] <= 0 <= interval[1]:
             return False, f"{text}, which is inside the noise of {len(difference.a)} seeds"
         return True, text
 

@@ -14,8 +14,8 @@ and the last segment of w bytes follows by the rule itself. With equal rates R o
     FCT = extra + (n - 2 + H) W / R + w / R + sum of d_j
 
 because w <= W never catches up. `extra` is the flow's delay at its sender. A new connection adds a SYN on the way
-there, extra delay included, and a SYN-ACK on the way back. Windows do not count: that a sender has to open its window
-is part of what slowdown measures.
+there, extra delay included, a SYN-ACK on the way back, and on the sender's line the ACK that goes before the data.
+Windows do not count: that a sender has to open its window is part of what slowdown measures.
 """
 
 from __future__ import annotations
@@ -44,9 +44,8 @@ def ideal_ns(spec: Spec, network: Network, flows: FlowList) -> Floats:
         extra = flows.extra_delay_ns[chosen].astype(np.float64)
         time = extra + stream_ns(there, flows.size_bytes[chosen], spec.framing, spec.transport.mss_bytes)
         if spec.connections.mode == "new":
-            syn = _wire(np.array([_SYN_OPTIONS]), spec.framing)
             back = network.graph.path(int(target), int(source))
-            time += extra + sum(float(_alone_ns(way, syn)[0]) for way in (there, back))
+            time += extra + _handshake_ns(there, back, spec.framing)
         result[chosen] = time
     return result
 
@@ -68,8 +67,9 @@ def stream_ns(path: tuple[Line, ...], sizes: NDArray[np.uint64], framing: Framin
     return done
 
 
-def _alone_ns(path: tuple[Line, ...], wire: Floats) -> Floats:
-    return np.asarray(sum(wire * 8e9 / line.rate_bps + line.delay_ns for line in path))
+def _handshake_ns(there: tuple[Line, ...], back: tuple[Line, ...], framing: Framing) -> float:
+    ack, syn = _wire(np.array([0, _SYN_OPTIONS]), framing) * 8e9
+    return float(sum(syn / line.rate_bps + line.delay_ns for line in there + back) + ack / there[0].rate_bps)
 
 
 def _wire(payload: NDArray[np.generic], framing: Framing) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
@@ -56,7 +57,11 @@ def _publish(staging: Path, target: Path) -> None:
         return
     old = target.with_name(f".{target.name}.{os.getpid()}.old")
     target.rename(old)
-    staging.rename(target)
+    try:
+        staging.rename(target)
+    except BaseException:
+        old.rename(target)
+        raise
     shutil.rmtree(old, ignore_errors=True)
 
 
@@ -89,7 +94,10 @@ def write_json(path: Path, plain: Any) -> None:
 
 def write_table(path: Path, table: pl.DataFrame) -> None:
     """Write a Parquet file whose bytes depend on the table alone."""
-    table.write_parquet(path, compression="zstd", compression_level=3, statistics=True, row_group_size=_ROW_GROUP)
+    # By way of memory: what polars cannot write it reports as an error of its own kind.
+    buffer = io.BytesIO()
+    table.write_parquet(buffer, compression="zstd", compression_level=3, statistics=True, row_group_size=_ROW_GROUP)
+    path.write_bytes(buffer.getbuffer())
 
 
 def flow_table(experiment: Experiment, observations: Sequence[Observation]) -> pl.DataFrame:
@@ -122,5 +130,5 @@ def load_run(folder: Path) -> Summary:
         return read_summary(json.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise BadInput(f"{folder} is no result: {error.strerror} ({path})") from error
-    except (ValueError, KeyError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise BadInput(f"{path} is not the summary of a run, or of another version of the lab") from error

@@ -53,10 +53,12 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except MarklabError as error:
         _explain(error)
         sys.exit(error.exit_code)
-    except BrokenPipeError:
-        # The reader has seen enough, as `head` does. Python must not complain when it flushes stdout at its end.
+    except OSError as error:
+        # Python must not fail again when it flushes stdout at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+        if not isinstance(error, BrokenPipeError):  # whose reader has seen enough, as `head` does
+            _explain(MarklabError(f"{error.filename or 'standard output'}: {error.strerror or error}"))
+        sys.exit(2)
     sys.exit(0)
 
 

@@ -1,0 +1,48 @@
+"""What several tests share."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import settings
+
+from orchestrator.catalog.parameters import Setup
+from orchestrator.cli import main
+from orchestrator.traffic.rtt import parse_rtt
+
+settings.register_profile("lab", deadline=None, derandomize=True)
+settings.load_profile("lab")
+
+
+@pytest.fixture
+def testbed() -> Setup:
+    """The testbed of the ECN# paper, section 5.2."""
+    return Setup(10**10, parse_rtt("70us..210us"), 1.0, 600)
+
+
+@dataclass
+class Finished:
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Finished]]:
+    """The command line, in this process."""
+    monkeypatch.setenv("COLUMNS", "200")
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def call(*arguments: str) -> Finished:
+        with pytest.raises(SystemExit) as ended:
+            main(arguments)
+        captured = capsys.readouterr()
+        code = ended.value.code
+        return Finished(code if isinstance(code, int) else 0, captured.out, captured.err)
+
+    yield call
+    for number, handler in handlers.items():
+        signal.signal(number, handler)

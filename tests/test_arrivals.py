@@ -1,0 +1,104 @@
+import math
+
+import numpy as np
+import pytest
+
+from orchestrator.hosts import Framing
+from orchestrator.spec import Spec, make_spec
+from orchestrator.topology import Network, build
+from orchestrator.traffic.arrivals import generate, wire_bytes
+from orchestrator.traffic.flows import FlowList
+
+
+def made(seed: int = 1, **settings: object) -> tuple[Spec, Network, FlowList]:
+    spec = make_spec({"schemes": ["tcn"], **settings})
+    network = build(spec.topology, spec.rate_bps, spec.rtt.base_ns)
+    return spec, network, generate(spec, network, seed)
+
+
+def test_the_flow_list_of_a_seed_is_for_ever() -> None:
+    _, _, flows = made(load=0.8, flows=1000)
+    assert flows.digest() == "4b57cdcbfbd129782eb3ca19b5a545d6080acc6a0c613404ea154f0dfa5c19dc"
+    assert flows.start_ns[:2].tolist() == [2_819_173, 4_014_721]
+
+
+@pytest.mark.parametrize("topology", ["incast", "leaf-spine", "leaf-spine:pattern=any"])
+@pytest.mark.parametrize("workload", ["web_search", "fb_hadoop"])
+def test_the_offered_load_is_the_one_asked_for(topology: str, workload: str) -> None:
+    """Counted flow by flow: bytes on the wire over what the bottleneck could carry."""
+    load, count = 0.6, 100_000
+    _, network, flows = made(topology=topology, workload=workload, load=load, flows=count)
+    segments = np.ceil(flows.size_bytes / 1460)
+    last = flows.size_bytes - (segments - 1) * 1460
+    wire = (segments - 1) * (1460 + 54 + 24) + np.maximum(last + 54, 60) + 24
+    graph = network.graph
+    leaf = {host: graph.lines_from[host][0].target.node for host in range(len(graph.hosts))}
+    crosses = np.array(
+        [len(graph.switches) == 1 or leaf[int(s)] != leaf[int(d)] for s, d in zip(flows.src, flows.dst, strict=True)]
+    )
+    offered = float((wire * crosses).sum()) * 8 / (network.bottleneck_bps * float(flows.start_ns[-1]) / 1e9)
+    spread = wire.std() / wire.mean()
+    bound = 4 * load * math.sqrt((1 + spread**2) / count)
+    assert offered == pytest.approx(load, abs=bound), f"offered {offered}, asked {load}, bound {bound}"
+
+
+def test_wire_bytes_of_one_flow() -> None:
+    framing = Framing()
+    assert wire_bytes(14_600, 10, framing, 1460) == 10 * (1460 + 54 + 24)
+    # Segments of one byte are padded to 60.
+    assert wire_bytes(3, 3, framing, 1) == 3 * (60 + 24)
+    assert wire_bytes(1460, 1, Framing(min_bytes=0, overhead_bytes=-14), 1460) == 1500
+
+
+def test_loads_and_schemes_share_everything_but_the_times() -> None:
+    _, _, low = made(load=0.2)
+    _, _, high = made(load=0.8, schemes=["red"])
+    for name in ("src", "dst", "size_bytes", "extra_delay_ns"):
+        assert np.array_equal(getattr(low, name), getattr(high, name)), name
+    assert low.start_ns[-1] / high.start_ns[-1] == pytest.approx(4, rel=1e-5)
+
+
+def test_a_shorter_list_is_the_start_of_a_longer() -> None:
+    for queries in (None, {"senders": 5, "load": 0.05}):
+        _, _, longer = made(flows=1000, queries=queries)
+        _, _, shorter = made(flows=300, queries=queries)
+        assert len(shorter) >= 300
+        assert shorter.taken(np.arange(len(shorter))).digest() == longer.taken(np.arange(len(shorter))).digest()
+
+
+def test_seeds_differ() -> None:
+    assert made(seed=1)[2].digest() != made(seed=2)[2].digest()
+
+
+def test_arrivals_are_a_poisson_process() -> None:
+    _, _, flows = made(flows=100_000)
+    gaps = np.diff(flows.start_ns).astype(float)
+    assert gaps.std() / gaps.mean() == pytest.approx(1, abs=0.015)
+    # Numbers of arrivals in equal windows have variance = mean.
+    counts = np.histogram(flows.start_ns, bins=2000)[0]
+    assert counts.var() / counts.mean() == pytest.approx(1, abs=4 * math.sqrt(2 / 2000))
+
+
+def test_queries_come_at_once_from_different_senders() -> None:
+    _, _, flows = made(flows=200, queries={"senders": 7, "at": ["1ms", "5ms"]})
+    for at in (1_000_000, 5_000_000):
+        rows = np.flatnonzero(flows.start_ns == at)
+        assert sorted(flows.src[rows].tolist()) == list(range(7))
+        assert np.all((flows.size_bytes[rows] >= 3_000) & (flows.size_bytes[rows] <= 60_000))
+    assert len(flows) == 214
+    assert np.all(np.diff(flows.start_ns.astype(np.int64)) >= 0)
+
+
+def test_more_queries_than_hosts_share_hosts_evenly() -> None:
+    _, _, flows = made(flows=1, queries={"senders": 100, "at": ["1s"]})
+    rows = flows.start_ns == 10**9
+    counts = np.bincount(flows.src[rows], minlength=7)
+    assert set(counts.tolist()) == {14, 15}
+
+
+def test_the_load_of_queries_is_the_one_asked_for() -> None:
+    _, network, flows = made(flows=20_000, load=0.3, queries={"senders": 7, "load": 0.1})
+    _, _, background = made(flows=20_000, load=0.3)
+    bits = (int(flows.size_bytes.sum()) - int(background.size_bytes.sum())) * 8 * 1538 / 1460
+    measured = bits / (network.bottleneck_bps * float(flows.start_ns[-1]) / 1e9)
+    assert measured == pytest.approx(0.1, rel=0.03)

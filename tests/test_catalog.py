@@ -1,0 +1,199 @@
+"""Rules give the papers' numbers, entries carry them, and what cannot be is refused."""
+
+import itertools
+import math
+from pathlib import Path
+
+import pytest
+
+from orchestrator.catalog.choice import parse_choice
+from orchestrator.catalog.expressions import Expression
+from orchestrator.catalog.parameters import Setup
+from orchestrator.catalog.scheme import FittedScheme, find_scheme, known_schemes
+from orchestrator.errors import BadInput
+from orchestrator.traffic.rtt import parse_rtt
+
+
+def fit(text: str, setup: Setup) -> FittedScheme:
+    choice = parse_choice(text)
+    return find_scheme(choice).fit(choice, setup)
+
+
+def values(text: str, setup: Setup) -> dict[str, object]:
+    return {name: setting.value for name, setting in fit(text, setup).settings.items()}
+
+
+@pytest.mark.parametrize(
+    ("scheme", "expected"),
+    [
+        ("dctcp-red", {"k": 167}),  # 250 KB, ECN# paper section 5.2
+        ("dctcp-red:tail", {"k": 167}),
+        ("dctcp-red:k=80KB", {"k": 53}),
+        ("tcn", {"t": 200}),
+        ("codel", {"target": 85, "interval": 200}),
+        (
+            "ecn-sharp",
+            {"signal": "sojourn", "ins_target": 200, "pst_interval": 200, "pst_target": 85, "control_law": "paper"},
+        ),
+    ],
+)
+def test_the_rules_give_the_papers_testbed(scheme: str, expected: dict[str, object], testbed: Setup) -> None:
+    assert values(scheme, testbed) == expected
+
+
+def test_the_rules_give_the_papers_simulation() -> None:
+    # Section 5.3: RTT 80..240 us, mean 137, 90th percentile 220.
+    setup = Setup(10**10, parse_rtt("80us..240us,mean=137us,p90=220us"), 1.0, 600)
+    assert values("ecn-sharp", setup)["ins_target"] == 220
+    assert values("dctcp-red:avg", setup)["k"] == 114  # 137 us * 10 Gb/s = 171 KB
+
+
+@pytest.mark.parametrize("scheme", known_schemes())
+def test_rules_scale_with_the_setup(scheme: str, testbed: Setup) -> None:
+    faster = Setup(4 * 10**10, testbed.rtt, 0.5, 10_000)
+    for name, setting in fit(scheme, testbed).settings.items():
+        other = fit(scheme, faster).settings[name]
+        if setting.parameter.threshold and setting.parameter.kind == "queue_length":
+            assert float(other.exact) == pytest.approx(2 * float(setting.exact)), name
+
+
+def test_every_program_is_described_and_shows_its_values(testbed: Setup) -> None:
+    for name in known_schemes():
+        fitted = fit(name, testbed)
+        assert fitted.scheme.spec is not None, name
+        for setting in fitted.settings.values():
+            assert setting.text(testbed)
+
+
+@pytest.mark.parametrize("given", ["167", "167packets", "250KB", "200us"])
+def test_a_length_is_given_in_any_unit(given: str, testbed: Setup) -> None:
+    assert values(f"dctcp-red:k={given}", testbed) == {"k": 167}
+
+
+@pytest.mark.parametrize("given", ["0.2ms", "250KB", "166.67packets"])
+def test_a_time_is_given_in_any_unit(given: str, testbed: Setup) -> None:
+    assert values(f"tcn:t={given}", testbed) == {"t": 200}
+
+
+def test_values_show_all_units(testbed: Setup) -> None:
+    assert fit("dctcp-red:k=100", testbed).settings["k"].text(testbed) == "100 packets = 150 KB = 120 us"
+    assert fit("tcn:t=120us", testbed).settings["t"].text(testbed) == "120 us = 150 KB = 100 packets"
+
+
+def entries(text: str, setup: Setup, table: str) -> list[dict[str, object]]:
+    return [entry for entry in fit(text, setup).entries if entry["table"] == table]
+
+
+def test_the_parameters_of_ecn_sharp_reach_the_switch(testbed: Setup) -> None:
+    (entry,) = entries("ecn-sharp:control_law=sqrt", testbed, "marking.params")
+    assert entry["params"] == {"by_queue_length": 0, "ins": 200, "pst": 85, "pst_interval_us": 200, "next_from_now": 1}
+    (entry,) = entries("ecn-sharp:signal=qlen", testbed, "marking.params")
+    assert entry["params"] == {"by_queue_length": 1, "ins": 167, "pst": 71, "pst_interval_us": 200, "next_from_now": 0}
+
+
+@pytest.mark.parametrize(
+    ("scheme", "first", "step"),
+    [
+        ("ecn-sharp:pst_interval=333us", 2, lambda n: 333 / n),
+        ("ecn-sharp:pst_interval=333us,control_law=sqrt", 2, lambda n: 333 / math.sqrt(n)),
+        ("codel:interval=333us", 1, lambda n: 333 / math.sqrt(n)),
+    ],
+)
+def test_step_tables_are_within_half_a_256th_of_division(scheme: str, first: int, step: object, testbed: Setup) -> None:
+    *table, default = entries(scheme, testbed, "marking.interval_by_count")
+    by_count = {entry["match"]["count"]["exact"]: entry["params"]["step_q8"] for entry in table}
+    assert sorted(by_count) == list(range(first, 1025))
+    assert all(abs(value / 256 - step(count)) <= 0.5 / 256 for count, value in by_count.items())
+    assert "match" not in default
+    assert default["params"]["step_q8"] == by_count[1024]
+
+
+@pytest.mark.parametrize("weight", ["0.002", "0.03", "0.5"])
+def test_reds_average_decays_as_the_formula_says(weight: str, testbed: Setup) -> None:
+    """Every idle time meets at most one entry, whose value is within 1/62 of (1 - w) ^ packets."""
+    table = entries(f"red:weight={weight}", testbed, "marking.decay")
+    (params,) = entries(f"red:weight={weight}", testbed, "marking.params")
+    shrink = 1 - 2.0 ** -params["params"]["weight"]
+    spans = sorted(entry["match"]["idle_us"]["range"] + [entry["params"]["left"]] for entry in table)
+    assert spans[0][0] == 0
+    assert all(one[1] + 1 == next_one[0] for one, next_one in itertools.pairwise(spans))
+    assert len(spans) <= 64
+    for idle_us in range(2 * spans[-1][1]):
+        exact = shrink ** (idle_us * testbed.packets_per_us)
+        left = next((left for low, high, left in spans if low <= idle_us <= high), 0)
+        assert abs(left / 65536 - exact) <= 1 / 62, (idle_us, left / 65536, exact)
+
+
+def test_red_star_marks_above_max(testbed: Setup) -> None:
+    (red,) = entries("red", testbed, "marking.params")
+    (star,) = entries("red:star", testbed, "marking.params")
+    assert (red["params"]["mark_above"], star["params"]["mark_above"]) == (0, 1)
+    slope = red["params"]["slope"] / 2**32 * (red["params"]["max_pkts"] - red["params"]["min_pkts"])
+    assert slope == pytest.approx(0.1, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "why"),
+    [
+        ("ecn-shrp", "unknown scheme `ecn-shrp`"),
+        ("dctcp-red:tial", "unknown preset of dctcp-red: `tial`"),
+        ("dctcp-red:kk=3", "unknown parameter of dctcp-red: `kk`"),
+        ("dctcp-red:k=600000", "must be 0 to 524287"),
+        ("dctcp-red:k=lots", "`lots` is not a"),
+        ("tcn:t=85", "`85` has no unit"),
+        ("ecn-sharp:signal=length", "unknown value of `signal`"),
+        ("red:p_max=2", "must be 1e-06 to 1"),
+        ("red:p_max=few", "is a number"),
+        ("red:mark_above_max=maybe", "on or off"),
+        ("codel:interval=0us", "must be 1 to"),
+        ("no/such.p4", "no P4 program"),
+        ("tcn:t=", "not a setting"),
+        ("red:star,tail", "is not a scheme"),
+    ],
+)
+def test_wrong_choices_are_refused(scheme: str, why: str, testbed: Setup) -> None:
+    with pytest.raises(BadInput, match=why):
+        fit(scheme, testbed)
+
+
+def test_a_choice_is_written_as_it_was_read() -> None:
+    for text in ("ecn-sharp", "dctcp-red:avg", "red:star,max=200,min=50", "tcn:t=30us"):
+        assert str(parse_choice(text)) == text
+
+
+def test_a_program_is_named_for_its_file(tmp_path: Path) -> None:
+    (tmp_path / "mine.p4").write_text("")
+    choice = parse_choice(f"{tmp_path}/mine.p4:t=3us")
+    assert (choice.label, choice.is_path) == ("mine:t=3us", True)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1 + 2 * 3 ** 2 / 4 - 5 % 3", 3.5),
+        ("7 // 2 - -1", 4),
+        ("round(2.5) + round(-0.4) + floor(1.9) + ceil(1.1)", 6),
+        ("max(sqrt(16), min(2, 3)) + log2(8) + exp(0)", 8),
+        ("a if a > b else b", 5),
+        ("'x' if signal == 'qlen' else 'y'", "y"),
+    ],
+)
+def test_formulas(text: str, value: object) -> None:
+    assert Expression(text)({"a": 2, "b": 5, "signal": "sojourn"}) == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["__import__('os')", "a.b", "[1]", "lambda: 1", "f'{a}'", "1 +", "(1).real", "a < b < c", "open('x')", "None"],
+)
+def test_formulas_hold_arithmetic_only(text: str) -> None:
+    with pytest.raises(BadInput):
+        Expression(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"), [("a + c", "unknown name"), ("1 / (a - 2)", "division by zero"), ("log2(0)", "no value")]
+)
+def test_formulas_without_value_say_so(text: str, why: str) -> None:
+    with pytest.raises(BadInput, match=why):
+        Expression(text)({"a": 2})

@@ -1,0 +1,226 @@
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import Finished
+from rich.console import Console
+from runs import small
+
+from orchestrator.report import render
+
+Cli = Callable[..., Finished]
+
+QUICK = ("--flows", "150", "--seeds", "2", "--load", "0.8")
+
+
+def test_a_run_prints_a_table_and_leaves_a_result(cli: Cli, tmp_path: Path) -> None:
+    done = cli("--scheme", "ecn-sharp", *QUICK, "--out", str(tmp_path))
+    assert (done.code, done.err) == (0, "")
+    for text in (
+        "overall mean",
+        "short ≤100 KB p99",
+        "large >10 MB mean",
+        "±",
+        "/ baseline",
+        "dctcp-red:tail",
+        "utilisation",
+    ):
+        assert text in done.out
+    (folder,) = tmp_path.iterdir()
+    assert re.fullmatch(r"ecn-sharp-web_search-load80-[0-9a-f]{8}", folder.name)
+    assert str(folder) in done.out
+
+
+def test_json_is_one_object_with_the_promised_keys(cli: Cli, tmp_path: Path) -> None:
+    done = cli("run", "--scheme", "tcn", *QUICK, "--json", "--out", str(tmp_path), "--name", "mine")
+    assert (done.code, done.err) == (0, "")
+    plain = json.loads(done.out)
+    for key in ("fct_us", "normalised", "slowdown"):
+        assert set(plain[key]) == {"overall", "short", "medium", "large"}
+        assert set(plain[key]["short"]) == {"n", "mean", "p50", "p99", "ci95"}
+    for key in ("spec", "unfinished", "drops", "timeouts", "marks", "utilisation", "link_transmissions", "events",
+                "engine_cpu_s", "versions", "warnings"):  # fmt: skip
+        assert key in plain
+    assert set(plain["drops"]) == {"host", "link", "queue", "switch"}
+    assert set(plain["versions"]) >= {"marklab", "engine", "commit", "python", "numpy", "polars", "programs"}
+    (folder,) = tmp_path.iterdir()
+    assert folder.name.startswith("mine-")
+    assert json.loads((folder / "summary.json").read_text()) == plain
+
+
+def test_a_run_can_be_repeated_from_its_result(cli: Cli, tmp_path: Path) -> None:
+    cli("--scheme", "red:star", *QUICK, "--out", str(tmp_path / "one"))
+    (one,) = (tmp_path / "one").iterdir()
+    cli("--spec", str(one / "spec.yaml"), "--out", str(tmp_path / "two"), "--jobs", "1")
+    (two,) = (tmp_path / "two").iterdir()
+    assert one.name == two.name
+    assert (one / "flows.parquet").read_bytes() == (two / "flows.parquet").read_bytes()
+
+
+def test_a_flow_list_is_replayed(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text("start_ns,src,dst,size_bytes\n0,h0,h7,1000\n1000,3,7,2000000\n")
+    done = cli("--scheme", "tcn", "--flow-list", str(path), "--json", "--out", str(tmp_path / "out"))
+    plain = json.loads(done.out)
+    assert plain["fct_us"]["overall"]["n"] == 2
+    assert plain["spec"]["seeds"] == 1
+    done = cli("--scheme", "tcn", "--flow-list", str(path), "--load", "0.5")
+    assert (done.code, "contradict" in done.err) == (2, True)
+
+
+def test_parameters_reach_the_schemes_that_have_them(cli: Cli, tmp_path: Path) -> None:
+    done = cli("-s", "tcn", "-s", "dctcp-red", *QUICK, "--param", "t=30us", "--json", "--out", str(tmp_path))
+    assert set(json.loads(done.out)["schemes"]) == {"tcn:t=30us", "dctcp-red", "dctcp-red:tail"}
+
+
+def test_set_reaches_every_setting(cli: Cli, tmp_path: Path) -> None:
+    settings = ("--transport", "ecn-star", "--set", "transport.min_rto=5ms", "--set", "first_seed=7")
+    done = cli("-s", "tcn", *QUICK, *settings, "--json", "--out", str(tmp_path))
+    spec = json.loads(done.out)["spec"]
+    assert (spec["transport"]["control"], spec["transport"]["min_rto"], spec["first_seed"]) == ("ecn-star", "5ms", 7)
+
+
+def test_traces_and_captures_are_kept(cli: Cli, tmp_path: Path) -> None:
+    cli("-s", "tcn", "--flows", "5", "--seeds", "2", "--trace-queue", "--pcap", "h7", "--out", str(tmp_path))
+    (folder,) = tmp_path.iterdir()
+    assert (folder / "h7-0.pcap").stat().st_size > 24
+    assert len(list((folder / "traces").iterdir())) == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message", "remedy"),
+    [
+        (["--scheme", "ecn-shrp"], "unknown scheme `ecn-shrp`", "did you mean `ecn-sharp`"),
+        (["-s", "tcn", "--param", "tt=3us"], "unknown parameter of tcn: `tt`", "did you mean `t`"),
+        (["-s", "tcn", "-s", "red", "--param", "tt=3us"], "unknown parameter `tt`", "known: mark_above_max, "),
+        (["-s", "tcn", "--load", "1.5"], "load: `1.5` should be less than or equal to 1", ""),
+        (["-s", "tcn", "--load", "0"], "load: `0.0` should be greater than 0", ""),
+        (["-s", "tcn", "--workload", "websearch"], "unknown workload `websearch`", "did you mean `web_search`"),
+        (["-s", "tcn", "--topology", "insect"], "unknown topology `insect`", "did you mean `incast`"),
+        (["-s", "tcn", "--baseline", "dctcp"], "unknown scheme `dctcp`", "did you mean `dctcp-red`"),
+        (["-s", "tcn", "--flow-list", "/no/such.csv"], "cannot read the flow list", ""),
+        (["-s", "tcn", "--spec", "/no/such.yaml"], "cannot read /no/such.yaml", ""),
+        (["-s", "tcn", "--set", "queue"], "not a setting", "name=value"),
+        (["--load", "0.5"], "no scheme was given", "ecn-sharp"),
+        (["-s", "/no/such.p4"], "there is no P4 program", ""),
+        (["-s", "tcn", "--out", "/proc/nothing"], "cannot write the result", "--out"),
+        (["rnu"], "unknown command `rnu`", "did you mean `run`"),
+        (["check", "nothing"], "unknown scheme", "known: "),
+        (["reproduce", "ecnsharp"], "unknown experiment", "ecnsharp-testbed"),
+        (["compare", "/no/a", "/no/b"], "is no result", ""),
+    ],
+)
+def test_bad_input_is_one_message(cli: Cli, arguments: list[str], message: str, remedy: str) -> None:
+    done = cli(*arguments)
+    assert done.code == 2
+    assert done.out == ""
+    assert done.err.startswith("error: ")
+    assert message in done.err
+    assert remedy in done.err
+    assert len(done.err.strip().splitlines()) <= 2
+    assert "Traceback" not in done.err
+
+
+BAD_FILES = {
+    "cdf.csv": "size_bytes,cdf\n0,0\n100,0.7\n200,0.6\n300,1\n",
+    "short.csv": "size_bytes,cdf\n0,0\n100,0.7\n",
+    "island.yaml": "hosts: [a, b]\nswitches: [s, t]\nlinks: [[a, s], [b, t]]\n",
+    "flows.csv": "start_ns,src,dst,size_bytes\n0,h0,h99,1\n",
+    "clones.p4": "",
+}
+
+
+@pytest.mark.parametrize(
+    ("option", "file", "message"),
+    [
+        ("--workload", "cdf.csv", "decreases at point 3"),
+        ("--workload", "short.csv", "ends at 0.7"),
+        ("--topology", "island.yaml", "cannot be reached"),
+        ("--flow-list", "flows.csv", "line 2: unknown host `h99`"),
+    ],
+)
+def test_bad_files_are_one_message(cli: Cli, tmp_path: Path, option: str, file: str, message: str) -> None:
+    (tmp_path / file).write_text(BAD_FILES[file])
+    done = cli("--scheme", "tcn", option, str(tmp_path / file), "--out", str(tmp_path / "out"))
+    assert (done.code, done.out) == (2, "")
+    assert message in done.err
+    assert not list(tmp_path.glob("out/*"))
+
+
+def test_a_program_that_the_switch_cannot_run_is_refused(cli: Cli, tmp_path: Path) -> None:
+    include = Path(__file__).parent.parent / "p4src" / "v1model" / "include"
+    text = (include.parent / "droptail.p4").read_text().replace('"include/', f'"{include}/')
+    program = tmp_path / "digests.p4"
+    program.write_text(text)
+    assert cli("check", str(program)).code == 0
+    switch = (include / "switch.p4").read_text().replace('#include "', f'#include "{include}/')
+    (tmp_path / "switch.p4").write_text(
+        switch.replace(
+            "    apply {\n        if (!hdr", "    apply {\n        resubmit_preserving_field_list(0);\n        if (!hdr"
+        )
+    )
+    program.write_text(text.replace(f'"{include}/switch.p4"', '"switch.p4"'))
+    for arguments in (("check", str(program)), ("--scheme", str(program))):
+        done = cli(*arguments)
+        assert done.code == 2
+        assert "it resubmits packets" in done.err
+
+
+def test_check_shows_what_the_lab_sees(cli: Cli) -> None:
+    done = cli("check", "ecn-sharp")
+    assert done.code == 0
+    assert "SwitchEgress.marking.params [no key] set_params(" in done.out
+    assert "runs as  machine code" in done.out
+
+
+def test_schemes_lists_all_with_values_for_a_setup(cli: Cli) -> None:
+    done = cli("schemes")
+    assert done.code == 0
+    for text in ("ecn-sharp", "dctcp-red", "codel", "167 packets = 250.5 KB", "lambda_ * rtt_p90_us", "Needs: 1 queue"):
+        assert text in done.out
+    assert "668 packets" in cli("schemes", "dctcp-red", "--rate", "40G", "--rtt", "70us..210us,p90=200.4us").out
+
+
+def test_compare_exits_by_the_rules(cli: Cli, tmp_path: Path) -> None:
+    for name, scheme in (("a", "tcn"), ("b", "tcn:t=900us")):
+        assert cli("-s", scheme, *QUICK, "--out", str(tmp_path), "--name", name).code == 0
+    a, b = (str(next(tmp_path.glob(f"{name}-*"))) for name in "ab")
+    assert cli("compare", a, a, "--fail-on", "short.p99 > +0%").code == 0
+    done = cli(
+        "compare",
+        a,
+        b,
+        "--fail-on",
+        "short.mean > +5%",
+        "--markdown",
+        str(tmp_path / "m.md"),
+        "--junit",
+        str(tmp_path / "j.xml"),
+    )
+    assert done.code == 1
+    assert "FAILED: short.mean > +5%, tcn → tcn:t=900us" in done.out
+    assert "| short.mean |" in (tmp_path / "m.md").read_text()
+    assert "<failure" in (tmp_path / "j.xml").read_text()
+    assert json.loads(cli("compare", a, b, "--json").out)["differences"]
+    assert cli("compare", a, b, "--junit", "/no/such/dir.xml").code == 2
+
+
+def test_reproduce_lists_what_there_is(cli: Cli) -> None:
+    done = cli("reproduce", "list")
+    assert done.code == 0
+    assert {line.split()[0] for line in done.out.splitlines()} >= {"ecnsharp-threshold", "ecnsharp-testbed"}
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_the_table_fits_the_terminal(width: int) -> None:
+    console = Console(width=width, record=True, file=None, force_terminal=False, highlight=False, quiet=False)
+    with console.capture() as captured:
+        render(small()[2], console)
+    lines = captured.get().splitlines()
+    assert max(map(len, lines)) <= width
+    for text in ("overall mean", "short ≤100 KB p99", "unfinished flows", "persistent queue"):
+        assert any(text in line for line in lines), text
+    # Every number is whole: nothing was cut off.
+    assert not any("…" in line for line in lines)

@@ -1,0 +1,114 @@
+"""Whoever follows the table entries gets from every host to every other."""
+
+from typing import Any
+
+import pytest
+
+from orchestrator.catalog.description import Forwarding
+from orchestrator.control import check_forwarding, forwarding_entries, host_ip, mac
+from orchestrator.errors import BadInput
+from orchestrator.topology import Incast, LeafSpine, Network, Port, build, parse_topology
+
+RING = {
+    "hosts": ["a", "b", "c", "d"],
+    "switches": ["s", "t", "u", "v"],
+    "links": [
+        ["a", "s"],
+        ["b", "t"],
+        ["c", "u"],
+        ["d", "v"],
+        ["s", "t"],
+        ["t", "u"],
+        ["u", "v"],
+        ["v", "s"],
+        ["v", "s"],
+    ],
+}
+NETWORKS = [
+    build(Incast(senders=3), 10**10, 70_000),
+    build(LeafSpine(leaves=3, spines=4, hosts=2), 10**10, 70_000),
+    build(parse_topology(RING), 10**10, 70_000),
+]
+
+
+def lookup(entries: list[dict[str, Any]], table: str, **match: object) -> tuple[str, dict[str, int]]:
+    found = [entry for entry in entries if entry["table"] == table and entry["match"] == match]
+    assert len(found) == 1, (table, match, found)
+    return found[0]["action"], found[0]["params"]
+
+
+def walk(network: Network, node: int, target: int, mac_seen: int) -> int:
+    """Follow all ways from a switch; gives the number of switches passed."""
+    graph = network.graph
+    if graph.is_host(node):
+        assert (node, mac_seen) == (target, mac(graph, target))
+        return 0
+    entries = forwarding_entries(graph, node - len(graph.hosts), Forwarding())
+    action, params = lookup(entries, "ipv4_lpm", dst_addr={"lpm": [host_ip(target), 32]})
+    hops = [params]
+    if action == "hash_to_group":
+        members = range(params["members"])
+        chosen = [lookup(entries, "ecmp", group={"exact": params["group"]}, member={"exact": at}) for at in members]
+        assert {action for action, _ in chosen} == {"forward"}
+        hops = [params for _, params in chosen]
+        assert len({hop["port"] for hop in hops}) == len(hops) > 1
+    lengths = set()
+    for hop in hops:
+        (line,) = [line for line in graph.lines if line.source == Port(node, hop["port"])]
+        lengths.add(1 + walk(network, line.target.node, target, hop["dst_addr"]))
+    assert len(lengths) == 1, "equal ways have equal lengths"
+    return lengths.pop()
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_every_host_reaches_every_host(network: Network) -> None:
+    graph = network.graph
+    hosts = range(len(graph.hosts))
+    for source in hosts:
+        for target in set(hosts) - {source}:
+            first = graph.lines_from[source][0].target.node
+            assert walk(network, first, target, -1) + 1 == len(graph.path(source, target))
+
+
+def test_hosts_share_groups_with_the_same_ways() -> None:
+    graph = NETWORKS[1].graph
+    entries = forwarding_entries(graph, 0, Forwarding())
+    assert len([entry for entry in entries if entry["table"] == "ecmp"]) == 4
+
+
+def test_addresses_are_distinct_and_as_documented() -> None:
+    graph = NETWORKS[1].graph
+    assert host_ip(0) == 0x0A000001
+    assert mac(graph, 5) == 0x020000000005
+    addresses = [mac(graph, node) for node in range(len(graph.names))]
+    assert len(set(addresses)) == len(addresses)
+
+
+TABLES = [
+    {
+        "name": "MyIngress.route",
+        "actions": [{"name": "MyIngress.send", "params": [{"name": "to"}, {"name": "mac"}]}],
+    }
+]
+
+
+def test_names_of_ones_own_are_used() -> None:
+    names = Forwarding(table="route", key="hdr.ipv4.dstAddr", action="send", port="to", mac="mac")
+    check_forwarding("x.p4", TABLES, names, ecmp=False)
+    entries = forwarding_entries(NETWORKS[0].graph, 0, names)
+    assert entries[2] == {
+        "table": "route",
+        "match": {"hdr.ipv4.dstAddr": {"lpm": [host_ip(2), 32]}},
+        "action": "send",
+        "params": {"to": 2, "mac": 0x020000000002},
+    }
+
+
+def test_a_program_without_the_tables_is_refused_with_their_names() -> None:
+    with pytest.raises(BadInput, match="no table `ipv4_lpm`") as error:
+        check_forwarding("x.p4", TABLES, Forwarding(), ecmp=False)
+    assert error.value.remedy is not None
+    assert "forwarding:" in error.value.remedy
+    names = Forwarding(table="route", action="send", port="to", mac="mac")
+    with pytest.raises(BadInput, match="hash_to_group"):
+        check_forwarding("x.p4", TABLES, names, ecmp=True)

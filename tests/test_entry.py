@@ -1,0 +1,130 @@
+"""`orchestrator.py` as users start it: other Pythons, other folders, signals."""
+
+import ast
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+ENTRY = REPOSITORY / "orchestrator.py"
+
+
+def other_pythons() -> list[str]:
+    """Pythons that are not the lab's own, of any version."""
+    names = ["python3", "python2", *(f"python3.{minor}" for minor in range(6, 15))]
+    found = {shutil.which(name, path="/usr/bin:/usr/local/bin:/bin") for name in names}
+    return sorted(path for path in found if path)
+
+
+@pytest.mark.parametrize("python", other_pythons())
+def test_any_python_hands_over_to_the_labs_own(python: str, tmp_path: Path) -> None:
+    environment = os.environ | {"PYTHONPATH": "/nowhere", "PYTHONHOME": ""}
+    done = subprocess.run(
+        [python, ENTRY, "reproduce", "list"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "ecnsharp-testbed" in done.stdout
+
+
+def test_the_syntax_is_one_that_old_pythons_read() -> None:
+    """No newer syntax may get in than the oldest that Python can check for, and no f-string either."""
+    ast.parse(ENTRY.read_text(), feature_version=(3, 4))
+    assert "f'" not in ENTRY.read_text()
+    assert 'f"' not in ENTRY.read_text()
+
+
+def test_without_set_up_it_says_what_to_do(tmp_path: Path) -> None:
+    shutil.copy(ENTRY, tmp_path)
+    done = subprocess.run([sys.executable, tmp_path / "orchestrator.py"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert "make setup" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def start(tmp_path: Path, *arguments: str) -> subprocess.Popen[str]:
+    """Start a run that would take long, and wait until it has begun."""
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            ENTRY,
+            "-s",
+            "tcn",
+            "--flows",
+            "200000",
+            "--load",
+            "0.9",
+            "--out",
+            tmp_path / "out",
+            *arguments,
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.glob("out/.*.tmp")):
+        assert time.monotonic() < deadline
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.05)
+    return process
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_the_run_and_leaves_nothing(tmp_path: Path, number: signal.Signals, code: int) -> None:
+    process = start(tmp_path, "--json")
+    time.sleep(0.5)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=20)
+    assert (process.returncode, out) == (code, "")
+    assert err == "error: interrupted: nothing was kept of this run\n"
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_a_killed_run_leaves_no_result_and_the_next_one_cleans_up(tmp_path: Path) -> None:
+    process = start(tmp_path)
+    process.kill()
+    process.communicate()
+    assert [path for path in (tmp_path / "out").iterdir() if not path.name.startswith(".")] == []
+    done = subprocess.run(
+        [sys.executable, ENTRY, "-s", "tcn", "--flows", "50", "--out", tmp_path / "out"],
+        capture_output=True,
+        timeout=60,
+    )
+    assert done.returncode == 0
+    assert [path.name.startswith("tcn-") for path in (tmp_path / "out").iterdir()] == [True]
+
+
+def test_a_full_disk_is_one_message(tmp_path: Path) -> None:
+    """A limit of the process stands in for it: the kernel refuses to write on, in the middle of a file."""
+    command = f'ulimit -f 8; exec "{sys.executable}" "{ENTRY}" -s tcn --flows 3000 --seeds 1 --out "{tmp_path}/out"'
+    done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: cannot write the result: File too large")
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
+    command = f'"{sys.executable}" "{ENTRY}" schemes | head -n 1'
+    done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, timeout=60)
+    assert done.stdout.startswith("codel")
+    assert done.stderr == ""
+
+
+def test_progress_goes_to_a_terminal_only(tmp_path: Path) -> None:
+    script = shutil.which("script")
+    if script is None:
+        pytest.skip("the tool `script`, which makes a terminal, is not installed")
+    run = f"{sys.executable} {ENTRY} -s tcn --flows 3000 --json --out {tmp_path}/out"
+    done = subprocess.run(
+        [script, "-qec", f"{run} > {tmp_path}/stdout", "/dev/null"], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0
+    assert "flows" in done.stdout
+    assert "%" in done.stdout
+    assert (tmp_path / "stdout").read_text().startswith('{"spec"')

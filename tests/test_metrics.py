@@ -1,0 +1,111 @@
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from runs import run, small
+
+from orchestrator.results import flow_table
+from orchestrator.summary import CLASSES, STATISTICS, read_summary
+
+
+def by_hand(table: pl.DataFrame, value: pl.Expr, scheme: str, seed: int, name: str) -> dict[str, float]:
+    """The same numbers by another way: polars, and ranks counted out."""
+    low, high = CLASSES[name]
+    chosen = table.filter(
+        (pl.col("scheme") == scheme)
+        & (pl.col("seed") == seed)
+        & pl.col("fct_ns").is_not_null()
+        & (pl.col("size_bytes") > low)
+        & (pl.col("size_bytes") <= (high or 2**62))
+    )
+    values = chosen.select(value.alias("v"))["v"].sort()
+    ranks = {part: -(-len(values) * part // 100) - 1 for part in (50, 99)}
+    return {"n": len(values), "mean": values.mean(), "p50": values[ranks[50]], "p99": values[ranks[99]]}
+
+
+@pytest.mark.parametrize("block", ["fct_us", "slowdown"])
+@pytest.mark.parametrize("name", ["overall", "short", "medium"])
+def test_statistics_are_those_of_a_second_implementation(block: str, name: str) -> None:
+    experiment, observations, summary = small()
+    table = flow_table(experiment, observations)
+    value = pl.col("fct_ns") / (1000 if block == "fct_us" else pl.col("ideal_ns"))
+    for label, result in summary.schemes.items():
+        for seed in result.seeds:
+            expected = by_hand(table, value, label, seed.seed, name)
+            sample = getattr(seed, block)[name]
+            assert sample.n == expected["n"] > 0
+            for stat in STATISTICS:
+                # ideal_ns of the table is rounded up to whole ns.
+                assert getattr(sample, stat) == pytest.approx(expected[stat], rel=1e-4), (label, seed.seed, stat)
+
+
+def test_means_over_seeds_and_ratios() -> None:
+    _, _, summary = small()
+    main, base = summary.main, summary.schemes["dctcp-red:tail"]
+    a = [seed.fct_us["short"].mean for seed in main.seeds]
+    b = [seed.fct_us["short"].mean for seed in base.seeds]
+    short = main.fct_us["short"]
+    assert short.mean == pytest.approx(sum(a) / 2)
+    half = 12.7062 * abs(a[0] - a[1]) / 2
+    assert short.ci95.mean == pytest.approx((short.mean - half, short.mean + half), rel=1e-4)
+    assert main.normalised is not None
+    assert main.normalised["short"].mean == pytest.approx(sum(a) / sum(b))
+    assert base.normalised is None
+
+
+def test_classes_partition_the_flows() -> None:
+    _, _, summary = small()
+    fct = summary.main.fct_us
+    assert fct["short"].n + fct["medium"].n + fct["large"].n == fct["overall"].n == 600
+
+
+def test_marks_of_program_and_network_agree() -> None:
+    _, observations, summary = small()
+    for result in summary.schemes.values():
+        assert result.marks.total == sum(result.marks.by_cause.values()) > 0
+        assert result.marks.by_port.keys() == {"s0:7"}
+    assert set(summary.main.marks.by_cause) == {"instantaneous queue", "persistent queue"}
+    # A marked packet is seen by the receiver unless it was lost, and nothing was.
+    for seen in observations:
+        assert seen.per_flow["marked_packets"].sum() <= sum(port["marked"] for port in seen.report["ports"])
+
+
+def test_utilisation_is_the_offered_load_while_flows_come() -> None:
+    _, observations, summary = small()
+    for seen in observations:
+        (line,) = [line for line in seen.report["lines"] if line["from"] == ["s0", 7]]
+        assert 0 < line["busy_during_arrivals_ns"] <= seen.report["arrivals_end_ns"]
+    assert summary.main.utilisation == pytest.approx(0.8, abs=0.15)
+
+
+def test_a_class_without_flows_is_no_number() -> None:
+    _, _, summary = run(workload="fb_hadoop", flows=50, seeds=1, baseline="none")
+    large = summary.main.fct_us["large"]
+    assert (large.n, large.mean, large.p99, large.ci95.mean) == (0, None, None, None)
+    assert summary.main.fct_us["overall"].ci95.mean is None, "one seed has no interval"
+
+
+def test_unfinished_flows_are_in_no_mean() -> None:
+    _, observations, summary = run(stop="1us", flows=100, seeds=1, baseline="none")
+    (seen,) = observations
+    unfinished = int(np.sum(seen.fct_ns < 0))
+    assert summary.main.unfinished == unfinished > 0
+    assert summary.main.fct_us["overall"].n == 100 - unfinished
+    assert any("did not finish" in warning for warning in summary.warnings)
+
+
+def test_a_summary_is_read_back() -> None:
+    summary = small()[2]
+    plain = summary.to_json()
+    assert read_summary(plain) == summary
+    assert plain["fct_us"]["short"]["mean"] == summary.main.fct_us["short"].mean
+
+
+def test_slowdown_is_at_least_one() -> None:
+    experiment, observations, _ = small()
+    table = flow_table(experiment, observations)
+    slowest = table.select((pl.col("fct_ns") / pl.col("ideal_ns")).min()).item()
+    # Each hop of the engine ends on a whole ns.
+    assert slowest >= 1 - 1e-4, slowest
+    assert not math.isinf(slowest)

@@ -1,0 +1,87 @@
+import pytest
+from test_compare import summary
+
+from orchestrator.errors import BadInput
+from orchestrator.model import validate
+from orchestrator.reproduce import PaperExperiment, examine, known_experiments, load_experiment, prepare_points
+from orchestrator.reproduction_report import cells, to_markdown
+from orchestrator.summary import Summary
+
+
+@pytest.mark.parametrize("name", known_experiments())
+def test_every_experiment_can_be_run(name: str) -> None:
+    paper = load_experiment(name)
+    for form in (paper, paper.reduced()):
+        points = prepare_points(form)
+        assert len(points) == len(list(form.points())) > 0
+    assert paper.claims
+
+
+def test_the_testbeds_setup_is_the_papers() -> None:
+    """ECN# paper section 5.2: K 250 KB and 80 KB, loads 10 to 90 %, RTT 70 to 210 us."""
+    points = prepare_points(load_experiment("ecnsharp-testbed"))
+    assert sorted({point.spec.load for point in points}) == [number / 10 for number in range(1, 10)]
+    assert {point.spec.workload.name for point in points} == {"web_search", "data_mining"}
+    values = [scheme.fitted.settings["k"].value for scheme in points[0].schemes if "k" in scheme.fitted.settings]
+    assert values == [167, 53]
+    assert len(points[0].network.pairs) == 7
+
+
+PAPER = {
+    "title": "t",
+    "paper": "p",
+    "schemes": ["tcn", "red"],
+    "grid": {"load": [0.1, 0.9]},
+    "claims": [
+        {"says": "at one load", "metric": "short.mean", "of": "tcn", "over": "red", "at": {"load": 0.9}, "paper": -20},
+        {"says": "at the worst", "metric": "short.mean", "of": "tcn", "over": "red", "take": "highest", "paper": 5},
+        {"says": "itself", "metric": "short.p99", "of": "tcn", "at": {"load": 0.1}, "paper": 100},
+    ],
+}
+
+
+def point(tcn: tuple[float, ...], red: tuple[float, ...]) -> Summary:
+    one, other = summary(*tcn), summary(*red, label="red")
+    return one.model_copy(update={"schemes": one.schemes | other.schemes})
+
+
+POINTS = [point((100, 120), (100, 110)), point((80, 160), (100, 200))]
+
+
+def test_claims_are_computed_from_their_points() -> None:
+    paper = validate(PaperExperiment, PAPER, "")
+    one, worst, itself = examine(paper, POINTS)
+    assert one.value == pytest.approx(-20)
+    assert one.interval == pytest.approx((-20, -20))
+    assert one.difference == pytest.approx(0)
+    assert worst.value == pytest.approx(100 * (220 / 210 - 1))
+    assert worst.point == {"load": 0.1}
+    assert itself.value == pytest.approx(110)
+    assert cells(itself)[2].startswith("110 ±")
+    assert "| at one load | -20.0 % | -20.0 ±0.0 %<br>120 : 150 µs | +0.0 points |" in to_markdown(paper, [one])
+
+
+def test_points_that_were_not_run_are_said_to_be_so() -> None:
+    paper = validate(PaperExperiment, PAPER | {"quick": {"grid": {"load": [0.1]}}}, "").reduced()
+    missing, *_ = examine(paper, POINTS[:1])
+    assert missing.value is None
+    assert cells(missing)[2] == "not run"
+
+
+@pytest.mark.parametrize(
+    ("claim", "why"),
+    [
+        ({"metric": "short.p98"}, "unknown metric"),
+        ({"of": "codel"}, "unknown scheme of a claim"),
+        ({"at": {"laod": 0.9}}, "unknown setting of a claim"),
+    ],
+)
+def test_claims_that_cannot_be_computed_are_refused(claim: dict[str, object], why: str) -> None:
+    with pytest.raises(BadInput, match=why):
+        validate(PaperExperiment, PAPER | {"claims": [PAPER["claims"][0] | claim]}, "")
+
+
+def test_a_claim_that_fits_several_points_must_choose() -> None:
+    paper = validate(PaperExperiment, PAPER | {"claims": [PAPER["claims"][0] | {"at": {}}]}, "")
+    with pytest.raises(BadInput, match="fits 2 points"):
+        examine(paper, POINTS)

@@ -1,0 +1,213 @@
+"""The fabric on the real engine."""
+
+import struct
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from runs import run, small
+
+from orchestrator import engine
+from orchestrator.errors import BadInput
+from orchestrator.experiment import prepare
+from orchestrator.fabrics import Cell, Sim
+from orchestrator.ideal import ideal_ns
+from orchestrator.results import flow_table
+from orchestrator.runs import run_cells
+from orchestrator.spec import make_spec
+
+
+@pytest.mark.parametrize("connections", ["persistent", "new"])
+@pytest.mark.parametrize("topology", ["incast", "leaf-spine:leaves=2,spines=2,hosts=2"])
+def test_a_flow_alone_takes_its_ideal_time(tmp_path: Path, topology: str, connections: str) -> None:
+    """A window as large as the flow, so that its sender never waits."""
+    rows = [f"{start},0,3,{size},{extra}" for start, size, extra in
+            ((0, 1, 0), (10**8, 1460, 7_000), (2 * 10**8, 1461, 0), (3 * 10**8, 1_000_000, 130_000))]  # fmt: skip
+    path = tmp_path / "alone.csv"
+    path.write_text("\n".join(["start_ns,src,dst,size_bytes,extra_delay_ns", *rows]))
+    window = {"initial_window": 1000, "control": "dctcp"}
+    if topology == "incast":
+        topology = "incast:senders=3"
+    experiment, observations, _ = run(
+        schemes=["droptail"], baseline="none", flow_list=str(path), seeds=1, topology=topology,
+        transport=window, connections=connections, nic={"budget": "10MiB"}, queue=10_000,
+    )  # fmt: skip
+    ideal = ideal_ns(experiment.spec, experiment.network, observations[0].flows)
+    # Every transmission of the engine ends on a whole ns: one for each hop, and four more for a handshake.
+    assert np.all(np.abs(observations[0].fct_ns - ideal) <= 10), (observations[0].fct_ns, ideal)
+
+
+def test_a_run_is_the_same_on_any_number_of_cores(tmp_path: Path) -> None:
+    digests = []
+    for workers in (1, 2):
+        experiment, observations, summary = run(workers, schemes=["red"], flows=200)
+        path = tmp_path / f"{workers}.parquet"
+        flow_table(experiment, observations).write_parquet(path)
+        digests.append((path.read_bytes(), summary.main.marks, summary.main.events))
+    assert digests[0] == digests[1]
+
+
+def test_all_schemes_of_a_run_have_the_same_flows() -> None:
+    _, _, summary = small()
+    lists = {tuple(seed.flow_list for seed in result.seeds) for result in summary.schemes.values()}
+    assert len(lists) == 1
+
+
+def test_what_is_counted_adds_up() -> None:
+    _, observations, _ = small()
+    for seen in observations:
+        report = seen.report
+        assert report["link_transmissions"] <= sum(line["frames"] for line in report["lines"])
+        enqueued = sum(port["enqueued"] for port in report["ports"])
+        # All that a switch accepts it sends, as nothing drops behind the queue.
+        sent = sum(line["frames"] for line in report["lines"] if line["from"][0] == "s0")
+        assert 0 <= enqueued - sent <= 600
+        assert report["faults"] == 0
+        assert seen.cpu_s > 0
+
+
+@pytest.mark.parametrize("scheme", ["droptail", "dctcp-red", "red:star", "tcn", "codel", "ecn-sharp"])
+def test_every_scheme_runs_on_a_leaf_spine(scheme: str) -> None:
+    _, _, summary = run(
+        schemes=[scheme], baseline="none", topology="leaf-spine:leaves=2,spines=2,hosts=2", flows=100, seeds=1
+    )
+    assert summary.main.unfinished == 0
+    assert summary.main.drops.host == summary.main.drops.switch == 0
+    assert (summary.main.marks.total > 0) == (scheme != "droptail")
+
+
+def test_ecmp_uses_all_ways() -> None:
+    _, observations, _ = run(
+        schemes=["tcn"], baseline="none", topology="leaf-spine:leaves=2,spines=4,hosts=4", flows=200, seeds=1
+    )
+    up = [
+        line["frames"]
+        for line in observations[0].report["lines"]
+        if line["from"][0] == "l0" and line["to"][0][0] == "p"
+    ]
+    assert len(up) == 4
+    assert min(up) > 0.1 * max(up)
+
+
+def test_reno_is_never_marked() -> None:
+    _, _, summary = run(schemes=["dctcp-red:k=20"], baseline="none", transport="reno", flows=100, seeds=1)
+    assert summary.main.marks.total == 0
+    assert summary.main.marks.not_capable > 0
+    assert not [warning for warning in summary.warnings if "nothing was marked" in warning]
+
+
+def test_queues_are_traced(tmp_path: Path) -> None:
+    experiment, observations, _ = run(trace_queue="10us", flows=100, seeds=1, baseline="none")
+    rows = pl.DataFrame(observations[0].traces["s0-7"])
+    assert rows["time_ns"].is_sorted()
+    assert rows["marked"].sum() == observations[0].report["ports"][7]["marked"]
+    assert rows["max_packets"].max() <= experiment.spec.queue.packets
+
+
+def test_a_port_is_captured(tmp_path: Path) -> None:
+    experiment = prepare(make_spec({"schemes": ["tcn"], "baseline": "none", "flows": 3, "seeds": 1, "pcap": "s0:7"}))
+    run_cells(Sim(), [Cell(experiment, experiment.schemes[0], 1, tmp_path)], 1, lambda _: None)
+    data = (tmp_path / "s0-7.pcap").read_bytes()
+    assert data[:4] in (struct.pack("<I", 0xA1B23C4D), struct.pack(">I", 0xA1B23C4D)), "pcap with ns"
+    assert len(data) > experiment.flow_lists[1].size_bytes.sum()
+
+
+@pytest.mark.parametrize(
+    ("port", "why"), [("s0:99", "not a port"), ("s1:0", "unknown node `s1`"), ("s0", "not a port")]
+)
+def test_ports_that_are_not_there_cannot_be_captured(port: str, why: str) -> None:
+    with pytest.raises(BadInput, match=why):
+        Sim().check(prepare(make_spec({"schemes": ["tcn"], "pcap": port})))
+
+
+def test_a_cancelled_cell_ends_and_cancels_the_others() -> None:
+    experiment = prepare(make_spec({"schemes": ["tcn"], "flows": 20_000, "load": 0.9, "seeds": 4}))
+    cells = [Cell(experiment, scheme, seed) for seed in experiment.spec.seed_numbers for scheme in experiment.schemes]
+
+    class Enough(Exception):  # noqa: N818
+        pass
+
+    def stop(finished: int) -> None:
+        if finished:
+            raise Enough
+
+    with pytest.raises(Enough):
+        run_cells(Sim(), cells, 2, stop)
+
+
+TOY = """
+#include <core.p4>
+#include <v1model.p4>
+#include "{include}/marking.p4"
+
+control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {{
+    bit<19> most = 0;
+    bit<32> least = 0;
+    action set_params(bit<19> most_pkts, bit<32> least_us) {{ most = most_pkts; least = least_us; }}
+    table params {{ actions = {{ set_params; }} default_action = set_params(100, 7); }}
+    apply {{
+        params.apply();
+        decision = decision_t.PASS;
+        cause = 0;
+        if (q.enq_qdepth_pkts > most && q.sojourn_us >= least) {{ decision = decision_t.MARK; cause = 5; }}
+    }}
+}}
+#include "{include}/switch.p4"
+"""
+
+
+def toy(folder: Path) -> Path:
+    include = Path(__file__).parent.parent / "p4src" / "v1model" / "include"
+    path = folder / "toy.p4"
+    path.write_text(TOY.format(include=include))
+    return path
+
+
+def test_a_program_of_ones_own_runs_without_a_description(tmp_path: Path) -> None:
+    program = toy(tmp_path)
+    _, _, summary = run(schemes=[f"{program}:most_pkts=20"], baseline=str(program), flows=100, seeds=1)
+    mine, default = summary.schemes["toy:most_pkts=20"], summary.schemes["toy"]
+    assert mine.marks.by_cause.keys() == {"cause 5"}
+    assert mine.marks.total > default.marks.total > 0
+    with pytest.raises(BadInput, match="unknown parameter of toy: `k`"):
+        prepare(make_spec({"schemes": [f"{program}:k=3"]}))
+
+
+def test_a_description_gives_a_program_units_and_rules(tmp_path: Path) -> None:
+    program = toy(tmp_path)
+    program.with_suffix(".yaml").write_text("""
+title: Toy
+parameters:
+  most: {kind: queue_length, doc: more than that, rule: packets_per_us * rtt_min_us}
+causes: {5: too many}
+entries:
+  - {table: marking.params, action: set_params, params: {most_pkts: most, least_us: 0}}
+""")
+    _, _, summary = run(schemes=[str(program)], baseline="none", flows=100, seeds=1)
+    assert summary.main.parameters == {"most": "58 packets"}
+    assert summary.main.marks.by_cause.keys() == {"too many"}
+
+
+def test_what_the_switch_lacks_is_refused(tmp_path: Path) -> None:
+    program = toy(tmp_path)
+    program.with_suffix(".yaml").write_text("title: Toy\nneeds: {queues: 4, scheduler: dwrr}\n")
+    with pytest.raises(BadInput, match="needs 4 queue"):
+        Sim().check(prepare(make_spec({"schemes": [str(program)]})))
+
+
+def test_errors_of_the_compiler_are_shown_with_their_place(tmp_path: Path) -> None:
+    program = tmp_path / "bad.p4"
+    program.write_text(toy(tmp_path).read_text().replace("decision_t.PASS", "decision_t.PAS"))
+    with pytest.raises(BadInput, match=r"bad\.p4:\d+"):
+        prepare(make_spec({"schemes": [str(program)]}))
+
+
+def test_entries_that_the_program_lacks_are_refused(tmp_path: Path) -> None:
+    program = toy(tmp_path)
+    program.with_suffix(".yaml").write_text(
+        "title: Toy\nentries:\n  - {table: marking.parms, action: set_params, params: {most_pkts: 1, least_us: 0}}\n"
+    )
+    experiment = prepare(make_spec({"schemes": [str(program)], "baseline": "none", "flows": 1, "seeds": 1}))
+    with pytest.raises(Exception, match=r"marking\.parms"):
+        Sim().run(Cell(experiment, experiment.schemes[0], 1), engine.new_watch())

@@ -1,0 +1,112 @@
+from pathlib import Path
+
+import pytest
+import yaml
+
+from orchestrator.errors import BadInput
+from orchestrator.spec import make_spec, read_spec
+
+
+def test_the_defaults_are_the_papers_testbed() -> None:
+    spec = make_spec({"schemes": ["ecn-sharp"]})
+    plain = spec.to_plain()
+    assert plain["topology"] == {"builder": "incast", "senders": 7}
+    assert (plain["rate"], plain["queue"], plain["baseline"]) == ("10G", "600 packets", "dctcp-red:tail")
+    assert plain["rtt"] == "70us..210us,mean=85us,p90=200us"
+    assert spec.transport.min_rto_ns == 10_000_000
+
+
+EVERYTHING = {
+    "name": "all-of-it",
+    "schemes": ["ecn-sharp:pst_target=40us", "tcn"],
+    "baseline": "none",
+    "topology": {"hosts": ["a", "b"], "switches": ["s"], "links": [["a", "s"], {"ends": ["b", "s"], "delay": "5us"}]},
+    "rate": "40G",
+    "rtt": "classes:1us,20us,base=30us",
+    "queue": "900KB",
+    "lambda": 0.17,
+    "workload": {"name": "own", "points": [[0, 0], [1000, 1]]},
+    "load": 0.3,
+    "flows": 10,
+    "queries": {"senders": 3, "at": ["1ms"]},
+    "transport": {"control": "reno", "min_rto": "5ms"},
+    "connections": "new",
+    "trace_queue": "10us",
+    "pcap": "s:1",
+}
+
+
+def test_a_written_description_is_read_back() -> None:
+    for data in ({"schemes": ["ecn-sharp"]}, EVERYTHING):
+        spec = make_spec(data)
+        again = make_spec(yaml.safe_load(spec.to_yaml()))
+        assert again == spec
+        assert again.digest({}) == spec.digest({})
+
+
+def test_the_digest_covers_what_decides_the_result_and_nothing_else() -> None:
+    spec = make_spec(EVERYTHING)
+    assert make_spec(EVERYTHING | {"name": "other"}).digest({}) == spec.digest({})
+    assert spec.digest({"tcn": "1"}) != spec.digest({"tcn": "2"})
+    for change in ({"load": 0.4}, {"schemes": ["tcn"]}, {"seeds": 5}, {"queue": "901KB"}, {"lambda": 1}):
+        assert make_spec(EVERYTHING | change).digest({}) != spec.digest({}), change
+
+
+def test_the_digest_is_the_same_however_numbers_are_written() -> None:
+    one = make_spec({"schemes": ["tcn"], "rate": "10G", "rtt": "70us..210us", "queue": 600})
+    other = make_spec({"schemes": ["tcn"], "rate": 10**10, "rtt": "0.07ms..210us,mean=85us", "queue": "600 packets"})
+    assert one.digest({}) == other.digest({})
+
+
+def test_paths_in_a_file_are_relative_to_it(tmp_path: Path) -> None:
+    (tmp_path / "sizes.csv").write_text("size_bytes,cdf\n0,0\n10,1\n")
+    (tmp_path / "mine.p4").write_text("")
+    (tmp_path / "spec.yaml").write_text("schemes: [mine.p4, tcn]\nworkload: sizes.csv\n")
+    spec = make_spec(read_spec(tmp_path / "spec.yaml"))
+    assert spec.workload.name == "sizes"
+    assert spec.schemes[0].program == str(tmp_path / "mine.p4")
+    assert spec.schemes[1].program == "tcn"
+
+
+def test_a_flow_list_that_changed_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "f.csv"
+    path.write_text("start_ns,src,dst,size_bytes\n0,0,7,1\n")
+    plain = make_spec({"schemes": ["tcn"], "flow_list": str(path)}).to_plain()
+    path.write_text("start_ns,src,dst,size_bytes\n0,0,7,2\n")
+    with pytest.raises(BadInput, match="not the one of this description any more"):
+        make_spec(plain)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"load": 0}, "load: `0` should be greater than 0"),
+        ({"load": 1.01}, "load: `1.01` should be less than or equal to 1"),
+        ({"schemes": []}, "schemes"),
+        ({"schemes": ["tcn", "tcn"]}, "two schemes of this run are called `tcn`"),
+        ({"rate": 0}, "rate"),
+        ({"flows": -1}, "flows"),
+        ({"seeds": 0}, "seeds"),
+        ({"laod": 0.5}, "unknown key `laod`"),
+        ({"transport": {"min_rot": "5ms"}}, "unknown key `transport.min_rot`"),
+        ({"transport": "cubic"}, "transport.control"),
+        ({"queue": "none"}, "queue"),
+        ({"queue": {"packets": 3, "bytes": 4}}, "either in packets or in bytes"),
+        ({"queries": {"senders": 3}}, "either `at` stated times or as a `load`"),
+        ({"queries": {"senders": 3, "load": 0.1, "smallest": "1MB"}}, "smallest query is larger"),
+        ({"rtt": "fast"}, "rtt"),
+        ({"workload": "web"}, "unknown workload `web`"),
+        ({"name": "../evil"}, "name"),
+    ],
+)
+def test_wrong_descriptions_are_refused(change: dict[str, object], why: str) -> None:
+    with pytest.raises(BadInput, match=why):
+        make_spec({"schemes": ["tcn"], **change})
+
+
+@pytest.mark.parametrize("text", ["- a\n- b\n", "a: [", "\xff"])
+def test_files_that_hold_no_settings_are_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "spec.yaml"
+    path.write_text(text, encoding="latin-1")
+    with pytest.raises(BadInput, match=r"spec\.yaml"):
+        read_spec(path)

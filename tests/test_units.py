@@ -1,0 +1,69 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.errors import BadInput
+from orchestrator.units import (
+    format_rate,
+    format_size,
+    format_time,
+    parse_rate,
+    parse_setting,
+    parse_size,
+    parse_time,
+)
+
+WHOLE = st.integers(min_value=0, max_value=10**15)
+
+
+@given(WHOLE)
+def test_what_is_written_is_read_back(value: int) -> None:
+    assert parse_rate(format_rate(value)) == value
+    assert parse_time(format_time(value)) == value
+    assert parse_size(format_size(value)) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "bps"), [("10G", 10**10), ("2.5Gb/s", 2_500_000_000), ("100Mbps", 10**8), ("1000000", 10**6), (40, 40)]
+)
+def test_rates(text: str | int, bps: int) -> None:
+    assert parse_rate(text) == bps
+
+
+@pytest.mark.parametrize(
+    ("text", "ns"), [("70us", 70_000), ("1.5ms", 1_500_000), ("3µs", 3000), ("2 s", 2 * 10**9), (0, 0)]
+)
+def test_times(text: str | int, ns: int) -> None:
+    assert parse_time(text) == ns
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("250KB", 250_000), ("64KiB", 65_536), ("1500", 1500), ("3 MiB", 3 * 2**20)]
+)
+def test_sizes(text: str, size: int) -> None:
+    assert parse_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["70", "us", "-3us", "70 furlongs", "", True])
+def test_times_without_sense_are_refused(text: str) -> None:
+    with pytest.raises(BadInput, match="time"):
+        parse_time(text)
+
+
+def test_nothing_is_finer_than_its_unit() -> None:
+    for parse, text in ((parse_time, "0.5ns"), (parse_size, "0.1B"), (parse_rate, "1.5")):
+        with pytest.raises(BadInput, match="whole number"):
+            parse(text)
+
+
+@pytest.mark.parametrize("text", ["10X", "fast", "-1G"])
+def test_rates_without_sense_are_refused(text: str) -> None:
+    with pytest.raises(BadInput, match="rate"):
+        parse_rate(text)
+
+
+def test_a_setting_has_name_and_value() -> None:
+    assert parse_setting(" k = 100KB ") == ("k", "100KB")
+    for text in ("k", "=3", "k="):
+        with pytest.raises(BadInput, match="is not a setting"):
+            parse_setting(text)

@@ -1,0 +1,72 @@
+"""A bad run says so."""
+
+import dataclasses
+
+import pytest
+from runs import run, small
+
+from orchestrator.metrics import summarise
+from orchestrator.observation import Observation
+
+
+def warnings(**settings: object) -> str:
+    return "\n".join(run(flows=150, seeds=1, baseline="none", **settings)[2].warnings)
+
+
+def test_a_good_run_has_no_warnings() -> None:
+    assert run(flows=300, seeds=1)[2].warnings == ()
+
+
+def test_few_short_flows() -> None:
+    assert "short flows only" in warnings()
+
+
+def test_nothing_marked() -> None:
+    assert "nothing was marked" in warnings(schemes=["dctcp-red:k=5000"], load=0.1)
+
+
+def test_a_threshold_beyond_the_queue() -> None:
+    assert "but the queue is full at 100 packets" in warnings(schemes=["dctcp-red:k=100"], queue=100)
+    assert "but the queue is full at" in warnings(schemes=["tcn:t=200us"], queue="200KB")
+    assert "but the queue is full" not in warnings(schemes=["dctcp-red:k=100"], queue=101)
+
+
+def test_a_time_below_the_clock() -> None:
+    assert "clock counts whole microseconds" in warnings(schemes=["tcn:t=400ns"])
+
+
+def test_losses_of_a_scheme_that_drops_are_its_own() -> None:
+    _, _, summary = run(schemes=["red:max=40,min=10,p_max=1,weight=0.5"], baseline="none", flows=300, seeds=1)
+    assert summary.main.drops.switch == summary.main.marks.dropped > 0
+    assert not any("outside of the queues" in warning for warning in summary.warnings)
+
+
+def changed(**report: object) -> str:
+    """Warnings of a run whose report was tampered with."""
+    experiment, observations, _ = small()
+    seen = [dataclasses.replace(each, report={**each.report, **report}) for each in observations]
+    return "\n".join(summarise(experiment, seen, {}).warnings)
+
+
+@pytest.mark.parametrize(
+    ("report", "warning"),
+    [
+        ({"faults": 3}, "P4 leaves undefined"),
+        ({"counters": []}, "the program counted 0 marks"),
+        (
+            {"drops": [{"place": "host", "node": "h1", "port": None, "reason": "NIC full", "packets": 4}]},
+            "packets were lost outside of the queues: h1: NIC full (4)",
+        ),
+        (
+            {"drops": [{"place": "switch", "node": "s0", "port": None, "reason": "dropped by ingress", "packets": 1}]},
+            "lost outside of the queues: s0: dropped by ingress (1)",
+        ),
+    ],
+)
+def test_what_must_not_happen_is_named(report: dict[str, object], warning: str) -> None:
+    assert warning in changed(**report)
+
+
+def test_an_untouched_report_gives_no_such_warning() -> None:
+    assert "undefined" not in changed()
+    assert isinstance(small()[1][0], Observation)
