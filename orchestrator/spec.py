@@ -69,10 +69,10 @@ class Spec(Model):
     lambda_: float = Field(default=1.0, alias="lambda", gt=0)
     workload: Distribution = load_workload("web_search")
     load: float = Field(default=0.5, gt=0, le=1)
-    flows: int = Field(default=2000, ge=1)
+    flows: int = Field(default=3000, ge=1)
     queries: Queries | None = None
     flow_list: FlowListFile | None = None
-    seeds: int = Field(default=3, ge=1, le=1000)
+    seeds: int = Field(default=5, ge=1, le=1000)
     first_seed: int = Field(default=1, ge=0)
     transport: Transport = Transport()
     nic: Nic = Nic()

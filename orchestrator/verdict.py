@@ -12,6 +12,9 @@ from orchestrator.summary import SchemeResult
 # Below this many values the 99th percentile by nearest rank is the largest value.
 _P99_NEEDS = 100
 
+# A run of some thousand flows comes within a few percent of its load; a short one does not get there before it ends.
+_SETTLED = 0.75
+
 
 def doubts(
     experiment: Experiment, scheme: ReadyScheme, result: SchemeResult, seen: Sequence[Observation]
@@ -22,6 +25,7 @@ def doubts(
     yield from _of_thresholds(scheme)
     if scheme.program.jit_declined is not None:
         yield f"the program was interpreted, which is slow: {scheme.program.jit_declined}"
+    yield from _of_length(experiment, result)
     fewest = min(seed.fct_us["short"].n for seed in result.seeds)
     if 0 < fewest < _P99_NEEDS:
         yield f"a seed has {fewest} short flows only: their 99th percentile is the largest of them"
@@ -36,6 +40,15 @@ def _of_marks(experiment: Experiment, scheme: ReadyScheme, result: SchemeResult)
     counted = sum(marks.by_cause.values())
     if marking and counted != marks.total:
         yield f"the program counted {counted} marks, the network saw {marks.total}: its counters or its marks are wrong"
+
+
+def _of_length(experiment: Experiment, result: SchemeResult) -> Iterator[str]:
+    spec = experiment.spec
+    if spec.flow_list is None and result.utilisation < _SETTLED * spec.load:
+        yield (
+            f"the bottleneck was busy {result.utilisation:.0%} of the time at a load of {spec.load:.0%}: "
+            "the run is too short to build it up, or the scheme leaves the line idle"
+        )
 
 
 def _of_losses(result: SchemeResult, seen: Sequence[Observation]) -> Iterator[str]:

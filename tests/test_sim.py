@@ -211,3 +211,26 @@ def test_entries_that_the_program_lacks_are_refused(tmp_path: Path) -> None:
     experiment = prepare(make_spec({"schemes": [str(program)], "baseline": "none", "flows": 1, "seeds": 1}))
     with pytest.raises(Exception, match=r"marking\.parms"):
         Sim().run(Cell(experiment, experiment.schemes[0], 1), engine.new_watch())
+
+
+def test_forwarding_tables_may_have_other_names(tmp_path: Path) -> None:
+    include = Path(__file__).parent.parent / "p4src" / "v1model" / "include"
+    switch = (include / "switch.p4").read_text()
+    for old, new in (
+        ("ipv4_lpm", "routes"),
+        ("forward", "send"),
+        ('@name("dst_addr")', '@name("to")'),
+        ("ecmp;", "ways;"),
+    ):
+        switch = switch.replace(old, new)
+    for name in ("headers.p4", "marking.p4"):
+        (tmp_path / name).write_text((include / name).read_text())
+    (tmp_path / "switch.p4").write_text(switch)
+    program = tmp_path / "toy.p4"
+    program.write_text(TOY.format(include=tmp_path))
+    with pytest.raises(BadInput, match="no table `ipv4_lpm`"):
+        prepare(make_spec({"schemes": [str(program)]}))
+    program.with_suffix(".yaml").write_text("title: Toy\nforwarding: {table: routes, key: to, action: send}\n")
+    topology = "leaf-spine:leaves=2,spines=2,hosts=2"
+    _, _, summary = run(schemes=[str(program)], baseline="tcn", topology=topology, flows=50, seeds=1)
+    assert summary.main.unfinished == 0

@@ -21,6 +21,10 @@ def test_few_short_flows() -> None:
     assert "short flows only" in warnings()
 
 
+def test_a_run_that_is_too_short_for_its_load() -> None:
+    assert "too short to build it up" in warnings(topology="leaf-spine:leaves=8,spines=8,hosts=8")
+
+
 def test_nothing_marked() -> None:
     assert "nothing was marked" in warnings(schemes=["dctcp-red:k=5000"], load=0.1)
 
