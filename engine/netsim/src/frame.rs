@@ -7,6 +7,7 @@ use crate::wire::Ecn;
 
 /// A packet on its way through a [`crate::Network`]. The connection is only a hint where to look: hosts check the headers.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub struct NetFrame {
     pub(crate) packet: Packet,
     /// Connection that sent it.
@@ -48,3 +49,6 @@ impl FramePool {
         self.spare.push(frame);
     }
 }
+
+// Two cache lines, so that frames in queues stay in the cache next to the core.
+const _: () = assert!(size_of::<NetFrame>() == 128);

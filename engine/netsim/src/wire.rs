@@ -1,6 +1,6 @@
 //! Ethernet, IPv4 and TCP headers as bytes.
 
-use marklab_pipeline::Packet;
+use marklab_pipeline::{INLINE_BYTES, Packet};
 
 /// Length of Ethernet, IPv4 and TCP headers without options.
 pub const HEADERS: usize = ETHERNET + IPV4 + TCP;
@@ -9,6 +9,7 @@ const IPV4: usize = 20;
 const TCP: usize = 20;
 /// Longest TCP options written here: three SACK blocks.
 const MAX_OPTIONS: usize = 28;
+const _: () = assert!(HEADERS + MAX_OPTIONS <= INLINE_BYTES);
 
 /// TCP flags.
 pub mod flags {
@@ -142,7 +143,7 @@ impl Template {
     /// Writes a segment with correct lengths and checksums.
     pub fn write(&self, packet: &mut Packet, header: &Header<'_>) {
         debug_assert!(header.options.len() <= MAX_OPTIONS && header.options.len().is_multiple_of(4));
-        let mut bytes = [0; HEADERS + MAX_OPTIONS];
+        let mut bytes = [0; INLINE_BYTES];
         bytes[..HEADERS].copy_from_slice(&self.bytes);
         let end = HEADERS + header.options.len();
         if !header.options.is_empty() {

@@ -28,7 +28,7 @@ pub use interpreter::Interpreter;
 pub use jit::{Jit, JitError};
 
 pub use layout::{Field, Layout, Phv};
-pub use packet::Packet;
+pub use packet::{INLINE_BYTES, Packet};
 pub use state::{LoadError, State};
 pub use table::{Count, EntryHandle, KeyMatch, Table, TableEntry, TableError};
 

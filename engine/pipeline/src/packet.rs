@@ -2,20 +2,40 @@
 //!
 //! A simulated payload is all zeros, and nothing looks at it as long as no parser reaches that far. So a packet stores
 //! its headers and keeps the rest as a number; [`Packet::store`] turns zeros into bytes when somebody needs them.
+//!
+//! Ethernet, IPv4 and TCP headers fit into the packet itself, so that a packet in a queue takes two cache lines and no
+//! memory of its own; a packet that needs more space moves to the heap.
 
 /// Bytes beyond the stored ones that may be read without harm: the JIT loads eight bytes at a time.
 pub(crate) const SLACK: usize = 8;
 
+/// Bytes that fit into the packet itself.
+const INLINE: usize = 100;
+
 /// Room in front of a new packet's bytes, so that a program that adds headers does not move them.
-const HEADROOM: usize = 40;
+const HEADROOM: usize = 10;
+
+/// Bytes that [`Packet::set_from`] takes: what is left beside headroom and slack.
+pub const INLINE_BYTES: usize = INLINE - HEADROOM - SLACK;
+
+/// Room in front of a packet on the heap.
+const HEAP_HEADROOM: usize = 512;
 
 /// A packet as bytes.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Packet {
-    buffer: Vec<u8>,
-    start: usize,
-    end: usize,
-    zeros: usize,
+    /// The bytes, if they are not stored on the heap.
+    inline: [u8; INLINE],
+    heap: Option<Box<Vec<u8>>>,
+    start: u32,
+    end: u32,
+    zeros: u32,
+}
+
+impl Default for Packet {
+    fn default() -> Packet {
+        Packet { inline: [0; INLINE], heap: None, start: HEADROOM as u32, end: HEADROOM as u32, zeros: 0 }
+    }
 }
 
 impl PartialEq for Packet {
@@ -38,31 +58,30 @@ impl Packet {
         packet
     }
 
-    /// Replaces the contents, keeping the memory.
+    /// Replaces the contents.
     pub fn set(&mut self, stored: &[u8], zeros: usize) {
-        self.start = HEADROOM;
-        self.end = HEADROOM + stored.len();
-        self.zeros = zeros;
-        self.reserve();
-        self.buffer[self.start..self.end].copy_from_slice(stored);
+        self.start = HEADROOM as u32;
+        self.end = HEADROOM as u32;
+        self.zeros = zeros as u32;
+        self.make_room(0, stored.len());
+        self.end = self.start + stored.len() as u32;
+        self.stored_mut().copy_from_slice(stored);
     }
 
     /// [`Packet::set`] to the first `used` bytes of an array. Copies all of it, which costs less than copying a number
     /// of bytes that varies.
-    pub fn set_from<const N: usize>(&mut self, bytes: &[u8; N], used: usize, zeros: usize) {
-        debug_assert!(used <= N);
-        self.start = HEADROOM;
-        self.end = HEADROOM + used;
-        self.zeros = zeros;
-        if self.buffer.len() < HEADROOM + N + SLACK {
-            self.buffer.resize(HEADROOM + N + SLACK, 0);
-        }
-        self.buffer[HEADROOM..HEADROOM + N].copy_from_slice(bytes);
+    pub fn set_from(&mut self, bytes: &[u8; INLINE_BYTES], used: usize, zeros: usize) {
+        debug_assert!(used <= INLINE_BYTES);
+        self.heap = None;
+        self.start = HEADROOM as u32;
+        self.end = (HEADROOM + used) as u32;
+        self.zeros = zeros as u32;
+        self.inline[HEADROOM..HEADROOM + INLINE_BYTES].copy_from_slice(bytes);
     }
 
     /// Length in bytes, zeros included.
     pub fn len(&self) -> usize {
-        self.end - self.start + self.zeros
+        (self.end - self.start + self.zeros) as usize
     }
 
     /// Whether the packet has no bytes.
@@ -72,12 +91,13 @@ impl Packet {
 
     /// The bytes that are stored; all others are 0.
     pub fn stored(&self) -> &[u8] {
-        &self.buffer[self.start..self.end]
+        &self.buffer()[self.start as usize..self.end as usize]
     }
 
     /// The bytes that are stored, to be changed.
     pub fn stored_mut(&mut self) -> &mut [u8] {
-        &mut self.buffer[self.start..self.end]
+        let range = self.start as usize..self.end as usize;
+        &mut self.buffer_mut()[range]
     }
 
     /// All bytes.
@@ -89,77 +109,84 @@ impl Packet {
 
     /// Stores the first `count` bytes at least, or all if there are fewer.
     pub fn store(&mut self, count: usize) {
-        let stored = self.end - self.start;
-        let more = count.min(self.len()).saturating_sub(stored);
+        let more = count.min(self.len()).saturating_sub(self.stored().len());
         if more > 0 {
-            let zeros_from = self.end;
-            self.end += more;
-            self.zeros -= more;
-            self.reserve();
-            self.buffer[zeros_from..self.end].fill(0);
+            self.make_room(0, self.stored().len() + more);
+            let zeros_from = self.end as usize;
+            self.buffer_mut()[zeros_from..zeros_from + more].fill(0);
+            self.end += more as u32;
+            self.zeros -= more as u32;
         }
     }
 
     /// Puts `front` in place of the first `consumed` bytes, which must be stored.
     pub fn replace_front(&mut self, consumed: usize, front: &[u8]) {
-        if front.len() > self.start + consumed {
-            self.make_room(front.len() - consumed);
-        }
+        self.make_room(front.len().saturating_sub(consumed), self.stored().len());
         self.move_front(consumed, front.len());
-        self.buffer[self.start..self.start + front.len()].copy_from_slice(front);
-    }
-
-    /// Bytes in front of the packet that may be written.
-    pub(crate) fn headroom(&self) -> usize {
-        self.start
-    }
-
-    /// Makes the headroom at least `bytes`.
-    pub(crate) fn make_room(&mut self, bytes: usize) {
-        let more = bytes.saturating_sub(self.start);
-        self.buffer.splice(0..0, std::iter::repeat_n(0, more));
-        self.start += more;
-        self.end += more;
-    }
-
-    /// Lets the packet begin so that `front` bytes take the place of the first `consumed` ones.
-    pub(crate) fn move_front(&mut self, consumed: usize, front: usize) {
-        debug_assert!(consumed <= self.end - self.start && front <= self.start + consumed);
-        self.start = self.start + consumed - front;
+        self.stored_mut()[..front.len()].copy_from_slice(front);
     }
 
     /// Cuts the packet to `len` bytes if it is longer.
     pub fn truncate(&mut self, len: usize) {
-        let stored = self.end - self.start;
+        let stored = self.stored().len();
         if len < stored {
-            self.end = self.start + len;
+            self.end = self.start + len as u32;
             self.zeros = 0;
         } else {
-            self.zeros = self.zeros.min(len - stored);
+            self.zeros = self.zeros.min((len - stored) as u32);
         }
     }
 
-    /// Makes the buffer reach [`SLACK`] bytes beyond `end`.
-    fn reserve(&mut self) {
-        if self.buffer.len() < self.end + SLACK {
-            self.buffer.resize(self.end + SLACK, 0);
+    /// Bytes in front of the packet that may be written.
+    pub(crate) fn headroom(&self) -> usize {
+        self.start as usize
+    }
+
+    /// Makes room for `front` bytes before and `stored` bytes, and the slack, from the packet's first byte on.
+    pub(crate) fn make_room(&mut self, front: usize, stored: usize) {
+        let start = self.start as usize;
+        if start >= front && start + stored + SLACK <= self.buffer().len() {
+            return;
+        }
+        let bytes = self.stored().to_vec();
+        let new_start = HEAP_HEADROOM.max(front);
+        let mut buffer = vec![0; new_start + bytes.len().max(stored) + SLACK];
+        buffer[new_start..new_start + bytes.len()].copy_from_slice(&bytes);
+        self.heap = Some(Box::new(buffer));
+        self.start = new_start as u32;
+        self.end = (new_start + bytes.len()) as u32;
+    }
+
+    /// Lets the packet begin so that `front` bytes take the place of the first `consumed` ones.
+    pub(crate) fn move_front(&mut self, consumed: usize, front: usize) {
+        debug_assert!(consumed <= self.stored().len() && front <= self.headroom() + consumed);
+        self.start = self.start + consumed as u32 - front as u32;
+    }
+
+    fn buffer(&self) -> &[u8] {
+        match &self.heap {
+            None => &self.inline,
+            Some(heap) => heap,
+        }
+    }
+
+    fn buffer_mut(&mut self) -> &mut [u8] {
+        match &mut self.heap {
+            None => &mut self.inline,
+            Some(heap) => heap,
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
-    fn zeros_count_as_bytes() {
-        let mut packet = Packet::new(&[1, 2], 3);
-        assert_eq!((packet.len(), packet.stored()), (5, &[1, 2][..]));
-        packet.store(4);
-        assert_eq!((packet.len(), packet.stored()), (5, &[1, 2, 0, 0][..]));
-        packet.store(99);
-        assert_eq!(packet.to_vec(), [1, 2, 0, 0, 0]);
-        assert_eq!(packet, Packet::new(&[1, 2], 3));
+    fn a_packet_takes_two_cache_lines_with_room_for_its_owner() {
+        assert_eq!(size_of::<Packet>(), 120);
     }
 
     #[test]
@@ -171,24 +198,59 @@ mod tests {
     }
 
     #[test]
-    fn the_front_may_shrink_and_grow_beyond_the_headroom() {
-        let mut packet = Packet::new(&[1, 2, 3, 4], 1);
-        packet.replace_front(2, &[7]);
-        assert_eq!(packet.to_vec(), [7, 3, 4, 0]);
-        let front = vec![8; HEADROOM + 50];
-        packet.replace_front(1, &front);
-        assert_eq!(packet.stored(), [&front[..], &[3, 4]].concat());
-        assert_eq!(packet.len(), front.len() + 3);
+    fn an_array_is_cut_to_the_bytes_used() {
+        let mut packet = Packet::default();
+        packet.set_from(&[7; INLINE_BYTES], 3, 1);
+        assert_eq!(packet.to_vec(), [7, 7, 7, 0]);
     }
 
-    #[test]
-    fn truncation_cuts_zeros_first() {
-        let mut packet = Packet::new(&[1, 2, 3], 3);
-        packet.truncate(4);
-        assert_eq!(packet.to_vec(), [1, 2, 3, 0]);
-        packet.truncate(2);
-        assert_eq!(packet.to_vec(), [1, 2]);
-        packet.truncate(9);
-        assert_eq!(packet.len(), 2);
+    #[derive(Clone, Debug)]
+    enum Step {
+        Set(Vec<u8>, usize),
+        Store(usize),
+        ReplaceFront(usize, Vec<u8>),
+        Truncate(usize),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        let bytes = || prop::collection::vec(any::<u8>(), 0..150);
+        prop_oneof![
+            (bytes(), 0..200usize).prop_map(|(stored, zeros)| Step::Set(stored, zeros)),
+            (0..300usize).prop_map(Step::Store),
+            (0..40usize, bytes()).prop_map(|(consumed, front)| Step::ReplaceFront(consumed, front)),
+            (0..300usize).prop_map(Step::Truncate),
+        ]
+    }
+
+    proptest! {
+        /// Oracle: a plain vector of bytes.
+        #[test]
+        fn a_packet_is_its_bytes_whatever_is_done_to_it(steps in prop::collection::vec(step(), 1..12)) {
+            let mut packet = Packet::default();
+            let mut bytes: Vec<u8> = Vec::new();
+            for step in steps {
+                match step {
+                    Step::Set(stored, zeros) => {
+                        packet.set(&stored, zeros);
+                        bytes = stored;
+                        bytes.resize(bytes.len() + zeros, 0);
+                    }
+                    Step::Store(count) => packet.store(count),
+                    Step::ReplaceFront(consumed, front) => {
+                        let consumed = consumed.min(bytes.len());
+                        packet.store(consumed);
+                        packet.replace_front(consumed, &front);
+                        bytes.splice(..consumed, front);
+                    }
+                    Step::Truncate(len) => {
+                        packet.truncate(len);
+                        bytes.truncate(len);
+                    }
+                }
+                prop_assert_eq!(packet.to_vec(), &bytes[..]);
+                prop_assert_eq!(packet.len(), bytes.len());
+                prop_assert!(packet.buffer().len() >= packet.end as usize + SLACK);
+            }
+        }
     }
 }

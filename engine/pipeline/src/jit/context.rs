@@ -143,7 +143,7 @@ unsafe extern "C" fn need_bytes(context: *mut Context, end: u64) -> u64 {
 unsafe extern "C" fn make_room(context: *mut Context, bytes: u64) {
     // SAFETY: the context and the packet are alive; generated code reads the packet's pointers anew after this call.
     let (context, packet) = unsafe { (&mut *context, &mut *(*context).packet) };
-    packet.make_room(bytes as usize);
+    packet.make_room(bytes as usize, packet.stored().len());
     context.packet_bytes = packet.stored().as_ptr();
     context.headroom = packet.headroom() as u64;
 }
