@@ -23,55 +23,91 @@ from orchestrator.results import DEFAULT_FOLDER, new_folder, write_run
 from orchestrator.runs import default_workers, run_cells, total_flows
 from orchestrator.spec import Spec, make_spec, read_spec
 from orchestrator.summary import Summary
+from orchestrator.traffic.workload import known_workloads
 from orchestrator.units import parse_setting
 from orchestrator.versions import versions
 
-_SCHEME = "Scheme: NAME, NAME:PRESET, NAME:param=value,... or a P4 program; may be repeated."
 _TRACE_EVERY = "10us"
+
+_TRAFFIC, _NETWORK, _OUTPUT = "Traffic", "Network", "Output"
+
+
+def _option(*names: str, says: str, value: str = " ", panel: str | None = None, setting: str | None = None) -> Any:
+    """Describe an option; where it is a setting of `Spec`, with the default that the setting has there."""
+    if setting is not None:
+        says = f"{says} Default: {Spec.model_fields[setting].default}."
+    return typer.Option(*names, help=says, metavar=value, rich_help_panel=panel, show_default=False)
 
 
 def run(
-    scheme: Annotated[list[str] | None, typer.Option("--scheme", "-s", help=_SCHEME)] = None,
-    load: Annotated[float | None, typer.Option(help="Load of the bottleneck, above 0 to 1.  [default: 0.5]")] = None,
-    topology: Annotated[
-        str | None,
-        typer.Option(help="incast[:senders=N], leaf-spine[:leaves=N,spines=N,hosts=N] or FILE.yaml."),
+    scheme: Annotated[
+        list[str] | None,
+        _option(
+            "--scheme", "-s", value="SCHEME", says="NAME, NAME:PRESET, NAME:param=value,... or FILE.p4; repeatable."
+        ),
+    ] = None,
+    param: Annotated[list[str] | None, _option(value="NAME=VALUE", says="Parameter of the scheme; repeatable.")] = None,
+    baseline: Annotated[
+        str | None, _option(value="SCHEME", says="What to compare with, or none.", setting="baseline")
+    ] = None,
+    load: Annotated[
+        float | None, _option(value="0..1", says="Load of the bottleneck.", panel=_TRAFFIC, setting="load")
     ] = None,
     workload: Annotated[
-        str | None, typer.Option(help="web_search, data_mining, cache, hadoop, fb_hadoop or FILE.csv.")
-    ] = None,
-    transport: Annotated[str | None, typer.Option(help="dctcp, ecn-star or reno.")] = None,
-    rate: Annotated[str | None, typer.Option(help="Rate of the links, such as 10G.")] = None,
-    rtt: Annotated[
         str | None,
-        typer.Option(help="Base RTTs: 80us, 70us..210us[,mean=85us,p90=200us] or classes:1us,20us,..."),
+        _option(value="NAME", says=f"{', '.join(known_workloads())} or FILE.csv.", panel=_TRAFFIC, setting="workload"),
     ] = None,
-    queue: Annotated[str | None, typer.Option(help="Limit of each switch queue: 600 (packets) or 900KB.")] = None,
-    flows: Annotated[int | None, typer.Option(help="Flows per seed.")] = None,
-    seeds: Annotated[int | None, typer.Option(help="Seeds, each with flows of its own.")] = None,
-    baseline: Annotated[str | None, typer.Option(help="Scheme to compare with, or none.")] = None,
-    param: Annotated[
-        list[str] | None, typer.Option(help="Parameter of the scheme, name=value; may be repeated.")
-    ] = None,
-    spec: Annotated[Path | None, typer.Option(help="Settings from a YAML file; options go before it.")] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="Any setting of a spec file, such as transport.min_rto=5ms."),
+    flows: Annotated[int | None, _option(value="N", says="Flows per seed.", panel=_TRAFFIC, setting="flows")] = None,
+    seeds: Annotated[
+        int | None, _option(value="N", says="Seeds, each with flows of its own.", panel=_TRAFFIC, setting="seeds")
     ] = None,
     flow_list: Annotated[
-        Path | None, typer.Option(help="Replay FILE.csv (start_ns,src,dst,size_bytes) instead of a workload.")
+        Path | None,
+        _option(value="FILE.csv", says="Replay these flows (start_ns,src,dst,size_bytes) instead.", panel=_TRAFFIC),
     ] = None,
-    out: Annotated[Path, typer.Option(help="Folder that gets the result's folder.")] = DEFAULT_FOLDER,
-    name: Annotated[str | None, typer.Option(help="Name of the result's folder.")] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the summary as one JSON object instead of the table.")
-    ] = False,
-    trace_queue: Annotated[bool, typer.Option("--trace-queue", help="Record the bottleneck's queues.")] = False,
-    pcap: Annotated[
+    topology: Annotated[
         str | None,
-        typer.Option(help="Capture a port, SWITCH:PORT or HOST, in the first cell (whole frames)."),
+        _option(
+            value="NAME", says="incast, leaf-spine, with settings (incast:senders=16), or FILE.yaml.", panel=_NETWORK
+        ),
     ] = None,
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Cells at a time.  [default: cores]")] = None,
+    rate: Annotated[str | None, _option(value="RATE", says="Rate of the links. Default: 10G.", panel=_NETWORK)] = None,
+    rtt: Annotated[
+        str | None,
+        _option(
+            value="RTT",
+            says="RTTs without queueing: 80us, 70us..210us, classes:1us,20us.",
+            panel=_NETWORK,
+            setting="rtt",
+        ),
+    ] = None,
+    queue: Annotated[
+        str | None,
+        _option(value="LIMIT", says="Of each switch port: 600 (packets), 900KB.", panel=_NETWORK, setting="queue"),
+    ] = None,
+    transport: Annotated[str | None, _option(value="NAME", says="dctcp, ecn-star or reno.", panel=_NETWORK)] = None,
+    spec: Annotated[Path | None, _option(value="FILE.yaml", says="Settings of a run; options come first.")] = None,
+    set_: Annotated[
+        list[str] | None,
+        _option("--set", value="KEY=VALUE", says="Any setting of a spec, such as transport.min_rto=5ms; repeatable."),
+    ] = None,
+    out: Annotated[
+        Path, _option(value="FOLDER", says="Where the folder of the result goes.", panel=_OUTPUT)
+    ] = DEFAULT_FOLDER,
+    name: Annotated[str | None, _option(value="NAME", says="First part of its name.", panel=_OUTPUT)] = None,
+    as_json: Annotated[bool, _option("--json", says="Print the summary as one JSON object.", panel=_OUTPUT)] = False,
+    trace_queue: Annotated[
+        bool, _option("--trace-queue", says="Record the queues of the bottleneck.", panel=_OUTPUT)
+    ] = False,
+    pcap: Annotated[
+        str | None, _option(value="PORT", says="Capture SWITCH:PORT or HOST in the first cell.", panel=_OUTPUT)
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs", "-j", min=1, metavar="N", help="Cells at a time. Default: cores.", rich_help_panel=_OUTPUT
+        ),
+    ] = None,
 ) -> None:
     """Run a scheme and its baseline on the same flows, and report flow completion times."""
     given = {

@@ -27,6 +27,9 @@ class Workload:
     name: str
     points: tuple[tuple[float, float], ...]
 
+    def __str__(self) -> str:
+        return self.name
+
     def __post_init__(self) -> None:
         where = f"workload `{self.name}`"
         if len(self.points) < 2:
