@@ -12,7 +12,7 @@ use marklab_p4::ir::{BlockBody, Class, HeaderRef, Index, Label, Place, Program, 
 use num_bigint::BigUint;
 
 use crate::layout::Layout;
-use crate::words::limbs_of;
+use crate::table::KeyShape;
 use crate::{Engine, FUEL, Packet, Phv, Stage, State};
 
 /// Runs a program by walking its IR.
@@ -148,11 +148,8 @@ impl<'a> Frame<'a> {
 
     fn apply(&mut self, table: TableId, hit: Option<SlotId>, action_run: Option<SlotId>) -> Step {
         let spec = &self.program.tables[table.index()];
-        let mut key = Vec::new();
-        for part in crate::table::compared_keys(spec) {
-            let words = crate::words::words_for(part.expr.ty.width);
-            key.extend(limbs_of(&self.eval(&part.expr)?, words));
-        }
+        let parts = crate::table::compared_keys(spec).map(|key| self.eval(&key.expr)).collect::<Step<Vec<_>>>()?;
+        let key = KeyShape::new(spec).key(parts);
         let row = self.state.tables[table.index()].lookup(&key).to_vec();
         self.state.tables[table.index()].count_hit(row[0], self.phv.arrival_bytes());
         let action = row[0] & crate::table::Row::ACTION;

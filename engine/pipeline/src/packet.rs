@@ -26,6 +26,7 @@ const HEAP_HEADROOM: usize = 512;
 pub struct Packet {
     /// The bytes, if they are not stored on the heap.
     inline: [u8; INLINE],
+    #[expect(clippy::box_collection, reason = "8 bytes, so that the packet keeps its size")]
     heap: Option<Box<Vec<u8>>>,
     start: u32,
     end: u32,

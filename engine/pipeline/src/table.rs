@@ -1,10 +1,10 @@
 //! Match-action tables: entries, and the search for them.
 //!
-//! A key is a row of 64-bit words, each component starting on a word of its own. An entry is a row of words as well:
-//! [`Row`] tells what they mean. Rows of a table lie in one vector with the default action's row first, so that
+//! A key is a row of 64-bit words (`shape`). An entry is a row of words as well: [`Row`] tells what they mean. Rows of a table lie in one vector with the default action's row first, so that
 //! compiled code reads action data at constant offsets from the pointer a lookup returns.
 
 mod matcher;
+mod shape;
 
 use marklab_p4::ir;
 use num_bigint::BigUint;
@@ -12,6 +12,7 @@ use thiserror::Error;
 
 use crate::words::{limbs, push_limbs, words_for};
 use matcher::Matcher;
+pub(crate) use shape::{KeyShape, compared_keys};
 
 /// What a component of a key is compared with.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -201,7 +202,7 @@ impl Table {
             entries: vec![None],
             free: Vec::new(),
             live: 0,
-            matcher: Matcher::new(&keys),
+            matcher: Matcher::new(&keys, KeyShape::new(spec)),
             counts: spec.direct_counter.map(|_| vec![Count::default()]),
             spec: spec.clone(),
             keys,
@@ -248,7 +249,7 @@ impl Table {
         }
         let number = self.free.last().copied().unwrap_or(self.entries.len() as u32);
         let handle = EntryHandle(number);
-        if !self.matcher.insert(&self.keys, &entry.keys, entry.priority, number) {
+        if !self.matcher.insert(&entry.keys, entry.priority, number) {
             return Err(TableError::Duplicate { table: self.spec.name.clone() });
         }
         if self.free.pop().is_none() {
@@ -284,7 +285,7 @@ impl Table {
     pub fn delete(&mut self, handle: EntryHandle) -> Result<(), TableError> {
         self.check_open()?;
         let entry = self.entry(handle)?.clone();
-        self.matcher.remove(&self.keys, &entry.keys, handle.0);
+        self.matcher.remove(&entry.keys, handle.0);
         self.entries[handle.0 as usize] = None;
         self.free.push(handle.0);
         self.live -= 1;
@@ -417,11 +418,6 @@ impl Table {
         }
         Ok(())
     }
-}
-
-/// The keys that are compared: `selector` keys are not, they choose among the members of a group.
-pub(crate) fn compared_keys(table: &ir::Table) -> impl Iterator<Item = &ir::Key> + Clone {
-    table.keys.iter().filter(|key| key.kind != ir::MatchKind::Selector)
 }
 
 /// The entry of the source in the control plane's terms.

@@ -129,7 +129,7 @@ impl Generator<'_, '_> {
     }
 
     /// `value << amount`, 0 if nothing is left; the result is not cut.
-    fn shift_left_by(&mut self, value: Value, amount: u32) -> Value {
+    pub(super) fn shift_left_by(&mut self, value: Value, amount: u32) -> Value {
         let ty = self.type_of(value);
         if amount >= ty.bits() {
             return self.constant(&BigUint::ZERO, ty);

@@ -22,7 +22,7 @@ use super::context::{self, Context, Import};
 use super::parse::Parsing;
 use super::{Result, backend, unsupported};
 use crate::layout::{Layout, container};
-use crate::table::{Row, compared_keys};
+use crate::table::{KeyShape, Row, compared_keys};
 use crate::words::words_for;
 use crate::{FUEL, Stage};
 
@@ -584,25 +584,28 @@ impl<'a, 'f> Generator<'a, 'f> {
 
     /// The row that applies: by a call, or right away for a table without keys.
     fn look_up(&mut self, table: Value, id: TableId) -> Result<Value> {
-        let keys: Vec<_> = compared_keys(&self.program.tables[id.index()]).collect();
-        let words: usize = keys.iter().map(|key| words_for(key.expr.ty.width)).sum();
-        match words {
+        let spec = &self.program.tables[id.index()];
+        let shape = KeyShape::new(spec);
+        match shape.words {
             0 => {
                 let offset = offset_of!(crate::table::Table, rows_start) as i32;
                 Ok(self.b.ins().load(types::I64, self.regions.context, table, offset))
             }
             1 => {
-                let key = self.eval(&keys[0].expr)?;
-                self.call_value(&context::LOOKUP_WORD, &[table, key])
+                let mut word = self.iconst(0);
+                for (part, key) in shape.parts.iter().zip(compared_keys(spec)) {
+                    let value = self.eval(&key.expr)?;
+                    let placed = self.shift_left_by(value, part.shift);
+                    word = self.b.ins().bor(word, placed);
+                }
+                self.call_value(&context::LOOKUP_WORD, &[table, word])
             }
-            _ => {
+            words => {
                 let key = self.stack_slot(words as u32 * 8);
                 let address = self.b.ins().stack_addr(types::I64, key, 0);
-                let mut at = 0;
-                for part in keys {
-                    let value = self.eval(&part.expr)?;
-                    self.b.ins().store(self.regions.stack, value, address, at);
-                    at += words_for(part.expr.ty.width) as i32 * 8;
+                for (part, key) in shape.parts.iter().zip(compared_keys(spec)) {
+                    let value = self.eval(&key.expr)?;
+                    self.b.ins().store(self.regions.stack, value, address, part.word as i32 * 8);
                 }
                 let words = self.iconst(words as i64);
                 self.call_value(&context::LOOKUP, &[table, address, words])

@@ -4,11 +4,18 @@ use marklab_p4::ir::{Key, MatchKind};
 use rustc_hash::FxHashMap;
 
 use super::KeyMatch;
-use crate::words::{limbs_of, mask_words, prefix_words, words_for};
+use super::shape::{KeyShape, Part};
+use crate::words::{limbs_of, mask_words, prefix_words};
 
 /// Finds the number of the entry that applies to a key.
 #[derive(Debug)]
-pub(super) enum Matcher {
+pub(super) struct Matcher {
+    shape: KeyShape,
+    search: Search,
+}
+
+#[derive(Debug)]
+enum Search {
     /// A table without keys has no entries.
     Keyless,
     /// All components exact.
@@ -21,14 +28,14 @@ pub(super) enum Matcher {
 
 /// Map from key words to entry number; one-word keys need no allocation.
 #[derive(Debug)]
-pub(super) enum WordMap {
+enum WordMap {
     One(FxHashMap<u64, u32>),
     Many(FxHashMap<Box<[u64]>, u32>),
 }
 
 /// Entries of one prefix length.
 #[derive(Debug)]
-pub(super) struct Prefixes {
+struct Prefixes {
     prefix_len: u32,
     mask: Box<[u64]>,
     map: WordMap,
@@ -36,17 +43,20 @@ pub(super) struct Prefixes {
 
 /// An entry that is found by comparing.
 #[derive(Debug)]
-pub(super) struct Row {
+struct Row {
     priority: u32,
     number: u32,
-    tests: Vec<Test>,
+    value: Box<[u64]>,
+    mask: Box<[u64]>,
+    ranges: Vec<RangeTest>,
 }
 
-/// A condition on some words of the key; words without a condition have none.
+/// A component that must lie between two bounds.
 #[derive(PartialEq, Eq, Debug)]
-enum Test {
-    Mask { word: usize, value: u64, mask: u64 },
-    Range { word: usize, lo: Box<[u64]>, hi: Box<[u64]> },
+struct RangeTest {
+    part: Part,
+    lo: Box<[u64]>,
+    hi: Box<[u64]>,
 }
 
 impl WordMap {
@@ -90,34 +100,36 @@ impl WordMap {
 
 impl Matcher {
     /// The structure for keys of these kinds.
-    pub(super) fn new(keys: &[Key]) -> Matcher {
+    pub(super) fn new(keys: &[Key], shape: KeyShape) -> Matcher {
         let has = |kind| keys.iter().any(|key| key.kind == kind);
-        if keys.is_empty() {
-            Matcher::Keyless
+        let search = if keys.is_empty() {
+            Search::Keyless
         } else if has(MatchKind::Range) || has(MatchKind::Ternary) || has(MatchKind::Optional) {
-            Matcher::Rows(Vec::new())
+            Search::Rows(Vec::new())
         } else if has(MatchKind::Lpm) {
-            Matcher::Lpm(Vec::new())
+            Search::Lpm(Vec::new())
         } else {
-            Matcher::Exact(WordMap::new(total_words(keys)))
-        }
+            Search::Exact(WordMap::new(shape.words))
+        };
+        Matcher { shape, search }
     }
 
     /// Number of the entry for a key.
     pub(super) fn find(&self, key: &[u64]) -> Option<u32> {
-        match self {
-            Matcher::Keyless => None,
-            Matcher::Exact(map) => map.get(key),
-            Matcher::Lpm(groups) => groups.iter().find_map(|group| group.get(key)),
-            Matcher::Rows(rows) => rows.iter().find(|row| row.matches(key)).map(|row| row.number),
+        match &self.search {
+            Search::Keyless => None,
+            Search::Exact(map) => map.get(key),
+            Search::Lpm(groups) => groups.iter().find_map(|group| group.get(key)),
+            Search::Rows(rows) => rows.iter().find(|row| row.matches(key)).map(|row| row.number),
         }
     }
 
     /// [`Matcher::find`] for a key of one word.
+    #[inline]
     pub(super) fn find_word(&self, key: u64) -> Option<u32> {
-        match self {
-            Matcher::Exact(WordMap::One(map)) => map.get(&key).copied(),
-            Matcher::Lpm(groups) => groups.iter().find_map(|group| match &group.map {
+        match &self.search {
+            Search::Exact(WordMap::One(map)) => map.get(&key).copied(),
+            Search::Lpm(groups) => groups.iter().find_map(|group| match &group.map {
                 WordMap::One(map) => map.get(&(key & group.mask[0])).copied(),
                 WordMap::Many(_) => None, // a key of one word has maps of one word
             }),
@@ -126,47 +138,68 @@ impl Matcher {
     }
 
     /// Adds an entry; false if there is one with the same key.
-    pub(super) fn insert(&mut self, keys: &[Key], matches: &[KeyMatch], priority: u32, number: u32) -> bool {
-        match self {
-            Matcher::Keyless => false,
-            Matcher::Exact(map) => map.insert(masked_key(keys, matches), number),
-            Matcher::Lpm(groups) => {
+    pub(super) fn insert(&mut self, matches: &[KeyMatch], priority: u32, number: u32) -> bool {
+        let (value, mask) = self.value_and_mask(matches);
+        let words = self.shape.words;
+        match &mut self.search {
+            Search::Keyless => false,
+            Search::Exact(map) => map.insert(value, number),
+            Search::Lpm(groups) => {
                 let prefix_len = prefix_len(matches);
                 let at = groups.partition_point(|group| group.prefix_len > prefix_len);
                 if groups.get(at).is_none_or(|group| group.prefix_len != prefix_len) {
-                    let mask = masks(keys, matches);
-                    groups.insert(at, Prefixes { prefix_len, mask, map: WordMap::new(total_words(keys)) });
+                    groups.insert(at, Prefixes { prefix_len, mask, map: WordMap::new(words) });
                 }
-                groups[at].map.insert(masked_key(keys, matches), number)
+                groups[at].map.insert(value, number)
             }
-            Matcher::Rows(rows) => {
-                let tests = tests(keys, matches);
-                if rows.iter().any(|row| row.priority == priority && row.tests == tests) {
+            Search::Rows(rows) => {
+                let ranges = ranges(&self.shape, matches);
+                let row = Row { priority, number, value, mask, ranges };
+                if rows.iter().any(|other| other.same_key(&row)) {
                     return false;
                 }
                 let at = rows.partition_point(|row| row.priority <= priority);
-                rows.insert(at, Row { priority, number, tests });
+                rows.insert(at, row);
                 true
             }
         }
     }
 
     /// Removes an entry that is there.
-    pub(super) fn remove(&mut self, keys: &[Key], matches: &[KeyMatch], number: u32) {
-        match self {
-            Matcher::Keyless => {}
-            Matcher::Exact(map) => map.remove(&masked_key(keys, matches)),
-            Matcher::Lpm(groups) => {
+    pub(super) fn remove(&mut self, matches: &[KeyMatch], number: u32) {
+        let (value, _) = self.value_and_mask(matches);
+        match &mut self.search {
+            Search::Keyless => {}
+            Search::Exact(map) => map.remove(&value),
+            Search::Lpm(groups) => {
                 let prefix_len = prefix_len(matches);
                 if let Some(at) = groups.iter().position(|group| group.prefix_len == prefix_len) {
-                    groups[at].map.remove(&masked_key(keys, matches));
+                    groups[at].map.remove(&value);
                     if groups[at].map.is_empty() {
                         groups.remove(at);
                     }
                 }
             }
-            Matcher::Rows(rows) => rows.retain(|row| row.number != number),
+            Search::Rows(rows) => rows.retain(|row| row.number != number),
         }
+    }
+
+    /// Bits of the key that count, and their values.
+    fn value_and_mask(&self, matches: &[KeyMatch]) -> (Box<[u64]>, Box<[u64]>) {
+        let (mut value, mut mask) = (vec![0; self.shape.words], vec![0; self.shape.words]);
+        for (part, component) in self.shape.parts.iter().zip(matches) {
+            let (number, bits) = match component {
+                KeyMatch::Exact(value) => (value, mask_words(part.width)),
+                KeyMatch::Lpm { value, prefix_len } => (value, prefix_words(part.width, *prefix_len)),
+                KeyMatch::Ternary { value, mask } => (value, limbs_of(mask, part.words)),
+                KeyMatch::Any | KeyMatch::Range { .. } => continue,
+            };
+            let number = limbs_of(number, part.words);
+            let masked: Vec<u64> = number.iter().zip(&bits).map(|(number, bits)| number & bits).collect();
+            part.put(&mut value, &masked);
+            part.put(&mut mask, &bits);
+        }
+        (value.into(), mask.into())
     }
 }
 
@@ -183,19 +216,25 @@ impl Prefixes {
 }
 
 impl Row {
+    fn same_key(&self, other: &Row) -> bool {
+        self.priority == other.priority
+            && (&self.value, &self.mask, &self.ranges) == (&other.value, &other.mask, &other.ranges)
+    }
+
     fn matches(&self, key: &[u64]) -> bool {
-        self.tests.iter().all(|test| match test {
-            Test::Mask { word, value, mask } => key[*word] & mask == *value,
-            Test::Range { word, lo, hi } => {
-                let value = &key[*word..*word + lo.len()];
-                value.iter().rev().ge(lo.iter().rev()) && value.iter().rev().le(hi.iter().rev())
-            }
-        })
+        let equal = key.iter().zip(&self.mask).zip(&self.value).all(|((word, mask), value)| word & mask == *value);
+        equal && self.ranges.iter().all(|range| range.contains(key))
     }
 }
 
-fn total_words(keys: &[Key]) -> usize {
-    keys.iter().map(|key| words_for(key.expr.ty.width)).sum()
+impl RangeTest {
+    fn contains(&self, key: &[u64]) -> bool {
+        if self.lo.len() == 1 {
+            return (self.lo[0]..=self.hi[0]).contains(&self.part.get(key[self.part.word]));
+        }
+        let value = &key[self.part.word..self.part.word + self.lo.len()];
+        value.iter().rev().ge(self.lo.iter().rev()) && value.iter().rev().le(self.hi.iter().rev())
+    }
 }
 
 fn prefix_len(matches: &[KeyMatch]) -> u32 {
@@ -206,41 +245,12 @@ fn prefix_len(matches: &[KeyMatch]) -> u32 {
     lpm.unwrap_or(0)
 }
 
-/// Mask over the words of a component, and the value under it.
-fn component(key: &Key, value: &KeyMatch) -> (Vec<u64>, Vec<u64>) {
-    let width = key.expr.ty.width;
-    let words = words_for(width);
-    let (mask, value) = match value {
-        KeyMatch::Exact(value) => (mask_words(width), limbs_of(value, words)),
-        KeyMatch::Lpm { value, prefix_len } => (prefix_words(width, *prefix_len), limbs_of(value, words)),
-        KeyMatch::Ternary { value, mask } => (limbs_of(mask, words), limbs_of(value, words)),
-        KeyMatch::Any | KeyMatch::Range { .. } => (vec![0; words], vec![0; words]),
-    };
-    let value = value.iter().zip(&mask).map(|(value, mask)| value & mask).collect();
-    (mask, value)
-}
-
-fn masks(keys: &[Key], matches: &[KeyMatch]) -> Box<[u64]> {
-    keys.iter().zip(matches).flat_map(|(key, value)| component(key, value).0).collect()
-}
-
-fn masked_key(keys: &[Key], matches: &[KeyMatch]) -> Box<[u64]> {
-    keys.iter().zip(matches).flat_map(|(key, value)| component(key, value).1).collect()
-}
-
-fn tests(keys: &[Key], matches: &[KeyMatch]) -> Vec<Test> {
-    let mut tests = Vec::new();
-    let mut word = 0;
-    for (key, value) in keys.iter().zip(matches) {
-        let words = words_for(key.expr.ty.width);
-        if let KeyMatch::Range { lo, hi } = value {
-            tests.push(Test::Range { word, lo: limbs_of(lo, words).into(), hi: limbs_of(hi, words).into() });
-        } else {
-            let (mask, value) = component(key, value);
-            let conditions = mask.into_iter().zip(value).enumerate().filter(|(_, (mask, _))| *mask != 0);
-            tests.extend(conditions.map(|(at, (mask, value))| Test::Mask { word: word + at, value, mask }));
+fn ranges(shape: &KeyShape, matches: &[KeyMatch]) -> Vec<RangeTest> {
+    let tests = shape.parts.iter().zip(matches).filter_map(|(part, component)| match component {
+        KeyMatch::Range { lo, hi } => {
+            Some(RangeTest { part: *part, lo: limbs_of(lo, part.words).into(), hi: limbs_of(hi, part.words).into() })
         }
-        word += words;
-    }
-    tests
+        _ => None,
+    });
+    tests.collect()
 }
