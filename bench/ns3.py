@@ -1,0 +1,221 @@
+"""The same flows in Marklab's simulator and in ns-3: speed and flow completion times, in one run.
+
+    make -C bench/peers/ns3
+    .venv/bin/python bench/ns3.py incast --flows 1000 --seeds 3
+    .venv/bin/python bench/ns3.py leaf-spine --flows 1000 --seeds 3
+
+Both have one new connection per flow and the same links, queue limit, threshold and TCP parameters, as far as
+ns-3 has them. Marklab runs twice per seed, before and after ns-3; its CPU time is the mean.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from orchestrator import engine
+from orchestrator.experiment import Experiment, prepare
+from orchestrator.fabrics import Cell, Sim
+from orchestrator.spec import make_spec
+from orchestrator.summary import LARGE_BYTES, SHORT_BYTES
+
+PEER = Path(__file__).parent / "peers" / "ns3" / "peer"
+RATE_BPS = 10**10
+# ns-3's queue discs see neither the packet in the device below them nor the one on the wire; ours sees the first, and
+# marks what finds more than k packets where RED marks what finds k or more.
+NS3_K, K = 167, 166
+# One-way delay of each sender's link and, last, the receiver's: RTTs of 70..210 us.
+INCAST_DELAYS_NS = [25_000, 27_500, 30_000, 32_500, 37_500, 55_000, 95_000, 10_000]
+LEAF_SPINE_DELAY_NS = 10_000
+# As the engine numbers the connections of a run; ECMP hashes these.
+CLIENT_PORTS, FIRST_CLIENT_PORT, FIRST_SERVER_PORT = 64_000, 1_024, 5_001
+
+# What differs from Marklab's defaults so that both model the same: links carry the IP packet and 2 bytes of PPP, the
+# NIC is a FIFO of any length, each segment is acknowledged.
+LIKE_NS3: dict[str, Any] = {
+    "schemes": [f"dctcp-red:k={K}"],
+    "baseline": "none",
+    "rate": RATE_BPS,
+    "queue": 600,
+    "framing": {"min_bytes": 0, "overhead_bytes": -12},
+    "nic": {"discipline": "fifo", "limit_packets": 10**9, "budget": 2**40},
+    "connections": "new",
+    "transport": {"control": "dctcp", "ack_every": 1, "receive_window": 2**20, "cwnd_validation": False},
+    "stop": "100s",
+}
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A network in both simulators, and the flows on it."""
+
+    topology: dict[str, Any]
+    traffic_topology: str
+    peer: tuple[str, ...]
+    load: float
+
+
+def incast() -> Scenario:
+    """Seven senders with different RTTs, one receiver."""
+    hosts = [f"h{number}" for number in range(len(INCAST_DELAYS_NS))]
+    links = [
+        {"ends": [host, "s0"], "delay": f"{delay}ns"} for host, delay in zip(hosts, INCAST_DELAYS_NS, strict=True)
+    ]
+    topology = {"hosts": hosts, "switches": ["s0"], "links": links, "receivers": hosts[-1:], "senders": hosts[:-1]}
+    delays = ",".join(map(str, INCAST_DELAYS_NS))
+    return Scenario(topology, "incast", ("--topology=incast", "--senders=7", f"--delays_ns={delays}"), 0.8)
+
+
+def leaf_spine() -> Scenario:
+    """4 x 4 x 8."""
+    text = "leaf-spine:leaves=4,spines=4,hosts=8"
+    sizes = ("--leaves=4", "--spines=4", "--hosts_per_leaf=8", f"--link_delay_ns={LEAF_SPINE_DELAY_NS}")
+    return Scenario({}, text, ("--topology=leaf-spine", *sizes), 0.6)
+
+
+SCENARIOS = {"incast": incast, "leaf-spine": leaf_spine}
+
+
+def experiment_of(scenario: Scenario, flow_list: Path) -> Experiment:
+    """Our run of a flow list."""
+    # 8 link delays make an RTT between leaves.
+    settings = {"topology": scenario.topology or scenario.traffic_topology, "rtt": f"{8 * LEAF_SPINE_DELAY_NS}ns"}
+    return prepare(make_spec(LIKE_NS3 | settings | {"flow_list": str(flow_list), "seeds": 1}))
+
+
+def write_flows(scenario: Scenario, flows: int, seed: int, folder: Path) -> tuple[Path, Path]:
+    """Draw a flow list as Marklab does, and write it for both."""
+    spec = make_spec(
+        LIKE_NS3
+        | {"topology": scenario.traffic_topology, "rtt": "80us", "load": scenario.load, "flows": flows}
+        | {"first_seed": seed, "seeds": 1}
+    )
+    drawn = prepare(spec).flow_lists[seed]
+    ours, theirs = folder / "flows.csv", folder / "ns3.csv"
+    rows = list(zip(drawn.start_ns, drawn.src, drawn.dst, drawn.size_bytes, strict=True))
+    with ours.open("w", newline="") as file:
+        csv.writer(file).writerows([("start_ns", "src", "dst", "size_bytes"), *rows])
+    with theirs.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(("start_ns", "src", "dst", "size_bytes", "sport", "dport"))
+        for number, row in enumerate(rows):
+            ports = FIRST_CLIENT_PORT + number % CLIENT_PORTS, FIRST_SERVER_PORT + number // CLIENT_PORTS
+            writer.writerow((*row, *ports))
+    return ours, theirs
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a simulator did with a flow list."""
+
+    size_bytes: NDArray[np.uint64]
+    fct_us: NDArray[np.float64]
+    cpu_s: float
+    transmissions: int
+    marks: int
+    drops: int
+    timeouts: int
+
+    def means_us(self) -> tuple[float, float, float]:
+        """Mean FCT overall, short and large."""
+        short, large = self.size_bytes <= SHORT_BYTES, self.size_bytes > LARGE_BYTES
+        return tuple(float(self.fct_us[part].mean()) for part in (slice(None), short, large))  # type: ignore[return-value]
+
+
+def run_marklab(experiment: Experiment) -> Run:
+    """Marklab, one run in this thread."""
+    (seed,) = experiment.spec.seed_numbers
+    cell = Cell(experiment, experiment.schemes[0], seed)
+    seen = Sim().run(cell, engine.new_watch())
+    fct = seen.fct_ns.astype(np.float64)
+    if (fct <= 0).any():
+        raise SystemExit("Marklab did not finish all flows")
+    report = seen.report
+    return Run(
+        experiment.flow_lists[seed].size_bytes,
+        fct / 1e3,
+        seen.cpu_s,
+        report["link_transmissions"],
+        sum(port["marked"] for port in report["ports"]),
+        sum(drop["packets"] for drop in report["drops"]),
+        int(seen.per_flow["timeouts"].sum()),
+    )
+
+
+def run_ns3(scenario: Scenario, flows: Path, sizes: NDArray[np.uint64], options: list[str]) -> Run:
+    """ns-3."""
+    out = flows.with_name("fct.csv")
+    command = [str(PEER), f"--flows={flows}", f"--out={out}", f"--k_packets={NS3_K}", *scenario.peer, *options]
+    summary = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    with out.open() as file:
+        fct = np.array([float(row["fct_ns"] or "nan") for row in csv.DictReader(file)])
+    if np.isnan(fct).any():
+        raise SystemExit("ns-3 did not finish all flows")
+    counts = [int(summary[name]) for name in ("link_transmissions", "marks", "drops", "rtos")]
+    return Run(sizes, fct / 1e3, summary["run_cpu_seconds"], *counts)
+
+
+def row(table: Table, name: str, run: Run, base: Run | None = None) -> None:
+    """Add a run to the table, with differences from a base."""
+    cells = [f"{mean:,.0f}" for mean in run.means_us()]
+    if base is not None:
+        differences = zip(run.means_us(), base.means_us(), strict=True)
+        cells = [f"{cell} ({mine / other - 1:+.1%})" for cell, (mine, other) in zip(cells, differences, strict=True)]
+    speed = run.transmissions / run.cpu_s
+    counts = f"{run.marks:,}", f"{run.drops:,}", str(run.timeouts), f"{run.transmissions:,}"
+    ratio = "" if base is None else f"{speed / (base.transmissions / base.cpu_s):.1f}"
+    table.add_row(name, *cells, *counts, f"{run.cpu_s:.2f}", f"{speed:,.0f}", ratio)
+
+
+def joined(runs: list[Run]) -> Run:
+    """All seeds as one."""
+    totals = [sum(getattr(run, name) for run in runs) for name in ("transmissions", "marks", "drops", "timeouts")]
+    sizes = np.concatenate([run.size_bytes for run in runs])
+    fct = np.concatenate([run.fct_us for run in runs])
+    return Run(sizes, fct, sum(run.cpu_s for run in runs), *totals)
+
+
+def main() -> None:
+    """Compare on a scenario."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("scenario", choices=SCENARIOS)
+    parser.add_argument("--flows", type=int, default=1000)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--peer", action="append", default=[], metavar="OPTION", help="further option of the peer")
+    given = parser.parse_args()
+    scenario = SCENARIOS[given.scenario]()
+    columns = ["overall us", "short us", "large us", "marks", "drops", "timeouts", "transmissions", "CPU s", "per CPU s"]
+    table = Table("run", *columns, "ratio", title=f"{given.scenario}, {given.flows} flows, load {scenario.load}")
+    pairs: list[tuple[Run, Run]] = []
+    for seed in track(range(1, given.seeds + 1), console=Console(stderr=True)):
+        with tempfile.TemporaryDirectory() as name:
+            ours, theirs = write_flows(scenario, given.flows, seed, Path(name))
+            experiment = experiment_of(scenario, ours)
+            before = run_marklab(experiment)
+            peer = run_ns3(scenario, theirs, before.size_bytes, given.peer)
+            after = run_marklab(experiment)
+        mean_cpu_s = (before.cpu_s + after.cpu_s) / 2
+        pairs.append((Run(**{**before.__dict__, "cpu_s": mean_cpu_s}), peer))
+        row(table, f"ns-3, seed {seed}", peer)
+        row(table, f"Marklab, seed {seed}", pairs[-1][0], peer)
+    all_ours, all_peers = (joined(list(runs)) for runs in zip(*pairs, strict=True))
+    table.add_section()
+    row(table, "ns-3", all_peers)
+    row(table, "Marklab", all_ours, all_peers)
+    Console(width=max(150, Console().width)).print(table)
+
+
+if __name__ == "__main__":
+    main()
