@@ -19,7 +19,7 @@ pub(super) fn check(lowerer: &mut Lowerer<'_>, arch: &Arch) -> Lowered<()> {
     let errors = lowerer.diagnostics.errors();
     header_widths(lowerer);
     tables(lowerer);
-    duplicate_actions(lowerer);
+    duplicate_names(lowerer);
     let mut found = Vec::new();
     for block in &lowerer.out.blocks {
         block_exprs(block, &mut |expr| arithmetic(expr, &mut found));
@@ -80,14 +80,18 @@ fn tables(lowerer: &mut Lowerer<'_>) {
     }
 }
 
-/// Two actions of one name cannot be told apart by the control plane.
-fn duplicate_actions(lowerer: &mut Lowerer<'_>) {
-    let actions = &lowerer.out.actions;
-    for (index, action) in actions.iter().enumerate() {
-        let same = actions[..index].iter().find(|other| other.name == action.name && other.span != action.span);
-        if let Some(first) = same {
-            let problem = Problem::SameActionName { name: action.name.as_str().into() };
-            lowerer.diagnostics.warning(action.span, problem).label(first.span, "the other one");
+/// Two tables or two actions of one name cannot be told apart by the control plane.
+fn duplicate_names(lowerer: &mut Lowerer<'_>) {
+    let tables: Vec<_> = lowerer.out.tables.iter().map(|table| (&table.name, table.span)).collect();
+    let actions: Vec<_> = lowerer.out.actions.iter().map(|action| (&action.name, action.span)).collect();
+    for (what, named) in [("tables", tables), ("actions", actions)] {
+        for (index, (name, span)) in named.iter().enumerate() {
+            // An action that several tables run is there once for each.
+            if let Some((_, first)) = named[..index].iter().find(|(other, at)| other == name && at != span) {
+                let problem = Problem::SameName { what, name: name.as_str().into() };
+                let entry = lowerer.diagnostics.error(*span, problem).label(*first, "the other one");
+                entry.help("give one of them another `@name`");
+            }
         }
     }
 }
