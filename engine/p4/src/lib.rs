@@ -23,6 +23,7 @@ pub mod ir;
 mod lexer;
 pub mod loader;
 mod lower;
+mod outlook;
 mod parser;
 mod preprocess;
 mod problem;
@@ -120,7 +121,7 @@ fn translate(
     let tokens = lexer::lex(words, diagnostics);
     let decls = parser::parse(&tokens, diagnostics);
     passed(diagnostics)?;
-    let typed = check::check(&decls, diagnostics);
+    let typed = check::check(&decls, &tokens, diagnostics);
     passed(diagnostics)?;
     let Some(main) = typed.main else {
         // What comes last may lie in an included file, and there may be nothing at all.

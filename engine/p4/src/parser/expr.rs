@@ -224,7 +224,11 @@ impl Parser<'_> {
                 self.node(ExprKind::Construct(ty, args), span, &[height])
             }
             _ => {
-                self.diagnostics.error(start, Problem::TypeAsExpression {});
+                let is_block_like = matches!(ty.kind, TypeKind::Name(_) | TypeKind::Specialized(..));
+                let entry = self.diagnostics.error(start, Problem::TypeAsExpression {});
+                if is_block_like {
+                    entry.help("parentheses behind it make an instance: `Name()`");
+                }
                 Err(Failed)
             }
         }
