@@ -197,7 +197,10 @@ impl Checker<'_> {
         if let Some(entry) = self.scopes.find(&path.name.name, path.absolute) {
             return Some(entry.clone());
         }
-        let near = self.scopes.nearest(&path.name.name, |_| true).or_else(|| self.enum_with(&path.name.name));
+        let name = &path.name.name;
+        let is_value = |symbol: &Symbol| !matches!(symbol, Symbol::Type(_) | Symbol::Overloads(_));
+        let near = self.enum_with(name).or_else(|| self.scopes.nearest(name, is_value));
+        let near = near.or_else(|| self.scopes.nearest(name, |_| true));
         self.unknown(&path.name, Problem::UnknownName { name: path.name.name.clone() }, near);
         None
     }

@@ -33,7 +33,8 @@ type Parsed<T> = Result<T, Failed>;
 
 /// Parses a program; broken parts are left out and reported.
 pub(crate) fn parse(tokens: &[Token], diagnostics: &mut Diagnostics) -> Vec<Decl> {
-    let mut parser = Parser { tokens, at: 0, diagnostics, names: Names::new(), depth: 0, unclosed: false, stopped: false };
+    let mut parser =
+        Parser { tokens, at: 0, diagnostics, names: Names::new(), depth: 0, unclosed: false, stopped: false };
     parser.program()
 }
 

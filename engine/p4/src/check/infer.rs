@@ -151,9 +151,8 @@ impl Checker<'_> {
         }
         let show = |param: &Param| format!("{} {}", param.direction.text(), self.show(&self.solved(&param.ty)));
         let mut pairs = wanted.params.iter().zip(&found.params);
-        let (a, b) = pairs.find(|(a, b)| {
-            a.direction != b.direction || !Self::alike(&self.solved(&a.ty), &self.solved(&b.ty))
-        })?;
+        let (a, b) = pairs
+            .find(|(a, b)| a.direction != b.direction || !Self::alike(&self.solved(&a.ty), &self.solved(&b.ty)))?;
         Some(format!("parameter `{}` of `{name}` is `{}`, `{}` is needed", b.name, show(b), show(a)))
     }
 }

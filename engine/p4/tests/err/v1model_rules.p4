@@ -2,7 +2,16 @@
 #include "include/frame.p4"
 
 header odd_t { bit<3> a; } // E0714
+control Twice(inout headers_t hdr) {
+    @name(".global") table global { // E0619
+        key = { hdr.h.a: exact; }
+        actions = { NoAction; }
+    }
+    apply { global.apply(); }
+}
 control Case(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {
+    Twice() one;
+    Twice() two;
     bit<2> color;
     direct_meter<bit<2>>(MeterType.packets) unread;
     direct_meter<bit<2>>(MeterType.packets) loose; // E0717
@@ -26,6 +35,8 @@ control Case(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t s
         two_lpm.apply();
         metered.apply();
         same.apply();
+        one.apply(hdr);
+        two.apply(hdr);
         meta.x = meta.x / hdr.h.c; // E0720
         meta.x = meta.x << 300; // W0402 E0721
         meta.x = meta.x << hdr.h.c; // E0722

@@ -3,6 +3,7 @@
 //! `errors` and `programs` walk `tests/err` and `tests/ok`; their expected texts are insta snapshots beside the programs
 //! (`cargo insta review`, or `INSTA_UPDATE=always cargo test`).
 
+mod corpus;
 mod errors;
 mod preprocessor;
 mod programs;
@@ -30,6 +31,12 @@ fn programs_of(folder: &Path) -> Vec<PathBuf> {
 
 fn stem(path: &Path) -> String {
     path.file_stem().expect("a program has a name").to_string_lossy().into_owned()
+}
+
+/// Says that a test has nothing to do here.
+#[expect(clippy::print_stderr, reason = "a test that does not run says so")]
+fn skip(why: &str) {
+    eprintln!("skipped: {why}");
 }
 
 /// Compiles a text.

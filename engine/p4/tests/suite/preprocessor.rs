@@ -163,7 +163,9 @@ fn the_digest_names_the_text_that_counts() {
 
 #[test]
 fn a_program_without_text_lacks_its_main_at_its_end() {
-    for (text, place) in [("", "test.p4:1:1"), ("\n// nothing\n", "test.p4:2:11"), ("#include <core.p4>\n", "test.p4:1:19")] {
+    for (text, place) in
+        [("", "test.p4:1:1"), ("\n// nothing\n", "test.p4:2:11"), ("#include <core.p4>\n", "test.p4:1:19")]
+    {
         let compilation = compile_text(text);
         assert_eq!(ids(&compilation), ["E0701"]);
         assert!(compilation.render(false).contains(place), "{}", compilation.render(false));
@@ -186,11 +188,7 @@ fn our_tokens_are_those_of_cpp() {
     paths.extend(crate::programs_of(schemes));
     for path in paths {
         let Some(text) = cpp_tokens(&path) else {
-            #[expect(clippy::print_stderr, reason = "a test that does not run says so")]
-            {
-                eprintln!("skipped: there is no `cpp` on this machine");
-            }
-            return;
+            return crate::skip("there is no `cpp` on this machine");
         };
         assert_eq!(compile_text(&text).digest, compile(&path, &Options::default()).digest, "{}", path.display());
     }

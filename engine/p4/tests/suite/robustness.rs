@@ -18,6 +18,7 @@ use crate::{Beside, programs_in, programs_of};
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// Words of the grammar and of the preprocessor, and some to make names and numbers of.
+#[rustfmt::skip]
 const WORDS: &[&str] = &[
     "abstract", "action", "actions", "apply", "bit", "bool", "break", "const", "continue", "control", "default",
     "else", "entries", "enum", "error", "exit", "extern", "false", "for", "header", "header_union", "if", "in",
@@ -197,7 +198,11 @@ fn explosive_texts_are_answered() {
     let calls: String =
         (1..40).map(|i| format!("bit<8> f{i}(in bit<8> x) {{ return f{0}(f{0}(x)); }}\n", i - 1)).collect();
     let frame = "#include \"include/frame.p4\"\n";
-    let body = |text: &str| format!("control Case(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {{ apply {{ {text} }} }}\nV1Switch(P(), V(), Case(), E(), C(), D()) main;");
+    let body = |text: &str| {
+        format!(
+            "control Case(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {{ apply {{ {text} }} }}\nV1Switch(P(), V(), Case(), E(), C(), D()) main;"
+        )
+    };
     let texts = [
         format!("{doubling}X59"),
         format!("struct s0 {{ bit<8> a; }}\n{types}{frame}{}", body("s59 s; s.a = s.b;")),

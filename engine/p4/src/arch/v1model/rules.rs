@@ -82,16 +82,28 @@ fn tables(lowerer: &mut Lowerer<'_>) {
 
 /// Two tables or two actions of one name cannot be told apart by the control plane.
 fn duplicate_names(lowerer: &mut Lowerer<'_>) {
-    let tables: Vec<_> = lowerer.out.tables.iter().map(|table| (&table.name, table.span)).collect();
-    let actions: Vec<_> = lowerer.out.actions.iter().map(|action| (&action.name, action.span)).collect();
-    for (what, named) in [("tables", tables), ("actions", actions)] {
-        for (index, (name, span)) in named.iter().enumerate() {
-            // An action that several tables run is there once for each.
-            if let Some((_, first)) = named[..index].iter().find(|(other, at)| other == name && at != span) {
-                let problem = Problem::SameName { what, name: name.as_str().into() };
-                let entry = lowerer.diagnostics.error(*span, problem).label(*first, "the other one");
-                entry.help("give one of them another `@name`");
-            }
+    let mut found = Vec::new();
+    let tables = &lowerer.out.tables;
+    for (index, table) in tables.iter().enumerate() {
+        // Also one declaration, if its control is there twice and its name is global.
+        if let Some(first) = tables[..index].iter().find(|other| other.name == table.name) {
+            found.push((table.span, first.span, "tables", table.name.clone()));
+        }
+    }
+    let actions = &lowerer.out.actions;
+    for (index, action) in actions.iter().enumerate() {
+        // One declaration is there once for each table that runs it.
+        let same = actions[..index].iter().find(|other| other.name == action.name && other.span != action.span);
+        if let Some(first) = same {
+            found.push((action.span, first.span, "actions", action.name.clone()));
+        }
+    }
+    for (span, first, what, name) in found {
+        let problem = Problem::SameName { what, name: name.into() };
+        let entry = lowerer.diagnostics.error(span, problem);
+        match first == span {
+            true => entry.help("its control is there twice: let `@name` begin without a dot").done(),
+            false => entry.label(first, "the other one").help("give one of them another `@name`").done(),
         }
     }
 }
