@@ -8,7 +8,7 @@
 //! - `check`: names, types and constants, giving the checked program (`typed`, `types`);
 //! - `lower`: instances, inlining and flattening, with `arch` for what an architecture's externs mean;
 //! - [`ir`]: the result, which `marklab-pipeline` runs;
-//! - [`diagnostics`]: messages, of which [`Problem`] is the closed list.
+//! - [`diagnostics`]: messages, of which [`Problem`] is the closed list; `outlook`: advice about unknown names.
 //!
 //! What never happens here: a panic for a bad program, a message without a place, a construct that is dropped in
 //! silence. What a program may ask for but the front end cannot give is reported as *unsupported*, which is a category

@@ -47,9 +47,11 @@ impl Value {
             Value::Int(_) | Value::String(_) | Value::Object(_) | Value::Void => true,
             Value::Varbit(..) => false,
             Value::Struct(parts) | Value::Union(parts) | Value::List(parts) => parts.iter().all(Value::is_constant),
-            Value::Header { valid, fields } => {
-                matches!(valid.kind, ir::ExprKind::Const(_)) && fields.iter().all(Value::is_constant)
-            }
+            // An invalid header's fields are never copied.
+            Value::Header { valid, fields } => match fold::truth(valid) {
+                Some(valid) => !valid || fields.iter().all(Value::is_constant),
+                None => false,
+            },
             Value::Stack { elements, next_index } => {
                 elements.iter().all(Value::is_constant)
                     && next_index.as_ref().is_none_or(|next| matches!(next.kind, ir::ExprKind::Const(_)))

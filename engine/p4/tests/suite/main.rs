@@ -1,7 +1,8 @@
 //! What the front end promises, tested from outside.
 //!
 //! `errors` and `programs` walk `tests/err` and `tests/ok`; their expected texts are insta snapshots beside the programs
-//! (`cargo insta review`, or `INSTA_UPDATE=always cargo test`).
+//! (`cargo insta review`, or `INSTA_UPDATE=always cargo test`). `corpus` compares with p4c's own programs where
+//! `P4C_CHECKOUT` and `P4_TUTORIALS` name checkouts of them.
 
 mod corpus;
 mod errors;
