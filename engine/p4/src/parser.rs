@@ -33,9 +33,27 @@ type Parsed<T> = Result<T, Failed>;
 
 /// Parses a program; broken parts are left out and reported.
 pub(crate) fn parse(tokens: &[Token], diagnostics: &mut Diagnostics) -> Vec<Decl> {
-    let mut parser =
-        Parser { tokens, at: 0, diagnostics, names: Names::new(), depth: 0, unclosed: false, stopped: false };
+    let mut parser = Parser {
+        tokens,
+        at: 0,
+        diagnostics,
+        names: Names::new(),
+        depth: 0,
+        unclosed: false,
+        refused: None,
+        stopped: false,
+    };
     parser.program()
+}
+
+/// What is probably meant by a token where another was expected.
+fn advice_on(found: &TokenKind, expected: &str) -> Option<&'static str> {
+    match (found, expected) {
+        (TokenKind::Assign, "`)`") => Some("`==` compares, `=` assigns"),
+        (TokenKind::Concat, _) if expected.starts_with("`=`") => Some("`++` joins bits; `+= 1` counts"),
+        (_, "`;`") => Some("end this with `;`"),
+        _ => None,
+    }
 }
 
 struct Parser<'a> {
@@ -46,6 +64,8 @@ struct Parser<'a> {
     depth: u32,
     /// Whether a brace is missing: what is open ends here, without more messages.
     unclosed: bool,
+    /// The token that was refused last: one message about it is enough.
+    refused: Option<usize>,
     /// Whether the rest of the program is not looked at, since nothing in it could be understood.
     stopped: bool,
 }
@@ -100,9 +120,10 @@ impl Parser<'_> {
 
     /// As [`Self::unexpected`], with advice.
     fn unexpected_but<T>(&mut self, expected: impl Into<String>, advice: Option<&str>) -> Parsed<T> {
-        if self.stopped {
+        if self.stopped || self.refused == Some(self.at) {
             return Err(Failed);
         }
+        self.refused = Some(self.at);
         let Token { kind, mut span, first } = self.tokens[self.at].clone();
         let expected: String = expected.into();
         // What is missing at the end of a line is missing there and not at the start of the next.
@@ -119,8 +140,7 @@ impl Parser<'_> {
             kind => {
                 let help = match kind.keyword_text().filter(|_| expected.contains("name")) {
                     Some(word) => Some(format!("`{word}` is a keyword and cannot be used as a name")),
-                    None if expected == "`;`" => Some("end this with `;`".to_string()),
-                    None => advice.map(ToString::to_string),
+                    None => advice.or(advice_on(&kind, &expected)).map(ToString::to_string),
                 };
                 let problem = Problem::UnexpectedToken { found: kind.to_string(), expected };
                 let entry = self.diagnostics.error(span, problem);

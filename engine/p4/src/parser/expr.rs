@@ -224,10 +224,9 @@ impl Parser<'_> {
                 self.node(ExprKind::Construct(ty, args), span, &[height])
             }
             _ => {
-                let is_block_like = matches!(ty.kind, TypeKind::Name(_) | TypeKind::Specialized(..));
                 let entry = self.diagnostics.error(start, Problem::TypeAsExpression {});
-                if is_block_like {
-                    entry.help("parentheses behind it make an instance: `Name()`");
+                if let TypeKind::Name(path) | TypeKind::Specialized(path, _) = &ty.kind {
+                    entry.help(format!("an instance of it is made with parentheses: `{}(...)`", path.name.name));
                 }
                 Err(Failed)
             }
