@@ -333,6 +333,16 @@ pub(crate) enum BlockKind {
     Control,
 }
 
+impl BlockKind {
+    /// For messages.
+    pub(crate) const fn text(self) -> &'static str {
+        match self {
+            BlockKind::Parser => "parser",
+            BlockKind::Control => "control",
+        }
+    }
+}
+
 /// What parser and control declarations share with their types.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct BlockTypeDecl {

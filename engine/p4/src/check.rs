@@ -24,7 +24,9 @@ mod types;
 
 use crate::ast::{self, Decl, Ident};
 use crate::diagnostics::{Diagnostics, Problem};
+use crate::outlook;
 use crate::source::Span;
+use crate::token::Token;
 use crate::typed::{BlockId, Program, TableId, Var, VarId, VarKind};
 use crate::types::Type;
 
@@ -32,9 +34,10 @@ pub(crate) use annotation::string as annotation_string;
 use scope::{Entry, Scopes, Symbol};
 
 /// Checks a program. What is broken is left out or poisoned; then `diagnostics` has an error.
-pub(crate) fn check(decls: &[Decl], diagnostics: &mut Diagnostics) -> Program {
+pub(crate) fn check(decls: &[Decl], tokens: &[Token], diagnostics: &mut Diagnostics) -> Program {
     let mut checker = Checker {
         diagnostics,
+        tokens,
         program: Program::default(),
         scopes: Scopes::new(),
         infer: Vec::new(),
@@ -43,6 +46,7 @@ pub(crate) fn check(decls: &[Decl], diagnostics: &mut Diagnostics) -> Program {
         loops: 0,
         block: None,
         table: None,
+        broken_actions: false,
         method_owner: None,
     };
     checker.collect_constants(decls);
@@ -70,6 +74,8 @@ enum Place {
 
 struct Checker<'a> {
     diagnostics: &'a mut Diagnostics,
+    /// For advice only.
+    tokens: &'a [Token],
     program: Program,
     scopes: Scopes,
     /// Types found for inference variables.
@@ -83,6 +89,8 @@ struct Checker<'a> {
     block: Option<BlockId>,
     /// The table being checked.
     table: Option<TableId>,
+    /// Whether its list of actions has an unknown one, which may be the one that is missed later.
+    broken_actions: bool,
     /// Type of the extern instance whose abstract methods are being checked: the type of `this`.
     method_owner: Option<Type>,
 }
@@ -189,13 +197,30 @@ impl Checker<'_> {
         if let Some(entry) = self.scopes.find(&path.name.name, path.absolute) {
             return Some(entry.clone());
         }
-        let near = self.scopes.nearest(&path.name.name, |_| true);
-        let entry = self.diagnostics.error(path.name.span, Problem::UnknownName { name: path.name.name.clone() });
-        match near {
-            Some(near) => entry.help(format!("did you mean `{near}`?")).done(),
-            None => entry.done(),
-        }
+        let name = &path.name.name;
+        let is_value = |symbol: &Symbol| !matches!(symbol, Symbol::Type(_) | Symbol::Overloads(_));
+        let near = self.enum_with(name).or_else(|| self.scopes.nearest(name, is_value));
+        let near = near.or_else(|| self.scopes.nearest(name, |_| true));
+        self.unknown(&path.name, Problem::UnknownName { name: path.name.name.clone() }, near);
         None
+    }
+
+    /// Reports an unknown name: it may be declared too late, or a similar one is meant.
+    fn unknown(&mut self, name: &Ident, problem: Problem, near: Option<String>) {
+        let entry = self.diagnostics.error(name.span, problem);
+        if let Some(later) = outlook::declared_later(self.tokens, name.span, &name.name) {
+            entry.label(later, "declared here").help("move the declaration before its first use");
+        } else if let Some(near) = near {
+            entry.help(format!("did you mean `{near}`?"));
+        } else if let Some(help) = outlook::missing_include(&name.name) {
+            entry.help(help);
+        }
+    }
+
+    /// The full name of an enum's member.
+    fn enum_with(&self, member: &str) -> Option<String> {
+        let has = |decl: &&crate::typed::Enum| decl.members.iter().any(|known| &*known.name == member);
+        self.program.enums.iter().find(has).map(|decl| format!("{}.{member}", decl.name))
     }
 
     fn show(&self, ty: &Type) -> String {

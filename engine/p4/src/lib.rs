@@ -8,7 +8,7 @@
 //! - `check`: names, types and constants, giving the checked program (`typed`, `types`);
 //! - `lower`: instances, inlining and flattening, with `arch` for what an architecture's externs mean;
 //! - [`ir`]: the result, which `marklab-pipeline` runs;
-//! - [`diagnostics`]: messages, of which [`Problem`] is the closed list.
+//! - [`diagnostics`]: messages, of which [`Problem`] is the closed list; `outlook`: advice about unknown names.
 //!
 //! What never happens here: a panic for a bad program, a message without a place, a construct that is dropped in
 //! silence. What a program may ask for but the front end cannot give is reported as *unsupported*, which is a category
@@ -23,6 +23,7 @@ pub mod ir;
 mod lexer;
 pub mod loader;
 mod lower;
+mod outlook;
 mod parser;
 mod preprocess;
 mod problem;
@@ -99,20 +100,37 @@ pub fn compile_with(main: &Path, options: &Options, loader: &(dyn Loader + Sync)
 fn compile_here(main: &Path, options: &Options, loader: &dyn Loader) -> Compilation {
     let mut sources = SourceMap::default();
     let mut diagnostics = Diagnostics::default();
-    let words = preprocess::preprocess(main, options, loader, &mut sources, &mut diagnostics);
+    let (main_file, words) = preprocess::preprocess(main, options, loader, &mut sources, &mut diagnostics);
     let digest = digest(&words);
-    let tokens = lexer::lex(&words, &mut diagnostics);
-    let decls = parser::parse(&tokens, &mut diagnostics);
-    // What is missing after a syntax error would only give messages that follow from it.
-    let mut program = None;
-    if diagnostics.errors() == 0 {
-        let typed = check::check(&decls, &mut diagnostics);
-        if diagnostics.errors() == 0 {
-            let name = main.file_name().map_or(String::new(), |name| name.to_string_lossy().into_owned());
-            program = lower::lower(&typed, &name, &mut diagnostics);
-        }
-    }
+    let name = main.file_name().map_or(String::new(), |name| name.to_string_lossy().into_owned());
+    let end = sources.end(main_file);
+    let program = translate(&words, &name, end, &mut diagnostics);
     Compilation { sources, program, diagnostics: diagnostics.into_list(), digest }
+}
+
+/// From preprocessed text to the IR. Each stage needs the one before it without errors: it would otherwise report what
+/// only follows from them. `end` is where the main file ends.
+fn translate(
+    words: &[preprocess::lex::PpToken],
+    name: &str,
+    end: source::Span,
+    diagnostics: &mut Diagnostics,
+) -> Option<ir::Program> {
+    let passed = |diagnostics: &Diagnostics| (diagnostics.errors() == 0).then_some(());
+    passed(diagnostics)?;
+    let tokens = lexer::lex(words, diagnostics);
+    let decls = parser::parse(&tokens, diagnostics);
+    passed(diagnostics)?;
+    let typed = check::check(&decls, &tokens, diagnostics);
+    passed(diagnostics)?;
+    let Some(main) = typed.main else {
+        // What comes last may lie in an included file, and there may be nothing at all.
+        let last = tokens.last().map(|token| token.span).filter(|span| span.file == end.file);
+        let end = last.unwrap_or(end);
+        diagnostics.error(end, Problem::NoMain {}).help("end the program with `V1Switch(...) main;`");
+        return None;
+    };
+    lower::lower(&typed, main, name, diagnostics)
 }
 
 /// FNV-1a over 128 bits: stable across machines and versions, and no dependency. Nobody attacks it.

@@ -44,11 +44,12 @@ pub(crate) struct Failed;
 pub(crate) type Lowered<T> = Result<T, Failed>;
 
 /// Lowers the instance `main`. `None` after an error.
-pub(crate) fn lower(program: &typed::Program, name: &str, diagnostics: &mut Diagnostics) -> Option<ir::Program> {
-    let Some(main) = program.main else {
-        diagnostics.error(Span::default(), Problem::NoMain {}).help("end the program with `V1Switch(...) main;`");
-        return None;
-    };
+pub(crate) fn lower(
+    program: &typed::Program,
+    main: InstanceId,
+    name: &str,
+    diagnostics: &mut Diagnostics,
+) -> Option<ir::Program> {
     let errors = diagnostics.errors();
     let mut lowerer = Lowerer::new(program, diagnostics);
     let result = arch::lower_main(&mut lowerer, main);

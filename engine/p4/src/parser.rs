@@ -16,6 +16,7 @@ mod types;
 
 use crate::ast::{Decl, Ident};
 use crate::diagnostics::{Diagnostics, Problem};
+use crate::outlook;
 use crate::source::Span;
 use crate::token::{Name, Token, TokenKind};
 
@@ -32,8 +33,27 @@ type Parsed<T> = Result<T, Failed>;
 
 /// Parses a program; broken parts are left out and reported.
 pub(crate) fn parse(tokens: &[Token], diagnostics: &mut Diagnostics) -> Vec<Decl> {
-    let mut parser = Parser { tokens, at: 0, diagnostics, names: Names::new(), depth: 0 };
+    let mut parser = Parser {
+        tokens,
+        at: 0,
+        diagnostics,
+        names: Names::new(),
+        depth: 0,
+        unclosed: false,
+        refused: None,
+        stopped: false,
+    };
     parser.program()
+}
+
+/// What is probably meant by a token where another was expected.
+fn advice_on(found: &TokenKind, expected: &str) -> Option<&'static str> {
+    match (found, expected) {
+        (TokenKind::Assign, "`)`") => Some("`==` compares, `=` assigns"),
+        (TokenKind::Concat, _) if expected.starts_with("`=`") => Some("`++` joins bits; `+= 1` counts"),
+        (_, "`;`") => Some("end this with `;`"),
+        _ => None,
+    }
 }
 
 struct Parser<'a> {
@@ -42,6 +62,12 @@ struct Parser<'a> {
     diagnostics: &'a mut Diagnostics,
     names: Names,
     depth: u32,
+    /// Whether a brace is missing: what is open ends here, without more messages.
+    unclosed: bool,
+    /// The token that was refused last: one message about it is enough.
+    refused: Option<usize>,
+    /// Whether the rest of the program is not looked at, since nothing in it could be understood.
+    stopped: bool,
 }
 
 impl Parser<'_> {
@@ -89,6 +115,15 @@ impl Parser<'_> {
 
     /// Reports the present token, of which something else was expected.
     fn unexpected<T>(&mut self, expected: impl Into<String>) -> Parsed<T> {
+        self.unexpected_but(expected, None)
+    }
+
+    /// As [`Self::unexpected`], with advice.
+    fn unexpected_but<T>(&mut self, expected: impl Into<String>, advice: Option<&str>) -> Parsed<T> {
+        if self.stopped || self.refused == Some(self.at) {
+            return Err(Failed);
+        }
+        self.refused = Some(self.at);
         let Token { kind, mut span, first } = self.tokens[self.at].clone();
         let expected: String = expected.into();
         // What is missing at the end of a line is missing there and not at the start of the next.
@@ -103,12 +138,13 @@ impl Parser<'_> {
             TokenKind::Unknown(text) => self.diagnostics.error(span, Problem::UnknownCharacter { text }).done(),
             TokenKind::Eof => self.diagnostics.error(span, Problem::UnexpectedEnd { expected }).done(),
             kind => {
-                let help =
-                    kind.keyword_text().map(|word| format!("`{word}` is a keyword and cannot be used as a name"));
-                let is_name = expected.contains("name");
+                let help = match kind.keyword_text().filter(|_| expected.contains("name")) {
+                    Some(word) => Some(format!("`{word}` is a keyword and cannot be used as a name")),
+                    None => advice.or(advice_on(&kind, &expected)).map(ToString::to_string),
+                };
                 let problem = Problem::UnexpectedToken { found: kind.to_string(), expected };
                 let entry = self.diagnostics.error(span, problem);
-                if let Some(help) = help.filter(|_| is_name) {
+                if let Some(help) = help {
                     entry.help(help);
                 }
             }
@@ -197,11 +233,17 @@ impl Parser<'_> {
 
     /// Items up to a closing brace, which is consumed; a broken item is skipped.
     fn braced<T>(&mut self, mut item: impl FnMut(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
-        self.expect(&TokenKind::LBrace)?;
+        let brace = self.expect(&TokenKind::LBrace)?;
         let mut items = Vec::new();
         while *self.peek() != TokenKind::RBrace {
             if *self.peek() == TokenKind::Eof {
                 return self.unexpected("`}`");
+            }
+            if outlook::only_at_top_level(self.peek()) && self.tokens[self.at].first {
+                self.unclosed(brace);
+            }
+            if self.unclosed {
+                return Err(Failed);
             }
             self.item_or_skip(&mut items, &mut item);
         }
@@ -209,7 +251,17 @@ impl Parser<'_> {
         Ok(items)
     }
 
-    /// Parses an item; if that fails, skips it. Always moves on.
+    /// Reports that a declaration of the program begins before this brace is closed.
+    fn unclosed(&mut self, brace: Span) {
+        if !self.unclosed {
+            let problem = Problem::UnexpectedToken { found: self.peek().to_string(), expected: "`}`".into() };
+            let entry = self.diagnostics.error(self.span(), problem).label(brace, "this is still open");
+            entry.help("close it, or a brace inside of it, before this");
+        }
+        self.unclosed = true;
+    }
+
+    /// Parses an item; if that fails, skips it. Always moves on, unless a brace is missing.
     fn item_or_skip<T>(&mut self, items: &mut Vec<T>, item: &mut impl FnMut(&mut Self) -> Parsed<T>) {
         let start = self.at;
         let (depth, scopes) = (self.depth, self.names.depth());
@@ -218,10 +270,12 @@ impl Parser<'_> {
             Err(Failed) => {
                 self.depth = depth;
                 self.names.truncate(scopes);
-                self.skip_item(start);
+                if !self.unclosed {
+                    self.skip_item(start);
+                }
             }
         }
-        if self.at == start {
+        if self.at == start && !self.unclosed {
             self.bump();
         }
     }

@@ -32,14 +32,14 @@ const BUILTIN: [(&str, &str); 2] =
 /// Folder that the built-in files seem to lie in.
 const BUILTIN_FOLDER: &str = "p4include";
 
-/// Preprocesses a program into tokens without newlines.
+/// Preprocesses a program into tokens without newlines. Gives the number of its main file as well.
 pub(crate) fn preprocess(
     main: &Path,
     options: &Options,
     loader: &dyn Loader,
     sources: &mut SourceMap,
     diagnostics: &mut Diagnostics,
-) -> Vec<PpToken> {
+) -> (FileId, Vec<PpToken>) {
     let mut preprocessor = Preprocessor {
         options,
         loader,
@@ -50,17 +50,19 @@ pub(crate) fn preprocess(
         produced: 0,
         counter: 0,
         line_shift: Vec::new(),
+        too_many: false,
     };
     preprocessor.predefine();
+    let file = FileId(preprocessor.sources.files().len() as u32);
     match loader.load(main) {
         Ok(text) => preprocessor.file(main.to_path_buf(), text, 0),
         Err(error) => {
-            let file = preprocessor.sources.add(main.to_path_buf(), String::new());
+            preprocessor.sources.add(main.to_path_buf(), String::new());
             let span = Span { file, start: 0, end: 0 };
             preprocessor.diagnostics.error(span, Problem::CannotRead { path: show(main), reason: error.to_string() });
         }
     }
-    preprocessor.output
+    (file, preprocessor.output)
 }
 
 fn show(path: &Path) -> String {
@@ -78,6 +80,8 @@ struct Preprocessor<'a> {
     counter: usize,
     /// For files with `#line`: what to add to the line number, by file.
     line_shift: Vec<(FileId, i64)>,
+    /// Whether a limit of includes was met: from then on there are no more.
+    too_many: bool,
 }
 
 /// One open `#if`.
@@ -318,15 +322,20 @@ impl Preprocessor<'_> {
             [open, inner @ .., close] if open.is("<") && close.is(">") => (join_exactly(inner), false),
             _ => return self.diagnostics.error(span, Problem::BadInclude {}).done(),
         };
-        if depth + 1 > MAX_INCLUDE_DEPTH {
-            return self.diagnostics.error(span, Problem::IncludeTooDeep { limit: MAX_INCLUDE_DEPTH }).done();
-        }
-        if self.sources.files().len() > MAX_FILES {
-            return self.diagnostics.error(span, Problem::TooManyFiles { limit: MAX_FILES }).done();
-        }
-        match self.find(&name, quoted, file) {
+        let limit = match () {
+            () if self.too_many => return,
+            () if depth + 1 > MAX_INCLUDE_DEPTH => Problem::IncludeTooDeep { limit: MAX_INCLUDE_DEPTH },
+            () if self.sources.files().len() > MAX_FILES => Problem::TooManyFiles { limit: MAX_FILES },
+            () => return self.open(&name, quoted, span, file, depth),
+        };
+        self.too_many = true;
+        self.diagnostics.error(span, limit).help("does a file include itself? `#ifndef NAME_P4` around it ends that");
+    }
+
+    fn open(&mut self, name: &str, quoted: bool, span: Span, file: FileId, depth: usize) {
+        match self.find(name, quoted, file) {
             Ok((path, text)) => self.file(path, text, depth + 1),
-            Err(reason) => self.diagnostics.error(span, Problem::CannotInclude { name, reason }).done(),
+            Err(reason) => self.diagnostics.error(span, Problem::CannotInclude { name: name.into(), reason }).done(),
         }
     }
 

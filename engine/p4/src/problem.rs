@@ -135,7 +135,6 @@ problems! {
     "E0428" NegativeDivision {} = "division is not defined on negative numbers";
     "E0429" NegativeShift { by: String } = "cannot shift by {by} bits";
     "E0430" NumberTooLarge {} = "the result is too large a number";
-    "E0431" StringNotConstant {} = "strings can only be joined when they are constants";
     "E0432" PartCount { ty: String, wanted: usize, found: usize } = "`{ty}` has {wanted} part(s), {found} given";
     "E0433" MissingField { ty: String, field: Name } = "field `{field}` of `{ty}` is not given";
     "E0434" DotsNotLast {} = "`...` must be the last element";
@@ -239,6 +238,7 @@ problems! {
     "E0616" NoDefaultAction {} = "the table has no default action and there is no `NoAction`";
     "E0617" PriorityRange { priority: String } = "priority {priority} is negative";
     "E0618" PropertyOrder { property: Name, before: &'static str } = "`{property}` must come after `{before}`";
+    "E0619" SameName { what: &'static str, name: Name } = "two {what} are `{name}` for the control plane";
 
     "E0701" NoMain {} = "there is no instance `main`";
     "E0702" UnknownPackage { name: Name } = "`{name}` is not the package of a known architecture";
@@ -271,8 +271,6 @@ problems! {
 
     "W0101" WarningDirective { text: String } = "#warning {text}";
     "W0102" MacroRedefined { name: Name } = "macro `{name}` is redefined";
-    "W0601" SameActionName { name: Name } = "two actions are `{name}` for the control plane";
-
     "W0401" Truncated { value: String, ty: String } = "{value} does not fit into `{ty}`: high bits are lost";
     "W0402" ShiftTooFar { by: String, width: u32 } = "shifting {width} bits by {by} leaves nothing of them";
 }

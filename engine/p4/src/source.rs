@@ -59,6 +59,12 @@ impl SourceMap {
         &self.files
     }
 
+    /// The place behind the last word of a file.
+    pub(crate) fn end(&self, file: FileId) -> Span {
+        let end = self.file(file).text.trim_end().len() as u32;
+        Span { file, start: end, end }
+    }
+
     /// Line and column of the start of a range, both from 1; columns count characters.
     pub fn line_column(&self, span: Span) -> (usize, usize) {
         let text = &self.file(span.file).text;

@@ -205,7 +205,11 @@ impl Checker<'_> {
                 expected: self.show(&self.solved(wanted)),
                 found: self.show(&value.ty),
             };
-            self.diagnostics.error(value.span, problem).label(param.span, "declared here");
+            let difference = self.block_difference(wanted, &value.ty);
+            let entry = self.diagnostics.error(value.span, problem).label(param.span, "declared here");
+            if let Some(difference) = difference {
+                entry.help(difference);
+            }
             return None;
         }
         Some(value)

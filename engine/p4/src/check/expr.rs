@@ -227,7 +227,11 @@ impl Checker<'_> {
             Type::Bool | Type::Poison => value,
             _ => {
                 let problem = Problem::NotABool { ty: self.show(&value.ty) };
-                self.refuse(value.span, problem)
+                let entry = self.diagnostics.error(value.span, problem);
+                if matches!(value.ty, Type::Bits { .. } | Type::Int) {
+                    entry.help("compare it with a number: `!= 0`");
+                }
+                Self::poison(value.span)
             }
         }
     }

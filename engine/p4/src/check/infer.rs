@@ -1,5 +1,6 @@
 //! Inference of type arguments by unification (spec section 8.18).
 
+use crate::typed::Param;
 use crate::types::{Type, TypeParamId};
 
 use super::Checker;
@@ -135,5 +136,23 @@ impl Checker<'_> {
                 return false;
             }
         }
+    }
+
+    /// In what a parser or control differs from the type that it should fit.
+    pub(super) fn block_difference(&self, wanted: &Type, found: &Type) -> Option<String> {
+        let name = self.show(found);
+        let (wanted, found) = (self.signature(wanted)?, self.signature(found)?);
+        if wanted.kind != found.kind {
+            return Some(format!("`{name}` is a {}, a {} is needed", found.kind.text(), wanted.kind.text()));
+        }
+        let (have, need) = (found.params.len(), wanted.params.len());
+        if have != need {
+            return Some(format!("`{name}` has {have} parameter(s), {need} are needed"));
+        }
+        let show = |param: &Param| format!("{} {}", param.direction.text(), self.show(&self.solved(&param.ty)));
+        let mut pairs = wanted.params.iter().zip(&found.params);
+        let (a, b) = pairs
+            .find(|(a, b)| a.direction != b.direction || !Self::alike(&self.solved(&a.ty), &self.solved(&b.ty)))?;
+        Some(format!("parameter `{}` of `{name}` is `{}`, `{}` is needed", b.name, show(b), show(a)))
     }
 }

@@ -70,9 +70,12 @@ impl Checker<'_> {
         let near = nearest(&member.name, names);
         let problem = Problem::NoField { ty: self.show(&of.ty), field: member.name.clone() };
         let entry = self.diagnostics.error(member.span, problem);
-        match near {
-            Some(near) => entry.help(format!("did you mean `{near}`?")).done(),
-            None => entry.done(),
+        match (&*member.name, near) {
+            (method @ ("isValid" | "setValid" | "setInvalid" | "push_front" | "pop_front"), _) => {
+                entry.help(format!("methods are called with parentheses: `{method}()`")).done();
+            }
+            (_, Some(near)) => entry.help(format!("did you mean `{near}`?")).done(),
+            (_, None) => entry.done(),
         }
         Self::poison(member.span)
     }

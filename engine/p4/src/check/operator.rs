@@ -202,12 +202,16 @@ impl Checker<'_> {
     fn concat(&mut self, left: Expr, right: Expr, span: Span) -> Expr {
         let (left, right) = (self.as_underlying(left), self.as_underlying(right));
         match (&left.ty, &right.ty) {
-            (Type::String, Type::String) => match (self.literal(&left), self.literal(&right)) {
-                (Some(ExprKind::String(a)), Some(ExprKind::String(b))) => {
-                    Expr { kind: ExprKind::String(format!("{a}{b}").into()), ty: Type::String, span }
-                }
-                _ => self.refuse(span, Problem::StringNotConstant {}),
-            },
+            // A string is always known, but one that is given to a constructor is known only when that is called.
+            (Type::String, Type::String) => {
+                let kind = match (self.literal(&left), self.literal(&right)) {
+                    (Some(ExprKind::String(a)), Some(ExprKind::String(b))) => {
+                        ExprKind::String(format!("{a}{b}").into())
+                    }
+                    _ => ExprKind::Binary(BinaryOp::Concat, Box::new(left), Box::new(right)),
+                };
+                Expr { kind, ty: Type::String, span }
+            }
             (&Type::Bits { width: a, signed }, &Type::Bits { width: b, .. }) => {
                 let ty = Type::Bits { width: a + b, signed };
                 let kind = match (self.int_value(&left), self.int_value(&right)) {

@@ -192,19 +192,20 @@ impl Checker<'_> {
             None => {
                 let near = self.scopes.nearest(&path.name.name, |symbol| matches!(symbol, Symbol::Action(_)));
                 let problem = Problem::UnknownAction { name: path.name.name.clone() };
-                let entry = self.diagnostics.error(path.name.span, problem);
-                if let Some(near) = near {
-                    entry.help(format!("did you mean `{near}`?"));
-                }
+                self.unknown(&path.name, problem, near);
                 None
             }
         }
     }
 
     fn action_list(&mut self, table: TableId, actions: &[ActionRef]) {
+        self.broken_actions = false;
         for action in actions {
             self.annotations(&action.annotations);
-            let Some(id) = self.action_named(action) else { continue };
+            let Some(id) = self.action_named(action) else {
+                self.broken_actions = true;
+                continue;
+            };
             let entries = &self.program.tables[table.index()].actions;
             if let Some(first) = entries.iter().find(|entry| entry.action == id) {
                 let problem = Problem::Duplicate { name: action.path.name.name.clone() };
@@ -264,6 +265,9 @@ impl Checker<'_> {
         let decl = &self.program.tables[table.index()];
         let Some(index) = decl.actions.iter().position(|entry| entry.action == id) else {
             let declared = decl.span;
+            if self.broken_actions {
+                return None;
+            }
             let problem = Problem::NotInActionList { action: action.path.name.name.clone() };
             self.diagnostics.error(action.span, problem).label(declared, "the table");
             return None;

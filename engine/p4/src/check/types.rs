@@ -87,11 +87,7 @@ impl Checker<'_> {
             None => {
                 let near = self.scopes.nearest(&path.name.name, |symbol| matches!(symbol, Symbol::Type(_)));
                 let problem = Problem::UnknownType { name: path.name.name.clone() };
-                let entry = self.diagnostics.error(path.name.span, problem);
-                match near {
-                    Some(near) => entry.help(format!("did you mean `{near}`?")).done(),
-                    None => entry.done(),
-                }
+                self.unknown(&path.name, problem, near);
                 Type::Poison
             }
         }

@@ -142,6 +142,7 @@ impl Frame<'_> {
         let carets = mark.caret.to_string().repeat(width);
         let gutter = " ".repeat(self.gutter);
         let blanks = " ".repeat(before);
-        self.line(&format!("{gutter} {frame}|{reset} {blanks}{caret}{carets} {}{reset}", mark.text));
+        let space = if mark.text.is_empty() { "" } else { " " };
+        self.line(&format!("{gutter} {frame}|{reset} {blanks}{caret}{carets}{space}{}{reset}", mark.text));
     }
 }

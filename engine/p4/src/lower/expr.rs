@@ -202,6 +202,7 @@ impl Lowerer<'_> {
         }
         match (a, b) {
             (Value::Int(a), Value::Int(b)) => self.int_binary(op, &a, &b, span),
+            (Value::String(a), Value::String(b)) => Ok(Value::String(format!("{a}{b}").into())),
             (Value::Scalar(a), Value::Scalar(b)) if op == Op::Concat => {
                 let signed = self.scalar_ty(&self.concrete(ty)).is_some_and(|ty| ty.signed);
                 Ok(Value::Scalar(fold::concat(a, b, signed, span)))

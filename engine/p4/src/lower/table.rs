@@ -222,13 +222,13 @@ impl Lowerer<'_> {
         Ok(ranks)
     }
 
-    fn entry_set(&mut self, set: &Expr, key: &ir::Key) -> Lowered<KeySet> {
-        let set = self.key_set(set, key.expr.ty)?;
+    fn entry_set(&mut self, expr: &Expr, key: &ir::Key) -> Lowered<KeySet> {
+        let set = self.key_set(expr, key.expr.ty)?;
         // A value is a full mask to those that ask for masks; `lpm` asks for a prefix.
         if let (KeySet::Mask { mask, .. }, MatchKind::Lpm) = (&set, key.kind)
             && !is_prefix(mask, key.expr.ty.width)
         {
-            return self.fail(key.expr.span, Problem::NotAPrefix {});
+            return self.fail(expr.span, Problem::NotAPrefix {});
         }
         Ok(set)
     }

@@ -11,6 +11,7 @@ use crate::types::Type;
 use super::fold;
 use super::object::Object;
 use super::place::Lvalue;
+use super::storage::Storage;
 use super::{Lowered, Lowerer};
 
 /// A value: of a scalar an expression, of anything larger its parts.
@@ -46,9 +47,11 @@ impl Value {
             Value::Int(_) | Value::String(_) | Value::Object(_) | Value::Void => true,
             Value::Varbit(..) => false,
             Value::Struct(parts) | Value::Union(parts) | Value::List(parts) => parts.iter().all(Value::is_constant),
-            Value::Header { valid, fields } => {
-                matches!(valid.kind, ir::ExprKind::Const(_)) && fields.iter().all(Value::is_constant)
-            }
+            // An invalid header's fields are never copied.
+            Value::Header { valid, fields } => match fold::truth(valid) {
+                Some(valid) => !valid || fields.iter().all(Value::is_constant),
+                None => false,
+            },
             Value::Stack { elements, next_index } => {
                 elements.iter().all(Value::is_constant)
                     && next_index.as_ref().is_none_or(|next| matches!(next.kind, ir::ExprKind::Const(_)))
@@ -68,7 +71,7 @@ impl Lowerer<'_> {
             Type::Int => Value::Int(BigInt::ZERO),
             Type::String => Value::String("".into()),
             Type::Void => Value::Void,
-            Type::Varbit(_) => return self.unsupported(span, "a default value of type `varbit`"),
+            Type::Varbit(_) => return self.empty_varbit(&ty, span),
             Type::List(_) => Value::List(Vec::new()),
             _ => {
                 let parts = self.part_types(&ty);
@@ -77,6 +80,21 @@ impl Lowerer<'_> {
                 self.assemble(&ty, values, false, span)
             }
         })
+    }
+
+    /// A `varbit` of no bits: a local whose width is 0.
+    fn empty_varbit(&mut self, ty: &Type, span: Span) -> Lowered<Value> {
+        let storage = self.temp_storage(ty)?;
+        let Storage::Varbit(slot) = storage else {
+            return self.internal(span, "a `varbit` is stored as something else");
+        };
+        let bits = &self.out.slots[slot.index()];
+        let value = Value::Varbit(slot.into(), bits.ty.width);
+        if let Some(width) = bits.varbit_width {
+            let src = fold::constant(&BigInt::ZERO, self.out.slots[width.index()].ty, span);
+            self.emit(ir::StmtKind::Assign { dst: width.into(), src });
+        }
+        Ok(value)
     }
 
     /// Types of the parts of a struct, header, union, tuple or stack.

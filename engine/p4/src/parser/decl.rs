@@ -22,7 +22,10 @@ impl Parser<'_> {
                     self.diagnostics.error(self.span(), Problem::StrayBrace {});
                     self.bump();
                 }
-                _ => self.item_or_skip(&mut decls, &mut Self::declaration),
+                _ => {
+                    self.item_or_skip(&mut decls, &mut Self::declaration);
+                    self.unclosed = false;
+                }
             }
         }
     }
@@ -287,7 +290,8 @@ impl Parser<'_> {
                 parser.bump();
                 apply = Some(parser.block()?);
             } else if apply.is_some() {
-                return parser.unexpected("`}` behind the `apply` block");
+                let advice = "declarations stand before the `apply` block";
+                return parser.unexpected_but("`}` behind the `apply` block", Some(advice));
             } else {
                 locals.push(parser.local_declaration(annotations)?);
             }

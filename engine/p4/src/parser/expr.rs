@@ -224,7 +224,10 @@ impl Parser<'_> {
                 self.node(ExprKind::Construct(ty, args), span, &[height])
             }
             _ => {
-                self.diagnostics.error(start, Problem::TypeAsExpression {});
+                let entry = self.diagnostics.error(start, Problem::TypeAsExpression {});
+                if let TypeKind::Name(path) | TypeKind::Specialized(path, _) = &ty.kind {
+                    entry.help(format!("an instance of it is made with parentheses: `{}(...)`", path.name.name));
+                }
                 Err(Failed)
             }
         }

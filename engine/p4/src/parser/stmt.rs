@@ -5,7 +5,7 @@ use crate::diagnostics::Problem;
 use crate::source::Span;
 use crate::token::TokenKind;
 
-use super::{Failed, Parsed, Parser};
+use super::{Parsed, Parser};
 
 /// The operator of a compound assignment; `None` for `=`.
 fn assignment(kind: &TokenKind) -> Option<Option<BinaryOp>> {
@@ -104,9 +104,8 @@ impl Parser<'_> {
     /// `assignmentOrMethodCallStatementWithoutSemicolon`
     fn operation(&mut self) -> Parsed<StmtKind> {
         if let (TokenKind::Ident(name), TokenKind::Ident(_)) = (self.peek(), self.peek_at(1)) {
-            let problem = Problem::NotAType { name: name.clone() };
-            self.diagnostics.error(self.span(), problem);
-            return Err(Failed);
+            let name = name.clone();
+            return self.not_a_type(name);
         }
         let operand = self.statement_operand(None)?;
         self.operation_on(operand)

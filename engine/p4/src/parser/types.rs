@@ -1,8 +1,10 @@
 //! Types (spec section 7).
 
 use crate::ast::{Ident, Path, Type, TypeKind};
+use crate::diagnostics::Problem;
+use crate::outlook;
 use crate::source::Span;
-use crate::token::TokenKind;
+use crate::token::{Name, TokenKind};
 
 use super::{Failed, NameKind, Parsed, Parser};
 
@@ -193,8 +195,29 @@ impl Parser<'_> {
     /// Reports that a type was expected, for callers that have no other choice left.
     pub(super) fn no_type<T>(&mut self) -> Result<T, Failed> {
         let TokenKind::Ident(name) = self.peek().clone() else { return self.unexpected("a declaration") };
-        let problem = crate::diagnostics::Problem::NotAType { name };
-        self.diagnostics.error(self.span(), problem);
+        self.not_a_type(name)
+    }
+
+    /// Reports that the present name is none of a type.
+    pub(super) fn not_a_type<T>(&mut self, name: Name) -> Parsed<T> {
+        if self.stopped {
+            return Err(Failed);
+        }
+        let span = self.span();
+        let entry = self.diagnostics.error(span, Problem::NotAType { name: name.clone() });
+        let has_architecture = self.names.is_type("V1Switch", true);
+        match outlook::missing_include(&name).filter(|_| !has_architecture) {
+            Some(help) => {
+                entry.help(help);
+                self.stopped = true;
+                self.at = self.tokens.len() - 1;
+            }
+            None => {
+                if let Some(later) = outlook::declared_later(self.tokens, span, &name) {
+                    entry.label(later, "declared here").help("move the declaration before its first use");
+                }
+            }
+        }
         Err(Failed)
     }
 }

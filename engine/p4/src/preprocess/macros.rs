@@ -13,7 +13,7 @@ use crate::source::Span;
 use crate::token::Name;
 
 /// Most tokens that the macros of one compilation may produce; more is taken for a runaway definition.
-const MAX_EXPANSION: usize = 4_000_000;
+const MAX_EXPANSION: usize = 1_000_000;
 
 /// A macro.
 #[derive(Clone, PartialEq, Debug)]

@@ -19,7 +19,7 @@ pub(super) fn check(lowerer: &mut Lowerer<'_>, arch: &Arch) -> Lowered<()> {
     let errors = lowerer.diagnostics.errors();
     header_widths(lowerer);
     tables(lowerer);
-    duplicate_actions(lowerer);
+    duplicate_names(lowerer);
     let mut found = Vec::new();
     for block in &lowerer.out.blocks {
         block_exprs(block, &mut |expr| arithmetic(expr, &mut found));
@@ -80,14 +80,30 @@ fn tables(lowerer: &mut Lowerer<'_>) {
     }
 }
 
-/// Two actions of one name cannot be told apart by the control plane.
-fn duplicate_actions(lowerer: &mut Lowerer<'_>) {
+/// Two tables or two actions of one name cannot be told apart by the control plane.
+fn duplicate_names(lowerer: &mut Lowerer<'_>) {
+    let mut found = Vec::new();
+    let tables = &lowerer.out.tables;
+    for (index, table) in tables.iter().enumerate() {
+        // Also one declaration, if its control is there twice and its name is global.
+        if let Some(first) = tables[..index].iter().find(|other| other.name == table.name) {
+            found.push((table.span, first.span, "tables", table.name.clone()));
+        }
+    }
     let actions = &lowerer.out.actions;
     for (index, action) in actions.iter().enumerate() {
+        // One declaration is there once for each table that runs it.
         let same = actions[..index].iter().find(|other| other.name == action.name && other.span != action.span);
         if let Some(first) = same {
-            let problem = Problem::SameActionName { name: action.name.as_str().into() };
-            lowerer.diagnostics.warning(action.span, problem).label(first.span, "the other one");
+            found.push((action.span, first.span, "actions", action.name.clone()));
+        }
+    }
+    for (span, first, what, name) in found {
+        let problem = Problem::SameName { what, name: name.into() };
+        let entry = lowerer.diagnostics.error(span, problem);
+        match first == span {
+            true => entry.help("its control is there twice: let `@name` begin without a dot").done(),
+            false => entry.label(first, "the other one").help("give one of them another `@name`").done(),
         }
     }
 }

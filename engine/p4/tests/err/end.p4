@@ -1,0 +1,2 @@
+control c() {
+    apply { // E0206

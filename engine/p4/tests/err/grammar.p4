@@ -1,0 +1,37 @@
+// Several errors of grammar in one run: each declaration, statement and member is given up alone.
+const bit<8> a = 3 $ 4; // E0203
+const bit<8> b = ; // E0205
+const bit<99999> w = 0; // checked only when the grammar is right
+const bit<8> x = 99999w1; // E0214
+struct S {
+    bit<8> f // E0205
+    bit<8> g;
+}
+} // E0208
+enum _ { A } // E0209
+bit<8> v = 3; // E0210
+table t { } // E0210
+control no_apply() { // E0211
+    action a() {}
+}
+control c(inout bit<8> x, nothing y) { // E0301
+    apply { }
+}
+control d(inout bit<8> x) {
+    action parser() { } // E0205
+    table t2 {
+        key = { x exact; } // E0205
+        actions = { }
+    }
+    apply {
+        x = bit<8>; // E0212
+        if (x == 1) bit<8> y = 3; // E0213
+        x + 1; // E0205
+        x = 1 // E0205
+        x = 2;
+        nobody z; // E0301
+        { x = (1; } // E0205
+        x = 3;
+    }
+}
+state s { } // E0205

@@ -1,0 +1,2 @@
+// A file that includes itself.
+#include "include_cycle.p4" // E0103

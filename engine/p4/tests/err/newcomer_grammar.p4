@@ -1,0 +1,12 @@
+// What is easily written as in C.
+#include "include/frame.p4"
+
+control Case(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {
+    apply {
+        if (meta.y = 3) { } // E0205
+        meta.y++; // E0205
+        if meta.y == 3 { } // E0205
+        int table = 3; // E0205
+    }
+}
+V1Switch(P(), V(), Case, E(), C(), D()) main; // E0212

@@ -1,0 +1,13 @@
+// A table behind the `apply` block.
+#include "include/frame.p4"
+
+control Case(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {
+    apply {
+        late.apply();
+    }
+    table late { // E0205
+        key = { hdr.h.a: exact; }
+        actions = { NoAction; }
+    }
+}
+V1Switch(P(), V(), Case(), E(), C(), D()) main;

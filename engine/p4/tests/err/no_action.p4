@@ -1,0 +1,7 @@
+// Without core.p4 there is no NoAction.
+control c(inout bit<8> x) {
+    table t { // E0616
+        actions = { }
+    }
+    apply { t.apply(); }
+}

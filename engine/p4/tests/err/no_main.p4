@@ -1,0 +1,3 @@
+#include "include/frame.p4"
+
+const bit<8> LAST = 1; // E0701

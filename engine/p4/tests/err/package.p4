@@ -1,0 +1,5 @@
+#include <core.p4>
+control c();
+control nothing() { apply { } }
+package P(c x);
+P(nothing()) main; // E0702

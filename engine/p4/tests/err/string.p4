@@ -1,0 +1,2 @@
+@name("a string without an end) // E0202
+const bit<8> d = 2;

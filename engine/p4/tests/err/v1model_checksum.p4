@@ -1,0 +1,9 @@
+#include "include/frame.p4"
+
+control Case(inout headers_t hdr, inout meta_t meta) {
+    apply {
+        update_checksum(true, { hdr.h.a + 1, hdr.h.b }, hdr.h.c, HashAlgorithm.csum16); // E0706
+        meta.x = 1; // E0719
+    }
+}
+V1Switch(P(), V(), I(), E(), Case(), D()) main;

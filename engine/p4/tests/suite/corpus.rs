@@ -1,0 +1,96 @@
+//! Programs of others: p4lang's tutorials and the test programs of p4c, where checkouts of them are at hand
+//! (`P4_TUTORIALS`, `P4C_CHECKOUT`). p4c's own list of what its BMv2 back end refuses says what we should refuse.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use marklab_p4::{Options, compile};
+
+use crate::{programs_of, skip};
+
+/// Refused by p4c's back end for what its own checks or the target cannot do; nothing is wrong with them for us.
+const MORE_THAN_P4C: &[&str] = &[
+    "issue1062-bmv2.p4", // a key of type `error`
+    "issue986-bmv2.p4",  // a table graph that BMv2's JSON cannot express
+];
+
+/// Accepted by p4c, not by us.
+const LESS_THAN_P4C: &[&str] = &[
+    "extern-funcs-bmv2.p4", // an extern of the program's own, which p4c takes under a special option
+];
+
+/// Refused by p4c for what makes no difference to a run.
+const ACCEPTED_ERRORS: &[&str] = &[
+    "issue2283_2-bmv2.p4",          // malformed `@p4runtime_translation`
+    "issue2835-bmv2.p4",            // a table applied in the argument of an action
+    "issue3299.p4",                 // `switch` in an action
+    "issue5296_invalid_version.p4", // V1MODEL_VERSION is no version
+    "issue5296_unknown_version.p4", // V1MODEL_VERSION is of no release
+];
+
+fn checkout(variable: &str) -> Option<PathBuf> {
+    let path = std::env::var_os(variable).map(PathBuf::from);
+    if path.is_none() {
+        skip(&format!("{variable} names no checkout"));
+    }
+    path
+}
+
+fn accepts(path: &Path) -> bool {
+    !compile(path, &Options::default()).has_errors()
+}
+
+fn name(path: &Path) -> String {
+    path.file_name().expect("a program has a name").to_string_lossy().into_owned()
+}
+
+fn is_v1model(path: &Path) -> bool {
+    std::fs::read(path).is_ok_and(|text| String::from_utf8_lossy(&text).contains("v1model.p4"))
+}
+
+/// Names of the programs of a folder that are accepted, and of the others.
+fn sorted_out(paths: &[PathBuf]) -> (BTreeSet<String>, BTreeSet<String>) {
+    let (yes, no): (Vec<&PathBuf>, Vec<&PathBuf>) = paths.iter().partition(|path| accepts(path));
+    let names = |paths: Vec<&PathBuf>| paths.into_iter().map(|path| name(path)).collect();
+    (names(yes), names(no))
+}
+
+fn set(names: &[&str]) -> BTreeSet<String> {
+    names.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn tutorials_compile_unchanged() {
+    let Some(tutorials) = checkout("P4_TUTORIALS") else { return };
+    let exercises = std::fs::read_dir(tutorials.join("exercises")).expect("a checkout of the tutorials");
+    let folders = exercises.map(|entry| entry.expect("a readable folder").path().join("solution"));
+    let solutions: Vec<PathBuf> = folders.filter(|folder| folder.is_dir()).flat_map(|dir| programs_of(&dir)).collect();
+    assert!(solutions.len() >= 10, "{solutions:?}");
+    let (_, refused) = sorted_out(&solutions);
+    assert_eq!(refused, BTreeSet::new());
+}
+
+/// p4c compiles its `*-bmv2.p4` for BMv2, but for those on a list in its build file.
+#[test]
+fn what_p4c_compiles_for_bmv2_is_accepted() {
+    let Some(p4c) = checkout("P4C_CHECKOUT") else { return };
+    let build = std::fs::read_to_string(p4c.join("backends/bmv2/CMakeLists.txt")).expect("a checkout of p4c");
+    let listed = build.split_once("set (XFAIL_TESTS").and_then(|(_, rest)| rest.split_once("\n)")).expect("a list").0;
+    let mut programs = programs_of(&p4c.join("testdata/p4_16_samples"));
+    programs.retain(|path| name(path).ends_with("-bmv2.p4") && is_v1model(path));
+    let (_, refused) = sorted_out(&programs);
+    let expected_failures = programs.iter().map(|path| name(path)).filter(|name| listed.contains(&format!("/{name}")));
+    let mut expected: BTreeSet<String> = expected_failures.collect();
+    expected.retain(|name| !MORE_THAN_P4C.contains(&name.as_str()));
+    expected.extend(set(LESS_THAN_P4C));
+    assert_eq!(refused, expected, "of {}", programs.len());
+}
+
+#[test]
+fn what_p4c_refuses_is_refused() {
+    let Some(p4c) = checkout("P4C_CHECKOUT") else { return };
+    let (accepted, _) = sorted_out(&programs_of(&p4c.join("testdata/p4_16_errors")));
+    assert_eq!(accepted, set(ACCEPTED_ERRORS));
+    let (accepted, _) = sorted_out(&programs_of(&p4c.join("testdata/p4_16_bmv_errors")));
+    assert_eq!(accepted, BTreeSet::new());
+}

@@ -1,0 +1,105 @@
+//! Wrong programs: `tests/err/*.p4` say at the end of each wrong line which diagnostics they expect there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use marklab_p4::loader::Memory;
+use marklab_p4::{Compilation, Options, Problem, compile, compile_with};
+
+use crate::{check_snapshot, compile_text, ids, programs_in, stem};
+
+type Found = BTreeSet<(usize, String)>;
+
+/// `x = 1 // E0205` expects a diagnostic on its line.
+fn expected(text: &str) -> Found {
+    let lines = text.lines().zip(1..);
+    let marked = lines.filter_map(|(line, number)| Some((line.rsplit_once("// ")?.1, number)));
+    let ids = marked.flat_map(|(ids, number)| ids.split(' ').map(move |id| (number, id)));
+    ids.filter(|(_, id)| Problem::IDS.contains(id)).map(|(number, id)| (number, id.to_string())).collect()
+}
+
+fn found(compilation: &Compilation, main: &Path) -> Found {
+    let place = |diagnostic: &marklab_p4::Diagnostic| {
+        let file = &compilation.sources.file(diagnostic.span.file).path;
+        assert_eq!(file, main, "{}", compilation.render(false));
+        (compilation.sources.line_column(diagnostic.span).0, diagnostic.problem.id().to_string())
+    };
+    compilation.diagnostics.iter().map(place).collect()
+}
+
+#[test]
+fn wrong_programs_are_refused_where_they_say() {
+    for path in programs_in("err") {
+        let text = std::fs::read_to_string(&path).expect("a readable program");
+        let compilation = compile(&path, &Options::default());
+        assert_eq!(found(&compilation, &path), expected(&text), "{}\n{}", path.display(), compilation.render(false));
+        assert_eq!(compilation.program.is_none(), compilation.has_errors(), "{}", path.display());
+    }
+}
+
+#[test]
+fn messages_are_as_reviewed() {
+    for path in programs_in("err") {
+        check_snapshot("err", &stem(&path), &compile(&path, &Options::default()).render(false));
+    }
+}
+
+/// Problems that no program of a reasonable size has, or that are not in a program.
+fn generated() -> Vec<(&'static str, Compilation)> {
+    let parentheses = format!("const int a = {}1{};", "(".repeat(500), ")".repeat(500));
+    let many = "#include \"empty.p4\"\n".repeat(4100);
+    let files = [("test.p4", many), ("empty.p4", String::new())];
+    let loader = Memory(BTreeMap::from(files.map(|(path, text)| (PathBuf::from(path), text))));
+    let digits = format!("const int a = {};", "9".repeat(100_000));
+    let options = Options::default();
+    vec![
+        ("E0101", compile(Path::new("tests/no_such_file.p4"), &options)),
+        ("E0104", compile_with(Path::new("test.p4"), &options, &loader)),
+        ("E0204", compile_text(&digits)),
+        ("E0207", compile_text(&parentheses)),
+    ]
+}
+
+#[test]
+fn limits_are_errors() {
+    for (id, compilation) in generated() {
+        assert!(ids(&compilation).contains(&id), "{id}: {}", compilation.render(false));
+    }
+}
+
+/// An internal error is what no program should bring about.
+const WITHOUT_CASE: &[&str] = &["I0001"];
+
+#[test]
+fn every_diagnostic_has_a_case() {
+    let mut seen: BTreeSet<&str> = generated().iter().map(|(id, _)| *id).collect();
+    for path in programs_in("err") {
+        seen.extend(ids(&compile(&path, &Options::default())));
+    }
+    let missing: Vec<_> = Problem::IDS.iter().filter(|id| !seen.contains(*id) && !WITHOUT_CASE.contains(id)).collect();
+    assert!(missing.is_empty(), "no case for {missing:?}");
+}
+
+#[test]
+fn ids_are_unique() {
+    let unique: BTreeSet<_> = Problem::IDS.iter().collect();
+    assert_eq!(unique.len(), Problem::IDS.len());
+}
+
+#[test]
+fn colour_is_only_added() {
+    let compilation = compile_text("const bit<8> a = b;");
+    let coloured = compilation.render(true);
+    let mut plain = String::new();
+    for (index, part) in coloured.split('\u{1b}').enumerate() {
+        plain.push_str(if index == 0 { part } else { part.split_once('m').expect("an escape ends with m").1 });
+    }
+    assert_ne!(coloured, plain);
+    assert_eq!(plain, compilation.render(false));
+}
+
+#[test]
+fn near_names_are_suggested() {
+    let compilation = compile_text("const bit<8> THRESHOLD = 1;\nconst bit<8> a = THRESHLD;");
+    assert!(compilation.render(false).contains("`THRESHOLD`"), "{}", compilation.render(false));
+}
