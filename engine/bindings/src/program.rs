@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use marklab_p4::ir;
-use marklab_pipeline::{Engine, Interpreter, Jit, Layout, State};
+use marklab_pipeline::{Engine, Interpreter, Jit, Layout, State, prune};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
@@ -49,8 +49,8 @@ impl Program {
         let messages = compilation.render(false);
         let digest = compilation.digest.clone();
         let Some(program) = compilation.program else { return Err(CompileError::new_err(messages)) };
+        let program = Arc::new(prune(&program));
         let layout = Arc::new(Layout::new(&program));
-        let program = Arc::new(program);
         State::new(&program, &layout, 0).map_err(refuse)?;
         let (engine, jit_declined): (Arc<dyn Engine>, Option<String>) = if interpret {
             (Arc::new(Interpreter::new(&program, &layout)), Some("interpretation was asked for".to_owned()))

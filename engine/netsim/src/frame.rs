@@ -2,6 +2,8 @@
 
 use marklab_pipeline::Packet;
 use marklab_switch::Frame;
+use marklab_tm::Chains;
+use marklab_units::Time;
 
 use crate::wire::Ecn;
 
@@ -23,6 +25,9 @@ impl Frame for Box<NetFrame> {
         &mut self.packet
     }
 }
+
+/// Frames with the time at which they move on.
+pub(crate) type Delayed = Chains<(Time, Box<NetFrame>)>;
 
 /// Frames out of use, whose memory is used again.
 #[derive(Debug, Default)]

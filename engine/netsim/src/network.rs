@@ -11,13 +11,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use marklab_pipeline::State;
 use marklab_switch::Switch;
-use marklab_tm::QueueStats;
+use marklab_tm::{Chains, QueueStats};
 use marklab_units::{Duration, Time};
 use thiserror::Error;
 
 use crate::config::{Config, ConfigError, Connections, Discipline, Flow, Framing, Nic, Node, Transport};
 use crate::events::EventQueue;
-use crate::frame::{FramePool, NetFrame};
+use crate::frame::{Delayed, FramePool, NetFrame};
 use crate::ledger::{Ledger, Reason};
 use crate::tcp::SenderStats;
 use crate::trace::{CaptureFile, QueueTrace};
@@ -28,10 +28,10 @@ pub use link::LineStats;
 use switches::SwitchNode;
 
 /// Something that is going to happen. The numbers are indices of lines and connections.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 enum Event {
-    /// The first frame on a line arrives.
-    Arrival(u32),
+    /// A frame arrives at the end of a line.
+    Arrival(u32, Box<NetFrame>),
     /// A transmitter becomes free.
     Free(u32),
     /// The first frame in a connection's delay line is released.
@@ -47,7 +47,7 @@ enum Event {
 }
 
 enum NodeState {
-    Host(Host),
+    Host(Box<Host>),
     Switch(Box<SwitchNode>),
 }
 
@@ -147,6 +147,10 @@ pub struct Network {
     events: EventQueue<Event>,
     nodes: Vec<NodeState>,
     lines: Vec<Line>,
+    /// Frames in the delay lines of connections.
+    delayed: Delayed,
+    /// Frames in NICs.
+    queued: Chains<Box<NetFrame>>,
     framing: Framing,
     transport: Transport,
     nic: Nic,
@@ -187,7 +191,7 @@ impl Network {
         }
         let mut switches = switches.into_iter();
         let nodes = config.nodes.iter().map(|node| match node {
-            Node::Host { mac, ip, .. } => NodeState::Host(Host::new(*mac, *ip)),
+            Node::Host { mac, ip, .. } => NodeState::Host(Box::new(Host::new(*mac, *ip))),
             Node::Switch { .. } => {
                 let switch = switches.next().expect("as many as switches among the nodes");
                 NodeState::Switch(Box::new(SwitchNode::new(switch)))
@@ -199,6 +203,8 @@ impl Network {
             events: EventQueue::default(),
             nodes: nodes.collect(),
             lines: Vec::new(),
+            delayed: Delayed::default(),
+            queued: Chains::default(),
             framing: config.framing,
             transport: config.transport,
             nic: config.nic,
@@ -274,6 +280,7 @@ impl Network {
         while self.finished < self.flows.len() {
             let Some((time, event)) = self.events.pop().filter(|(time, _)| *time <= self.stop) else { break };
             self.now = time;
+            self.look_ahead();
             self.handle(event);
             handled += 1;
             if handled % PROGRESS_EVENTS == 0 {
@@ -295,9 +302,17 @@ impl Network {
         Ok(self.outcome(handled))
     }
 
+    /// Touches what the next event is going to need, so that it comes into the cache while this one is being handled.
+    #[inline]
+    fn look_ahead(&self) {
+        if let Some(Event::Arrival(_, frame)) = self.events.peek() {
+            std::hint::black_box(frame.connection);
+        }
+    }
+
     fn handle(&mut self, event: Event) {
         match event {
-            Event::Arrival(line) => self.arrival(line as usize),
+            Event::Arrival(line, frame) => self.arrival(line as usize, frame),
             Event::Free(line) => {
                 self.lines[line as usize].free_pending = false;
                 self.start(line as usize);
@@ -310,13 +325,8 @@ impl Network {
         }
     }
 
-    /// The first frame on a line reaches its end.
-    fn arrival(&mut self, line: usize) {
-        let Some((frame, next)) = self.lines[line].arrive() else { return };
-        if let Some(time) = next {
-            self.events.push(time, Event::Arrival(line as u32));
-        }
-        let (node, port) = self.lines[line].to;
+    fn arrival(&mut self, line: usize, frame: Box<NetFrame>) {
+        let (node, port) = self.lines[line].to.indices();
         match &self.nodes[node] {
             NodeState::Host(_) => self.host_receives(node, frame),
             NodeState::Switch(_) => self.switch_receives(node, port, frame),
@@ -328,7 +338,7 @@ impl Network {
         if self.now < self.lines[line].busy_until() {
             return self.wake_when_free(line);
         }
-        let (node, port) = self.lines[line].from;
+        let (node, port) = self.lines[line].from.indices();
         let next = match &self.nodes[node] {
             NodeState::Host(_) => self.host_next(node),
             NodeState::Switch(_) => self.switch_next(node, port),
@@ -336,9 +346,8 @@ impl Network {
         let Some((frame, more)) = next else { return };
         let bytes = self.framing.wire_bytes(frame.packet.len());
         let sender = frame.from_client.then_some(frame.connection);
-        if let Some(arrival) = self.lines[line].transmit(self.now, bytes, frame) {
-            self.events.push(arrival, Event::Arrival(line as u32));
-        }
+        let arrival = self.lines[line].transmit(self.now, bytes);
+        self.events.push(arrival, Event::Arrival(line as u32, frame));
         if more {
             self.wake_when_free(line);
         }
@@ -376,8 +385,8 @@ impl Network {
         let begun: u64 = self.lines.iter().map(|line| line.stats.frames).sum();
         let busy = |at: usize| self.busy_during_arrivals.get(at).copied().unwrap_or(Duration::ZERO);
         let lines = self.lines.iter().enumerate().map(|(at, line)| LineReport {
-            from: line.from,
-            to: line.to,
+            from: line.from.indices(),
+            to: line.to.indices(),
             stats: line.stats,
             busy_during_arrivals: busy(at),
         });
@@ -406,6 +415,22 @@ impl Network {
 }
 
 impl NodeState {
+    /// The host; whoever asks knows that it is one.
+    fn host(&mut self) -> &mut Host {
+        match self {
+            NodeState::Host(host) => host,
+            NodeState::Switch(_) => unreachable!("it is a switch"),
+        }
+    }
+
+    /// The switch; whoever asks knows that it is one.
+    fn switch(&mut self) -> &mut SwitchNode {
+        match self {
+            NodeState::Switch(switch) => switch,
+            NodeState::Host(_) => unreachable!("it is a host"),
+        }
+    }
+
     /// Where the line of a port is noted; `None` if there is no such port.
     fn line_of(&mut self, port: usize) -> Option<&mut Option<usize>> {
         match self {

@@ -1,5 +1,6 @@
 //! Runs a P4 program on packets.
 //!
+//! - [`prune`] takes out what a program computes and nobody uses;
 //! - [`Layout`] gives each slot of the program a place in a packet's state, the [`Phv`];
 //! - [`State`] is what a switch remembers between packets: tables, registers, counters;
 //! - an [`Engine`] runs one stage of the program over these three: [`Interpreter`] is the definition of what a program
@@ -15,8 +16,10 @@ mod jit;
 
 mod layout;
 mod packet;
+mod prune;
 mod state;
 mod table;
+pub mod visit;
 mod words;
 
 use marklab_p4::ir::{Arch, BlockId, ParserBody, Program, StateId, Target, Transition};
@@ -29,6 +32,7 @@ pub use jit::{Jit, JitError};
 
 pub use layout::{Field, Layout, Phv};
 pub use packet::{INLINE_BYTES, Packet};
+pub use prune::prune;
 pub use state::{LoadError, State};
 pub use table::{Count, EntryHandle, KeyMatch, Table, TableEntry, TableError};
 

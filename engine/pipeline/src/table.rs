@@ -4,6 +4,7 @@
 //! compiled code reads action data at constant offsets from the pointer a lookup returns.
 
 mod matcher;
+mod recent;
 mod shape;
 
 use marklab_p4::ir;
@@ -12,6 +13,8 @@ use thiserror::Error;
 
 use crate::words::{limbs, push_limbs, words_for};
 use matcher::Matcher;
+use recent::RecentRows;
+pub(crate) use recent::{MULTIPLIER, Recent, SHIFT};
 pub(crate) use shape::{KeyShape, compared_keys};
 
 /// What a component of a key is compared with.
@@ -155,11 +158,14 @@ impl Row {
 
 /// A table with its entries.
 #[derive(Debug)]
-// `rows_start` is read by compiled code, hence the fixed representation.
+// `rows_start` and `recent_start` are read by compiled code, hence the fixed representation.
 #[repr(C)]
 pub struct Table {
     /// Start of `rows`, kept current whenever `rows` changes.
     pub(crate) rows_start: *const u64,
+    /// Start of `recent`, whose memory stays where it is.
+    pub(crate) recent_start: *const Recent,
+    recent: RecentRows,
     rows: Vec<u64>,
     /// Words per row.
     stride: usize,
@@ -176,7 +182,8 @@ pub struct Table {
     sealed: bool,
 }
 
-// SAFETY: `rows_start` points into `rows`, which the table owns; it is dereferenced only while the table is borrowed.
+// SAFETY: `rows_start` and `recent_start` point into `rows` and `recent`, and so do the rows that `recent` holds. The table
+// owns all of them; they are dereferenced only while it is borrowed.
 #[expect(unsafe_code, reason = "see above")]
 unsafe impl Send for Table {}
 // SAFETY: as above; a shared reference never dereferences it.
@@ -195,8 +202,11 @@ impl Table {
         let args = actions.iter().map(|(_, params)| params.iter().map(|param| words_for(param.ty.width)).sum());
         let stride = Row::ARGS + args.max().unwrap_or(0);
         let keys: Vec<ir::Key> = compared_keys(spec).cloned().collect();
+        let recent = RecentRows::new();
         let mut table = Table {
             rows_start: std::ptr::null(),
+            recent_start: recent.start(),
+            recent,
             rows: vec![0; stride],
             stride,
             entries: vec![None],
@@ -259,6 +269,7 @@ impl Table {
                 counts.push(Count::default());
             }
         }
+        self.recent.clear();
         self.write_row(number as usize, entry.action, Some(handle), &entry.args);
         if let Some(counts) = &mut self.counts {
             counts[number as usize] = Count::default();
@@ -286,6 +297,7 @@ impl Table {
         self.check_open()?;
         let entry = self.entry(handle)?.clone();
         self.matcher.remove(&entry.keys, handle.0);
+        self.recent.clear();
         self.entries[handle.0 as usize] = None;
         self.free.push(handle.0);
         self.live -= 1;
@@ -342,10 +354,11 @@ impl Table {
         &self.rows[at..at + self.stride]
     }
 
-    /// [`Table::lookup`] of a table whose key is one word.
-    pub(crate) fn lookup_word(&self, key: u64) -> &[u64] {
-        let at = self.matcher.find_word(key).unwrap_or(0) as usize * self.stride;
-        &self.rows[at..at + self.stride]
+    /// [`Table::lookup`] of a table whose key is one word, for compiled code that did not find it in `recent`.
+    pub(crate) fn lookup_word(&mut self, key: u64) -> *const u64 {
+        let row = self.lookup(&[key]).as_ptr();
+        self.recent.put(key, row);
+        row
     }
 
     /// Adds to the direct counter of the entry whose row has this first word.

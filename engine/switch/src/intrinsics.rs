@@ -4,10 +4,14 @@ use marklab_p4::ir::{Arch, BlockBody, ExternCall, Program, Stmt, StmtKind};
 use marklab_pipeline::{Field, Layout, Phv};
 
 /// A field of the packet state, if the program has it.
+// Small, so that those of a switch fit into a cache line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Intrinsic {
-    field: Option<Field>,
-    mask: u64,
+    offset: u16,
+    /// Bytes; 0 if there is no such field.
+    size: u8,
+    /// Bits.
+    width: u8,
 }
 
 impl Intrinsic {
@@ -15,28 +19,39 @@ impl Intrinsic {
     fn new(program: &Program, layout: &Layout, name: &str) -> Intrinsic {
         let names = ["standard_metadata", "intrinsic_metadata", "queueing_metadata"];
         let slot = names.iter().find_map(|prefix| program.intrinsic(&format!("{prefix}.{name}")));
-        let width = slot.map_or(0, |slot| program.slots[slot.index()].ty.width);
-        let mask = if width >= 64 { u64::MAX } else { (1 << width) - 1 };
-        Intrinsic { field: slot.and_then(|slot| layout.field(slot)), mask }
+        let found = slot.and_then(|slot| Some((layout.field(slot)?, program.slots[slot.index()].ty.width)));
+        let Some((field, width)) = found else { return Intrinsic { offset: 0, size: 0, width: 1 } };
+        let offset = u16::try_from(field.offset).expect("a packet state of less than 64 KiB");
+        Intrinsic { offset, size: field.size as u8, width: width.min(64) as u8 }
+    }
+
+    fn field(self) -> Option<Field> {
+        (self.size > 0).then_some(Field { offset: self.offset.into(), size: self.size.into() })
+    }
+
+    /// The largest value.
+    fn mask(self) -> u64 {
+        u64::MAX >> (64 - u32::from(self.width))
     }
 
     /// The value, 0 if there is no such field.
     #[inline]
     pub(crate) fn get(self, phv: &Phv) -> u64 {
-        self.field.map_or(0, |field| phv.get(field))
+        self.field().map_or(0, |field| phv.get(field))
     }
 
     /// Sets the value modulo the field's width.
     #[inline]
     pub(crate) fn set(self, phv: &mut Phv, value: u64) {
-        if let Some(field) = self.field {
-            phv.set(field, value & self.mask);
+        if let Some(field) = self.field() {
+            phv.set(field, value & self.mask());
         }
     }
 
     /// Sets the value, or the largest that the field holds.
+    #[inline]
     pub(crate) fn set_at_most(self, phv: &mut Phv, value: u64) {
-        self.set(phv, value.min(self.mask));
+        self.set(phv, value.min(self.mask()));
     }
 }
 

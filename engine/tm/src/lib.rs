@@ -4,9 +4,11 @@
 //! item came, how many were waiting then, how many it leaves behind. It is given the time and owns no clock, it is not
 //! told what an item is, and it neither shapes nor sends: whoever drives the port decides when to take the next item.
 
-use std::collections::VecDeque;
+mod chain;
 
 use marklab_units::Time;
+
+pub use chain::{Chain, Chains};
 
 /// Largest amount that a queue holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,16 +76,16 @@ struct Waiting<T> {
 }
 
 #[derive(Debug)]
-struct Queue<T> {
-    waiting: VecDeque<Waiting<T>>,
+struct Queue {
+    waiting: Chain,
     bytes: u64,
     limit: Limit,
     stats: QueueStats,
 }
 
-impl<T> Queue<T> {
-    fn new(limit: Limit) -> Queue<T> {
-        Queue { waiting: VecDeque::new(), bytes: 0, limit, stats: QueueStats::default() }
+impl Queue {
+    fn new(limit: Limit) -> Queue {
+        Queue { waiting: Chain::default(), bytes: 0, limit, stats: QueueStats::default() }
     }
 
     fn depth(&self) -> Depth {
@@ -97,13 +99,13 @@ impl<T> Queue<T> {
         }
     }
 
-    fn push(&mut self, now: Time, bytes: u64, item: T) -> Result<(), T> {
+    fn push<T>(&mut self, memory: &mut Chains<Waiting<T>>, now: Time, bytes: u64, item: T) -> Result<(), T> {
         if !self.fits(bytes) {
             self.stats.dropped += 1;
             return Err(item);
         }
         let behind = self.waiting.len() as u64;
-        self.waiting.push_back(Waiting { item, bytes, since: now, behind });
+        memory.push_back(&mut self.waiting, Waiting { item, bytes, since: now, behind });
         self.bytes += bytes;
         self.stats.enqueued += 1;
         self.stats.max.packets = self.stats.max.packets.max(behind + 1);
@@ -111,8 +113,8 @@ impl<T> Queue<T> {
         Ok(())
     }
 
-    fn pop(&mut self, queue: usize) -> Option<Dequeued<T>> {
-        let Waiting { item, bytes, since, behind } = self.waiting.pop_front()?;
+    fn pop<T>(&mut self, memory: &mut Chains<Waiting<T>>, queue: usize) -> Option<Dequeued<T>> {
+        let Waiting { item, bytes, since, behind } = memory.pop_front(&mut self.waiting)?;
         self.bytes -= bytes;
         let deq_qdepth = self.waiting.len() as u64;
         Some(Dequeued { item, bytes, queue, enq_timestamp: since, enq_qdepth: behind, deq_qdepth })
@@ -122,13 +124,14 @@ impl<T> Queue<T> {
 /// The queues of a switch: one FIFO per port.
 #[derive(Debug)]
 pub struct TrafficManager<T> {
-    ports: Vec<Queue<T>>,
+    ports: Vec<Queue>,
+    memory: Chains<Waiting<T>>,
 }
 
 impl<T> TrafficManager<T> {
     /// A port with one queue for each limit given.
     pub fn new(limits: impl IntoIterator<Item = Limit>) -> TrafficManager<T> {
-        TrafficManager { ports: limits.into_iter().map(Queue::new).collect() }
+        TrafficManager { ports: limits.into_iter().map(Queue::new).collect(), memory: Chains::default() }
     }
 
     /// Number of ports.
@@ -146,12 +149,12 @@ impl<T> TrafficManager<T> {
         if queue > 0 {
             return Err((Refusal::NoQueue, item));
         }
-        fifo.push(now, bytes, item).map_err(|item| (Refusal::Full, item))
+        fifo.push(&mut self.memory, now, bytes, item).map_err(|item| (Refusal::Full, item))
     }
 
     /// Takes the next item of a port.
     pub fn dequeue(&mut self, port: usize) -> Option<Dequeued<T>> {
-        self.ports.get_mut(port)?.pop(0)
+        self.ports.get_mut(port)?.pop(&mut self.memory, 0)
     }
 
     /// Amount waiting for a port.

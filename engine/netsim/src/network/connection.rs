@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
+use marklab_tm::Chain;
 use marklab_units::{Duration, Rate, Time};
 
 use crate::config::Transport;
-use crate::frame::NetFrame;
 use crate::tcp::{Receiver, Sender, SenderStats};
 use crate::wire::{EndPoint, Template};
 
@@ -47,7 +47,7 @@ pub(super) struct Message {
 /// Packets of one end that wait in its host's NIC.
 #[derive(Debug, Default)]
 pub(super) struct NicQueue {
-    pub(super) waiting: VecDeque<Box<NetFrame>>,
+    pub(super) waiting: Chain,
     /// Bytes in the NIC.
     pub(super) bytes: u64,
 }
@@ -72,9 +72,9 @@ pub(super) struct Connection {
     pub(super) closes: bool,
     /// The client's end of data has come to the server.
     pub(super) fin_received: bool,
-    /// Delay between the client's TCP and its NIC, and the frames in it with the time of their release.
+    /// Delay between the client's TCP and its NIC, and the frames in it.
     pub(super) extra_delay: Duration,
-    pub(super) delay_line: VecDeque<(Time, Box<NetFrame>)>,
+    pub(super) delay_line: Chain,
     pub(super) nic: [NicQueue; 2],
     /// Times of the earliest pending timer events of sender and receiver.
     pub(super) pending: [Option<Time>; 2],
@@ -100,7 +100,7 @@ impl Connection {
             closes: false,
             fin_received: false,
             extra_delay: Duration::ZERO,
-            delay_line: VecDeque::new(),
+            delay_line: Chain::default(),
             nic: [NicQueue::default(), NicQueue::default()],
             pending: [None; 2],
         }
@@ -123,10 +123,6 @@ impl Connection {
     pub(super) fn release(&mut self) {
         self.state = State::Closed;
         self.messages = VecDeque::new();
-        self.delay_line.shrink_to_fit();
-        for queue in &mut self.nic {
-            queue.waiting.shrink_to_fit();
-        }
     }
 
     /// Sequence number of stream offset 0.

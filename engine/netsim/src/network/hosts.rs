@@ -3,10 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+use marklab_tm::Chain;
 use marklab_units::{Duration, Rate, Time};
 
 use super::connection::{Connection, Message, Side, State};
-use super::{Event, FlowRecord, Network, NodeState};
+use super::{Event, FlowRecord, Network};
 use crate::config::Connections;
 use crate::frame::NetFrame;
 use crate::ledger::Reason;
@@ -30,14 +31,14 @@ pub(super) struct Host {
     /// Packets in the NIC.
     waiting: u64,
     /// First come, first served.
-    fifo: VecDeque<Box<NetFrame>>,
+    fifo: Chain,
     /// Connection ends that have packets waiting, in turn.
     turns: VecDeque<(u32, Side)>,
 }
 
 impl Host {
     pub(super) fn new(mac: [u8; 6], ip: u32) -> Host {
-        Host { mac, ip, line: None, capture: None, waiting: 0, fifo: VecDeque::new(), turns: VecDeque::new() }
+        Host { mac, ip, line: None, capture: None, waiting: 0, fifo: Chain::default(), turns: VecDeque::new() }
     }
 }
 
@@ -52,10 +53,7 @@ pub(super) struct Pool {
 
 impl Network {
     fn host(&mut self, node: usize) -> &mut Host {
-        match &mut self.nodes[node] {
-            NodeState::Host(host) => host,
-            NodeState::Switch(_) => unreachable!("node {node} is a switch"),
-        }
+        self.nodes[node].host()
     }
 
     // Flows
@@ -317,9 +315,9 @@ impl Network {
             return self.enqueue(connection, side, frame);
         }
         // A shorter delay than that of the flow before must not let packets overtake.
-        let earliest = state.delay_line.back().map_or(Time::ZERO, |&(time, _)| time);
+        let earliest = self.delayed.back(&state.delay_line).map_or(Time::ZERO, |&(time, _)| time);
         let release = (self.now + state.extra_delay).max(earliest);
-        state.delay_line.push_back((release, frame));
+        self.delayed.push_back(&mut state.delay_line, (release, frame));
         if state.delay_line.len() == 1 {
             self.events.push(release, Event::Release(connection as u32));
         }
@@ -327,12 +325,12 @@ impl Network {
 
     /// Frames leave a connection's delay line.
     pub(super) fn release(&mut self, connection: usize) {
-        while let Some(&(time, _)) = self.connections[connection].delay_line.front() {
+        while let Some(&(time, _)) = self.delayed.front(&self.connections[connection].delay_line) {
             if time > self.now {
                 self.events.push(time, Event::Release(connection as u32));
                 return;
             }
-            if let Some((_, frame)) = self.connections[connection].delay_line.pop_front() {
+            if let Some((_, frame)) = self.delayed.pop_front(&mut self.connections[connection].delay_line) {
                 self.enqueue(connection, Side::Client, frame);
             }
         }
@@ -352,12 +350,12 @@ impl Network {
         let queue = &mut self.connections[connection].nic[side as usize];
         queue.bytes += frame.packet.len() as u64;
         if fair {
-            queue.waiting.push_back(frame);
+            self.queued.push_back(&mut queue.waiting, frame);
             if queue.waiting.len() == 1 {
                 self.host(node).turns.push_back((connection as u32, side));
             }
         } else {
-            self.host(node).fifo.push_back(frame);
+            self.queued.push_back(&mut self.nodes[node].host().fifo, frame);
         }
         if let Some(line) = line {
             self.start(line);
@@ -366,20 +364,22 @@ impl Network {
 
     /// The next frame that a host sends, and whether more are waiting.
     pub(super) fn host_next(&mut self, node: usize) -> Option<(Box<NetFrame>, bool)> {
-        let frame = if self.fair() {
-            let (connection, side) = self.host(node).turns.pop_front()?;
+        let fair = self.fair();
+        let host = self.nodes[node].host();
+        let frame = if fair {
+            let (connection, side) = host.turns.pop_front()?;
             let queue = &mut self.connections[connection as usize].nic[side as usize].waiting;
-            let frame = queue.pop_front()?;
+            let frame = self.queued.pop_front(queue)?;
             if !queue.is_empty() {
-                self.host(node).turns.push_back((connection, side));
+                host.turns.push_back((connection, side));
             }
             frame
         } else {
-            self.host(node).fifo.pop_front()?
+            self.queued.pop_front(&mut host.fifo)?
         };
         let side = if frame.from_client { Side::Client } else { Side::Server };
         self.connections[frame.connection as usize].nic[side as usize].bytes -= frame.packet.len() as u64;
-        let host = self.host(node);
+        let host = self.nodes[node].host();
         host.waiting -= 1;
         let (more, capture) = (host.waiting > 0, host.capture);
         self.capture(capture, &frame);

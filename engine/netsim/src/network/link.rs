@@ -1,16 +1,25 @@
-//! One direction of a link: a transmitter, and frames on the line.
-
-use std::collections::VecDeque;
+//! One direction of a link.
 
 use marklab_units::{Duration, Rate, Time};
 
-use crate::frame::NetFrame;
-
 /// Node and port.
-pub(super) type Place = (usize, usize);
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    node: u32,
+    port: u32,
+}
 
-/// A transmitter and its line. Frames arrive in the order in which they were sent.
+impl Place {
+    /// The numbers, as indices.
+    pub(super) fn indices(self) -> (usize, usize) {
+        (self.node as usize, self.port as usize)
+    }
+}
+
+/// A transmitter and its line. Frames on it are events: those of their arrivals.
+// What every frame needs is in the first cache line, the rest is only added to.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(super) struct Line {
     pub(super) from: Place,
     pub(super) to: Place,
@@ -22,7 +31,6 @@ pub(super) struct Line {
     carry: u64,
     /// Whether an event for the end of the transmission is pending.
     pub(super) free_pending: bool,
-    on_line: VecDeque<(Time, Box<NetFrame>)>,
     pub(super) stats: LineStats,
 }
 
@@ -38,16 +46,17 @@ pub struct LineStats {
 }
 
 impl Line {
-    pub(super) fn new(from: Place, to: Place, rate: Rate, delay: Duration) -> Line {
+    /// A line between two ends, each a node and a port.
+    pub(super) fn new(from: (usize, usize), to: (usize, usize), rate: Rate, delay: Duration) -> Line {
+        let place = |(node, port)| Place { node: node as u32, port: port as u32 };
         Line {
-            from,
-            to,
+            from: place(from),
+            to: place(to),
             rate,
             delay,
             busy_until: Time::ZERO,
             carry: 0,
             free_pending: false,
-            on_line: VecDeque::new(),
             stats: LineStats::default(),
         }
     }
@@ -56,9 +65,8 @@ impl Line {
         self.busy_until
     }
 
-    /// Begins to transmit a frame that takes `bytes` on the line. Gives the time of its arrival if it is the only one
-    /// on the line; else its arrival is scheduled when that of the frame before it is handled.
-    pub(super) fn transmit(&mut self, now: Time, bytes: u64, frame: Box<NetFrame>) -> Option<Time> {
+    /// Begins to transmit a frame that takes `bytes` on the line. Gives the time of its arrival at the other end.
+    pub(super) fn transmit(&mut self, now: Time, bytes: u64) -> Time {
         debug_assert!(now >= self.busy_until, "the transmitter is busy");
         let carry = if now == self.busy_until { self.carry } else { 0 };
         let (time, carry) = self.rate.transmission(bytes, carry);
@@ -67,14 +75,6 @@ impl Line {
         self.stats.frames += 1;
         self.stats.bytes += bytes;
         self.stats.busy += time;
-        let arrival = self.busy_until + self.delay;
-        self.on_line.push_back((arrival, frame));
-        (self.on_line.len() == 1).then_some(arrival)
-    }
-
-    /// The frame that arrives now, and when the next one does.
-    pub(super) fn arrive(&mut self) -> Option<(Box<NetFrame>, Option<Time>)> {
-        let (_, frame) = self.on_line.pop_front()?;
-        Some((frame, self.on_line.front().map(|&(time, _)| time)))
+        self.busy_until + self.delay
     }
 }

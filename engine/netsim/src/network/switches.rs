@@ -2,7 +2,7 @@
 
 use marklab_switch::{Received, Switch, Transmitted};
 
-use super::{NetSwitch, Network, NodeState, PortReport, SwitchReport};
+use super::{NetSwitch, Network, PortReport, SwitchReport};
 use crate::frame::NetFrame;
 use crate::ledger::Reason;
 use crate::wire::{Ecn, frame_ecn};
@@ -40,10 +40,7 @@ impl SwitchNode {
 
 impl Network {
     fn switch(&mut self, node: usize) -> &mut SwitchNode {
-        match &mut self.nodes[node] {
-            NodeState::Switch(switch) => switch,
-            NodeState::Host(_) => unreachable!("node {node} is a host"),
-        }
+        self.nodes[node].switch()
     }
 
     /// A frame comes to a switch: parser, ingress, queue.

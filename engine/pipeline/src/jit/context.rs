@@ -9,7 +9,6 @@
 
 use cranelift_jit::JITBuilder;
 use marklab_p4::ir::{ExternCall, HashAlgorithm};
-use num_bigint::BigUint;
 
 use crate::table::{Count, Table};
 use crate::words::limbs;
@@ -80,12 +79,11 @@ pub(crate) struct Context {
     state: *mut State,
     packet: *mut Packet,
     calls: *const ExternCall,
-    /// Operands of the next `perform`.
-    operands: Vec<BigUint>,
 }
 
 impl Context {
     /// Sets up a context, runs generated code with it and takes over what it left. Returns the bytes emitted.
+    #[inline]
     pub(super) fn enter(
         state: &mut State,
         packet: &mut Packet,
@@ -96,6 +94,9 @@ impl Context {
         if state.emitted.len() < emit_capacity {
             state.emitted.resize(emit_capacity, 0);
         }
+        let (length, headroom) = (packet.len() as u64, packet.headroom() as u64);
+        let stored = packet.stored();
+        let (packet_bytes, stored) = (stored.as_ptr(), stored.len() as u64);
         let state: *mut State = state;
         // SAFETY: `state` was a reference; the views lead to parts that no reference is held to during the call.
         let views = unsafe { &(*state).views };
@@ -103,10 +104,10 @@ impl Context {
             tables: views.tables.as_ptr(),
             registers: views.registers.as_ptr(),
             counters: views.counters.as_ptr(),
-            packet_bytes: packet.stored().as_ptr(),
-            stored: packet.stored().len() as u64,
-            length: packet.len() as u64,
-            headroom: packet.headroom() as u64,
+            packet_bytes,
+            stored,
+            length,
+            headroom,
             // SAFETY: as above.
             emitted: unsafe { (*state).emitted.as_mut_ptr() },
             emitted_len: 0,
@@ -115,11 +116,12 @@ impl Context {
             state,
             packet,
             calls: calls.as_ptr(),
-            operands: Vec::new(),
         };
         code(&raw mut context);
-        // SAFETY: as above.
-        unsafe { (*state).faults += context.faults };
+        if context.faults > 0 {
+            // SAFETY: as above.
+            unsafe { (*state).faults += context.faults };
+        }
         context.emitted_len as usize
     }
 }
@@ -153,9 +155,9 @@ unsafe extern "C" fn lookup(table: *const Table, key: *const u64, words: u64) ->
     unsafe { (*table).lookup(std::slice::from_raw_parts(key, words as usize)).as_ptr() }
 }
 
-unsafe extern "C" fn lookup_word(table: *const Table, key: u64) -> *const u64 {
-    // SAFETY: a table of the state's views.
-    unsafe { (*table).lookup_word(key).as_ptr() }
+unsafe extern "C" fn lookup_word(table: *mut Table, key: u64) -> *const u64 {
+    // SAFETY: a table of the state's views; generated code holds no row pointer of this table that this could change.
+    unsafe { (*table).lookup_word(key) }
 }
 
 unsafe extern "C" fn count_hit(table: *mut Table, head: u64, bytes: u64) {
@@ -212,14 +214,14 @@ unsafe extern "C" fn draw(context: *mut Context, lo: u64, hi: u64) -> u64 {
 /// Adds an operand, low and high word, for the next `perform`.
 unsafe extern "C" fn operand(context: *mut Context, low: u64, high: u64) {
     // SAFETY: as above.
-    unsafe { (*context).operands.push(limbs(&[low, high])) }
+    unsafe { (*(*context).state).operands.push(limbs(&[low, high])) }
 }
 
 /// Carries out the call of that number with the operands given.
 unsafe extern "C" fn perform(context: *mut Context, call: u64) {
     // SAFETY: as above; the generator numbers calls by their place in the list behind `calls`.
     unsafe {
-        let operands = std::mem::take(&mut (*context).operands);
+        let operands = std::mem::take(&mut (*(*context).state).operands);
         (*(*context).state).effects.perform(&*(*context).calls.add(call as usize), operands);
     }
 }

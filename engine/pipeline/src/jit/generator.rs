@@ -22,7 +22,7 @@ use super::context::{self, Context, Import};
 use super::parse::Parsing;
 use super::{Result, backend, unsupported};
 use crate::layout::{Layout, container};
-use crate::table::{KeyShape, Row, compared_keys};
+use crate::table::{KeyShape, MULTIPLIER, Recent, Row, SHIFT, compared_keys};
 use crate::words::words_for;
 use crate::{FUEL, Stage};
 
@@ -31,6 +31,7 @@ pub(super) struct Regions {
     pub(super) phv: MemFlagsData,
     pub(super) context: MemFlagsData,
     pub(super) rows: MemFlagsData,
+    pub(super) recent: MemFlagsData,
     pub(super) cells: MemFlagsData,
     pub(super) packet: MemFlagsData,
     pub(super) stack: MemFlagsData,
@@ -49,6 +50,7 @@ impl Regions {
             phv: region("phv"),
             context: region("context"),
             rows: region("table rows"),
+            recent: region("recent look-ups"),
             cells: region("registers and counters"),
             packet: region("packet"),
             stack: region("stack"),
@@ -598,7 +600,7 @@ impl<'a, 'f> Generator<'a, 'f> {
                     let placed = self.shift_left_by(value, part.shift);
                     word = self.b.ins().bor(word, placed);
                 }
-                self.call_value(&context::LOOKUP_WORD, &[table, word])
+                self.look_up_word(table, word)
             }
             words => {
                 let key = self.stack_slot(words as u32 * 8);
@@ -611,6 +613,31 @@ impl<'a, 'f> Generator<'a, 'f> {
                 self.call_value(&context::LOOKUP, &[table, address, words])
             }
         }
+    }
+
+    /// The row for a key of one word: the one found for it lately, or else by a call.
+    fn look_up_word(&mut self, table: Value, key: Value) -> Result<Value> {
+        let field = |offset: usize| offset as i32;
+        let flags = self.regions.recent;
+        let places = offset_of!(crate::table::Table, recent_start);
+        let start = self.b.ins().load(types::I64, self.regions.context, table, field(places));
+        let multiplier = self.iconst(MULTIPLIER as i64);
+        let product = self.b.ins().imul(key, multiplier);
+        let place = self.b.ins().ushr_imm_u(product, i64::from(SHIFT));
+        let offset = self.b.ins().ishl_imm_u(place, i64::from(size_of::<Recent>().trailing_zeros()));
+        let recent = self.b.ins().iadd(start, offset);
+        let held = self.b.ins().load(types::I64, flags, recent, field(offset_of!(Recent, key)));
+        let row = self.b.ins().load(types::I64, flags, recent, field(offset_of!(Recent, row)));
+        let other = self.b.ins().icmp(IntCC::NotEqual, held, key);
+        let (search, found) = (self.b.create_block(), self.b.create_block());
+        self.b.append_block_param(found, types::I64);
+        self.b.set_cold_block(search);
+        self.b.ins().brif(other, search, &[], found, &[row.into()]);
+        self.b.switch_to_block(search);
+        let searched = self.call_value(&context::LOOKUP_WORD, &[table, key])?;
+        self.b.ins().jump(found, &[searched.into()]);
+        self.b.switch_to_block(found);
+        Ok(self.b.block_params(found)[0])
     }
 
     /// Runs the action of that index with the parameters in a row.

@@ -124,19 +124,6 @@ impl Matcher {
         }
     }
 
-    /// [`Matcher::find`] for a key of one word.
-    #[inline]
-    pub(super) fn find_word(&self, key: u64) -> Option<u32> {
-        match &self.search {
-            Search::Exact(WordMap::One(map)) => map.get(&key).copied(),
-            Search::Lpm(groups) => groups.iter().find_map(|group| match &group.map {
-                WordMap::One(map) => map.get(&(key & group.mask[0])).copied(),
-                WordMap::Many(_) => None, // a key of one word has maps of one word
-            }),
-            _ => self.find(&[key]),
-        }
-    }
-
     /// Adds an entry; false if there is one with the same key.
     pub(super) fn insert(&mut self, matches: &[KeyMatch], priority: u32, number: u32) -> bool {
         let (value, mask) = self.value_and_mask(matches);

@@ -1,0 +1,116 @@
+//! Removes what a program computes and nobody uses.
+//!
+//! A program written for many schemes fills in more than one of them looks at: every queue signal, say. What is never
+//! read need not be computed, and a metadata field that is not mentioned any more takes no space in a packet's state
+//! and need not be filled in by the switch.
+
+use marklab_p4::ir::{BinaryOp, BlockId, Class, Expr, ExprKind, Program, SlotId, Stmt};
+
+use crate::visit;
+
+/// Fields that the switch reads when the program has run.
+const READ_BY_SWITCH: [&str; 3] =
+    ["standard_metadata.egress_spec", "standard_metadata.mcast_grp", "standard_metadata.priority"];
+
+/// The program without statements whose only effect is a value that is never used, and without the metadata that
+/// nothing mentions then. Packets, tables, registers and counters are as before.
+pub fn prune(program: &Program) -> Program {
+    let mut program = program.clone();
+    let live = live_slots(&program);
+    for body in visit::bodies_mut(&mut program) {
+        prune_body(body, &live);
+    }
+    let mentioned = mentioned_slots(&program);
+    program.intrinsics.retain(|(_, slot)| mentioned[slot.index()]);
+    for (slot, mentioned) in program.slots.iter_mut().zip(mentioned) {
+        if !mentioned {
+            // Ids stay as they are: an unused local costs nothing.
+            slot.class = Class::Local(BlockId(0));
+        }
+    }
+    program
+}
+
+fn prune_body(body: &mut Vec<Stmt>, live: &[bool]) {
+    body.retain(|stmt| !is_dead(stmt, live));
+    for stmt in body {
+        for inner in visit::inner_bodies_mut(stmt) {
+            prune_body(inner, live);
+        }
+    }
+}
+
+/// Whether all that a statement does is to compute a value that is never used.
+fn is_dead(stmt: &Stmt, live: &[bool]) -> bool {
+    visit::destination(stmt).is_some_and(|place| !live[place.slot.index()])
+        && visit::operands(stmt).into_iter().all(has_no_effect)
+}
+
+/// Whether an expression neither ends parsing nor counts a fault.
+fn has_no_effect(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Const(_) | ExprKind::PacketLength => true,
+        ExprKind::Load(place) => place.index.as_ref().is_none_or(|index| has_no_effect(&index.expr)),
+        ExprKind::Lookahead { .. } | ExprKind::Binary(BinaryOp::Div | BinaryOp::Mod, ..) => false,
+        ExprKind::Unary(_, of) | ExprKind::Cast(of) | ExprKind::Slice { of, .. } => has_no_effect(of),
+        ExprKind::Binary(_, left, right) | ExprKind::Concat(left, right) => has_no_effect(left) && has_no_effect(right),
+        ExprKind::Mux { cond, then, otherwise } => [cond, then, otherwise].into_iter().all(|part| has_no_effect(part)),
+    }
+}
+
+/// Slots whose value is used: by the switch, as part of a header or by a statement that has an effect of its own, or
+/// to compute such a value.
+fn live_slots(program: &Program) -> Vec<bool> {
+    let mut live = kept_slots(program);
+    for key in visit::keys(program) {
+        visit::loads(key, &mut |slot| live[slot.index()] = true);
+    }
+    loop {
+        let before = live.clone();
+        for body in visit::bodies(program) {
+            visit::statements(body, &mut |stmt| {
+                if !is_dead(stmt, &before) {
+                    for operand in visit::operands(stmt) {
+                        visit::loads(operand, &mut |slot| live[slot.index()] = true);
+                    }
+                }
+            });
+        }
+        if live == before {
+            return live;
+        }
+    }
+}
+
+/// Slots of headers and stacks, and fields that the switch reads.
+fn kept_slots(program: &Program) -> Vec<bool> {
+    let mut kept = vec![false; program.slots.len()];
+    let mut keep = |slot: SlotId| kept[slot.index()] = true;
+    for header in &program.headers {
+        keep(header.valid);
+        header.fields.iter().copied().for_each(&mut keep);
+    }
+    program.stacks.iter().for_each(|stack| keep(stack.next_index));
+    READ_BY_SWITCH.iter().filter_map(|name| program.intrinsic(name)).for_each(&mut keep);
+    program.slots.iter().filter_map(|slot| slot.varbit_width).for_each(keep);
+    kept
+}
+
+/// Slots that a program mentions or the switch reads.
+fn mentioned_slots(program: &Program) -> Vec<bool> {
+    let mut mentioned = kept_slots(program);
+    for key in visit::keys(program) {
+        visit::loads(key, &mut |slot| mentioned[slot.index()] = true);
+    }
+    for body in visit::bodies(program) {
+        visit::statements(body, &mut |stmt| {
+            for operand in visit::operands(stmt) {
+                visit::loads(operand, &mut |slot| mentioned[slot.index()] = true);
+            }
+            for slot in visit::written(stmt) {
+                mentioned[slot.index()] = true;
+            }
+        });
+    }
+    mentioned
+}

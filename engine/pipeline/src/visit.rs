@@ -1,0 +1,178 @@
+//! Walks over a program's statements and expressions.
+
+use marklab_p4::ir::{
+    BlockBody, Checksum, Expr, ExprKind, ExternCall, HeaderRef, Place, Program, SlotId, Stmt, StmtKind, Transition,
+};
+
+/// All lists of statements of a program that are not inside of others: controls, parser states, actions.
+pub(crate) fn bodies(program: &Program) -> Vec<&[Stmt]> {
+    let mut bodies: Vec<&[Stmt]> = Vec::new();
+    for block in &program.blocks {
+        match &block.body {
+            BlockBody::Control(body) => bodies.push(body),
+            BlockBody::Parser(parser) => bodies.extend(parser.states.iter().map(|state| &state.body[..])),
+        }
+    }
+    bodies.extend(program.actions.iter().map(|action| &action.body[..]));
+    bodies
+}
+
+/// The same, to be changed.
+pub(crate) fn bodies_mut(program: &mut Program) -> Vec<&mut Vec<Stmt>> {
+    let mut bodies: Vec<&mut Vec<Stmt>> = Vec::new();
+    for block in &mut program.blocks {
+        match &mut block.body {
+            BlockBody::Control(body) => bodies.push(body),
+            BlockBody::Parser(parser) => bodies.extend(parser.states.iter_mut().map(|state| &mut state.body)),
+        }
+    }
+    bodies.extend(program.actions.iter_mut().map(|action| &mut action.body));
+    bodies
+}
+
+/// Expressions outside of statements: keys of `select`s and tables.
+pub(crate) fn keys(program: &Program) -> Vec<&Expr> {
+    let mut keys: Vec<&Expr> = program.tables.iter().flat_map(|table| &table.keys).map(|key| &key.expr).collect();
+    for block in &program.blocks {
+        if let BlockBody::Parser(parser) = &block.body {
+            for state in &parser.states {
+                if let Transition::Select { keys: select, .. } = &state.next {
+                    keys.extend(select);
+                }
+            }
+        }
+    }
+    keys
+}
+
+/// Every statement of a list, those inside of others included.
+pub(crate) fn statements<'a>(body: &'a [Stmt], visit: &mut dyn FnMut(&'a Stmt)) {
+    for stmt in body {
+        visit(stmt);
+        for inner in inner_bodies(stmt) {
+            statements(inner, visit);
+        }
+    }
+}
+
+/// Lists of statements inside of a statement.
+fn inner_bodies(stmt: &Stmt) -> Vec<&[Stmt]> {
+    match &stmt.kind {
+        StmtKind::If { then, otherwise, .. } => vec![then, otherwise],
+        StmtKind::Switch { cases, default, .. } => {
+            cases.iter().map(|(_, body)| &body[..]).chain([&default[..]]).collect()
+        }
+        StmtKind::Block { body, .. } | StmtKind::Loop { body, .. } => vec![body],
+        _ => Vec::new(),
+    }
+}
+
+/// The same, to be changed.
+pub(crate) fn inner_bodies_mut(stmt: &mut Stmt) -> Vec<&mut Vec<Stmt>> {
+    match &mut stmt.kind {
+        StmtKind::If { then, otherwise, .. } => vec![then, otherwise],
+        StmtKind::Switch { cases, default, .. } => cases.iter_mut().map(|(_, body)| body).chain([default]).collect(),
+        StmtKind::Block { body, .. } | StmtKind::Loop { body, .. } => vec![body],
+        _ => Vec::new(),
+    }
+}
+
+/// Where a statement puts a value that it computes, if it does nothing else.
+pub(crate) fn destination(stmt: &Stmt) -> Option<&Place> {
+    match &stmt.kind {
+        StmtKind::Assign { dst, .. } => Some(dst),
+        StmtKind::Extern(ExternCall::RegisterRead { dst, .. } | ExternCall::Hash { dst, .. }) => Some(dst),
+        _ => None,
+    }
+}
+
+/// Slots that a statement itself writes, beside those of headers.
+pub(crate) fn written(stmt: &Stmt) -> Vec<SlotId> {
+    match &stmt.kind {
+        StmtKind::Apply { hit, action_run, .. } => hit.iter().chain(action_run).copied().collect(),
+        StmtKind::Extern(
+            ExternCall::Random { dst, .. }
+            | ExternCall::ExecuteMeter { dst, .. }
+            | ExternCall::DirectMeterRead { dst, .. },
+        ) => vec![dst.slot],
+        StmtKind::Extern(ExternCall::UpdateChecksum(checksum)) => vec![checksum.field.slot],
+        _ => destination(stmt).map(|place| place.slot).into_iter().collect(),
+    }
+}
+
+/// Expressions that a statement itself evaluates.
+pub(crate) fn operands(stmt: &Stmt) -> Vec<&Expr> {
+    let mut operands = Vec::new();
+    let mut indices: Vec<&Place> = destination(stmt).into_iter().collect();
+    match &stmt.kind {
+        StmtKind::Assign { src, .. } => operands.push(src),
+        StmtKind::If { cond, .. } => operands.push(cond),
+        StmtKind::Switch { value, .. } => operands.push(value),
+        StmtKind::Advance(bits) => operands.push(bits),
+        StmtKind::Verify { cond, error } => operands.extend([cond, error]),
+        StmtKind::SetValid(header) | StmtKind::SetInvalid(header) => operands.extend(header_index(header)),
+        StmtKind::Extract { header, varbit_width } => {
+            operands.extend(header_index(header));
+            operands.extend(varbit_width);
+        }
+        StmtKind::ExtractNext { varbit_width, .. } => operands.extend(varbit_width),
+        StmtKind::Extern(call) => call_operands(call, &mut operands, &mut indices),
+        _ => {}
+    }
+    operands.extend(indices.into_iter().filter_map(|place| place.index.as_ref()).map(|index| &*index.expr));
+    operands
+}
+
+fn header_index(header: &HeaderRef) -> Option<&Expr> {
+    header.index.as_ref().map(|index| &*index.expr)
+}
+
+fn call_operands<'a>(call: &'a ExternCall, operands: &mut Vec<&'a Expr>, places: &mut Vec<&'a Place>) {
+    match call {
+        ExternCall::RegisterRead { index, .. } | ExternCall::Count { index, .. } => operands.push(index),
+        ExternCall::RegisterWrite { index, value, .. } => operands.extend([index, value]),
+        ExternCall::ExecuteMeter { dst, index, .. } => {
+            places.push(dst);
+            operands.push(index);
+        }
+        ExternCall::Random { dst, lo, hi } => {
+            places.push(dst);
+            operands.extend([lo, hi]);
+        }
+        ExternCall::DirectMeterRead { dst, .. } => places.push(dst),
+        ExternCall::Hash { base, data, max, .. } => {
+            operands.extend([base, max]);
+            operands.extend(data.iter().map(|field| &field.expr));
+        }
+        ExternCall::VerifyChecksum(checksum) | ExternCall::UpdateChecksum(checksum) => {
+            let Checksum { condition, data, field, .. } = checksum;
+            operands.push(condition);
+            operands.extend(data.iter().map(|field| &field.expr));
+            places.push(field);
+        }
+        other => operands.extend(crate::effects::operands(other).into_iter().flatten()),
+    }
+}
+
+/// Every slot that an expression reads.
+pub(crate) fn loads(expr: &Expr, visit: &mut dyn FnMut(SlotId)) {
+    match &expr.kind {
+        ExprKind::Load(place) => {
+            visit(place.slot);
+            if let Some(index) = &place.index {
+                loads(&index.expr, visit);
+            }
+        }
+        ExprKind::Unary(_, of) | ExprKind::Cast(of) | ExprKind::Slice { of, .. } => loads(of, visit),
+        ExprKind::Binary(_, left, right) | ExprKind::Concat(left, right) => {
+            loads(left, visit);
+            loads(right, visit);
+        }
+        ExprKind::Mux { cond, then, otherwise } => {
+            for part in [cond, then, otherwise] {
+                loads(part, visit);
+            }
+        }
+        ExprKind::Const(_) | ExprKind::Lookahead { .. } | ExprKind::PacketLength => {}
+    }
+}

@@ -1,0 +1,147 @@
+//! Many queues in one piece of memory.
+//!
+//! A ring buffer per queue walks through all of its memory even if it never holds more than a few items, so a switch
+//! with many ports would keep fetching cold memory. Here the place that was freed last is used next, whichever queue
+//! it belonged to: as much memory is in use as items are waiting.
+
+/// End of a chain.
+const NONE: u32 = u32::MAX;
+
+/// Memory of many [`Chain`]s.
+#[derive(Debug)]
+pub struct Chains<T> {
+    links: Vec<Link<T>>,
+    /// First of the free places, which form a chain too.
+    free: u32,
+}
+
+/// A queue, whose items lie in the [`Chains`] that it was always used with.
+#[derive(Debug)]
+pub struct Chain {
+    first: u32,
+    last: u32,
+    len: u32,
+}
+
+#[derive(Debug)]
+struct Link<T> {
+    item: Option<T>,
+    next: u32,
+}
+
+impl<T> Default for Chains<T> {
+    fn default() -> Chains<T> {
+        Chains { links: Vec::new(), free: NONE }
+    }
+}
+
+impl Default for Chain {
+    fn default() -> Chain {
+        Chain { first: NONE, last: NONE, len: 0 }
+    }
+}
+
+impl Chain {
+    /// Number of items.
+    pub fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    /// Whether there is no item.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+impl<T> Chains<T> {
+    /// Adds an item at the end of a chain.
+    ///
+    /// # Panics
+    ///
+    /// Beyond 2^32 - 1 items in all chains.
+    #[inline]
+    pub fn push_back(&mut self, chain: &mut Chain, item: T) {
+        let link = Link { item: Some(item), next: NONE };
+        let at = self.free;
+        let at = if at == NONE {
+            let at = u32::try_from(self.links.len()).ok().filter(|&at| at != NONE).expect("fewer than 2^32 items");
+            self.links.push(link);
+            at
+        } else {
+            self.free = self.links[at as usize].next;
+            self.links[at as usize] = link;
+            at
+        };
+        match chain.last {
+            NONE => chain.first = at,
+            last => self.links[last as usize].next = at,
+        }
+        chain.last = at;
+        chain.len += 1;
+    }
+
+    /// Takes the first item of a chain.
+    #[inline]
+    pub fn pop_front(&mut self, chain: &mut Chain) -> Option<T> {
+        if chain.first == NONE {
+            return None;
+        }
+        let at = chain.first;
+        let link = &mut self.links[at as usize];
+        let item = link.item.take();
+        chain.first = std::mem::replace(&mut link.next, self.free);
+        self.free = at;
+        chain.len -= 1;
+        if chain.first == NONE {
+            chain.last = NONE;
+        }
+        item
+    }
+
+    /// The first item of a chain.
+    #[inline]
+    pub fn front(&self, chain: &Chain) -> Option<&T> {
+        self.links.get(chain.first as usize)?.item.as_ref()
+    }
+
+    /// The last item of a chain.
+    #[inline]
+    pub fn back(&self, chain: &Chain) -> Option<&T> {
+        self.links.get(chain.last as usize)?.item.as_ref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Oracle: a ring buffer each.
+        #[test]
+        fn chains_are_queues_of_their_own(steps in prop::collection::vec((0..4usize, any::<bool>()), 0..200)) {
+            let mut chains = Chains::default();
+            let mut ours = [(); 4].map(|()| Chain::default());
+            let mut rings = [(); 4].map(|()| VecDeque::new());
+            let mut most = 0;
+            for (number, (queue, push)) in steps.into_iter().enumerate() {
+                if push {
+                    chains.push_back(&mut ours[queue], number);
+                    rings[queue].push_back(number);
+                } else {
+                    prop_assert_eq!(chains.pop_front(&mut ours[queue]), rings[queue].pop_front());
+                }
+                most = most.max(rings.iter().map(VecDeque::len).sum());
+                for (chain, ring) in ours.iter().zip(&rings) {
+                    prop_assert_eq!(chains.front(chain), ring.front());
+                    prop_assert_eq!(chains.back(chain), ring.back());
+                    prop_assert_eq!((chain.len(), chain.is_empty()), (ring.len(), ring.is_empty()));
+                }
+            }
+            prop_assert_eq!(chains.links.len(), most, "freed places are used again");
+        }
+    }
+}
