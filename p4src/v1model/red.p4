@@ -99,10 +99,10 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
             }
         } else if (avg >= min_q16) {
             // p = p_b / (1 - since * p_b) spreads the marks evenly. Draw < p without a division:
-            // draw * (1 - since * p_b) < p_b, in 2^-32 and 2^-16.
+            // draw * (1 - since * p_b) < p_b, in 2^-32.
             bit<64> p_b = ((bit<64>)(avg - min_q16) * (bit<64>)slope_q32) >> 16;
             bit<64> spent = (bit<64>)since * p_b;
-            if (spent >= 0x100000000 || (bit<64>)q.draw * (0x100000000 - spent) < p_b << 16) {
+            if (spent >= 0x100000000 || ((bit<64>)q.draw * (0x100000000 - spent)) >> 32 < p_b) {
                 since = 1;
                 decision = decision_t.MARK;
                 cause = CAUSE_AVERAGE;

@@ -64,7 +64,8 @@ def _frame_to(port: int, ecn: int) -> Frame:
     return Frame(dst=(10 << 24) + port, ecn=ecn)
 
 
-def _routes() -> list[dict[str, Any]]:
+def routes() -> list[dict[str, Any]]:
+    """Table entries by which frames reach the ports."""
     return [
         {
             "table": "ipv4_lpm",
@@ -78,7 +79,7 @@ def _routes() -> list[dict[str, Any]]:
 
 @functools.cache
 def _entries(scheme: str, setup: Setup) -> str:
-    return json.dumps(fitted(scheme, setup).entries + _routes())
+    return json.dumps(fitted(scheme, setup).entries + routes())
 
 
 class Switch:

@@ -132,7 +132,7 @@ control SwitchEgress(inout headers_t hdr,
         q.deq_qdepth_pkts = standard_metadata.deq_qdepth;
         q.draw = 0;
 #ifdef MARKLAB_NEEDS_DRAW
-        random(q.draw, 16w0, 16w0xffff);
+        random(q.draw, 32w0, 32w0xffffffff);
 #endif // MARKLAB_NEEDS_DRAW
 
         decision_t decision;
