@@ -134,7 +134,6 @@ class Red:
     slope: int
     weight: int
     decay: list[tuple[int, int, int]]
-    draw_bits: int
     average: int = 0
     count: int = -1
     q_time: int | None = None
@@ -162,8 +161,8 @@ class Red:
         if 65536 * self.min_pkts <= self.average < 65536 * self.max_pkts:
             self.count += 1
             p_b = self.p_b()
-            # p_a = p_b / (1 - count p_b), against a draw of [0, 1).
-            if self.count * p_b >= 2**32 or draw * (2**32 - self.count * p_b) < p_b * 2**self.draw_bits:
+            # p_a = p_b / (1 - count p_b), against a draw in 2^-32.
+            if self.count * p_b >= 2**32 or draw * (2**32 - self.count * p_b) < p_b * 2**32:
                 self.count = 0
                 return 1
         elif 65536 * self.max_pkts <= self.average:
