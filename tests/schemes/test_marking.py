@@ -84,7 +84,9 @@ def test_a_mark_is_ce_if_the_packet_is_capable_and_counted_if_not(port: int, cau
     probe = Probe(MARK, cause)
     fates = {ecn: probe.send(port=port, ecn=ecn) for ecn in (NOT_ECT, ECT1, ECT0, CE)}
     assert fates == {NOT_ECT: Fate.PASSED, ECT1: Fate.MARKED, ECT0: Fate.MARKED, CE: Fate.PASSED}
-    assert probe.counts() == {("marks", port, cause): 2, ("not_capable", port, cause): 1}
+    # Once more, so that the one that is counted is known from the CE packet.
+    probe.send(port=port, ecn=NOT_ECT)
+    assert probe.counts() == {("marks", port, cause): 2, ("not_capable", port, cause): 2}
 
 
 @pytest.mark.parametrize("ecn", [NOT_ECT, ECT1, ECT0, CE])
