@@ -10,12 +10,12 @@ const cause_t CAUSE_SOJOURN = 1;
 
 control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {
     // State per port, with the names of RFC 8289 (drop_* is mark_* here). first_above_time: 0 means that the sojourn
-    // is below target. mark_next: in 1/256 us.
-    register<bit<48>>(MARKLAB_PORTS) first_above_time;
+    // is below target; a time has a 1 before it, because 0 is a time as well. mark_next: in 1/256 us.
+    register<bit<49>>(MARKLAB_PORTS) first_above_time;
     register<bit<1>>(MARKLAB_PORTS) marking_state;
     register<bit<32>>(MARKLAB_PORTS) mark_count;
     register<bit<32>>(MARKLAB_PORTS) last_count;
-    register<bit<64>>(MARKLAB_PORTS) mark_next;
+    register<bit<56>>(MARKLAB_PORTS) mark_next;
 
     bit<32> target = 0;
     bit<48> interval = 0;
@@ -33,10 +33,10 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     // control_law: interval / sqrt(count), in 1/256 us, by table. The control plane fills in counts from 1 on; larger
     // ones than it knows get the default, the last step.
     bit<32> count = 0;
-    bit<64> step = 0;
+    bit<56> step = 0;
 
     action set_step(bit<32> step_q8) {
-        step = (bit<64>)step_q8;
+        step = (bit<56>)step_q8;
     }
 
     table interval_by_count {
@@ -49,33 +49,33 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     apply {
         params.apply();
         bit<32> port = (bit<32>)q.port;
-        // A clock that starts at 1, so that 0 can mean "unset", and that does not wrap in 48 bits.
-        bit<48> now = q.now_us + 1;
-        bit<64> now_q8 = (bit<64>)now << 8;
+        // Times are compared by the sign of their difference, which is right when the clock has wrapped in between.
+        bit<48> now = q.now_us;
+        bit<56> now_q8 = now ++ 8w0;
 
         // dodequeue: has the sojourn been above target for an interval?
         bool ok_to_mark = false;
-        bit<48> first_above;
+        bit<49> first_above;
         first_above_time.read(first_above, port);
         if (q.sojourn_us < target || q.deq_qdepth_pkts <= 1) {
             first_above_time.write(port, 0);
         } else if (first_above == 0) {
-            first_above_time.write(port, now + interval);
+            first_above_time.write(port, 1w1 ++ (now + interval));
         } else {
-            ok_to_mark = now >= first_above;
+            ok_to_mark = (int<48>)(now - first_above[47:0]) >= 0;
         }
 
         decision = decision_t.PASS;
         cause = 0;
         bit<1> marking;
         marking_state.read(marking, port);
-        bit<64> next;
+        bit<56> next;
         mark_next.read(next, port);
         mark_count.read(count, port);
         if (marking == 1) {
             if (!ok_to_mark) {
                 marking_state.write(port, 0);
-            } else if (now_q8 >= next) {
+            } else if ((int<56>)(now_q8 - next) >= 0) {
                 decision = decision_t.MARK;
                 count = count |+| 1;
             }
@@ -86,7 +86,7 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
             bit<32> last;
             last_count.read(last, port);
             bit<32> delta = count - last;
-            bool lately = now_q8 - next < (bit<64>)interval << 12; // 16 intervals
+            bool lately = now_q8 - next < (bit<56>)interval << 12; // 16 intervals
             count = 1;
             if (delta > 1 && lately) {
                 count = delta;

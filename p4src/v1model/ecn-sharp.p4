@@ -11,12 +11,12 @@ const cause_t CAUSE_INSTANTANEOUS = 1;
 const cause_t CAUSE_PERSISTENT = 2;
 
 control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {
-    // State per port, with the names of Table 2. first_above_time: 0 means that the signal is below pst_target.
-    // marking_next: in 1/256 us.
-    register<bit<48>>(MARKLAB_PORTS) first_above_time;
+    // State per port, with the names of Table 2. first_above_time: 0 means that the signal is below pst_target; a time
+    // has a 1 before it, because 0 is a time as well. marking_next: in 1/256 us.
+    register<bit<49>>(MARKLAB_PORTS) first_above_time;
     register<bit<1>>(MARKLAB_PORTS) marking_state;
     register<bit<32>>(MARKLAB_PORTS) marking_count;
-    register<bit<64>>(MARKLAB_PORTS) marking_next;
+    register<bit<56>>(MARKLAB_PORTS) marking_next;
 
     bit<1> by_length = 0;
     bit<32> ins_target = 0;
@@ -42,10 +42,10 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     // pst_interval / marking_count, in 1/256 us, by table: no target divides at run time. The control plane fills in
     // counts from 2 on; larger ones than it knows get the default, the last step.
     bit<32> count = 0;
-    bit<64> step = 0;
+    bit<56> step = 0;
 
     action set_step(bit<32> step_q8) {
-        step = (bit<64>)step_q8;
+        step = (bit<56>)step_q8;
     }
 
     table interval_by_count {
@@ -62,20 +62,20 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
         if (by_length == 1) {
             signal = (bit<32>)q.enq_qdepth_pkts;
         }
-        // A clock that starts at 1, so that 0 can mean "unset", and that does not wrap in 48 bits.
-        bit<48> now = q.now_us + 1;
-        bit<64> now_q8 = (bit<64>)now << 8;
+        // Times are compared by their difference, which is right when the clock has wrapped in between.
+        bit<48> now = q.now_us;
+        bit<56> now_q8 = now ++ 8w0;
 
         // IsPersistentQueueBuildups
         bool detected = false;
-        bit<48> first_above;
+        bit<49> first_above;
         first_above_time.read(first_above, port);
         if (signal < pst_target) {
             first_above_time.write(port, 0);
         } else if (first_above == 0) {
-            first_above_time.write(port, now);
+            first_above_time.write(port, 1w1 ++ now);
         } else {
-            detected = now > first_above + pst_interval;
+            detected = now - first_above[47:0] > pst_interval;
         }
 
         // ShouldPersistentMark
@@ -83,11 +83,11 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
         bit<1> marking;
         marking_state.read(marking, port);
         if (marking == 1) {
-            bit<64> next;
+            bit<56> next;
             marking_next.read(next, port);
             if (!detected) {
                 marking_state.write(port, 0);
-            } else if (now_q8 > next) {
+            } else if ((int<56>)(now_q8 - next) > 0) {
                 marking_count.read(count, port);
                 count = count |+| 1;
                 marking_count.write(port, count);
@@ -101,7 +101,7 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
         } else if (detected) {
             marking_state.write(port, 1);
             marking_count.write(port, 1);
-            marking_next.write(port, now_q8 + ((bit<64>)pst_interval << 8));
+            marking_next.write(port, now_q8 + (pst_interval ++ 8w0));
             persistent = true;
         }
 

@@ -15,8 +15,8 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     // State per port. average: in 1/65536 packets. since_mark: packets since the last mark, plus 1; 0 below min.
     register<bit<48>>(MARKLAB_PORTS) average;
     register<bit<32>>(MARKLAB_PORTS) since_mark;
-    // Time at which the queue became empty, plus 1; 0 while it is not.
-    register<bit<48>>(MARKLAB_PORTS) idle_since;
+    // Time at which the queue became empty, with a 1 before it because 0 is a time as well; 0 while it is not empty.
+    register<bit<49>>(MARKLAB_PORTS) idle_since;
 
     bit<48> min_q16 = 0;
     bit<48> max_q16 = 0;
@@ -56,15 +56,14 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     apply {
         params.apply();
         bit<32> port = (bit<32>)q.port;
-        bit<48> now = q.now_us + 1;
 
         bit<48> avg;
         average.read(avg, port);
-        bit<48> idle_from;
+        bit<49> idle_from;
         idle_since.read(idle_from, port);
-        bit<48> came = now - (bit<48>)q.sojourn_us;
-        if (idle_from != 0 && came > idle_from) {
-            bit<48> idle = came - idle_from;
+        // A difference of times is right when the clock has wrapped in between.
+        bit<48> idle = q.now_us - (bit<48>)q.sojourn_us - idle_from[47:0];
+        if (idle_from != 0 && (int<48>)idle > 0) {
             idle_us = 0xffffffff;
             if (idle < 0xffffffff) {
                 idle_us = (bit<32>)idle;
@@ -82,7 +81,7 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
         average.write(port, avg);
         idle_from = 0;
         if (q.deq_qdepth_pkts == 0) {
-            idle_from = now;
+            idle_from = 1w1 ++ q.now_us;
         }
         idle_since.write(port, idle_from);
 
@@ -91,7 +90,7 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
         bit<32> since;
         since_mark.read(since, port);
         if (avg >= max_q16) {
-            since = 0;
+            since = 1;
             cause = CAUSE_ABOVE_MAX;
             decision = decision_t.DROP;
             if (mark_above_max == 1) {
@@ -99,10 +98,10 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
             }
         } else if (avg >= min_q16) {
             // p = p_b / (1 - since * p_b) spreads the marks evenly. Draw < p without a division:
-            // draw * (1 - since * p_b) < p_b, in 2^-32 and 2^-16.
+            // draw * (1 - since * p_b) < p_b, in 2^-32.
             bit<64> p_b = ((bit<64>)(avg - min_q16) * (bit<64>)slope_q32) >> 16;
             bit<64> spent = (bit<64>)since * p_b;
-            if (spent >= 0x100000000 || (bit<64>)q.draw * (0x100000000 - spent) < p_b << 16) {
+            if (spent >= 0x100000000 || ((bit<64>)q.draw * (0x100000000 - spent)) >> 32 < p_b) {
                 since = 1;
                 decision = decision_t.MARK;
                 cause = CAUSE_AVERAGE;

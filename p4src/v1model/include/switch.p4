@@ -27,7 +27,7 @@ parser SwitchParser(packet_in packet,
 
     state parse_ipv4 {
         packet.extract(hdr.ipv4);
-        // Ports are there in the first fragment of a packet without options only; others are hashed without them.
+        // Ports are there in the first fragment of a packet only; others are hashed without them.
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (5, 0, PROTOCOL_TCP): parse_ports;
             (5, 0, PROTOCOL_UDP): parse_ports;
@@ -99,8 +99,10 @@ control SwitchIngress(inout headers_t hdr,
         size = 4096;
     }
 
+    // Options are not parsed, so that the checksum of a header with options could not be kept right.
     apply {
-        if (!hdr.ipv4.isValid() || hdr.ipv4.ttl <= 1 || standard_metadata.checksum_error == 1) {
+        if (!hdr.ipv4.isValid() || hdr.ipv4.version != 4 || hdr.ipv4.ihl != 5 || hdr.ipv4.ttl <= 1 ||
+            standard_metadata.checksum_error == 1) {
             drop();
         } else {
             switch (ipv4_lpm.apply().action_run) {
@@ -132,7 +134,7 @@ control SwitchEgress(inout headers_t hdr,
         q.deq_qdepth_pkts = standard_metadata.deq_qdepth;
         q.draw = 0;
 #ifdef MARKLAB_NEEDS_DRAW
-        random(q.draw, 16w0, 16w0xffff);
+        random(q.draw, 32w0, 32w0xffffffff);
 #endif // MARKLAB_NEEDS_DRAW
 
         decision_t decision;

@@ -1,0 +1,173 @@
+"""The stateful algorithms once more, from their papers, in whole numbers and with a clock that never wraps.
+
+Times are microseconds; those of marks are in 1/256 us, to which the switches' tables round. None is "unset".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isqrt
+
+# Entries of the tables that replace a division.
+TABLE = 1024
+
+
+def over_count(interval_us: int, count: int) -> int:
+    """interval / count in 1/256 us, to the nearest, halves up."""
+    return (2 * 256 * interval_us + count) // (2 * count)
+
+
+def over_root(interval_us: int, count: int) -> int:
+    """interval / sqrt(count) in 1/256 us, to the nearest, halves up."""
+    return (isqrt(4 * (256 * interval_us) ** 2 // count) + 1) // 2
+
+
+@dataclass
+class Codel:
+    """RFC 8289, section 5: dodequeue and dequeue, with a mark where CoDel drops, so that no packet follows at once."""
+
+    target: int
+    interval: int
+    first_above_time: int | None = None
+    marking: bool = False
+    mark_next: int = 0
+    count: int = 0
+    last_count: int = 0
+
+    def control_law(self, time: int) -> int:
+        return time + over_root(self.interval, min(self.count, TABLE))
+
+    def ok_to_mark(self, now: int, sojourn: int, left: int) -> bool:
+        # bytes() <= MAXPACKET of the RFC is one packet here.
+        if sojourn < self.target or left <= 1:
+            self.first_above_time = None
+        elif self.first_above_time is None:
+            self.first_above_time = now + self.interval
+        else:
+            return now >= self.first_above_time
+        return False
+
+    def cause(self, now: int, sojourn: int, left: int) -> int:
+        """Why the packet is to be marked; 0 if it is not."""
+        ok = self.ok_to_mark(now, sojourn, left)
+        now *= 256
+        if self.marking:
+            if not ok:
+                self.marking = False
+            elif now >= self.mark_next:
+                self.count += 1
+                self.mark_next = self.control_law(self.mark_next)
+                return 1
+        elif ok:
+            self.marking = True
+            delta = self.count - self.last_count
+            self.count = 1
+            if delta > 1 and now - self.mark_next < 16 * 256 * self.interval:
+                self.count = delta
+            self.mark_next = self.control_law(now)
+            self.last_count = self.count
+            return 1
+        return 0
+
+
+@dataclass
+class EcnSharp:
+    """ECN# (IEEE TCC 2022), section 3.2 and Algorithm 1; `sqrt` is the law of the authors' simulator."""
+
+    ins_target: int
+    pst_target: int
+    pst_interval: int
+    sqrt: bool = False
+    first_above_time: int | None = None
+    marking_state: bool = False
+    marking_count: int = 0
+    marking_next: int = 0
+
+    def should_persistent_mark(self, now: int, signal: int) -> bool:
+        detected = self.is_persistent_queue_buildups(now, signal)
+        now *= 256
+        if self.marking_state:
+            if not detected:
+                self.marking_state = False
+                return False
+            if now > self.marking_next:
+                self.marking_count += 1
+                count = min(self.marking_count, TABLE)
+                if self.sqrt:
+                    self.marking_next = now + over_root(self.pst_interval, count)
+                else:
+                    self.marking_next += over_count(self.pst_interval, count)
+                return True
+        elif detected:
+            self.marking_state = True
+            self.marking_count = 1
+            self.marking_next = now + 256 * self.pst_interval
+            return True
+        return False
+
+    def is_persistent_queue_buildups(self, now: int, signal: int) -> bool:
+        if signal < self.pst_target:
+            self.first_above_time = None
+            return False
+        if self.first_above_time is None:
+            self.first_above_time = now
+            return False
+        return now > self.first_above_time + self.pst_interval
+
+    def cause(self, now: int, signal: int) -> int:
+        """Why the packet is to be marked; 0 if it is not."""
+        persistent = self.should_persistent_mark(now, signal)
+        if signal > self.ins_target:
+            return 1
+        return 2 if persistent else 0
+
+
+@dataclass
+class Red:
+    """RED (Floyd and Jacobson 1993, figure 2), its arithmetic as the switch is told to do it.
+
+    `average` is in 1/65536 packets. `decay` lists (first idle us, last idle us, what is left in 1/65536).
+    """
+
+    min_pkts: int
+    max_pkts: int
+    slope: int
+    weight: int
+    decay: list[tuple[int, int, int]]
+    average: int = 0
+    count: int = -1
+    q_time: int | None = None
+
+    def left(self, idle_us: int) -> int:
+        return next((left for low, high, left in self.decay if low <= idle_us <= high), 0)
+
+    def update_average(self, now: int, sojourn: int, found: int, left: int) -> None:
+        came = now - sojourn
+        if self.q_time is not None and came > self.q_time:
+            self.average = self.average * self.left(came - self.q_time) // 65536
+        elif 65536 * found >= self.average:
+            self.average += (65536 * found - self.average) // 2**self.weight
+        else:
+            self.average -= (self.average - 65536 * found) // 2**self.weight
+        self.q_time = now if left == 0 else None
+
+    def p_b(self) -> int:
+        """In 2^-32."""
+        return (self.average - 65536 * self.min_pkts) * self.slope // 65536
+
+    def cause(self, now: int, sojourn: int, found: int, left: int, draw: int) -> int:
+        """Why the packet is to be marked or dropped; 0 if it passes."""
+        self.update_average(now, sojourn, found, left)
+        if 65536 * self.min_pkts <= self.average < 65536 * self.max_pkts:
+            self.count += 1
+            p_b = self.p_b()
+            # p_a = p_b / (1 - count p_b), against a draw in 2^-32.
+            if self.count * p_b >= 2**32 or draw * (2**32 - self.count * p_b) < p_b * 2**32:
+                self.count = 0
+                return 1
+        elif 65536 * self.max_pkts <= self.average:
+            self.count = 0
+            return 2
+        else:
+            self.count = -1
+        return 0

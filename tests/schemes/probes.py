@@ -1,0 +1,30 @@
+"""A switch whose decision is what the test says, and which remembers what the decision was given."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import marklab_engine
+from switches import Switch, compiled, routes
+
+PROGRAM = Path(__file__).with_name("probe.p4")
+PASS, MARK, DROP = range(3)
+
+
+class Probe(Switch):
+    """Runs probe.p4. Given the same seed, its packets draw the same lots as those of any scheme."""
+
+    def __init__(self, decision: int = PASS, cause: int = 0, seed: int = 0) -> None:
+        answer = {"decision_code": decision, "cause_code": cause}
+        entries = [{"table": "marking.params", "action": "set_answer", "params": answer}, *routes()]
+        self.harness = marklab_engine.Harness(compiled(PROGRAM), json.dumps(entries), seed)
+
+    def seen(self, signal: str) -> int:
+        """A signal as the last packet's decision was given it."""
+        return self.state(signal, 0)
+
+    def draw(self) -> int:
+        """The lot of one more packet."""
+        self.send()
+        return self.seen("draw")

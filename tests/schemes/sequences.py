@@ -1,0 +1,64 @@
+"""What queues do to packets, for tests that compare a scheme with a second implementation of it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from frames import CE, ECT0, ECT1, NOT_ECT
+from hypothesis import strategies as st
+from switches import PORTS
+
+# First times of a sequence: that of the switch, and those of which 32 and 48 bits of microseconds have no later.
+STARTS = (0, 1, 2**32 - 500, 2**48 - 500)
+
+
+@dataclass(frozen=True)
+class Packet:
+    """A packet on its way out."""
+
+    now: int
+    sojourn: int
+    found: int
+    left: int
+    port: int
+    ecn: int
+
+
+def _near(values: Sequence[int]) -> list[int]:
+    return sorted({max(value + by, 0) for value in values for by in (-1, 0, 1)})
+
+
+@st.composite
+def packets(draw: st.DrawFn, sojourns: Sequence[int], gaps: Sequence[int], depths: Sequence[int]) -> list[Packet]:
+    """Sequences in which sojourns, times between packets and depths lie at, beside or between those given."""
+    around = [_near(values) for values in (sojourns, gaps, depths)]
+    sojourn, gap, depth = (
+        st.sampled_from(values) | st.integers(0, 2 * values[-1] + 10) for values in around
+    )  # fmt: skip
+    step = st.tuples(
+        gap, sojourn, depth, depth, st.sampled_from(PORTS), st.sampled_from((ECT0, ECT0, ECT1, NOT_ECT, CE))
+    )
+    now = draw(st.sampled_from(STARTS))
+    result = []
+    for by, stayed, found, left, port, ecn in draw(st.lists(step, max_size=120)):
+        now += by
+        result.append(Packet(now, min(stayed, now), found, left, port, ecn))
+    return result
+
+
+def congestion(seed: int, target_us: int, start: int, number: int) -> Iterator[Packet]:
+    """A queue that wanders about a target, is above it for long and empty now and then; a packet takes 1 to 3 us."""
+    lot = random.Random(seed)  # noqa: S311
+    now = start
+    sojourn, aim = 0, 2 * target_us
+    for _ in range(number):
+        now += lot.randint(1, 3)
+        if lot.random() < 0.002:
+            aim = lot.choice([target_us // 2, target_us, 2 * target_us, 2 * target_us, 3 * target_us])
+        if lot.random() < 0.0005:
+            sojourn, now = 0, now + lot.randint(0, 40 * target_us)
+        sojourn = max(sojourn + lot.randint(-4, 4) + (sojourn < aim) - (sojourn > aim), 0)
+        depth = sojourn // 2
+        yield Packet(now, min(sojourn, now), depth, depth, 1, ECT0)

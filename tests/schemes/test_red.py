@@ -1,0 +1,273 @@
+"""RED against Floyd and Jacobson (1993), figure 2, and RED*, which marks where RED drops."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+from frames import CE, ECT0, ECT1, NOT_ECT
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import Red
+from probes import Probe
+from sequences import STARTS, Packet, packets
+from switches import PORTS, TESTBED, Fate, Switch, fitted, params
+
+from orchestrator.catalog.parameters import Setup
+
+MIN, MAX = 10, 26
+# As rarely as can be, so that no test of an edge meets a mark by lot.
+RED = f"red:min={MIN},max={MAX},p_max=0.000001,weight=0.5"
+STAR = RED.replace("red:", "red:star,")
+UNIT = 65536
+
+
+def decay(scheme: str, setup: Setup = TESTBED) -> list[tuple[int, int, int]]:
+    """First and last idle time in us, and what is left of the average."""
+    table = [entry for entry in fitted(scheme, setup).entries if entry["table"] == "marking.decay"]
+    return [(*entry["match"]["idle_us"]["range"], entry["params"]["left"]) for entry in table]
+
+
+def oracle(scheme: str) -> Red:
+    told = params(scheme)
+    return Red(told["min_pkts"], told["max_pkts"], told["slope"], told["weight"], decay(scheme))
+
+
+def steer(switch: Switch, average: int, ecn: int = ECT0) -> Fate:
+    """Send a packet which makes the average, of weight 1/2, this many 1/65536 packets."""
+    found = average // UNIT
+    switch.set_state("average", 2 * average - found * UNIT)
+    fate = switch.send(1000, 0, found, 9, ecn=ecn)
+    assert switch.state("average") == average
+    return fate
+
+
+@pytest.mark.parametrize(("by", "since"), [(-1, 0), (0, 1), (1, 1)])
+def test_packets_count_from_min_on(by: int, since: int) -> None:
+    switch = Switch(RED)
+    assert steer(switch, MIN * UNIT + by) is Fate.PASSED
+    assert switch.state("since_mark") == since
+    assert switch.counts() == {}
+
+
+def test_an_average_below_min_forgets_the_count() -> None:
+    switch = Switch(RED)
+    switch.set_state("since_mark", 7)
+    steer(switch, MIN * UNIT)
+    assert switch.state("since_mark") == 8
+    steer(switch, MIN * UNIT - 1)
+    assert switch.state("since_mark") == 0
+
+
+@pytest.mark.parametrize(("by", "above"), [(-1, False), (0, True), (1, True)])
+@pytest.mark.parametrize("scheme", [RED, STAR])
+def test_every_packet_is_hit_from_max_on(scheme: str, by: int, above: bool) -> None:
+    switch = Switch(scheme)
+    hit = Fate.MARKED if scheme == STAR else Fate.DROPPED
+    assert steer(switch, MAX * UNIT + by) is (hit if above else Fate.PASSED)
+    assert switch.counts() == ({("marks" if scheme == STAR else "drops", 1, 2): 1} if above else {})
+    # Figure 2: count is 0 after it, so that the next packet is the first to count.
+    assert switch.state("since_mark") == 1
+    steer(switch, MIN * UNIT)
+    assert switch.state("since_mark") == 2
+
+
+def test_above_max_red_drops_whatever_the_packet_and_red_star_marks_what_it_can() -> None:
+    red, star = Switch(RED), Switch(STAR)
+    every = (NOT_ECT, ECT1, ECT0, CE)
+    assert [steer(red, MAX * UNIT, ecn) for ecn in every] == 4 * [Fate.DROPPED]
+    assert red.counts() == {("drops", 1, 2): 4}
+    assert [steer(star, MAX * UNIT, ecn) for ecn in every] == [Fate.PASSED, Fate.MARKED, Fate.MARKED, Fate.PASSED]
+    assert star.counts() == {("marks", 1, 2): 2, ("not_capable", 1, 2): 1}
+
+
+@pytest.mark.parametrize("low", [100, 101])
+def test_min_at_or_above_max_leaves_no_lot(low: int) -> None:
+    switch = Switch(f"red:min={low},max=100,weight=0.5,p_max=1")
+    assert steer(switch, 100 * UNIT - 1) is Fate.PASSED
+    assert steer(switch, 100 * UNIT) is Fate.DROPPED
+
+
+@pytest.mark.parametrize(("by", "marked"), [(0, False), (1, True)])
+def test_a_packet_is_marked_if_its_draw_is_below_p(by: int, marked: bool) -> None:
+    """With the average a packet above min, p_b is slope, to 2^-32; the packet is the first of its count."""
+    seed, draw = next((seed, draw) for seed in range(999) if 1000 < (draw := Probe(seed=seed).draw()) < 2**28)
+    scheme = f"red:min=10,max=26,weight=0.5,p_max={(draw + by) / 2**28!r}"
+    assert params(scheme)["slope"] == draw + by
+    assert steer(Switch(scheme, seed=seed), 11 * UNIT) is (Fate.MARKED if marked else Fate.PASSED)
+
+
+@pytest.mark.parametrize(("since", "marked"), [(14, False), (15, False), (16, True), (17, True), (2**32 - 1, True)])
+def test_a_packet_is_marked_for_sure_when_count_times_p_b_is_1(since: int, marked: bool) -> None:
+    """p_b is 1/16; at 15 the quotient is 1 and any draw below it, so that a draw stands against 2^-4 / 2^-4."""
+    seed = next(seed for seed in range(999) if Probe(seed=seed).draw() > 0.9 * 2**32)
+    switch = Switch("red:min=10,max=26,weight=0.5,p_max=1", seed=seed)
+    switch.set_state("since_mark", since)
+    assert (steer(switch, 11 * UNIT) is Fate.MARKED) == (marked or since == 15)
+    assert switch.state("since_mark") == (1 if marked or since == 15 else since + 1)
+
+
+def test_the_count_does_not_wrap() -> None:
+    switch = Switch(RED)
+    switch.set_state("since_mark", 2**32 - 1)
+    assert steer(switch, MIN * UNIT) is Fate.PASSED, "p_b is 0 at min"
+    assert switch.state("since_mark") == 2**32 - 1
+
+
+def test_marks_are_spread_evenly() -> None:
+    """At a steady p_b of 1/16 the distance of marks is uniform in 1..15: figure 2 counts a packet before its draw."""
+    switch = Switch("red:min=10,max=26,weight=0.5,p_max=1", seed=3)
+    seen = [at for at in range(40_000) if steer(switch, 11 * UNIT) is Fate.MARKED]
+    gaps = Counter(later - sooner for sooner, later in itertools.pairwise(seen))
+    assert set(gaps) == set(range(1, 16))
+    mean = len(seen) / 15
+    assert all(abs(count - mean) < 5 * mean**0.5 for count in gaps.values()), gaps
+
+
+@given(st.data())
+def test_p_b_is_within_its_bound(data: st.DataObject) -> None:
+    """slope is within half of 2^-32 per packet, and p_b loses less than 2^-32 more."""
+    low = data.draw(st.integers(0, 2000))
+    span = data.draw(st.integers(1, 4000))
+    p_max = data.draw(st.sampled_from((1, 0.5, 0.1, 0.02, 0.001, 0.000001)))
+    scheme = f"red:min={low},max={low + span},p_max={p_max:f}"
+    red = replace(oracle(scheme), average=UNIT * low + data.draw(st.integers(0, UNIT * span - 1)))
+    above = Fraction(red.average, UNIT) - low
+    exact = Fraction(p_max) * above / span
+    assert abs(Fraction(red.p_b(), 2**32) - exact) <= (above + 2) / 2**33
+
+
+def test_the_steepest_slope_fits() -> None:
+    assert params("red:min=100,max=101,p_max=1")["slope"] == 2**32 - 1
+    switch = Switch("red:min=100,max=101,p_max=1,weight=0.5")
+    assert steer(switch, 101 * UNIT - 1) is Fate.MARKED
+    assert switch.counts() == {("marks", 1, 1): 1}
+
+
+@pytest.mark.parametrize(("weight", "shift"), [("0.5", 1), ("0.07", 4), ("0.001953125", 9), ("0.000001", 20)])
+@given(lengths=st.lists(st.sampled_from((0, 1, 7, 300, 2**19 - 1)) | st.integers(0, 600), max_size=80))
+def test_the_average_is_within_its_bound(weight: str, shift: int, lengths: list[int]) -> None:
+    """A step drops less than 2^-16 packets, and a share of 2^-weight of it is forgotten with each further step.
+
+    So the average is within 2^(weight - 16) packets of the exact one: 1/128 packet at the default weight of 2^-9.
+    """
+    switch = Switch(f"red:weight={weight},min=500000,max=500001")
+    exact = Fraction(0)
+    for length in lengths:
+        switch.send(1000, 0, length, 9)
+        exact += (length - exact) / 2**shift
+        assert abs(Fraction(switch.state("average"), UNIT) - exact) <= Fraction(2**shift, UNIT)
+
+
+def idled(left_behind: int, until: int, start: int = 1000, sojourn: int = 0, scheme: str = RED) -> int:
+    """The average, 1 packet before, after a packet that came at `until` and found nothing."""
+    switch = Switch(scheme)
+    switch.send(start, 0, 0, left_behind)
+    switch.set_state("average", UNIT)
+    switch.send(until + sojourn, sojourn, 0, 9)
+    return switch.state("average")
+
+
+@pytest.mark.parametrize("start", [0, 1000, 2**32 - 1, 2**48 - 1])
+@pytest.mark.parametrize("sojourn", [0, 50])
+def test_an_idle_time_begins_when_the_queue_is_empty(start: int, sojourn: int) -> None:
+    """A queue that is not left empty, and a packet that comes at once, find the average moved by a step of 1/2."""
+    slow = RED.replace("0.5", "0.015625")
+    one = UNIT * 63 // 64
+    assert idled(1, start + 100, start, sojourn, slow) == one
+    assert idled(0, start, start, sojourn, slow) == one
+    left = {first: left for first, _, left in decay(slow)}
+    assert 2 in left
+    assert idled(0, start + 1, start, sojourn, slow) == left[0]
+    assert idled(0, start + 2, start, sojourn, slow) == left[2]
+
+
+def test_a_packet_that_stays_ends_the_idle_time() -> None:
+    switch = Switch(RED)
+    switch.send(1000, 0, 0, 0)
+    switch.send(1010, 0, 0, 9)
+    switch.set_state("average", UNIT)
+    switch.send(9999, 0, 0, 9)
+    assert switch.state("average") == UNIT // 2
+
+
+@pytest.mark.parametrize("idle", [2**32 - 2, 2**32 - 1, 2**32, 2**32 + 1, 2**32 + 5, 2**40])
+def test_nothing_is_left_after_a_long_idle_time(idle: int) -> None:
+    assert idled(0, 1000 + idle) == 0
+
+
+@pytest.mark.parametrize("weight", ["0.5", "0.1", "0.001953125", "0.000001"])
+@pytest.mark.parametrize("rate", [10**8, 10**10, 4 * 10**11])
+def test_the_decay_is_within_its_bound(weight: str, rate: int) -> None:
+    """(1 - weight) ^ packets within 1/124, half a step of the table, and 2^-16; 0 where less than 2^-12 is left."""
+    setup = replace(TESTBED, rate_bps=rate)
+    scheme = f"red:min=10,max=5000,weight={weight}"
+    shrink = 1 - 2.0 ** -params(scheme, setup=setup)["weight"]
+    switch = Switch(scheme, setup)
+    last = max((last for _, last, _ in decay(scheme, setup)), default=0)
+    edges = {edge + by for first, last, _ in decay(scheme, setup) for edge in (first, last) for by in (-1, 0, 1)}
+    for idle in sorted(edges | {1, 2, 3, last + 1, last + 2, 2 * last + 3}):
+        if idle > 0:
+            switch.send(1000, 0, 0, 0)
+            switch.set_state("average", 1000 * UNIT)
+            switch.send(1000 + idle, 0, 0, 0)
+            exact = shrink ** (idle * setup.packets_per_us)
+            bound = 1 / 124 + 2**-16 if idle <= last else 2**-12
+            assert abs(switch.state("average") / (1000 * UNIT) - exact) <= bound, idle
+
+
+def test_a_slow_line_has_idle_times_as_long_as_the_table_can_hold() -> None:
+    slow = replace(TESTBED, rate_bps=10**5)
+    assert max(last for _, last, _ in decay("red:min=10,max=300,weight=0.000001", slow)) == 2**32 - 1
+
+
+def agrees(scheme: str, sequence: Iterable[Packet], seed: int = 0) -> Counter[tuple[str, int, int]]:
+    """Compare fates, states and counters with figure 2, on the draws that the switch makes; gives the counts."""
+    switch, lot = Switch(scheme, seed=seed), Probe(seed=seed)
+    reds = {port: oracle(scheme) for port in PORTS}
+    marks_above = params(scheme)["mark_above"] == 1
+    counts: Counter[tuple[str, int, int]] = Counter()
+    for packet in sequence:
+        cause = reds[packet.port].cause(packet.now, packet.sojourn, packet.found, packet.left, lot.draw())
+        fate = switch.send(packet.now, packet.sojourn, packet.found, packet.left, port=packet.port, ecn=packet.ecn)
+        capable = packet.ecn in {ECT0, ECT1}
+        if cause == 2 and not marks_above:
+            assert fate is Fate.DROPPED, packet
+            counts["drops", packet.port, 2] += 1
+        else:
+            assert fate is (Fate.MARKED if cause and capable else Fate.PASSED), packet
+            if cause and packet.ecn != CE:
+                counts["marks" if capable else "not_capable", packet.port, cause] += 1
+        assert switch.state("average", packet.port) == reds[packet.port].average
+        assert switch.state("since_mark", packet.port) == reds[packet.port].count + 1
+    assert switch.counts() == counts
+    return counts
+
+
+@pytest.mark.parametrize(
+    "scheme",
+    [
+        "red:min=10,max=26,p_max=0.2,weight=0.5",
+        "red:star,min=10,max=26,p_max=1,weight=0.5",
+        "red:star,min=1,max=3,p_max=0.5,weight=0.002",
+        "red:min=10,max=10,weight=0.1",
+    ],
+)
+@given(packets(sojourns=[0, 5], gaps=[0, 1, 10, 600], depths=[0, 1, 10, 26]))
+def test_any_sequence_agrees_with_the_paper(scheme: str, sequence: list[Packet]) -> None:
+    agrees(scheme, sequence)
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_long_congestion_agrees_with_the_paper(start: int) -> None:
+    lengths = [40, 100, 20, 160, 90, 0]
+    sequence = (
+        Packet(start + at, min(at, 30), lengths[at // 4000], lengths[at // 4000], 1, ECT0) for at in range(24_000)
+    )
+    counts = agrees("red:min=50,max=150,p_max=0.1,weight=0.002", sequence, seed=5)
+    assert counts["marks", 1, 1] > 100
+    assert counts["drops", 1, 2] > 100
