@@ -1,0 +1,4 @@
+//! Runs of the whole simulator, with real P4 programs in its switches, against closed forms.
+
+mod completion;
+mod support;
