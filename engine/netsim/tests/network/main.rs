@@ -1,4 +1,6 @@
 //! Runs of the whole simulator, with real P4 programs in its switches, against closed forms.
 
 mod completion;
+mod echo;
+mod pcap;
 mod support;
