@@ -288,6 +288,7 @@ impl Sender {
         self.window.bytes_acked = 0;
         self.board.lose_all();
         self.phase = Phase::Loss(self.snd_nxt);
+        self.tell_reduction();
         self.rtt.back_off();
         self.stats.timeouts += 1;
         self.deadline = Some(now + self.rtt.rto());
