@@ -539,7 +539,10 @@ impl Network {
         }
         let due = self.sender_deadline(connection).is_some_and(|deadline| deadline <= self.now);
         match (due, self.connections[connection].state) {
-            (true, State::Opening { .. }) => self.send_syn(connection),
+            (true, State::Opening { .. }) => {
+                self.connections[connection].sender.on_syn_timeout();
+                self.send_syn(connection);
+            }
             (true, State::Open) => {
                 self.connections[connection].sender.on_timeout(self.now);
                 self.pump(connection);

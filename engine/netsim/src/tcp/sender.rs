@@ -50,7 +50,7 @@ pub struct AckEvent<'a> {
 /// Counts of a sender.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct SenderStats {
-    /// Segments sent more than once.
+    /// Segments sent again, SYNs among them.
     pub retransmissions: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
@@ -274,6 +274,13 @@ impl Sender {
             self.tell_reduction();
             self.phase = Phase::Reduced(self.snd_nxt);
         }
+    }
+
+    /// A SYN was not answered in time and is sent again: the first window is one segment (RFC 5681 section 3.1).
+    pub fn on_syn_timeout(&mut self) {
+        self.window.cwnd = self.window.mss;
+        self.stats.timeouts += 1;
+        self.stats.retransmissions += 1;
     }
 
     /// The deadline has passed: everything in flight counts as lost (RFC 6298 section 5, RFC 5681 section 3.1).

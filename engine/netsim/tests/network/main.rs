@@ -2,5 +2,6 @@
 
 mod completion;
 mod echo;
+mod loss;
 mod pcap;
 mod support;
