@@ -242,3 +242,21 @@ fn receivers_report_what_they_have_beyond_a_hole() {
     let told: Vec<_> = told.iter().map(|(acked, blocks)| (*acked, &blocks[..])).collect();
     assert_eq!(told, expected);
 }
+
+/// The end of data that comes before a hole is filled is acknowledged once it is.
+#[test]
+fn an_end_of_data_beyond_a_hole_is_acknowledged() {
+    for drops in [vec![], vec![5], vec![9, 10], vec![11]] {
+        let mut config = config(Control::Dctcp);
+        config.connections = Connections::New;
+        let path = capture_host(&mut config, 0, "loss-fin");
+        // SYN and ACK are packets 1 and 2. A second flow lets the run go on until the first connection is closed.
+        let flows = vec![flow(0, 0, 1, 10 * MSS), flow(1_000 * MS, 0, 1, MSS)];
+        run(&config, &Program::of("scripted"), |state| script(state, "drop", 1, drops.iter().copied()), flows);
+        let frames = pcap::read(&path);
+        let syn = &frames[0];
+        let of_first = frames.iter().filter(|frame| frame.dst_port == syn.src_port);
+        let ends: Vec<_> = of_first.filter(|frame| frame.fin).map(|frame| frame.ack - syn.sequence).collect();
+        assert_eq!(ends, [10 * MSS as u32 + 2], "SYN, data and FIN; lost: {drops:?}");
+    }
+}
