@@ -1,6 +1,7 @@
 //! Runs of the whole simulator, with real P4 programs in its switches, against closed forms.
 
 mod completion;
+mod congestion;
 mod conservation;
 mod echo;
 mod loss;
