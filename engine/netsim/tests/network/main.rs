@@ -3,6 +3,7 @@
 mod completion;
 mod congestion;
 mod conservation;
+mod determinism;
 mod echo;
 mod loss;
 mod pcap;
