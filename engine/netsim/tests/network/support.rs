@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use marklab_netsim::{
-    Capture, Config, Connections, Control, Discipline, Flow, Framing, Link, Network, Nic, Node, Outcome, Progress,
-    QueueLimit, Trace, Transport,
+    BuildError, Capture, Config, Connections, Control, Discipline, Flow, Framing, Link, Network, Nic, Node, Outcome,
+    Progress, QueueLimit, Trace, Transport,
 };
 use marklab_p4::ir;
 use marklab_pipeline::{ActionSpec, Engine, EntrySpec, Interpreter, Jit, KeyMatch, Layout, State};
@@ -162,8 +162,13 @@ pub(crate) fn flow(start_ns: u64, src: usize, dst: usize, size_bytes: u64) -> Fl
     Flow { start_ns, src, dst, size_bytes, dscp: 0, extra_delay_ns: 0, rate_bps: 0 }
 }
 
-/// Runs flows through a [`star`] whose switch runs a program, `setup` having programmed its tables.
-pub(crate) fn run(config: &Config, program: &Program, setup: impl Fn(&mut State), flows: Vec<Flow>) -> Outcome {
+/// A [`star`] whose switch runs a program, `setup` having programmed its tables.
+pub(crate) fn build(
+    config: &Config,
+    program: &Program,
+    setup: impl Fn(&mut State),
+    flows: Vec<Flow>,
+) -> Result<Network, BuildError> {
     let mut state = State::new(&program.ir, &program.layout, 1).unwrap();
     let Some(Node::Switch { ports, queue, .. }) = config.nodes.last() else { panic!("the last node is the switch") };
     for host in 0..*ports {
@@ -174,8 +179,12 @@ pub(crate) fn run(config: &Config, program: &Program, setup: impl Fn(&mut State)
     }
     setup(&mut state);
     let switch = Switch::new(program.engine.clone(), state, vec![(*queue).into(); *ports]);
-    let network = Network::new(config, flows, vec![switch]).unwrap();
-    network.run(&Progress::default()).unwrap()
+    Network::new(config, flows, vec![switch])
+}
+
+/// Runs flows through a [`star`].
+pub(crate) fn run(config: &Config, program: &Program, setup: impl Fn(&mut State), flows: Vec<Flow>) -> Outcome {
+    build(config, program, setup, flows).unwrap().run(&Progress::default()).unwrap()
 }
 
 /// ns that a flow took.
