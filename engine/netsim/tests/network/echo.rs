@@ -46,25 +46,28 @@ fn dctcp_echoes_each_mark_when_each_segment_is_acknowledged() {
 /// own mark.
 #[test]
 fn dctcp_acknowledges_at_once_when_marks_begin_or_end() {
-    let (no, ce) = (false, true);
-    let cases: [(&[u64], &[(u64, bool)]); 9] = [
+    const NO: bool = false;
+    const CE: bool = true;
+    // Marked segments, and acknowledgements with their echo.
+    type Case<'a> = (&'a [u64], &'a [(u64, bool)]);
+    let cases: [Case; 9] = [
         // No change: every second segment.
-        (&[], &[(2, no), (4, no), (6, no), (8, no)]),
+        (&[], &[(2, NO), (4, NO), (6, NO), (8, NO)]),
         // From the start: a change at the first segment, with nothing before it.
-        (&[1, 2, 3, 4, 5, 6, 7, 8], &[(1, ce), (3, ce), (5, ce), (7, ce), (8, ce)]),
+        (&[1, 2, 3, 4, 5, 6, 7, 8], &[(1, CE), (3, CE), (5, CE), (7, CE), (8, CE)]),
         // A change when nothing waits.
-        (&[3, 4, 5, 6, 7, 8], &[(2, no), (3, ce), (5, ce), (7, ce), (8, ce)]),
+        (&[3, 4, 5, 6, 7, 8], &[(2, NO), (3, CE), (5, CE), (7, CE), (8, CE)]),
         // A change when a segment waits.
-        (&[4, 5, 6, 7, 8], &[(2, no), (3, no), (4, ce), (6, ce), (8, ce)]),
+        (&[4, 5, 6, 7, 8], &[(2, NO), (3, NO), (4, CE), (6, CE), (8, CE)]),
         // A single mark: there and back.
-        (&[3], &[(2, no), (3, ce), (4, no), (6, no), (8, no)]),
-        (&[4], &[(2, no), (3, no), (4, ce), (5, no), (7, no), (8, no)]),
+        (&[3], &[(2, NO), (3, CE), (4, NO), (6, NO), (8, NO)]),
+        (&[4], &[(2, NO), (3, NO), (4, CE), (5, NO), (7, NO), (8, NO)]),
         // Each segment a change.
-        (&[2, 4, 6, 8], &[(1, no), (2, ce), (3, no), (4, ce), (5, no), (6, ce), (7, no), (8, ce)]),
+        (&[2, 4, 6, 8], &[(1, NO), (2, CE), (3, NO), (4, CE), (5, NO), (6, CE), (7, NO), (8, CE)]),
         // An end when a segment waits.
-        (&[1, 2], &[(1, ce), (2, ce), (3, no), (5, no), (7, no), (8, no)]),
+        (&[1, 2], &[(1, CE), (2, CE), (3, NO), (5, NO), (7, NO), (8, NO)]),
         // A mark on the last segment needs no timer.
-        (&[8], &[(2, no), (4, no), (6, no), (7, no), (8, ce)]),
+        (&[8], &[(2, NO), (4, NO), (6, NO), (7, NO), (8, CE)]),
     ];
     for (number, (marks, expected)) in cases.iter().enumerate() {
         let name = format!("echo-second-{number}");

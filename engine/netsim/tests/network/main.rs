@@ -6,6 +6,7 @@ mod congestion;
 mod conservation;
 mod determinism;
 mod echo;
+mod hosts;
 mod loss;
 mod pcap;
 mod support;

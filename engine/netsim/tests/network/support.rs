@@ -83,7 +83,12 @@ fn action(action: &str, params: &[(&str, u64)]) -> ActionSpec {
 
 /// Sets the parameters of a scheme.
 pub(crate) fn set_params(state: &mut State, params: &[(&str, u64)]) {
-    state.set_default_action("marking.params", &action("set_params", params)).unwrap();
+    set_default(state, "marking.params", "set_params", params);
+}
+
+/// Sets the default action of a table.
+pub(crate) fn set_default(state: &mut State, table: &str, name: &str, params: &[(&str, u64)]) {
+    state.set_default_action(table, &action(name, params)).unwrap();
 }
 
 /// Tells `scripted` to `mark` or `drop` the packets of these numbers, from 1 on, that leave by a port.
