@@ -131,3 +131,18 @@ fn fractions_of_a_ns_do_not_add_up() {
         assert!((0.0..2.0).contains(&off), "{segments} segments: {off} ns before {exact}");
     }
 }
+
+/// Sequence numbers have 32 bits, streams have more: 5 GB in the largest segments there are.
+#[test]
+fn a_stream_longer_than_its_sequence_numbers_is_whole() {
+    const SEGMENT: u64 = 65_000;
+    const SEGMENTS: u64 = 77_000;
+    let mut config = star(&[(100 * GBPS, US); 2], QueueLimit::Packets(1000), Control::Dctcp);
+    config.transport.mss_bytes = SEGMENT as u32;
+    let outcome = run(&config, &Program::of("droptail"), |_| (), vec![flow(0, 0, 1, SEGMENTS * SEGMENT)]);
+    assert_eq!((outcome.ledger.total(), outcome.flows[0].sender.retransmissions), (0, 0));
+    // Ten segments last longer than a round trip, so that the line never waits.
+    let exact = (SEGMENTS + 1) as f64 * (wire_bytes(SEGMENT) * 8) as f64 / 100.0 + 2e3;
+    let off = exact - fct(&outcome, 0) as f64;
+    assert!((0.0..2.0).contains(&off), "{off} ns before {exact}");
+}

@@ -183,6 +183,25 @@ fn a_lost_syn_leaves_a_window_of_one_segment() {
     assert_eq!(fct(&outcome, 0), opened + round_trip(MSS) + burst(2));
 }
 
+/// Karn's rule for the handshake: a SYN sent twice gives no round-trip sample, so that the next timeout is the initial
+/// one, and one sent once does, so that it is the smallest.
+#[test]
+fn a_syn_sent_twice_gives_no_sample() {
+    let mut config = config(Control::Dctcp);
+    config.connections = Connections::New;
+    let opened = 2 * HOPS * (syn_at_1g() + DELAY);
+    // Packets there: SYN, ACK, data; or SYN, SYN, ACK, data.
+    for (drops, waited) in [
+        ([3, 60], config.transport.min_rto_ns),
+        ([1, 4], config.transport.initial_rto_ns + config.transport.initial_rto_ns),
+    ] {
+        let setup = |state: &mut _| script(state, "drop", 1, drops);
+        let outcome = run(&config, &Program::of("scripted"), setup, vec![flow(0, 0, 1, MSS)]);
+        // The second time no ACK goes before the data.
+        assert_eq!(fct(&outcome, 0), opened + waited + burst(1), "{drops:?}");
+    }
+}
+
 /// A lost acknowledgement costs nothing when a later one comes; a lost last one costs no time of the flow.
 #[test]
 fn lost_acknowledgements_are_made_good_by_later_ones() {
