@@ -173,6 +173,27 @@ fn one_dctcp_flow_fills_the_link_with_the_queue_below_k() {
     }
 }
 
+/// An acknowledgement of two segments lets two go at once. When the queue first passes K, only the second of a pair finds
+/// it too long: half of a round trip's packets are marked, which with alpha^2 (W* + 1) / 2 = 1/2 instead of 1 makes alpha
+/// and the periods smaller by the root of 2.
+#[test]
+fn with_delayed_acknowledgements_every_second_packet_is_marked() {
+    for k in [20, 40, 65, 130] {
+        let mut config = config(1, Control::Dctcp, 1000);
+        config.transport.ack_every_segments = 2;
+        let steady = Steady::new(&config, "dctcp-red", &[("k_pkts", k)], 20 * MS, 60 * MS);
+        let seen = format!("K = {k}: {:?}, {} reductions", steady.swing, steady.reductions);
+        let theory = dctcp(1.0, k as f64);
+        assert!(steady.used > 0.9999, "{seen}: {}", steady.used);
+        assert!((k + 2..=k + 3).contains(&steady.swing.max), "{seen}");
+        let root = 2f64.sqrt();
+        assert_near(&format!("alpha, {seen}"), steady.swing.marked * root / theory.alpha, 0.93, 0.07);
+        let queue = k as f64 + 2.0 - theory.amplitude / 2.0;
+        let period = (theory.amplitude + 1.0) * (round_trip() + queue * SEGMENT) / root;
+        assert_near(&format!("reductions, {seen}"), steady.reductions as f64 * period / 40e6, 1.03, 0.06);
+    }
+}
+
 /// In step the peaks of N flows add up to K + N. They do not stay in step for long, which takes nothing off the largest
 /// swing.
 #[test]
