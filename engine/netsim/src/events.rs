@@ -230,7 +230,9 @@ mod tests {
 
     /// Steps in time: within a slot, across slots, across the whole calendar.
     fn distance() -> impl Strategy<Value = u64> {
-        prop_oneof![0..3u64, 0..500u64, 0..600_000u64, 0..100_000_000u64]
+        // Just around the end of the calendar, where a slot's number comes again.
+        let lap = (SLOTS as u64) << SLOT_SHIFT;
+        prop_oneof![0..3u64, 0..500u64, 0..600_000u64, lap - 64..lap + 64, 0..100_000_000u64]
     }
 
     proptest! {
@@ -260,6 +262,22 @@ mod tests {
                 prop_assert_eq!(Some((time.nanos(), event)), take(&mut list));
             }
             prop_assert!(list.is_empty());
+        }
+    }
+
+    /// More in one slot than a sort of short lists takes: near, and coming from afar.
+    #[test]
+    fn many_ties_in_a_slot_come_in_the_order_added() {
+        for start in [0, 1 << SLOT_SHIFT, 1 << 40] {
+            let mut queue = EventQueue::default();
+            let time = |number: u64| start + number * 7 % 3;
+            for number in 0..500u64 {
+                queue.push(Time::from_nanos(time(number)), number);
+            }
+            let mut expected: Vec<u64> = (0..500).collect();
+            expected.sort_by_key(|&number| time(number));
+            let came = std::iter::from_fn(|| queue.pop().map(|(_, number)| number));
+            assert_eq!(came.collect::<Vec<_>>(), expected, "{start}");
         }
     }
 }

@@ -70,8 +70,8 @@ pub(super) struct Connection {
     pub(super) messages: VecDeque<Message>,
     /// Closed after its first flow.
     pub(super) closes: bool,
-    /// The client's end of data has come to the server.
-    pub(super) fin_received: bool,
+    /// Stream offset at which the client's data ends, once a segment that says so has come to the server.
+    pub(super) fin_at: Option<u64>,
     /// Delay between the client's TCP and its NIC, and the frames in it.
     pub(super) extra_delay: Duration,
     pub(super) delay_line: Chain,
@@ -98,7 +98,7 @@ impl Connection {
             identification: [0; 2],
             messages: VecDeque::new(),
             closes: false,
-            fin_received: false,
+            fin_at: None,
             extra_delay: Duration::ZERO,
             delay_line: Chain::default(),
             nic: [NicQueue::default(), NicQueue::default()],
@@ -117,6 +117,11 @@ impl Connection {
     /// Whether the application has written all of its flows.
     pub(super) fn fully_written(&self) -> bool {
         self.messages.iter().all(|message| message.unwritten == 0)
+    }
+
+    /// Whether the client's end of data has come to the server, and everything before it.
+    pub(super) fn fin_received(&self) -> bool {
+        self.fin_at.is_some_and(|end| self.receiver.rcv_nxt() >= end)
     }
 
     /// Gives back memory that a closed connection does not need.

@@ -279,7 +279,7 @@ impl Network {
     fn send_ack(&mut self, connection: usize, next: u64, ece: bool) {
         let state = &self.connections[connection];
         let first = state.first_data();
-        let closing = state.fin_received && next == state.receiver.rcv_nxt();
+        let closing = state.fin_received() && next == state.receiver.rcv_nxt();
         let blocks = state.receiver.sack_blocks();
         let wire =
             blocks.as_slice().iter().map(|&(start, end)| (wire_sequence(first, start), wire_sequence(first, end)));
@@ -431,11 +431,12 @@ impl Network {
             message.marked += 1;
         }
         let plan = state.receiver.on_segment(now, offset, segment.payload, ce, cwr);
-        // The end of data counts once everything before it is there.
-        state.fin_received |= fin && state.receiver.rcv_nxt() >= offset + u64::from(segment.payload);
+        if fin {
+            state.fin_at = Some(offset + u64::from(segment.payload));
+        }
         let acknowledge = match plan.now {
             Some(ece) => Some(ece),
-            None => state.fin_received.then(|| state.receiver.acknowledge()),
+            None => state.fin_received().then(|| state.receiver.acknowledge()),
         };
         if let Some((next, ece)) = plan.earlier {
             self.send_ack(connection, next, ece);
@@ -539,7 +540,10 @@ impl Network {
         }
         let due = self.sender_deadline(connection).is_some_and(|deadline| deadline <= self.now);
         match (due, self.connections[connection].state) {
-            (true, State::Opening { .. }) => self.send_syn(connection),
+            (true, State::Opening { .. }) => {
+                self.connections[connection].sender.on_syn_timeout();
+                self.send_syn(connection);
+            }
             (true, State::Open) => {
                 self.connections[connection].sender.on_timeout(self.now);
                 self.pump(connection);

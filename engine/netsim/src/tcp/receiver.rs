@@ -9,7 +9,7 @@ pub enum EchoMode {
     None,
     /// RFC 3168: every acknowledgement after a mark carries the echo until the sender says that it reduced.
     Latched,
-    /// RFC 8257 section 3.2: the echo tells exactly which segments were marked.
+    /// RFC 8257 section 3.2: the echo tells exactly which segments were marked, and a change of it is told at once.
     Dctcp,
 }
 
@@ -93,12 +93,15 @@ impl Receiver {
     /// word that it reduced its window (`cwr`).
     pub fn on_segment(&mut self, now: Time, offset: u64, len: u32, ce: bool, cwr: bool) -> AckPlan {
         let mut plan = AckPlan::default();
+        let mut changed = false;
         match self.config.echo {
             EchoMode::None => {}
             // A mark on the very segment that carries CWR is news (RFC 3168 section 6.1.3).
             EchoMode::Latched => self.echo = ce || (self.echo && !cwr),
             EchoMode::Dctcp => {
-                if ce != self.echo && self.pending > 0 {
+                // A change is acknowledged at once, and before it, with the old echo, what has waited so far.
+                changed = ce != self.echo;
+                if changed && self.pending > 0 {
                     plan.earlier = Some((self.rcv_nxt, self.echo));
                     self.pending = 0;
                 }
@@ -109,7 +112,7 @@ impl Receiver {
         let in_order = self.take(offset, offset + u64::from(len));
         self.pending += 1;
         // Out of order, filling a hole, or nothing new: acknowledged at once (RFC 5681 section 4.2).
-        if !in_order || had_islands || self.pending >= self.config.ack_every {
+        if changed || !in_order || had_islands || self.pending >= self.config.ack_every {
             plan.now = Some(self.acknowledge());
         } else if self.deadline.is_none() {
             self.deadline = Some(now + self.config.ack_delay);
@@ -209,11 +212,12 @@ mod tests {
         let mut receiver = receiver(EchoMode::Dctcp, 2);
         assert_eq!(receiver.on_segment(now(), 0, 100, false, false), AckPlan::default());
         let plan = receiver.on_segment(now(), 100, 100, true, false);
-        assert_eq!(plan, AckPlan { earlier: Some((100, false)), now: None });
-        assert_eq!(receiver.on_segment(now(), 200, 100, true, false), AckPlan { earlier: None, now: Some(true) });
-        let plan = receiver.on_segment(now(), 300, 100, false, false);
-        assert_eq!(plan, AckPlan::default()); // nothing was pending
-        assert!(!receiver.on_ack_timer());
+        assert_eq!(plan, AckPlan { earlier: Some((100, false)), now: Some(true) });
+        assert_eq!(receiver.on_segment(now(), 200, 100, true, false), AckPlan::default());
+        assert_eq!(receiver.on_segment(now(), 300, 100, true, false), AckPlan { earlier: None, now: Some(true) });
+        let plan = receiver.on_segment(now(), 400, 100, false, false);
+        assert_eq!(plan, AckPlan { earlier: None, now: Some(false) }); // nothing was pending
+        assert_eq!(receiver.deadline(), None);
     }
 
     proptest! {

@@ -50,7 +50,7 @@ pub struct AckEvent<'a> {
 /// Counts of a sender.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct SenderStats {
-    /// Segments sent more than once.
+    /// Segments sent again, SYNs among them.
     pub retransmissions: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
@@ -88,6 +88,8 @@ pub struct Sender {
     written: u64,
     /// The next new segment tells that the window was reduced.
     cwr: bool,
+    /// Next new byte when the window was last reduced: marks on what was sent before are answered.
+    answered: Option<u64>,
     deadline: Option<Time>,
     /// Counts so far.
     pub stats: SenderStats,
@@ -105,6 +107,7 @@ impl Sender {
             snd_nxt: 0,
             written: 0,
             cwr: false,
+            answered: None,
             deadline: None,
             stats: SenderStats::default(),
             config,
@@ -247,7 +250,7 @@ impl Sender {
             Phase::Recovery(_) | Phase::Loss(_) => return,
             Phase::Open => {
                 self.control.on_loss(&mut self.window, flight);
-                self.cwr = self.control.ecn();
+                self.tell_reduction();
             }
             Phase::Reduced(_) => {}
         }
@@ -255,13 +258,29 @@ impl Sender {
         self.phase = Phase::Recovery(self.snd_nxt);
     }
 
+    /// RFC 3168 section 6.1.2: the first new segment after a reduction, whatever its reason, carries CWR. Until the
+    /// receiver has seen it, its acknowledgements repeat an echo that is answered already; the last of these
+    /// acknowledges just what was sent before.
+    fn tell_reduction(&mut self) {
+        self.cwr = self.control.ecn();
+        self.answered = Some(self.snd_nxt);
+    }
+
     fn react_to_ece(&mut self) {
-        if self.phase == Phase::Open && self.control.ecn() && self.snd_nxt > self.snd_una {
+        let news = self.answered.is_none_or(|answered| self.snd_una > answered);
+        if news && self.phase == Phase::Open && self.control.ecn() && self.snd_nxt > self.snd_una {
             self.control.on_ece(&mut self.window);
             self.stats.ecn_reductions += 1;
-            self.cwr = true;
+            self.tell_reduction();
             self.phase = Phase::Reduced(self.snd_nxt);
         }
+    }
+
+    /// A SYN was not answered in time and is sent again: the first window is one segment (RFC 5681 section 3.1).
+    pub fn on_syn_timeout(&mut self) {
+        self.window.cwnd = self.window.mss;
+        self.stats.timeouts += 1;
+        self.stats.retransmissions += 1;
     }
 
     /// The deadline has passed: everything in flight counts as lost (RFC 6298 section 5, RFC 5681 section 3.1).
@@ -276,6 +295,7 @@ impl Sender {
         self.window.bytes_acked = 0;
         self.board.lose_all();
         self.phase = Phase::Loss(self.snd_nxt);
+        self.tell_reduction();
         self.rtt.back_off();
         self.stats.timeouts += 1;
         self.deadline = Some(now + self.rtt.rto());

@@ -1,0 +1,148 @@
+//! Completion times of one flow in an empty network, to the ns. At 1 Gb/s every frame takes whole ns.
+
+use marklab_netsim::{Connections, Control, QueueLimit};
+
+use crate::support::*;
+
+/// A round trip takes longer than the segments of the third round, so that rounds stay apart.
+const DELAY: u64 = 200 * US;
+/// Line, switch, line.
+const HOPS: u64 = 2;
+const INITIAL_WINDOW: u64 = 10;
+
+/// Segments, and payload of the last one.
+fn cut(size: u64) -> (u64, u64) {
+    let segments = size.div_ceil(MSS);
+    (segments, size - (segments - 1) * MSS)
+}
+
+/// Rounds of slow start that `segments` need, and the number of segments in the last one.
+fn rounds(segments: u64) -> (u64, u64) {
+    let (mut round, mut left, mut window) = (1, segments, INITIAL_WINDOW);
+    while left > window {
+        (round, left, window) = (round + 1, left - window, 2 * window);
+    }
+    (round, left)
+}
+
+/// From the first bit at the sender to the last at the receiver.
+///
+/// Segments of a round leave back to back, since acknowledgements of the round before come as fast as its segments left
+/// and allow two each. A round begins when the first acknowledgement of the one before it comes: after `ack_every`
+/// segments.
+fn stream_ns(size: u64, ack_every: u64) -> u64 {
+    let (full, ack) = (at_1g(MSS), at_1g(0));
+    let (segments, last) = cut(size);
+    let (round, in_round) = rounds(segments);
+    let round_trip = ack_every * full + (HOPS - 1) * full + HOPS * ack + 2 * HOPS * DELAY;
+    // On the second line the last segment waits for the one before it, if they came back to back.
+    let before = (in_round - 1) * full + if in_round > 1 { full } else { at_1g(last) };
+    (round - 1) * round_trip + before + at_1g(last) + HOPS * DELAY
+}
+
+/// SYN there, SYN-ACK back, and the ACK that goes before the data.
+fn handshake_ns() -> u64 {
+    2 * HOPS * (syn_at_1g() + DELAY) + at_1g(0)
+}
+
+fn measured(size: u64, ack_every: u64, connections: Connections, control: Control) -> u64 {
+    let mut config = star(&[(GBPS, DELAY); 2], QueueLimit::Packets(1000), control);
+    config.connections = connections;
+    config.transport.ack_every_segments = ack_every as u32;
+    let outcome = run(&config, &Program::of("droptail"), |_| (), vec![flow(5_000, 0, 1, size)]);
+    assert_eq!((outcome.ledger.total(), outcome.flows[0].sender.retransmissions), (0, 0));
+    fct(&outcome, 0)
+}
+
+/// Around a segment, around the initial window, around the window of the second round, into the third.
+fn sizes() -> Vec<u64> {
+    let boundaries = [1, 2, 9, 10, 11, 29, 30, 31, 70].map(|segments| segments * MSS);
+    let mut sizes: Vec<u64> = boundaries.iter().flat_map(|&size| [size - 1, size, size + 1]).collect();
+    sizes.extend([1, 6, 7]); // 6 bytes of payload fill the shortest frame
+    sizes
+}
+
+#[test]
+fn a_flow_on_an_open_connection_takes_slow_start_rounds_and_its_own_length() {
+    let open = Connections::Persistent { per_pair: 1 };
+    for ack_every in [1, 2] {
+        for size in sizes() {
+            let measured = measured(size, ack_every, open, Control::Dctcp);
+            assert_eq!(measured, stream_ns(size, ack_every), "{size} bytes, one ACK per {ack_every}");
+        }
+    }
+}
+
+#[test]
+fn a_flow_on_a_new_connection_takes_the_handshake_as_well() {
+    for control in [Control::Dctcp, Control::EcnStar, Control::Reno] {
+        for size in sizes() {
+            let measured = measured(size, 1, Connections::New, control);
+            assert_eq!(measured, handshake_ns() + stream_ns(size, 1), "{size} bytes, {control:?}");
+        }
+    }
+}
+
+/// More flows than connections open before the run: the second one pays for its handshake, and a flow that comes after
+/// both takes a connection that is open.
+#[test]
+fn a_pool_opens_a_connection_when_all_are_busy() {
+    let config = star(&[(GBPS, DELAY); 2], QueueLimit::Packets(1000), Control::Dctcp);
+    let flows = vec![flow(0, 0, 1, MSS), flow(50_000, 0, 1, MSS), flow(5 * MS, 0, 1, MSS)];
+    let outcome = run(&config, &Program::of("droptail"), |_| (), flows);
+    let alone = stream_ns(MSS, 1);
+    let times: Vec<u64> = (0..3).map(|flow| fct(&outcome, flow)).collect();
+    assert_eq!(times, [alone, handshake_ns() + alone, alone]);
+}
+
+/// The extra delay lies between TCP and NIC: on the way of SYN, ACK and data, once each in a row of three.
+#[test]
+fn extra_delay_counts_once_per_way_there() {
+    const EXTRA: u64 = 33 * US;
+    for (connections, ways) in [(Connections::New, 2), (Connections::Persistent { per_pair: 1 }, 1)] {
+        let mut config = star(&[(GBPS, DELAY); 2], QueueLimit::Packets(1000), Control::Dctcp);
+        config.connections = connections;
+        let delayed = marklab_netsim::Flow { extra_delay_ns: EXTRA, ..flow(0, 0, 1, 3 * MSS) };
+        let program = Program::of("droptail");
+        let without = fct(&run(&config, &program, |_| (), vec![flow(0, 0, 1, 3 * MSS)]), 0);
+        assert_eq!(fct(&run(&config, &program, |_| (), vec![delayed]), 0), without + ways * EXTRA);
+    }
+}
+
+/// An application of rate R writes segment after segment, each the time of its payload at R after the one before.
+#[test]
+fn a_rate_limited_application_sets_the_pace() {
+    let config = star(&[(GBPS, DELAY); 2], QueueLimit::Packets(1000), Control::Dctcp);
+    let slow = marklab_netsim::Flow { rate_bps: GBPS / 10, ..flow(0, 0, 1, 5 * MSS) };
+    let outcome = run(&config, &Program::of("droptail"), |_| (), vec![slow]);
+    assert_eq!(fct(&outcome, 0), 4 * MSS * 8 * 10 + stream_ns(MSS, 1));
+}
+
+/// At 10 Gb/s a full frame takes 1230.4 ns. What transmitters round off stays below a ns per line.
+#[test]
+fn fractions_of_a_ns_do_not_add_up() {
+    let config = star(&[(10 * GBPS, 10 * US); 2], QueueLimit::Packets(1000), Control::Dctcp);
+    let mut config = config;
+    config.transport.initial_window_segments = 5_000;
+    for segments in [1, 2, 7, 1_000, 4_999] {
+        let outcome = run(&config, &Program::of("droptail"), |_| (), vec![flow(0, 0, 1, segments * MSS)]);
+        let exact = (segments + 1) as f64 * 1230.4 + 2.0 * 10e3;
+        let off = exact - fct(&outcome, 0) as f64;
+        assert!((0.0..2.0).contains(&off), "{segments} segments: {off} ns before {exact}");
+    }
+}
+
+/// Sequence numbers have 32 bits, streams have more: 5 GB in the largest segments there are.
+#[test]
+fn a_stream_longer_than_its_sequence_numbers_is_whole() {
+    const SEGMENT: u64 = 65_000;
+    const SEGMENTS: u64 = 77_000;
+    let mut config = star(&[(100 * GBPS, US); 2], QueueLimit::Packets(1000), Control::Dctcp);
+    config.transport.mss_bytes = SEGMENT as u32;
+    let outcome = run(&config, &Program::of("droptail"), |_| (), vec![flow(0, 0, 1, SEGMENTS * SEGMENT)]);
+    assert_eq!((outcome.ledger.total(), outcome.flows[0].sender.retransmissions), (0, 0));
+    // Ten segments last longer than a round trip, so that the line never waits.
+    let exact = (SEGMENTS + 1) as f64 * (wire_bytes(SEGMENT) * 8) as f64 / 100.0 + 2e3;
+    let off = exact - fct(&outcome, 0) as f64;
+    assert!((0.0..2.0).contains(&off), "{off} ns before {exact}");
+}

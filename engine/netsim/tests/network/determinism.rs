@@ -1,0 +1,126 @@
+//! Equal input gives equal output, and the order of the flow list decides ties.
+
+use std::path::Path;
+
+use marklab_netsim::{Config, Connections, Control, Flow, Outcome, QueueLimit};
+use marklab_pipeline::State;
+
+use crate::pcap;
+use crate::support::*;
+
+/// Everything that a run tells.
+fn told(outcome: &Outcome) -> String {
+    let switches = outcome.switches.iter().map(|switch| {
+        let state = &switch.state;
+        let counters = (0..state.program().counters.len() as u32).map(|counter| {
+            let cells = (0..).map_while(|cell| state.counter(marklab_p4::ir::CounterId(counter), cell));
+            cells.enumerate().filter(|(_, count)| count.packets > 0).collect::<Vec<_>>()
+        });
+        let registers = (0..state.program().registers.len() as u32).map(|register| {
+            let cells = (0..).map_while(|cell| state.register(marklab_p4::ir::RegisterId(register), cell));
+            cells.enumerate().filter(|(_, value)| value.bits() > 0).collect::<Vec<_>>()
+        });
+        let (counters, registers): (Vec<_>, Vec<_>) = (counters.collect(), registers.collect());
+        format!("{} {:?} {counters:?} {registers:?} {}", switch.node, switch.ports, state.faults)
+    });
+    let switches: Vec<_> = switches.collect();
+    let Outcome { flows, ledger, lines, traces, link_transmissions, events, arrivals_end, end, .. } = outcome;
+    format!(
+        "{flows:?}\n{ledger:?}\n{lines:?}\n{traces:?}\n{link_transmissions} {events} {arrivals_end} {end}\n{switches:?}"
+    )
+}
+
+/// A crowded run: eight senders of different sizes at once, marks and losses.
+fn crowd(control: Control, capture: &str) -> (Config, Vec<Flow>) {
+    let mut hosts = vec![(10 * GBPS, 5 * US); 8];
+    hosts.push((10 * GBPS, 5 * US));
+    let mut config = star(&hosts, QueueLimit::Packets(60), control);
+    config.connections = Connections::New;
+    config.transport.ack_every_segments = 2;
+    trace_queue(&mut config, 8);
+    capture_host(&mut config, 8, capture);
+    let flows = (0..24).map(|number| Flow {
+        dscp: number as u8 % 3,
+        extra_delay_ns: 1_000 * (number % 5),
+        ..flow(number / 8 * 50 * US, number as usize % 8, 8, 1 + number * 9_973)
+    });
+    (config, flows.collect())
+}
+
+fn read(config: &Config) -> Vec<u8> {
+    std::fs::read(&config.captures[0].path).unwrap()
+}
+
+#[test]
+fn the_same_run_twice_gives_the_same_bytes() {
+    for control in [Control::Dctcp, Control::EcnStar, Control::Reno] {
+        let outcome = |name| {
+            let (config, flows) = crowd(control, name);
+            let setup = |state: &mut _| set_params(state, &[("k_pkts", 20)]);
+            let outcome = run(&config, &Program::of("dctcp-red"), setup, flows);
+            assert!(outcome.ledger.total() > 0, "the run is to have losses");
+            (told(&outcome), read(&config))
+        };
+        let (first, second) = (outcome("determinism-1"), outcome("determinism-2"));
+        assert!(first == second, "{control:?}");
+    }
+}
+
+/// Every scheme, RED's random draws included.
+#[test]
+fn interpreter_and_machine_code_give_the_same_run() {
+    for scheme in ["droptail", "dctcp-red", "red", "tcn", "codel", "ecn-sharp"] {
+        let program = Program::of(scheme);
+        let outcome = |program: &Program, name| {
+            let (config, flows) = crowd(Control::Dctcp, name);
+            let outcome = run(&config, program, |state| crowd_params(state, scheme), flows);
+            (told(&outcome), read(&config), outcome.switches[0].ports[8].marked)
+        };
+        let compiled = outcome(&program, "determinism-jit");
+        let interpreted = outcome(&program.interpreted(), "determinism-interpreter");
+        assert!(compiled == interpreted, "{scheme}");
+        assert_eq!(compiled.2 > 0, scheme != "droptail", "{scheme} marked {} packets", compiled.2);
+    }
+}
+
+/// Parameters that let a scheme mark in a run of a few milliseconds with a queue of 60 packets.
+fn crowd_params(state: &mut State, scheme: &str) {
+    let params: &[(&str, u64)] = match scheme {
+        "dctcp-red" => &[("k_pkts", 20)],
+        // Marks with probability 1/2 at an average of 42 packets.
+        "red" => &[("min_pkts", 2), ("max_pkts", 42), ("slope", (1 << 32) / 80), ("weight", 2), ("mark_above", 1)],
+        "tcn" => &[("t_us", 25)],
+        "codel" => &[("target_us", 10), ("interval_us", 50)],
+        "ecn-sharp" => {
+            &[("by_queue_length", 0), ("ins", 40), ("pst", 10), ("pst_interval_us", 50), ("next_from_now", 0)]
+        }
+        _ => return,
+    };
+    set_params(state, params);
+}
+
+/// Flows that start at the same time on hosts that are alike: the earlier in the list, the earlier everywhere.
+#[test]
+fn ties_follow_the_order_of_the_flow_list() {
+    let order = [3, 0, 2, 1];
+    let mut config = star(&[(GBPS, 10 * US); 5], QueueLimit::Packets(100), Control::Dctcp);
+    let path = capture_host(&mut config, 4, "determinism-ties");
+    let flows: Vec<_> = order.iter().map(|&sender| flow(7, sender, 4, 2 * MSS)).collect();
+    let outcome = run(&config, &Program::of("droptail"), |_| (), flows);
+    let frames = pcap::read(&path);
+    let came = frames.iter().filter(|frame| frame.payload > 0).map(|frame| frame.src);
+    let expected: Vec<u32> = order.iter().chain(&order).map(|&sender| ip(sender)).collect();
+    assert_eq!(came.collect::<Vec<_>>(), expected);
+    // Each segment of another waits its turn: by the time of one segment more.
+    let times: Vec<u64> = (0..4).map(|flow| fct(&outcome, flow)).collect();
+    assert!(times.windows(2).all(|pair| pair[1] == pair[0] + at_1g(MSS)), "{times:?}");
+    // From one host as well.
+    let mut config = star(&[(GBPS, 10 * US); 2], QueueLimit::Packets(100), Control::Dctcp);
+    config.connections = Connections::New;
+    let path = capture_host(&mut config, 0, "determinism-one-host");
+    run(&config, &Program::of("droptail"), |_| (), vec![flow(7, 0, 1, 1); 5]);
+    let frames = pcap::read(Path::new(&path));
+    let syns: Vec<u16> =
+        frames.iter().filter(|frame| frame.syn && frame.src == ip(0)).map(|frame| frame.src_port).collect();
+    assert!(syns.len() == 5 && syns.windows(2).all(|pair| pair[1] == pair[0] + 1), "{syns:?}");
+}

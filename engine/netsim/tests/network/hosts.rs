@@ -1,0 +1,96 @@
+//! Hosts: what they send in which order, and what they refuse.
+
+use marklab_netsim::{Config, Control, Discipline, Outcome, QueueLimit, Reason, wire::Malformed};
+use marklab_pipeline::State;
+use marklab_switch::Loss;
+
+use crate::pcap;
+use crate::support::*;
+
+const DELAY: u64 = 10 * US;
+
+/// Two flows of a host at once; gives whose segments left in which order.
+fn order_of_sending(discipline: Discipline, budget_segments: u64, name: &str) -> Vec<u32> {
+    let mut config = star(&[(GBPS, DELAY); 3], QueueLimit::Packets(100), Control::Dctcp);
+    config.nic.discipline = discipline;
+    // A segment is let in while less than the budget waits.
+    config.nic.budget_bytes = budget_segments * 1514;
+    let path = capture_host(&mut config, 0, name);
+    run(&config, &Program::of("droptail"), |_| (), vec![flow(0, 0, 1, 6 * MSS), flow(0, 0, 2, 6 * MSS)]);
+    let sent = pcap::read(&path).into_iter().filter(|frame| frame.src == ip(0));
+    sent.map(|frame| frame.dst - ip(0)).collect()
+}
+
+#[test]
+fn a_fair_nic_takes_connections_in_turn_and_a_fifo_does_not() {
+    let fair = order_of_sending(Discipline::Fair, 100, "hosts-fair");
+    // The first segment leaves before the second flow has begun.
+    assert_eq!(fair, [1, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 2]);
+    let fifo = order_of_sending(Discipline::Fifo, 100, "hosts-fifo");
+    assert_eq!(fifo, [1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2]);
+}
+
+/// Linux: TCP small queues. What a connection may have in the NIC bounds what others wait behind.
+#[test]
+fn a_budget_below_tcp_mixes_connections_even_in_a_fifo() {
+    let order = order_of_sending(Discipline::Fifo, 2, "hosts-budget");
+    // One is on the line and two wait when the second flow begins; then each that leaves lets the next one in.
+    assert_eq!(order, [1, 1, 1, 2, 2, 1, 1, 2, 2, 1, 2, 2]);
+}
+
+/// RFC 3168 section 6.1.5: retransmissions are not ECN capable; Linux's DCTCP sends them so all the same.
+#[test]
+fn retransmissions_are_ecn_capable_in_dctcp_only() {
+    for (control, ecn) in [(Control::Dctcp, 2), (Control::EcnStar, 0), (Control::Reno, 0)] {
+        let mut config = star(&[(GBPS, DELAY); 2], QueueLimit::Packets(100), control);
+        let path = capture_host(&mut config, 0, "hosts-retransmission");
+        run(&config, &Program::of("scripted"), |state| script(state, "drop", 1, [2]), vec![flow(0, 0, 1, 10 * MSS)]);
+        let frames = pcap::read(&path);
+        let second = frames[0].sequence + MSS as u32;
+        let sent: Vec<u8> = frames
+            .iter()
+            .filter(|frame| frame.src == ip(0) && frame.sequence == second)
+            .map(|frame| frame.ecn)
+            .collect();
+        assert_eq!(sent.len(), 2);
+        assert_eq!(sent[1], ecn, "{control:?}");
+    }
+}
+
+fn broken(config: &Config, lower_ttl: u64, other_port: u64) -> Outcome {
+    let params = [("lower_ttl", lower_ttl), ("other_port", other_port)];
+    let setup = |state: &mut State| set_default(state, "params", "set_params", &params);
+    run(config, &Program::of("broken"), setup, vec![flow(0, 0, 1, MSS)])
+}
+
+/// Hosts believe nothing but bytes: a program that breaks a header breaks the run, and is told where.
+#[test]
+fn a_program_that_breaks_headers_loses_packets_at_hosts() {
+    let mut config = star(&[(GBPS, DELAY); 2], QueueLimit::Packets(100), Control::Dctcp);
+    config.stop_ns = 100 * MS;
+    assert!(broken(&config, 0, 1).flows[0].fct.is_some());
+    // Sent at 0, 30 and 90 ms.
+    let outcome = broken(&config, 1, 1);
+    let reason = Reason::Malformed(Malformed::Ipv4Checksum);
+    assert_eq!(outcome.ledger.iter().collect::<Vec<_>>(), [(1, None, reason, 3)]);
+    assert_eq!((outcome.flows[0].fct, outcome.flows[0].sender.timeouts, reason.place()), (None, 2, "host"));
+    assert!(outcome.end.nanos() <= config.stop_ns);
+}
+
+#[test]
+fn a_program_that_sends_packets_nowhere_is_told_so() {
+    let mut config = star(&[(GBPS, DELAY); 2], QueueLimit::Packets(100), Control::Dctcp);
+    config.stop_ns = 100 * MS;
+    let no_port = broken(&config, 0, 2);
+    assert_eq!(no_port.ledger.iter().collect::<Vec<_>>(), [(2, None, Reason::Switch(Loss::NoPort), 3)]);
+    // Back where it came from: the host has no connection that sends so.
+    let back = broken(&config, 0, 0);
+    assert_eq!(back.ledger.iter().collect::<Vec<_>>(), [(0, None, Reason::NoConnection, 3)]);
+    // A port without a link.
+    config.links.pop();
+    config.links.push(marklab_netsim::Link { a: (1, 0), b: (2, 2), rate_bps: GBPS, delay_ns: DELAY });
+    let Some(marklab_netsim::Node::Switch { ports, .. }) = config.nodes.last_mut() else { unreachable!() };
+    *ports = 3;
+    let no_link = broken(&config, 0, 1);
+    assert_eq!(no_link.ledger.iter().collect::<Vec<_>>(), [(2, Some(1), Reason::NoLink, 3)]);
+}

@@ -1,0 +1,12 @@
+//! Runs of the whole simulator, with real P4 programs in its switches, against closed forms.
+
+mod capture;
+mod completion;
+mod congestion;
+mod conservation;
+mod determinism;
+mod echo;
+mod hosts;
+mod loss;
+mod pcap;
+mod support;

@@ -1,0 +1,204 @@
+//! Networks around one switch, the programs it runs, and what their lines take.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use marklab_netsim::{
+    BuildError, Capture, Config, Connections, Control, Discipline, Flow, Framing, Link, Network, Nic, Node, Outcome,
+    Progress, QueueLimit, Trace, Transport,
+};
+use marklab_p4::ir;
+use marklab_pipeline::{ActionSpec, Engine, EntrySpec, Interpreter, Jit, KeyMatch, Layout, State};
+use marklab_switch::Switch;
+
+pub(crate) const MSS: u64 = 1460;
+/// Ethernet, IPv4 and TCP headers without options.
+const HEADERS: u64 = 54;
+/// Options of a SYN: segment size, SACK permitted, window scale.
+const SYN_OPTIONS: u64 = 12;
+/// Shortest frame, and checksum, preamble and gap of each (IEEE 802.3).
+const FRAMING: Framing = Framing { min_bytes: 60, overhead_bytes: 24 };
+
+pub(crate) const GBPS: u64 = 1_000_000_000;
+pub(crate) const US: u64 = 1_000;
+pub(crate) const MS: u64 = 1_000_000;
+
+/// Bytes on the line of a segment that carries `payload`.
+pub(crate) fn wire_bytes(payload: u64) -> u64 {
+    (HEADERS + payload).max(60) + 24
+}
+
+/// ns that a segment takes at 1 Gb/s: a whole number for any length, so that nothing is rounded.
+pub(crate) fn at_1g(payload: u64) -> u64 {
+    wire_bytes(payload) * 8
+}
+
+/// ns that a SYN takes at 1 Gb/s.
+pub(crate) fn syn_at_1g() -> u64 {
+    at_1g(SYN_OPTIONS)
+}
+
+/// A compiled program and an engine for it.
+#[derive(Clone)]
+pub(crate) struct Program {
+    ir: Arc<ir::Program>,
+    layout: Arc<Layout>,
+    engine: Arc<dyn Engine>,
+}
+
+impl Program {
+    /// A scheme of the lab, or a program beside these tests, as machine code.
+    pub(crate) fn of(name: &'static str) -> Program {
+        static COMPILED: OnceLock<Mutex<BTreeMap<&str, Program>>> = OnceLock::new();
+        let mut compiled = COMPILED.get_or_init(Mutex::default).lock().unwrap();
+        compiled.entry(name).or_insert_with(|| Program::compile(name)).clone()
+    }
+
+    fn compile(name: &str) -> Program {
+        let crate_dir = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let schemes = crate_dir.join("../../p4src/v1model");
+        let file = format!("{name}.p4");
+        let own = crate_dir.join("tests/programs").join(&file);
+        let path = if own.exists() { own } else { schemes.join(&file) };
+        let compilation =
+            marklab_p4::compile(&path, &marklab_p4::Options { include_dirs: vec![schemes], defines: vec![] });
+        let messages = compilation.render(false);
+        let ir = Arc::new(compilation.program.unwrap_or_else(|| panic!("{name} does not compile:\n{messages}")));
+        let layout = Arc::new(Layout::new(&ir));
+        let engine = Arc::new(Jit::compile(&ir, &layout).expect("the JIT takes the program"));
+        Program { ir, layout, engine }
+    }
+
+    /// The same program run by the interpreter.
+    pub(crate) fn interpreted(&self) -> Program {
+        Program { engine: Arc::new(Interpreter::new(&self.ir, &self.layout)), ..self.clone() }
+    }
+}
+
+fn action(action: &str, params: &[(&str, u64)]) -> ActionSpec {
+    let params = params.iter().map(|&(name, value)| (name.to_owned(), value.into())).collect();
+    ActionSpec { action: action.to_owned(), params }
+}
+
+/// Sets the parameters of a scheme.
+pub(crate) fn set_params(state: &mut State, params: &[(&str, u64)]) {
+    set_default(state, "marking.params", "set_params", params);
+}
+
+/// Sets the default action of a table.
+pub(crate) fn set_default(state: &mut State, table: &str, name: &str, params: &[(&str, u64)]) {
+    state.set_default_action(table, &action(name, params)).unwrap();
+}
+
+/// Tells `scripted` to `mark` or `drop` the packets of these numbers, from 1 on, that leave by a port.
+pub(crate) fn script(state: &mut State, what: &str, port: u64, numbers: impl IntoIterator<Item = u64>) {
+    for number in numbers {
+        let exact = |value: u64| KeyMatch::Exact(value.into());
+        let matches = vec![("port".to_owned(), exact(port)), ("number".to_owned(), exact(number))];
+        state.insert_entry("marking.script", &EntrySpec { matches, call: action(what, &[]), priority: 0 }).unwrap();
+    }
+}
+
+fn mac(host: usize) -> [u8; 6] {
+    [2, 0, 0, 0, 0, host as u8 + 1]
+}
+
+/// Address of a host.
+pub(crate) fn ip(host: usize) -> u32 {
+    0x0a00_0001 + host as u32
+}
+
+/// TCP of a run, the application's congestion control aside: each segment acknowledged, so that rounds are simple.
+pub(crate) fn transport(control: Control) -> Transport {
+    Transport {
+        control,
+        mss_bytes: MSS as u32,
+        initial_window_segments: 10,
+        min_rto_ns: 10 * MS,
+        initial_rto_ns: 30 * MS,
+        ack_every_segments: 1,
+        ack_delay_ns: MS,
+        receive_window_bytes: 64 << 20,
+        cwnd_validation: true,
+        dctcp_gain_shift: 4,
+    }
+}
+
+/// Hosts around one switch, which is the node behind them; host `i` has port `i`. Rate and delay are those of each
+/// host's link. Connections are persistent.
+pub(crate) fn star(hosts: &[(u64, u64)], queue: QueueLimit, control: Control) -> Config {
+    let host = |number| Node::Host { name: format!("h{number}"), mac: mac(number), ip: ip(number) };
+    let mut nodes: Vec<Node> = (0..hosts.len()).map(host).collect();
+    nodes.push(Node::Switch { name: "s".into(), ports: hosts.len(), queue });
+    let link = |(number, &(rate_bps, delay_ns))| Link { a: (number, 0), b: (hosts.len(), number), rate_bps, delay_ns };
+    Config {
+        nodes,
+        links: hosts.iter().enumerate().map(link).collect(),
+        framing: FRAMING,
+        transport: transport(control),
+        nic: Nic { discipline: Discipline::Fair, limit_packets: 100_000, budget_bytes: 1 << 30 },
+        connections: Connections::Persistent { per_pair: 1 },
+        stop_ns: 1_000_000 * MS,
+        traces: vec![],
+        captures: vec![],
+    }
+}
+
+/// Node of the switch of a [`star`].
+pub(crate) fn switch_of(config: &Config) -> usize {
+    config.nodes.len() - 1
+}
+
+/// Records the queue towards a host of a [`star`], every change of it.
+pub(crate) fn trace_queue(config: &mut Config, host: usize) {
+    config.traces.push(Trace { node: switch_of(config), port: host, interval_ns: 1 });
+}
+
+/// Captures what a host sends and receives; `name` is unique among all tests.
+pub(crate) fn capture_host(config: &mut Config, host: usize, name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.pcap"));
+    config.captures.push(Capture { node: host, port: 0, path: path.clone() });
+    path
+}
+
+/// A flow without extra delay, as fast as possible.
+pub(crate) fn flow(start_ns: u64, src: usize, dst: usize, size_bytes: u64) -> Flow {
+    Flow { start_ns, src, dst, size_bytes, dscp: 0, extra_delay_ns: 0, rate_bps: 0 }
+}
+
+/// A [`star`] whose switch runs a program, `setup` having programmed its tables.
+pub(crate) fn build(
+    config: &Config,
+    program: &Program,
+    setup: impl Fn(&mut State),
+    flows: Vec<Flow>,
+) -> Result<Network, BuildError> {
+    let mut state = State::new(&program.ir, &program.layout, 1).unwrap();
+    let Some(Node::Switch { ports, queue, .. }) = config.nodes.last() else { panic!("the last node is the switch") };
+    for host in 0..*ports {
+        let matches = vec![("dst_addr".to_owned(), KeyMatch::Lpm { value: ip(host).into(), prefix_len: 32 })];
+        let dst_addr = mac(host).iter().fold(0, |value, &byte| value << 8 | u64::from(byte));
+        let call = action("forward", &[("port", host as u64), ("dst_addr", dst_addr)]);
+        state.insert_entry("ipv4_lpm", &EntrySpec { matches, call, priority: 0 }).unwrap();
+    }
+    setup(&mut state);
+    let switch = Switch::new(program.engine.clone(), state, vec![(*queue).into(); *ports]);
+    Network::new(config, flows, vec![switch])
+}
+
+/// Runs flows through a [`star`].
+pub(crate) fn run(config: &Config, program: &Program, setup: impl Fn(&mut State), flows: Vec<Flow>) -> Outcome {
+    build(config, program, setup, flows).unwrap().run(&Progress::default()).unwrap()
+}
+
+/// ns that a flow took.
+#[track_caller]
+pub(crate) fn fct(outcome: &Outcome, flow: usize) -> u64 {
+    outcome.flows[flow].fct.expect("the flow finished").nanos()
+}
+
+/// Frames that a host began to send.
+pub(crate) fn frames_from(outcome: &Outcome, node: usize) -> u64 {
+    outcome.lines.iter().find(|line| line.from == (node, 0)).expect("a host has one line").stats.frames
+}

@@ -1,0 +1,6 @@
+//! A program in the switch sees what it would see in simple_switch: order of operations, units and widths of metadata.
+
+mod metadata;
+mod needs;
+mod order;
+mod support;
