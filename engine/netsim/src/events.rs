@@ -38,7 +38,7 @@ pub(crate) struct EventQueue<E> {
     near: Vec<Near<E>>,
     free: u32,
     /// Last event of each slot's list.
-    lasts: Vec<u32>,
+    lasts: Box<[u32; SLOTS]>,
     /// Slots that hold something, and words of these that are not 0.
     slots: [u64; WORDS],
     words: [u64; TOP],
@@ -80,7 +80,7 @@ impl<E> Default for EventQueue<E> {
             cursor: 0,
             near: Vec::new(),
             free: NONE,
-            lasts: vec![NONE; SLOTS],
+            lasts: Box::new([NONE; SLOTS]),
             slots: [0; WORDS],
             words: [0; TOP],
             far: BinaryHeap::new(),
@@ -142,13 +142,6 @@ impl<E> EventQueue<E> {
         event.map(|event| (time, event))
     }
 
-    /// The next event, if it is a near one.
-    #[inline]
-    pub(crate) fn peek(&self) -> Option<&E> {
-        let last = self.lasts[self.next_slot()?];
-        self.near[self.near[last as usize].next as usize].event.as_ref()
-    }
-
     /// Puts far events whose slot has come near into its list. This is done whenever the calendar moves on, so that an
     /// event that is added to a list comes after all that were added before it.
     #[inline]
@@ -164,36 +157,46 @@ impl<E> EventQueue<E> {
     /// Puts an event into the list of its slot, behind those that are not later.
     fn link(&mut self, time: Time, event: E) {
         let slot = slot_of(time) as usize % SLOTS;
-        let at = self.free;
-        let entry = Near { time, event: Some(event), next: at };
-        let at = if at == NONE {
-            self.near.push(entry);
-            self.near.len() as u32 - 1
-        } else {
-            self.free = self.near[at as usize].next;
-            self.near[at as usize] = entry;
-            at
-        };
+        let at = self.place(time, event);
+        let near = &mut self.near[..];
         let last = self.lasts[slot];
         if last == NONE {
-            self.near[at as usize].next = at;
+            near[at as usize].next = at;
             self.lasts[slot] = at;
             self.slots[slot / 64] |= 1 << (slot % 64);
             self.words[slot / 64 / 64] |= 1 << (slot / 64 % 64);
             return;
         }
-        let mut before = last;
-        if self.near[last as usize].time <= time {
+        let mut before = &mut near[last as usize];
+        if before.time <= time {
             self.lasts[slot] = at;
         } else {
-            let mut next = self.near[before as usize].next;
-            while self.near[next as usize].time <= time {
-                before = next;
-                next = self.near[before as usize].next;
+            let mut number = last;
+            while near[near[number as usize].next as usize].time <= time {
+                number = near[number as usize].next;
+            }
+            before = &mut near[number as usize];
+        }
+        let next = std::mem::replace(&mut before.next, at);
+        near[at as usize].next = next;
+    }
+
+    /// Stores an event outside of any list.
+    #[inline]
+    fn place(&mut self, time: Time, event: E) -> u32 {
+        let entry = Near { time, event: Some(event), next: NONE };
+        let at = self.free;
+        match self.near.get_mut(at as usize) {
+            Some(place) => {
+                self.free = place.next;
+                *place = entry;
+                at
+            }
+            None => {
+                self.near.push(entry);
+                self.near.len() as u32 - 1
             }
         }
-        self.near[at as usize].next = self.near[before as usize].next;
-        self.near[before as usize].next = at;
     }
 
     /// The first slot from the cursor on, around the calendar, that holds something.

@@ -236,7 +236,7 @@ impl Network {
                 let line = self.lines.len();
                 let free = self.nodes.get_mut(from.0).and_then(|node| node.line_of(from.1));
                 match free {
-                    Some(place @ None) => *place = Some(line),
+                    Some(place @ None) => *place = Some(line as u32),
                     _ => return Err(ConfigError::Port { link, node: from.0, port: from.1 }),
                 }
                 self.lines.push(Line::new(from, to, rate, delay));
@@ -251,11 +251,11 @@ impl Network {
             let NodeState::Switch(switch) = &mut self.nodes[trace.node] else {
                 return Err(ConfigError::Value("only queues of switches can be traced").into());
             };
-            switch.ports[trace.port].trace = Some(self.traces.len());
+            switch.ports[trace.port].trace = Some(self.traces.len() as u32);
             self.traces.push(QueueTrace::new(trace.interval_ns));
         }
         for capture in &config.captures {
-            let number = Some(self.captures.len());
+            let number = Some(self.captures.len() as u32);
             match &mut self.nodes[capture.node] {
                 NodeState::Switch(switch) => switch.ports[capture.port].capture = number,
                 NodeState::Host(host) => host.capture = number,
@@ -280,7 +280,6 @@ impl Network {
         while self.finished < self.flows.len() {
             let Some((time, event)) = self.events.pop().filter(|(time, _)| *time <= self.stop) else { break };
             self.now = time;
-            self.look_ahead();
             self.handle(event);
             handled += 1;
             if handled % PROGRESS_EVENTS == 0 {
@@ -302,14 +301,6 @@ impl Network {
         Ok(self.outcome(handled))
     }
 
-    /// Touches what the next event is going to need, so that it comes into the cache while this one is being handled.
-    #[inline]
-    fn look_ahead(&self) {
-        if let Some(Event::Arrival(_, frame)) = self.events.peek() {
-            std::hint::black_box(frame.connection);
-        }
-    }
-
     fn handle(&mut self, event: Event) {
         match event {
             Event::Arrival(line, frame) => self.arrival(line as usize, frame),
@@ -326,7 +317,7 @@ impl Network {
     }
 
     fn arrival(&mut self, line: usize, frame: Box<NetFrame>) {
-        let (node, port) = self.lines[line].to.indices();
+        let (node, port) = self.lines[line].to();
         match &self.nodes[node] {
             NodeState::Host(_) => self.host_receives(node, frame),
             NodeState::Switch(_) => self.switch_receives(node, port, frame),
@@ -338,7 +329,7 @@ impl Network {
         if self.now < self.lines[line].busy_until() {
             return self.wake_when_free(line);
         }
-        let (node, port) = self.lines[line].from.indices();
+        let (node, port) = self.lines[line].from();
         let next = match &self.nodes[node] {
             NodeState::Host(_) => self.host_next(node),
             NodeState::Switch(_) => self.switch_next(node, port),
@@ -371,9 +362,9 @@ impl Network {
     }
 
     #[inline]
-    fn capture(&mut self, capture: Option<usize>, frame: &NetFrame) {
+    fn capture(&mut self, capture: Option<u32>, frame: &NetFrame) {
         if let Some(number) = capture
-            && let Err(error) = self.captures[number].write(self.now, &frame.packet)
+            && let Err(error) = self.captures[number as usize].write(self.now, &frame.packet)
         {
             self.capture_error.get_or_insert(error);
         }
@@ -382,12 +373,12 @@ impl Network {
     fn outcome(self, events: u64) -> Outcome {
         let now = self.now;
         let under_way = self.lines.iter().filter(|line| line.busy_until() > now).count() as u64;
-        let begun: u64 = self.lines.iter().map(|line| line.stats.frames).sum();
+        let begun: u64 = self.lines.iter().map(|line| line.stats().frames).sum();
         let busy = |at: usize| self.busy_during_arrivals.get(at).copied().unwrap_or(Duration::ZERO);
         let lines = self.lines.iter().enumerate().map(|(at, line)| LineReport {
-            from: line.from.indices(),
-            to: line.to.indices(),
-            stats: line.stats,
+            from: line.from(),
+            to: line.to(),
+            stats: line.stats(),
             busy_during_arrivals: busy(at),
         });
         let lines = lines.collect();
@@ -432,7 +423,7 @@ impl NodeState {
     }
 
     /// Where the line of a port is noted; `None` if there is no such port.
-    fn line_of(&mut self, port: usize) -> Option<&mut Option<usize>> {
+    fn line_of(&mut self, port: usize) -> Option<&mut Option<u32>> {
         match self {
             NodeState::Host(host) => (port == 0).then_some(&mut host.line),
             NodeState::Switch(switch) => switch.ports.get_mut(port).map(|port| &mut port.line),

@@ -9,7 +9,7 @@ use marklab_p4::ir::HashAlgorithm;
 static CRC16: Crc<u16, Table<16>> = Crc::<u16, Table<16>>::new(&CRC_16_ARC);
 
 /// `CRC32[k][b]`: effect of byte `b` that is followed by `k` others.
-static CRC32: [[u32; 256]; 8] = crc32_tables();
+static CRC32: [[u32; 256]; 4] = crc32_tables();
 
 /// Hash of `data`; `None` for `HashAlgorithm.random`, which BMv2 does not offer either.
 pub fn hash(algorithm: HashAlgorithm, data: &[u8]) -> Option<u64> {
@@ -24,17 +24,11 @@ pub fn hash(algorithm: HashAlgorithm, data: &[u8]) -> Option<u64> {
     })
 }
 
-/// CRC-32 (IEEE 802.3): 8, 4 and then single bytes at a time, since a 5-tuple has 13. General libraries take short
-/// input byte by byte.
+/// CRC-32 (IEEE 802.3): 4 and then single bytes at a time, since a 5-tuple has 13. General libraries take short input
+/// byte by byte; more tables than four would crowd a switch's state out of the cache.
 pub(crate) fn crc32(mut data: &[u8]) -> u32 {
     let mut crc = u32::MAX;
-    while let Some((chunk, rest)) = data.split_first_chunk::<8>() {
-        let [a, b, c, d, e, f, g, h] = (u64::from_le_bytes(*chunk) ^ u64::from(crc)).to_le_bytes();
-        let at = |table: usize, byte: u8| CRC32[table][byte as usize];
-        crc = at(7, a) ^ at(6, b) ^ at(5, c) ^ at(4, d) ^ at(3, e) ^ at(2, f) ^ at(1, g) ^ at(0, h);
-        data = rest;
-    }
-    if let Some((chunk, rest)) = data.split_first_chunk::<4>() {
+    while let Some((chunk, rest)) = data.split_first_chunk::<4>() {
         let [a, b, c, d] = (u32::from_le_bytes(*chunk) ^ crc).to_le_bytes().map(usize::from);
         crc = CRC32[3][a] ^ CRC32[2][b] ^ CRC32[1][c] ^ CRC32[0][d];
         data = rest;
@@ -45,8 +39,8 @@ pub(crate) fn crc32(mut data: &[u8]) -> u32 {
     !crc
 }
 
-const fn crc32_tables() -> [[u32; 256]; 8] {
-    let mut tables = [[0; 256]; 8];
+const fn crc32_tables() -> [[u32; 256]; 4] {
+    let mut tables = [[0; 256]; 4];
     let mut byte = 0;
     while byte < 256 {
         let mut crc = byte as u32;
@@ -59,7 +53,7 @@ const fn crc32_tables() -> [[u32; 256]; 8] {
         byte += 1;
     }
     let mut at = 0;
-    while at < 7 * 256 {
+    while at < 3 * 256 {
         let crc: u32 = tables[at / 256][at % 256];
         tables[at / 256 + 1][at % 256] = tables[0][(crc & 0xff) as usize] ^ crc >> 8;
         at += 1;

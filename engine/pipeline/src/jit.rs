@@ -27,11 +27,10 @@ use marklab_p4::ir::{Arch, ExternCall, Program};
 use marklab_p4::source::Span;
 use thiserror::Error;
 
-pub(crate) use context::Views;
+pub(crate) use context::{Context, Views};
 
 use crate::layout::Layout;
 use crate::{Engine, Packet, Phv, Stage, State};
-use context::Context;
 use generator::Generator;
 
 /// Why a program has no machine code.

@@ -92,6 +92,8 @@ fn kept_slots(program: &Program) -> Vec<bool> {
     }
     program.stacks.iter().for_each(|stack| keep(stack.next_index));
     READ_BY_SWITCH.iter().filter_map(|name| program.intrinsic(name)).for_each(&mut keep);
+    // Field lists, whose fields outlive the packet in its clones.
+    program.intrinsics.iter().filter(|(name, _)| name.starts_with('@')).for_each(|&(_, slot)| keep(slot));
     program.slots.iter().filter_map(|slot| slot.varbit_width).for_each(keep);
     kept
 }

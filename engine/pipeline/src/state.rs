@@ -9,7 +9,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use thiserror::Error;
 
 use crate::effects::Effects;
-use crate::jit::Views;
+use crate::jit::{Context, Views};
 use crate::layout::Layout;
 use crate::table::{Count, Table, TableError};
 use crate::words::{limbs, limbs_of, words_for};
@@ -87,7 +87,9 @@ pub struct State {
     /// Operands of the next effect, as generated code evaluates them.
     pub(crate) operands: Vec<BigUint>,
     /// The above as generated code sees it.
-    pub(crate) views: Views,
+    pub(crate) context: Context,
+    #[expect(dead_code, reason = "owns what the context points to")]
+    views: Views,
 }
 
 impl State {
@@ -113,8 +115,10 @@ impl State {
         let mut tables = tables.collect::<Result<Vec<_>, LoadError>>()?;
         let mut registers = registers.collect::<Result<Vec<_>, LoadError>>()?;
         let mut counters = counters.collect::<Result<Vec<_>, LoadError>>()?;
+        let views = Views::new(&mut tables, &mut registers, &mut counters);
         Ok(State {
-            views: Views::new(&mut tables, &mut registers, &mut counters),
+            context: Context::new(&views),
+            views,
             tables,
             registers,
             counters,
@@ -163,11 +167,11 @@ impl State {
     pub fn counter(&self, counter: CounterId, index: u64) -> Option<Count> {
         self.counters[counter.index()].get(usize::try_from(index).ok()?).copied()
     }
+}
 
-    /// Uniform in `lo..=hi`, or `None` if that is empty.
-    pub(crate) fn draw(&mut self, lo: u64, hi: u64) -> Option<u64> {
-        (lo <= hi).then(|| self.random.random_range(lo..=hi))
-    }
+/// Uniform in `lo..=hi`, or `None` if that is empty.
+pub(crate) fn draw(random: &mut Xoshiro256PlusPlus, lo: u64, hi: u64) -> Option<u64> {
+    (lo <= hi).then(|| random.random_range(lo..=hi))
 }
 
 fn refuse_unsupported(program: &Program) -> Result<(), LoadError> {

@@ -158,13 +158,7 @@ impl Row {
 
 /// A table with its entries.
 #[derive(Debug)]
-// `rows_start` and `recent_start` are read by compiled code, hence the fixed representation.
-#[repr(C)]
 pub struct Table {
-    /// Start of `rows`, kept current whenever `rows` changes.
-    pub(crate) rows_start: *const u64,
-    /// Start of `recent`, whose memory stays where it is.
-    pub(crate) recent_start: *const Recent,
     recent: RecentRows,
     rows: Vec<u64>,
     /// Words per row.
@@ -182,14 +176,6 @@ pub struct Table {
     sealed: bool,
 }
 
-// SAFETY: `rows_start` and `recent_start` point into `rows` and `recent`, and so do the rows that `recent` holds. The table
-// owns all of them; they are dereferenced only while it is borrowed.
-#[expect(unsafe_code, reason = "see above")]
-unsafe impl Send for Table {}
-// SAFETY: as above; a shared reference never dereferences it.
-#[expect(unsafe_code, reason = "see above")]
-unsafe impl Sync for Table {}
-
 impl Table {
     /// An empty table of a program, then filled with the entries written in its source.
     pub(crate) fn new(program: &ir::Program, spec: &ir::Table) -> Result<Table, TableError> {
@@ -202,11 +188,8 @@ impl Table {
         let args = actions.iter().map(|(_, params)| params.iter().map(|param| words_for(param.ty.width)).sum());
         let stride = Row::ARGS + args.max().unwrap_or(0);
         let keys: Vec<ir::Key> = compared_keys(spec).cloned().collect();
-        let recent = RecentRows::new();
         let mut table = Table {
-            rows_start: std::ptr::null(),
-            recent_start: recent.start(),
-            recent,
+            recent: RecentRows::new(),
             rows: vec![0; stride],
             stride,
             entries: vec![None],
@@ -361,6 +344,12 @@ impl Table {
         row
     }
 
+    /// What compiled code reads without a call, in a place that stays the same: the recent look-ups, or for a table
+    /// without keys, which never has more than one row, that row.
+    pub(crate) fn direct(&self) -> *const u8 {
+        if self.keys.is_empty() { self.rows.as_ptr().cast() } else { self.recent.start().cast() }
+    }
+
     /// Adds to the direct counter of the entry whose row has this first word.
     pub(crate) fn count_hit(&mut self, head: u64, bytes: u64) {
         if let (Some(counts), true) = (&mut self.counts, head & Row::HIT != 0) {
@@ -382,7 +371,6 @@ impl Table {
         }
         let at = number * self.stride;
         self.rows[at..at + row.len()].copy_from_slice(&row);
-        self.rows_start = self.rows.as_ptr();
     }
 
     fn check_open(&self) -> Result<(), TableError> {

@@ -5,7 +5,7 @@ use marklab_p4::ir::{
 };
 
 /// All lists of statements of a program that are not inside of others: controls, parser states, actions.
-pub(crate) fn bodies(program: &Program) -> Vec<&[Stmt]> {
+pub fn bodies(program: &Program) -> Vec<&[Stmt]> {
     let mut bodies: Vec<&[Stmt]> = Vec::new();
     for block in &program.blocks {
         match &block.body {
@@ -46,13 +46,22 @@ pub(crate) fn keys(program: &Program) -> Vec<&Expr> {
 }
 
 /// Every statement of a list, those inside of others included.
-pub(crate) fn statements<'a>(body: &'a [Stmt], visit: &mut dyn FnMut(&'a Stmt)) {
+pub fn statements<'a>(body: &'a [Stmt], visit: &mut dyn FnMut(&'a Stmt)) {
     for stmt in body {
         visit(stmt);
         for inner in inner_bodies(stmt) {
             statements(inner, visit);
         }
     }
+}
+
+/// Whether any statement of these lists, at any depth, fulfils a condition.
+pub fn any_statement<'a>(bodies: impl IntoIterator<Item = &'a [Stmt]>, holds: &dyn Fn(&StmtKind) -> bool) -> bool {
+    let mut found = false;
+    for body in bodies {
+        statements(body, &mut |stmt| found |= holds(&stmt.kind));
+    }
+    found
 }
 
 /// Lists of statements inside of a statement.

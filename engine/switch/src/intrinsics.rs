@@ -1,7 +1,7 @@
 //! Fields of the packet state that simple_switch reads and writes, found by name.
 
-use marklab_p4::ir::{Arch, BlockBody, ExternCall, Program, Stmt, StmtKind};
-use marklab_pipeline::{Field, Layout, Phv};
+use marklab_p4::ir::{Arch, BlockBody, Program, StmtKind};
+use marklab_pipeline::{Field, Layout, Phv, visit};
 
 /// A field of the packet state, if the program has it.
 // Small, so that those of a switch fit into a cache line.
@@ -123,34 +123,6 @@ fn changes_headers(program: &Program) -> bool {
         StmtKind::Assign { dst, .. } => program.headers.iter().any(|header| header.valid == dst.slot),
         _ => false,
     };
-    any_statement(body, &changes) || program.actions.iter().any(|action| any_statement(&action.body, &changes))
-}
-
-/// Whether any statement, at any depth, fulfils a condition.
-fn any_statement(body: &[Stmt], holds: &dyn Fn(&StmtKind) -> bool) -> bool {
-    body.iter().any(|stmt| {
-        holds(&stmt.kind)
-            || match &stmt.kind {
-                StmtKind::If { then, otherwise, .. } => any_statement(then, holds) || any_statement(otherwise, holds),
-                StmtKind::Switch { cases, default, .. } => {
-                    cases.iter().any(|(_, body)| any_statement(body, holds)) || any_statement(default, holds)
-                }
-                StmtKind::Block { body, .. } | StmtKind::Loop { body, .. } => any_statement(body, holds),
-                _ => false,
-            }
-    })
-}
-
-/// Whether any statement of a program's blocks and actions fulfils a condition.
-pub(crate) fn any_statement_of(program: &Program, holds: &dyn Fn(&StmtKind) -> bool) -> bool {
-    let blocks = program.blocks.iter().any(|block| match &block.body {
-        BlockBody::Control(body) => any_statement(body, holds),
-        BlockBody::Parser(parser) => parser.states.iter().any(|state| any_statement(&state.body, holds)),
-    });
-    blocks || program.actions.iter().any(|action| any_statement(&action.body, holds))
-}
-
-/// Whether any block or action of a program makes such a call.
-pub(crate) fn any_call(program: &Program, holds: &dyn Fn(&ExternCall) -> bool) -> bool {
-    any_statement_of(program, &|stmt| matches!(stmt, StmtKind::Extern(call) if holds(call)))
+    let actions = program.actions.iter().map(|action| &action.body[..]);
+    visit::any_statement(actions.chain([&body[..]]), &changes)
 }

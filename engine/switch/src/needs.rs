@@ -1,9 +1,8 @@
 //! What a program needs that a switch does not have.
 
 use marklab_p4::ir::{Expr, ExprKind, ExternCall, Program, StmtKind};
+use marklab_pipeline::visit::{any_statement, bodies};
 use thiserror::Error;
-
-use crate::intrinsics::{any_call, any_statement_of};
 
 /// Something that a program uses and this switch lacks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
@@ -40,10 +39,14 @@ pub fn unmet_needs(program: &Program) -> Vec<Unmet> {
     let group = program.intrinsic("standard_metadata.mcast_grp");
     let multicasts =
         |stmt: &StmtKind| matches!(stmt, StmtKind::Assign { dst, src } if Some(dst.slot) == group && !is_zero(src));
-    check(Unmet::Multicast, any_statement_of(program, &multicasts));
+    check(Unmet::Multicast, any_statement(bodies(program), &multicasts));
     unmet
 }
 
 fn is_zero(expr: &Expr) -> bool {
     matches!(&expr.kind, ExprKind::Const(value) if value.bits() == 0)
+}
+
+fn any_call(program: &Program, holds: &dyn Fn(&ExternCall) -> bool) -> bool {
+    any_statement(bodies(program), &|stmt| matches!(stmt, StmtKind::Extern(call) if holds(call)))
 }

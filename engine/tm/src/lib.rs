@@ -75,21 +75,33 @@ struct Waiting<T> {
     behind: u64,
 }
 
+// One cache line and a half would be two.
 #[derive(Debug)]
+#[repr(align(64))]
 struct Queue {
     waiting: Chain,
+    max_packets: u32,
     bytes: u64,
+    max_bytes: u64,
     limit: Limit,
-    stats: QueueStats,
+    enqueued: u64,
+    dropped: u64,
 }
+
+const _: () = assert!(size_of::<Queue>() == 64);
 
 impl Queue {
     fn new(limit: Limit) -> Queue {
-        Queue { waiting: Chain::default(), bytes: 0, limit, stats: QueueStats::default() }
+        Queue { waiting: Chain::default(), max_packets: 0, bytes: 0, max_bytes: 0, limit, enqueued: 0, dropped: 0 }
     }
 
     fn depth(&self) -> Depth {
         Depth { packets: self.waiting.len() as u64, bytes: self.bytes }
+    }
+
+    fn stats(&self) -> QueueStats {
+        let max = Depth { packets: self.max_packets.into(), bytes: self.max_bytes };
+        QueueStats { enqueued: self.enqueued, dropped: self.dropped, max }
     }
 
     fn fits(&self, bytes: u64) -> bool {
@@ -101,15 +113,15 @@ impl Queue {
 
     fn push<T>(&mut self, memory: &mut Chains<Waiting<T>>, now: Time, bytes: u64, item: T) -> Result<(), T> {
         if !self.fits(bytes) {
-            self.stats.dropped += 1;
+            self.dropped += 1;
             return Err(item);
         }
         let behind = self.waiting.len() as u64;
         memory.push_back(&mut self.waiting, Waiting { item, bytes, since: now, behind });
         self.bytes += bytes;
-        self.stats.enqueued += 1;
-        self.stats.max.packets = self.stats.max.packets.max(behind + 1);
-        self.stats.max.bytes = self.stats.max.bytes.max(self.bytes);
+        self.enqueued += 1;
+        self.max_packets = self.max_packets.max(self.waiting.len() as u32);
+        self.max_bytes = self.max_bytes.max(self.bytes);
         Ok(())
     }
 
@@ -172,12 +184,14 @@ impl<T> TrafficManager<T> {
     ///
     /// If there is no such port.
     pub fn stats(&self, port: usize) -> QueueStats {
-        self.ports[port].stats
+        self.ports[port].stats()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::VecDeque;
+
     use proptest::prelude::*;
 
     use super::*;

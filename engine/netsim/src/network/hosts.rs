@@ -26,8 +26,8 @@ const FIRST_SERVER_PORT: usize = 5_001;
 pub(super) struct Host {
     mac: [u8; 6],
     ip: u32,
-    pub(super) line: Option<usize>,
-    pub(super) capture: Option<usize>,
+    pub(super) line: Option<u32>,
+    pub(super) capture: Option<u32>,
     /// Packets in the NIC.
     waiting: u64,
     /// First come, first served.
@@ -64,7 +64,7 @@ impl Network {
         self.started += 1;
         match self.flows.get(self.started) {
             Some(next) => self.events.push(Time::from_nanos(next.start_ns), Event::Start),
-            None => self.busy_during_arrivals = self.lines.iter().map(|line| line.stats.busy).collect(),
+            None => self.busy_during_arrivals = self.lines.iter().map(|line| line.stats().busy).collect(),
         }
         let connection = self.connection_for(number);
         let flow = self.flows[number];
@@ -358,7 +358,7 @@ impl Network {
             self.queued.push_back(&mut self.nodes[node].host().fifo, frame);
         }
         if let Some(line) = line {
-            self.start(line);
+            self.start(line as usize);
         }
     }
 

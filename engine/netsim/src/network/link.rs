@@ -2,37 +2,28 @@
 
 use marklab_units::{Duration, Rate, Time};
 
-/// Node and port.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
-    node: u32,
-    port: u32,
-}
-
-impl Place {
-    /// The numbers, as indices.
-    pub(super) fn indices(self) -> (usize, usize) {
-        (self.node as usize, self.port as usize)
-    }
-}
-
 /// A transmitter and its line. Frames on it are events: those of their arrivals.
-// What every frame needs is in the first cache line, the rest is only added to.
+// One cache line, as every frame needs all of it.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(super) struct Line {
-    pub(super) from: Place,
-    pub(super) to: Place,
     rate: Rate,
     delay: Duration,
     /// End of the transmission under way, or of the last one.
     busy_until: Time,
     /// Fraction of a ns left by the last transmission.
     carry: u64,
+    frames: u64,
+    bytes: u64,
+    from_node: u32,
+    to_node: u32,
+    from_port: u16,
+    to_port: u16,
     /// Whether an event for the end of the transmission is pending.
     pub(super) free_pending: bool,
-    pub(super) stats: LineStats,
 }
+
+const _: () = assert!(size_of::<Line>() == 64);
 
 /// What a transmitter did.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -41,24 +32,40 @@ pub struct LineStats {
     pub frames: u64,
     /// Their bytes on the line.
     pub bytes: u64,
-    /// Time spent transmitting.
+    /// Time that these bytes take.
     pub busy: Duration,
 }
 
 impl Line {
     /// A line between two ends, each a node and a port.
     pub(super) fn new(from: (usize, usize), to: (usize, usize), rate: Rate, delay: Duration) -> Line {
-        let place = |(node, port)| Place { node: node as u32, port: port as u32 };
         Line {
-            from: place(from),
-            to: place(to),
             rate,
             delay,
             busy_until: Time::ZERO,
             carry: 0,
+            frames: 0,
+            bytes: 0,
+            from_node: from.0 as u32,
+            to_node: to.0 as u32,
+            from_port: from.1 as u16,
+            to_port: to.1 as u16,
             free_pending: false,
-            stats: LineStats::default(),
         }
+    }
+
+    /// Node and port of the transmitter.
+    pub(super) fn from(&self) -> (usize, usize) {
+        (self.from_node as usize, usize::from(self.from_port))
+    }
+
+    /// Node and port at the other end.
+    pub(super) fn to(&self) -> (usize, usize) {
+        (self.to_node as usize, usize::from(self.to_port))
+    }
+
+    pub(super) fn stats(&self) -> LineStats {
+        LineStats { frames: self.frames, bytes: self.bytes, busy: self.rate.transmission(self.bytes, 0).0 }
     }
 
     pub(super) fn busy_until(&self) -> Time {
@@ -72,9 +79,8 @@ impl Line {
         let (time, carry) = self.rate.transmission(bytes, carry);
         self.carry = carry;
         self.busy_until = now + time;
-        self.stats.frames += 1;
-        self.stats.bytes += bytes;
-        self.stats.busy += time;
+        self.frames += 1;
+        self.bytes += bytes;
         self.busy_until + self.delay
     }
 }

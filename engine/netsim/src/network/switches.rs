@@ -14,11 +14,13 @@ pub(super) struct SwitchNode {
 }
 
 /// What the network knows of a port.
+// Half a cache line.
 #[derive(Default)]
+#[repr(align(32))]
 pub(super) struct Port {
-    pub(super) line: Option<usize>,
-    pub(super) trace: Option<usize>,
-    pub(super) capture: Option<usize>,
+    pub(super) line: Option<u32>,
+    pub(super) trace: Option<u32>,
+    pub(super) capture: Option<u32>,
     marked: u64,
 }
 
@@ -56,10 +58,10 @@ impl Network {
                 let Port { line, trace, .. } = switch.ports[port];
                 let depth = switch.switch.depth(port);
                 if let Some(trace) = trace {
-                    self.traces[trace].arrived(now, depth);
+                    self.traces[trace as usize].arrived(now, depth);
                 }
                 match line {
-                    Some(line) => self.start(line),
+                    Some(line) => self.start(line as usize),
                     None => self.discard_waiting(node, port),
                 }
             }
@@ -90,7 +92,7 @@ impl Network {
             *marks += u64::from(marked);
             let (trace, capture) = (*trace, *capture);
             if let Some(trace) = trace {
-                self.traces[trace].departed(now, depth, now.since(signals.enq_timestamp), marked);
+                self.traces[trace as usize].departed(now, depth, now.since(signals.enq_timestamp), marked);
             }
             match outcome {
                 Ok(frame) => {

@@ -23,10 +23,19 @@ pub(crate) struct Cells {
     pub(crate) len: u64,
 }
 
+/// A table as generated code sees it.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct TableView {
+    pub(crate) table: *mut Table,
+    /// [`Table::direct`].
+    pub(crate) direct: *const u8,
+}
+
 /// Addresses of a state's tables and arrays.
 #[derive(Clone, Debug)]
 pub(crate) struct Views {
-    tables: Vec<*mut Table>,
+    tables: Vec<TableView>,
     registers: Vec<Cells>,
     counters: Vec<Cells>,
 }
@@ -47,17 +56,21 @@ impl Views {
             |array: &mut crate::state::RegisterArray| Cells { start: array.words.as_mut_ptr(), len: array.cells };
         let counter = |cells: &mut Vec<Count>| Cells { start: cells.as_mut_ptr().cast(), len: cells.len() as u64 };
         Views {
-            tables: tables.iter_mut().map(|table| &raw mut **table).collect(),
+            tables: tables
+                .iter_mut()
+                .map(|table| TableView { direct: table.direct(), table: &raw mut **table })
+                .collect(),
             registers: registers.iter_mut().map(register).collect(),
             counters: counters.iter_mut().map(counter).collect(),
         }
     }
 }
 
-/// What generated code is given.
+/// What generated code is given. It lives in the [`State`], so that a call sets only what has changed since the last one.
+#[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Context {
-    pub(super) tables: *const *mut Table,
+    pub(super) tables: *const TableView,
     pub(super) registers: *const Cells,
     pub(super) counters: *const Cells,
     /// Stored bytes of the packet; [`crate::packet::SLACK`] more may be read.
@@ -81,8 +94,33 @@ pub(crate) struct Context {
     calls: *const ExternCall,
 }
 
+// SAFETY: the pointers are used only during a call, which borrows the `State` mutably and sets those that may have changed.
+unsafe impl Send for Context {}
+// SAFETY: as above; a shared reference leads nowhere.
+unsafe impl Sync for Context {}
+
 impl Context {
-    /// Sets up a context, runs generated code with it and takes over what it left. Returns the bytes emitted.
+    /// The context of a state with these tables and arrays, before any call.
+    pub(crate) fn new(views: &Views) -> Context {
+        Context {
+            tables: views.tables.as_ptr(),
+            registers: views.registers.as_ptr(),
+            counters: views.counters.as_ptr(),
+            packet_bytes: std::ptr::null(),
+            stored: 0,
+            length: 0,
+            headroom: 0,
+            emitted: std::ptr::null_mut(),
+            emitted_len: 0,
+            faults: 0,
+            drawn: 0,
+            state: std::ptr::null_mut(),
+            packet: std::ptr::null_mut(),
+            calls: std::ptr::null(),
+        }
+    }
+
+    /// Runs generated code on a packet and takes over what it left. Returns the bytes emitted, if it deparsed.
     #[inline]
     pub(super) fn enter(
         state: &mut State,
@@ -93,36 +131,25 @@ impl Context {
     ) -> usize {
         if state.emitted.len() < emit_capacity {
             state.emitted.resize(emit_capacity, 0);
+            state.context.emitted = state.emitted.as_mut_ptr();
         }
-        let (length, headroom) = (packet.len() as u64, packet.headroom() as u64);
         let stored = packet.stored();
-        let (packet_bytes, stored) = (stored.as_ptr(), stored.len() as u64);
+        let context = &mut state.context;
+        (context.packet_bytes, context.stored) = (stored.as_ptr(), stored.len() as u64);
+        (context.length, context.headroom) = (packet.len() as u64, packet.headroom() as u64);
+        context.packet = packet;
+        context.calls = calls.as_ptr();
         let state: *mut State = state;
-        // SAFETY: `state` was a reference; the views lead to parts that no reference is held to during the call.
-        let views = unsafe { &(*state).views };
-        let mut context = Context {
-            tables: views.tables.as_ptr(),
-            registers: views.registers.as_ptr(),
-            counters: views.counters.as_ptr(),
-            packet_bytes,
-            stored,
-            length,
-            headroom,
-            // SAFETY: as above.
-            emitted: unsafe { (*state).emitted.as_mut_ptr() },
-            emitted_len: 0,
-            faults: 0,
-            drawn: 0,
-            state,
-            packet,
-            calls: calls.as_ptr(),
-        };
-        code(&raw mut context);
-        if context.faults > 0 {
-            // SAFETY: as above.
-            unsafe { (*state).faults += context.faults };
+        // SAFETY: `state` was a reference, and no other one to it or its parts is held from here on.
+        unsafe {
+            (*state).context.state = state;
+            code(&raw mut (*state).context);
+            let context = &mut (*state).context;
+            if context.faults > 0 {
+                (*state).faults += std::mem::take(&mut context.faults);
+            }
+            (*state).context.emitted_len as usize
         }
-        context.emitted_len as usize
     }
 }
 
@@ -203,10 +230,11 @@ unsafe extern "C" fn copy(target: *mut u8, source: *const u8, len: u64) {
 
 /// Draws from `lo..=hi` into `context.drawn`; 0 if that is empty.
 unsafe extern "C" fn draw(context: *mut Context, lo: u64, hi: u64) -> u64 {
-    // SAFETY: the context and its state are alive; no reference to the state is held by generated code.
-    let (context, state) = unsafe { (&mut *context, &mut *(*context).state) };
-    state.draw(lo, hi).map_or(0, |value| {
-        context.drawn = value;
+    // SAFETY: the context and its state are alive; nobody else looks at the random stream during the call.
+    let drawn = crate::state::draw(unsafe { &mut (*(*context).state).random }, lo, hi);
+    drawn.map_or(0, |value| {
+        // SAFETY: as above.
+        unsafe { (*context).drawn = value };
         1
     })
 }

@@ -18,7 +18,7 @@ use marklab_p4::source::Span;
 use num_bigint::BigUint;
 use rustc_hash::FxHashMap;
 
-use super::context::{self, Context, Import};
+use super::context::{self, Context, Import, TableView};
 use super::parse::Parsing;
 use super::{Result, backend, unsupported};
 use crate::layout::{Layout, container};
@@ -565,8 +565,11 @@ impl<'a, 'f> Generator<'a, 'f> {
     fn apply(&mut self, id: TableId, hit: Option<SlotId>, action_run: Option<SlotId>) -> Result<bool> {
         let spec = &self.program.tables[id.index()];
         let tables = self.load_context(offset_of!(Context, tables));
-        let table = self.b.ins().load(types::I64, self.regions.context, tables, 8 * id.0 as i32);
-        let row = self.look_up(table, id)?;
+        let view = size_of::<TableView>() * id.index();
+        let mut field = |offset| self.b.ins().load(types::I64, self.regions.context, tables, (view + offset) as i32);
+        let table = field(offset_of!(TableView, table));
+        let direct = field(offset_of!(TableView, direct));
+        let row = self.look_up(table, direct, id)?;
         let head = self.b.ins().load(types::I64, self.regions.rows, row, 0);
         if spec.direct_counter.is_some() {
             let bytes = self.arrival_bytes();
@@ -585,14 +588,11 @@ impl<'a, 'f> Generator<'a, 'f> {
     }
 
     /// The row that applies: by a call, or right away for a table without keys.
-    fn look_up(&mut self, table: Value, id: TableId) -> Result<Value> {
+    fn look_up(&mut self, table: Value, direct: Value, id: TableId) -> Result<Value> {
         let spec = &self.program.tables[id.index()];
         let shape = KeyShape::new(spec);
         match shape.words {
-            0 => {
-                let offset = offset_of!(crate::table::Table, rows_start) as i32;
-                Ok(self.b.ins().load(types::I64, self.regions.context, table, offset))
-            }
+            0 => Ok(direct),
             1 => {
                 let mut word = self.iconst(0);
                 for (part, key) in shape.parts.iter().zip(compared_keys(spec)) {
@@ -600,7 +600,7 @@ impl<'a, 'f> Generator<'a, 'f> {
                     let placed = self.shift_left_by(value, part.shift);
                     word = self.b.ins().bor(word, placed);
                 }
-                self.look_up_word(table, word)
+                self.look_up_word(table, direct, word)
             }
             words => {
                 let key = self.stack_slot(words as u32 * 8);
@@ -616,18 +616,15 @@ impl<'a, 'f> Generator<'a, 'f> {
     }
 
     /// The row for a key of one word: the one found for it lately, or else by a call.
-    fn look_up_word(&mut self, table: Value, key: Value) -> Result<Value> {
-        let field = |offset: usize| offset as i32;
+    fn look_up_word(&mut self, table: Value, places: Value, key: Value) -> Result<Value> {
         let flags = self.regions.recent;
-        let places = offset_of!(crate::table::Table, recent_start);
-        let start = self.b.ins().load(types::I64, self.regions.context, table, field(places));
         let multiplier = self.iconst(MULTIPLIER as i64);
         let product = self.b.ins().imul(key, multiplier);
         let place = self.b.ins().ushr_imm_u(product, i64::from(SHIFT));
         let offset = self.b.ins().ishl_imm_u(place, i64::from(size_of::<Recent>().trailing_zeros()));
-        let recent = self.b.ins().iadd(start, offset);
-        let held = self.b.ins().load(types::I64, flags, recent, field(offset_of!(Recent, key)));
-        let row = self.b.ins().load(types::I64, flags, recent, field(offset_of!(Recent, row)));
+        let recent = self.b.ins().iadd(places, offset);
+        let held = self.b.ins().load(types::I64, flags, recent, offset_of!(Recent, key) as i32);
+        let row = self.b.ins().load(types::I64, flags, recent, offset_of!(Recent, row) as i32);
         let other = self.b.ins().icmp(IntCC::NotEqual, held, key);
         let (search, found) = (self.b.create_block(), self.b.create_block());
         self.b.append_block_param(found, types::I64);

@@ -17,12 +17,19 @@ pub(crate) struct Recent {
     pub(crate) row: *const u64,
 }
 
-/// What was looked up lately.
+/// What was looked up lately. Rows are those of the table that owns this.
 #[derive(Debug)]
 pub(super) struct RecentRows {
     places: Box<[Recent]>,
     empty: bool,
 }
+
+// SAFETY: the row pointers lead into the table that owns this, and are used only while it is borrowed.
+#[expect(unsafe_code, reason = "see above")]
+unsafe impl Send for RecentRows {}
+// SAFETY: as above; a shared reference never follows them.
+#[expect(unsafe_code, reason = "see above")]
+unsafe impl Sync for RecentRows {}
 
 fn place_of(key: u64) -> usize {
     (key.wrapping_mul(MULTIPLIER) >> SHIFT) as usize
