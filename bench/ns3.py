@@ -1,11 +1,14 @@
 """The same flows in Marklab's simulator and in ns-3: speed and flow completion times, in one run.
 
     make -C bench/peers/ns3
-    .venv/bin/python bench/ns3.py incast --flows 1000 --seeds 3
-    .venv/bin/python bench/ns3.py leaf-spine --flows 1000 --seeds 3
+    PYTHONPATH=. .venv/bin/python bench/ns3.py incast --flows 1000 --seeds 3
+    PYTHONPATH=. .venv/bin/python bench/ns3.py leaf-spine --flows 1000 --seeds 3
 
 Both have one new connection per flow and the same links, queue limit, threshold and TCP parameters, as far as
 ns-3 has them. Marklab runs twice per seed, before and after ns-3; its CPU time is the mean.
+
+ns-3 has its own defaults: TCP timestamps, a std::map of events. With --tuned it has neither, but the fastest set of
+events.
 """
 
 from __future__ import annotations
@@ -42,19 +45,37 @@ LEAF_SPINE_DELAY_NS = 10_000
 # As the engine numbers the connections of a run; ECMP hashes these.
 CLIENT_PORTS, FIRST_CLIENT_PORT, FIRST_SERVER_PORT = 64_000, 1_024, 5_001
 
-# What differs from Marklab's defaults so that both model the same: links carry the IP packet and 2 bytes of PPP, the
-# NIC is a FIFO of any length, each segment is acknowledged.
+# What differs from Marklab's defaults so that both model the same: the NIC is a FIFO of any length, each segment is
+# acknowledged, the window grows whether it is used or not.
 LIKE_NS3: dict[str, Any] = {
     "schemes": [f"dctcp-red:k={K}"],
     "baseline": "none",
     "rate": RATE_BPS,
     "queue": 600,
-    "framing": {"min_bytes": 0, "overhead_bytes": -12},
     "nic": {"discipline": "fifo", "limit_packets": 10**9, "budget": 2**40},
     "connections": "new",
-    "transport": {"control": "dctcp", "ack_every": 1, "receive_window": 2**20, "cwnd_validation": False},
     "stop": "100s",
 }
+TRANSPORT = {"control": "dctcp", "ack_every": 1, "receive_window": 2**20, "cwnd_validation": False}
+
+
+@dataclass(frozen=True)
+class Peer:
+    """Options of ns-3, and how Marklab models the same packets."""
+
+    options: tuple[str, ...]
+    mss_bytes: int
+    overhead_bytes: int
+
+    def like(self) -> dict[str, Any]:
+        """Settings of Marklab's run."""
+        framing = {"min_bytes": 0, "overhead_bytes": self.overhead_bytes}
+        return LIKE_NS3 | {"framing": framing, "transport": TRANSPORT | {"mss": self.mss_bytes}}
+
+
+# Links carry the IP packet and 2 bytes of PPP, 12 bytes less than our Ethernet frame; TCP timestamps take 12 bytes.
+DEFAULT = Peer(("--scheduler=map", "--timestamps=true", "--segment=1448"), 1448, 0)
+TUNED = Peer(("--scheduler=priority", "--timestamps=false", "--segment=1460"), 1460, -12)
 
 
 @dataclass(frozen=True)
@@ -70,9 +91,7 @@ class Scenario:
 def incast() -> Scenario:
     """Seven senders with different RTTs, one receiver."""
     hosts = [f"h{number}" for number in range(len(INCAST_DELAYS_NS))]
-    links = [
-        {"ends": [host, "s0"], "delay": f"{delay}ns"} for host, delay in zip(hosts, INCAST_DELAYS_NS, strict=True)
-    ]
+    links = [{"ends": [host, "s0"], "delay": f"{delay}ns"} for host, delay in zip(hosts, INCAST_DELAYS_NS, strict=True)]
     topology = {"hosts": hosts, "switches": ["s0"], "links": links, "receivers": hosts[-1:], "senders": hosts[:-1]}
     delays = ",".join(map(str, INCAST_DELAYS_NS))
     return Scenario(topology, "incast", ("--topology=incast", "--senders=7", f"--delays_ns={delays}"), 0.8)
@@ -88,11 +107,11 @@ def leaf_spine() -> Scenario:
 SCENARIOS = {"incast": incast, "leaf-spine": leaf_spine}
 
 
-def experiment_of(scenario: Scenario, flow_list: Path) -> Experiment:
+def experiment_of(scenario: Scenario, peer: Peer, flow_list: Path) -> Experiment:
     """Our run of a flow list."""
     # 8 link delays make an RTT between leaves.
     settings = {"topology": scenario.topology or scenario.traffic_topology, "rtt": f"{8 * LEAF_SPINE_DELAY_NS}ns"}
-    return prepare(make_spec(LIKE_NS3 | settings | {"flow_list": str(flow_list), "seeds": 1}))
+    return prepare(make_spec(peer.like() | settings | {"flow_list": str(flow_list), "seeds": 1}))
 
 
 def write_flows(scenario: Scenario, flows: int, seed: int, folder: Path) -> tuple[Path, Path]:
@@ -154,7 +173,7 @@ def run_marklab(experiment: Experiment) -> Run:
     )
 
 
-def run_ns3(scenario: Scenario, flows: Path, sizes: NDArray[np.uint64], options: list[str]) -> Run:
+def run_ns3(scenario: Scenario, flows: Path, sizes: NDArray[np.uint64], options: tuple[str, ...]) -> Run:
     """ns-3."""
     out = flows.with_name("fct.csv")
     command = [str(PEER), f"--flows={flows}", f"--out={out}", f"--k_packets={NS3_K}", *scenario.peer, *options]
@@ -193,18 +212,32 @@ def main() -> None:
     parser.add_argument("scenario", choices=SCENARIOS)
     parser.add_argument("--flows", type=int, default=1000)
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--tuned", action="store_true", help="ns-3 at its fastest, not as it comes")
     parser.add_argument("--peer", action="append", default=[], metavar="OPTION", help="further option of the peer")
     given = parser.parse_args()
+    kind = TUNED if given.tuned else DEFAULT
     scenario = SCENARIOS[given.scenario]()
-    columns = ["overall us", "short us", "large us", "marks", "drops", "timeouts", "transmissions", "CPU s", "per CPU s"]
-    table = Table("run", *columns, "ratio", title=f"{given.scenario}, {given.flows} flows, load {scenario.load}")
+    columns = [
+        "overall us",
+        "short us",
+        "large us",
+        "marks",
+        "drops",
+        "timeouts",
+        "transmissions",
+        "CPU s",
+        "per CPU s",
+    ]
+    table = Table(
+        "run", *columns, "ratio", title=f"{given.scenario}, {given.flows} flows per seed, load {scenario.load}"
+    )
     pairs: list[tuple[Run, Run]] = []
     for seed in track(range(1, given.seeds + 1), console=Console(stderr=True)):
         with tempfile.TemporaryDirectory() as name:
             ours, theirs = write_flows(scenario, given.flows, seed, Path(name))
-            experiment = experiment_of(scenario, ours)
+            experiment = experiment_of(scenario, kind, ours)
             before = run_marklab(experiment)
-            peer = run_ns3(scenario, theirs, before.size_bytes, given.peer)
+            peer = run_ns3(scenario, theirs, before.size_bytes, (*kind.options, *given.peer))
             after = run_marklab(experiment)
         mean_cpu_s = (before.cpu_s + after.cpu_s) / 2
         pairs.append((Run(**{**before.__dict__, "cpu_s": mean_cpu_s}), peer))

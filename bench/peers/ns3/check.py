@@ -30,10 +30,7 @@ def replay(flows: list[tuple], *options: str) -> tuple[list[dict], dict]:
 
 def crossing_flows(count: int) -> list[tuple]:
     """Flows of 4 hosts to 2 others, enough to mark and to overflow a short queue."""
-    return [
-        (i * 10_000, i % 4, 6 + i // 3 % 2, 20_000 + i * 35_000, 10_000 + i, 80)
-        for i in range(count)
-    ]
+    return [(i * 10_000, i % 4, 6 + i // 3 % 2, 20_000 + i * 35_000, 10_000 + i, 80) for i in range(count)]
 
 
 class SingleFlow(unittest.TestCase):
@@ -124,9 +121,7 @@ class Ecmp(unittest.TestCase):
         for sport in range(10_000, 10_012):
             pair = [(0, 4, sport, 80), (1, 5, 20_000, 80)]
             flows = [(0, src, dst, 1_000_000, sport, dport) for src, dst, sport, dport in pair]
-            rows, _ = replay(
-                flows, "--topology=leaf-spine", "--leaves=2", "--spines=3", "--hosts_per_leaf=4"
-            )
+            rows, _ = replay(flows, "--topology=leaf-spine", "--leaves=2", "--spines=3", "--hosts_per_leaf=4")
             shared = spine(*pair[0]) == spine(*pair[1])
             # 1 MB takes 0.8 ms at 10 Gbit/s, and twice that at half of it.
             self.assertEqual(max(int(row["fct_ns"]) for row in rows) > 1_400_000, shared)
