@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import platform
 import subprocess
+from importlib.metadata import version
 from typing import Any
-
-import numpy as np
-import polars as pl
 
 from orchestrator import __version__, engine
 from orchestrator.experiment import Experiment
@@ -21,8 +19,7 @@ def versions(experiment: Experiment) -> dict[str, Any]:
         "engine": engine.version(),
         "commit": commit(),
         "python": platform.python_version(),
-        "numpy": np.__version__,
-        "polars": pl.__version__,
+        **{library: version(library) for library in ("numpy", "polars", "scipy")},
         "programs": {scheme.label: scheme.program.digest for scheme in experiment.schemes},
     }
 
