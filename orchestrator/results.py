@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import shutil
@@ -11,20 +10,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import polars as pl
-
 from orchestrator.errors import BadInput, RunFailed
 from orchestrator.experiment import Experiment
-from orchestrator.ideal import ideal_ns
 from orchestrator.observation import Observation
 from orchestrator.paths import REPOSITORY
 from orchestrator.summary import Summary, read_summary
 
 DEFAULT_FOLDER = REPOSITORY / "results"
-
-# Fixed, so that the same flows give the same bytes whatever polars thinks best for the machine.
-_ROW_GROUP = 1 << 18
 
 
 @contextmanager
@@ -75,52 +67,24 @@ def _sweep(parent: Path) -> None:
 
 def write_run(folder: Path, experiment: Experiment, observations: Sequence[Observation], summary: Summary) -> None:
     """Write everything that is known of a run."""
+    # Polars takes long to load, which commands that write no table need not wait for.
+    from orchestrator import tables  # noqa: PLC0415
+
     (folder / "spec.yaml").write_text(experiment.spec.to_yaml(), encoding="utf-8")
     write_json(folder / "versions.json", summary.versions)
     write_json(folder / "summary.json", summary.to_json())
-    write_table(folder / "flows.parquet", flow_table(experiment, observations))
+    tables.write_table(folder / "flows.parquet", tables.flow_table(experiment, observations))
     for seen in observations:
         for port, columns in seen.traces.items():
             traces = folder / "traces"
             traces.mkdir(exist_ok=True)
             name = f"{seen.scheme.replace('/', '_')}-seed{seen.seed}-{port}.parquet"
-            write_table(traces / name, pl.DataFrame(columns))
+            tables.write_table(traces / name, tables.trace_table(columns))
 
 
 def write_json(path: Path, plain: Any) -> None:
     """Write a JSON file that is easy to read and to compare."""
     path.write_text(json.dumps(plain, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
-def write_table(path: Path, table: pl.DataFrame) -> None:
-    """Write a Parquet file whose bytes depend on the table alone."""
-    # By way of memory: what polars cannot write it reports as an error of its own kind.
-    buffer = io.BytesIO()
-    table.write_parquet(buffer, compression="zstd", compression_level=3, statistics=True, row_group_size=_ROW_GROUP)
-    path.write_bytes(buffer.getbuffer())
-
-
-def flow_table(experiment: Experiment, observations: Sequence[Observation]) -> pl.DataFrame:
-    """One row per scheme, seed and flow, in this order."""
-    schemes = pl.Enum([scheme.label for scheme in experiment.schemes])
-    ordered = sorted(observations, key=lambda seen: (schemes.categories.to_list().index(seen.scheme), seen.seed))
-    return pl.concat([_rows(experiment, seen, schemes) for seen in ordered])
-
-
-def _rows(experiment: Experiment, seen: Observation, schemes: pl.Enum) -> pl.DataFrame:
-    count = len(seen.flows)
-    ideal = np.ceil(ideal_ns(experiment.spec, experiment.network, seen.flows)).astype(np.uint64)
-    return pl.DataFrame(
-        {
-            "scheme": pl.Series([seen.scheme], dtype=schemes).new_from_index(0, count),
-            "seed": np.full(count, seen.seed, dtype=np.uint32),
-            "flow": np.arange(count, dtype=np.uint32),
-            **seen.flows.columns(),
-            "fct_ns": pl.Series(seen.fct_ns).replace(-1, None),
-            "ideal_ns": ideal,
-            **seen.per_flow,
-        }
-    )
 
 
 def load_run(folder: Path) -> Summary:

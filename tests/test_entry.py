@@ -128,3 +128,17 @@ def test_progress_goes_to_a_terminal_only(tmp_path: Path) -> None:
     assert "flows" in done.stdout
     assert "%" in done.stdout
     assert (tmp_path / "stdout").read_text().startswith('{"spec"')
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["schemes"], ["compare", "--help"]])
+def test_commands_without_a_run_load_no_heavy_library(arguments: list[str]) -> None:
+    """It would cost each of them a quarter of a second or more."""
+    script = (
+        "import sys, atexit; from orchestrator.cli import main;"
+        "atexit.register(lambda: print(sorted({'polars', 'scipy'} & set(sys.modules)), file=sys.stderr));"
+        "main(sys.argv[1:])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, *arguments], cwd=REPOSITORY, capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "[]\n")

@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 from runs import run, small
 
-from orchestrator.results import flow_table
 from orchestrator.summary import CLASSES, STATISTICS, read_summary
+from orchestrator.tables import flow_table
 
 
 def by_hand(table: pl.DataFrame, value: pl.Expr, scheme: str, seed: int, name: str) -> dict[str, float]:

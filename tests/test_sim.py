@@ -13,9 +13,9 @@ from orchestrator.errors import BadInput
 from orchestrator.experiment import prepare
 from orchestrator.fabrics import Cell, Sim
 from orchestrator.ideal import ideal_ns
-from orchestrator.results import flow_table
 from orchestrator.runs import run_cells
 from orchestrator.spec import make_spec
+from orchestrator.tables import flow_table
 
 
 @pytest.mark.parametrize("connections", ["persistent", "new"])

@@ -1,0 +1,55 @@
+"""Tables of results, one row per flow or per step of a trace, and their files."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from orchestrator.experiment import Experiment
+from orchestrator.ideal import ideal_ns
+from orchestrator.observation import Observation
+
+# Fixed, so that the same flows give the same bytes whatever polars thinks best for the machine.
+_ROW_GROUP = 1 << 18
+
+
+def write_table(path: Path, table: pl.DataFrame) -> None:
+    """Write a Parquet file whose bytes depend on the table alone."""
+    # By way of memory: what polars cannot write it reports as an error of its own kind.
+    buffer = io.BytesIO()
+    table.write_parquet(buffer, compression="zstd", compression_level=3, statistics=True, row_group_size=_ROW_GROUP)
+    path.write_bytes(buffer.getbuffer())
+
+
+def trace_table(columns: Mapping[str, NDArray[Any]]) -> pl.DataFrame:
+    """One row per step of a trace."""
+    return pl.DataFrame(columns)
+
+
+def flow_table(experiment: Experiment, observations: Sequence[Observation]) -> pl.DataFrame:
+    """One row per scheme, seed and flow, in this order."""
+    schemes = pl.Enum([scheme.label for scheme in experiment.schemes])
+    ordered = sorted(observations, key=lambda seen: (schemes.categories.to_list().index(seen.scheme), seen.seed))
+    return pl.concat([_rows(experiment, seen, schemes) for seen in ordered])
+
+
+def _rows(experiment: Experiment, seen: Observation, schemes: pl.Enum) -> pl.DataFrame:
+    count = len(seen.flows)
+    ideal = np.ceil(ideal_ns(experiment.spec, experiment.network, seen.flows)).astype(np.uint64)
+    return pl.DataFrame(
+        {
+            "scheme": pl.Series([seen.scheme], dtype=schemes).new_from_index(0, count),
+            "seed": np.full(count, seen.seed, dtype=np.uint32),
+            "flow": np.arange(count, dtype=np.uint32),
+            **seen.flows.columns(),
+            "fct_ns": pl.Series(seen.fct_ns).replace(-1, None),
+            "ideal_ns": ideal,
+            **seen.per_flow,
+        }
+    )
