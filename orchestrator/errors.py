@@ -40,7 +40,7 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> BadInput:
     """Say which names there are, the nearest one first."""
     names = sorted(known)
     if not names:
-        return BadInput(f"unknown {kind} `{name}`", f"there is no {kind} to choose from")
+        return BadInput(f"unknown {kind} `{name}`", f"there is no {kind.removesuffix(':')} to choose from")
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     guess = f"did you mean `{near[0]}`? " if near else ""
     return BadInput(f"unknown {kind} `{name}`", f"{guess}known: {', '.join(names)}")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, ValidationError
+from pydantic.fields import FieldInfo
 
 from orchestrator import units
 from orchestrator.errors import BadInput, unknown
@@ -43,22 +44,84 @@ def _problem(model: type[BaseModel], problem: Any) -> tuple[str, str | None]:
         known = _names_at(model, problem["loc"][:-1])
         error = unknown("key", place, known) if known else BadInput(f"unknown key `{place}`")
         return str(error), error.remedy
-    cause = problem.get("ctx", {}).get("error")
+    context = problem.get("ctx", {})
+    cause = context.get("error")
     remedy = cause.remedy if isinstance(cause, BadInput) else None
-    written = problem["msg"].replace("Input", f"`{problem['input']}`", 1)
-    message = str(cause) if cause is not None else written
+    written = f"`{problem['input']}`"
+    if cause is not None:
+        message = str(cause)
+    elif problem["type"] in _SAID:
+        message = _SAID[problem["type"]].format(input=written, **context)
+    else:
+        message = problem["msg"].replace("Input", written, 1)
+    if problem["type"] == "literal_error":
+        remedy = _nearest(problem["input"], _field_at(model, problem["loc"]))
+    elif problem["type"].startswith(("greater_than", "less_than", "int_", "float_")):
+        remedy = _range(_field_at(model, problem["loc"]))
     return f"{place}: {message}" if place else message, remedy
+
+
+# What pydantic calls a problem, in the words of those who write descriptions.
+_SAID = {
+    "missing": "it is missing",
+    "int_type": "{input} is not a whole number",
+    "int_parsing": "{input} is not a whole number",
+    "int_parsing_size": "{input} is too large",
+    "int_from_float": "{input} is not a whole number",
+    "float_type": "{input} is not a number",
+    "float_parsing": "{input} is not a number",
+    "bool_type": "{input} is neither true nor false",
+    "bool_parsing": "{input} is neither true nor false",
+    "string_type": "{input} is not text",
+    "tuple_type": "{input} is not a list",
+    "dict_type": "{input} is not a mapping, `key: value`",
+    "model_type": "{input} is not a mapping, `key: value`",
+    "too_short": "{min_length} of them are needed, not {actual_length}",
+    "too_long": "{max_length} of them are allowed, not {actual_length}",
+}
+
+
+def _nearest(written: object, field: FieldInfo | None) -> str | None:
+    choices = get_args(field.annotation) if field is not None else ()
+    return unknown("value", str(written), map(str, choices)).remedy if choices else None
+
+
+def _range(field: FieldInfo | None) -> str | None:
+    """Both ends of what a number may be, in its unit."""
+    limits = field.metadata if field is not None else []
+    write = next((limit.func for limit in limits if isinstance(limit, PlainSerializer)), str)
+    said = [
+        f"{words} {write(getattr(limit, name))}"  # type: ignore[call-arg]
+        for words, name in (("above", "gt"), ("at least", "ge"), ("below", "lt"), ("at most", "le"))
+        for limit in limits
+        if getattr(limit, name, None) is not None
+    ]
+    return f"it must be {' and '.join(said)}" if said else None
+
+
+def _field_at(model: type[BaseModel], place: tuple[str | int, ...]) -> FieldInfo | None:
+    *outer, last = place
+    inner = _model_at(model, tuple(outer))
+    fields = inner.model_fields if inner is not None else {}
+    return next((field for name, field in fields.items() if last in (name, field.alias)), None)
 
 
 def _names_at(model: type[BaseModel], place: tuple[str | int, ...]) -> list[str]:
     """Keys that are known inside of `place`, written from the top."""
+    inner = _model_at(model, place)
+    fields = inner.model_fields if inner is not None else {}
+    return [".".join(map(str, (*place, field.alias or name))) for name, field in fields.items()]
+
+
+def _model_at(model: type[BaseModel], place: tuple[str | int, ...]) -> type[BaseModel] | None:
+    """The description that `place` holds."""
     for part in place:
         field = next((field for name, field in model.model_fields.items() if part in (name, field.alias)), None)
         inner = field.annotation if field else None
         if not (isinstance(inner, type) and issubclass(inner, BaseModel)):
-            return []
+            return None
         model = inner
-    return [".".join(map(str, (*place, field.alias or name))) for name, field in model.model_fields.items()]
+    return model
 
 
 def read_yaml(path: Path) -> Mapping[str, Any]:
@@ -68,7 +131,10 @@ def read_yaml(path: Path) -> Mapping[str, Any]:
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
     except yaml.YAMLError as error:
-        raise BadInput(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+        at = getattr(error, "problem_mark", None)
+        line = f", line {at.line + 1}" if at is not None else ""
+        raise BadInput(f"{path}{line}: it is not YAML: {getattr(error, 'problem', None) or error}") from error
     if not isinstance(data, dict):
-        raise BadInput(f"{path} holds {type(data).__name__}, not `key: value` lines")
+        what = "is empty" if data is None else "holds no `key: value` lines"
+        raise BadInput(f"{path} {what}")
     return data

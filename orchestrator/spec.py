@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import yaml
-from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, model_validator
 
 from orchestrator.catalog.choice import SchemeChoice, parse_baseline, parse_choice
 from orchestrator.errors import BadInput
@@ -25,12 +26,26 @@ def _read_workload(value: Any) -> Any:
     if isinstance(value, str):
         return load_workload(value)
     if isinstance(value, dict) and set(value) == {"name", "points"}:
-        return Workload(str(value["name"]), tuple((float(size), float(part)) for size, part in value["points"]))
+        try:
+            points = tuple((float(size), float(part)) for size, part in value["points"])
+        except (TypeError, ValueError) as error:
+            raise BadInput("the points of a workload are pairs of numbers", "[[size_bytes, cdf], ...]") from error
+        return Workload(str(value["name"]), points)
+    if not isinstance(value, Workload):
+        raise BadInput(f"`{value}` is not a workload", "write the name of one, or the path of a CSV file")
     return value
 
 
 def _read_rtt(value: Any) -> Any:
-    return parse_rtt(value) if isinstance(value, str) else value
+    return value if isinstance(value, (LongTailed, Classes)) else parse_rtt(str(value))
+
+
+def _read_name(value: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", value):
+        raise BadInput(
+            f"`{value}` cannot be part of a folder's name", "begin with a letter or digit; then also `.`, `_` and `-`"
+        )
+    return value
 
 
 def _write_workload(workload: Workload) -> object:
@@ -41,6 +56,11 @@ def _write_workload(workload: Workload) -> object:
     except BadInput:
         pass
     return {"name": workload.name, "points": [list(point) for point in workload.points]}
+
+
+def as_list(value: Any) -> Any:
+    """One thing stands for a list of it."""
+    return value if isinstance(value, (list, tuple)) else [value]
 
 
 Scheme = Annotated[SchemeChoice, BeforeValidator(parse_choice), PlainSerializer(str)]
@@ -58,22 +78,22 @@ Queue = Annotated[Limit, PlainSerializer(str)]
 class Spec(Model):
     """A run: schemes and a baseline on the same flows, once per seed."""
 
-    name: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
-    schemes: tuple[Scheme, ...] = Field(min_length=1)
+    name: Annotated[str, AfterValidator(_read_name)] | None = None
+    schemes: Annotated[tuple[Scheme, ...], BeforeValidator(as_list)] = Field(min_length=1)
     baseline: Baseline = SchemeChoice("dctcp-red", "tail")
     topology: Graph = Incast()
-    rate_bps: Rate = Field(default=10**10, alias="rate", gt=0)
+    rate_bps: Rate = Field(default=10**10, alias="rate", ge=10**6, le=10**13)
     rtt: Rtt = parse_rtt("70us..210us")
     queue: Queue = Limit(packets=600)
     # K = lambda * C * RTT (Eq. 1). The papers' thresholds are those of lambda 1, with DCTCP as well.
     lambda_: float = Field(default=1.0, alias="lambda", gt=0)
     workload: Distribution = load_workload("web_search")
     load: float = Field(default=0.5, gt=0, le=1)
-    flows: int = Field(default=3000, ge=1)
+    flows: int = Field(default=3000, ge=1, le=10**7)
     queries: Queries | None = None
     flow_list: FlowListFile | None = None
     seeds: int = Field(default=5, ge=1, le=1000)
-    first_seed: int = Field(default=1, ge=0)
+    first_seed: int = Field(default=1, ge=0, le=2**31)
     transport: Transport = Transport()
     nic: Nic = Nic()
     framing: Framing = Framing()

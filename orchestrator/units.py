@@ -14,6 +14,9 @@ _RATES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _TIMES = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 _SIZES = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
+# The engine counts in 64 bits.
+_TOO_LARGE = 2**63
+
 _NUMBER = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?(?:[eE][0-9]+)?)\s*(.*?)\s*")
 
 
@@ -24,7 +27,13 @@ def _split(text: str | int | float, what: str, example: str) -> tuple[Decimal, s
     return Decimal(match[1]), match[2]
 
 
-def _whole(value: Decimal, text: object, what: str, unit: str) -> int:
+def _whole(value: Decimal, factor: int, text: object, what: str, unit: str) -> int:
+    # Before any arithmetic: 1e999999999 is beyond what Decimal, and any machine, can work out.
+    if value >= _TOO_LARGE:
+        raise BadInput(f"a {what} of `{text}` is too large")
+    value *= factor
+    if value >= _TOO_LARGE:
+        raise BadInput(f"a {what} of `{text}` is too large")
     if value != value.to_integral_value():
         raise BadInput(f"`{text}` is not a whole number of {unit}", f"a {what} cannot be finer than that")
     return int(value)
@@ -37,7 +46,7 @@ def parse_rate(text: str | int | float) -> int:
     prefix = "k" if prefix == "K" else prefix
     if prefix not in _RATES:
         raise BadInput(f"`{text}` is not a rate", "write it like 10G or 100M")
-    return _whole(value * _RATES[prefix], text, "rate", "bit/s")
+    return _whole(value, _RATES[prefix], text, "rate", "bit/s")
 
 
 def parse_time(text: str | int | float) -> int:
@@ -46,7 +55,7 @@ def parse_time(text: str | int | float) -> int:
     unit = unit.replace("µ", "u").replace("μ", "u")
     if unit not in _TIMES and not (unit == "" and value == 0):
         raise BadInput(f"`{text}` is not a time", "write it with its unit: ns, us, ms or s")
-    return _whole(value * _TIMES.get(unit, 1), text, "time", "ns")
+    return _whole(value, _TIMES.get(unit, 1), text, "time", "ns")
 
 
 def parse_size(text: str | int | float) -> int:
@@ -55,7 +64,7 @@ def parse_size(text: str | int | float) -> int:
     unit = {"": "B", "kB": "KB"}.get(unit, unit)
     if unit not in _SIZES:
         raise BadInput(f"`{text}` is not a size", f"known units: {', '.join(_SIZES)}")
-    return _whole(value * _SIZES[unit], text, "size", "bytes")
+    return _whole(value, _SIZES[unit], text, "size", "bytes")
 
 
 def _shortest(value: int, units: dict[str, int]) -> str:

@@ -46,11 +46,18 @@ def test_optional_columns(tmp_path: Path) -> None:
         ("start_ns,src,dst,size_bytes,dscp\n0,0,1,5,64\n", "dscp of 64 is too large"),
         ("start_ns,src,dst,size_bytes\n", "lists no flow"),
         ("", "no column"),
+        ("start_ns,src,dst,size_bytes\n1.5,0,1,5\n", "line 2: start_ns: `1.5` is not a time"),
+        ("start_ns,src,dst,size_bytes\n0,0,1," + "9" * 5000, "line 2: a size_bytes of 9* is too large"),
     ],
 )
 def test_wrong_lists_are_refused_by_line(tmp_path: Path, text: str, why: str) -> None:
     with pytest.raises(BadInput, match=why):
         read(tmp_path, text)
+
+
+def test_files_of_spreadsheets_are_read(tmp_path: Path) -> None:
+    """They begin with a byte order mark and end lines with two characters."""
+    assert len(read(tmp_path, "\ufeffstart_ns,src,dst,size_bytes\r\n0,0,1,5\r\n")) == 1  # type: ignore[arg-type]
 
 
 def test_a_missing_file_is_one_message(tmp_path: Path) -> None:

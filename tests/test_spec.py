@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from orchestrator.errors import BadInput
-from orchestrator.spec import make_spec, read_spec
+from orchestrator.spec import Spec, make_spec, read_spec
 
 
 def test_the_defaults_are_the_papers_testbed() -> None:
@@ -110,3 +110,45 @@ def test_files_that_hold_no_settings_are_refused(tmp_path: Path, text: str) -> N
     path.write_text(text, encoding="latin-1")
     with pytest.raises(BadInput, match=r"spec\.yaml"):
         read_spec(path)
+
+
+ODD = [None, True, 3, -1, 1.5, float("nan"), 10**30, "", "x", "1e999999999", "9" * 5000, "-1", "a/b", [], [1], [None],
+       [[]], {}, {"a": 1}, {"name": "x", "points": 3}, {"builder": []}, {"mode": 3}, {"senders": "x"}]  # fmt: skip
+
+
+@pytest.mark.parametrize("key", [field.alias or name for name, field in Spec.model_fields.items()])
+def test_odd_values_are_refused_in_words(key: str) -> None:
+    """Of whatever kind a value is, it is refused as bad input and no other error comes up."""
+    refused = 0
+    for value in ODD:
+        try:
+            make_spec({"schemes": ["tcn"]} | {key: value})
+        except BadInput:
+            refused += 1
+    assert refused > len(ODD) / 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "message", "remedy"),
+    [
+        ({"rate": 10}, "rate: `10` should be greater than or equal to 1000000", "at least 1M and at most 10T"),
+        ({"rate": "1e400"}, "rate: a rate of `1e400` is too large", None),
+        ({"rtt": "1e999999999s"}, "rtt: a time of `1e999999999s` is too large", None),
+        ({"flows": "1e9"}, "flows: `1e9` is not a whole number", "at least 1 and at most 10000000"),
+        ({"flows": 10**9}, "flows: `1000000000` should be less than or equal to 10000000", "at least 1"),
+        ({"load": "abc"}, "load: `abc` is not a number", "above 0 and at most 1"),
+        ({"transport": "dctpc"}, "transport.control: `dctpc` should be", "did you mean `dctcp`?"),
+        ({"transport": {"mss": 0}}, "transport.mss: `0` should be", "at least 1B and at most 65KB"),
+        ({"topology": {"hosts": ["a"], "links": []}}, "hosts: 2 of them are needed, not 1", None),
+        ({"name": "../x"}, "name: `../x` cannot be part of a folder's name", "letter or digit"),
+    ],
+)
+def test_what_is_wrong_comes_with_what_is_right(settings: dict[str, object], message: str, remedy: str | None) -> None:
+    with pytest.raises(BadInput) as error:
+        make_spec({"schemes": ["tcn"]} | settings)
+    assert message in str(error.value)
+    assert (remedy or "") in (error.value.remedy or "")
+
+
+def test_one_scheme_needs_no_list() -> None:
+    assert make_spec({"schemes": "dctcp-red:avg"}).schemes == make_spec({"schemes": ["dctcp-red:avg"]}).schemes

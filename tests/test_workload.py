@@ -80,6 +80,19 @@ def test_wrong_files_are_refused(tmp_path: Path, text: str, why: str) -> None:
         load_workload(str(path))
 
 
+def test_sizes_beyond_reason_are_refused() -> None:
+    """The mean number of segments is a sum over those of the largest flow."""
+    with pytest.raises(BadInput, match="point 2 is"):
+        Workload("huge", ((0, 0), (1e30, 1)))
+
+
+def test_files_of_spreadsheets_are_read(tmp_path: Path) -> None:
+    """They begin with a byte order mark and end lines with two characters."""
+    path = tmp_path / "w.csv"
+    path.write_text("\ufeffsize_bytes,cdf\r\n0,0\r\n500,1\r\n")
+    assert load_workload(str(path)).points == ((0, 0), (500, 1))
+
+
 def test_unknown_names_come_with_the_nearest() -> None:
     with pytest.raises(BadInput, match="websearch") as error:
         load_workload("websearch")

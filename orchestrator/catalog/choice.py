@@ -42,9 +42,11 @@ class SchemeChoice:
 
 
 def parse_choice(value: Any) -> Any:
-    """Read a choice; anything but text is passed on."""
-    if not isinstance(value, str):
+    """Read a choice."""
+    if isinstance(value, SchemeChoice):
         return value
+    if not isinstance(value, str):
+        raise BadInput(f"`{value}` is not a scheme", "write NAME, NAME:PRESET or NAME:parameter=value,...")
     program, _, rest = value.partition(":")
     details = [detail.strip() for detail in rest.split(",")] if rest else []
     presets = [detail for detail in details if "=" not in detail]

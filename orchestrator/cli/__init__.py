@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import signal
 import sys
@@ -49,17 +50,25 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
             args.insert(0, "run")
         elif args and args[0] not in _COMMANDS and args[0] != "--help":
             raise unknown("command", args[0], _COMMANDS)
-        _app()(args, prog_name="orchestrator.py")
+        code = _app()(args, prog_name="orchestrator.py", standalone_mode=False)
     except MarklabError as error:
         _explain(error)
         sys.exit(error.exit_code)
+    except typer.TyperException as error:
+        # Without a message it has shown the help.
+        if error.format_message():
+            _explain(_usage(error, args))
+        sys.exit(2)
+    except MemoryError:
+        _explain(MarklabError("there is not enough memory for this", "fewer --flows or --seeds, or --jobs 1"))
+        sys.exit(2)
     except OSError as error:
         # Python must not fail again when it flushes stdout at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):  # whose reader has seen enough, as `head` does
             _explain(MarklabError(f"{error.filename or 'standard output'}: {error.strerror or error}"))
         sys.exit(2)
-    sys.exit(0)
+    sys.exit(code or 0)
 
 
 def _interrupt(number: int, _frame: FrameType | None) -> None:
@@ -67,6 +76,19 @@ def _interrupt(number: int, _frame: FrameType | None) -> None:
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, signal.SIG_IGN)
     raise Interrupted(number)
+
+
+def _usage(error: typer.TyperException, args: Sequence[str]) -> MarklabError:
+    """What is wrong with the words of the command line, said like all that can be wrong."""
+    message, _, _ = error.format_message().partition(" (Possible options: ")
+    command = f"{args[0]} " if args and args[0] in _COMMANDS else ""
+    near = difflib.get_close_matches(
+        getattr(error, "option_name", ""), getattr(error, "possibilities", None) or (), n=1
+    )
+    guess = f"did you mean {near[0]}? " if near else ""
+    return MarklabError(
+        message[0].lower() + message[1:].rstrip("."), f"{guess}`orchestrator.py {command}--help` lists what there is"
+    )
 
 
 def _explain(error: MarklabError) -> None:

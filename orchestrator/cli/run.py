@@ -21,7 +21,7 @@ from orchestrator.progress import progress_bar
 from orchestrator.report import render
 from orchestrator.results import DEFAULT_FOLDER, new_folder, write_run
 from orchestrator.runs import default_workers, run_cells, total_flows
-from orchestrator.spec import Spec, make_spec, read_spec
+from orchestrator.spec import Spec, as_list, make_spec, read_spec
 from orchestrator.summary import Summary
 from orchestrator.traffic.workload import known_workloads
 from orchestrator.units import parse_setting
@@ -51,15 +51,15 @@ def run(
         str | None, _option(value="SCHEME", says="What to compare with, or none.", setting="baseline")
     ] = None,
     load: Annotated[
-        float | None, _option(value="0..1", says="Load of the bottleneck.", panel=_TRAFFIC, setting="load")
+        str | None, _option(value="0..1", says="Load of the bottleneck.", panel=_TRAFFIC, setting="load")
     ] = None,
     workload: Annotated[
         str | None,
         _option(value="NAME", says=f"{', '.join(known_workloads())} or FILE.csv.", panel=_TRAFFIC, setting="workload"),
     ] = None,
-    flows: Annotated[int | None, _option(value="N", says="Flows per seed.", panel=_TRAFFIC, setting="flows")] = None,
+    flows: Annotated[str | None, _option(value="N", says="Flows per seed.", panel=_TRAFFIC, setting="flows")] = None,
     seeds: Annotated[
-        int | None, _option(value="N", says="Seeds, each with flows of its own.", panel=_TRAFFIC, setting="seeds")
+        str | None, _option(value="N", says="Seeds, each with flows of its own.", panel=_TRAFFIC, setting="seeds")
     ] = None,
     flow_list: Annotated[
         Path | None,
@@ -116,7 +116,7 @@ def run(
         "pcap": pcap, "trace_queue": _TRACE_EVERY if trace_queue else None,
     }  # fmt: skip
     settings = _settings(spec, {key: value for key, value in given.items() if value is not None}, set_ or [])
-    settings["schemes"] = _schemes(scheme or settings.get("schemes", []), param or [])
+    settings["schemes"] = _schemes(scheme or as_list(settings.get("schemes", [])), param or [])
     summary, folder = _run(make_spec(settings), out, jobs or default_workers())
     if as_json:
         sys.stdout.write(json.dumps(summary.to_json(), ensure_ascii=False) + "\n")

@@ -50,14 +50,14 @@ def parse_topology(value: Any) -> Any:
         name, _, rest = value.partition(":")
         settings = dict(parse_setting(part) for part in rest.split(",")) if rest else {}
         numbers = {key: yaml.safe_load(text) for key, text in settings.items()}
-        return _described({"builder": name, **numbers}, f"topology `{value}`")
-    return _described(value, "topology") if isinstance(value, dict) else value
+        return _described({"builder": name, **numbers}, f"`{value}`")
+    return _described(value, "") if isinstance(value, dict) else value
 
 
 def _described(data: dict[str, Any], where: str) -> Topology:
     if "builder" not in data:
         return validate(Links, data, where)
-    if data["builder"] not in BUILDERS:
+    if str(data["builder"]) not in BUILDERS:
         error = unknown("topology", str(data["builder"]), BUILDERS)
         error.remedy = f"{error.remedy}, or the path of a YAML file"
         raise error

@@ -65,7 +65,10 @@ class Graph:
         for host, name in enumerate(self.hosts):
             lost = next((other for other in range(len(self.hosts)) if self._distance[host][other] is None), None)
             if lost is not None:
-                raise BadInput(f"host `{name}` cannot be reached from host `{self.hosts[lost]}`")
+                raise BadInput(
+                    f"host `{name}` cannot be reached from host `{self.hosts[lost]}`",
+                    "add a link between their switches, or leave one of them out",
+                )
 
     @property
     def names(self) -> tuple[str, ...]:

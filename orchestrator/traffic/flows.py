@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -65,18 +65,21 @@ def merged(lists: Sequence[FlowList]) -> FlowList:
 _REQUIRED = ("start_ns", "src", "dst", "size_bytes")
 _OPTIONAL = ("dscp", "extra_delay_ns", "rate_bps")
 _LARGEST = {"dscp": 63}
+# Of a number that is too large for certain; Python reads a few thousand at most.
+_DIGITS = 100
 
 
 def read_flow_list(path: Path, hosts: Sequence[str]) -> FlowList:
     """Read a CSV file with the columns `start_ns,src,dst,size_bytes` and perhaps `dscp,extra_delay_ns,rate_bps`."""
     try:
-        with path.open(newline="") as file:
+        # Spreadsheets begin a file with a byte order mark.
+        with path.open(newline="", encoding="utf-8-sig") as file:
             reader = csv.DictReader(file)
             names = tuple(reader.fieldnames or ())
             _check_header(path, names)
             rows = [_row(path, number, row, hosts) for number, row in enumerate(reader, start=2)]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise BadInput(f"cannot read the flow list {path}: {error}") from error
+        raise BadInput(f"cannot read the flow list {path}: {getattr(error, 'strerror', None) or error}") from error
     if not rows:
         raise BadInput(f"{path} lists no flow")
     types = {"src": np.uint32, "dst": np.uint32, "dscp": np.uint8}
@@ -97,7 +100,7 @@ def _check_header(path: Path, names: Sequence[str]) -> None:
         raise BadInput(f"{path} has no column `{missing[0]}`", f"its first line must name {', '.join(_REQUIRED)}")
     for name in names:
         if name not in _REQUIRED + _OPTIONAL:
-            raise unknown(f"column of {path}", name, _REQUIRED + _OPTIONAL)
+            raise unknown(f"column of {path}:", name, _REQUIRED + _OPTIONAL)
 
 
 def _row(path: Path, number: int, row: dict[str, str], hosts: Sequence[str]) -> dict[str, int]:
@@ -116,16 +119,23 @@ def _row(path: Path, number: int, row: dict[str, str], hosts: Sequence[str]) -> 
 
 def _number(where: str, name: str, text: str) -> int:
     if text.strip().isdecimal():
-        value = int(text)
+        value = int(text[:_DIGITS])
     elif name.endswith("_ns"):
-        value = parse_time(text)
+        value = _with_unit(parse_time, where, name, text)
     elif name == "rate_bps":
-        value = parse_rate(text)
+        value = _with_unit(parse_rate, where, name, text)
     else:
-        raise BadInput(f"{where}: `{text}` is not a {name}")
+        raise BadInput(f"{where}: `{text}` is not a {name}", "a whole number, without a unit")
     if value > _LARGEST.get(name, 2**63 - 1):
         raise BadInput(f"{where}: a {name} of {text} is too large")
     return value
+
+
+def _with_unit(parse: Callable[[str], int], where: str, name: str, text: str) -> int:
+    try:
+        return parse(text)
+    except BadInput as error:
+        raise BadInput(f"{where}: {name}: {error}", "a whole number, or one with its unit") from error
 
 
 def _host(where: str, text: str, hosts: Sequence[str]) -> int:

@@ -19,6 +19,9 @@ TRAFFIC = REPOSITORY / "traffic"
 # Sizes are whole bytes, of which a flow has one at least.
 _SMALLEST = 1.0
 
+# A flow that takes 8 s at 10 Gb/s; the mean number of segments is a sum over all that the largest has.
+_LARGEST = 1e10
+
 
 @dataclass(frozen=True)
 class Workload:
@@ -35,8 +38,10 @@ class Workload:
         if len(self.points) < 2:
             raise BadInput(f"{where}: it has {len(self.points)} point(s), two are needed")
         for number, (size, part) in enumerate(self.points, start=1):
-            if not (0 <= part <= 1 and 0 <= size < float("inf")):
-                raise BadInput(f"{where}: point {number} is ({size:g}, {part:g}); sizes are >= 0, parts are 0..1")
+            if not (0 <= part <= 1 and 0 <= size <= _LARGEST):
+                raise BadInput(
+                    f"{where}: point {number} is ({size:g}, {part:g}); sizes are >= 0 and <= {_LARGEST:g}, parts are 0..1"
+                )
             if number > 1 and (size < self.points[number - 2][0] or part < self.points[number - 2][1]):
                 raise BadInput(f"{where}: it decreases at point {number} ({size:g}, {part:g})")
         if self.points[-1][1] != 1:
@@ -94,10 +99,11 @@ def load_workload(name: str) -> Workload:
 
 def _read(path: Path) -> tuple[tuple[float, float], ...]:
     try:
-        with path.open(newline="") as file:
+        # Spreadsheets begin a file with a byte order mark.
+        with path.open(newline="", encoding="utf-8-sig") as file:
             rows = [row for row in csv.reader(file) if row and not row[0].startswith("#")]
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"cannot read the workload {path}: {error}") from error
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise BadInput(f"cannot read the workload {path}: {getattr(error, 'strerror', None) or error}") from error
     if not rows or [cell.strip() for cell in rows[0]] != ["size_bytes", "cdf"]:
         raise BadInput(f"{path}: the first line is not the header", "begin the file with `size_bytes,cdf`")
     points = []
