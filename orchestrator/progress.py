@@ -26,13 +26,12 @@ def progress_bar(title: str, total: int) -> Iterator[OnProgress]:
     if not (console.is_terminal and sys.stderr.isatty()):
         yield lambda _: None
         return
-    wide = console.width >= 80
+    wide, tiny = console.width >= 80, console.width < 40
     columns = [
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=None if wide else 16),
+        *([] if tiny else [TextColumn("{task.description}"), BarColumn(bar_width=None if wide else 16)]),
         TaskProgressColumn(),
         *([TextColumn("{task.completed:,.0f}/{task.total:,.0f} flows"), TimeElapsedColumn()] if wide else []),
-        TimeRemainingColumn(),
+        *([] if console.width < 13 else [TimeRemainingColumn()]),
     ]
     with Progress(*columns, console=console, transient=True, expand=wide) as bar:
         task = bar.add_task(title, total=total)

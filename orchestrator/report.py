@@ -17,10 +17,13 @@ _CLASS_NAMES = {"overall": "overall", "short": "short ≤100 KB", "medium": "med
 
 _LABEL_WIDTH = 20
 _COLUMN_WIDTH = 19
+_NARROWEST = 40
 
 
 def render(summary: Summary, console: Console) -> None:
     """Print a run: one column per scheme, as many side by side as the terminal has room for."""
+    # On a narrower terminal lines wrap, which loses no number.
+    console.width = max(console.width, _NARROWEST)
     labels = list(summary.schemes)
     at_once = max(1, (console.width - _LABEL_WIDTH) // _COLUMN_WIDTH)
     console.print(_heading(summary))

@@ -29,8 +29,8 @@ def new_folder(target: Path) -> Iterator[Path]:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         _sweep(target.parent)
-        staging.mkdir()
         try:
+            staging.mkdir()
             yield staging
             _publish(staging, target)
         finally:

@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -75,7 +76,7 @@ def start(tmp_path: Path, *arguments: str) -> subprocess.Popen[str]:
     return process
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_signal_ends_the_run_and_leaves_nothing(tmp_path: Path, number: signal.Signals, code: int) -> None:
     process = start(tmp_path, "--json")
     time.sleep(0.5)
@@ -142,3 +143,49 @@ def test_commands_without_a_run_load_no_heavy_library(arguments: list[str]) -> N
         [sys.executable, "-c", script, *arguments], cwd=REPOSITORY, capture_output=True, text=True, timeout=60
     )
     assert (done.returncode, done.stderr) == (0, "[]\n")
+
+
+RUN = f'"{sys.executable}" "{ENTRY}" -s tcn --flows 50 --seeds 1'
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "said"),
+    [
+        (f"{RUN} --out out >&-", 0, ""),
+        (f"{RUN} --out out --json >&-", 0, ""),
+        (f"{RUN} --out out 2>&- | grep -c 'overall mean'", 0, ""),
+        (f"{RUN} --out out >/dev/full", 2, "error: standard output: No space left on device\n"),
+        (f"{RUN} --out out --json >/dev/full", 2, "error: standard output: No space left on device\n"),
+        (f"PYTHONIOENCODING=ascii {RUN} --out out", 0, ""),
+        (f"PYTHONIOENCODING=ascii {RUN} --out out --json", 0, ""),
+        (f"env -u HOME LANG=C {RUN} --out out", 0, ""),
+        (f"{RUN} --out file", 2, "error: cannot write the result: File exists (file)\n"),
+    ],
+)
+def test_streams_and_surroundings_of_every_kind(tmp_path: Path, command: str, code: int, said: str) -> None:
+    """Streams that are closed, full or of a poor encoding, a shell without a home: no traceback, and the right code."""
+    (tmp_path / "file").touch()
+    done = subprocess.run(["/bin/sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == code
+    assert done.stderr.startswith(said)
+    assert (done.stderr == "") == (said == "")
+
+
+def test_the_code_of_a_reader_that_goes_away_is_not_that_of_a_broken_rule() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run([sys.executable, ENTRY, "schemes"], stdout=write, stderr=subprocess.PIPE, timeout=60)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_a_terminal_of_ten_columns_loses_no_number(tmp_path: Path) -> None:
+    script = shutil.which("script")
+    if script is None:
+        pytest.skip("the tool `script`, which makes a terminal, is not installed")
+    run = f"stty cols 10; unset COLUMNS; NO_COLOR=1 {sys.executable} {ENTRY} -s tcn --flows 50 --out {tmp_path}/out"
+    done = subprocess.run([script, "-qec", run, "/dev/null"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0
+    assert "100%" in done.stdout
+    assert re.search(r"overall mean +[0-9,]+ ±[0-9,]+", done.stdout)
+    assert "…" not in done.stdout

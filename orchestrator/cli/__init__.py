@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import io
 import os
 import signal
 import sys
@@ -28,6 +29,11 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "reproduce": reproduce,
 }
 
+# As of a process that SIGPIPE ends.
+_READER_GONE = 128 + signal.SIGPIPE
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
 _HELP = """A lab for ECN marking schemes written in P4.
 
 Without a command, options are those of `run`: --scheme ecn-sharp --load 0.8"""
@@ -43,14 +49,11 @@ def _app() -> typer.Typer:
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit."""
     args = list(sys.argv[1:] if arguments is None else arguments)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _interrupt)
+    _catch_signals()
+    _open_streams()
     try:
-        if args and args[0].startswith("-") and args[0] != "--help":
-            args.insert(0, "run")
-        elif args and args[0] not in _COMMANDS and args[0] != "--help":
-            raise unknown("command", args[0], _COMMANDS)
-        code = _app()(args, prog_name="orchestrator.py", standalone_mode=False)
+        code = _call(args)
+        sys.stdout.flush()
     except MarklabError as error:
         _explain(error)
         sys.exit(error.exit_code)
@@ -63,17 +66,53 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         _explain(MarklabError("there is not enough memory for this", "fewer --flows or --seeds, or --jobs 1"))
         sys.exit(2)
     except OSError as error:
-        # Python must not fail again when it flushes stdout at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if not isinstance(error, BrokenPipeError):  # whose reader has seen enough, as `head` does
-            _explain(MarklabError(f"{error.filename or 'standard output'}: {error.strerror or error}"))
+        _give_up_stdout()
+        if isinstance(error, BrokenPipeError):
+            sys.exit(_READER_GONE)
+        _explain(MarklabError(f"{error.filename or 'standard output'}: {error.strerror or error}"))
         sys.exit(2)
-    sys.exit(code or 0)
+    except SystemExit:
+        # How rich and typer answer to a reader of stdout that has seen enough, as `head` does. Their code, 1, would
+        # be that of a broken rule.
+        _give_up_stdout()
+        sys.exit(_READER_GONE)
+    sys.exit(code)
+
+
+def _call(args: list[str]) -> int:
+    if args and args[0].startswith("-") and args[0] != "--help":
+        args.insert(0, "run")
+    elif args and args[0] not in _COMMANDS and args[0] != "--help":
+        raise unknown("command", args[0], _COMMANDS)
+    return _app()(args, prog_name="orchestrator.py", standalone_mode=False) or 0
+
+
+def _catch_signals() -> None:
+    for number in _SIGNALS:
+        # What nohup ignores stays ignored; Ctrl-C ends also what a script started in the background.
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, _interrupt)
+
+
+def _open_streams() -> None:
+    """Make both streams able to take any text: one can be closed, or of an encoding that lacks µ and ±."""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - open until the end
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def _give_up_stdout() -> None:
+    """Python must not fail again when it flushes stdout at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _interrupt(number: int, _frame: FrameType | None) -> None:
     # A second signal would only disturb the cleaning up after the first.
-    for each in (signal.SIGINT, signal.SIGTERM):
+    for each in _SIGNALS:
         signal.signal(each, signal.SIG_IGN)
     raise Interrupted(number)
 

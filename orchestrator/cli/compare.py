@@ -31,7 +31,7 @@ def compare(
     summaries = [load_run(_folder(name)) for name in (run_a, run_b)]
     comparison = library.compare(summaries[0], summaries[1], rules, (run_a, run_b))
     if as_json:
-        sys.stdout.write(json.dumps(library.to_json(comparison), ensure_ascii=False) + "\n")
+        sys.stdout.write(json.dumps(library.to_json(comparison)) + "\n")
     else:
         render(comparison, Console(highlight=False))
     for path, text in ((markdown, to_markdown), (junit, to_junit)):

@@ -55,7 +55,7 @@ def reproduce(
         write_json(staging / "reproduction.json", plain)
         (staging / "claims.md").write_text(to_markdown(paper, findings), encoding="utf-8")
     if as_json:
-        sys.stdout.write(json.dumps(plain, ensure_ascii=False) + "\n")
+        sys.stdout.write(json.dumps(plain) + "\n")
         return
     render(paper, findings, summaries, console)
     console.print(f"[dim]{folder}[/dim]", soft_wrap=True)

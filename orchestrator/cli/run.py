@@ -119,7 +119,7 @@ def run(
     settings["schemes"] = _schemes(scheme or as_list(settings.get("schemes", [])), param or [])
     summary, folder = _run(make_spec(settings), out, jobs or default_workers())
     if as_json:
-        sys.stdout.write(json.dumps(summary.to_json(), ensure_ascii=False) + "\n")
+        sys.stdout.write(json.dumps(summary.to_json()) + "\n")
     else:
         console = Console(highlight=False)
         render(summary, console)

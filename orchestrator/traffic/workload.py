@@ -39,9 +39,8 @@ class Workload:
             raise BadInput(f"{where}: it has {len(self.points)} point(s), two are needed")
         for number, (size, part) in enumerate(self.points, start=1):
             if not (0 <= part <= 1 and 0 <= size <= _LARGEST):
-                raise BadInput(
-                    f"{where}: point {number} is ({size:g}, {part:g}); sizes are >= 0 and <= {_LARGEST:g}, parts are 0..1"
-                )
+                limits = f"sizes are >= 0 and <= {_LARGEST:g}, parts are 0..1"
+                raise BadInput(f"{where}: point {number} is ({size:g}, {part:g}); {limits}")
             if number > 1 and (size < self.points[number - 2][0] or part < self.points[number - 2][1]):
                 raise BadInput(f"{where}: it decreases at point {number} ({size:g}, {part:g})")
         if self.points[-1][1] != 1:
