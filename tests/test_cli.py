@@ -198,7 +198,11 @@ def test_compare_exits_by_the_rules(cli: Cli, tmp_path: Path) -> None:
     for name, scheme in (("a", "tcn"), ("b", "tcn:t=900us")):
         assert cli("-s", scheme, *QUICK, "--seeds", "4", "--out", str(tmp_path), "--name", name).code == 0
     a, b = (str(next(tmp_path.glob(f"{name}-*"))) for name in "ab")
-    assert cli("compare", a, a, "--fail-on", "short.p99 > +0%").code == 0
+    kept = tmp_path / "kept"
+    assert cli("compare", a, a, "--fail-on", "short.p99 > +0%", "--out", str(kept)).code == 0
+    (folder,) = kept.iterdir()
+    assert folder.name == f"compare-{Path(a).name}-{Path(a).name}"
+    assert {path.name for path in folder.iterdir()} == {"comparison.md", "junit.xml"}
     done = cli(
         "compare",
         a,
@@ -214,7 +218,7 @@ def test_compare_exits_by_the_rules(cli: Cli, tmp_path: Path) -> None:
     assert "FAILED: short.mean > +5%, tcn → tcn:t=900us" in done.out
     assert "| short.mean |" in (tmp_path / "m.md").read_text()
     assert "<failure" in (tmp_path / "j.xml").read_text()
-    assert json.loads(cli("compare", a, b, "--json").out)["differences"]
+    assert json.loads(cli("compare", a, b, "--json", "--out", str(kept)).out)["differences"]
     assert cli("compare", a, b, "--junit", "/no/such/dir.xml").code == 2
 
 

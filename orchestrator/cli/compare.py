@@ -13,7 +13,7 @@ from rich.console import Console
 from orchestrator import compare as library
 from orchestrator.comparison_report import render, to_junit, to_markdown
 from orchestrator.errors import RunFailed
-from orchestrator.results import DEFAULT_FOLDER, load_run
+from orchestrator.results import DEFAULT_FOLDER, load_run, new_folder
 
 
 def compare(
@@ -22,8 +22,11 @@ def compare(
     fail_on: Annotated[
         list[str] | None, typer.Option(help="What must not be: 'short.p99 > +5%', 'unfinished > 0'; may be repeated.")
     ] = None,
-    markdown: Annotated[Path | None, typer.Option(help="Write the comparison to a Markdown file.")] = None,
-    junit: Annotated[Path | None, typer.Option(help="Write the rules to a JUnit XML file.")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write the comparison to this Markdown file instead.")] = None,
+    junit: Annotated[Path | None, typer.Option(help="Write the rules to this JUnit XML file instead.")] = None,
+    out: Annotated[
+        Path, typer.Option(help="Where the folder of the comparison goes.", show_default=False)
+    ] = DEFAULT_FOLDER,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of the table.")] = False,
 ) -> None:
     """Compare two runs; exit with 1 if a rule of --fail-on is broken beyond the noise of the seeds."""
@@ -34,9 +37,18 @@ def compare(
         sys.stdout.write(json.dumps(library.to_json(comparison)) + "\n")
     else:
         render(comparison, Console(highlight=False))
-    for path, text in ((markdown, to_markdown), (junit, to_junit)):
+    texts = {"comparison.md": to_markdown(comparison), "junit.xml": to_junit(comparison)}
+    stated = {"comparison.md": markdown, "junit.xml": junit}
+    for name, path in stated.items():
         if path is not None:
-            _write(path, text(comparison))
+            _write(path, texts[name])
+    if markdown is None and junit is None:
+        folder = out / f"compare-{_name(run_a)}-{_name(run_b)}"
+        with new_folder(folder) as staging:
+            for name, text in texts.items():
+                _write(staging / name, text)
+        if not as_json:
+            Console(highlight=False).print(f"[dim]{folder}[/dim]", soft_wrap=True)
     if comparison.broken:
         raise typer.Exit(1)
 
@@ -44,6 +56,11 @@ def compare(
 def _folder(name: str) -> Path:
     path = Path(name)
     return path if path.exists() or path.is_absolute() else DEFAULT_FOLDER / name
+
+
+def _name(run: str) -> str:
+    folder = _folder(run).resolve()
+    return folder.parent.name if folder.is_file() else folder.name
 
 
 def _write(path: Path, text: str) -> None:
