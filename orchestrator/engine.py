@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.errors import BadInput, RunFailed, SetupError
+from orchestrator.paths import PROGRAMS
 
 
 class CompiledProgram(Protocol):
@@ -84,7 +85,8 @@ def compile_program(path: Path) -> CompiledProgram:
     """Compile a P4 program; all its errors come as one."""
     module = _module()
     try:
-        return module.Program(path)
+        # So that `#include "include/switch.p4"` finds the lab's from any folder, unless one lies beside the program.
+        return module.Program(path, [PROGRAMS])
     except module.CompileError as error:
         raise BadInput(f"{path} does not compile:\n{str(error).rstrip()}") from error
     except (module.EngineError, OSError) as error:

@@ -83,7 +83,9 @@ class Experiment:
 
     def digest(self) -> str:
         """Digest of all that decides the result."""
-        return self.spec.digest({scheme.label: scheme.program.digest for scheme in self.schemes})
+        return self.spec.digest(
+            {scheme.label: {"program": scheme.program.digest, "entries": scheme.entries} for scheme in self.schemes}
+        )
 
 
 def setup_of(spec: Spec, network: Network) -> Setup:

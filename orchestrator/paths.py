@@ -3,3 +3,6 @@
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+
+# The schemes of the lab, and in `include` what they share.
+PROGRAMS = REPOSITORY / "p4src" / "v1model"

@@ -140,15 +140,15 @@ class Spec(Model):
         """The description as a file."""
         return yaml.safe_dump(self.to_plain(), sort_keys=False, allow_unicode=True)
 
-    def digest(self, programs: Mapping[str, str]) -> str:
-        """Digest of all that decides the result: this, without names and paths of files, and the programs'."""
+    def digest(self, schemes: Mapping[str, Any]) -> str:
+        """Digest of all that decides the result: this, without names and paths of files, and what schemes hold."""
         plain = self.to_plain()
         plain.pop("name", None)
         plain["schemes"] = [choice.label for choice in self.schemes]
         plain["baseline"] = self.baseline.label if self.baseline else None
         if self.flow_list is not None:
             plain["flow_list"] = self.flow_list.sha256
-        text = json.dumps({"spec": plain, "programs": dict(programs)}, sort_keys=True, separators=(",", ":"))
+        text = json.dumps({"spec": plain, "schemes": dict(schemes)}, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
 

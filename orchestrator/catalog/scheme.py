@@ -14,9 +14,7 @@ from orchestrator.catalog.expressions import Expression, Value
 from orchestrator.catalog.parameters import Setting, Setup, from_rule, from_text
 from orchestrator.errors import BadInput, unknown
 from orchestrator.model import read_yaml, validate
-from orchestrator.paths import REPOSITORY
-
-PROGRAMS = REPOSITORY / "p4src" / "v1model"
+from orchestrator.paths import PROGRAMS
 
 Entry = dict[str, Any]
 

@@ -1,0 +1,63 @@
+"""What the documentation tells users to do works, word for word."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import Finished
+
+DOCS = Path(__file__).parent.parent / "docs"
+
+Cli = Callable[..., Finished]
+
+
+def block(page: str, section: str, language: str) -> str:
+    """The first block of a language in a section."""
+    text = (DOCS / page).read_text().partition(f"\n## {section}\n")[2].partition("\n## ")[0]
+    found = re.search(rf"```{language}\n(.*?)```", text, re.DOTALL)
+    assert found, (page, section, language)
+    return found[1]
+
+
+def test_a_scheme_of_ones_own(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "my schemes"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    (folder / "mine.p4").write_text(block("schemes.md", "A scheme of one's own", "p4"))
+    run = ("--scheme", "mine.p4", "--load", "0.8", "--flows", "150", "--seeds", "1", "--json", "--out", "out")
+    assert cli("check", "mine.p4").code == 0
+    plain = json.loads(cli(*run, "--param", "limit_us=50").out)
+    assert plain["marks"]["by_cause"] == {"cause 1": plain["marks"]["total"]}
+    undescribed = json.loads(cli(*run).out)
+
+    (folder / "mine.yaml").write_text(block("schemes.md", "A scheme of one's own", "yaml"))
+    described = json.loads(cli(*run).out)
+    assert described["parameters"] == {"t": "100 us = 125 KB = 83.33 packets"}
+    assert described["marks"]["by_cause"] == {"sojourn time": described["marks"]["total"]}
+    # 100 us are what the program's default says as well.
+    assert described["fct_us"] == undescribed["fct_us"]
+    assert json.loads(cli(*run, "--param", "t=50us").out)["fct_us"] == plain["fct_us"]
+    # A preset of parameters is another run, and another rule is as well.
+    before = len(list((folder / "out").iterdir()))
+    (folder / "mine.yaml").write_text((folder / "mine.yaml").read_text().replace("rtt_p90_us / 2", "rtt_p90_us / 4"))
+    assert json.loads(cli(*run).out)["fct_us"] == plain["fct_us"]
+    assert len(list((folder / "out").iterdir())) == before + 1
+
+
+def test_the_keys_for_scripts(cli: Cli, tmp_path: Path) -> None:
+    """Every key of the object is in the table, and the other way round."""
+    section = (DOCS / "results.md").read_text().partition("\n## For scripts\n")[2].partition("\n## ")[0]
+    cells = re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)
+    documented = {name.partition(".")[0] for cell in cells for name in re.findall(r"`(.*?)`", cell)}
+    several = ("-s", "tcn", "-s", "codel", "--flows", "100", "--seeds", "2", "--json", "--out", str(tmp_path))
+    plain = json.loads(cli(*several).out)
+    assert set(plain) == documented
+    assert (plain["scheme"], plain["baseline"]) == ("tcn", "dctcp-red:tail")
+    assert list(plain["schemes"]) == ["tcn", "codel", "dctcp-red:tail"]
+    for key in ("fct_us", "normalised", "slowdown", "drops", "marks", "events"):
+        assert plain[key] == plain["schemes"]["tcn"][key]
+    assert plain["schemes"]["dctcp-red:tail"]["normalised"] is None
+    alone = json.loads(cli("-s", "tcn", "--baseline", "none", *several[4:]).out)
+    assert (alone["baseline"], alone["normalised"], alone["fct_us"]) == (None, None, plain["fct_us"])
