@@ -20,6 +20,9 @@ from orchestrator.traffic.arrivals import generate
 from orchestrator.traffic.flows import FlowList, read_flow_list
 
 
+UNMET_REMEDY = "leave it out of the program, or put it under an #ifdef that other targets define"
+
+
 @dataclass(frozen=True)
 class ReadyScheme:
     """A fitted scheme with its compiled program."""
@@ -109,7 +112,7 @@ def _ready(choice: SchemeChoice, setup: Setup, ecmp: bool) -> ReadyScheme:
     path = fitted.scheme.program
     program = engine.compile_program(path)
     if program.unmet_needs:
-        raise BadInput(f"{path} cannot run in the simulated switch: {'; '.join(program.unmet_needs)}")
+        raise BadInput(f"{path} cannot run in the simulated switch: {'; '.join(program.unmet_needs)}", UNMET_REMEDY)
     tables = engine.describe(program)["tables"]
     entries = fitted.entries if fitted.scheme.spec else _undescribed(fitted, tables)
     ready = ReadyScheme(fitted, program, entries)

@@ -177,6 +177,7 @@ def test_a_program_that_the_switch_cannot_run_is_refused(cli: Cli, tmp_path: Pat
         done = cli(*arguments)
         assert done.code == 2
         assert "it resubmits packets" in done.err
+        assert "try: leave it out of the program" in done.err
 
 
 def test_check_shows_what_the_lab_sees(cli: Cli) -> None:

@@ -17,6 +17,7 @@ from orchestrator.catalog.parameters import MTU_BYTES, Setup
 from orchestrator.catalog.scheme import FittedScheme, find_scheme, known_schemes
 from orchestrator.control import check_forwarding
 from orchestrator.errors import BadInput
+from orchestrator.experiment import UNMET_REMEDY
 from orchestrator.hosts import Limit
 from orchestrator.spec import Spec
 from orchestrator.traffic.rtt import parse_rtt
@@ -96,7 +97,8 @@ def check(
     names = scheme.spec.forwarding if scheme.spec else Forwarding()
     check_forwarding(scheme.program, parts["tables"], names, ecmp=False)
     if compiled.unmet_needs:
-        raise BadInput(f"{scheme.program} cannot run in the simulated switch: {'; '.join(compiled.unmet_needs)}")
+        needs = "; ".join(compiled.unmet_needs)
+        raise BadInput(f"{scheme.program} cannot run in the simulated switch: {needs}", UNMET_REMEDY)
     console.print(Text(f"{Path(scheme.program).name} can run", style="bold green"))
 
 
