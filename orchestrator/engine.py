@@ -106,7 +106,10 @@ def _explained() -> Iterator[None]:
     except module.CancelledError as error:
         raise Cancelled from error
     except module.EngineError as error:
-        raise RunFailed(f"the engine refused or gave up: {error}") from error
+        # Files that the engine writes itself are captures.
+        remedy = "free some space, choose another folder with --out, or do without --pcap"
+        of_files = "(os error" in str(error)
+        raise RunFailed(f"the engine refused or gave up: {error}", remedy if of_files else None) from error
 
 
 def simulate(

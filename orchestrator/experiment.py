@@ -19,7 +19,6 @@ from orchestrator.topology import Network, build
 from orchestrator.traffic.arrivals import generate
 from orchestrator.traffic.flows import FlowList, read_flow_list
 
-
 UNMET_REMEDY = "leave it out of the program, or put it under an #ifdef that other targets define"
 
 

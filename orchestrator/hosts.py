@@ -10,18 +10,21 @@ from orchestrator import units
 from orchestrator.errors import BadInput
 from orchestrator.model import Model, Size, Time
 
+# The engine's own upper bound of a timeout; RFC 6298 (2.5) allows one of 60 s or more.
+_LONGEST_RTO_NS = 60 * 10**9
+
 
 class Transport(Model):
     """TCP of all hosts. Timeouts are those of data centres: RFC 6298's 1 s would hide everything else."""
 
     control: Literal["dctcp", "ecn-star", "reno"] = "dctcp"
     mss_bytes: Size = Field(default=1460, alias="mss", ge=1, le=65_000)
-    initial_window: int = Field(default=10, ge=1, description="segments")
-    min_rto_ns: Time = Field(default=10_000_000, alias="min_rto", gt=0)
-    initial_rto_ns: Time = Field(default=10_000_000, alias="initial_rto", gt=0)
-    ack_every: int = Field(default=2, ge=1, description="segments")
-    ack_delay_ns: Time = Field(default=1_000_000, alias="ack_delay")
-    receive_window_bytes: Size = Field(default=3 * 2**20, alias="receive_window")
+    initial_window: int = Field(default=10, ge=1, le=10**6, description="segments")
+    min_rto_ns: Time = Field(default=10_000_000, alias="min_rto", gt=0, le=_LONGEST_RTO_NS)
+    initial_rto_ns: Time = Field(default=10_000_000, alias="initial_rto", gt=0, le=_LONGEST_RTO_NS)
+    ack_every: int = Field(default=2, ge=1, le=10**6, description="segments")
+    ack_delay_ns: Time = Field(default=1_000_000, alias="ack_delay", le=_LONGEST_RTO_NS)
+    receive_window_bytes: Size = Field(default=3 * 2**20, alias="receive_window", le=2**40)
     cwnd_validation: bool = True
     dctcp_gain_shift: int = Field(default=4, ge=0, lt=20, description="g = 2^-shift")
 
@@ -40,22 +43,22 @@ class Nic(Model):
     """What is between TCP and the line: connections in turn, like Linux's fq, and little of each, like its TSQ."""
 
     discipline: Literal["fair", "fifo"] = "fair"
-    limit_packets: int = Field(default=100_000, ge=1)
-    budget_bytes: Size = Field(default=256 * 2**10, alias="budget")
+    limit_packets: int = Field(default=100_000, ge=1, le=10**9)
+    budget_bytes: Size = Field(default=256 * 2**10, alias="budget", le=2**40)
 
 
 class Framing(Model):
     """Bytes on the line for a frame: Ethernet pads to 60, then adds checksum, preamble and gap."""
 
-    min_bytes: int = Field(default=60, ge=0)
-    overhead_bytes: int = Field(default=24, gt=-40)
+    min_bytes: int = Field(default=60, ge=0, le=10**6)
+    overhead_bytes: int = Field(default=24, gt=-40, le=10**6)
 
 
 class Connections(Model):
     """New for each flow, or persistent ones of which so many are open between two hosts when the run begins."""
 
     mode: Literal["new", "persistent"] = "persistent"
-    per_pair: int = Field(default=5, ge=0)
+    per_pair: int = Field(default=5, ge=0, le=10**4)
 
     @model_validator(mode="before")
     @classmethod
@@ -66,8 +69,8 @@ class Connections(Model):
 class Limit(Model):
     """What a queue holds at most: `600` packets, or `900KB`."""
 
-    packets: int | None = Field(default=None, ge=1)
-    bytes: int | None = Field(default=None, ge=1)
+    packets: int | None = Field(default=None, ge=1, le=10**9)
+    bytes: int | None = Field(default=None, ge=1, le=10**13)
 
     @model_validator(mode="before")
     @classmethod

@@ -86,7 +86,7 @@ class Spec(Model):
     rtt: Rtt = parse_rtt("70us..210us")
     queue: Queue = Limit(packets=600)
     # K = lambda * C * RTT (Eq. 1). The papers' thresholds are those of lambda 1, with DCTCP as well.
-    lambda_: float = Field(default=1.0, alias="lambda", gt=0)
+    lambda_: float = Field(default=1.0, alias="lambda", gt=0, le=1000)
     workload: Distribution = load_workload("web_search")
     load: float = Field(default=0.5, gt=0, le=1)
     flows: int = Field(default=3000, ge=1, le=10**7)

@@ -140,6 +140,10 @@ def test_odd_values_are_refused_in_words(key: str) -> None:
         ({"transport": "dctpc"}, "transport.control: `dctpc` should be", "did you mean `dctcp`?"),
         ({"transport": {"mss": 0}}, "transport.mss: `0` should be", "at least 1B and at most 65KB"),
         ({"topology": {"hosts": ["a"], "links": []}}, "hosts: 2 of them are needed, not 1", None),
+        ({"transport": {"min_rto": "61s"}}, "transport.min_rto: `61000000000` should be", "above 0s and at most 60s"),
+        ({"transport": {"initial_window": 10**20}}, "transport.initial_window: ", "at least 1 and at most 1000000"),
+        ({"lambda": float("inf")}, "lambda: `inf` should be", "above 0"),
+        ({"queue": 10**30}, "queue.packets: ", "at least 1 and at most 1000000000"),
         ({"name": "../x"}, "name: `../x` cannot be part of a folder's name", "letter or digit"),
     ],
 )
