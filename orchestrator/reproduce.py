@@ -102,9 +102,11 @@ class PaperExperiment(Model):
         return self.model_copy(update={"setup": self.setup | effort, "grid": self.grid | self.quick.grid})
 
     def points(self) -> Iterator[Settings]:
-        """Settings of each point of the grid."""
+        """Settings of each point of the grid that a claim is about."""
         for values in itertools.product(*self.grid.values()):
-            yield dict(zip(self.grid, values, strict=True))
+            point = dict(zip(self.grid, values, strict=True))
+            if any(claim.at.items() <= point.items() for claim in self.claims):
+                yield point
 
     def digest(self, experiments: Sequence[Experiment]) -> str:
         """Digest of all that decides the result."""

@@ -61,6 +61,15 @@ def test_claims_are_computed_from_their_points() -> None:
     assert "| at one load | -20.0 % | -20.0 ±0.0 %<br>120 : 150 µs | +0.0 points |" in to_markdown(paper, [one])
 
 
+def test_only_points_that_a_claim_is_about_are_run() -> None:
+    grid = {"workload": ["web_search", "data_mining"], "load": [0.1, 0.8]}
+    claim = {"says": "so", "metric": "short.mean", "of": "tcn", "take": "highest", "paper": 1}
+    claims = [claim | {"at": {"workload": "web_search"}}, claim | {"at": {"workload": "data_mining", "load": 0.8}}]
+    paper = validate(PaperExperiment, PAPER | {"grid": grid, "claims": claims}, "")
+    points = [(point["workload"], point["load"]) for point in paper.points()]
+    assert points == [("web_search", 0.1), ("web_search", 0.8), ("data_mining", 0.8)]
+
+
 def test_points_that_were_not_run_are_said_to_be_so() -> None:
     paper = validate(PaperExperiment, PAPER | {"quick": {"grid": {"load": [0.1]}}}, "").reduced()
     missing, *_ = examine(paper, POINTS[:1])
