@@ -392,9 +392,11 @@ impl Network {
     pub(super) fn host_receives(&mut self, node: usize, frame: Box<NetFrame>) {
         let capture = self.host(node).capture;
         self.capture(capture, &frame);
-        let segment = match Segment::parse(&frame.packet) {
+        // Not moved out of the result: a copy right behind the stores of its fields would have to wait for them.
+        let parsed = Segment::parse(&frame.packet);
+        let segment = match &parsed {
             Ok(segment) => segment,
-            Err(malformed) => return self.lose(node, None, Reason::Malformed(malformed), frame),
+            Err(malformed) => return self.lose(node, None, Reason::Malformed(*malformed), frame),
         };
         let connection = frame.connection as usize;
         let state = &self.connections[connection];
@@ -404,10 +406,10 @@ impl Network {
         };
         if state.hosts[Side::Server as usize] == node && between(Side::Client, Side::Server) {
             self.frames.give(frame);
-            self.server_receives(connection, &segment);
+            self.server_receives(connection, segment);
         } else if state.hosts[Side::Client as usize] == node && between(Side::Server, Side::Client) {
             self.frames.give(frame);
-            self.client_receives(connection, &segment);
+            self.client_receives(connection, segment);
         } else {
             self.lose(node, None, Reason::NoConnection, frame);
         }
