@@ -155,6 +155,8 @@ pub struct Transport {
     pub dctcp_gain_shift: u32,
 }
 
+/// Ports of a switch: as many as v1model's 9 bits can name.
+const MAX_PORTS: usize = 512;
 /// Longest retransmission timeout: RFC 6298 section 2.5.
 const MAX_RTO: Duration = Duration::from_nanos(60_000_000_000);
 
@@ -330,6 +332,14 @@ impl Config {
             (transport.receive_window_bytes >= transport.mss_bytes.into(), "the receive window is below one segment"),
             (transport.dctcp_gain_shift < 20, "the gain of DCTCP is too small"),
             (transport.initial_rto_ns > 0 && transport.min_rto_ns > 0, "a retransmission timeout of 0 never ends"),
+            (
+                Duration::from_nanos(transport.min_rto_ns.max(transport.initial_rto_ns)) <= MAX_RTO,
+                "a retransmission timeout is at most 60 s",
+            ),
+            (
+                self.nodes.iter().all(|node| !matches!(node, Node::Switch { ports, .. } if *ports > MAX_PORTS)),
+                "a switch has at most 512 ports",
+            ),
             (self.nic.budget_bytes >= transport.mss_bytes.into(), "the budget below TCP is less than one segment"),
             (self.framing.overhead_bytes > -40, "the framing leaves nothing of a frame"),
         ];

@@ -94,3 +94,17 @@ fn a_program_that_sends_packets_nowhere_is_told_so() {
     let no_link = broken(&config, 0, 1);
     assert_eq!(no_link.ledger.iter().collect::<Vec<_>>(), [(2, Some(1), Reason::NoLink, 3)]);
 }
+
+/// RFC 6298 section 2.5 bounds a timeout at 60 s or more; a longer one would make the estimator's bounds cross.
+#[test]
+fn a_timeout_of_a_minute_is_the_longest() {
+    let refused = |min_rto_ns, initial_rto_ns| {
+        let mut config = star(&[(GBPS, DELAY); 2], QueueLimit::Packets(100), Control::Dctcp);
+        (config.transport.min_rto_ns, config.transport.initial_rto_ns) = (min_rto_ns, initial_rto_ns);
+        build(&config, &Program::of("droptail"), |_| (), vec![flow(0, 0, 1, MSS)]).is_err()
+    };
+    let minute = 60_000 * MS;
+    assert!(!refused(minute, minute));
+    assert!(refused(minute + 1, MS));
+    assert!(refused(MS, minute + 1));
+}
