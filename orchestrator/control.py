@@ -8,7 +8,7 @@ from typing import Any
 
 from orchestrator.catalog.description import Forwarding
 from orchestrator.catalog.scheme import Entry
-from orchestrator.errors import BadInput
+from orchestrator.errors import BadInput, unknown
 from orchestrator.topology import Graph, Line
 
 _FIRST_IP = 10 << 24
@@ -63,6 +63,36 @@ def check_forwarding(program: Path, tables: Sequence[Mapping[str, Any]], names: 
             known = [known for table in found for known in table["actions"] if is_called(known["name"], action)]
             if not any(params == {param["name"] for param in each["params"]} for each in known):
                 raise BadInput(f"{program} has no table `{table}` with {_signature(action, params)}", _remedy(names))
+
+
+def check_entries(description: Path, tables: Sequence[Mapping[str, Any]], entries: Sequence[Entry]) -> None:
+    """Refuse entries of a scheme's description that its program has no place for."""
+    for entry in entries:
+        where = f"{description}, entries:"
+        table = _named(f"{where} table", entry["table"], tables)
+        action = _named(f"{where} action of `{entry['table']}`", entry["action"], table["actions"])
+        params = {param["name"]: param["bits"] for param in action["params"]}
+        given = entry.get("params", {})
+        for name, value in given.items():
+            if name not in params:
+                raise unknown(f"{where} parameter of `{entry['action']}`", name, params)
+            if int(value).bit_length() > params[name]:
+                raise BadInput(
+                    f"{where} {value} does not fit `{name}` of `{entry['action']}`, which has {params[name]} bits",
+                    "choose a smaller value, or a wider parameter in the program",
+                )
+        for name in params:
+            if name not in given:
+                raise BadInput(f"{where} `{entry['action']}` needs a value for `{name}`", "add it to `params: {...}`")
+        for key in entry.get("match") or {}:
+            _named(f"{where} key of `{entry['table']}`", key, table["keys"])
+
+
+def _named(kind: str, name: str, known: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    found = [each for each in known if is_called(each["name"], name)]
+    if len(found) != 1:
+        raise unknown(kind, name, [each["name"] for each in known])
+    return found[0]
 
 
 def _signature(action: str, params: set[str]) -> str:

@@ -12,7 +12,7 @@ from orchestrator.catalog.choice import SchemeChoice
 from orchestrator.catalog.description import Forwarding
 from orchestrator.catalog.parameters import MTU_BYTES, Setup
 from orchestrator.catalog.scheme import Entry, FittedScheme, find_scheme
-from orchestrator.control import check_forwarding, forwarding_entries, is_called
+from orchestrator.control import check_entries, check_forwarding, forwarding_entries, is_called
 from orchestrator.errors import BadInput, unknown
 from orchestrator.spec import Spec
 from orchestrator.topology import Network, build
@@ -115,6 +115,8 @@ def _ready(choice: SchemeChoice, setup: Setup, ecmp: bool) -> ReadyScheme:
     tables = engine.describe(program)["tables"]
     entries = fitted.entries if fitted.scheme.spec else _undescribed(fitted, tables)
     ready = ReadyScheme(fitted, program, entries)
+    if fitted.scheme.spec:
+        check_entries(path.with_suffix(".yaml"), tables, entries)
     check_forwarding(path, tables, ready.forwarding, ecmp)
     return ready
 

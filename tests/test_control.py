@@ -1,11 +1,13 @@
 """Whoever follows the table entries gets from every host to every other."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from orchestrator.catalog.description import Forwarding
-from orchestrator.control import check_forwarding, forwarding_entries, host_ip, mac
+from orchestrator.control import check_entries, check_forwarding, forwarding_entries, host_ip, mac
 from orchestrator.errors import BadInput
 from orchestrator.topology import Incast, LeafSpine, Network, Port, build, parse_topology
 
@@ -87,7 +89,8 @@ def test_addresses_are_distinct_and_as_documented() -> None:
 TABLES = [
     {
         "name": "MyIngress.route",
-        "actions": [{"name": "MyIngress.send", "params": [{"name": "to"}, {"name": "mac"}]}],
+        "keys": [{"name": "dst"}],
+        "actions": [{"name": "MyIngress.send", "params": [{"name": "to", "bits": 9}, {"name": "mac", "bits": 48}]}],
     }
 ]
 
@@ -112,3 +115,26 @@ def test_a_program_without_the_tables_is_refused_with_their_names() -> None:
     names = Forwarding(table="route", action="send", port="to", mac="mac")
     with pytest.raises(BadInput, match="hash_to_group"):
         check_forwarding("x.p4", TABLES, names, ecmp=True)
+
+
+FITTING = {"table": "route", "match": {"dst": {"exact": 1}}, "action": "send", "params": {"to": 511, "mac": 1}}
+
+
+def test_entries_that_fit_the_program_pass() -> None:
+    check_entries(Path("x.yaml"), TABLES, [FITTING])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"table": "rout"}, "x.yaml, entries: table `rout`"),
+        ({"action": "sent"}, "action of `route` `sent`"),
+        ({"params": {"to": 1, "mca": 1}}, "parameter of `send` `mca`"),
+        ({"params": {"to": 512, "mac": 1}}, "512 does not fit `to`"),
+        ({"params": {"to": 1}}, "needs a value for `mac`"),
+        ({"match": {"src": {"exact": 1}}}, "key of `route` `src`"),
+    ],
+)
+def test_entries_that_the_program_has_no_place_for_are_refused(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(BadInput, match=re.escape(message)):
+        check_entries(Path("x.yaml"), TABLES, [FITTING | change])
