@@ -19,8 +19,6 @@ from orchestrator.topology import Network, build
 from orchestrator.traffic.arrivals import generate
 from orchestrator.traffic.flows import FlowList, read_flow_list
 
-UNMET_REMEDY = "leave it out of the program, or put it under an #ifdef that other targets define"
-
 
 @dataclass(frozen=True)
 class ReadyScheme:
@@ -106,12 +104,20 @@ def prepare(spec: Spec) -> Experiment:
     return Experiment(spec, network, schemes)
 
 
+def check_needs(path: Path, program: engine.CompiledProgram) -> None:
+    """Refuse a program that uses what the simulated switch lacks."""
+    if program.unmet_needs:
+        raise BadInput(
+            f"{path} cannot run in the simulated switch: {'; '.join(program.unmet_needs)}",
+            "leave it out of the program, or put it under an #ifdef that other targets define",
+        )
+
+
 def _ready(choice: SchemeChoice, setup: Setup, ecmp: bool) -> ReadyScheme:
     fitted = find_scheme(choice).fit(choice, setup)
     path = fitted.scheme.program
     program = engine.compile_program(path)
-    if program.unmet_needs:
-        raise BadInput(f"{path} cannot run in the simulated switch: {'; '.join(program.unmet_needs)}", UNMET_REMEDY)
+    check_needs(path, program)
     tables = engine.describe(program)["tables"]
     entries = fitted.entries if fitted.scheme.spec else _undescribed(fitted, tables)
     ready = ReadyScheme(fitted, program, entries)

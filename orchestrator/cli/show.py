@@ -16,8 +16,7 @@ from orchestrator.catalog.description import Forwarding
 from orchestrator.catalog.parameters import MTU_BYTES, Setup
 from orchestrator.catalog.scheme import FittedScheme, find_scheme, known_schemes
 from orchestrator.control import check_forwarding
-from orchestrator.errors import BadInput
-from orchestrator.experiment import UNMET_REMEDY
+from orchestrator.experiment import check_needs
 from orchestrator.hosts import Limit
 from orchestrator.spec import Spec
 from orchestrator.traffic.rtt import parse_rtt
@@ -96,9 +95,7 @@ def check(
     console.print(Text.assemble((f"{'runs as':9}", "dim"), how), soft_wrap=True)
     names = scheme.spec.forwarding if scheme.spec else Forwarding()
     check_forwarding(scheme.program, parts["tables"], names, ecmp=False)
-    if compiled.unmet_needs:
-        needs = "; ".join(compiled.unmet_needs)
-        raise BadInput(f"{scheme.program} cannot run in the simulated switch: {needs}", UNMET_REMEDY)
+    check_needs(scheme.program, compiled)
     console.print(Text(f"{Path(scheme.program).name} can run", style="bold green"))
 
 
