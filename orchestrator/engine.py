@@ -105,11 +105,12 @@ def _explained() -> Iterator[None]:
         yield
     except module.CancelledError as error:
         raise Cancelled from error
-    except module.EngineError as error:
+    except OSError as error:
         # Files that the engine writes itself are captures.
         remedy = "free some space, choose another folder with --out, or do without --pcap"
-        of_files = "(os error" in str(error)
-        raise RunFailed(f"the engine refused or gave up: {error}", remedy if of_files else None) from error
+        raise RunFailed(f"the run was given up: {error}", remedy) from error
+    except module.EngineError as error:
+        raise RunFailed(f"the engine refused or gave up: {error}") from error
 
 
 def simulate(

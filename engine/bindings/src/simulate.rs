@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use marklab_netsim::{Config, Flow, NetSwitch, Network, Node, Outcome, RunError};
+use marklab_netsim::{BuildError, Config, Flow, NetSwitch, Network, Node, Outcome, RunError};
 use marklab_pipeline::State;
 use marklab_switch::Switch;
 use marklab_units::Duration;
 use numpy::{IntoPyArray, PyReadonlyArray1};
+use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Value, json};
@@ -106,11 +107,14 @@ pub(crate) fn simulate<'py>(
     let own = entries.iter().map(|text| entries::parse(text)).collect::<PyResult<Vec<_>>>()?;
     let rows = flows.rows()?;
     let switches = build_switches(&config, program, &shared, &own, seed)?;
-    let network = Network::new(&config, rows, switches).map_err(refuse)?;
+    let network = Network::new(&config, rows, switches).map_err(|error| match error {
+        BuildError::Capture(..) => PyOSError::new_err(error.to_string()),
+        BuildError::Config(_) => refuse(error),
+    })?;
     let inner = progress.inner.clone();
     let outcome = python.detach(|| network.run(&inner)).map_err(|error| match error {
         RunError::Cancelled => CancelledError::new_err(error.to_string()),
-        RunError::Capture(_) => refuse(error),
+        RunError::Capture(_) => PyOSError::new_err(error.to_string()),
     })?;
     result(python, &config, program, outcome)
 }

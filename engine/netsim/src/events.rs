@@ -167,18 +167,15 @@ impl<E> EventQueue<E> {
             self.words[slot / 64 / 64] |= 1 << (slot / 64 % 64);
             return;
         }
-        let mut before = &mut near[last as usize];
-        if before.time <= time {
+        let mut before = last;
+        if near[last as usize].time <= time {
             self.lasts[slot] = at;
         } else {
-            let mut number = last;
-            while near[near[number as usize].next as usize].time <= time {
-                number = near[number as usize].next;
+            while near[near[before as usize].next as usize].time <= time {
+                before = near[before as usize].next;
             }
-            before = &mut near[number as usize];
         }
-        let next = std::mem::replace(&mut before.next, at);
-        near[at as usize].next = next;
+        near[at as usize].next = std::mem::replace(&mut near[before as usize].next, at);
     }
 
     /// Stores an event outside of any list.

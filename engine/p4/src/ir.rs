@@ -18,6 +18,7 @@
 //! index is `slot + index * stride`; reading outside of the stack gives 0 and writing outside does nothing.
 
 mod print;
+pub mod visit;
 
 use num_bigint::BigUint;
 

@@ -19,7 +19,6 @@ mod packet;
 mod prune;
 mod state;
 mod table;
-pub mod visit;
 mod words;
 
 use marklab_p4::ir::{Arch, BlockId, ParserBody, Program, StateId, Target, Transition};

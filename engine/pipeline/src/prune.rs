@@ -4,9 +4,7 @@
 //! read need not be computed, and a metadata field that is not mentioned any more takes no space in a packet's state
 //! and need not be filled in by the switch.
 
-use marklab_p4::ir::{BinaryOp, BlockId, Class, Expr, ExprKind, Program, SlotId, Stmt};
-
-use crate::visit;
+use marklab_p4::ir::{BinaryOp, BlockId, Class, Expr, ExprKind, Program, SlotId, Stmt, visit};
 
 /// Fields that the switch reads when the program has run.
 const READ_BY_SWITCH: [&str; 3] =
@@ -62,12 +60,12 @@ fn has_no_effect(expr: &Expr) -> bool {
 /// to compute such a value.
 fn live_slots(program: &Program) -> Vec<bool> {
     let mut live = kept_slots(program);
-    for key in visit::keys(program) {
+    for key in visit::keys(&program.blocks, &program.tables) {
         visit::loads(key, &mut |slot| live[slot.index()] = true);
     }
     loop {
         let before = live.clone();
-        for body in visit::bodies(program) {
+        for body in visit::bodies(&program.blocks, &program.actions) {
             visit::statements(body, &mut |stmt| {
                 if !is_dead(stmt, &before) {
                     for operand in visit::operands(stmt) {
@@ -101,10 +99,10 @@ fn kept_slots(program: &Program) -> Vec<bool> {
 /// Slots that a program mentions or the switch reads.
 fn mentioned_slots(program: &Program) -> Vec<bool> {
     let mut mentioned = kept_slots(program);
-    for key in visit::keys(program) {
+    for key in visit::keys(&program.blocks, &program.tables) {
         visit::loads(key, &mut |slot| mentioned[slot.index()] = true);
     }
-    for body in visit::bodies(program) {
+    for body in visit::bodies(&program.blocks, &program.actions) {
         visit::statements(body, &mut |stmt| {
             for operand in visit::operands(stmt) {
                 visit::loads(operand, &mut |slot| mentioned[slot.index()] = true);

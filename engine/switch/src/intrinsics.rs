@@ -1,7 +1,7 @@
 //! Fields of the packet state that simple_switch reads and writes, found by name.
 
-use marklab_p4::ir::{Arch, BlockBody, Program, StmtKind};
-use marklab_pipeline::{Field, Layout, Phv, visit};
+use marklab_p4::ir::{Arch, BlockBody, Program, StmtKind, visit};
+use marklab_pipeline::{Field, Layout, Phv};
 
 /// A field of the packet state, if the program has it.
 // Small, so that those of a switch fit into a cache line.

@@ -1,7 +1,7 @@
 //! What a program needs that a switch does not have.
 
+use marklab_p4::ir::visit::{any_statement, bodies};
 use marklab_p4::ir::{Expr, ExprKind, ExternCall, Program, StmtKind};
-use marklab_pipeline::visit::{any_statement, bodies};
 use thiserror::Error;
 
 /// Something that a program uses and this switch lacks.
@@ -39,7 +39,7 @@ pub fn unmet_needs(program: &Program) -> Vec<Unmet> {
     let group = program.intrinsic("standard_metadata.mcast_grp");
     let multicasts =
         |stmt: &StmtKind| matches!(stmt, StmtKind::Assign { dst, src } if Some(dst.slot) == group && !is_zero(src));
-    check(Unmet::Multicast, any_statement(bodies(program), &multicasts));
+    check(Unmet::Multicast, any_statement(bodies(&program.blocks, &program.actions), &multicasts));
     unmet
 }
 
@@ -48,5 +48,8 @@ fn is_zero(expr: &Expr) -> bool {
 }
 
 fn any_call(program: &Program, holds: &dyn Fn(&ExternCall) -> bool) -> bool {
-    any_statement(bodies(program), &|stmt| matches!(stmt, StmtKind::Extern(call) if holds(call)))
+    any_statement(
+        bodies(&program.blocks, &program.actions),
+        &|stmt| matches!(stmt, StmtKind::Extern(call) if holds(call)),
+    )
 }

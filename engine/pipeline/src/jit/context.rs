@@ -138,16 +138,14 @@ impl Context {
         (context.packet_bytes, context.stored) = (stored.as_ptr(), stored.len() as u64);
         (context.length, context.headroom) = (packet.len() as u64, packet.headroom() as u64);
         context.packet = packet;
+        context.emitted_len = 0;
         context.calls = calls.as_ptr();
         let state: *mut State = state;
         // SAFETY: `state` was a reference, and no other one to it or its parts is held from here on.
         unsafe {
             (*state).context.state = state;
             code(&raw mut (*state).context);
-            let context = &mut (*state).context;
-            if context.faults > 0 {
-                (*state).faults += std::mem::take(&mut context.faults);
-            }
+            (*state).faults += std::mem::take(&mut (*state).context.faults);
             (*state).context.emitted_len as usize
         }
     }

@@ -2,8 +2,7 @@
 
 use crate::diagnostics::Problem;
 use crate::ir::{
-    Arch, BinaryOp, Block, BlockBody, Class, Expr, ExprKind, ExternCall, MatchKind, Place, Stmt, StmtKind, Table,
-    Transition,
+    Arch, BinaryOp, Block, BlockBody, Class, Expr, ExprKind, ExternCall, MatchKind, Place, StmtKind, Table, visit,
 };
 use crate::lower::{Lowered, Lowerer};
 use crate::source::Span;
@@ -21,11 +20,15 @@ pub(super) fn check(lowerer: &mut Lowerer<'_>, arch: &Arch) -> Lowered<()> {
     tables(lowerer);
     duplicate_names(lowerer);
     let mut found = Vec::new();
-    for block in &lowerer.out.blocks {
-        block_exprs(block, &mut |expr| arithmetic(expr, &mut found));
+    for body in visit::bodies(&lowerer.out.blocks, &lowerer.out.actions) {
+        visit::statements(body, &mut |stmt| {
+            for operand in visit::operands(stmt) {
+                visit::parts(operand, &mut |expr| arithmetic(expr, &mut found));
+            }
+        });
     }
-    for action in &lowerer.out.actions {
-        stmts_exprs(&action.body, &mut |expr| arithmetic(expr, &mut found));
+    for key in visit::keys(&lowerer.out.blocks, &lowerer.out.tables) {
+        visit::parts(key, &mut |expr| arithmetic(expr, &mut found));
     }
     for id in [verify_checksum, compute_checksum] {
         checksum_block(lowerer, &lowerer.out.blocks[id.index()], &mut found);
@@ -63,13 +66,20 @@ fn tables(lowerer: &mut Lowerer<'_>) {
         }
         let Some(meter) = table.direct_meter else { continue };
         let actions = table.actions.iter().map(|entry| &lowerer.out.actions[entry.action.index()]);
-        if !actions.into_iter().any(|action| any_stmt(&action.body, &|stmt| reads(stmt, meter.index()))) {
+        if !actions
+            .into_iter()
+            .any(|action| visit::any_statement([&action.body[..]], &|stmt| reads(stmt, meter.index())))
+        {
             found.push((table.span, Problem::MeterUnread { table: table.name.as_str().into() }));
         }
     }
     for (index, meter) in lowerer.out.meters.iter().enumerate() {
         let attached = |table: &Table| table.direct_meter.is_some_and(|id| id.index() == index);
-        let used = lowerer.out.actions.iter().any(|action| any_stmt(&action.body, &|stmt| reads(stmt, index)));
+        let used = lowerer
+            .out
+            .actions
+            .iter()
+            .any(|action| visit::any_statement([&action.body[..]], &|stmt| reads(stmt, index)));
         if used && !lowerer.out.tables.iter().any(attached) {
             let span = lowerer.meter_spans.get(index).copied().unwrap_or_default();
             found.push((span, Problem::MeterUnattached { meter: meter.name.as_str().into() }));
@@ -144,92 +154,6 @@ fn checksum_block(lowerer: &Lowerer<'_>, block: &Block, found: &mut Vec<(Span, P
 }
 
 /// Whether a statement reads a direct meter.
-fn reads(stmt: &Stmt, meter: usize) -> bool {
-    matches!(&stmt.kind, StmtKind::Extern(ExternCall::DirectMeterRead { meter: read, .. }) if read.index() == meter)
-}
-
-fn any_stmt(stmts: &[Stmt], test: &dyn Fn(&Stmt) -> bool) -> bool {
-    stmts.iter().any(|stmt| test(stmt) || parts(stmt).into_iter().any(|part| any_stmt(part, test)))
-}
-
-/// Statements inside of a statement.
-fn parts(stmt: &Stmt) -> Vec<&[Stmt]> {
-    match &stmt.kind {
-        StmtKind::If { then, otherwise, .. } => vec![then, otherwise],
-        StmtKind::Switch { cases, default, .. } => {
-            cases.iter().map(|(_, body)| &body[..]).chain([&default[..]]).collect()
-        }
-        StmtKind::Block { body, .. } | StmtKind::Loop { body, .. } => vec![body],
-        _ => Vec::new(),
-    }
-}
-
-fn block_exprs(block: &Block, visit: &mut dyn FnMut(&Expr)) {
-    match &block.body {
-        BlockBody::Control(body) => stmts_exprs(body, visit),
-        BlockBody::Parser(parser) => {
-            for state in &parser.states {
-                stmts_exprs(&state.body, visit);
-                if let Transition::Select { keys, .. } = &state.next {
-                    keys.iter().for_each(|key| expr_parts(key, visit));
-                }
-            }
-        }
-    }
-}
-
-fn stmts_exprs(stmts: &[Stmt], visit: &mut dyn FnMut(&Expr)) {
-    for stmt in stmts {
-        match &stmt.kind {
-            StmtKind::Assign { src, .. } => expr_parts(src, visit),
-            StmtKind::If { cond, .. } => expr_parts(cond, visit),
-            StmtKind::Switch { value, .. } => expr_parts(value, visit),
-            StmtKind::Advance(bits) => expr_parts(bits, visit),
-            StmtKind::Verify { cond, .. } => expr_parts(cond, visit),
-            StmtKind::Extern(call) => extern_exprs(call, visit),
-            _ => {}
-        }
-        parts(stmt).into_iter().for_each(|part| stmts_exprs(part, visit));
-    }
-}
-
-fn extern_exprs(call: &ExternCall, visit: &mut dyn FnMut(&Expr)) {
-    match call {
-        ExternCall::RegisterRead { index, .. }
-        | ExternCall::Count { index, .. }
-        | ExternCall::ExecuteMeter { index, .. } => expr_parts(index, visit),
-        ExternCall::RegisterWrite { index, value, .. } => [index, value].into_iter().for_each(|e| expr_parts(e, visit)),
-        ExternCall::Random { lo, hi, .. } => [lo, hi].into_iter().for_each(|e| expr_parts(e, visit)),
-        ExternCall::Hash { base, data, max, .. } => {
-            [base, max].into_iter().chain(data.iter().map(|field| &field.expr)).for_each(|e| expr_parts(e, visit));
-        }
-        ExternCall::VerifyChecksum(sum) | ExternCall::UpdateChecksum(sum) => expr_parts(&sum.condition, visit),
-        ExternCall::Clone { session, .. } => expr_parts(session, visit),
-        ExternCall::Digest { data, .. } | ExternCall::LogMsg { data, .. } => {
-            data.iter().for_each(|e| expr_parts(e, visit));
-        }
-        ExternCall::Truncate(expr) | ExternCall::Assert { cond: expr, .. } => expr_parts(expr, visit),
-        ExternCall::DirectCount { .. }
-        | ExternCall::DirectMeterRead { .. }
-        | ExternCall::MarkToDrop
-        | ExternCall::Resubmit { .. }
-        | ExternCall::Recirculate { .. } => {}
-    }
-}
-
-/// Visits an expression and all in it.
-fn expr_parts(expr: &Expr, visit: &mut dyn FnMut(&Expr)) {
-    visit(expr);
-    match &expr.kind {
-        ExprKind::Unary(_, of) | ExprKind::Cast(of) | ExprKind::Slice { of, .. } => expr_parts(of, visit),
-        ExprKind::Binary(_, a, b) | ExprKind::Concat(a, b) => {
-            expr_parts(a, visit);
-            expr_parts(b, visit);
-        }
-        ExprKind::Mux { cond, then, otherwise } => {
-            [cond, then, otherwise].into_iter().for_each(|part| expr_parts(part, visit));
-        }
-        ExprKind::Load(Place { index: Some(index), .. }) => expr_parts(&index.expr, visit),
-        ExprKind::Const(_) | ExprKind::Load(_) | ExprKind::Lookahead { .. } | ExprKind::PacketLength => {}
-    }
+fn reads(stmt: &StmtKind, meter: usize) -> bool {
+    matches!(stmt, StmtKind::Extern(ExternCall::DirectMeterRead { meter: read, .. }) if read.index() == meter)
 }

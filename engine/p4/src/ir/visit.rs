@@ -1,24 +1,25 @@
-//! Walks over a program's statements and expressions.
+//! Walks over a program's statements and expressions: the one place that knows what lies inside of what.
 
-use marklab_p4::ir::{
-    BlockBody, Checksum, Expr, ExprKind, ExternCall, HeaderRef, Place, Program, SlotId, Stmt, StmtKind, Transition,
+use super::{
+    Action, Block, BlockBody, Checksum, Expr, ExprKind, ExternCall, HeaderRef, Place, Program, SlotId, Stmt, StmtKind,
+    Table, Transition,
 };
 
 /// All lists of statements of a program that are not inside of others: controls, parser states, actions.
-pub fn bodies(program: &Program) -> Vec<&[Stmt]> {
-    let mut bodies: Vec<&[Stmt]> = Vec::new();
-    for block in &program.blocks {
+pub fn bodies<'a>(blocks: &'a [Block], actions: &'a [Action]) -> Vec<&'a [Stmt]> {
+    let mut bodies: Vec<&'a [Stmt]> = Vec::new();
+    for block in blocks {
         match &block.body {
             BlockBody::Control(body) => bodies.push(body),
             BlockBody::Parser(parser) => bodies.extend(parser.states.iter().map(|state| &state.body[..])),
         }
     }
-    bodies.extend(program.actions.iter().map(|action| &action.body[..]));
+    bodies.extend(actions.iter().map(|action| &action.body[..]));
     bodies
 }
 
 /// The same, to be changed.
-pub(crate) fn bodies_mut(program: &mut Program) -> Vec<&mut Vec<Stmt>> {
+pub fn bodies_mut(program: &mut Program) -> Vec<&mut Vec<Stmt>> {
     let mut bodies: Vec<&mut Vec<Stmt>> = Vec::new();
     for block in &mut program.blocks {
         match &mut block.body {
@@ -31,9 +32,9 @@ pub(crate) fn bodies_mut(program: &mut Program) -> Vec<&mut Vec<Stmt>> {
 }
 
 /// Expressions outside of statements: keys of `select`s and tables.
-pub(crate) fn keys(program: &Program) -> Vec<&Expr> {
-    let mut keys: Vec<&Expr> = program.tables.iter().flat_map(|table| &table.keys).map(|key| &key.expr).collect();
-    for block in &program.blocks {
+pub fn keys<'a>(blocks: &'a [Block], tables: &'a [Table]) -> Vec<&'a Expr> {
+    let mut keys: Vec<&'a Expr> = tables.iter().flat_map(|table| &table.keys).map(|key| &key.expr).collect();
+    for block in blocks {
         if let BlockBody::Parser(parser) = &block.body {
             for state in &parser.states {
                 if let Transition::Select { keys: select, .. } = &state.next {
@@ -77,7 +78,7 @@ fn inner_bodies(stmt: &Stmt) -> Vec<&[Stmt]> {
 }
 
 /// The same, to be changed.
-pub(crate) fn inner_bodies_mut(stmt: &mut Stmt) -> Vec<&mut Vec<Stmt>> {
+pub fn inner_bodies_mut(stmt: &mut Stmt) -> Vec<&mut Vec<Stmt>> {
     match &mut stmt.kind {
         StmtKind::If { then, otherwise, .. } => vec![then, otherwise],
         StmtKind::Switch { cases, default, .. } => cases.iter_mut().map(|(_, body)| body).chain([default]).collect(),
@@ -87,7 +88,7 @@ pub(crate) fn inner_bodies_mut(stmt: &mut Stmt) -> Vec<&mut Vec<Stmt>> {
 }
 
 /// Where a statement puts a value that it computes, if it does nothing else.
-pub(crate) fn destination(stmt: &Stmt) -> Option<&Place> {
+pub fn destination(stmt: &Stmt) -> Option<&Place> {
     match &stmt.kind {
         StmtKind::Assign { dst, .. } => Some(dst),
         StmtKind::Extern(ExternCall::RegisterRead { dst, .. } | ExternCall::Hash { dst, .. }) => Some(dst),
@@ -96,7 +97,7 @@ pub(crate) fn destination(stmt: &Stmt) -> Option<&Place> {
 }
 
 /// Slots that a statement itself writes, beside those of headers.
-pub(crate) fn written(stmt: &Stmt) -> Vec<SlotId> {
+pub fn written(stmt: &Stmt) -> Vec<SlotId> {
     match &stmt.kind {
         StmtKind::Apply { hit, action_run, .. } => hit.iter().chain(action_run).copied().collect(),
         StmtKind::Extern(
@@ -110,7 +111,7 @@ pub(crate) fn written(stmt: &Stmt) -> Vec<SlotId> {
 }
 
 /// Expressions that a statement itself evaluates.
-pub(crate) fn operands(stmt: &Stmt) -> Vec<&Expr> {
+pub fn operands(stmt: &Stmt) -> Vec<&Expr> {
     let mut operands = Vec::new();
     let mut indices: Vec<&Place> = destination(stmt).into_iter().collect();
     match &stmt.kind {
@@ -159,29 +160,37 @@ fn call_operands<'a>(call: &'a ExternCall, operands: &mut Vec<&'a Expr>, places:
             operands.extend(data.iter().map(|field| &field.expr));
             places.push(field);
         }
-        other => operands.extend(crate::effects::operands(other).into_iter().flatten()),
+        ExternCall::Clone { session, .. } => operands.push(session),
+        ExternCall::Truncate(expr) | ExternCall::Assert { cond: expr, .. } => operands.push(expr),
+        ExternCall::Digest { data, .. } | ExternCall::LogMsg { data, .. } => operands.extend(data),
+        ExternCall::DirectCount { .. }
+        | ExternCall::MarkToDrop
+        | ExternCall::Resubmit { .. }
+        | ExternCall::Recirculate { .. } => {}
+    }
+}
+
+/// An expression and all expressions in it.
+pub fn parts(expr: &Expr, visit: &mut dyn FnMut(&Expr)) {
+    visit(expr);
+    match &expr.kind {
+        ExprKind::Load(place) => place.index.iter().for_each(|index| parts(&index.expr, visit)),
+        ExprKind::Unary(_, of) | ExprKind::Cast(of) | ExprKind::Slice { of, .. } => parts(of, visit),
+        ExprKind::Binary(_, left, right) | ExprKind::Concat(left, right) => {
+            [left, right].into_iter().for_each(|part| parts(part, visit));
+        }
+        ExprKind::Mux { cond, then, otherwise } => {
+            [cond, then, otherwise].into_iter().for_each(|part| parts(part, visit));
+        }
+        ExprKind::Const(_) | ExprKind::Lookahead { .. } | ExprKind::PacketLength => {}
     }
 }
 
 /// Every slot that an expression reads.
-pub(crate) fn loads(expr: &Expr, visit: &mut dyn FnMut(SlotId)) {
-    match &expr.kind {
-        ExprKind::Load(place) => {
+pub fn loads(expr: &Expr, visit: &mut dyn FnMut(SlotId)) {
+    parts(expr, &mut |part| {
+        if let ExprKind::Load(place) = &part.kind {
             visit(place.slot);
-            if let Some(index) = &place.index {
-                loads(&index.expr, visit);
-            }
         }
-        ExprKind::Unary(_, of) | ExprKind::Cast(of) | ExprKind::Slice { of, .. } => loads(of, visit),
-        ExprKind::Binary(_, left, right) | ExprKind::Concat(left, right) => {
-            loads(left, visit);
-            loads(right, visit);
-        }
-        ExprKind::Mux { cond, then, otherwise } => {
-            for part in [cond, then, otherwise] {
-                loads(part, visit);
-            }
-        }
-        ExprKind::Const(_) | ExprKind::Lookahead { .. } | ExprKind::PacketLength => {}
-    }
+    });
 }
