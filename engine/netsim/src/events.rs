@@ -25,8 +25,10 @@ const NONE: u32 = u32::MAX;
 struct Near<E> {
     time: Time,
     event: Option<E>,
-    /// The one after it; after the last comes the first.
+    /// The one after it.
     next: u32,
+    /// In the first of a list only: the last one. Kept there, as whoever looks for the last comes by the first anyway.
+    last: u32,
 }
 
 /// Pending events.
@@ -37,12 +39,14 @@ pub(crate) struct EventQueue<E> {
     /// Events in lists; free places are chained from `free`.
     near: Vec<Near<E>>,
     free: u32,
-    /// Last event of each slot's list.
-    lasts: Box<[u32; SLOTS]>,
+    /// First event of each slot's list.
+    firsts: Box<[u32; SLOTS]>,
     /// Slots that hold something, and words of these that are not 0.
     slots: [u64; WORDS],
     words: [u64; TOP],
     far: BinaryHeap<Reverse<Far<E>>>,
+    /// Slot of the first of `far`, the largest number if there is none.
+    far_slot: u64,
     /// Events that were added to `far`.
     added: u64,
 }
@@ -80,10 +84,11 @@ impl<E> Default for EventQueue<E> {
             cursor: 0,
             near: Vec::new(),
             free: NONE,
-            lasts: Box::new([NONE; SLOTS]),
+            firsts: Box::new([NONE; SLOTS]),
             slots: [0; WORDS],
             words: [0; TOP],
             far: BinaryHeap::new(),
+            far_slot: u64::MAX,
             added: 0,
         }
     }
@@ -103,6 +108,7 @@ impl<E> EventQueue<E> {
         } else {
             self.far.push(Reverse(Far { key: (time, self.added), event }));
             self.added += 1;
+            self.far_slot = self.far_slot.min(slot_of(time));
         }
     }
 
@@ -111,66 +117,69 @@ impl<E> EventQueue<E> {
     pub(crate) fn pop(&mut self) -> Option<(Time, E)> {
         let slot = match self.next_slot() {
             Some(slot) => {
-                let ahead = (slot as u64).wrapping_sub(self.cursor) % SLOTS as u64;
-                if ahead > 0 {
-                    self.cursor += ahead;
-                    self.fetch_far();
-                }
+                self.cursor += (slot as u64).wrapping_sub(self.cursor) % SLOTS as u64;
                 slot
             }
             None => {
                 self.cursor = slot_of(self.far.peek()?.0.key.0);
-                self.fetch_far();
                 self.cursor as usize % SLOTS
             }
         };
-        let last = self.lasts[slot];
-        let first = self.near[last as usize].next;
+        if self.far_slot < self.cursor + SLOTS as u64 {
+            self.fetch_far();
+        }
+        let first = self.firsts[slot];
         let taken = &mut self.near[first as usize];
-        let (time, event) = (taken.time, taken.event.take());
+        let (time, event, last) = (taken.time, taken.event.take(), taken.last);
         let next = std::mem::replace(&mut taken.next, self.free);
         self.free = first;
-        if first == last {
-            self.lasts[slot] = NONE;
+        self.firsts[slot] = next;
+        if next == NONE {
             self.slots[slot / 64] &= !(1 << (slot % 64));
             if self.slots[slot / 64] == 0 {
                 self.words[slot / 64 / 64] &= !(1 << (slot / 64 % 64));
             }
         } else {
-            self.near[last as usize].next = next;
+            self.near[next as usize].last = last;
         }
         event.map(|event| (time, event))
     }
 
     /// Puts far events whose slot has come near into its list. This is done whenever the calendar moves on, so that an
     /// event that is added to a list comes after all that were added before it.
-    #[inline]
+    #[cold]
     fn fetch_far(&mut self) {
-        let near_until = self.cursor + SLOTS as u64;
-        while self.far.peek().is_some_and(|first| slot_of(first.0.key.0) < near_until) {
+        let first_slot = |queue: &EventQueue<E>| queue.far.peek().map_or(u64::MAX, |first| slot_of(first.0.key.0));
+        while first_slot(self) < self.cursor + SLOTS as u64 {
             if let Some(Reverse(Far { key: (time, _), event })) = self.far.pop() {
                 self.link(time, event);
             }
         }
+        self.far_slot = first_slot(self);
     }
 
     /// Puts an event into the list of its slot, behind those that are not later.
     fn link(&mut self, time: Time, event: E) {
         let slot = slot_of(time) as usize % SLOTS;
         let at = self.place(time, event);
-        let near = &mut self.near[..];
-        let last = self.lasts[slot];
-        if last == NONE {
-            near[at as usize].next = at;
-            self.lasts[slot] = at;
+        let first = self.firsts[slot];
+        if first == NONE {
+            self.firsts[slot] = at;
             self.slots[slot / 64] |= 1 << (slot % 64);
             self.words[slot / 64 / 64] |= 1 << (slot / 64 % 64);
             return;
         }
+        let near = &mut self.near[..];
+        let last = near[first as usize].last;
         let mut before = last;
         if near[last as usize].time <= time {
-            self.lasts[slot] = at;
+            near[first as usize].last = at;
+        } else if time < near[first as usize].time {
+            (near[at as usize].next, near[at as usize].last) = (first, last);
+            self.firsts[slot] = at;
+            return;
         } else {
+            before = first;
             while near[near[before as usize].next as usize].time <= time {
                 before = near[before as usize].next;
             }
@@ -181,17 +190,18 @@ impl<E> EventQueue<E> {
     /// Stores an event outside of any list.
     #[inline]
     fn place(&mut self, time: Time, event: E) -> u32 {
-        let entry = Near { time, event: Some(event), next: NONE };
-        let at = self.free;
-        match self.near.get_mut(at as usize) {
+        match self.near.get_mut(self.free as usize) {
             Some(place) => {
-                self.free = place.next;
-                *place = entry;
+                let at = std::mem::replace(&mut self.free, place.next);
+                // Known to be empty, so that nothing is dropped and the event is written in place.
+                assert!(place.event.is_none(), "a free place holds nothing");
+                (place.time, place.event, place.next, place.last) = (time, Some(event), NONE, at);
                 at
             }
             None => {
-                self.near.push(entry);
-                self.near.len() as u32 - 1
+                let at = self.near.len() as u32;
+                self.near.push(Near { time, event: Some(event), next: NONE, last: at });
+                at
             }
         }
     }

@@ -363,9 +363,14 @@ impl Network {
 
     #[inline]
     fn capture(&mut self, capture: Option<u32>, frame: &NetFrame) {
-        if let Some(number) = capture
-            && let Err(error) = self.captures[number as usize].write(self.now, &frame.packet)
-        {
+        if let Some(number) = capture {
+            self.write_capture(number, frame);
+        }
+    }
+
+    #[cold]
+    fn write_capture(&mut self, number: u32, frame: &NetFrame) {
+        if let Err(error) = self.captures[number as usize].write(self.now, &frame.packet) {
             self.capture_error.get_or_insert(error);
         }
     }

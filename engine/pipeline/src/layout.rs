@@ -14,8 +14,13 @@ use num_bigint::BigUint;
 /// A packet's state in a switch.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Phv {
-    words: Box<[u64]>,
+    lines: Box<[CacheLine]>,
 }
+
+/// So that a `Phv` takes no more lines than its size needs: of many packets that wait none is in the nearest cache.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[repr(align(64))]
+struct CacheLine([u64; 8]);
 
 /// Fields that every `Phv` has before its slots.
 pub(crate) mod reserved {
@@ -110,7 +115,7 @@ impl Layout {
 
     /// An empty packet state: everything 0 and invalid.
     pub fn phv(&self) -> Phv {
-        Phv { words: vec![0; self.size.div_ceil(8)].into() }
+        Phv { lines: vec![CacheLine::default(); self.size.div_ceil(size_of::<CacheLine>())].into() }
     }
 }
 
@@ -125,26 +130,26 @@ fn element_slots<'a>(program: &'a Program, stack: &'a Stack) -> impl Iterator<It
 impl Phv {
     /// Sets everything to 0.
     pub fn clear(&mut self) {
-        self.words.fill(0);
+        self.lines.fill(CacheLine::default());
     }
 
     /// The bytes.
     pub fn bytes(&self) -> &[u8] {
-        let words = &self.words;
-        // SAFETY: any initialised u64 slice is a valid byte slice of eight times its length.
-        #[expect(unsafe_code, reason = "a byte view of the words, kept as words for their alignment")]
+        let lines = &self.lines;
+        // SAFETY: lines are arrays of u64 without padding, so that all of their bytes are initialised.
+        #[expect(unsafe_code, reason = "a byte view of what is kept as lines for their alignment")]
         unsafe {
-            std::slice::from_raw_parts(words.as_ptr().cast(), words.len() * 8)
+            std::slice::from_raw_parts(lines.as_ptr().cast(), size_of_val(&lines[..]))
         }
     }
 
     /// The bytes, to be changed.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        let words = &mut self.words;
+        let lines = &mut self.lines;
         // SAFETY: as above; every byte pattern is a valid u64.
-        #[expect(unsafe_code, reason = "a byte view of the words, kept as words for their alignment")]
+        #[expect(unsafe_code, reason = "a byte view of what is kept as lines for their alignment")]
         unsafe {
-            std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), words.len() * 8)
+            std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast(), size_of_val(&lines[..]))
         }
     }
 

@@ -93,16 +93,21 @@ impl Intrinsics {
     }
 
     /// `packet_length` at the start of egress: the headers that are valid now and the payload.
+    #[inline]
     pub(crate) fn set_egress_length(&self, phv: &mut Phv) {
+        if self.packet_length.field().is_some() {
+            self.packet_length.set(phv, self.egress_length(phv));
+        }
+    }
+
+    fn egress_length(&self, phv: &Phv) -> u64 {
         let arrived = phv.arrival_bytes();
-        let length = if self.headers.is_empty() {
-            arrived
-        } else {
-            let valid = self.headers.iter().filter(|(valid, _)| phv.get(*valid) == 1);
-            let headers: u64 = valid.map(|(_, bytes)| bytes).sum();
-            headers + arrived.saturating_sub(phv.payload_offset() as u64)
-        };
-        self.packet_length.set(phv, length);
+        if self.headers.is_empty() {
+            return arrived;
+        }
+        let valid = self.headers.iter().filter(|(valid, _)| phv.get(*valid) == 1);
+        let headers: u64 = valid.map(|(_, bytes)| bytes).sum();
+        headers + arrived.saturating_sub(phv.payload_offset() as u64)
     }
 }
 

@@ -61,23 +61,26 @@ impl<T> Chains<T> {
     /// Beyond 2^32 - 1 items in all chains.
     #[inline]
     pub fn push_back(&mut self, chain: &mut Chain, item: T) {
-        let link = Link { item: Some(item), next: NONE };
-        let at = self.free;
-        let at = if at == NONE {
-            let at = u32::try_from(self.links.len()).ok().filter(|&at| at != NONE).expect("fewer than 2^32 items");
-            self.links.push(link);
-            at
-        } else {
-            self.free = self.links[at as usize].next;
-            self.links[at as usize] = link;
-            at
-        };
+        let at = if self.free == NONE { self.add_place() } else { self.free };
+        let link = &mut self.links[at as usize];
+        self.free = std::mem::replace(&mut link.next, NONE);
+        // Known to be empty, so that nothing is dropped and the item is written in place.
+        assert!(link.item.is_none(), "a free place holds nothing");
+        link.item = Some(item);
         match chain.last {
             NONE => chain.first = at,
             last => self.links[last as usize].next = at,
         }
         chain.last = at;
         chain.len += 1;
+    }
+
+    /// A new free place, to be used at once.
+    #[cold]
+    fn add_place(&mut self) -> u32 {
+        let at = u32::try_from(self.links.len()).ok().filter(|&at| at != NONE).expect("fewer than 2^32 items");
+        self.links.push(Link { item: None, next: NONE });
+        at
     }
 
     /// Takes the first item of a chain.
