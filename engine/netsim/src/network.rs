@@ -288,10 +288,13 @@ impl Network {
                 if progress.cancel.load(Ordering::Relaxed) {
                     return Err(RunError::Cancelled);
                 }
+                if self.capture_error.is_some() {
+                    break;
+                }
             }
-            if let Some(error) = self.capture_error.take() {
-                return Err(error.into());
-            }
+        }
+        if let Some(error) = self.capture_error {
+            return Err(error.into());
         }
         progress.finished.store(self.finished as u64, Ordering::Relaxed);
         for capture in std::mem::take(&mut self.captures) {

@@ -199,7 +199,10 @@ impl Segment {
         if fold(pseudo + sum(tcp)) != 0xffff {
             return Err(Malformed::TcpChecksum);
         }
-        let mut segment = Segment {
+        // Written once, where it stays: a copy right behind the stores of its fields would have to wait for them.
+        let (sacks, sack_count) =
+            if header_length > TCP { read_sacks(&tcp[TCP..header_length]) } else { Default::default() };
+        Ok(Segment {
             src: be32(&ip[12..]),
             dst: be32(&ip[16..]),
             src_port: u16::from_be_bytes([tcp[0], tcp[1]]),
@@ -208,35 +211,34 @@ impl Segment {
             ack: be32(&tcp[8..]),
             flags: tcp[13],
             ecn: ecn_of(ip[1]),
-            sacks: [(0, 0); 4],
-            sack_count: 0,
+            sacks,
+            sack_count,
             payload: (length - IPV4 - header_length) as u32,
-        };
-        if header_length > TCP {
-            segment.read_sacks(&tcp[TCP..header_length]);
-        }
-        Ok(segment)
+        })
     }
+}
 
-    fn read_sacks(&mut self, mut options: &[u8]) {
-        while let Some((&kind, rest)) = options.split_first() {
-            if kind == 1 {
-                options = rest;
-                continue;
-            }
-            let length = rest.first().map_or(0, |&length| usize::from(length));
-            if kind == 0 || length < 2 || length > options.len() {
-                return;
-            }
-            if kind == 5 {
-                for (place, block) in self.sacks.iter_mut().zip(options[2..length].chunks_exact(8)) {
-                    *place = (be32(block), be32(&block[4..]));
-                    self.sack_count += 1;
-                }
-            }
-            options = &options[length..];
+/// SACK blocks among TCP options, and how many there are.
+fn read_sacks(mut options: &[u8]) -> ([(u32, u32); 4], usize) {
+    let (mut sacks, mut count) = ([(0, 0); 4], 0);
+    while let Some((&kind, rest)) = options.split_first() {
+        if kind == 1 {
+            options = rest;
+            continue;
         }
+        let length = rest.first().map_or(0, |&length| usize::from(length));
+        if kind == 0 || length < 2 || length > options.len() {
+            break;
+        }
+        if kind == 5 {
+            for (place, block) in sacks.iter_mut().zip(options[2..length].chunks_exact(8)) {
+                *place = (be32(block), be32(&block[4..]));
+                count += 1;
+            }
+        }
+        options = &options[length..];
     }
+    (sacks, count)
 }
 
 /// TCP options.

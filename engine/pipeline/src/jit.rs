@@ -30,7 +30,7 @@ use thiserror::Error;
 pub(crate) use context::{Context, Views};
 
 use crate::layout::Layout;
-use crate::{Engine, Packet, Phv, Stage, State};
+use crate::{DROP_PORT, Engine, Field, Packet, Phv, Stage, State};
 use generator::Generator;
 
 /// Why a program has no machine code.
@@ -171,25 +171,54 @@ impl Drop for Jit {
     }
 }
 
+impl Jit {
+    fn stage(&self, stage: Stage, context: *mut Context, phv: &mut Phv) {
+        // SAFETY: `context` is valid for this call and agrees with what `context.rs` promises generated code; `phv` has
+        // the layout that the code was compiled for (precondition of `Engine::run`).
+        #[expect(unsafe_code, reason = "generated code is called through a function pointer")]
+        unsafe {
+            self.stages[stage as usize](context, phv.bytes_mut().as_mut_ptr());
+        }
+    }
+
+    fn buffer(&self) -> usize {
+        match self.deparser {
+            Deparser::InPlace => 0,
+            Deparser::Buffer(bytes) => bytes,
+        }
+    }
+
+    /// Puts what the deparser emitted in front of the payload.
+    fn put_front(&self, state: &State, packet: &mut Packet, phv: &Phv, emitted: usize) {
+        match self.deparser {
+            Deparser::InPlace => packet.move_front(phv.payload_offset(), emitted),
+            Deparser::Buffer(_) => packet.replace_front(phv.payload_offset(), &state.emitted[..emitted]),
+        }
+    }
+}
+
 impl Engine for Jit {
     fn run(&self, stage: Stage, state: &mut State, packet: &mut Packet, phv: &mut Phv) {
-        let buffer = match self.deparser {
-            Deparser::Buffer(bytes) if stage == Stage::Deparse => bytes,
-            _ => 0,
-        };
-        let emitted = Context::enter(state, packet, &self.calls, buffer, |context| {
-            // SAFETY: `context` is valid for this call and agrees with what `context.rs` promises generated code;
-            // `phv` has the layout that the code was compiled for (precondition of `Engine::run`).
-            #[expect(unsafe_code, reason = "generated code is called through a function pointer")]
-            unsafe {
-                self.stages[stage as usize](context, phv.bytes_mut().as_mut_ptr());
+        let buffer = if stage == Stage::Deparse { self.buffer() } else { 0 };
+        let emitted = Context::enter(state, packet, &self.calls, buffer, |context| self.stage(stage, context, phv));
+        if stage == Stage::Deparse {
+            self.put_front(state, packet, phv, emitted);
+        }
+    }
+
+    // As the default, but crosses the border once.
+    fn run_out(&self, state: &mut State, packet: &mut Packet, phv: &mut Phv, egress_spec: Option<Field>) -> bool {
+        let mut kept = true;
+        let emitted = Context::enter(state, packet, &self.calls, self.buffer(), |context| {
+            self.stage(Stage::Egress, context, phv);
+            kept = egress_spec.is_none_or(|field| phv.get(field) != DROP_PORT);
+            if kept {
+                self.stage(Stage::Deparse, context, phv);
             }
         });
-        if stage == Stage::Deparse {
-            match self.deparser {
-                Deparser::InPlace => packet.move_front(phv.payload_offset(), emitted),
-                Deparser::Buffer(_) => packet.replace_front(phv.payload_offset(), &state.emitted[..emitted]),
-            }
+        if kept {
+            self.put_front(state, packet, phv, emitted);
         }
+        kept
     }
 }

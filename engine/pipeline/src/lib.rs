@@ -73,6 +73,17 @@ pub trait Engine: Send + Sync {
     /// Runs a stage on a packet. `phv` and `state` must be of the engine's program. The packet is read by the parser,
     /// changed by the deparser, and left alone by egress.
     fn run(&self, stage: Stage, state: &mut State, packet: &mut Packet, phv: &mut Phv);
+
+    /// Runs [`Stage::Egress`] and then, unless the program has set `egress_spec` to the drop port, [`Stage::Deparse`].
+    /// Tells whether it deparsed.
+    fn run_out(&self, state: &mut State, packet: &mut Packet, phv: &mut Phv, egress_spec: Option<Field>) -> bool {
+        self.run(Stage::Egress, state, packet, phv);
+        let kept = egress_spec.is_none_or(|field| phv.get(field) != DROP_PORT);
+        if kept {
+            self.run(Stage::Deparse, state, packet, phv);
+        }
+        kept
+    }
 }
 
 /// Which parser states lie on a cycle: entering these costs fuel.

@@ -25,7 +25,9 @@ impl Intrinsic {
         Intrinsic { offset, size: field.size as u8, width: width.min(64) as u8 }
     }
 
-    fn field(self) -> Option<Field> {
+    /// Its place, if there is such a field.
+    #[inline]
+    pub(crate) fn field(self) -> Option<Field> {
         (self.size > 0).then_some(Field { offset: self.offset.into(), size: self.size.into() })
     }
 

@@ -149,9 +149,12 @@ impl<F: Frame> Switch<F> {
         let egress_port = wanted as usize;
         let queue = self.intrinsics.priority.get(&phv) as usize;
         let bytes = frame.packet().len() as u64;
-        match self.queues.enqueue(now, egress_port, queue, bytes, Waiting { frame, phv, egress_port }) {
-            Ok(()) => Received::Queued(egress_port),
-            Err((refusal, Waiting { frame, phv, .. })) => {
+        match self.queues.admit(egress_port, queue, bytes) {
+            Ok(room) => {
+                room.put(now, Waiting { frame, phv, egress_port });
+                Received::Queued(egress_port)
+            }
+            Err(refusal) => {
                 self.spare.push(phv);
                 let (loss, at) = match refusal {
                     Refusal::Full => (Loss::QueueFull, Some(egress_port)),
@@ -214,11 +217,7 @@ impl<F: Frame> Switch<F> {
         at.deq_timedelta.set(&mut phv, now.micros() - signals.enq_timestamp.micros());
         at.egress_global_timestamp.set(&mut phv, now.micros());
         at.set_egress_length(&mut phv);
-        self.engine.run(Stage::Egress, &mut self.state, frame.packet(), &mut phv);
-        let kept = self.intrinsics.egress_spec.get(&phv) != DROP_PORT;
-        if kept {
-            self.engine.run(Stage::Deparse, &mut self.state, frame.packet(), &mut phv);
-        }
+        let kept = self.engine.run_out(&mut self.state, frame.packet(), &mut phv, at.egress_spec.field());
         self.spare.push(phv);
         if kept { Ok(frame) } else { Err((Loss::Egress, frame)) }
     }

@@ -111,18 +111,13 @@ impl Queue {
         }
     }
 
-    fn push<T>(&mut self, memory: &mut Chains<Waiting<T>>, now: Time, bytes: u64, item: T) -> Result<(), T> {
-        if !self.fits(bytes) {
-            self.dropped += 1;
-            return Err(item);
-        }
+    fn push<T>(&mut self, memory: &mut Chains<Waiting<T>>, now: Time, bytes: u64, item: T) {
         let behind = self.waiting.len() as u64;
         memory.push_back(&mut self.waiting, Waiting { item, bytes, since: now, behind });
         self.bytes += bytes;
         self.enqueued += 1;
         self.max_packets = self.max_packets.max(self.waiting.len() as u32);
         self.max_bytes = self.max_bytes.max(self.bytes);
-        Ok(())
     }
 
     fn pop<T>(&mut self, memory: &mut Chains<Waiting<T>>, queue: usize) -> Option<Dequeued<T>> {
@@ -151,17 +146,22 @@ impl<T> TrafficManager<T> {
         self.ports.len()
     }
 
-    /// Puts an item into a queue.
+    /// Finds room in a queue for an item of that many bytes.
     ///
     /// # Errors
     ///
-    /// Gives the item back with the reason if there is no such queue or no room in it.
-    pub fn enqueue(&mut self, now: Time, port: usize, queue: usize, bytes: u64, item: T) -> Result<(), (Refusal, T)> {
-        let Some(fifo) = self.ports.get_mut(port) else { return Err((Refusal::NoPort, item)) };
+    /// There is no such queue, or no room in it, which counts as a drop.
+    #[inline]
+    pub fn admit(&mut self, port: usize, queue: usize, bytes: u64) -> Result<Admitted<'_, T>, Refusal> {
+        let fifo = self.ports.get_mut(port).ok_or(Refusal::NoPort)?;
         if queue > 0 {
-            return Err((Refusal::NoQueue, item));
+            return Err(Refusal::NoQueue);
         }
-        fifo.push(&mut self.memory, now, bytes, item).map_err(|item| (Refusal::Full, item))
+        if !fifo.fits(bytes) {
+            fifo.dropped += 1;
+            return Err(Refusal::Full);
+        }
+        Ok(Admitted { queue: fifo, memory: &mut self.memory, bytes })
     }
 
     /// Takes the next item of a port.
@@ -188,6 +188,23 @@ impl<T> TrafficManager<T> {
     }
 }
 
+/// Room in a queue. Apart from the item, so that the item is only built once it has its place.
+#[derive(Debug)]
+#[must_use = "the item is still to come"]
+pub struct Admitted<'a, T> {
+    queue: &'a mut Queue,
+    memory: &'a mut Chains<Waiting<T>>,
+    bytes: u64,
+}
+
+impl<T> Admitted<'_, T> {
+    /// Puts the item into the queue.
+    #[inline]
+    pub fn put(self, now: Time, item: T) {
+        self.queue.push(self.memory, now, self.bytes, item);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::VecDeque;
@@ -200,11 +217,22 @@ mod tests {
         Time::from_nanos(ns)
     }
 
+    fn enqueue<T>(
+        tm: &mut TrafficManager<T>,
+        now: u64,
+        (port, queue): (usize, usize),
+        bytes: u64,
+        item: T,
+    ) -> Result<(), Refusal> {
+        tm.admit(port, queue, bytes)?.put(at(now), item);
+        Ok(())
+    }
+
     #[test]
     fn metadata_tell_the_stay() {
         let mut tm = TrafficManager::new([Limit::Packets(3)]);
         for (time, item) in [(10, 'a'), (20, 'b'), (30, 'c')] {
-            tm.enqueue(at(time), 0, 0, 100, item).unwrap();
+            enqueue(&mut tm, time, (0, 0), 100, item).unwrap();
         }
         let seen: Vec<_> = std::iter::from_fn(|| tm.dequeue(0))
             .map(|out| (out.item, out.enq_timestamp.nanos(), out.enq_qdepth, out.deq_qdepth))
@@ -222,19 +250,19 @@ mod tests {
             (Limit::Packets(0), 1, 0),
         ] {
             let mut tm = TrafficManager::new([limit]);
-            let taken = (0..5).filter(|&item| tm.enqueue(at(0), 0, 0, bytes, item).is_ok()).count();
+            let taken = (0..5).filter(|&item| enqueue(&mut tm, 0, (0, 0), bytes, item).is_ok()).count();
             assert_eq!(taken, accepted, "{limit:?}");
             assert_eq!(tm.stats(0).dropped, 5 - accepted as u64);
         }
     }
 
     #[test]
-    fn what_is_refused_comes_back_with_the_reason() {
+    fn a_refusal_has_its_reason() {
         let mut tm = TrafficManager::new([Limit::Packets(1)]);
-        assert_eq!(tm.enqueue(at(0), 1, 0, 1, 'x'), Err((Refusal::NoPort, 'x')));
-        assert_eq!(tm.enqueue(at(0), 0, 1, 1, 'x'), Err((Refusal::NoQueue, 'x')));
-        assert_eq!(tm.enqueue(at(0), 0, 0, 1, 'x'), Ok(()));
-        assert_eq!(tm.enqueue(at(0), 0, 0, 1, 'y'), Err((Refusal::Full, 'y')));
+        assert_eq!(enqueue(&mut tm, 0, (1, 0), 1, 'x'), Err(Refusal::NoPort));
+        assert_eq!(enqueue(&mut tm, 0, (0, 1), 1, 'x'), Err(Refusal::NoQueue));
+        assert_eq!(enqueue(&mut tm, 0, (0, 0), 1, 'x'), Ok(()));
+        assert_eq!(enqueue(&mut tm, 0, (0, 0), 1, 'y'), Err(Refusal::Full));
     }
 
     proptest! {
@@ -256,7 +284,7 @@ mod tests {
                             Limit::Packets(limit) => (list.len() as u64) < limit,
                             Limit::Bytes(limit) => sum + bytes <= limit,
                         };
-                        prop_assert_eq!(tm.enqueue(at(number as u64), 0, 0, bytes, number).is_ok(), fits);
+                        prop_assert_eq!(enqueue(&mut tm, number as u64, (0, 0), bytes, number).is_ok(), fits);
                         if fits {
                             list.push_back((number, bytes));
                         }
