@@ -163,6 +163,14 @@ impl State {
         array.write(index, &(value & crate::words::mask(array.ty.width)));
     }
 
+    /// Sets a counter cell; nothing happens out of range.
+    pub fn set_counter(&mut self, counter: CounterId, index: u64, count: Count) {
+        let cells = &mut self.counters[counter.index()];
+        if let Some(cell) = usize::try_from(index).ok().and_then(|index| cells.get_mut(index)) {
+            *cell = count;
+        }
+    }
+
     /// A counter cell, or `None` out of range.
     pub fn counter(&self, counter: CounterId, index: u64) -> Option<Count> {
         self.counters[counter.index()].get(usize::try_from(index).ok()?).copied()
