@@ -1,12 +1,15 @@
-//! The control plane: tables, registers and counters by their names.
+//! The control plane: tables, registers, counters and other objects by their names.
 //!
 //! A name is the full control-plane name (`Egress.marking.params`), or any end of it after a dot that is unique.
+
+mod meters;
 
 use marklab_p4::ir::{CounterId, RegisterId, TableId};
 use num_bigint::BigUint;
 use thiserror::Error;
 
 use crate::State;
+use crate::meter::MeterError;
 use crate::table::{EntryHandle, KeyMatch, Table, TableEntry, TableError, compared_keys};
 
 /// An action with its parameters, by name.
@@ -30,7 +33,7 @@ pub struct EntrySpec {
 }
 
 /// Why the control plane was refused.
-#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[derive(Clone, PartialEq, Debug, Error)]
 pub enum ControlError {
     /// No object of that name, or several whose names end that way.
     #[error("the program has no {kind} `{name}`{}", known_names(.known))]
@@ -55,6 +58,9 @@ pub enum ControlError {
     /// The table refused.
     #[error(transparent)]
     Table(#[from] TableError),
+    /// The meter refused.
+    #[error(transparent)]
+    Meter(#[from] MeterError),
 }
 
 fn known_names(known: &[String]) -> String {

@@ -35,7 +35,17 @@ impl Engine for Interpreter {
         for block in stage.blocks(&self.program) {
             let locals = vec![BigUint::ZERO; self.program.slots.len()];
             let program = &*self.program;
-            let mut frame = Frame { program, layout: &self.layout, state, packet, phv, locals, cursor: 0, fuel: FUEL };
+            let mut frame = Frame {
+                program,
+                layout: &self.layout,
+                state,
+                packet,
+                phv,
+                locals,
+                cursor: 0,
+                fuel: FUEL,
+                colour: None,
+            };
             match &program.blocks[block.index()].body {
                 BlockBody::Parser(parser) => frame.parse(parser),
                 BlockBody::Control(body) => {
@@ -75,6 +85,8 @@ struct Frame<'a> {
     /// Bytes that the parser consumed.
     cursor: usize,
     fuel: u32,
+    /// What the direct meter of the table that runs an action said.
+    colour: Option<u64>,
 }
 
 impl<'a> Frame<'a> {
@@ -152,6 +164,7 @@ impl<'a> Frame<'a> {
         let key = KeyShape::new(spec).key(parts);
         let row = self.state.tables[table.index()].lookup(&key).to_vec();
         self.state.tables[table.index()].count_hit(row[0], self.phv.arrival_bytes());
+        self.meter_hit(table, row[0])?;
         let action = row[0] & crate::table::Row::ACTION;
         if let Some(slot) = hit {
             self.locals_or_phv(slot, u64::from(row[0] & crate::table::Row::HIT != 0).into());
@@ -167,6 +180,18 @@ impl<'a> Frame<'a> {
             at += words;
         }
         self.run(&action.body)
+    }
+
+    /// Runs the direct meter of the entry that was hit, and stores the colour.
+    fn meter_hit(&mut self, table: TableId, head: u64) -> Step {
+        let (now, bytes) = (self.state.now, self.phv.arrival_bytes());
+        self.colour = self.state.tables[table.index()].meter_hit(head, now, bytes);
+        if let Some(colour) = self.colour {
+            for place in crate::meter::colour_places(self.program, &self.program.tables[table.index()]) {
+                self.store_number(&place, colour)?;
+            }
+        }
+        Ok(())
     }
 
     /// The element that a run-time index chooses, or `None` beyond the stack.

@@ -6,7 +6,7 @@
 //! - an [`Engine`] runs one stage of the program over these three: [`Interpreter`] is the definition of what a program
 //!   means, [`Jit`] is the same in machine code. For equal input they leave equal `Phv`s, packets and `State`s.
 //!
-//! No clock, no ports, no queues: the architecture around the program is `marklab-switch`.
+//! No clock (whoever runs a stage sets [`State::now`]), no ports, no queues: the architecture around the program is `marklab-switch`.
 
 mod control;
 mod effects;
@@ -15,6 +15,7 @@ mod interpreter;
 mod jit;
 
 mod layout;
+mod meter;
 mod packet;
 mod prune;
 mod state;
@@ -30,6 +31,7 @@ pub use interpreter::Interpreter;
 pub use jit::{Jit, JitError};
 
 pub use layout::{Field, Layout, Phv};
+pub use meter::{MeterError, MeterRate, MeterRates};
 pub use packet::{INLINE_BYTES, Packet};
 pub use prune::prune;
 pub use state::{LoadError, State};

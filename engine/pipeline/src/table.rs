@@ -8,9 +8,11 @@ mod recent;
 mod shape;
 
 use marklab_p4::ir;
+use marklab_units::Time;
 use num_bigint::BigUint;
 use thiserror::Error;
 
+use crate::meter::{Meter, Meters};
 use crate::words::{limbs, push_limbs, words_for};
 use matcher::Matcher;
 use recent::RecentRows;
@@ -168,6 +170,8 @@ pub struct Table {
     live: u64,
     matcher: Matcher,
     counts: Option<Vec<Count>>,
+    /// Direct meter: a cell for each row, that of the default action never used.
+    meters: Option<Meters>,
     spec: ir::Table,
     /// Keys that entries are compared with.
     keys: Vec<ir::Key>,
@@ -197,6 +201,7 @@ impl Table {
             live: 0,
             matcher: Matcher::new(&keys, KeyShape::new(spec)),
             counts: spec.direct_counter.map(|_| vec![Count::default()]),
+            meters: spec.direct_meter.map(|meter| Meters::new(program.meters[meter.index()].unit, 1)),
             spec: spec.clone(),
             keys,
             actions,
@@ -251,11 +256,17 @@ impl Table {
             if let Some(counts) = &mut self.counts {
                 counts.push(Count::default());
             }
+            if let Some(meters) = &mut self.meters {
+                meters.cells.push(Meter::default());
+            }
         }
         self.recent.clear();
         self.write_row(number as usize, entry.action, Some(handle), &entry.args);
         if let Some(counts) = &mut self.counts {
             counts[number as usize] = Count::default();
+        }
+        if let Some(meters) = &mut self.meters {
+            meters.cells[number as usize] = Meter::default();
         }
         self.entries[number as usize] = Some(entry);
         self.live += 1;
@@ -357,6 +368,26 @@ impl Table {
             count.packets += 1;
             count.bytes += bytes;
         }
+    }
+
+    /// Colour by the direct meter of the entry whose row has this first word. `None` on a miss, and without a meter.
+    pub(crate) fn meter_hit(&mut self, head: u64, now: Time, bytes: u64) -> Option<u64> {
+        let meters = self.meters.as_mut().filter(|_| head & Row::HIT != 0)?;
+        meters.execute(head >> 32, now, bytes)
+    }
+
+    /// Direct meter of an entry; `None` without a meter, or without the entry.
+    pub(crate) fn direct_meter(&self, index: u64) -> Option<&Meter> {
+        let handle = EntryHandle(u32::try_from(index).ok()?);
+        self.entry(handle).ok()?;
+        self.meters.as_ref().map(|meters| &meters.cells[handle.0 as usize])
+    }
+
+    /// [`Table::direct_meter`], to be changed.
+    pub(crate) fn direct_meter_mut(&mut self, index: u64) -> Option<&mut Meter> {
+        let handle = EntryHandle(u32::try_from(index).ok()?);
+        self.entry(handle).ok()?;
+        self.meters.as_mut().map(|meters| &mut meters.cells[handle.0 as usize])
     }
 
     fn entry(&self, handle: EntryHandle) -> Result<&TableEntry, TableError> {

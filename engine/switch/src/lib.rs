@@ -203,6 +203,7 @@ impl<F: Frame> Switch<F> {
         at.ingress_port.set(phv, port as u64);
         at.packet_length.set(phv, bytes);
         at.ingress_global_timestamp.set(phv, now.micros());
+        self.state.now = now;
         self.engine.run(Stage::Ingress, &mut self.state, frame.packet(), phv);
     }
 
@@ -217,6 +218,7 @@ impl<F: Frame> Switch<F> {
         at.deq_timedelta.set(&mut phv, now.micros() - signals.enq_timestamp.micros());
         at.egress_global_timestamp.set(&mut phv, now.micros());
         at.set_egress_length(&mut phv);
+        self.state.now = now;
         let kept = self.engine.run_out(&mut self.state, frame.packet(), &mut phv, at.egress_spec.field());
         self.spare.push(phv);
         if kept { Ok(frame) } else { Err((Loss::Egress, frame)) }

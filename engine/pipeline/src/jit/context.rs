@@ -14,6 +14,9 @@ use crate::table::{Count, Table};
 use crate::words::limbs;
 use crate::{Packet, State};
 
+/// What a meter says that does not run.
+pub(super) const NO_COLOUR: u64 = u64::MAX;
+
 /// An array as generated code sees it.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
@@ -190,6 +193,21 @@ unsafe extern "C" fn count_hit(table: *mut Table, head: u64, bytes: u64) {
     unsafe { (*table).count_hit(head, bytes) }
 }
 
+/// Colour of the packet, or [`NO_COLOUR`] out of range.
+unsafe extern "C" fn execute_meter(context: *mut Context, meter: u64, index: u64, bytes: u64) -> u64 {
+    // SAFETY: the context and its state are alive; nobody else looks at the meters during the call.
+    let state = unsafe { &mut *(*context).state };
+    state.meters[meter as usize].execute(index, state.now, bytes).unwrap_or(NO_COLOUR)
+}
+
+/// Colour of the packet by the direct meter of the entry whose row has this first word, or [`NO_COLOUR`] on a miss.
+unsafe extern "C" fn meter_hit(context: *mut Context, table: *mut Table, head: u64, bytes: u64) -> u64 {
+    // SAFETY: the context and its state are alive.
+    let now = unsafe { (*(*context).state).now };
+    // SAFETY: a table of the state's views; the row pointer that generated code holds does not lead to its meters.
+    unsafe { (*table).meter_hit(head, now, bytes) }.unwrap_or(NO_COLOUR)
+}
+
 unsafe extern "C" fn crc32(data: *const u8, len: u64) -> u64 {
     // SAFETY: a buffer of that length on the code's stack.
     u64::from(crate::hash::crc32(unsafe { std::slice::from_raw_parts(data, len as usize) }))
@@ -302,6 +320,8 @@ imports! {
     LOOKUP_WORD = lookup_word / 2 -> 1;
     COUNT_HIT = count_hit / 3;
     COPY = copy / 3;
+    EXECUTE_METER = execute_meter / 4 -> 1;
+    METER_HIT = meter_hit / 4 -> 1;
     CRC32 = crc32 / 2 -> 1;
     HASH = hash / 3 -> 1;
     HASH_WITH_PAYLOAD = hash_with_payload / 5 -> 1;

@@ -109,6 +109,8 @@ pub(super) struct Generator<'a, 'f> {
     pub(super) exit: Block,
     fuel: Variable,
     pub(super) parsing: Option<Parsing>,
+    /// What the direct meter of the table that runs an action said.
+    pub(super) colour: Option<Value>,
     /// Deparser: where it begins to write, and where it goes on.
     pub(super) emitted: Option<(Value, Variable)>,
 }
@@ -144,6 +146,7 @@ impl<'a, 'f> Generator<'a, 'f> {
             exit: entry,
             fuel,
             parsing: None,
+            colour: None,
             emitted: None,
         }
     }
@@ -579,6 +582,10 @@ impl<'a, 'f> Generator<'a, 'f> {
             let shifted = self.b.ins().ushr_imm_u(head, i64::from(Row::HIT.trailing_zeros()));
             let bit = self.b.ins().band_imm_u(shifted, 1);
             self.write_slot(slot, bit);
+        }
+        self.colour = None;
+        if spec.direct_meter.is_some() {
+            self.meter_hit(id, table, head)?;
         }
         let action = self.b.ins().band_imm_u(head, Row::ACTION as i64);
         if let Some(slot) = action_run {

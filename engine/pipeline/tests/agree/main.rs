@@ -2,7 +2,9 @@
 //! a program without its dead parts.
 
 mod expressions;
+mod meters;
 mod packets;
 mod prune;
 mod statements;
 mod support;
+mod twins;

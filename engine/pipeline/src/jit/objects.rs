@@ -1,0 +1,45 @@
+//! Meters: they run in Rust, the code stores what they say.
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, Value};
+use marklab_p4::ir::{Expr, MeterId, Place, TableId};
+
+use super::Result;
+use super::context::{self, NO_COLOUR};
+use super::generator::Generator;
+use crate::meter::colour_places;
+
+impl Generator<'_, '_> {
+    pub(super) fn execute_meter(&mut self, meter: MeterId, dst: &Place, index: &Expr) -> Result<()> {
+        let (number, index, bytes) = (self.iconst(meter.0.into()), self.number(index)?, self.arrival_bytes());
+        let colour = self.call_value(&context::EXECUTE_METER, &[self.context, number, index, bytes])?;
+        self.store_colour(std::slice::from_ref(dst), colour)
+    }
+
+    /// Runs the direct meter of the entry whose row has this first word, and stores the colour.
+    pub(super) fn meter_hit(&mut self, id: TableId, table: Value, head: Value) -> Result<()> {
+        let bytes = self.arrival_bytes();
+        let colour = self.call_value(&context::METER_HIT, &[self.context, table, head, bytes])?;
+        self.colour = Some(colour);
+        self.store_colour(&colour_places(self.program, &self.program.tables[id.index()]), colour)
+    }
+
+    pub(super) fn read_direct_meter(&mut self, dst: &Place) -> Result<()> {
+        match self.colour {
+            Some(colour) => self.store_colour(std::slice::from_ref(dst), colour),
+            None => Ok(()),
+        }
+    }
+
+    /// Stores a colour, if there is one.
+    fn store_colour(&mut self, places: &[Place], colour: Value) -> Result<()> {
+        let some = self.b.ins().icmp_imm_s(IntCC::NotEqual, colour, NO_COLOUR as i64);
+        let after = self.when(some);
+        for place in places {
+            self.store_number(place, colour)?;
+        }
+        self.b.ins().jump(after, &[]);
+        self.b.switch_to_block(after);
+        Ok(())
+    }
+}
