@@ -3,13 +3,15 @@
 //! A name is the full control-plane name (`Egress.marking.params`), or any end of it after a dot that is unique.
 
 mod meters;
+mod profiles;
 
-use marklab_p4::ir::{CounterId, RegisterId, TableId};
+use marklab_p4::ir::{ActionParam, CounterId, RegisterId, TableId};
 use num_bigint::BigUint;
 use thiserror::Error;
 
 use crate::State;
 use crate::meter::MeterError;
+use crate::profile::ProfileError;
 use crate::table::{EntryHandle, KeyMatch, Table, TableEntry, TableError, compared_keys};
 
 /// An action with its parameters, by name.
@@ -46,10 +48,10 @@ pub enum ControlError {
         known: Vec<String>,
     },
     /// A key component or parameter that has to be given is missing.
-    #[error("table `{table}`: {kind} `{name}` is missing")]
+    #[error("{object}: {kind} `{name}` is missing")]
     Missing {
-        /// Table.
-        table: String,
+        /// Table or action profile.
+        object: String,
         /// Key component or parameter.
         kind: &'static str,
         /// Its name.
@@ -61,6 +63,9 @@ pub enum ControlError {
     /// The meter refused.
     #[error(transparent)]
     Meter(#[from] MeterError),
+    /// The action profile refused.
+    #[error(transparent)]
+    Profile(#[from] ProfileError),
 }
 
 fn known_names(known: &[String]) -> String {
@@ -142,7 +147,9 @@ impl Table {
         }
         let complete = compared_keys(self.spec()).zip(keys).map(|(key, value)| match value {
             Some(value) => Ok(value),
-            None if key.kind == marklab_p4::ir::MatchKind::Exact => Err(self.missing("key", &key.name)),
+            None if key.kind == marklab_p4::ir::MatchKind::Exact => {
+                Err(missing("table", self.name(), "key", &key.name))
+            }
             None => Ok(KeyMatch::Any),
         });
         complete.collect()
@@ -150,20 +157,30 @@ impl Table {
 
     /// Index of an action and its parameters in order.
     fn call_of(&self, call: &ActionSpec) -> Result<(u32, Vec<BigUint>), ControlError> {
-        let action = find("action", self.actions().iter().map(|(name, _)| name.as_str()), &call.action)?;
-        let params = &self.actions()[action].1;
-        let mut values: Vec<Option<BigUint>> = vec![None; params.len()];
-        for (name, value) in &call.params {
-            values[find("parameter", params.iter().map(|param| param.name.as_str()), name)?] = Some(value.clone());
-        }
-        let complete = params.iter().zip(values);
-        let values = complete.map(|(param, value)| value.ok_or_else(|| self.missing("parameter", &param.name)));
-        Ok((action as u32, values.collect::<Result<_, _>>()?))
+        call_of("table", self.name(), self.actions(), call)
     }
+}
 
-    fn missing(&self, kind: &'static str, name: &str) -> ControlError {
-        ControlError::Missing { table: self.name().to_owned(), kind, name: name.to_owned() }
+/// Index of an action of an object and its parameters in order.
+fn call_of(
+    kind: &str,
+    object: &str,
+    actions: &[(String, Vec<ActionParam>)],
+    call: &ActionSpec,
+) -> Result<(u32, Vec<BigUint>), ControlError> {
+    let action = find("action", actions.iter().map(|(name, _)| name.as_str()), &call.action)?;
+    let params = &actions[action].1;
+    let mut values: Vec<Option<BigUint>> = vec![None; params.len()];
+    for (name, value) in &call.params {
+        values[find("parameter", params.iter().map(|param| param.name.as_str()), name)?] = Some(value.clone());
     }
+    let complete = params.iter().zip(values);
+    let values = complete.map(|(param, value)| value.ok_or_else(|| missing(kind, object, "parameter", &param.name)));
+    Ok((action as u32, values.collect::<Result<_, _>>()?))
+}
+
+fn missing(object_kind: &str, object: &str, kind: &'static str, name: &str) -> ControlError {
+    ControlError::Missing { object: format!("{object_kind} `{object}`"), kind, name: name.to_owned() }
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! What a switch remembers between packets: tables, registers, counters, meters, the random stream.
+//! What a switch remembers between packets: tables, registers, counters, meters, action profiles, the random stream.
 
 use std::sync::Arc;
 
-use marklab_p4::ir::{CounterId, Program, RegisterId, TableId, Ty};
+use marklab_p4::ir::{CounterId, ProfileId, Program, RegisterId, TableId, Ty};
 use marklab_units::Time;
 use num_bigint::BigUint;
 use rand::{RngExt, SeedableRng};
@@ -13,6 +13,7 @@ use crate::effects::Effects;
 use crate::jit::{Context, Views};
 use crate::layout::Layout;
 use crate::meter::Meters;
+use crate::profile::Profile;
 use crate::table::{Count, Table, TableError};
 use crate::words::{limbs, limbs_of, words_for};
 
@@ -81,6 +82,7 @@ pub struct State {
     pub(crate) counters: Vec<Vec<Count>>,
     /// `meter` arrays; those of direct meters are empty, their cells belong to the tables.
     pub(crate) meters: Vec<Meters>,
+    pub(crate) profiles: Vec<Profile>,
     /// When the next stage runs: whoever runs it sets it, and meters read it.
     pub now: Time,
     pub(crate) random: Xoshiro256PlusPlus,
@@ -123,6 +125,8 @@ impl State {
             Ok(Meters::new(meter.unit, cells as usize))
         });
         let meters = meters.collect::<Result<Vec<_>, LoadError>>()?;
+        let profiles = (0..program.profiles.len()).map(|number| Profile::new(program, ProfileId(number as u32)));
+        let profiles = profiles.collect::<Result<Vec<_>, LoadError>>()?;
         let tables = program.tables.iter().map(|table| Ok(Box::new(Table::new(program, table)?)));
         let mut tables = tables.collect::<Result<Vec<_>, LoadError>>()?;
         let mut registers = registers.collect::<Result<Vec<_>, LoadError>>()?;
@@ -135,6 +139,7 @@ impl State {
             registers,
             counters,
             meters,
+            profiles,
             now: Time::ZERO,
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
             program: program.clone(),
@@ -190,9 +195,6 @@ pub(crate) fn draw(random: &mut Xoshiro256PlusPlus, lo: u64, hi: u64) -> Option<
 
 fn refuse_unsupported(program: &Program) -> Result<(), LoadError> {
     let refuse = |name: &str, what| Err(LoadError::Unsupported { name: name.to_owned(), what });
-    if let Some(profile) = program.profiles.first() {
-        return refuse(&profile.name, "an action profile or selector");
-    }
     if let Some(set) = program.value_sets.first() {
         return refuse(&set.name, "a parser value set");
     }

@@ -3,6 +3,8 @@
 //! A key is a row of 64-bit words (`shape`). An entry is a row of words as well: [`Row`] tells what they mean. Rows of a table lie in one vector with the default action's row first, so that
 //! compiled code reads action data at constant offsets from the pointer a lookup returns.
 
+mod check;
+mod indirect;
 mod matcher;
 mod recent;
 mod shape;
@@ -13,7 +15,12 @@ use num_bigint::BigUint;
 use thiserror::Error;
 
 use crate::meter::{Meter, Meters};
+use crate::profile::{GroupId, Member, MemberId, actions_of};
 use crate::words::{limbs, push_limbs, words_for};
+pub(crate) use check::check_args;
+use check::{check_key, check_use};
+use indirect::Indirect;
+pub(crate) use indirect::{CALLS, GROUP, MEMBER, NO_ACTION};
 use matcher::Matcher;
 use recent::RecentRows;
 pub(crate) use recent::{MULTIPLIER, Recent, SHIFT};
@@ -121,7 +128,7 @@ pub struct EntryHandle(pub u32);
 pub struct TableEntry {
     /// One per key component, `selector` keys left out.
     pub keys: Vec<KeyMatch>,
-    /// Index into the table's actions.
+    /// Index into [`Table::actions`].
     pub action: u32,
     /// One value per parameter.
     pub args: Vec<BigUint>,
@@ -175,7 +182,9 @@ pub struct Table {
     spec: ir::Table,
     /// Keys that entries are compared with.
     keys: Vec<ir::Key>,
-    /// Name and parameters of each action of the table.
+    /// With an `implementation`: what entries point to.
+    indirect: Option<Indirect>,
+    /// Name and parameters of each action that an entry may have.
     actions: Vec<(String, Vec<ir::ActionParam>)>,
     sealed: bool,
 }
@@ -183,12 +192,12 @@ pub struct Table {
 impl Table {
     /// An empty table of a program, then filled with the entries written in its source.
     pub(crate) fn new(program: &ir::Program, spec: &ir::Table) -> Result<Table, TableError> {
-        let actions: Vec<_> = spec
-            .actions
-            .iter()
-            .map(|entry| &program.actions[entry.action.index()])
-            .map(|action| (action.name.clone(), action.params.clone()))
-            .collect();
+        let mut actions = actions_of(program, spec);
+        let mut indirect = None;
+        if let Some(profile) = spec.profile {
+            indirect = Some(Indirect::new(actions));
+            actions = indirect::calls(program.profiles[profile.index()].selector.is_some());
+        }
         let args = actions.iter().map(|(_, params)| params.iter().map(|param| words_for(param.ty.width)).sum());
         let stride = Row::ARGS + args.max().unwrap_or(0);
         let keys: Vec<ir::Key> = compared_keys(spec).cloned().collect();
@@ -204,11 +213,14 @@ impl Table {
             meters: spec.direct_meter.map(|meter| Meters::new(program.meters[meter.index()].unit, 1)),
             spec: spec.clone(),
             keys,
+            indirect,
             actions,
             sealed: false,
         };
-        let default = &spec.default_action;
-        table.write_row(0, default.action, None, &default.args);
+        match table.indirect {
+            None => table.write_row(0, spec.default_action.action, None, &spec.default_action.args),
+            Some(_) => table.write_row(0, indirect::NOTHING, None, &[]),
+        }
         for entry in &spec.entries {
             let keys = table.keys.iter().zip(&entry.keys).map(|(key, set)| key_match(key, set)).collect();
             let call = &entry.call;
@@ -331,7 +343,8 @@ impl Table {
         (action, values.collect())
     }
 
-    /// Names of the actions, and their parameters.
+    /// Names of the actions that entries may have, and their parameters. Those of a table with an `implementation` are
+    /// `member` and, with a selector, `group`; `nothing` is for the default only.
     pub fn actions(&self) -> &[(String, Vec<ir::ActionParam>)] {
         &self.actions
     }
@@ -346,6 +359,12 @@ impl Table {
     pub(crate) fn lookup(&self, key: &[u64]) -> &[u64] {
         let at = self.matcher.find(key).unwrap_or(0) as usize * self.stride;
         &self.rows[at..at + self.stride]
+    }
+
+    /// The row of the action that runs, for a row that was found in a table with an `implementation`; its action is
+    /// [`NO_ACTION`] if none runs. `hash` chooses among the members of a group.
+    pub(crate) fn resolve<'a>(&'a self, row: &'a [u64], hash: u64) -> &'a [u64] {
+        self.indirect.as_ref().map_or(row, |indirect| indirect.resolve(row, hash))
     }
 
     /// [`Table::lookup`] of a table whose key is one word, for compiled code that did not find it in `recent`.
@@ -388,6 +407,35 @@ impl Table {
         let handle = EntryHandle(u32::try_from(index).ok()?);
         self.entry(handle).ok()?;
         self.meters.as_mut().map(|meters| &mut meters.cells[handle.0 as usize])
+    }
+
+    /// Lets a table with an `implementation` know a member, whose action has this name.
+    pub(crate) fn put_member(&mut self, id: MemberId, action: &str, member: &Member) {
+        if let Some(indirect) = &mut self.indirect {
+            indirect.put_member(id, action, member);
+        }
+    }
+
+    /// Lets it know that a member to which nothing points is gone.
+    pub(crate) fn remove_member(&mut self, id: MemberId) {
+        if let Some(indirect) = &mut self.indirect {
+            indirect.remove_member(id);
+        }
+    }
+
+    /// Lets it know the members of a group, or that the group, to which nothing points, is gone.
+    pub(crate) fn put_group(&mut self, id: GroupId, members: Option<Vec<MemberId>>) {
+        if let Some(indirect) = &mut self.indirect {
+            indirect.put_group(id, members);
+        }
+    }
+
+    /// Whether an entry or the default is this call, [`MEMBER`] or [`GROUP`], of that number.
+    pub(crate) fn points_to(&self, call: u32, number: u32) -> bool {
+        let args = [BigUint::from(number)];
+        let entries = || self.entries.iter().flatten();
+        entries().any(|entry| entry.action == call && entry.args == args)
+            || self.default_action() == (call, args.into())
     }
 
     fn entry(&self, handle: EntryHandle) -> Result<&TableEntry, TableError> {
@@ -433,22 +481,12 @@ impl Table {
         let Some((name, params)) = self.actions.get(action as usize) else {
             return refuse(&format!("#{action}"), "the table has no such action".to_owned());
         };
-        let use_ = &self.spec.actions[action as usize];
-        if as_default && use_.table_only {
-            return refuse(name, "it is @tableonly".to_owned());
-        }
-        if !as_default && use_.default_only {
-            return refuse(name, "it is @defaultonly".to_owned());
-        }
-        if params.len() != args.len() {
-            return refuse(name, format!("it has {} parameter(s), {} given", params.len(), args.len()));
-        }
-        for (param, value) in params.iter().zip(args) {
-            if value.bits() > u64::from(param.ty.width) {
-                return refuse(name, format!("{value} does not fit `{}` of {} bits", param.name, param.ty.width));
-            }
-        }
-        Ok(())
+        check_args(params, args)
+            .and_then(|()| match &self.indirect {
+                Some(indirect) => indirect.check(action, args, as_default),
+                None => check_use(&self.spec.actions[action as usize], as_default),
+            })
+            .or_else(|problem| refuse(name, problem))
     }
 }
 
@@ -470,46 +508,5 @@ fn key_match(key: &ir::Key, set: &ir::KeySet) -> KeyMatch {
         (ir::KeySet::Range { lo, hi }, _) => KeyMatch::Range { lo: lo.clone(), hi: hi.clone() },
         // The front end admits value sets in `select` only.
         (ir::KeySet::ValueSet(_), _) => unreachable!("value set in a table entry"),
-    }
-}
-
-fn check_key(key: &ir::Key, value: &KeyMatch) -> Result<(), String> {
-    use ir::MatchKind::*;
-    let width = key.expr.ty.width;
-    let fits = |value: &BigUint| {
-        if value.bits() > u64::from(width) {
-            return Err(format!("{value:#x} does not fit {width} bits"));
-        }
-        Ok(())
-    };
-    match (key.kind, value) {
-        (Exact | Optional, KeyMatch::Exact(value)) => fits(value),
-        (Lpm, KeyMatch::Lpm { value, prefix_len }) => {
-            if *prefix_len > width {
-                return Err(format!("prefix length {prefix_len} is more than the width of {width} bits"));
-            }
-            fits(value)
-        }
-        (Ternary, KeyMatch::Ternary { value, mask }) => fits(value).and_then(|()| fits(mask)),
-        (Range, KeyMatch::Range { lo, hi }) => {
-            if lo > hi {
-                return Err(format!("the range {lo}..{hi} is empty"));
-            }
-            fits(lo).and_then(|()| fits(hi))
-        }
-        (Lpm | Ternary | Range | Optional, KeyMatch::Any) => Ok(()),
-        (kind, _) => Err(format!("a {} key cannot be matched this way", kind_name(kind))),
-    }
-}
-
-/// The match kind as P4 spells it.
-pub(crate) fn kind_name(kind: ir::MatchKind) -> &'static str {
-    match kind {
-        ir::MatchKind::Exact => "exact",
-        ir::MatchKind::Lpm => "lpm",
-        ir::MatchKind::Ternary => "ternary",
-        ir::MatchKind::Range => "range",
-        ir::MatchKind::Optional => "optional",
-        ir::MatchKind::Selector => "selector",
     }
 }

@@ -113,7 +113,7 @@ impl<'a> Frame<'a> {
     }
 
     /// The fields one after the other, those of invalid headers left out.
-    fn data(&mut self, data: &[DataField]) -> Step<Bits> {
+    pub(super) fn data(&mut self, data: &[DataField]) -> Step<Bits> {
         let mut bits = Bits::default();
         for field in data {
             let present = match &field.header {

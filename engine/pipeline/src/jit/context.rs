@@ -10,7 +10,7 @@
 use cranelift_jit::JITBuilder;
 use marklab_p4::ir::{ExternCall, HashAlgorithm};
 
-use crate::table::{Count, Table};
+use crate::table::{Count, Row, Table};
 use crate::words::limbs;
 use crate::{Packet, State};
 
@@ -193,6 +193,12 @@ unsafe extern "C" fn count_hit(table: *mut Table, head: u64, bytes: u64) {
     unsafe { (*table).count_hit(head, bytes) }
 }
 
+/// [`Table::resolve`].
+unsafe extern "C" fn resolve(table: *const Table, row: *const u64, hash: u64) -> *const u64 {
+    // SAFETY: a table of the state's views that has an `implementation`, and a row of it: a head and one parameter.
+    unsafe { (*table).resolve(std::slice::from_raw_parts(row, Row::ARGS + 1), hash).as_ptr() }
+}
+
 /// Colour of the packet, or [`NO_COLOUR`] out of range.
 unsafe extern "C" fn execute_meter(context: *mut Context, meter: u64, index: u64, bytes: u64) -> u64 {
     // SAFETY: the context and its state are alive; nobody else looks at the meters during the call.
@@ -320,6 +326,7 @@ imports! {
     LOOKUP_WORD = lookup_word / 2 -> 1;
     COUNT_HIT = count_hit / 3;
     COPY = copy / 3;
+    RESOLVE = resolve / 3 -> 1;
     EXECUTE_METER = execute_meter / 4 -> 1;
     METER_HIT = meter_hit / 4 -> 1;
     CRC32 = crc32 / 2 -> 1;

@@ -1,4 +1,4 @@
-//! Meters: they run in Rust, the code stores what they say.
+//! Meters and action profiles: they run in Rust, the code uses what they say.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value};
@@ -8,6 +8,7 @@ use super::Result;
 use super::context::{self, NO_COLOUR};
 use super::generator::Generator;
 use crate::meter::colour_places;
+use crate::profile::selection;
 
 impl Generator<'_, '_> {
     pub(super) fn execute_meter(&mut self, meter: MeterId, dst: &Place, index: &Expr) -> Result<()> {
@@ -29,6 +30,16 @@ impl Generator<'_, '_> {
             Some(colour) => self.store_colour(std::slice::from_ref(dst), colour),
             None => Ok(()),
         }
+    }
+
+    /// The row of the action that runs, for the row found in a table with an `implementation`.
+    pub(super) fn resolve(&mut self, id: TableId, table: Value, row: Value) -> Result<Value> {
+        let spec = &self.program.tables[id.index()];
+        let hash = match selection(self.program, spec) {
+            Some((algorithm, data)) => self.hash(algorithm, &data, spec.span)?,
+            None => self.iconst(0),
+        };
+        self.call_value(&context::RESOLVE, &[table, row, hash])
     }
 
     /// Stores a colour, if there is one.

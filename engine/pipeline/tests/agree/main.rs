@@ -4,6 +4,7 @@
 mod expressions;
 mod meters;
 mod packets;
+mod profiles;
 mod prune;
 mod statements;
 mod support;
