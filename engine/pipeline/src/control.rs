@@ -4,6 +4,7 @@
 
 mod meters;
 mod profiles;
+mod value_sets;
 
 use marklab_p4::ir::{ActionParam, CounterId, RegisterId, TableId};
 use num_bigint::BigUint;
@@ -13,6 +14,7 @@ use crate::State;
 use crate::meter::MeterError;
 use crate::profile::ProfileError;
 use crate::table::{EntryHandle, KeyMatch, Table, TableEntry, TableError, compared_keys};
+use crate::value_set::ValueSetError;
 
 /// An action with its parameters, by name.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -66,6 +68,9 @@ pub enum ControlError {
     /// The action profile refused.
     #[error(transparent)]
     Profile(#[from] ProfileError),
+    /// The value set refused.
+    #[error(transparent)]
+    ValueSet(#[from] ValueSetError),
 }
 
 fn known_names(known: &[String]) -> String {

@@ -21,6 +21,7 @@ mod profile;
 mod prune;
 mod state;
 mod table;
+mod value_set;
 mod words;
 
 use marklab_p4::ir::{Arch, BlockId, ParserBody, Program, StateId, Target, Transition};
@@ -38,6 +39,7 @@ pub use profile::{GroupId, Member, MemberId, Profile, ProfileError};
 pub use prune::prune;
 pub use state::{LoadError, State};
 pub use table::{Count, EntryHandle, KeyMatch, Table, TableEntry, TableError};
+pub use value_set::{ValueSet, ValueSetError};
 
 /// `egress_spec` of a packet to be dropped, as BMv2's default.
 pub const DROP_PORT: u64 = 511;

@@ -1,4 +1,5 @@
-//! What a switch remembers between packets: tables, registers, counters, meters, action profiles, the random stream.
+//! What a switch remembers between packets: tables, registers, counters, meters, action profiles, value sets, the random
+//! stream.
 
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use crate::layout::Layout;
 use crate::meter::Meters;
 use crate::profile::Profile;
 use crate::table::{Count, Table, TableError};
+use crate::value_set::ValueSet;
 use crate::words::{limbs, limbs_of, words_for};
 
 /// Why a program cannot be run here, although it compiles.
@@ -83,6 +85,7 @@ pub struct State {
     /// `meter` arrays; those of direct meters are empty, their cells belong to the tables.
     pub(crate) meters: Vec<Meters>,
     pub(crate) profiles: Vec<Profile>,
+    pub(crate) value_sets: Vec<ValueSet>,
     /// When the next stage runs: whoever runs it sets it, and meters read it.
     pub now: Time,
     pub(crate) random: Xoshiro256PlusPlus,
@@ -104,7 +107,6 @@ impl State {
     /// Fresh state at time 0: entries and defaults of the source, registers and counters 0, meters unconfigured,
     /// `random` seeded.
     pub fn new(program: &Arc<Program>, layout: &Arc<Layout>, seed: u64) -> Result<State, LoadError> {
-        refuse_unsupported(program)?;
         let check = |name: &str, size: u64| {
             if size > MAX_CELLS {
                 return Err(LoadError::TooLarge { name: name.to_owned(), size, limit: MAX_CELLS });
@@ -140,6 +142,7 @@ impl State {
             counters,
             meters,
             profiles,
+            value_sets: program.value_sets.iter().map(ValueSet::new).collect(),
             now: Time::ZERO,
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
             program: program.clone(),
@@ -191,12 +194,4 @@ impl State {
 /// Uniform in `lo..=hi`, or `None` if that is empty.
 pub(crate) fn draw(random: &mut Xoshiro256PlusPlus, lo: u64, hi: u64) -> Option<u64> {
     (lo <= hi).then(|| random.random_range(lo..=hi))
-}
-
-fn refuse_unsupported(program: &Program) -> Result<(), LoadError> {
-    let refuse = |name: &str, what| Err(LoadError::Unsupported { name: name.to_owned(), what });
-    if let Some(set) = program.value_sets.first() {
-        return refuse(&set.name, "a parser value set");
-    }
-    Ok(())
 }

@@ -199,6 +199,14 @@ unsafe extern "C" fn resolve(table: *const Table, row: *const u64, hash: u64) ->
     unsafe { (*table).resolve(std::slice::from_raw_parts(row, Row::ARGS + 1), hash).as_ptr() }
 }
 
+/// Whether a value set contains the value in these words.
+unsafe extern "C" fn in_value_set(context: *mut Context, set: u64, words: *const u64) -> u64 {
+    // SAFETY: the context and its state are alive; nobody changes the value sets during the call.
+    let set = unsafe { &(&(*(*context).state).value_sets)[set as usize] };
+    // SAFETY: a value of the set's shape on the code's stack.
+    set.contains(unsafe { std::slice::from_raw_parts(words, set.shape().words) }).into()
+}
+
 /// Colour of the packet, or [`NO_COLOUR`] out of range.
 unsafe extern "C" fn execute_meter(context: *mut Context, meter: u64, index: u64, bytes: u64) -> u64 {
     // SAFETY: the context and its state are alive; nobody else looks at the meters during the call.
@@ -327,6 +335,7 @@ imports! {
     COUNT_HIT = count_hit / 3;
     COPY = copy / 3;
     RESOLVE = resolve / 3 -> 1;
+    IN_VALUE_SET = in_value_set / 3 -> 1;
     EXECUTE_METER = execute_meter / 4 -> 1;
     METER_HIT = meter_hit / 4 -> 1;
     CRC32 = crc32 / 2 -> 1;

@@ -28,30 +28,34 @@ pub(crate) fn check_args(params: &[ir::ActionParam], args: &[BigUint]) -> Result
 /// Whether a key component may be compared with this.
 pub(super) fn check_key(key: &ir::Key, value: &KeyMatch) -> Result<(), String> {
     use ir::MatchKind::*;
-    let width = key.expr.ty.width;
+    match (key.kind, value) {
+        (Exact | Optional, KeyMatch::Exact(_))
+        | (Lpm, KeyMatch::Lpm { .. })
+        | (Ternary, KeyMatch::Ternary { .. })
+        | (Range, KeyMatch::Range { .. })
+        | (Lpm | Ternary | Range | Optional, KeyMatch::Any) => check_width(key.expr.ty.width, value),
+        (kind, _) => Err(format!("a {} key cannot be matched this way", kind_name(kind))),
+    }
+}
+
+/// Whether a value of that width may be compared with this.
+pub(crate) fn check_width(width: u32, value: &KeyMatch) -> Result<(), String> {
     let fits = |value: &BigUint| {
         if value.bits() > u64::from(width) {
             return Err(format!("{value:#x} does not fit {width} bits"));
         }
         Ok(())
     };
-    match (key.kind, value) {
-        (Exact | Optional, KeyMatch::Exact(value)) => fits(value),
-        (Lpm, KeyMatch::Lpm { value, prefix_len }) => {
-            if *prefix_len > width {
-                return Err(format!("prefix length {prefix_len} is more than the width of {width} bits"));
-            }
-            fits(value)
+    match value {
+        KeyMatch::Any => Ok(()),
+        KeyMatch::Exact(value) => fits(value),
+        KeyMatch::Lpm { prefix_len, .. } if *prefix_len > width => {
+            Err(format!("prefix length {prefix_len} is more than the width of {width} bits"))
         }
-        (Ternary, KeyMatch::Ternary { value, mask }) => fits(value).and_then(|()| fits(mask)),
-        (Range, KeyMatch::Range { lo, hi }) => {
-            if lo > hi {
-                return Err(format!("the range {lo}..{hi} is empty"));
-            }
-            fits(lo).and_then(|()| fits(hi))
-        }
-        (Lpm | Ternary | Range | Optional, KeyMatch::Any) => Ok(()),
-        (kind, _) => Err(format!("a {} key cannot be matched this way", kind_name(kind))),
+        KeyMatch::Lpm { value, .. } => fits(value),
+        KeyMatch::Ternary { value, mask } => fits(value).and_then(|()| fits(mask)),
+        KeyMatch::Range { lo, hi } if lo > hi => Err(format!("the range {lo}..{hi} is empty")),
+        KeyMatch::Range { lo, hi } => fits(lo).and_then(|()| fits(hi)),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::words::{limbs_of, mask_words, prefix_words};
 
 /// Finds the number of the entry that applies to a key.
 #[derive(Debug)]
-pub(super) struct Matcher {
+pub(crate) struct Matcher {
     shape: KeyShape,
     search: Search,
 }
@@ -114,8 +114,13 @@ impl Matcher {
         Matcher { shape, search }
     }
 
+    /// The structure that takes components of any kind.
+    pub(crate) fn rows(shape: KeyShape) -> Matcher {
+        Matcher { shape, search: Search::Rows(Vec::new()) }
+    }
+
     /// Number of the entry for a key.
-    pub(super) fn find(&self, key: &[u64]) -> Option<u32> {
+    pub(crate) fn find(&self, key: &[u64]) -> Option<u32> {
         match &self.search {
             Search::Keyless => None,
             Search::Exact(map) => map.get(key),
@@ -125,7 +130,7 @@ impl Matcher {
     }
 
     /// Adds an entry; false if there is one with the same key.
-    pub(super) fn insert(&mut self, matches: &[KeyMatch], priority: u32, number: u32) -> bool {
+    pub(crate) fn insert(&mut self, matches: &[KeyMatch], priority: u32, number: u32) -> bool {
         let (value, mask) = self.value_and_mask(matches);
         let words = self.shape.words;
         match &mut self.search {
@@ -153,7 +158,7 @@ impl Matcher {
     }
 
     /// Removes an entry that is there.
-    pub(super) fn remove(&mut self, matches: &[KeyMatch], number: u32) {
+    pub(crate) fn remove(&mut self, matches: &[KeyMatch], number: u32) {
         let (value, _) = self.value_and_mask(matches);
         match &mut self.search {
             Search::Keyless => {}

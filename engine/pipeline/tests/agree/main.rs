@@ -9,3 +9,4 @@ mod prune;
 mod statements;
 mod support;
 mod twins;
+mod value_sets;
