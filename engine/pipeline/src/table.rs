@@ -5,9 +5,12 @@
 
 mod check;
 mod indirect;
+mod key;
 mod matcher;
 mod recent;
 mod shape;
+
+use std::collections::BTreeSet;
 
 use marklab_p4::ir;
 use marklab_units::Time;
@@ -21,40 +24,12 @@ pub(crate) use check::{check_args, check_width};
 use check::{check_key, check_use};
 use indirect::Indirect;
 pub(crate) use indirect::{CALLS, GROUP, MEMBER, NO_ACTION};
+pub use key::KeyMatch;
+use key::key_match;
 pub(crate) use matcher::Matcher;
 use recent::RecentRows;
 pub(crate) use recent::{MULTIPLIER, Recent, SHIFT};
 pub(crate) use shape::{KeyShape, compared_keys};
-
-/// What a component of a key is compared with.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum KeyMatch {
-    /// Equal to a value.
-    Exact(BigUint),
-    /// The first `prefix_len` bits equal to those of a value.
-    Lpm {
-        /// Value; bits beyond the prefix do not count.
-        value: BigUint,
-        /// Bits compared.
-        prefix_len: u32,
-    },
-    /// Equal to a value where the mask has ones.
-    Ternary {
-        /// Value; bits outside of the mask do not count.
-        value: BigUint,
-        /// Bits compared.
-        mask: BigUint,
-    },
-    /// Between two bounds, both included.
-    Range {
-        /// Smallest value.
-        lo: BigUint,
-        /// Largest value.
-        hi: BigUint,
-    },
-    /// Anything.
-    Any,
-}
 
 /// Why an entry was refused.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -119,7 +94,7 @@ pub enum TableError {
     },
 }
 
-/// Number of an entry in its table; valid until the entry is deleted.
+/// Number of an entry in its table, the lowest that is free when it is added; valid until the entry is deleted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct EntryHandle(pub u32);
 
@@ -132,7 +107,8 @@ pub struct TableEntry {
     pub action: u32,
     /// One value per parameter.
     pub args: Vec<BigUint>,
-    /// Where entries overlap (ternary, range, optional) the smaller number wins, as in BMv2; of equal ones the older.
+    /// Where entries overlap (ternary, range, optional) the smaller number wins, as in BMv2; of equal ones the one with
+    /// the lower handle.
     pub priority: u32,
 }
 
@@ -173,7 +149,7 @@ pub struct Table {
     /// Words per row.
     stride: usize,
     entries: Vec<Option<TableEntry>>,
-    free: Vec<u32>,
+    free: BTreeSet<u32>,
     live: u64,
     matcher: Matcher,
     counts: Option<Vec<Count>>,
@@ -206,7 +182,7 @@ impl Table {
             rows: vec![0; stride],
             stride,
             entries: vec![None],
-            free: Vec::new(),
+            free: BTreeSet::new(),
             live: 0,
             matcher: Matcher::new(&keys, KeyShape::new(spec)),
             counts: spec.direct_counter.map(|_| vec![Count::default()]),
@@ -249,20 +225,21 @@ impl Table {
             .filter_map(|(number, entry)| Some((EntryHandle(number as u32), entry.as_ref()?)))
     }
 
-    /// Adds an entry.
-    pub fn insert(&mut self, entry: TableEntry) -> Result<EntryHandle, TableError> {
+    /// Adds an entry; it keeps its keys in canonical form.
+    pub fn insert(&mut self, mut entry: TableEntry) -> Result<EntryHandle, TableError> {
         self.check_open()?;
         self.check_keys(&entry.keys)?;
+        entry.keys = self.canonical(&entry.keys);
         self.check_action(entry.action, &entry.args, false)?;
         if self.live >= self.spec.size.max(self.spec.entries.len() as u64) {
             return Err(TableError::Full { table: self.spec.name.clone(), size: self.spec.size });
         }
-        let number = self.free.last().copied().unwrap_or(self.entries.len() as u32);
+        let number = self.free.first().copied().unwrap_or(self.entries.len() as u32);
         let handle = EntryHandle(number);
         if !self.matcher.insert(&entry.keys, entry.priority, number) {
             return Err(TableError::Duplicate { table: self.spec.name.clone() });
         }
-        if self.free.pop().is_none() {
+        if !self.free.remove(&number) {
             self.entries.push(None);
             self.rows.resize(self.entries.len() * self.stride, 0);
             if let Some(counts) = &mut self.counts {
@@ -305,7 +282,7 @@ impl Table {
         self.matcher.remove(&entry.keys, handle.0);
         self.recent.clear();
         self.entries[handle.0 as usize] = None;
-        self.free.push(handle.0);
+        self.free.insert(handle.0);
         self.live -= 1;
         Ok(())
     }
@@ -316,14 +293,17 @@ impl Table {
         handles.into_iter().try_for_each(|handle| self.delete(handle))
     }
 
-    /// The entry with exactly these keys and this priority.
+    /// The entry with exactly these keys and this priority; in whatever form, the same values must match.
     pub fn find(&self, keys: &[KeyMatch], priority: u32) -> Option<EntryHandle> {
+        self.check_keys(keys).ok()?;
+        let keys = self.canonical(keys);
         self.entries().find(|(_, entry)| entry.keys == keys && entry.priority == priority).map(|(handle, _)| handle)
     }
 
     /// Changes what runs on a miss.
     pub fn set_default(&mut self, action: u32, args: &[BigUint]) -> Result<(), TableError> {
-        if self.spec.const_default {
+        // BMv2 does not know the default of a table with an `implementation`, nor that it is const.
+        if self.spec.const_default && self.indirect.is_none() {
             return Err(TableError::Const { table: self.spec.name.clone(), part: "default action" });
         }
         self.check_action(action, args, true)?;
@@ -474,6 +454,10 @@ impl Table {
         Ok(())
     }
 
+    fn canonical(&self, keys: &[KeyMatch]) -> Vec<KeyMatch> {
+        self.keys.iter().zip(keys).map(|(key, value)| value.canonical(key.expr.ty.width)).collect()
+    }
+
     fn check_action(&self, action: u32, args: &[BigUint], as_default: bool) -> Result<(), TableError> {
         let refuse = |name: &str, problem: String| {
             Err(TableError::Action { table: self.spec.name.clone(), action: name.to_owned(), problem })
@@ -487,26 +471,5 @@ impl Table {
                 None => check_use(&self.spec.actions[action as usize], as_default),
             })
             .or_else(|problem| refuse(name, problem))
-    }
-}
-
-/// The entry of the source in the control plane's terms.
-fn key_match(key: &ir::Key, set: &ir::KeySet) -> KeyMatch {
-    let width = key.expr.ty.width;
-    match (set, key.kind) {
-        (ir::KeySet::Any, _) => KeyMatch::Any,
-        (ir::KeySet::Value(value), ir::MatchKind::Lpm) => KeyMatch::Lpm { value: value.clone(), prefix_len: width },
-        (ir::KeySet::Value(value), ir::MatchKind::Range) => KeyMatch::Range { lo: value.clone(), hi: value.clone() },
-        (ir::KeySet::Value(value), ir::MatchKind::Ternary) => {
-            KeyMatch::Ternary { value: value.clone(), mask: crate::words::mask(width) }
-        }
-        (ir::KeySet::Value(value), _) => KeyMatch::Exact(value.clone()),
-        (ir::KeySet::Mask { value, mask }, ir::MatchKind::Lpm) => {
-            KeyMatch::Lpm { value: value.clone(), prefix_len: mask.count_ones() as u32 }
-        }
-        (ir::KeySet::Mask { value, mask }, _) => KeyMatch::Ternary { value: value.clone(), mask: mask.clone() },
-        (ir::KeySet::Range { lo, hi }, _) => KeyMatch::Range { lo: lo.clone(), hi: hi.clone() },
-        // The front end admits value sets in `select` only.
-        (ir::KeySet::ValueSet(_), _) => unreachable!("value set in a table entry"),
     }
 }

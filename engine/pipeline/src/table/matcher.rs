@@ -22,7 +22,8 @@ enum Search {
     Exact(WordMap),
     /// One `lpm` component, others exact: a map per prefix length, longest first.
     Lpm(Vec<Prefixes>),
-    /// Any ternary, range or optional component: rows in order of precedence.
+    /// Any ternary, range or optional component: rows in order of precedence, which is that of priorities and then, as
+    /// in BMv2's list, of numbers.
     Rows(Vec<Row>),
 }
 
@@ -147,10 +148,12 @@ impl Matcher {
             Search::Rows(rows) => {
                 let ranges = ranges(&self.shape, matches);
                 let row = Row { priority, number, value, mask, ranges };
-                if rows.iter().any(|other| other.same_key(&row)) {
+                let first = rows.partition_point(|row| row.priority < priority);
+                let equals = rows[first..].iter().take_while(|row| row.priority == priority);
+                if equals.clone().any(|other| other.same_key(&row)) {
                     return false;
                 }
-                let at = rows.partition_point(|row| row.priority <= priority);
+                let at = first + equals.take_while(|other| other.number < number).count();
                 rows.insert(at, row);
                 true
             }
@@ -209,8 +212,7 @@ impl Prefixes {
 
 impl Row {
     fn same_key(&self, other: &Row) -> bool {
-        self.priority == other.priority
-            && (&self.value, &self.mask, &self.ranges) == (&other.value, &other.mask, &other.ranges)
+        (&self.value, &self.mask, &self.ranges) == (&other.value, &other.mask, &other.ranges)
     }
 
     fn matches(&self, key: &[u64]) -> bool {

@@ -8,5 +8,6 @@ mod profiles;
 mod prune;
 mod statements;
 mod support;
+mod tables;
 mod twins;
 mod value_sets;
