@@ -1,7 +1,7 @@
 //! Packets through one switch as fast as it takes them: what the packet benchmark times.
 
 use marklab_pipeline::{Packet, State};
-use marklab_switch::{Received, Switch};
+use marklab_switch::{Fate, Switch, Transmitted};
 use marklab_tm::Limit;
 use marklab_units::{Duration, Time};
 use pyo3::prelude::*;
@@ -35,15 +35,23 @@ pub(crate) fn pump(
         for frame in &frames {
             let mut packet = spare.pop().unwrap_or_default();
             restore(&mut packet, frame);
-            now = now + Duration::from_nanos(interval_ns);
+            now += Duration::from_nanos(interval_ns);
+            let mut lost = None;
             match switch.receive(now, 0, packet) {
-                Received::Queued(port) if switch.depth(port).packets > backlog as u64 => {
-                    let Some(sent) = switch.transmit(now, port) else { continue };
-                    out += u64::from(sent.outcome.is_ok());
-                    spare.push(sent.outcome.unwrap_or_else(|(_, packet)| packet));
+                Fate::Queued(port) if switch.depth(port).packets > backlog as u64 => {
+                    match switch.transmit(now, port) {
+                        Some(Transmitted { outcome: Ok(packet), .. }) => {
+                            out += 1;
+                            spare.push(packet);
+                        }
+                        Some(Transmitted { outcome: Err(fate), .. }) => lost = Some(fate),
+                        None => {}
+                    }
                 }
-                Received::Queued(_) => {}
-                Received::Lost(_, _, packet) => spare.push(packet),
+                fate => lost = Some(fate),
+            }
+            if let Some(Fate::Lost(_, _, packet)) = lost {
+                spare.push(packet);
             }
         }
     }

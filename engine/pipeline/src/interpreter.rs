@@ -35,7 +35,17 @@ impl Engine for Interpreter {
         for block in stage.blocks(&self.program) {
             let locals = vec![BigUint::ZERO; self.program.slots.len()];
             let program = &*self.program;
-            let mut frame = Frame { program, layout: &self.layout, state, packet, phv, locals, cursor: 0, fuel: FUEL };
+            let mut frame = Frame {
+                program,
+                layout: &self.layout,
+                state,
+                packet,
+                phv,
+                locals,
+                cursor: 0,
+                fuel: FUEL,
+                colour: None,
+            };
             match &program.blocks[block.index()].body {
                 BlockBody::Parser(parser) => frame.parse(parser),
                 BlockBody::Control(body) => {
@@ -75,6 +85,8 @@ struct Frame<'a> {
     /// Bytes that the parser consumed.
     cursor: usize,
     fuel: u32,
+    /// What the direct meter of the table that runs an action said.
+    colour: Option<u64>,
 }
 
 impl<'a> Frame<'a> {
@@ -150,14 +162,23 @@ impl<'a> Frame<'a> {
         let spec = &self.program.tables[table.index()];
         let parts = crate::table::compared_keys(spec).map(|key| self.eval(&key.expr)).collect::<Step<Vec<_>>>()?;
         let key = KeyShape::new(spec).key(parts);
-        let row = self.state.tables[table.index()].lookup(&key).to_vec();
+        let mut row = self.state.tables[table.index()].lookup(&key).to_vec();
         self.state.tables[table.index()].count_hit(row[0], self.phv.arrival_bytes());
+        self.meter_hit(table, row[0])?;
+        let hit_bit = row[0] & crate::table::Row::HIT;
+        if spec.profile.is_some() {
+            let hash = self.selection_hash(spec)?;
+            row = self.state.tables[table.index()].resolve(&row, hash).to_vec();
+        }
         let action = row[0] & crate::table::Row::ACTION;
         if let Some(slot) = hit {
-            self.locals_or_phv(slot, u64::from(row[0] & crate::table::Row::HIT != 0).into());
+            self.locals_or_phv(slot, u64::from(hit_bit != 0).into());
         }
         if let Some(slot) = action_run {
             self.locals_or_phv(slot, action.into());
+        }
+        if action == crate::table::NO_ACTION {
+            return Ok(());
         }
         let action = &self.program.actions[spec.actions[action as usize].action.index()];
         let mut at = crate::table::Row::ARGS;
@@ -167,6 +188,25 @@ impl<'a> Frame<'a> {
             at += words;
         }
         self.run(&action.body)
+    }
+
+    /// What chooses among the members of a group: the hash of a table's `selector` keys.
+    fn selection_hash(&mut self, table: &'a marklab_p4::ir::Table) -> Step<u64> {
+        let Some((algorithm, data)) = crate::profile::selection(self.program, table) else { return Ok(0) };
+        let input = self.data(&data)?.into_bytes();
+        Ok(crate::hash::hash(algorithm, &input).unwrap_or(0))
+    }
+
+    /// Runs the direct meter of the entry that was hit, and stores the colour.
+    fn meter_hit(&mut self, table: TableId, head: u64) -> Step {
+        let (now, bytes) = (self.state.now, self.phv.arrival_bytes());
+        self.colour = self.state.tables[table.index()].meter_hit(head, now, bytes);
+        if let Some(colour) = self.colour {
+            for place in crate::meter::colour_places(self.program, &self.program.tables[table.index()]) {
+                self.store_number(&place, colour)?;
+            }
+        }
+        Ok(())
     }
 
     /// The element that a run-time index chooses, or `None` beyond the stack.

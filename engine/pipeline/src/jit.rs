@@ -6,13 +6,14 @@
 //!
 //! - `context`: what generated code is given, and the functions it calls;
 //! - `generator`: storage, control flow, tables;
-//! - `expr`, `parse`, `data`, `calls`: what their names say.
+//! - `expr`, `parse`, `data`, `calls`, `objects`: what their names say.
 
 mod calls;
 mod context;
 mod data;
 mod expr;
 mod generator;
+mod objects;
 mod parse;
 
 use std::sync::Arc;

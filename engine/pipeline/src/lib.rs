@@ -6,7 +6,7 @@
 //! - an [`Engine`] runs one stage of the program over these three: [`Interpreter`] is the definition of what a program
 //!   means, [`Jit`] is the same in machine code. For equal input they leave equal `Phv`s, packets and `State`s.
 //!
-//! No clock, no ports, no queues: the architecture around the program is `marklab-switch`.
+//! No clock (whoever runs a stage sets [`State::now`]), no ports, no queues: the architecture around the program is `marklab-switch`.
 
 mod control;
 mod effects;
@@ -15,10 +15,13 @@ mod interpreter;
 mod jit;
 
 mod layout;
+mod meter;
 mod packet;
+mod profile;
 mod prune;
 mod state;
 mod table;
+mod value_set;
 mod words;
 
 use marklab_p4::ir::visit::{any_statement, bodies};
@@ -31,10 +34,13 @@ pub use interpreter::Interpreter;
 pub use jit::{Jit, JitError};
 
 pub use layout::{Field, Layout, Phv};
+pub use meter::{MeterError, MeterRate, MeterRates};
 pub use packet::{INLINE_BYTES, Packet};
+pub use profile::{GroupId, Member, MemberId, Profile, ProfileError};
 pub use prune::prune;
 pub use state::{LoadError, State};
 pub use table::{Count, EntryHandle, KeyMatch, Table, TableEntry, TableError};
+pub use value_set::{ValueSet, ValueSetError};
 
 /// `egress_spec` of a packet to be dropped, as BMv2's default.
 pub const DROP_PORT: u64 = 511;

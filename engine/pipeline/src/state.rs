@@ -1,8 +1,10 @@
-//! What a switch remembers between packets: tables, registers, counters, the random stream.
+//! What a switch remembers between packets: tables, registers, counters, meters, action profiles, value sets, the random
+//! stream.
 
 use std::sync::Arc;
 
-use marklab_p4::ir::{CounterId, Program, RegisterId, TableId, Ty};
+use marklab_p4::ir::{CounterId, ProfileId, Program, RegisterId, TableId, Ty};
+use marklab_units::Time;
 use num_bigint::BigUint;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -11,7 +13,10 @@ use thiserror::Error;
 use crate::effects::Effects;
 use crate::jit::{Context, Views};
 use crate::layout::Layout;
+use crate::meter::Meters;
+use crate::profile::Profile;
 use crate::table::{Count, Table, TableError};
+use crate::value_set::ValueSet;
 use crate::words::{limbs, limbs_of, words_for};
 
 /// Why a program cannot be run here, although it compiles.
@@ -77,6 +82,12 @@ pub struct State {
     pub(crate) tables: Vec<Box<Table>>,
     pub(crate) registers: Vec<RegisterArray>,
     pub(crate) counters: Vec<Vec<Count>>,
+    /// `meter` arrays; those of direct meters are empty, their cells belong to the tables.
+    pub(crate) meters: Vec<Meters>,
+    pub(crate) profiles: Vec<Profile>,
+    pub(crate) value_sets: Vec<ValueSet>,
+    /// When the next stage runs: whoever runs it sets it, and meters read it.
+    pub now: Time,
     pub(crate) random: Xoshiro256PlusPlus,
     /// What the program asked for in the last stage that ran, beyond the packet state.
     pub effects: Effects,
@@ -93,9 +104,9 @@ pub struct State {
 }
 
 impl State {
-    /// Fresh state: entries and defaults of the source, registers and counters 0, `random` seeded.
+    /// Fresh state at time 0: entries and defaults of the source, registers and counters 0, meters unconfigured,
+    /// `random` seeded.
     pub fn new(program: &Arc<Program>, layout: &Arc<Layout>, seed: u64) -> Result<State, LoadError> {
-        refuse_unsupported(program)?;
         let check = |name: &str, size: u64| {
             if size > MAX_CELLS {
                 return Err(LoadError::TooLarge { name: name.to_owned(), size, limit: MAX_CELLS });
@@ -111,6 +122,13 @@ impl State {
             let cells = check(&counter.name, counter.size.unwrap_or(0))?;
             Ok(vec![Count::default(); cells as usize])
         });
+        let meters = program.meters.iter().map(|meter| {
+            let cells = check(&meter.name, meter.size.unwrap_or(0))?;
+            Ok(Meters::new(meter.unit, cells as usize))
+        });
+        let meters = meters.collect::<Result<Vec<_>, LoadError>>()?;
+        let profiles = (0..program.profiles.len()).map(|number| Profile::new(program, ProfileId(number as u32)));
+        let profiles = profiles.collect::<Result<Vec<_>, LoadError>>()?;
         let tables = program.tables.iter().map(|table| Ok(Box::new(Table::new(program, table)?)));
         let mut tables = tables.collect::<Result<Vec<_>, LoadError>>()?;
         let mut registers = registers.collect::<Result<Vec<_>, LoadError>>()?;
@@ -122,6 +140,10 @@ impl State {
             tables,
             registers,
             counters,
+            meters,
+            profiles,
+            value_sets: program.value_sets.iter().map(ValueSet::new).collect(),
+            now: Time::ZERO,
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
             program: program.clone(),
             layout: layout.clone(),
@@ -180,18 +202,4 @@ impl State {
 /// Uniform in `lo..=hi`, or `None` if that is empty.
 pub(crate) fn draw(random: &mut Xoshiro256PlusPlus, lo: u64, hi: u64) -> Option<u64> {
     (lo <= hi).then(|| random.random_range(lo..=hi))
-}
-
-fn refuse_unsupported(program: &Program) -> Result<(), LoadError> {
-    let refuse = |name: &str, what| Err(LoadError::Unsupported { name: name.to_owned(), what });
-    if let Some(meter) = program.meters.first() {
-        return refuse(&meter.name, "a meter");
-    }
-    if let Some(profile) = program.profiles.first() {
-        return refuse(&profile.name, "an action profile or selector");
-    }
-    if let Some(set) = program.value_sets.first() {
-        return refuse(&set.name, "a parser value set");
-    }
-    Ok(())
 }

@@ -261,6 +261,7 @@ impl<F: Frame> Switch<F> {
         at.ingress_port.set(&mut phv, port as u64);
         at.packet_length.set(&mut phv, bytes);
         at.ingress_global_timestamp.set(&mut phv, now.micros());
+        self.state.now = now;
         self.engine.run(Stage::Ingress, &mut self.state, frame.packet(), &mut phv);
         if self.detours.is_some() {
             self.after_ingress(now, frame, phv, Way::from(port))
@@ -352,6 +353,7 @@ impl<F: Frame> Switch<F> {
         at.deq_timedelta.set(&mut phv, now.micros() - signals.enq_timestamp.micros());
         at.egress_global_timestamp.set(&mut phv, now.micros());
         at.set_egress_length(&mut phv);
+        self.state.now = now;
         if self.detours.is_some() {
             return self.egress_and_after(now, port, frame, phv, way);
         }

@@ -37,6 +37,17 @@ impl<'a> Frame<'a> {
                 }
             }
             ExternCall::DirectCount { .. } => {}
+            ExternCall::ExecuteMeter { meter, dst, index } => {
+                let (index, now, bytes) = (self.number(index)?, self.state.now, self.phv.arrival_bytes());
+                if let Some(colour) = self.state.meters[meter.index()].execute(index, now, bytes) {
+                    self.store_number(dst, colour)?;
+                }
+            }
+            ExternCall::DirectMeterRead { dst, .. } => {
+                if let Some(colour) = self.colour {
+                    self.store_number(dst, colour)?;
+                }
+            }
             ExternCall::Random { dst, lo, hi } => {
                 let (lo, hi) = (self.number(lo)?, self.number(hi)?);
                 if let Some(value) = crate::state::draw(&mut self.state.random, lo, hi) {
@@ -77,7 +88,7 @@ impl<'a> Frame<'a> {
         Ok(())
     }
 
-    fn store_number(&mut self, dst: &Place, value: u64) -> Step {
+    pub(super) fn store_number(&mut self, dst: &Place, value: u64) -> Step {
         let width = self.program.slots[dst.slot.index()].ty.width;
         self.write(dst, BigUint::from(value) & mask(width))
     }
@@ -102,7 +113,7 @@ impl<'a> Frame<'a> {
     }
 
     /// The fields one after the other, those of invalid headers left out.
-    fn data(&mut self, data: &[DataField]) -> Step<Bits> {
+    pub(super) fn data(&mut self, data: &[DataField]) -> Step<Bits> {
         let mut bits = Bits::default();
         for field in data {
             let present = match &field.header {

@@ -2,7 +2,7 @@
 
 use marklab_p4::ir::{
     Expr, ExprKind, HeaderId, HeaderRef, Index, KeySet, ParserBody, Place, SlotId, StackId, State, StateId, Target,
-    Transition, Ty,
+    Transition, Ty, ValueSetId,
 };
 use num_bigint::BigUint;
 
@@ -40,12 +40,22 @@ impl<'a> Frame<'a> {
             Transition::Goto(target) => Ok(*target),
             Transition::Select { keys, cases, .. } => {
                 let values = keys.iter().map(|key| self.eval(key)).collect::<Step<Vec<_>>>()?;
-                let holds = |(set, (value, key)): (&KeySet, (&BigUint, &Expr))| contains(set, value, key.ty);
-                let case = cases.iter().find(|(sets, _)| sets.iter().zip(values.iter().zip(keys)).all(holds));
+                let case = cases.iter().find(|(sets, _)| {
+                    sets.iter().enumerate().all(|(at, set)| match set {
+                        KeySet::ValueSet(id) => self.in_value_set(*id, &values[at..]),
+                        set => contains(set, &values[at], keys[at].ty),
+                    })
+                });
                 // BMv2 ends parsing without an error where P4_16 asks for NoMatch.
                 Ok(case.map_or(Target::Reject, |(_, target)| *target))
             }
         }
+    }
+
+    /// Whether a value set contains the first of these values: as many as its members have components.
+    fn in_value_set(&self, id: ValueSetId, values: &[BigUint]) -> bool {
+        let set = &self.state.value_sets[id.index()];
+        set.contains(&set.shape().key(values.iter().cloned()))
     }
 
     fn set_parser_error(&mut self, error: u32) {
@@ -171,8 +181,8 @@ fn contains(set: &KeySet, value: &BigUint, ty: Ty) -> bool {
             let value = signed(value, ty);
             signed(lo, ty) <= value && value <= signed(hi, ty)
         }
-        // Programs with value sets are refused when they are loaded.
-        KeySet::ValueSet(_) => false,
+        // It may contain more than one key: the caller asks it.
+        KeySet::ValueSet(_) => unreachable!("a value set looks at several keys"),
     }
 }
 

@@ -46,7 +46,8 @@ impl Generator<'_, '_> {
                 }
                 Ok(())
             }
-            ExternCall::ExecuteMeter { .. } | ExternCall::DirectMeterRead { .. } => unsupported("a meter", span),
+            ExternCall::ExecuteMeter { meter, dst, index } => self.execute_meter(*meter, dst, index),
+            ExternCall::DirectMeterRead { dst, .. } => self.read_direct_meter(dst),
             _ => unsupported("this call", span),
         }
     }
@@ -138,7 +139,7 @@ impl Generator<'_, '_> {
     }
 
     /// Stores a 64-bit number, cut or widened to the place's type.
-    fn store_number(&mut self, dst: &Place, value: Value) -> Result<()> {
+    pub(super) fn store_number(&mut self, dst: &Place, value: Value) -> Result<()> {
         let width = self.program.slots[dst.slot.index()].ty.width;
         let value = self.convert(value, value_type(width, Span::default())?);
         let value = self.cut(value, width);

@@ -109,6 +109,8 @@ pub(super) struct Generator<'a, 'f> {
     pub(super) exit: Block,
     fuel: Variable,
     pub(super) parsing: Option<Parsing>,
+    /// What the direct meter of the table that runs an action said.
+    pub(super) colour: Option<Value>,
     /// Deparser: where it begins to write, and where it goes on.
     pub(super) emitted: Option<(Value, Variable)>,
 }
@@ -144,6 +146,7 @@ impl<'a, 'f> Generator<'a, 'f> {
             exit: entry,
             fuel,
             parsing: None,
+            colour: None,
             emitted: None,
         }
     }
@@ -580,6 +583,17 @@ impl<'a, 'f> Generator<'a, 'f> {
             let bit = self.b.ins().band_imm_u(shifted, 1);
             self.write_slot(slot, bit);
         }
+        self.colour = None;
+        if spec.direct_meter.is_some() {
+            self.meter_hit(id, table, head)?;
+        }
+        let (row, head) = match spec.profile {
+            None => (row, head),
+            Some(_) => {
+                let row = self.resolve(id, table, row)?;
+                (row, self.b.ins().load(types::I64, self.regions.rows, row, 0))
+            }
+        };
         let action = self.b.ins().band_imm_u(head, Row::ACTION as i64);
         if let Some(slot) = action_run {
             self.write_slot(slot, action);
@@ -639,16 +653,22 @@ impl<'a, 'f> Generator<'a, 'f> {
 
     /// Runs the action of that index with the parameters in a row.
     fn dispatch(&mut self, id: TableId, action: Value, row: Value) -> Result<bool> {
-        let actions = &self.program.tables[id.index()].actions;
+        let spec = &self.program.tables[id.index()];
+        let actions = &spec.actions;
         let after = self.b.create_block();
         let blocks: Vec<Block> = actions.iter().map(|_| self.b.create_block()).collect();
-        let (&last, others) = blocks.split_last().ok_or_else(|| backend("a table without actions"))?;
+        let (last, others) = match (spec.profile, blocks.split_last()) {
+            // It may be that none runs.
+            (Some(_), _) => (after, &blocks[..]),
+            (None, Some((&last, others))) => (last, others),
+            (None, None) => return Err(backend("a table without actions")),
+        };
         let mut switch = Switch::new();
         for (index, &block) in others.iter().enumerate() {
             switch.set_entry(index as u128, block);
         }
         switch.emit(&mut self.b, action, last);
-        let mut reached = false;
+        let mut reached = spec.profile.is_some();
         for (action, &block) in actions.iter().zip(&blocks) {
             self.b.switch_to_block(block);
             let action = &self.program.actions[action.action.index()];

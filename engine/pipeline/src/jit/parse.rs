@@ -155,8 +155,12 @@ impl Generator<'_, '_> {
         let values = keys.iter().map(|key| Ok((self.eval(key)?, key.ty))).collect::<Result<Vec<_>>>()?;
         for (sets, target) in cases {
             let next = self.b.create_block();
-            for (set, &(value, ty)) in sets.iter().zip(&values) {
-                if let Some(matches) = self.contains(set, value, ty)? {
+            for (at, (set, &(value, ty))) in sets.iter().zip(&values).enumerate() {
+                let matches = match set {
+                    KeySet::ValueSet(id) => Some(self.in_value_set(*id, &values[at..])?),
+                    set => self.contains(set, value, ty)?,
+                };
+                if let Some(matches) = matches {
                     let matched = self.b.create_block();
                     self.b.ins().brif(matches, matched, &[], next, &[]);
                     self.b.switch_to_block(matched);
@@ -193,7 +197,8 @@ impl Generator<'_, '_> {
                 let below = self.b.ins().icmp(IntCC::UnsignedLessThanOrEqual, value, hi);
                 Some(self.b.ins().band(above, below))
             }
-            KeySet::ValueSet(_) => return unsupported("a parser value set", Span::default()),
+            // It may contain more than one key: the caller asks it.
+            KeySet::ValueSet(_) => unreachable!("a value set looks at several keys"),
         })
     }
 

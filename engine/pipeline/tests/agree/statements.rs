@@ -174,7 +174,7 @@ fn with_table(kinds: [(MatchKind, u32); 2]) -> (Program, [SlotId; 2], SlotId, Ta
     (program, keys, result, table)
 }
 
-fn key_match(kind: MatchKind, width: u32) -> BoxedStrategy<KeyMatch> {
+pub(crate) fn key_match(kind: MatchKind, width: u32) -> BoxedStrategy<KeyMatch> {
     let top = if width == 64 { u64::MAX } else { (1 << width) - 1 };
     let value = move || (0..=top).prop_map(BigUint::from);
     match kind {
@@ -192,7 +192,7 @@ fn key_match(kind: MatchKind, width: u32) -> BoxedStrategy<KeyMatch> {
 }
 
 /// Whether a value matches, and the length of the prefix that did.
-fn matches(key: &KeyMatch, value: u64, width: u32) -> Option<u32> {
+pub(crate) fn matches(key: &KeyMatch, value: u64, width: u32) -> Option<u32> {
     let number = |value: &BigUint| u64::try_from(value).unwrap();
     let holds = match key {
         KeyMatch::Exact(wanted) => number(wanted) == value,
