@@ -95,6 +95,8 @@ pub struct State {
     pub faults: u64,
     /// Where the deparser writes.
     pub(crate) emitted: Vec<u8>,
+    /// Memory for generated code.
+    pub(crate) scratch: Vec<u8>,
     /// Operands of the next effect, as generated code evaluates them.
     pub(crate) operands: Vec<BigUint>,
     /// The above as generated code sees it.
@@ -150,6 +152,7 @@ impl State {
             effects: Effects::default(),
             faults: 0,
             emitted: Vec::new(),
+            scratch: Vec::new(),
             operands: Vec::new(),
         })
     }
