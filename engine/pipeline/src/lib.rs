@@ -19,6 +19,7 @@ mod packet;
 mod prune;
 mod state;
 mod table;
+mod trace;
 mod words;
 
 use marklab_p4::ir::{Arch, BlockId, ParserBody, Program, StateId, Target, Transition};
@@ -34,6 +35,7 @@ pub use packet::{INLINE_BYTES, Packet};
 pub use prune::prune;
 pub use state::{LoadError, State};
 pub use table::{Count, EntryHandle, KeyMatch, Table, TableEntry, TableError};
+pub use trace::{Event, EventKind, FieldValue};
 
 /// `egress_spec` of a packet to be dropped, as BMv2's default.
 pub const DROP_PORT: u64 = 511;

@@ -82,6 +82,8 @@ pub struct State {
     pub effects: Effects,
     /// Times that a program did what has no meaning (division by 0, a loop without end). Never reset.
     pub faults: u64,
+    /// What the interpreter did, while somebody wants to know.
+    pub trace: Option<Vec<crate::Event>>,
     /// Where the deparser writes.
     pub(crate) emitted: Vec<u8>,
     /// Operands of the next effect, as generated code evaluates them.
@@ -127,6 +129,7 @@ impl State {
             layout: layout.clone(),
             effects: Effects::default(),
             faults: 0,
+            trace: None,
             emitted: Vec::new(),
             operands: Vec::new(),
         })
@@ -161,6 +164,14 @@ impl State {
     pub fn set_register(&mut self, register: RegisterId, index: u64, value: &BigUint) {
         let array = &mut self.registers[register.index()];
         array.write(index, &(value & crate::words::mask(array.ty.width)));
+    }
+
+    /// Sets a counter cell; nothing happens out of range.
+    pub fn set_counter(&mut self, counter: CounterId, index: u64, count: Count) {
+        let cells = &mut self.counters[counter.index()];
+        if let Some(cell) = usize::try_from(index).ok().and_then(|index| cells.get_mut(index)) {
+            *cell = count;
+        }
     }
 
     /// A counter cell, or `None` out of range.
