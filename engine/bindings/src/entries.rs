@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use marklab_pipeline::{ActionSpec, EntrySpec, KeyMatch, State};
+use marklab_pipeline::{ActionSpec, EntryHandle, EntrySpec, KeyMatch, State};
 use num_bigint::BigUint;
 use pyo3::PyResult;
 use serde::Deserialize;
@@ -85,19 +85,24 @@ pub(crate) fn parse(json: &str) -> PyResult<Vec<Entry>> {
     serde_json::from_str(json).map_err(|error| refuse(format!("table entries: {error}")))
 }
 
-/// Puts entries into a switch's tables.
-pub(crate) fn install(state: &mut State, entries: &[Entry]) -> PyResult<()> {
+/// Puts entries into a switch's tables; gives their handles, none for default actions.
+pub(crate) fn install(state: &mut State, entries: &[Entry]) -> PyResult<Vec<Option<u32>>> {
+    let mut handles = Vec::new();
     for entry in entries {
         let params = entry.params.iter().map(|(name, value)| (name.clone(), value.0.clone())).collect();
         let call = ActionSpec { action: entry.action.clone(), params };
         match &entry.matches {
-            None => state.set_default_action(&entry.table, &call).map_err(refuse)?,
+            None => {
+                state.set_default_action(&entry.table, &call).map_err(refuse)?;
+                handles.push(None);
+            }
             Some(matches) => {
                 let matches = matches.iter().map(|(name, value)| (name.clone(), value.key())).collect();
                 let entry_spec = EntrySpec { matches, call, priority: entry.priority };
-                state.insert_entry(&entry.table, &entry_spec).map_err(refuse)?;
+                let EntryHandle(handle) = state.insert_entry(&entry.table, &entry_spec).map_err(refuse)?;
+                handles.push(Some(handle));
             }
         }
     }
-    Ok(())
+    Ok(handles)
 }

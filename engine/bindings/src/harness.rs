@@ -1,6 +1,10 @@
 //! One switch without a network, for tests of single packets.
 
-use marklab_pipeline::{Packet, State};
+use std::sync::Arc;
+
+use marklab_p4::ir;
+use marklab_p4::source::SourceMap;
+use marklab_pipeline::{Count, EntryHandle, Packet, State};
 use marklab_switch::{Loss, QueueSignals, Switch};
 use marklab_tm::Limit;
 use marklab_units::{Duration, Time};
@@ -9,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::program::Program;
-use crate::{entries, refuse};
+use crate::{entries, refuse, trace};
 
 /// Port and bytes of a frame that came out, or the reason of its loss.
 type Fate<'py> = (Option<usize>, Option<Bound<'py, PyBytes>>, Option<&'static str>);
@@ -18,6 +22,8 @@ type Fate<'py> = (Option<usize>, Option<Bound<'py, PyBytes>>, Option<&'static st
 #[pyclass(module = "marklab_engine")]
 pub(crate) struct Harness {
     switch: Switch<Packet>,
+    program: Arc<ir::Program>,
+    sources: Arc<SourceMap>,
 }
 
 #[pymethods]
@@ -28,7 +34,31 @@ impl Harness {
     fn new(program: &Program, entries: &str, seed: u64) -> PyResult<Harness> {
         let mut state = State::new(&program.program, &program.layout, seed).map_err(refuse)?;
         entries::install(&mut state, &entries::parse(entries)?)?;
-        Ok(Harness { switch: Switch::new(program.engine.clone(), state, [Limit::Packets(0)]) })
+        let switch = Switch::new(program.engine.clone(), state, [Limit::Packets(0)]);
+        Ok(Harness { switch, program: program.program.clone(), sources: program.sources.clone() })
+    }
+
+    /// Adds entries or sets default actions (JSON); gives the handles of the entries, None for default actions.
+    fn install(&mut self, entries: &str) -> PyResult<Vec<Option<u32>>> {
+        entries::install(self.switch.state_mut(), &entries::parse(entries)?)
+    }
+
+    /// Removes the entries of all tables, but for those that the program declares const.
+    fn clear(&mut self) -> PyResult<()> {
+        let tables = self.program.tables.iter().enumerate().filter(|(_, table)| !table.const_entries);
+        let ids: Vec<_> = tables.map(|(at, _)| ir::TableId(at as u32)).collect();
+        ids.into_iter().try_for_each(|id| self.switch.state_mut().table_mut(id).clear()).map_err(refuse)
+    }
+
+    /// Whether the interpreter writes down what the program does, for `take_trace`.
+    fn trace(&mut self, on: bool) {
+        self.switch.state_mut().trace = on.then(Vec::new);
+    }
+
+    /// What was written down since the last call, as JSON.
+    fn take_trace(&mut self) -> String {
+        let events = self.switch.state_mut().trace.as_mut().map(std::mem::take).unwrap_or_default();
+        trace::to_json(&events, &self.program, &self.sources).to_string()
     }
 
     /// Sends a frame through parser, ingress, egress and deparser.
@@ -71,6 +101,22 @@ impl Harness {
         let state = self.switch.state_mut();
         let register = state.find_register(name).map_err(refuse)?;
         state.set_register(register, index, &BigUint::from(value));
+        Ok(())
+    }
+
+    /// Packets and bytes of an entry, by the table's direct counter.
+    fn direct_counter(&self, table: &str, handle: u32) -> PyResult<(u64, u64)> {
+        let state = self.switch.state();
+        let table = state.find_table(table).map_err(refuse)?;
+        let count = state.table(table).direct_count(EntryHandle(handle)).map_err(refuse)?;
+        Ok((count.packets, count.bytes))
+    }
+
+    /// Sets a counter cell.
+    fn set_counter(&mut self, name: &str, index: u64, packets: u64, bytes: u64) -> PyResult<()> {
+        let state = self.switch.state_mut();
+        let counter = state.find_counter(name).map_err(refuse)?;
+        state.set_counter(counter, index, Count { packets, bytes });
         Ok(())
     }
 

@@ -7,6 +7,7 @@ mod entries;
 mod harness;
 mod program;
 mod simulate;
+mod trace;
 
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use marklab_p4::ir;
+use marklab_p4::source::SourceMap;
 use marklab_pipeline::{Engine, Interpreter, Jit, Layout, State, prune};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
@@ -16,6 +17,7 @@ pub(crate) struct Program {
     pub(crate) program: Arc<ir::Program>,
     pub(crate) layout: Arc<Layout>,
     pub(crate) engine: Arc<dyn Engine>,
+    pub(crate) sources: Arc<SourceMap>,
     /// Why the program is interpreted, or None if it runs as machine code.
     #[pyo3(get)]
     jit_declined: Option<String>,
@@ -48,6 +50,7 @@ impl Program {
         let compilation = marklab_p4::compile(&path, &marklab_p4::Options { include_dirs, defines });
         let messages = compilation.render(false);
         let digest = compilation.digest.clone();
+        let sources = Arc::new(compilation.sources);
         let Some(program) = compilation.program else { return Err(CompileError::new_err(messages)) };
         let program = Arc::new(prune(&program));
         let layout = Arc::new(Layout::new(&program));
@@ -61,7 +64,7 @@ impl Program {
             }
         };
         let unmet_needs = marklab_switch::unmet_needs(&program).iter().map(ToString::to_string).collect();
-        Ok(Program { program, layout, engine, jit_declined, warnings: messages, digest, unmet_needs })
+        Ok(Program { program, layout, engine, sources, jit_declined, warnings: messages, digest, unmet_needs })
     }
 
     /// Tables, actions, registers and counters, as JSON.
