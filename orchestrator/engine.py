@@ -42,17 +42,16 @@ class Harness(Protocol):
     def inject(self, port: int, frame: bytes, now_ns: int = 0) -> list[tuple[int, bytes]]:
         """A packet and everything that it causes: all that leaves the switch."""
 
-    def install(self, entries: str) -> list[int | None]:
-        """Adds entries or sets default actions; gives the entries' handles."""
+    losses: list[tuple[str, int | None]]
 
-    def clear(self) -> None:
-        """Removes the entries that can be removed."""
+    def add_entry(self, entry: str) -> int | None:
+        """Adds an entry and gives its handle, or sets a default action."""
+
+    def clear_table(self, table: str) -> None:
+        """Removes all entries of a table."""
 
     def counter(self, name: str, index: int) -> tuple[int, int]:
-        """Packets and bytes of a cell."""
-
-    def direct_counter(self, table: str, handle: int) -> tuple[int, int]:
-        """Packets and bytes of an entry."""
+        """Packets and bytes of a cell, or of the entry with this handle."""
 
     def set_counter(self, name: str, index: int, packets: int, bytes_: int) -> None:
         """Sets a cell."""
@@ -62,6 +61,12 @@ class Harness(Protocol):
 
     def set_register(self, name: str, index: int, value: int) -> None:
         """Sets a cell."""
+
+    def reset_register(self, name: str) -> None:
+        """Sets all cells to 0."""
+
+    def log(self) -> list[str]:
+        """What the program logged since the last call."""
 
     def trace(self, on: bool) -> None:
         """Whether what the program does is written down; the interpreter's only."""

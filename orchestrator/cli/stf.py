@@ -100,5 +100,5 @@ def _send(program: Path, digits: str, port: int, console: Console, show_trace: b
         raise BadInput(f"`{digits}` is no packet", "give its bytes in hexadecimal") from error
     exchange = Device(compiled(program, interpret=True), trace=True).send(Packet(0, port, frame))
     story = list(trace.lines(exchange))
-    for line in story if show_trace else story[len(story) - max(1, len(exchange.frames)) :]:
+    for line in story if show_trace else story[-max(1, len(exchange.frames) + len(exchange.losses)) :]:
         console.print(Text(line))

@@ -30,7 +30,7 @@ class Exchange:
 
     packet: Packet
     frames: list[tuple[int, bytes]]
-    loss: str | None = None
+    losses: list[str] = field(default_factory=list)
     events: list[dict[str, Any]] = field(default_factory=list)
 
 
@@ -39,27 +39,25 @@ class Device:
 
     def __init__(self, program: engine.CompiledProgram, *, trace: bool = False) -> None:
         self._parts: Mapping[str, Any] = engine.describe(program)
-        self._aliases: dict[str, tuple[str, int]] = {}
+        self._aliases: dict[str, int] = {}
         self._trace = trace
         with engine.refusals():
             self._harness = engine.new_harness(program)
             if trace:
                 self._harness.trace(True)
-        # What programs ask of a switch that only does unicast would be left out in silence.
-        if not hasattr(self._harness, "inject") and program.unmet_needs:
-            raise Unsupported(program.unmet_needs[0])
 
     def send(self, packet: Packet) -> Exchange:
         """Send a packet; all that it causes has happened then."""
         with engine.refusals():
-            if packet.queue or not hasattr(self._harness, "inject"):
+            if packet.queue:
                 signals = {name: packet.queue.get(name, 0) for name in engine.QUEUE_SIGNALS}
-                port, frame, loss = self._harness.process(packet.port, packet.frame, **signals)
+                port, frame, _ = self._harness.process(packet.port, packet.frame, **signals)
                 frames = [] if port is None or frame is None else [(port, frame)]
             else:
-                frames, loss = list(self._harness.inject(packet.port, packet.frame)), None
+                frames = self._harness.inject(packet.port, packet.frame)
             events = json.loads(self._harness.take_trace()) if self._trace else []
-        return Exchange(packet, frames, loss, events)
+            losses = [reason for reason, _ in self._harness.losses]
+        return Exchange(packet, frames, losses, events)
 
     def configure(self, statement: Statement) -> None:
         """Carry out a statement that is about the control plane."""
@@ -67,24 +65,26 @@ class Device:
             match statement:
                 case Add():
                     entry = names.entry(statement, self._parts["tables"])
-                    (handle,) = self._harness.install(json.dumps([entry]))
+                    handle = self._harness.add_entry(json.dumps(entry))
                     if statement.alias and handle is not None:
-                        self._aliases[statement.alias] = (entry["table"], handle)
+                        self._aliases[statement.alias] = handle
                 case SetDefault():
-                    self._harness.install(json.dumps([names.default_action(statement, self._parts["tables"])]))
+                    self._harness.add_entry(json.dumps(names.default_action(statement, self._parts["tables"])))
                 case RemoveAll():
-                    self._harness.clear()
+                    for table in self._parts["tables"]:
+                        if not table["const_entries"]:
+                            self._harness.clear_table(table["name"])
                 case Command():
                     self._command(statement)
 
     def count(self, counter: str, cell: int | str) -> tuple[int, int]:
         """Packets and bytes of a counter's cell, or of the entry that has this alias."""
         with engine.refusals():
-            if isinstance(cell, int):
-                return self._harness.counter(self._full_name("counter", counter), cell)
-            if cell not in self._aliases:
-                raise BadInput(f"no entry has the alias `{cell}`", "give it one by `add ... = ALIAS`")
-            return self._harness.direct_counter(*self._aliases[cell])
+            if isinstance(cell, str):
+                if cell not in self._aliases:
+                    raise BadInput(f"no entry has the alias `{cell}`", "give it one by `add ... = ALIAS`")
+                cell = self._aliases[cell]
+            return self._harness.counter(self._full_name("counter", counter), cell)
 
     def _full_name(self, kind: str, name: str) -> str:
         return names.find(kind, name, [part["name"] for part in self._parts[f"{kind}s"]])
@@ -114,9 +114,7 @@ class Device:
             case "read":
                 self._harness.register(name, *numbers)
             case _:
-                size = next(part["size"] for part in self._parts["registers"] if part["name"] == name)
-                for index in range(size):
-                    self._harness.set_register(name, index, 0)
+                self._harness.reset_register(name)
 
     def _replication(self, name: str, numbers: list[int]) -> None:
         """Clone sessions and multicast groups; nodes are numbered from 0 as they are made, as in BMv2."""

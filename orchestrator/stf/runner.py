@@ -168,7 +168,7 @@ def _difference(reports: dict[str, Report]) -> str | None:
         return None
     (name, report), (other_name, other) = reports.items()
     for one, two in zip(report.exchanges, other.exchanges, strict=True):
-        if (one.frames, one.loss) != (two.frames, two.loss):
+        if (one.frames, one.losses) != (two.frames, two.losses):
             return f"line {one.packet.line}: {name} and {other_name} disagree: {_shown(one)} against {_shown(two)}"
     if [each.text for each in report.complaints] != [each.text for each in other.complaints]:
         return f"{name} and {other_name} disagree on counters"
@@ -177,4 +177,4 @@ def _difference(reports: dict[str, Report]) -> str | None:
 
 def _shown(exchange: Exchange) -> str:
     frames = "; ".join(f"port {port}: {frame.hex()}" for port, frame in exchange.frames)
-    return frames or exchange.loss or "nothing"
+    return frames or ", ".join(exchange.losses) or "nothing"

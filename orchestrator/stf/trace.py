@@ -25,8 +25,9 @@ def lines(exchange: Exchange) -> Iterator[str]:
         yield text if event["kind"] == "block" else f"  {_place(event):<{_PLACE_WIDTH}} {text}"
     for port, frame in exchange.frames:
         yield f"out on port {port}, {len(frame)} bytes: {frame.hex()}"
-    if not exchange.frames:
-        yield exchange.loss or "nothing left the switch"
+    yield from exchange.losses
+    if not exchange.frames and not exchange.losses:
+        yield "nothing left the switch"
 
 
 def _place(event: Event) -> str:

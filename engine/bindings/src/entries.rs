@@ -85,24 +85,35 @@ pub(crate) fn parse(json: &str) -> PyResult<Vec<Entry>> {
     serde_json::from_str(json).map_err(|error| refuse(format!("table entries: {error}")))
 }
 
-/// Puts entries into a switch's tables; gives their handles, none for default actions.
-pub(crate) fn install(state: &mut State, entries: &[Entry]) -> PyResult<Vec<Option<u32>>> {
-    let mut handles = Vec::new();
-    for entry in entries {
-        let params = entry.params.iter().map(|(name, value)| (name.clone(), value.0.clone())).collect();
-        let call = ActionSpec { action: entry.action.clone(), params };
-        match &entry.matches {
-            None => {
-                state.set_default_action(&entry.table, &call).map_err(refuse)?;
-                handles.push(None);
-            }
-            Some(matches) => {
-                let matches = matches.iter().map(|(name, value)| (name.clone(), value.key())).collect();
-                let entry_spec = EntrySpec { matches, call, priority: entry.priority };
-                let EntryHandle(handle) = state.insert_entry(&entry.table, &entry_spec).map_err(refuse)?;
-                handles.push(Some(handle));
-            }
-        }
+/// Reads one entry.
+pub(crate) fn parse_one(json: &str) -> PyResult<Entry> {
+    serde_json::from_str(json).map_err(|error| refuse(format!("table entry: {error}")))
+}
+
+/// Puts entries into a switch's tables.
+pub(crate) fn install(state: &mut State, entries: &[Entry]) -> PyResult<()> {
+    entries.iter().try_for_each(|entry| entry.install(state).map(|_| ()))
+}
+
+impl Entry {
+    /// Puts it into its table; gives its handle, or `None` of a default action.
+    pub(crate) fn install(&self, state: &mut State) -> PyResult<Option<EntryHandle>> {
+        let call = self.call();
+        let Some(matches) = &self.matches else {
+            return state.set_default_action(&self.table, &call).map(|()| None).map_err(refuse);
+        };
+        let matches = matches.iter().map(|(name, value)| (name.clone(), value.key())).collect();
+        let entry = EntrySpec { matches, call, priority: self.priority };
+        state.insert_entry(&self.table, &entry).map(Some).map_err(refuse)
     }
-    Ok(handles)
+
+    /// Gives the entry of that handle this one's action.
+    pub(crate) fn modify(&self, state: &mut State, handle: EntryHandle) -> PyResult<()> {
+        state.modify_entry(&self.table, handle, &self.call()).map_err(refuse)
+    }
+
+    fn call(&self) -> ActionSpec {
+        let params = self.params.iter().map(|(name, value)| (name.clone(), value.0.clone())).collect();
+        ActionSpec { action: self.action.clone(), params }
+    }
 }

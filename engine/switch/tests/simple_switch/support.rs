@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use marklab_pipeline::{Engine, Interpreter, Jit, Layout, Packet, State};
-use marklab_switch::{Loss, Received, Switch};
+use marklab_switch::{Fate, Loss, Switch};
 use marklab_tm::Limit;
 use marklab_units::Time;
 
@@ -126,8 +126,8 @@ pub(crate) fn offer(
     packet: Packet,
 ) -> Result<usize, (Loss, Option<usize>)> {
     match switch.receive(at(ns), port, packet) {
-        Received::Queued(port) => Ok(port),
-        Received::Lost(loss, port, _) => Err((loss, port)),
+        Fate::Queued(port) => Ok(port),
+        Fate::Lost(loss, port, _) => Err((loss, port)),
     }
 }
 
