@@ -72,7 +72,7 @@ def check(checkout: Path) -> Conformance:
 def _is_v1model(path: Path) -> bool:
     """Whether it is a whole program: some samples are there to be included, or for p4c's front end alone."""
     text = path.read_text(encoding="utf-8", errors="replace")
-    return "v1model.p4" in text and re.search(r"\bV1Switch\s*\(", text) is not None
+    return "v1model.p4" in text and re.search(r"\bV1Switch\b", text) is not None
 
 
 def _commit(checkout: Path) -> str:
