@@ -2,10 +2,12 @@
 //!
 //! Each [`Stage`] becomes one function. Slots of a packet stay in the `Phv`; locals are SSA values, or lie on the stack
 //! if they belong to a header stack. Values of up to 64 bits are `i64`, of up to 128 bits `i128`, always with zeros
-//! above their width; wider ones are refused ([`JitError::Unsupported`]), never run in another way.
+//! above their width; wider ones lie in memory and are computed by calls. What has no code is refused
+//! ([`JitError::Unsupported`]), never run in another way.
 //!
 //! - `context`: what generated code is given, and the functions it calls;
 //! - `generator`: storage, control flow, tables;
+//! - `wide`: memory, and the values that are kept there;
 //! - `expr`, `parse`, `data`, `calls`: what their names say.
 
 mod calls;
@@ -14,6 +16,7 @@ mod data;
 mod expr;
 mod generator;
 mod parse;
+mod wide;
 
 use std::sync::Arc;
 
@@ -68,9 +71,17 @@ pub struct Jit {
     stages: [StageFn; 3],
     /// [`Stage::Parse`], if the program has it.
     parse: Option<StageFn>,
-    /// Calls that generated code refers to by number.
-    calls: Vec<ExternCall>,
+    referred: Referred,
     deparser: Deparser,
+}
+
+/// What generated code refers to by number, and needs.
+#[derive(Default)]
+struct Referred {
+    calls: Vec<ExternCall>,
+    operations: Vec<wide::Operation>,
+    /// Memory that it needs beside the machine's stack.
+    scratch_bytes: usize,
 }
 
 /// Where the deparser writes.
@@ -78,7 +89,7 @@ pub struct Jit {
 enum Deparser {
     /// Right in front of the payload: it emits header after header, so that their length is known before.
     InPlace,
-    /// To a buffer of that many bytes.
+    /// To a buffer of that many bytes, which grows if it emits in a loop.
     Buffer(usize),
 }
 
@@ -102,7 +113,6 @@ impl Jit {
     ///
     /// [`JitError::Unsupported`] names the first construct that cannot be compiled.
     pub fn compile(program: &Arc<Program>, layout: &Arc<Layout>) -> Result<Jit> {
-        let deparser = deparser(program)?;
         let mut flags = settings::builder();
         for (name, value) in [("opt_level", "speed"), ("is_pic", "false"), ("use_colocated_libcalls", "false")] {
             flags.set(name, value).map_err(backend)?;
@@ -111,7 +121,7 @@ impl Jit {
         let mut builder = JITBuilder::with_isa(isa, default_libcall_names());
         context::declare_symbols(&mut builder);
         let mut module = JITModule::new(builder);
-        let mut calls = Vec::new();
+        let mut referred = Referred::default();
         let mut function_context = FunctionBuilderContext::new();
         let mut functions = Vec::new();
         let stages = Stage::ALL.into_iter().chain(Some(Stage::Parse).filter(|stage| stage.used_by(program)));
@@ -123,7 +133,7 @@ impl Jit {
             let id = module.declare_function(&name, Linkage::Local, &code.func.signature).map_err(backend)?;
             code.func.name = UserFuncName::user(0, id.as_u32());
             let mut generator =
-                Generator::new(program, layout, &mut module, &mut code.func, &mut function_context, &mut calls);
+                Generator::new(program, layout, &mut module, &mut code.func, &mut function_context, &mut referred);
             generator.stage(stage)?;
             generator.finish();
             define(&mut module, id, &mut code)?;
@@ -142,20 +152,17 @@ impl Jit {
         let stages = [0, 1, 2].map(|stage: usize| function(functions[stage]));
         let parse = functions.get(Stage::Parse as usize).copied().map(function);
         debug_assert_eq!(module.target_config().pointer_type(), types::I64);
-        Ok(Jit { module: Some(module), stages, parse, calls, deparser })
+        Ok(Jit { module: Some(module), stages, parse, referred, deparser: deparser(program) })
     }
 }
 
-fn deparser(program: &Program) -> Result<Deparser> {
+fn deparser(program: &Program) -> Deparser {
     let Arch::V1Model { deparser, .. } = program.arch;
     let body = &program.blocks[deparser.index()].body;
     if data::plain_emits(body).is_some() {
-        return Ok(Deparser::InPlace);
+        return Deparser::InPlace;
     }
-    match data::emit_capacity(program, body) {
-        Some(bytes) => Ok(Deparser::Buffer(bytes)),
-        None => unsupported("`emit` in a loop", Span::default()),
-    }
+    Deparser::Buffer(data::emit_capacity(program, body).unwrap_or(0))
 }
 
 fn define(module: &mut JITModule, id: FuncId, code: &mut CodegenContext) -> Result<()> {
@@ -210,7 +217,7 @@ impl Jit {
 impl Engine for Jit {
     fn run(&self, stage: Stage, state: &mut State, packet: &mut Packet, phv: &mut Phv) {
         let buffer = if stage == Stage::Deparse { self.buffer() } else { 0 };
-        let emitted = Context::enter(state, packet, &self.calls, buffer, |context| self.stage(stage, context, phv));
+        let emitted = Context::enter(state, packet, &self.referred, buffer, |context| self.stage(stage, context, phv));
         if stage == Stage::Deparse {
             self.put_front(state, packet, phv, emitted);
         }
@@ -219,7 +226,7 @@ impl Engine for Jit {
     // As the default, but crosses the border once.
     fn run_out(&self, state: &mut State, packet: &mut Packet, phv: &mut Phv, egress_spec: Option<Field>) -> bool {
         let mut kept = true;
-        let emitted = Context::enter(state, packet, &self.calls, self.buffer(), |context| {
+        let emitted = Context::enter(state, packet, &self.referred, self.buffer(), |context| {
             self.stage(Stage::Egress, context, phv);
             kept = egress_spec.is_none_or(|field| phv.get(field) != DROP_PORT);
             if kept {

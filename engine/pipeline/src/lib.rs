@@ -8,6 +8,7 @@
 //!
 //! No clock, no ports, no queues: the architecture around the program is `marklab-switch`.
 
+mod arith;
 mod control;
 mod effects;
 mod hash;

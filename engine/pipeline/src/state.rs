@@ -86,6 +86,8 @@ pub struct State {
     pub trace: Option<Vec<crate::Event>>,
     /// Where the deparser writes.
     pub(crate) emitted: Vec<u8>,
+    /// Memory for generated code.
+    pub(crate) scratch: Vec<u8>,
     /// Operands of the next effect, as generated code evaluates them.
     pub(crate) operands: Vec<BigUint>,
     /// The above as generated code sees it.
@@ -131,6 +133,7 @@ impl State {
             faults: 0,
             trace: None,
             emitted: Vec::new(),
+            scratch: Vec::new(),
             operands: Vec::new(),
         })
     }

@@ -6,9 +6,9 @@ use marklab_p4::ir::{
 };
 use num_bigint::BigUint;
 
-use super::expr::signed;
 use super::{Frame, Jump, Step};
 use crate::EventKind;
+use crate::arith::signed;
 use crate::words::mask;
 
 impl<'a> Frame<'a> {

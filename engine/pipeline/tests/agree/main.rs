@@ -6,3 +6,4 @@ mod packets;
 mod prune;
 mod statements;
 mod support;
+mod wide;

@@ -25,7 +25,7 @@ fn error_of(program: &Program, phv: &Phv) -> u64 {
 
 /// Field widths that add up to whole bytes.
 fn header_widths() -> impl Strategy<Value = Vec<u32>> {
-    let widths = prop::sample::select(vec![1u32, 2, 3, 4, 6, 8, 13, 16, 24, 32, 48, 64, 72, 100, 128]);
+    let widths = prop::sample::select(vec![1u32, 2, 3, 4, 6, 8, 13, 16, 24, 32, 48, 64, 72, 100, 128, 129, 1024]);
     prop::collection::vec(widths, 1..8).prop_map(|mut widths| {
         let rest = widths.iter().sum::<u32>() % 8;
         if rest > 0 {
