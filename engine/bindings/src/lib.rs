@@ -8,6 +8,7 @@ mod harness;
 mod program;
 mod pump;
 mod simulate;
+mod trace;
 
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;

@@ -16,10 +16,10 @@ use marklab_p4::ir::{
 use marklab_p4::source::Span;
 use num_bigint::BigUint;
 
+use super::Result;
 use super::context::{self, Context};
 use super::generator::{Generator, valid_place};
 use super::wide::is_wide;
-use super::Result;
 use crate::arith::Operator;
 use crate::layout::reserved;
 
