@@ -70,6 +70,7 @@ pub(crate) fn may_set(program: &Program, name: &str) -> bool {
 
 impl<F: Frame> Switch<F> {
     /// What follows ingress.
+    #[cold]
     pub(crate) fn after_ingress(&mut self, now: Time, mut frame: F, mut phv: Phv, mut way: Way) -> Fate<F> {
         loop {
             let effects = self.effects();
@@ -98,6 +99,7 @@ impl<F: Frame> Switch<F> {
     }
 
     /// Egress and what follows it; metadata is set already.
+    #[cold]
     pub(crate) fn egress_and_after(
         &mut self,
         now: Time,
@@ -193,6 +195,7 @@ impl<F: Frame> Switch<F> {
         self.replication.session(request.session & MAX_SESSION)
     }
 
+    #[inline(never)]
     #[expect(clippy::too_many_arguments, reason = "a clone and what it is a clone of")]
     fn send_clone(
         &mut self,
@@ -213,7 +216,7 @@ impl<F: Frame> Switch<F> {
             self.lose(Loss::Endless, None, frame, phv)
         } else {
             match mirror {
-                Mirror::Port(port) => self.enqueue(now, port, frame, phv, way),
+                Mirror::Port(port) => self.copy_to(now, port, frame, phv, way),
                 Mirror::Group(group) => self.replicate(now, group, frame, phv, way),
             }
         };
@@ -230,10 +233,16 @@ impl<F: Frame> Switch<F> {
         for replica in others {
             let mut copy_phv = phv.clone();
             self.detours().egress_rid.set(&mut copy_phv, replica.rid.into());
-            let fate = self.enqueue(now, replica.port, frame.duplicate(), copy_phv, way);
+            let fate = self.copy_to(now, replica.port, frame.duplicate(), copy_phv, way);
             self.copies.push(fate);
         }
         self.detours().egress_rid.set(&mut phv, last.rid.into());
-        self.enqueue(now, last.port, frame, phv, way)
+        self.copy_to(now, last.port, frame, phv, way)
+    }
+
+    /// [`Switch::enqueue`], which is part of the straight way, once more for copies.
+    #[inline(never)]
+    fn copy_to(&mut self, now: Time, port: usize, frame: F, phv: Phv, way: Way) -> Fate<F> {
+        self.enqueue(now, port, frame, phv, way)
     }
 }

@@ -279,7 +279,7 @@ impl<F: Frame> Switch<F> {
     }
 
     /// [`Switch::transmit`], under other queue signals if some are given.
-    #[inline]
+    #[inline(always)]
     fn transmit_under(&mut self, now: Time, port: usize, signals: Option<QueueSignals>) -> Option<Transmitted<F>> {
         let out = self.queues.dequeue(port)?;
         let signals = signals.unwrap_or(QueueSignals {
@@ -310,7 +310,8 @@ impl<F: Frame> Switch<F> {
     }
 
     /// To the port that ingress chose.
-    #[inline]
+    // Part of the straight way, which must not pay for the detours that come here as well.
+    #[inline(always)]
     fn forward(&mut self, now: Time, frame: F, phv: Phv, way: Way) -> Fate<F> {
         let wanted = self.intrinsics.egress_spec.get(&phv);
         if wanted == DROP_PORT {
@@ -320,7 +321,7 @@ impl<F: Frame> Switch<F> {
         self.enqueue(now, wanted as usize, frame, phv, way)
     }
 
-    #[inline]
+    #[inline(always)]
     fn enqueue(&mut self, now: Time, port: usize, mut frame: F, phv: Phv, way: Way) -> Fate<F> {
         let queue = self.intrinsics.priority.get(&phv) as usize;
         let bytes = frame.packet().len() as u64;
@@ -341,7 +342,7 @@ impl<F: Frame> Switch<F> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn egress(&mut self, now: Time, port: usize, signals: QueueSignals, waiting: Waiting<F>) -> Result<F, Fate<F>> {
         let Waiting { mut frame, mut phv, way } = waiting;
         let at = &self.intrinsics;

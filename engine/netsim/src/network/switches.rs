@@ -1,6 +1,7 @@
 //! Switches in the network.
 
 use marklab_switch::{Fate, Loss, Switch, Transmitted};
+use marklab_tm::Depth;
 
 use super::{Event, NetSwitch, Network, PortReport, RunError, SwitchReport};
 use crate::frame::NetFrame;
@@ -30,6 +31,13 @@ impl SwitchNode {
         SwitchNode { switch, ports }
     }
 
+    /// What concerns frames that wait for a port: its line, its trace, how much waits.
+    #[inline]
+    fn waiting(&self, port: usize) -> (Option<u32>, Option<u32>, Depth) {
+        let Port { line, trace, .. } = self.ports[port];
+        (line, trace, self.switch.depth(port))
+    }
+
     pub(super) fn report(self, node: usize) -> SwitchReport {
         let ports = self
             .ports
@@ -54,31 +62,31 @@ impl Network {
         }
         let switch = self.switch(node);
         let fate = switch.switch.receive(now, port, frame);
-        if switch.switch.has_copies() {
-            self.copies_made(node);
-        }
+        let copies = switch.switch.has_copies();
         match fate {
-            Fate::Queued(port) => match self.note_arrival(node, port) {
-                Some(line) => self.start(line as usize),
-                None => self.discard_waiting(node, port),
-            },
+            Fate::Queued(port) => {
+                let (line, trace, depth) = switch.waiting(port);
+                self.trace_arrival(trace, depth);
+                match line {
+                    Some(line) => self.start(line as usize),
+                    None => self.discard_waiting(node, port),
+                }
+            }
             Fate::Lost(loss, port, frame) => self.lost_in_switch(node, port, loss, frame),
         }
-    }
-
-    /// Traces a frame that came to a queue; gives the line of the port.
-    #[inline]
-    fn note_arrival(&mut self, node: usize, port: usize) -> Option<u32> {
-        let now = self.now;
-        let switch = self.switch(node);
-        let Port { line, trace, .. } = switch.ports[port];
-        let depth = switch.switch.depth(port);
-        if let Some(trace) = trace {
-            self.traces[trace as usize].arrived(now, depth);
+        if copies {
+            self.copies_made(node);
         }
-        line
     }
 
+    #[inline]
+    fn trace_arrival(&mut self, trace: Option<u32>, depth: Depth) {
+        if let Some(trace) = trace {
+            self.traces[trace as usize].arrived(self.now, depth);
+        }
+    }
+
+    #[inline(never)]
     fn lost_in_switch(&mut self, node: usize, port: Option<usize>, loss: Loss, frame: Box<NetFrame>) {
         if loss == Loss::Assertion
             && let Some(failed) = self.switch(node).switch.failed_assertion()
@@ -98,13 +106,17 @@ impl Network {
 
     /// A frame that a switch made, or took in once more, waits for a port, or was lost. The port may be one that is being
     /// served, so that it is woken by an event.
-    #[cold]
+    #[inline(never)]
     fn stayed(&mut self, node: usize, fate: Fate<Box<NetFrame>>) {
         match fate {
-            Fate::Queued(port) => match self.note_arrival(node, port) {
-                Some(line) => self.wake_when_free(line as usize),
-                None => self.events.push(self.now, Event::Discard(node as u32, port as u32)),
-            },
+            Fate::Queued(port) => {
+                let (line, trace, depth) = self.switch(node).waiting(port);
+                self.trace_arrival(trace, depth);
+                match line {
+                    Some(line) => self.wake_when_free(line as usize),
+                    None => self.events.push(self.now, Event::Discard(node as u32, port as u32)),
+                }
+            }
             Fate::Lost(loss, port, frame) => self.lost_in_switch(node, port, loss, frame),
         }
     }
@@ -123,6 +135,7 @@ impl Network {
             let switch = self.switch(node);
             let Transmitted { outcome, signals } = switch.switch.transmit(now, port)?;
             let depth = switch.switch.depth(port);
+            let copies = switch.switch.has_copies();
             let capable = |ecn| matches!(ecn, Some(Ecn::Ect0 | Ecn::Ect1));
             let marked = match &outcome {
                 Ok(frame) => capable(frame.arrived_as) && frame_ecn(&frame.packet) == Some(Ecn::Ce),
@@ -130,7 +143,7 @@ impl Network {
             };
             let Port { trace, capture, marked: marks, .. } = &mut switch.ports[port];
             *marks += u64::from(marked);
-            let (trace, capture, copies) = (*trace, *capture, switch.switch.has_copies());
+            let (trace, capture) = (*trace, *capture);
             if let Some(trace) = trace {
                 self.traces[trace as usize].departed(now, depth, now.since(signals.enq_timestamp), marked);
             }
@@ -142,8 +155,7 @@ impl Network {
                     self.capture(capture, &frame);
                     return Some((frame, depth.packets > 0));
                 }
-                Err(Fate::Lost(loss, port, frame)) => self.lost_in_switch(node, port, loss, frame),
-                Err(again) => self.stayed(node, again),
+                Err(fate) => self.stayed(node, fate),
             }
         }
     }
