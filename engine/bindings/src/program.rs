@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use marklab_p4::control_plane::ControlPlane;
 use marklab_p4::ir;
 use marklab_pipeline::{Engine, Interpreter, Jit, Layout, State, prune};
 use pyo3::prelude::*;
@@ -16,6 +17,7 @@ pub(crate) struct Program {
     pub(crate) program: Arc<ir::Program>,
     pub(crate) layout: Arc<Layout>,
     pub(crate) engine: Arc<dyn Engine>,
+    control_plane: ControlPlane,
     /// Why the program is interpreted, or None if it runs as machine code.
     #[pyo3(get)]
     jit_declined: Option<String>,
@@ -48,7 +50,9 @@ impl Program {
         let compilation = marklab_p4::compile(&path, &marklab_p4::Options { include_dirs, defines });
         let messages = compilation.render(false);
         let digest = compilation.digest.clone();
-        let Some(program) = compilation.program else { return Err(CompileError::new_err(messages)) };
+        let (Some(program), Some(control_plane)) = (compilation.program, compilation.control_plane) else {
+            return Err(CompileError::new_err(messages));
+        };
         let program = Arc::new(prune(&program));
         let layout = Arc::new(Layout::new(&program));
         State::new(&program, &layout, 0).map_err(refuse)?;
@@ -61,7 +65,12 @@ impl Program {
             }
         };
         let unmet_needs = marklab_switch::unmet_needs(&program).iter().map(ToString::to_string).collect();
-        Ok(Program { program, layout, engine, jit_declined, warnings: messages, digest, unmet_needs })
+        Ok(Program { program, layout, engine, control_plane, jit_declined, warnings: messages, digest, unmet_needs })
+    }
+
+    /// All that a control plane can name, as JSON: objects as they are declared, whether the simulator needs them or not.
+    fn control_plane(&self) -> PyResult<String> {
+        serde_json::to_string(&self.control_plane).map_err(refuse)
     }
 
     /// Tables, actions, registers and counters, as JSON.
