@@ -46,6 +46,8 @@ class _Module(Protocol):
 
     def Program(self, path: Path, include_dirs: Sequence[Path] = ()) -> CompiledProgram: ...  # noqa: N802
 
+    def control_plane(self, path: Path, include_dirs: Sequence[Path] = ()) -> tuple[str, str]: ...
+
     def Progress(self) -> Watch: ...  # noqa: N802
 
     def simulate(
@@ -84,9 +86,15 @@ def new_watch() -> Watch:
 def compile_program(path: Path) -> CompiledProgram:
     """Compile a P4 program; all its errors come as one."""
     module = _module()
-    try:
+    with _compiling(module, path):
         # So that `#include "include/switch.p4"` finds the lab's from any folder, unless one lies beside the program.
         return module.Program(path, [PROGRAMS])
+
+
+@contextmanager
+def _compiling(module: _Module, path: Path) -> Iterator[None]:
+    try:
+        yield
     except module.CompileError as error:
         raise BadInput(f"{path} does not compile:\n{str(error).rstrip()}") from error
     except (module.EngineError, OSError) as error:
@@ -96,6 +104,14 @@ def compile_program(path: Path) -> CompiledProgram:
 def describe(program: CompiledProgram) -> dict[str, Any]:
     """Tables, registers and counters of a program."""
     return cast("dict[str, Any]", json.loads(program.describe()))
+
+
+def describe_control_plane(path: Path) -> tuple[dict[str, Any], str]:
+    """All that a control plane can name in a program, as its author declared it, and the compiler's warnings."""
+    module = _module()
+    with _compiling(module, path):
+        described, warnings = module.control_plane(path, [PROGRAMS])
+        return json.loads(described), warnings
 
 
 @contextmanager

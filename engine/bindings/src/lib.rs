@@ -25,6 +25,7 @@ fn marklab_engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("CompileError", python.get_type::<CompileError>())?;
     module.add("CancelledError", python.get_type::<CancelledError>())?;
     module.add_class::<program::Program>()?;
+    module.add_function(wrap_pyfunction!(program::control_plane, module)?)?;
     module.add_class::<harness::Harness>()?;
     module.add_class::<simulate::Progress>()?;
     module.add_function(wrap_pyfunction!(simulate::simulate, module)?)

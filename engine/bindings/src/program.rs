@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use marklab_p4::control_plane::ControlPlane;
 use marklab_p4::ir;
 use marklab_pipeline::{Engine, Interpreter, Jit, Layout, State, prune};
 use pyo3::prelude::*;
@@ -17,7 +16,6 @@ pub(crate) struct Program {
     pub(crate) program: Arc<ir::Program>,
     pub(crate) layout: Arc<Layout>,
     pub(crate) engine: Arc<dyn Engine>,
-    control_plane: ControlPlane,
     /// Why the program is interpreted, or None if it runs as machine code.
     #[pyo3(get)]
     jit_declined: Option<String>,
@@ -50,9 +48,7 @@ impl Program {
         let compilation = marklab_p4::compile(&path, &marklab_p4::Options { include_dirs, defines });
         let messages = compilation.render(false);
         let digest = compilation.digest.clone();
-        let (Some(program), Some(control_plane)) = (compilation.program, compilation.control_plane) else {
-            return Err(CompileError::new_err(messages));
-        };
+        let Some(program) = compilation.program else { return Err(CompileError::new_err(messages)) };
         let program = Arc::new(prune(&program));
         let layout = Arc::new(Layout::new(&program));
         State::new(&program, &layout, 0).map_err(refuse)?;
@@ -65,12 +61,7 @@ impl Program {
             }
         };
         let unmet_needs = marklab_switch::unmet_needs(&program).iter().map(ToString::to_string).collect();
-        Ok(Program { program, layout, engine, control_plane, jit_declined, warnings: messages, digest, unmet_needs })
-    }
-
-    /// All that a control plane can name, as JSON: objects as they are declared, whether the simulator needs them or not.
-    fn control_plane(&self) -> PyResult<String> {
-        serde_json::to_string(&self.control_plane).map_err(refuse)
+        Ok(Program { program, layout, engine, jit_declined, warnings: messages, digest, unmet_needs })
     }
 
     /// Tables, actions, registers and counters, as JSON.
@@ -108,5 +99,24 @@ impl Program {
             "counters": program.counters.iter().map(counter).collect::<Vec<_>>(),
         })
         .to_string()
+    }
+}
+
+/// All that a control plane can name in a program, as JSON, and the compiler's warnings. Objects are as they are declared,
+/// whether this engine can run them or not.
+///
+/// Raises CompileError with all messages if the program has errors.
+#[pyfunction]
+#[pyo3(signature = (path, include_dirs = vec![], defines = vec![]))]
+pub(crate) fn control_plane(
+    path: PathBuf,
+    include_dirs: Vec<PathBuf>,
+    defines: Vec<(String, String)>,
+) -> PyResult<(String, String)> {
+    let compilation = marklab_p4::compile(&path, &marklab_p4::Options { include_dirs, defines });
+    let messages = compilation.render(false);
+    match compilation.control_plane {
+        Some(described) => Ok((serde_json::to_string(&described).map_err(refuse)?, messages)),
+        None => Err(CompileError::new_err(messages)),
     }
 }
