@@ -168,7 +168,6 @@ pub(crate) struct Block {
     pub(crate) kind: BlockKind,
     pub(crate) name: Name,
     pub(crate) span: Span,
-    pub(crate) annotations: Annotations,
     pub(crate) type_params: Vec<TypeParamId>,
     pub(crate) params: Vec<Param>,
     pub(crate) constructor: Vec<Param>,

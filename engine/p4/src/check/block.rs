@@ -22,7 +22,6 @@ impl Checker<'_> {
             kind: ty.kind,
             name: ty.name.name.clone(),
             span: ty.name.span,
-            annotations: ty.annotations.clone(),
             type_params: Vec::new(),
             params: Vec::new(),
             constructor: Vec::new(),
