@@ -55,6 +55,13 @@ def test_entries_are_as_reviewed() -> None:
     )
 
 
+@pytest.mark.parametrize("program", [ENTRIES, *sorted(PROGRAMS.glob("*.p4"))], ids=lambda path: path.stem)
+def test_the_engine_has_the_tables_of_p4info_by_the_same_names(program: Path) -> None:
+    info, _ = built(program)
+    running = engine.describe(engine.compile_program(program))
+    assert {table["name"] for table in running["tables"]} == {table.preamble.name for table in info.tables}
+
+
 @pytest.mark.parametrize(
     ("kind", "name", "id_"), [(Kind.ACTION, "NoAction", 21257015), (Kind.TABLE, "ingress.custom_table", 42499711)]
 )
