@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 from conftest import Finished
+from hypothesis import given
+from hypothesis import strategies as st
 
 from orchestrator import engine, p4runtime
 from orchestrator.errors import BadInput
@@ -91,16 +93,35 @@ def test_an_alias_is_the_shortest_end_that_no_other_object_has() -> None:
     assert [symbols.alias(name) for name in ("a.x.t", "b.x.t", "a.u")] == ["a.x.t", "b.x.t", "u"]
 
 
+NAMES = st.lists(st.sampled_from("abc"), min_size=1, max_size=4).map(".".join)
+
+
+@given(st.sets(st.tuples(st.sampled_from(Kind), NAMES)))
+def test_ids_and_aliases_tell_objects_apart(objects: set[tuple[Kind, str]]) -> None:
+    symbols = Symbols()
+    for kind, name in objects:
+        symbols.add(kind, name)
+    assert len({symbols.id(*each) for each in objects}) == len(objects)
+    assert all(symbols.id(kind, name) >> 24 == kind for kind, name in objects)
+    names = {name for _, name in objects}
+    for name in names:
+        alias = symbols.alias(name)
+        ending = {other for other in names if f".{other}".endswith(f".{alias}")}
+        assert ending == {name} or alias == name
+        shorter = alias.partition(".")[2]
+        assert not shorter or len({other for other in names if f".{other}".endswith(f".{shorter}")}) > 1
+
+
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("asked", "expected"),
     [([None, None], [1, 2]), ([2, None, None], [2, 3, 4]), ([None, 1, None], [2, 1, 3]), ([9, None, 3], [9, 2, 3])],
 )
-def test_fields_without_id_take_free_places(given: list[int | None], expected: list[int]) -> None:
+def test_fields_without_id_take_free_places(asked: list[int | None], expected: list[int]) -> None:
     def field(id_: int | None) -> dict[str, Any]:
         note = {"name": "id", "text": str(id_), "values": [{"number": str(id_)}], "pairs": None, "structured": False}
         return {"name": "f", "annotations": [] if id_ is None else [note]}
 
-    assert ids.field_ids("table", [field(id_) for id_ in given]) == expected
+    assert ids.field_ids("table", [field(id_) for id_ in asked]) == expected
 
 
 def test_each_form_of_a_file_holds_the_same_message(tmp_path: Path) -> None:
