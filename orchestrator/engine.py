@@ -46,8 +46,6 @@ class _Module(Protocol):
 
     def Program(self, path: Path, include_dirs: Sequence[Path] = ()) -> CompiledProgram: ...  # noqa: N802
 
-    def control_plane(self, path: Path, include_dirs: Sequence[Path] = ()) -> tuple[str, str]: ...
-
     def Progress(self) -> Watch: ...  # noqa: N802
 
     def simulate(
@@ -60,6 +58,8 @@ class _Module(Protocol):
         seed: int,
         watch: Watch,
     ) -> dict[str, Any]: ...
+
+    def control_plane(self, path: Path, include_dirs: Sequence[Path] = ()) -> tuple[str, str]: ...
 
 
 def _module() -> _Module:
