@@ -110,6 +110,8 @@ class _Module(Protocol):
         watch: Watch,
     ) -> dict[str, Any]: ...
 
+    def control_plane(self, path: Path, include_dirs: Sequence[Path] = ()) -> tuple[str, str]: ...
+
 
 def _module() -> _Module:
     try:
@@ -135,9 +137,15 @@ def new_watch() -> Watch:
 def compile_program(path: Path, *, interpret: bool = False) -> CompiledProgram:
     """Compile a P4 program, to machine code unless the interpreter is asked for; all its errors come as one."""
     module = _module()
-    try:
+    with _compiling(module, path):
         # So that `#include "include/switch.p4"` finds the lab's from any folder, unless one lies beside the program.
         return module.Program(path, [PROGRAMS], interpret=interpret)
+
+
+@contextmanager
+def _compiling(module: _Module, path: Path) -> Iterator[None]:
+    try:
+        yield
     except module.CompileError as error:
         raise BadInput(f"{path} does not compile:\n{str(error).rstrip()}") from error
     except (module.EngineError, OSError) as error:
@@ -161,6 +169,14 @@ def refusals() -> Iterator[None]:
         yield
     except _module().EngineError as error:
         raise BadInput(str(error)) from error
+
+
+def describe_control_plane(path: Path) -> tuple[dict[str, Any], str]:
+    """All that a control plane can name in a program, as its author declared it, and the compiler's warnings."""
+    module = _module()
+    with _compiling(module, path):
+        described, warnings = module.control_plane(path, [PROGRAMS])
+        return json.loads(described), warnings
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 //! A run crosses the border twice: once with everything it needs, once with everything it found. Descriptions and
 //! reports are JSON, columns are numpy arrays.
 
+mod control_plane;
 mod entries;
 mod harness;
 mod program;
@@ -27,6 +28,7 @@ fn marklab_engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("CompileError", python.get_type::<CompileError>())?;
     module.add("CancelledError", python.get_type::<CancelledError>())?;
     module.add_class::<program::Program>()?;
+    module.add_function(wrap_pyfunction!(control_plane::control_plane, module)?)?;
     module.add_class::<harness::Harness>()?;
     module.add_class::<simulate::Progress>()?;
     module.add_function(wrap_pyfunction!(pump::pump, module)?)?;
