@@ -5,6 +5,7 @@
 
 mod entries;
 mod harness;
+mod objects;
 mod program;
 mod simulate;
 
