@@ -7,6 +7,7 @@ mod entries;
 mod harness;
 mod objects;
 mod program;
+mod pump;
 mod simulate;
 
 use pyo3::create_exception;
@@ -28,6 +29,7 @@ fn marklab_engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<program::Program>()?;
     module.add_class::<harness::Harness>()?;
     module.add_class::<simulate::Progress>()?;
+    module.add_function(wrap_pyfunction!(pump::pump, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::simulate, module)?)
 }
 

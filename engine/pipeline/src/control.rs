@@ -134,6 +134,19 @@ impl State {
         Ok(self.tables[id.index()].insert(TableEntry { keys, action, args, priority: entry.priority })?)
     }
 
+    /// Gives an entry of the table of that name another action.
+    pub fn modify_entry(&mut self, table: &str, entry: EntryHandle, call: &ActionSpec) -> Result<(), ControlError> {
+        let id = self.find_table(table)?;
+        let (action, args) = self.tables[id.index()].call_of(call)?;
+        Ok(self.tables[id.index()].modify(entry, action, args)?)
+    }
+
+    /// Removes an entry of the table of that name.
+    pub fn delete_entry(&mut self, table: &str, entry: EntryHandle) -> Result<(), ControlError> {
+        let id = self.find_table(table)?;
+        Ok(self.tables[id.index()].delete(entry)?)
+    }
+
     /// Sets the default action of the table of that name.
     pub fn set_default_action(&mut self, table: &str, call: &ActionSpec) -> Result<(), ControlError> {
         let id = self.find_table(table)?;

@@ -2,10 +2,12 @@
 //!
 //! Each [`Stage`] becomes one function. Slots of a packet stay in the `Phv`; locals are SSA values, or lie on the stack
 //! if they belong to a header stack. Values of up to 64 bits are `i64`, of up to 128 bits `i128`, always with zeros
-//! above their width; wider ones are refused ([`JitError::Unsupported`]), never run in another way.
+//! above their width; wider ones lie in memory and are computed by calls. What has no code is refused
+//! ([`JitError::Unsupported`]), never run in another way.
 //!
 //! - `context`: what generated code is given, and the functions it calls;
 //! - `generator`: storage, control flow, tables;
+//! - `wide`: memory, and the values that are kept there;
 //! - `expr`, `parse`, `data`, `calls`, `objects`: what their names say.
 
 mod calls;
@@ -15,6 +17,7 @@ mod expr;
 mod generator;
 mod objects;
 mod parse;
+mod wide;
 
 use std::sync::Arc;
 
@@ -67,9 +70,19 @@ pub struct Jit {
     /// `None` only while being dropped.
     module: Option<JITModule>,
     stages: [StageFn; 3],
-    /// Calls that generated code refers to by number.
-    calls: Vec<ExternCall>,
+    /// [`Stage::Parse`], if the program has it.
+    parse: Option<StageFn>,
+    referred: Referred,
     deparser: Deparser,
+}
+
+/// What generated code refers to by number, and needs.
+#[derive(Default)]
+struct Referred {
+    calls: Vec<ExternCall>,
+    operations: Vec<wide::Operation>,
+    /// Memory that it needs beside the machine's stack.
+    scratch_bytes: usize,
 }
 
 /// Where the deparser writes.
@@ -77,7 +90,7 @@ pub struct Jit {
 enum Deparser {
     /// Right in front of the payload: it emits header after header, so that their length is known before.
     InPlace,
-    /// To a buffer of that many bytes.
+    /// To a buffer of that many bytes, which grows if it emits in a loop.
     Buffer(usize),
 }
 
@@ -101,7 +114,6 @@ impl Jit {
     ///
     /// [`JitError::Unsupported`] names the first construct that cannot be compiled.
     pub fn compile(program: &Arc<Program>, layout: &Arc<Layout>) -> Result<Jit> {
-        let deparser = deparser(program)?;
         let mut flags = settings::builder();
         for (name, value) in [("opt_level", "speed"), ("is_pic", "false"), ("use_colocated_libcalls", "false")] {
             flags.set(name, value).map_err(backend)?;
@@ -110,10 +122,11 @@ impl Jit {
         let mut builder = JITBuilder::with_isa(isa, default_libcall_names());
         context::declare_symbols(&mut builder);
         let mut module = JITModule::new(builder);
-        let mut calls = Vec::new();
+        let mut referred = Referred::default();
         let mut function_context = FunctionBuilderContext::new();
         let mut functions = Vec::new();
-        for stage in Stage::ALL {
+        let stages = Stage::ALL.into_iter().chain(Some(Stage::Parse).filter(|stage| stage.used_by(program)));
+        for stage in stages {
             let mut code = module.make_context();
             let pointer = module.target_config().pointer_type();
             code.func.signature.params.extend([AbiParam::new(pointer), AbiParam::new(pointer)]);
@@ -121,37 +134,36 @@ impl Jit {
             let id = module.declare_function(&name, Linkage::Local, &code.func.signature).map_err(backend)?;
             code.func.name = UserFuncName::user(0, id.as_u32());
             let mut generator =
-                Generator::new(program, layout, &mut module, &mut code.func, &mut function_context, &mut calls);
+                Generator::new(program, layout, &mut module, &mut code.func, &mut function_context, &mut referred);
             generator.stage(stage)?;
             generator.finish();
             define(&mut module, id, &mut code)?;
             functions.push(id);
         }
         module.finalize_definitions().map_err(backend)?;
-        let stages = [0, 1, 2].map(|stage: usize| {
-            let code = module.get_finalized_function(functions[stage]);
+        let function = |id: FuncId| {
+            let code = module.get_finalized_function(id);
             // SAFETY: every stage was declared above with two pointer parameters, no result and the platform's C
             // calling convention, and `module`, which owns the code, lives as long as the `Jit`.
             #[expect(unsafe_code, reason = "generated code is called through a function pointer")]
             unsafe {
                 std::mem::transmute::<*const u8, StageFn>(code)
             }
-        });
+        };
+        let stages = [0, 1, 2].map(|stage: usize| function(functions[stage]));
+        let parse = functions.get(Stage::Parse as usize).copied().map(function);
         debug_assert_eq!(module.target_config().pointer_type(), types::I64);
-        Ok(Jit { module: Some(module), stages, calls, deparser })
+        Ok(Jit { module: Some(module), stages, parse, referred, deparser: deparser(program) })
     }
 }
 
-fn deparser(program: &Program) -> Result<Deparser> {
+fn deparser(program: &Program) -> Deparser {
     let Arch::V1Model { deparser, .. } = program.arch;
     let body = &program.blocks[deparser.index()].body;
     if data::plain_emits(body).is_some() {
-        return Ok(Deparser::InPlace);
+        return Deparser::InPlace;
     }
-    match data::emit_capacity(program, body) {
-        Some(bytes) => Ok(Deparser::Buffer(bytes)),
-        None => unsupported("`emit` in a loop", Span::default()),
-    }
+    Deparser::Buffer(data::emit_capacity(program, body).unwrap_or(0))
 }
 
 fn define(module: &mut JITModule, id: FuncId, code: &mut CodegenContext) -> Result<()> {
@@ -173,12 +185,17 @@ impl Drop for Jit {
 }
 
 impl Jit {
+    #[inline]
     fn stage(&self, stage: Stage, context: *mut Context, phv: &mut Phv) {
+        let code = match stage {
+            Stage::Parse => self.parse.expect("the program clones in ingress"),
+            _ => self.stages[stage as usize],
+        };
         // SAFETY: `context` is valid for this call and agrees with what `context.rs` promises generated code; `phv` has
         // the layout that the code was compiled for (precondition of `Engine::run`).
         #[expect(unsafe_code, reason = "generated code is called through a function pointer")]
         unsafe {
-            self.stages[stage as usize](context, phv.bytes_mut().as_mut_ptr());
+            code(context, phv.bytes_mut().as_mut_ptr());
         }
     }
 
@@ -201,7 +218,7 @@ impl Jit {
 impl Engine for Jit {
     fn run(&self, stage: Stage, state: &mut State, packet: &mut Packet, phv: &mut Phv) {
         let buffer = if stage == Stage::Deparse { self.buffer() } else { 0 };
-        let emitted = Context::enter(state, packet, &self.calls, buffer, |context| self.stage(stage, context, phv));
+        let emitted = Context::enter(state, packet, &self.referred, buffer, |context| self.stage(stage, context, phv));
         if stage == Stage::Deparse {
             self.put_front(state, packet, phv, emitted);
         }
@@ -210,7 +227,7 @@ impl Engine for Jit {
     // As the default, but crosses the border once.
     fn run_out(&self, state: &mut State, packet: &mut Packet, phv: &mut Phv, egress_spec: Option<Field>) -> bool {
         let mut kept = true;
-        let emitted = Context::enter(state, packet, &self.calls, self.buffer(), |context| {
+        let emitted = Context::enter(state, packet, &self.referred, self.buffer(), |context| {
             self.stage(Stage::Egress, context, phv);
             kept = egress_spec.is_none_or(|field| phv.get(field) != DROP_PORT);
             if kept {

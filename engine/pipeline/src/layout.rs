@@ -8,7 +8,7 @@
 //! unused bits 0. A `varbit` keeps its wire bytes, left aligned. Each element of a header stack starts on a multiple of
 //! 8, so that elements lie a constant number of bytes apart.
 
-use marklab_p4::ir::{Class, HeaderId, Program, SlotId, Stack};
+use marklab_p4::ir::{Class, HeaderId, Program, Slot, SlotId, Stack};
 use num_bigint::BigUint;
 
 /// A packet's state in a switch.
@@ -51,7 +51,7 @@ pub struct Layout {
 }
 
 /// Bytes for a scalar of `width` bits.
-pub(crate) fn container(width: u32) -> u32 {
+fn container(width: u32) -> u32 {
     match width {
         0..=8 => 1,
         9..=16 => 2,
@@ -59,6 +59,14 @@ pub(crate) fn container(width: u32) -> u32 {
         33..=64 => 8,
         65..=128 => 16,
         _ => width.div_ceil(64) * 8,
+    }
+}
+
+/// Bytes for what a slot holds.
+pub(crate) fn storage_bytes(slot: &Slot) -> u32 {
+    match slot.varbit_width {
+        Some(_) => slot.ty.width.div_ceil(64) * 8,
+        None => container(slot.ty.width),
     }
 }
 
@@ -78,10 +86,7 @@ impl Layout {
             .zip(&element_starts)
             .map(|(slot, &element_start)| {
                 (slot.class == Class::Packet).then(|| {
-                    let size = match slot.varbit_width {
-                        Some(_) => slot.ty.width.div_ceil(64) * 8,
-                        None => container(slot.ty.width),
-                    };
+                    let size = storage_bytes(slot);
                     let align = if element_start { 8 } else { size.min(8) };
                     let field = Field { offset: offset.next_multiple_of(align), size };
                     offset = field.offset + size;
@@ -195,6 +200,17 @@ impl Phv {
         let bytes = value.to_bytes_le();
         target.fill(0);
         target[..bytes.len()].copy_from_slice(&bytes);
+    }
+
+    /// Copies a field of any width from a packet state of the same layout.
+    pub fn copy_field(&mut self, from: &Phv, field: Field) {
+        let range = field.offset as usize..(field.offset + field.size) as usize;
+        self.bytes_mut()[range.clone()].copy_from_slice(&from.bytes()[range]);
+    }
+
+    /// Sets a field of any width to 0.
+    pub fn clear_field(&mut self, field: Field) {
+        self.bytes_mut()[field.offset as usize..(field.offset + field.size) as usize].fill(0);
     }
 
     /// Bytes that the parser consumed.

@@ -10,6 +10,7 @@
 //! No clock (whoever runs a stage sets [`State::now`]), no ports, no queues: the architecture around the program is
 //! `marklab-switch`.
 
+mod arith;
 mod control;
 mod effects;
 mod hash;
@@ -26,10 +27,11 @@ mod table;
 mod value_set;
 mod words;
 
-use marklab_p4::ir::{Arch, BlockId, ParserBody, Program, StateId, Target, Transition};
+use marklab_p4::ir::visit::{any_statement, bodies};
+use marklab_p4::ir::{Arch, BlockId, ExternCall, ParserBody, Program, StateId, StmtKind, Target, Transition};
 
 pub use control::{ActionSpec, ControlError, EntrySpec, lookup_name};
-pub use effects::{CloneRequest, Digest, Effects};
+pub use effects::{CloneRequest, Digest, Effects, FailedAssertion};
 pub use hash::{csum16, hash};
 pub use interpreter::Interpreter;
 pub use jit::{Jit, JitError};
@@ -59,11 +61,19 @@ pub enum Stage {
     Egress,
     /// Checksum update and deparser: rewrites the front of the packet.
     Deparse,
+    /// The parser alone, for a clone of a packet as it came. Only for programs that [clone in ingress](Stage::used_by).
+    Parse,
 }
 
 impl Stage {
-    /// All stages.
+    /// The stages that every packet goes through.
     pub const ALL: [Stage; 3] = [Stage::Ingress, Stage::Egress, Stage::Deparse];
+
+    /// Whether a program has this stage.
+    pub fn used_by(self, program: &Program) -> bool {
+        let clones = |stmt: &StmtKind| matches!(stmt, StmtKind::Extern(ExternCall::Clone { egress: false, .. }));
+        self != Stage::Parse || any_statement(bodies(&program.blocks, &program.actions), &clones)
+    }
 
     /// The blocks of a stage, in order.
     pub(crate) fn blocks(self, program: &Program) -> Vec<BlockId> {
@@ -72,6 +82,7 @@ impl Stage {
             Stage::Ingress => vec![parser, verify_checksum, ingress],
             Stage::Egress => vec![egress],
             Stage::Deparse => vec![compute_checksum, deparser],
+            Stage::Parse => vec![parser],
         }
     }
 }

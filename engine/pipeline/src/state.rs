@@ -95,6 +95,8 @@ pub struct State {
     pub faults: u64,
     /// Where the deparser writes.
     pub(crate) emitted: Vec<u8>,
+    /// Memory for generated code.
+    pub(crate) scratch: Vec<u8>,
     /// Operands of the next effect, as generated code evaluates them.
     pub(crate) operands: Vec<BigUint>,
     /// The above as generated code sees it.
@@ -150,6 +152,7 @@ impl State {
             effects: Effects::default(),
             faults: 0,
             emitted: Vec::new(),
+            scratch: Vec::new(),
             operands: Vec::new(),
         })
     }
@@ -183,6 +186,14 @@ impl State {
     pub fn set_register(&mut self, register: RegisterId, index: u64, value: &BigUint) {
         let array = &mut self.registers[register.index()];
         array.write(index, &(value & crate::words::mask(array.ty.width)));
+    }
+
+    /// Sets a counter cell; nothing happens out of range.
+    pub fn set_counter(&mut self, counter: CounterId, index: u64, count: Count) {
+        let cells = &mut self.counters[counter.index()];
+        if let Some(cell) = usize::try_from(index).ok().and_then(|index| cells.get_mut(index)) {
+            *cell = count;
+        }
     }
 
     /// A counter cell, or `None` out of range.

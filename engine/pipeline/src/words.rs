@@ -42,6 +42,31 @@ pub(crate) fn prefix_words(width: u32, prefix_len: u32) -> Vec<u64> {
     limbs_of(&(mask(prefix_len) << rest), words_for(width))
 }
 
+/// Copies the first `bits` bits of `source`, most significant first, to bit `at < 8` of `target`. What `target` has
+/// before that bit stays; zeros fill its last byte.
+pub(crate) fn put_bits(target: &mut [u8], at: u32, source: &[u8], bits: u64) {
+    let Some(first) = target.first_mut() else { return };
+    *first &= !(0xff >> at);
+    target[1..].fill(0);
+    for (number, &byte) in source[..bits.div_ceil(8) as usize].iter().enumerate() {
+        let kept = (bits - 8 * number as u64).min(8) as u32;
+        let byte = u16::from(byte & !(0xff_u16 >> kept) as u8) << (8 - at);
+        target[number] |= (byte >> 8) as u8;
+        if let Some(next) = target.get_mut(number + 1) {
+            *next |= byte as u8;
+        }
+    }
+}
+
+/// Copies `bits` bits from bit `at < 8` of `source` on to the start of `target`; zeros fill its last byte.
+pub(crate) fn get_bits(target: &mut [u8], source: &[u8], at: u32, bits: u64) {
+    for (number, byte) in target.iter_mut().enumerate() {
+        let pair = u16::from(source[number]) << 8 | u16::from(source.get(number + 1).copied().unwrap_or(0));
+        let kept = (bits - 8 * number as u64).min(8) as u32;
+        *byte = (pair << at >> 8) as u8 & !(0xff_u16 >> kept) as u8;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -58,5 +83,28 @@ mod tests {
         assert_eq!(prefix_words(32, 8), [0xff00_0000]);
         assert_eq!(prefix_words(32, 0), [0]);
         assert_eq!(prefix_words(128, 65), [1 << 63, u64::MAX]);
+    }
+
+    proptest::proptest! {
+        /// Oracle: strings of binary digits.
+        #[test]
+        fn bits_are_copied_to_and_from_any_place(
+            source in proptest::collection::vec(proptest::prelude::any::<u8>(), 1..12),
+            at in 0..8u32,
+            cut in 0..8u64,
+        ) {
+            let digits = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:08b}")).collect::<String>();
+            let bits = source.len() as u64 * 8 - cut;
+            let mut target = vec![0xff; (u64::from(at) + bits).div_ceil(8) as usize];
+            put_bits(&mut target, at, &source, bits);
+            let expected = "1".repeat(at as usize) + &digits(&source)[..bits as usize];
+            let filled = format!("{expected:0<width$}", width = target.len() * 8);
+            proptest::prop_assert_eq!(digits(&target), filled);
+
+            let mut back = vec![0xff; source.len()];
+            get_bits(&mut back, &target, at, bits);
+            let filled = format!("{:0<width$}", &digits(&source)[..bits as usize], width = back.len() * 8);
+            proptest::prop_assert_eq!(digits(&back), filled);
+        }
     }
 }

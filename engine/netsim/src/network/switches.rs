@@ -1,8 +1,8 @@
 //! Switches in the network.
 
-use marklab_switch::{Received, Switch, Transmitted};
+use marklab_switch::{Fate, Loss, Switch, Transmitted};
 
-use super::{NetSwitch, Network, PortReport, SwitchReport};
+use super::{Event, NetSwitch, Network, PortReport, RunError, SwitchReport};
 use crate::frame::NetFrame;
 use crate::ledger::Reason;
 use crate::wire::{Ecn, frame_ecn};
@@ -53,24 +53,64 @@ impl Network {
             self.capture(Some(capture), &frame);
         }
         let switch = self.switch(node);
-        match switch.switch.receive(now, port, frame) {
-            Received::Queued(port) => {
-                let Port { line, trace, .. } = switch.ports[port];
-                let depth = switch.switch.depth(port);
-                if let Some(trace) = trace {
-                    self.traces[trace as usize].arrived(now, depth);
-                }
-                match line {
-                    Some(line) => self.start(line as usize),
-                    None => self.discard_waiting(node, port),
-                }
-            }
-            Received::Lost(loss, port, frame) => self.lose(node, port, Reason::Switch(loss), frame),
+        let fate = switch.switch.receive(now, port, frame);
+        if switch.switch.has_copies() {
+            self.copies_made(node);
+        }
+        match fate {
+            Fate::Queued(port) => match self.note_arrival(node, port) {
+                Some(line) => self.start(line as usize),
+                None => self.discard_waiting(node, port),
+            },
+            Fate::Lost(loss, port, frame) => self.lost_in_switch(node, port, loss, frame),
+        }
+    }
+
+    /// Traces a frame that came to a queue; gives the line of the port.
+    #[inline]
+    fn note_arrival(&mut self, node: usize, port: usize) -> Option<u32> {
+        let now = self.now;
+        let switch = self.switch(node);
+        let Port { line, trace, .. } = switch.ports[port];
+        let depth = switch.switch.depth(port);
+        if let Some(trace) = trace {
+            self.traces[trace as usize].arrived(now, depth);
+        }
+        line
+    }
+
+    fn lost_in_switch(&mut self, node: usize, port: Option<usize>, loss: Loss, frame: Box<NetFrame>) {
+        if loss == Loss::Assertion
+            && let Some(failed) = self.switch(node).switch.failed_assertion()
+        {
+            self.failure.get_or_insert(RunError::Assertion { node, failed });
+        }
+        self.lose(node, port, Reason::Switch(loss), frame);
+    }
+
+    /// Copies that a switch made wait for their ports, or were lost.
+    #[cold]
+    fn copies_made(&mut self, node: usize) {
+        for copy in self.switch(node).switch.take_copies() {
+            self.stayed(node, copy);
+        }
+    }
+
+    /// A frame that a switch made, or took in once more, waits for a port, or was lost. The port may be one that is being
+    /// served, so that it is woken by an event.
+    #[cold]
+    fn stayed(&mut self, node: usize, fate: Fate<Box<NetFrame>>) {
+        match fate {
+            Fate::Queued(port) => match self.note_arrival(node, port) {
+                Some(line) => self.wake_when_free(line as usize),
+                None => self.events.push(self.now, Event::Discard(node as u32, port as u32)),
+            },
+            Fate::Lost(loss, port, frame) => self.lost_in_switch(node, port, loss, frame),
         }
     }
 
     /// Empties the queue of a port that leads nowhere.
-    fn discard_waiting(&mut self, node: usize, port: usize) {
+    pub(super) fn discard_waiting(&mut self, node: usize, port: usize) {
         while let Some((frame, _)) = self.switch_next(node, port) {
             self.lose(node, Some(port), Reason::NoLink, frame);
         }
@@ -90,16 +130,20 @@ impl Network {
             };
             let Port { trace, capture, marked: marks, .. } = &mut switch.ports[port];
             *marks += u64::from(marked);
-            let (trace, capture) = (*trace, *capture);
+            let (trace, capture, copies) = (*trace, *capture, switch.switch.has_copies());
             if let Some(trace) = trace {
                 self.traces[trace as usize].departed(now, depth, now.since(signals.enq_timestamp), marked);
+            }
+            if copies {
+                self.copies_made(node);
             }
             match outcome {
                 Ok(frame) => {
                     self.capture(capture, &frame);
                     return Some((frame, depth.packets > 0));
                 }
-                Err((loss, frame)) => self.lose(node, Some(port), Reason::Switch(loss), frame),
+                Err(Fate::Lost(loss, port, frame)) => self.lost_in_switch(node, port, loss, frame),
+                Err(again) => self.stayed(node, again),
             }
         }
     }

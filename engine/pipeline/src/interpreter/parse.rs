@@ -6,8 +6,8 @@ use marklab_p4::ir::{
 };
 use num_bigint::BigUint;
 
-use super::expr::signed;
 use super::{Frame, Jump, Step};
+use crate::arith::signed;
 use crate::words::mask;
 
 impl<'a> Frame<'a> {

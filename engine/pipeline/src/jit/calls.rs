@@ -4,13 +4,15 @@ use std::mem::offset_of;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
-use marklab_p4::ir::{Checksum, CounterId, Expr, ExternCall, Place, RegisterId};
+use marklab_p4::ir::{BinaryOp, Checksum, CounterId, Expr, ExternCall, HashAlgorithm, Place, RegisterId, Ty};
 use marklab_p4::source::Span;
 
 use super::context::{self, Cells, Context};
 use super::generator::{Generator, valid_place, value_type};
+use super::wide::is_wide;
 use super::{Result, unsupported};
 use crate::DROP_PORT;
+use crate::arith::Operator;
 use crate::effects;
 use crate::words::words_for;
 
@@ -20,22 +22,26 @@ impl Generator<'_, '_> {
             return self.perform(call, &operands);
         }
         match call {
-            ExternCall::RegisterRead { register, dst, index } => self.register_read(*register, dst, index, span),
-            ExternCall::RegisterWrite { register, index, value } => self.register_write(*register, index, value, span),
+            ExternCall::RegisterRead { register, dst, index } => self.register_read(*register, dst, index),
+            ExternCall::RegisterWrite { register, index, value } => self.register_write(*register, index, value),
             ExternCall::Count { counter, index } => self.count(*counter, index),
             ExternCall::DirectCount { .. } => Ok(()),
             ExternCall::Random { dst, lo, hi } => self.random(dst, lo, hi),
             ExternCall::Hash { dst, algorithm, base, data, max } => {
                 let (base, max) = (self.number(base)?, self.number(max)?);
-                let hash = self.hash(*algorithm, data, span)?;
+                let hash = self.hash(*algorithm, data)?;
+                // Without an algorithm (`random`) the program is refused by BMv2; the destination stays as it is.
+                if *algorithm == HashAlgorithm::Random {
+                    return Ok(());
+                }
                 let one = self.iconst(1);
                 let max = self.b.ins().umax(max, one);
                 let rest = self.b.ins().urem(hash, max);
                 let value = self.b.ins().iadd(base, rest);
                 self.store_number(dst, value)
             }
-            ExternCall::VerifyChecksum(checksum) => self.verify_checksum(checksum, span),
-            ExternCall::UpdateChecksum(checksum) => self.update_checksum(checksum, span),
+            ExternCall::VerifyChecksum(checksum) => self.verify_checksum(checksum),
+            ExternCall::UpdateChecksum(checksum) => self.update_checksum(checksum),
             ExternCall::MarkToDrop => {
                 let values = [("standard_metadata.egress_spec", DROP_PORT), ("standard_metadata.mcast_grp", 0)];
                 for (name, value) in values {
@@ -56,12 +62,12 @@ impl Generator<'_, '_> {
     fn perform(&mut self, call: &ExternCall, operands: &[&Expr]) -> Result<()> {
         for operand in operands {
             let value = self.eval(operand)?;
-            let wide = self.convert(value, types::I128);
-            let (low, high) = self.b.ins().isplit(wide);
-            self.call(&context::OPERAND, &[self.context, low, high])?;
+            let address = self.spill(value, operand.ty.width);
+            let words = self.iconst(words_for(operand.ty.width) as i64);
+            self.call(&context::OPERAND, &[self.context, address, words])?;
         }
-        let number = self.iconst(self.calls.len() as i64);
-        self.calls.push(call.clone());
+        let number = self.iconst(self.referred.calls.len() as i64);
+        self.referred.calls.push(call.clone());
         self.call(&context::PERFORM, &[self.context, number])?;
         Ok(())
     }
@@ -89,23 +95,31 @@ impl Generator<'_, '_> {
         self.cell(offset_of!(Context, registers), register.0, index, words_for(width) * 8)
     }
 
-    fn register_read(&mut self, register: RegisterId, dst: &Place, index: &Expr, span: Span) -> Result<()> {
-        let ty = value_type(self.program.registers[register.index()].ty.width, span)?;
+    fn register_read(&mut self, register: RegisterId, dst: &Place, index: &Expr) -> Result<()> {
+        let width = self.program.registers[register.index()].ty.width;
         let (cell, exists) = self.register_cell(register, index)?;
         let after = self.when(exists);
-        let value = self.b.ins().load(ty, self.regions.cells, cell, 0);
+        let value = match is_wide(width) {
+            true => cell,
+            false => self.b.ins().load(value_type(width), self.regions.cells, cell, 0),
+        };
         self.write(dst, value)?;
         self.b.ins().jump(after, &[]);
         self.b.switch_to_block(after);
         Ok(())
     }
 
-    fn register_write(&mut self, register: RegisterId, index: &Expr, value: &Expr, span: Span) -> Result<()> {
-        value_type(self.program.registers[register.index()].ty.width, span)?;
+    fn register_write(&mut self, register: RegisterId, index: &Expr, value: &Expr) -> Result<()> {
+        let width = self.program.registers[register.index()].ty.width;
         let (cell, exists) = self.register_cell(register, index)?;
         let value = self.eval(value)?;
         let after = self.when(exists);
-        self.b.ins().store(self.regions.cells, value, cell, 0);
+        if is_wide(width) {
+            let bytes = self.iconst(words_for(width) as i64 * 8);
+            self.call(&context::COPY, &[cell, value, bytes])?;
+        } else {
+            self.b.ins().store(self.regions.cells, value, cell, 0);
+        }
         self.b.ins().jump(after, &[]);
         self.b.switch_to_block(after);
         Ok(())
@@ -140,10 +154,17 @@ impl Generator<'_, '_> {
 
     /// Stores a 64-bit number, cut or widened to the place's type.
     pub(super) fn store_number(&mut self, dst: &Place, value: Value) -> Result<()> {
-        let width = self.program.slots[dst.slot.index()].ty.width;
-        let value = self.convert(value, value_type(width, Span::default())?);
-        let value = self.cut(value, width);
+        let value = self.number_as(value, self.program.slots[dst.slot.index()].ty.width)?;
         self.write(dst, value)
+    }
+
+    /// A 64-bit number as value of a width.
+    fn number_as(&mut self, value: Value, width: u32) -> Result<Value> {
+        if is_wide(width) {
+            return self.operate(Operator::Cast, &[(value, Ty::bits(64))], Ty::bits(width));
+        }
+        let value = self.convert(value, value_type(width));
+        Ok(self.cut(value, width))
     }
 
     /// Begins a block that runs if a checksum is to be looked at; the block returned comes after it.
@@ -159,13 +180,19 @@ impl Generator<'_, '_> {
         Ok(self.when(wanted))
     }
 
-    fn verify_checksum(&mut self, checksum: &Checksum, span: Span) -> Result<()> {
+    fn verify_checksum(&mut self, checksum: &Checksum) -> Result<()> {
         let after = self.when_present(checksum)?;
-        let expected = self.checksum_value(checksum, span)?;
+        let expected = self.checksum_value(checksum)?;
         let found = self.read(&checksum.field)?;
-        let expected = self.convert(expected, self.b.func.dfg.value_type(found));
-        let wrong = self.b.ins().icmp(IntCC::NotEqual, expected, found);
-        if let Some(slot) = self.program.intrinsic("standard_metadata.checksum_error") {
+        let ty = self.program.slots[checksum.field.slot.index()].ty;
+        let expected = self.number_as(expected, ty.width)?;
+        let wrong = match is_wide(ty.width) {
+            true => self.compare(BinaryOp::Ne, expected, found, ty)?,
+            false => self.b.ins().icmp(IntCC::NotEqual, expected, found),
+        };
+        if checksum.algorithm != HashAlgorithm::Random
+            && let Some(slot) = self.program.intrinsic("standard_metadata.checksum_error")
+        {
             let unequal = self.when(wrong);
             let one = self.iconst(1);
             self.write_slot(slot, one);
@@ -177,10 +204,12 @@ impl Generator<'_, '_> {
         Ok(())
     }
 
-    fn update_checksum(&mut self, checksum: &Checksum, span: Span) -> Result<()> {
+    fn update_checksum(&mut self, checksum: &Checksum) -> Result<()> {
         let after = self.when_present(checksum)?;
-        let value = self.checksum_value(checksum, span)?;
-        self.store_number(&checksum.field, value)?;
+        let value = self.checksum_value(checksum)?;
+        if checksum.algorithm != HashAlgorithm::Random {
+            self.store_number(&checksum.field, value)?;
+        }
         self.b.ins().jump(after, &[]);
         self.b.switch_to_block(after);
         Ok(())

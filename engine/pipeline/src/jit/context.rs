@@ -8,10 +8,12 @@
 #![expect(unsafe_code, reason = "called by generated code with raw pointers")]
 
 use cranelift_jit::JITBuilder;
-use marklab_p4::ir::{ExternCall, HashAlgorithm};
+use marklab_p4::ir::HashAlgorithm;
+use num_bigint::BigUint;
 
+use super::Referred;
 use crate::table::{Count, Row, Table};
-use crate::words::limbs;
+use crate::words::{limbs, limbs_of, words_for};
 use crate::{Packet, State};
 
 /// What a meter says that does not run.
@@ -84,17 +86,19 @@ pub(crate) struct Context {
     pub(super) length: u64,
     /// Bytes in front of the packet that may be written.
     pub(super) headroom: u64,
-    /// Where a deparser writes that needs a buffer; large enough for all it can write.
+    /// Where a deparser writes that needs a buffer.
     pub(super) emitted: *mut u8,
     /// Bytes the deparser wrote.
     pub(super) emitted_len: u64,
+    /// Memory for values that the machine's stack has no room for.
+    pub(super) scratch: *mut u8,
     /// Added to `State::faults`.
     pub(super) faults: u64,
     /// Result of `draw`.
     pub(super) drawn: u64,
     state: *mut State,
     packet: *mut Packet,
-    calls: *const ExternCall,
+    referred: *const Referred,
 }
 
 // SAFETY: the pointers are used only during a call, which borrows the `State` mutably and sets those that may have changed.
@@ -115,11 +119,12 @@ impl Context {
             headroom: 0,
             emitted: std::ptr::null_mut(),
             emitted_len: 0,
+            scratch: std::ptr::null_mut(),
             faults: 0,
             drawn: 0,
             state: std::ptr::null_mut(),
             packet: std::ptr::null_mut(),
-            calls: std::ptr::null(),
+            referred: std::ptr::null(),
         }
     }
 
@@ -128,7 +133,7 @@ impl Context {
     pub(super) fn enter(
         state: &mut State,
         packet: &mut Packet,
-        calls: &[ExternCall],
+        referred: &Referred,
         emit_capacity: usize,
         code: impl FnOnce(*mut Context),
     ) -> usize {
@@ -136,13 +141,17 @@ impl Context {
             state.emitted.resize(emit_capacity, 0);
             state.context.emitted = state.emitted.as_mut_ptr();
         }
+        if state.scratch.len() < referred.scratch_bytes {
+            state.scratch.resize(referred.scratch_bytes, 0);
+            state.context.scratch = state.scratch.as_mut_ptr();
+        }
         let stored = packet.stored();
         let context = &mut state.context;
         (context.packet_bytes, context.stored) = (stored.as_ptr(), stored.len() as u64);
         (context.length, context.headroom) = (packet.len() as u64, packet.headroom() as u64);
         context.packet = packet;
         context.emitted_len = 0;
-        context.calls = calls.as_ptr();
+        context.referred = referred;
         let state: *mut State = state;
         // SAFETY: `state` was a reference, and no other one to it or its parts is held from here on.
         unsafe {
@@ -252,10 +261,106 @@ unsafe extern "C" fn hash_with_payload(
     crate::hash::hash(algorithm_of(algorithm), &input).unwrap_or(0)
 }
 
-/// Copies bytes between places that do not overlap.
+/// Copies bytes.
 unsafe extern "C" fn copy(target: *mut u8, source: *const u8, len: u64) {
     // SAFETY: generated code checked both ends: a field of the `Phv`, the packet's stored bytes, or a buffer of its own.
-    unsafe { std::ptr::copy_nonoverlapping(source, target, len as usize) }
+    unsafe { std::ptr::copy(source, target, len as usize) }
+}
+
+unsafe extern "C" fn clear(target: *mut u8, len: u64) {
+    // SAFETY: a buffer of that length of the code's own.
+    unsafe { target.write_bytes(0, len as usize) }
+}
+
+/// Makes room for `bytes` more in the buffer that a deparser has filled up to `end`; gives the place where to go on.
+unsafe extern "C" fn reserve(context: *mut Context, end: *mut u8, bytes: u64) -> *mut u8 {
+    // SAFETY: the context and its state are alive, and nobody else looks at the buffer during the call.
+    let (context, emitted) = unsafe { (&mut *context, &mut (*(*context).state).emitted) };
+    let used = end as usize - context.emitted as usize;
+    if emitted.len() < used + bytes as usize {
+        emitted.resize((used + bytes as usize).next_power_of_two(), 0);
+        context.emitted = emitted.as_mut_ptr();
+    }
+    context.emitted.wrapping_add(used)
+}
+
+unsafe fn read_words(words: *const u64, width: u32) -> BigUint {
+    // SAFETY: the caller passes the address of a value of that width.
+    limbs(unsafe { std::slice::from_raw_parts(words, words_for(width)) })
+}
+
+unsafe fn write_words(target: *mut u64, value: &BigUint, words: usize) {
+    // SAFETY: the caller passes room for that many words.
+    unsafe { std::slice::from_raw_parts_mut(target, words) }.copy_from_slice(&limbs_of(value, words));
+}
+
+/// Computes the operation of that number on the values at `first` and, if it takes two, `last`.
+unsafe extern "C" fn operate(
+    context: *mut Context,
+    number: u64,
+    target: *mut u64,
+    first: *const u64,
+    last: *const u64,
+) {
+    // SAFETY: the generator numbers operations by their place in the list, and passes values of their types.
+    unsafe {
+        let operation = &(&(*(*context).referred).operations)[number as usize];
+        let values = [first, last].into_iter().zip(&operation.operands);
+        let values: Vec<_> = values.map(|(words, &ty)| (read_words(words, ty.width), ty)).collect();
+        let value = operation.operator.apply(&values, operation.ty).unwrap_or_else(|| {
+            (*context).faults += 1;
+            BigUint::ZERO
+        });
+        write_words(target, &value, words_for(operation.ty.width));
+    }
+}
+
+/// Stores bytes, most significant first, as a number of so many words.
+unsafe extern "C" fn varbit_number(target: *mut u64, words: u64, bytes: *const u8, len: u64) {
+    // SAFETY: a varbit's bytes, no longer than the field, and room for the words of the field.
+    unsafe {
+        let value = BigUint::from_bytes_be(std::slice::from_raw_parts(bytes, len as usize));
+        write_words(target, &value, words as usize);
+    }
+}
+
+/// Stores a value of `width` bits as bytes in wire order, left aligned.
+unsafe extern "C" fn wire_bits(target: *mut u8, words: *const u64, width: u64) {
+    // SAFETY: a value of that width, and room for its bytes.
+    unsafe {
+        let bytes = width.div_ceil(8);
+        let digits = (read_words(words, width as u32) << (bytes * 8 - width)).to_bytes_be();
+        let target = std::slice::from_raw_parts_mut(target, bytes as usize);
+        target.fill(0);
+        // 0 has one digit, even if it has no width.
+        let digits = &digits[digits.len().saturating_sub(target.len())..];
+        let start = target.len() - digits.len();
+        target[start..].copy_from_slice(digits);
+    }
+}
+
+/// Copies `bits` bits, left aligned at `source`, to bit `at` of `target`; zeros fill the last byte.
+unsafe extern "C" fn put_bits(target: *mut u8, at: u64, source: *const u8, bits: u64) {
+    // SAFETY: generated code has made room for all the bits, and the source has as many.
+    let (target, source) = unsafe {
+        (
+            std::slice::from_raw_parts_mut(target.add(at as usize / 8), (at % 8 + bits).div_ceil(8) as usize),
+            std::slice::from_raw_parts(source, bits.div_ceil(8) as usize),
+        )
+    };
+    crate::words::put_bits(target, at as u32 % 8, source, bits);
+}
+
+/// Copies `bits` bits from bit `at` of `source`, left aligned.
+unsafe extern "C" fn get_bits(target: *mut u8, source: *const u8, at: u64, bits: u64) {
+    // SAFETY: as above.
+    let (target, source) = unsafe {
+        (
+            std::slice::from_raw_parts_mut(target, bits.div_ceil(8) as usize),
+            std::slice::from_raw_parts(source, (at + bits).div_ceil(8) as usize),
+        )
+    };
+    crate::words::get_bits(target, source, at as u32, bits);
 }
 
 /// Draws from `lo..=hi` into `context.drawn`; 0 if that is empty.
@@ -269,18 +374,18 @@ unsafe extern "C" fn draw(context: *mut Context, lo: u64, hi: u64) -> u64 {
     })
 }
 
-/// Adds an operand, low and high word, for the next `perform`.
-unsafe extern "C" fn operand(context: *mut Context, low: u64, high: u64) {
+/// Adds an operand of so many words for the next `perform`.
+unsafe extern "C" fn operand(context: *mut Context, value: *const u64, words: u64) {
     // SAFETY: as above.
-    unsafe { (*(*context).state).operands.push(limbs(&[low, high])) }
+    unsafe { (*(*context).state).operands.push(limbs(std::slice::from_raw_parts(value, words as usize))) }
 }
 
 /// Carries out the call of that number with the operands given.
 unsafe extern "C" fn perform(context: *mut Context, call: u64) {
-    // SAFETY: as above; the generator numbers calls by their place in the list behind `calls`.
+    // SAFETY: as above; the generator numbers calls by their place in the list.
     unsafe {
         let operands = std::mem::take(&mut (*(*context).state).operands);
-        (*(*context).state).effects.perform(&*(*context).calls.add(call as usize), operands);
+        (*(*context).state).effects.perform(&(&(*(*context).referred).calls)[call as usize], operands);
     }
 }
 
@@ -338,6 +443,13 @@ imports! {
     IN_VALUE_SET = in_value_set / 3 -> 1;
     EXECUTE_METER = execute_meter / 4 -> 1;
     METER_HIT = meter_hit / 4 -> 1;
+    CLEAR = clear / 2;
+    RESERVE = reserve / 3 -> 1;
+    OPERATE = operate / 5;
+    VARBIT_NUMBER = varbit_number / 4;
+    WIRE_BITS = wire_bits / 3;
+    PUT_BITS = put_bits / 4;
+    GET_BITS = get_bits / 4;
     CRC32 = crc32 / 2 -> 1;
     HASH = hash / 3 -> 1;
     HASH_WITH_PAYLOAD = hash_with_payload / 5 -> 1;

@@ -3,17 +3,20 @@
 use std::mem::offset_of;
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{InstBuilder, Value, types};
+use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
+use cranelift_frontend::Variable;
 use marklab_p4::ir::{
     BlockBody, Checksum, DataField, ExprKind, HashAlgorithm, HeaderId, HeaderRef, Place, Program, Stmt, StmtKind,
 };
 use marklab_p4::source::Span;
 
 use super::context::{self, Context, algorithm_number};
-use super::generator::{Generator, Home, valid_place};
+use super::generator::{Generator, valid_place};
 use super::parse::fields;
+use super::wide::is_wide;
 use super::{Result, unsupported};
 use crate::packet::SLACK;
+use crate::words::words_for;
 
 /// The headers of a deparser that does nothing but emit them one after the other.
 pub(super) fn plain_emits(body: &BlockBody) -> Option<Vec<HeaderId>> {
@@ -29,10 +32,7 @@ pub(super) fn plain_emits(body: &BlockBody) -> Option<Vec<HeaderId>> {
 pub(super) fn emit_capacity(program: &Program, body: &BlockBody) -> Option<usize> {
     fn of(program: &Program, body: &[Stmt]) -> Option<usize> {
         let bytes = body.iter().map(|stmt| match &stmt.kind {
-            StmtKind::Emit(header) => {
-                let header = &program.headers[header.index()];
-                Some(fields(program, header).map(|(_, slot)| slot.ty.width as usize).sum::<usize>().div_ceil(8))
-            }
+            StmtKind::Emit(header) => Some(most_bytes(program, *header)),
             StmtKind::If { then, otherwise, .. } => Some(of(program, then)? + of(program, otherwise)?),
             StmtKind::Switch { cases, default, .. } => {
                 cases.iter().try_fold(of(program, default)?, |sum, (_, body)| Some(sum + of(program, body)?))
@@ -47,6 +47,12 @@ pub(super) fn emit_capacity(program: &Program, body: &BlockBody) -> Option<usize
         BlockBody::Control(body) => of(program, body),
         BlockBody::Parser(_) => Some(0),
     }
+}
+
+/// Bytes of a header whose `varbit` is as long as may be.
+fn most_bytes(program: &Program, header: HeaderId) -> usize {
+    let header = &program.headers[header.index()];
+    fields(program, header).map(|(_, slot)| slot.ty.width as usize).sum::<usize>().div_ceil(8)
 }
 
 /// Some fields of one header, or of none, that are present or absent together.
@@ -66,23 +72,39 @@ fn groups(data: &[DataField]) -> Vec<Group<'_>> {
     groups
 }
 
-/// The place of a field that is a `varbit`.
-fn varbit<'d>(program: &Program, field: &'d DataField) -> Option<&'d Place> {
+/// The places of a field that is a `varbit`, and of its width.
+fn varbit<'d>(program: &Program, field: &'d DataField) -> Option<(&'d Place, Place)> {
     match &field.expr.kind {
-        ExprKind::Load(place) => program.slots[place.slot.index()].varbit_width.map(|_| place),
+        ExprKind::Load(place) => {
+            let width = program.slots[place.slot.index()].varbit_width;
+            width.map(|slot| (place, Place { slot, index: place.index.clone() }))
+        }
         _ => None,
     }
 }
 
+/// What the code of a deparser needs at hand.
+#[derive(Clone, Copy)]
+pub(super) struct Emitting {
+    /// Where the first header goes if that is right in front of the payload; else it goes to a buffer.
+    in_place: Option<Value>,
+    /// Where the next header goes.
+    cursor: Variable,
+    /// Whether the buffer may have to grow.
+    grows: bool,
+}
+
 impl Generator<'_, '_> {
     pub(super) fn begin_emitting(&mut self, body: &BlockBody) -> Result<()> {
-        let start = match plain_emits(body) {
-            Some(headers) => self.place_in_front(&headers)?,
+        let in_place = plain_emits(body);
+        let start = match &in_place {
+            Some(headers) => self.place_in_front(headers)?,
             None => self.load_context(offset_of!(Context, emitted)),
         };
         let cursor = self.b.declare_var(types::I64);
         self.b.def_var(cursor, start);
-        self.emitted = Some((start, cursor));
+        let grows = emit_capacity(self.program, body).is_none();
+        self.emitting = Some(Emitting { in_place: in_place.is_some().then_some(start), cursor, grows });
         Ok(())
     }
 
@@ -129,7 +151,8 @@ impl Generator<'_, '_> {
     }
 
     pub(super) fn end_emitting(&mut self) {
-        if let Some((start, cursor)) = self.emitted {
+        if let Some(Emitting { in_place, cursor, .. }) = self.emitting {
+            let start = in_place.unwrap_or_else(|| self.load_context(offset_of!(Context, emitted)));
             let end = self.b.use_var(cursor);
             let bytes = self.b.ins().isub(end, start);
             let offset = offset_of!(Context, emitted_len) as i32;
@@ -139,18 +162,27 @@ impl Generator<'_, '_> {
 
     /// Appends a header if it is valid.
     pub(super) fn emit(&mut self, header: HeaderId, span: Span) -> Result<()> {
-        let Some((_, cursor)) = self.emitted else { return unsupported("`emit` outside of a deparser", span) };
+        let Some(Emitting { cursor, grows, .. }) = self.emitting else {
+            return unsupported("`emit` outside of a deparser", span);
+        };
         let spec = &self.program.headers[header.index()];
         let valid = self.read(&spec.valid.into())?;
         let after = self.when(valid);
-        let mut packer = Packer::new(self.b.use_var(cursor));
+        let mut start = self.b.use_var(cursor);
+        if grows {
+            let bytes = self.iconst(most_bytes(self.program, header) as i64);
+            start = self.call_value(&context::RESERVE, &[self.context, start, bytes])?;
+        }
+        let mut packer = Packer::new(start);
         for (id, slot) in fields(self.program, spec) {
-            if slot.varbit_width.is_some() {
-                packer = self.pack_varbit(packer, &id.into(), span)?;
-            } else {
-                let value = self.read(&id.into())?;
-                packer.push(self, value, slot.ty.width);
-            }
+            packer = match self.varbit_width(&id.into()) {
+                Some(width) => self.pack_varbit(packer, &id.into(), &width)?,
+                None => {
+                    let value = self.read(&id.into())?;
+                    packer.push(self, value, slot.ty.width);
+                    packer
+                }
+            };
         }
         let end = packer.finish(self);
         self.b.def_var(cursor, end);
@@ -159,95 +191,111 @@ impl Generator<'_, '_> {
         Ok(())
     }
 
-    /// Address of a `varbit`'s bytes and their number.
-    fn varbit_bytes_at(&mut self, place: &Place, span: Span) -> Result<(Value, Value)> {
-        let Some(width) = self.program.slots[place.slot.index()].varbit_width else {
-            return unsupported("this varbit", span);
-        };
-        let bits = self.read(&Place { slot: width, index: place.index.clone() })?;
-        let bytes = self.b.ins().ushr_imm_u(bits, 3);
-        match self.home(place)? {
-            Home::Memory { address, offset, .. } => Ok((self.b.ins().iadd_imm_u(address, i64::from(offset)), bytes)),
-            Home::Ssa(_) => unsupported("a local varbit", span),
-        }
-    }
-
-    /// Appends a `varbit`, which must begin on a byte.
-    fn pack_varbit(&mut self, packer: Packer, place: &Place, span: Span) -> Result<Packer> {
-        if !packer.bits.is_multiple_of(8) {
-            return unsupported("a varbit that does not begin on a byte", span);
-        }
+    /// Appends a `varbit`.
+    fn pack_varbit(&mut self, packer: Packer, place: &Place, width: &Place) -> Result<Packer> {
+        let begun = packer.bits % 8;
+        let bits = self.read(width)?;
+        let from = self.read(place)?;
         let end = packer.finish(self);
-        let (from, bytes) = self.varbit_bytes_at(place, span)?;
-        self.call(&context::COPY, &[end, from, bytes])?;
-        Ok(Packer::new(self.b.ins().iadd(end, bytes)))
-    }
-
-    /// Stores bytes of the packet as a `varbit`, zeros behind them.
-    pub(super) fn read_varbit(&mut self, place: &Place, from: Value, bytes: Value, span: Span) -> Result<()> {
-        let Home::Memory { flags, address, offset, size, in_range: None } = self.home(place)? else {
-            return unsupported("a varbit in a header stack", span);
-        };
-        let zero = self.iconst(0);
-        for at in (0..size as i32).step_by(8) {
-            self.b.ins().store(flags, zero, address, offset + at);
+        let bytes = self.b.ins().ushr_imm_u(bits, 3);
+        if begun == 0 {
+            self.call(&context::COPY, &[end, from, bytes])?;
+            return Ok(Packer::new(self.b.ins().iadd(end, bytes)));
         }
-        let target = self.b.ins().iadd_imm_u(address, i64::from(offset));
-        self.call(&context::COPY, &[target, from, bytes])?;
-        Ok(())
+        // Whole bytes from the middle of a byte on end in the middle of a byte.
+        let last = self.b.ins().iadd_imm_s(end, -1);
+        let at = self.iconst(i64::from(begun));
+        self.call(&context::PUT_BITS, &[last, at, from, bits])?;
+        let last = self.b.ins().iadd(last, bytes);
+        Ok(Packer::resume(self, last, begun))
     }
 
-    /// Writes fields to the stack in wire order; gives their address and the number of bytes.
-    fn input(&mut self, data: &[DataField], span: Span) -> Result<(Value, Value)> {
+    /// Writes fields to memory in wire order; gives their address and the number of bytes.
+    fn input(&mut self, data: &[DataField]) -> Result<(Value, Value)> {
         let bits: u32 = data.iter().map(|field| field.expr.ty.width.next_multiple_of(8)).sum();
-        let buffer = self.stack_slot(bits / 8 + 2 * SLACK as u32);
-        let start = self.b.ins().stack_addr(types::I64, buffer, 0);
+        let start = self.fresh(bits / 8 + 2 * SLACK as u32);
+        let groups = groups(data);
+        let width = |group: &Group<'_>| group.fields.iter().map(|field| field.expr.ty.width).sum::<u32>();
+        let others = groups.len().saturating_sub(1);
+        if groups[..others].iter().any(|group| !width(group).is_multiple_of(8)) {
+            return self.input_bit_by_bit(data, start);
+        }
         let end = self.b.declare_var(types::I64);
         self.b.def_var(end, start);
-        let groups = groups(data);
-        let last = groups.len().saturating_sub(1);
-        for (number, group) in groups.iter().enumerate() {
-            let after = match group.header {
-                Some(header) => {
-                    let valid = self.read(&valid_place(self.program, header))?;
-                    Some(self.when(valid))
-                }
-                None => None,
-            };
+        for group in &groups {
+            let after = self.when_valid(group.header)?;
             let mut packer = Packer::new(self.b.use_var(end));
             for field in &group.fields {
-                if let Some(place) = varbit(self.program, field) {
-                    packer = self.pack_varbit(packer, place, span)?;
-                } else {
-                    let value = self.eval(&field.expr)?;
-                    packer.push(self, value, field.expr.ty.width);
-                }
-            }
-            if number != last && !packer.bits.is_multiple_of(8) {
-                return unsupported("hash input in which one header's fields do not end on a byte", span);
+                packer = match varbit(self.program, field) {
+                    Some((place, width)) => self.pack_varbit(packer, place, &width)?,
+                    None => {
+                        let value = self.eval(&field.expr)?;
+                        packer.push(self, value, field.expr.ty.width);
+                        packer
+                    }
+                };
             }
             let reached = packer.finish(self);
             self.b.def_var(end, reached);
-            if let Some(after) = after {
-                self.b.ins().jump(after, &[]);
-                self.b.switch_to_block(after);
-            }
+            self.end_when(after);
         }
         let end = self.b.use_var(end);
         Ok((start, self.b.ins().isub(end, start)))
     }
 
+    /// [`Generator::input`] where the places of fields depend on the validity of headers before them.
+    fn input_bit_by_bit(&mut self, data: &[DataField], start: Value) -> Result<(Value, Value)> {
+        let end_bit = self.b.declare_var(types::I64);
+        let zero = self.iconst(0);
+        self.b.def_var(end_bit, zero);
+        for field in data {
+            let after = self.when_valid(field.header.as_ref())?;
+            let (value, width) = match varbit(self.program, field) {
+                Some((place, width)) => (self.read(place)?, self.read(&width)?),
+                None => {
+                    let (value, width) = (self.eval(&field.expr)?, field.expr.ty.width);
+                    let words = self.spill(value, width);
+                    let bytes = self.fresh(width.div_ceil(64) * 8);
+                    let bits = self.iconst(i64::from(width));
+                    self.call(&context::WIRE_BITS, &[bytes, words, bits])?;
+                    (bytes, bits)
+                }
+            };
+            let at = self.b.use_var(end_bit);
+            self.call(&context::PUT_BITS, &[start, at, value, width])?;
+            let reached = self.b.ins().iadd(at, width);
+            self.b.def_var(end_bit, reached);
+            self.end_when(after);
+        }
+        let bits = self.b.use_var(end_bit);
+        let rounded = self.b.ins().iadd_imm_u(bits, 7);
+        Ok((start, self.b.ins().ushr_imm_u(rounded, 3)))
+    }
+
+    /// Begins a block that runs if the header, given one, is valid.
+    fn when_valid(&mut self, header: Option<&HeaderRef>) -> Result<Option<Block>> {
+        let Some(header) = header else { return Ok(None) };
+        let valid = self.read(&valid_place(self.program, header))?;
+        Ok(Some(self.when(valid)))
+    }
+
+    fn end_when(&mut self, after: Option<Block>) {
+        if let Some(after) = after {
+            self.b.ins().jump(after, &[]);
+            self.b.switch_to_block(after);
+        }
+    }
+
     /// Hash of fields, as 64-bit number.
-    pub(super) fn hash(&mut self, algorithm: HashAlgorithm, data: &[DataField], span: Span) -> Result<Value> {
+    pub(super) fn hash(&mut self, algorithm: HashAlgorithm, data: &[DataField]) -> Result<Value> {
         if algorithm == HashAlgorithm::Csum16
             && let Some(sum) = self.sum16(data)?
         {
             return Ok(sum);
         }
-        let (start, bytes) = self.input(data, span)?;
+        let (start, bytes) = self.input(data)?;
         match algorithm {
             HashAlgorithm::Crc32 => self.call_value(&context::CRC32, &[start, bytes]),
-            HashAlgorithm::Random => unsupported("HashAlgorithm.random", span),
             _ => {
                 let number = self.iconst(algorithm_number(algorithm));
                 self.call_value(&context::HASH, &[number, start, bytes])
@@ -256,18 +304,15 @@ impl Generator<'_, '_> {
     }
 
     /// Value that a checksum should have.
-    pub(super) fn checksum_value(&mut self, checksum: &Checksum, span: Span) -> Result<Value> {
-        let value = if checksum.with_payload {
-            let (start, bytes) = self.input(&checksum.data, span)?;
-            let number = self.iconst(algorithm_number(checksum.algorithm));
-            let offset = crate::layout::reserved::PAYLOAD_OFFSET as i32;
-            let payload = self.b.ins().uload32(self.regions.phv, self.phv, offset);
-            self.call_value(&context::HASH_WITH_PAYLOAD, &[self.context, number, start, bytes, payload])?
-        } else {
-            self.hash(checksum.algorithm, &checksum.data, span)?
-        };
-        let width = self.program.slots[checksum.field.slot.index()].ty.width;
-        Ok(self.cut(value, width.min(64)))
+    pub(super) fn checksum_value(&mut self, checksum: &Checksum) -> Result<Value> {
+        if !checksum.with_payload {
+            return self.hash(checksum.algorithm, &checksum.data);
+        }
+        let (start, bytes) = self.input(&checksum.data)?;
+        let number = self.iconst(algorithm_number(checksum.algorithm));
+        let offset = crate::layout::reserved::PAYLOAD_OFFSET as i32;
+        let payload = self.b.ins().uload32(self.regions.phv, self.phv, offset);
+        self.call_value(&context::HASH_WITH_PAYLOAD, &[self.context, number, start, bytes, payload])
     }
 
     /// The Internet checksum without going through memory: a field that ends `k` bits before a 16-bit boundary adds
@@ -278,9 +323,9 @@ impl Generator<'_, '_> {
         let width = |group: &Group<'_>| group.fields.iter().map(|field| field.expr.ty.width).sum::<u32>();
         let last = groups.len().saturating_sub(1);
         let shifts = |(number, group): (usize, &Group<'_>)| number != last && !width(group).is_multiple_of(16);
-        let any_varbit = data.iter().any(|field| varbit(self.program, field).is_some());
+        let odd = |field: &DataField| is_wide(field.expr.ty.width) || varbit(self.program, field).is_some();
         // Each term is below 2^48, so that 2^16 of them fit 64 bits.
-        if any_varbit || groups.iter().enumerate().any(shifts) || data.len() > 1 << 14 {
+        if data.iter().any(odd) || groups.iter().enumerate().any(shifts) || data.len() > 1 << 14 {
             return Ok(None);
         }
         let mut sum = self.iconst(0);
@@ -342,7 +387,20 @@ impl Packer {
         Packer { address, bits: 0, word: None }
     }
 
+    /// Goes on behind the first `bits` bits, fewer than eight, of what is at the address.
+    fn resume(g: &mut Generator<'_, '_>, address: Value, bits: u32) -> Packer {
+        let byte = g.b.ins().uload8(types::I64, g.regions.stack, address, 0);
+        Packer { address, bits, word: Some(g.b.ins().ishl_imm_u(byte, 56)) }
+    }
+
     fn push(&mut self, g: &mut Generator<'_, '_>, value: Value, width: u32) {
+        if is_wide(width) {
+            for word in (0..words_for(width) as u32).rev() {
+                let part = g.b.ins().load(types::I64, g.regions.stack, value, 8 * word as i32);
+                self.push(g, part, (width - 64 * word).min(64));
+            }
+            return;
+        }
         if width > 64 {
             let (low, high) = g.b.ins().isplit(value);
             self.push(g, high, width - 64);

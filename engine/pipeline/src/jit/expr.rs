@@ -1,7 +1,7 @@
 //! Expressions.
 //!
-//! A value is an `i64` (up to 64 bits) or `i128` (up to 128) whose bits above its width are 0. Signed types keep the
-//! same form; their operators extend the sign first.
+//! A value is an `i64` (up to 64 bits) or `i128` (up to 128) whose bits above its width are 0, or the address of a wider
+//! one. Signed types keep the same form; their operators extend the sign first.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Type, Value, types};
@@ -10,7 +10,8 @@ use num_bigint::BigUint;
 
 use super::Result;
 use super::generator::{Generator, value_type};
-use super::unsupported;
+use super::wide::is_wide;
+use crate::arith::Operator;
 use crate::words::mask;
 
 impl Generator<'_, '_> {
@@ -18,8 +19,21 @@ impl Generator<'_, '_> {
         self.b.ins().iconst(types::I64, value)
     }
 
-    /// A constant of a value type, which must hold it.
-    pub(super) fn constant(&mut self, value: &BigUint, ty: Type) -> Value {
+    /// A constant of that width, which must hold it.
+    pub(super) fn constant(&mut self, value: &BigUint, width: u32) -> Value {
+        match is_wide(width) {
+            true => self.wide_constant(value, width),
+            false => self.register(value, value_type(width)),
+        }
+    }
+
+    /// 0 in a register.
+    pub(super) fn zero(&mut self, ty: Type) -> Value {
+        self.register(&BigUint::ZERO, ty)
+    }
+
+    /// A number in a register, which must hold it.
+    fn register(&mut self, value: &BigUint, ty: Type) -> Value {
         let mut digits = value.iter_u64_digits();
         let mut word = || digits.next().unwrap_or(0) as i64;
         let low = self.b.ins().iconst(types::I64, word());
@@ -36,7 +50,7 @@ impl Generator<'_, '_> {
         if width == ty.bits() {
             return value;
         }
-        let mask = self.constant(&mask(width), ty);
+        let mask = self.register(&mask(width), ty);
         self.b.ins().band(value, mask)
     }
 
@@ -76,6 +90,9 @@ impl Generator<'_, '_> {
     /// A value as 64-bit number; the largest one if it is larger.
     pub(super) fn number(&mut self, expr: &Expr) -> Result<Value> {
         let value = self.eval(expr)?;
+        if is_wide(expr.ty.width) {
+            return Ok(self.wide_number(value, expr.ty.width));
+        }
         if self.type_of(value) == types::I64 {
             return Ok(value);
         }
@@ -86,16 +103,19 @@ impl Generator<'_, '_> {
     }
 
     pub(super) fn eval(&mut self, expr: &Expr) -> Result<Value> {
+        if let Some((operator, operands)) = by_call(expr) {
+            let operands =
+                operands.into_iter().map(|of| Ok((self.eval(of)?, of.ty))).collect::<Result<Vec<(Value, Ty)>>>()?;
+            return self.operate(operator, &operands, expr.ty);
+        }
         let width = expr.ty.width;
-        let ty = value_type(width, expr.span)?;
+        let ty = value_type(width);
         Ok(match &expr.kind {
-            ExprKind::Const(value) => self.constant(value, ty),
-            ExprKind::Load(place) => {
-                if self.program.slots[place.slot.index()].varbit_width.is_some() {
-                    return unsupported("arithmetic on a varbit", expr.span);
-                }
-                self.read(place)?
-            }
+            ExprKind::Const(value) => self.constant(value, width),
+            ExprKind::Load(place) => match self.varbit_width(place) {
+                Some(width) => self.varbit_number(place, &width)?,
+                None => self.read(place)?,
+            },
             ExprKind::Unary(op, of) => {
                 let value = self.eval(of)?;
                 let result = match op {
@@ -132,7 +152,7 @@ impl Generator<'_, '_> {
     pub(super) fn shift_left_by(&mut self, value: Value, amount: u32) -> Value {
         let ty = self.type_of(value);
         if amount >= ty.bits() {
-            return self.constant(&BigUint::ZERO, ty);
+            return self.zero(ty);
         }
         self.b.ins().ishl_imm_u(value, i64::from(amount))
     }
@@ -167,8 +187,11 @@ impl Generator<'_, '_> {
         Ok(result)
     }
 
-    /// The `i8` of a comparison; `None` for other operators.
+    /// The `i8` of a comparison; `None` for other operators, and for wide operands.
     fn comparison(&mut self, op: BinaryOp, left: &Expr, right: &Expr) -> Result<Option<Value>> {
+        if is_wide(left.ty.width) {
+            return Ok(None);
+        }
         let signed = left.ty.signed;
         let code = match op {
             BinaryOp::Eq => IntCC::Equal,
@@ -202,7 +225,7 @@ impl Generator<'_, '_> {
             BinaryOp::Or => return Ok(self.b.ins().bor(a, b)),
             BinaryOp::Xor => return Ok(self.b.ins().bxor(a, b)),
             BinaryOp::Shl | BinaryOp::Shr => return self.shift(op, a, b, expr),
-            BinaryOp::Div | BinaryOp::Mod => return self.divide(op, a, b, expr),
+            BinaryOp::Div | BinaryOp::Mod => return Ok(self.divide(op, a, b)),
             BinaryOp::AddSat | BinaryOp::SubSat if expr.ty.signed => return self.saturate_signed(op, a, b, expr),
             BinaryOp::AddSat | BinaryOp::SubSat => return Ok(self.saturate_unsigned(op, a, b, width)),
             _ => unreachable!("comparisons are handled before"),
@@ -214,27 +237,23 @@ impl Generator<'_, '_> {
     fn shift(&mut self, op: BinaryOp, value: Value, amount: Value, expr: &Expr) -> Result<Value> {
         let ty = self.type_of(value);
         let width = expr.ty.width;
-        let bound = self.constant(&BigUint::from(width), self.type_of(amount));
+        let bound = self.register(&BigUint::from(width), self.type_of(amount));
         let within = self.b.ins().icmp(IntCC::UnsignedLessThan, amount, bound);
         let (shifted, beyond) = match op {
-            BinaryOp::Shl => (self.b.ins().ishl(value, amount), self.constant(&BigUint::ZERO, ty)),
+            BinaryOp::Shl => (self.b.ins().ishl(value, amount), self.zero(ty)),
             _ if expr.ty.signed && width > 0 => {
                 let extended = self.extend_sign(value, width);
                 let all_sign = self.b.ins().sshr_imm_u(extended, i64::from(ty.bits() - 1));
                 (self.b.ins().sshr(extended, amount), all_sign)
             }
-            _ => (self.b.ins().ushr(value, amount), self.constant(&BigUint::ZERO, ty)),
+            _ => (self.b.ins().ushr(value, amount), self.zero(ty)),
         };
         let result = self.b.ins().select(within, shifted, beyond);
         Ok(self.cut(result, width))
     }
 
-    /// Division; by 0 gives 0 and counts a fault.
-    fn divide(&mut self, op: BinaryOp, value: Value, divisor: Value, expr: &Expr) -> Result<Value> {
-        let ty = self.type_of(value);
-        if ty == types::I128 {
-            return unsupported("division of more than 64 bits", expr.span);
-        }
+    /// Division of up to 64 bits; by 0 gives 0 and counts a fault.
+    fn divide(&mut self, op: BinaryOp, value: Value, divisor: Value) -> Value {
         let by_zero = self.b.ins().icmp_imm_u(IntCC::Equal, divisor, 0);
         let after = self.when(by_zero);
         self.count_fault();
@@ -244,7 +263,7 @@ impl Generator<'_, '_> {
         let safe = self.b.ins().select(by_zero, one, divisor);
         let result = if op == BinaryOp::Div { self.b.ins().udiv(value, safe) } else { self.b.ins().urem(value, safe) };
         let zero = self.iconst(0);
-        Ok(self.b.ins().select(by_zero, zero, result))
+        self.b.ins().select(by_zero, zero, result)
     }
 
     fn saturate_unsigned(&mut self, op: BinaryOp, a: Value, b: Value, width: u32) -> Value {
@@ -252,10 +271,10 @@ impl Generator<'_, '_> {
         if op == BinaryOp::SubSat {
             let fits = self.b.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, a, b);
             let difference = self.b.ins().isub(a, b);
-            let zero = self.constant(&BigUint::ZERO, ty);
+            let zero = self.zero(ty);
             return self.b.ins().select(fits, difference, zero);
         }
-        let most = self.constant(&mask(width), ty);
+        let most = self.register(&mask(width), ty);
         // `a <= most - b` cannot overflow in either type.
         let room = self.b.ins().isub(most, b);
         let fits = self.b.ins().icmp(IntCC::UnsignedLessThanOrEqual, a, room);
@@ -276,15 +295,23 @@ impl Generator<'_, '_> {
         let (x, y) = (self.b.ins().bxor(a, wrapped), self.b.ins().bxor(b, wrapped));
         let y = if op == BinaryOp::AddSat { y } else { self.b.ins().bnot(y) };
         let sign = self.b.ins().band(x, y);
-        let zero = self.constant(&BigUint::ZERO, ty);
+        let zero = self.zero(ty);
         let overflow = self.b.ins().icmp(IntCC::SignedLessThan, sign, zero);
         let negative = self.b.ins().icmp(IntCC::SignedLessThan, a, zero);
-        let least = self.constant(&(BigUint::from(1u32) << (width - 1)), ty);
-        let most = self.constant(&mask(width - 1), ty);
+        let least = self.register(&(BigUint::from(1u32) << (width - 1)), ty);
+        let most = self.register(&mask(width - 1), ty);
         let bound = self.b.ins().select(negative, least, most);
         let result = self.b.ins().select(overflow, bound, wrapped);
         Ok(self.cut(result, width))
     }
+}
+
+/// The operator and operands of an expression that registers are too narrow for.
+fn by_call(expr: &Expr) -> Option<(Operator, Vec<&Expr>)> {
+    let (operator, operands) = Operator::of(expr)?;
+    let divides = matches!(operator, Operator::Binary(BinaryOp::Div | BinaryOp::Mod));
+    let wide = |width: u32| is_wide(width) || divides && width > 64;
+    (wide(expr.ty.width) || operands.iter().any(|operand| wide(operand.ty.width))).then_some((operator, operands))
 }
 
 /// Whether an expression may be evaluated without being needed: it is small, and neither reads the packet nor divides.

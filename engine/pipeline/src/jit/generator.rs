@@ -4,24 +4,24 @@ use std::mem::offset_of;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
-    AbiParam, AliasRegionData, Block, FuncRef, Function, InstBuilder, MemFlagsData, Signature, StackSlot,
-    StackSlotData, StackSlotKind, Type, Value, types,
+    AbiParam, AliasRegionData, Block, FuncRef, Function, InstBuilder, MemFlagsData, Signature, Type, Value, types,
 };
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Switch, Variable};
 use cranelift_jit::JITModule;
 use cranelift_module::{Linkage, Module};
 use marklab_p4::ir::{
-    Arch, BlockBody, BlockId, Class, Expr, ExprKind, ExternCall, HeaderRef, Index, Label, Place, Program, SlotId,
+    Arch, BinaryOp, BlockBody, BlockId, Class, Expr, ExprKind, HeaderRef, Index, Label, Place, Program, Slot, SlotId,
     Stack, Stmt, StmtKind, TableId,
 };
-use marklab_p4::source::Span;
 use num_bigint::BigUint;
 use rustc_hash::FxHashMap;
 
 use super::context::{self, Context, Import, TableView};
+use super::data::Emitting;
 use super::parse::Parsing;
-use super::{Result, backend, unsupported};
-use crate::layout::{Layout, container};
+use super::wide::{Room, Rooms, is_wide};
+use super::{Referred, Result, backend};
+use crate::layout::{Layout, storage_bytes};
 use crate::table::{KeyShape, MULTIPLIER, Recent, Row, SHIFT, compared_keys};
 use crate::words::words_for;
 use crate::{FUEL, Stage};
@@ -58,15 +58,12 @@ impl Regions {
     }
 }
 
-/// Bytes of a local that lies in memory, whatever its width.
-const LOCAL_BYTES: u32 = 16;
-
 /// Where a local slot lives.
 #[derive(Clone, Copy)]
 enum Local {
     Ssa(Variable),
-    /// Element of a header stack: in memory, for the sake of run-time indices.
-    Memory(StackSlot, i32),
+    /// Element of a header stack, in memory for the sake of run-time indices; or too wide for a register.
+    Memory(Room, i32),
 }
 
 /// Where a place is right now.
@@ -97,12 +94,12 @@ pub(super) struct Generator<'a, 'f> {
     pub(super) program: &'a Program,
     pub(super) layout: &'a Layout,
     module: &'a mut JITModule,
-    /// Calls that generated code refers to by number.
-    pub(super) calls: &'a mut Vec<ExternCall>,
+    pub(super) referred: &'a mut Referred,
     imports: FxHashMap<&'static str, FuncRef>,
     pub(super) regions: Regions,
     pub(super) context: Value,
     pub(super) phv: Value,
+    pub(super) rooms: Rooms,
     locals: FxHashMap<SlotId, Local>,
     labels: Vec<Scope>,
     /// End of the programmable block.
@@ -111,8 +108,7 @@ pub(super) struct Generator<'a, 'f> {
     pub(super) parsing: Option<Parsing>,
     /// What the direct meter of the table that runs an action said.
     pub(super) colour: Option<Value>,
-    /// Deparser: where it begins to write, and where it goes on.
-    pub(super) emitted: Option<(Value, Variable)>,
+    pub(super) emitting: Option<Emitting>,
 }
 
 impl<'a, 'f> Generator<'a, 'f> {
@@ -122,7 +118,7 @@ impl<'a, 'f> Generator<'a, 'f> {
         module: &'a mut JITModule,
         function: &'f mut Function,
         function_context: &'f mut FunctionBuilderContext,
-        calls: &'a mut Vec<ExternCall>,
+        referred: &'a mut Referred,
     ) -> Generator<'a, 'f> {
         let regions = Regions::new(function);
         let mut b = FunctionBuilder::new(function, function_context);
@@ -136,18 +132,19 @@ impl<'a, 'f> Generator<'a, 'f> {
             program,
             layout,
             module,
-            calls,
+            referred,
             imports: FxHashMap::default(),
             regions,
             context,
             phv,
+            rooms: Rooms::default(),
             locals: FxHashMap::default(),
             labels: Vec::new(),
             exit: entry,
             fuel,
             parsing: None,
             colour: None,
-            emitted: None,
+            emitting: None,
         }
     }
 
@@ -161,6 +158,7 @@ impl<'a, 'f> Generator<'a, 'f> {
             self.exit = self.b.create_block();
             let fuel = self.iconst(i64::from(FUEL));
             self.b.def_var(self.fuel, fuel);
+            let scratch_bytes = self.rooms.scratch_bytes;
             self.declare_locals(block)?;
             let falls_through = match &self.program.blocks[block.index()].body {
                 BlockBody::Parser(parser) => self.parser(parser).map(|()| true)?,
@@ -170,6 +168,7 @@ impl<'a, 'f> Generator<'a, 'f> {
                 self.b.ins().jump(self.exit, &[]);
             }
             self.b.switch_to_block(self.exit);
+            self.rooms.scratch_bytes = scratch_bytes;
         }
         if stage == Stage::Deparse {
             self.end_emitting();
@@ -179,6 +178,7 @@ impl<'a, 'f> Generator<'a, 'f> {
     }
 
     pub(super) fn finish(mut self) {
+        self.referred.scratch_bytes = self.referred.scratch_bytes.max(self.rooms.most_scratch_bytes as usize);
         self.b.seal_all_blocks();
         self.b.finalize(self.module.target_config());
     }
@@ -209,19 +209,15 @@ impl<'a, 'f> Generator<'a, 'f> {
 
     // Storage
 
-    /// A fresh piece of stack.
-    pub(super) fn stack_slot(&mut self, bytes: u32) -> StackSlot {
-        self.b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, bytes, 3))
-    }
-
     /// Gives every local of a block a home and the value 0.
     fn declare_locals(&mut self, block: BlockId) -> Result<()> {
         for stack in &self.program.stacks {
             let base = stack_base(self.program, stack);
             if self.program.slots[base.index()].class == Class::Local(block) {
-                let home = self.stack_slot(stack.stride * stack.len * LOCAL_BYTES);
+                let cell = cell_bytes(self.program, stack);
+                let room = self.room(stack.stride * stack.len * cell);
                 for number in 0..stack.stride * stack.len {
-                    let local = Local::Memory(home, (number * LOCAL_BYTES) as i32);
+                    let local = Local::Memory(room, (number * cell) as i32);
                     self.locals.insert(SlotId(base.0 + number), local);
                 }
             }
@@ -230,16 +226,15 @@ impl<'a, 'f> Generator<'a, 'f> {
             if slot.class != Class::Local(block) {
                 continue;
             }
-            if slot.varbit_width.is_some() {
-                return unsupported(format!("the local varbit `{}`", slot.name), Span::default());
-            }
-            let ty = value_type(slot.ty.width, Span::default())?;
+            let in_memory = in_memory(slot);
             if !self.locals.contains_key(&SlotId(number as u32)) {
-                let variable = self.b.declare_var(ty);
-                self.locals.insert(SlotId(number as u32), Local::Ssa(variable));
+                let local = match in_memory {
+                    true => Local::Memory(self.room(storage_bytes(slot)), 0),
+                    false => Local::Ssa(self.b.declare_var(value_type(slot.ty.width))),
+                };
+                self.locals.insert(SlotId(number as u32), local);
             }
-            let zero = self.constant(&BigUint::ZERO, ty);
-            self.write_slot(SlotId(number as u32), zero);
+            self.write_zero(&SlotId(number as u32).into())?;
         }
         Ok(())
     }
@@ -254,11 +249,12 @@ impl<'a, 'f> Generator<'a, 'f> {
             }
             None => match self.locals.get(&place.slot) {
                 Some(&Local::Ssa(variable)) => return Ok(Home::Ssa(variable)),
-                Some(&Local::Memory(home, offset)) => {
-                    let stride = place.index.as_ref().map(|index| self.program.stacks[index.stack.index()].stride);
-                    let address = self.b.ins().stack_addr(types::I64, home, 0);
-                    let size = container(slot.ty.width);
-                    (self.regions.stack, address, offset, size, stride.map(|slots| slots * LOCAL_BYTES))
+                Some(&Local::Memory(room, offset)) => {
+                    let stride = place.index.as_ref().map(|index| {
+                        let stack = &self.program.stacks[index.stack.index()];
+                        stack.stride * cell_bytes(self.program, stack)
+                    });
+                    (self.regions.stack, self.address(room), offset, storage_bytes(slot), stride)
                 }
                 None => return Err(backend(format!("`{}` is used outside of its block", slot.name))),
             },
@@ -286,15 +282,18 @@ impl<'a, 'f> Generator<'a, 'f> {
     /// Reads a place; 0 beyond a stack.
     pub(super) fn read(&mut self, place: &Place) -> Result<Value> {
         let slot = &self.program.slots[place.slot.index()];
-        let ty = value_type(slot.ty.width, Span::default())?;
+        let ty = value_type(slot.ty.width);
         Ok(match self.home(place)? {
             Home::Ssa(variable) => self.b.use_var(variable),
+            Home::Memory { address, offset, size, in_range, .. } if in_memory(slot) => {
+                self.source(address, offset, size, in_range)?
+            }
             Home::Memory { flags, address, offset, size, in_range } => {
                 let value = self.load(flags, address, offset, size);
                 match in_range {
                     None => value,
                     Some(in_range) => {
-                        let zero = self.constant(&BigUint::ZERO, ty);
+                        let zero = self.zero(ty);
                         self.b.ins().select(in_range, value, zero)
                     }
                 }
@@ -304,19 +303,35 @@ impl<'a, 'f> Generator<'a, 'f> {
 
     /// Writes a place; nothing happens beyond a stack.
     pub(super) fn write(&mut self, place: &Place, value: Value) -> Result<()> {
-        match self.home(place)? {
-            Home::Ssa(variable) => self.b.def_var(variable, value),
-            Home::Memory { flags, address, offset, size, in_range: None } => {
-                self.store(flags, value, address, offset, size);
+        let (flags, address, offset, size, in_range) = match self.home(place)? {
+            Home::Ssa(variable) => {
+                self.b.def_var(variable, value);
+                return Ok(());
             }
-            Home::Memory { flags, address, offset, size, in_range: Some(in_range) } => {
-                let after = self.when(in_range);
-                self.store(flags, value, address, offset, size);
-                self.b.ins().jump(after, &[]);
-                self.b.switch_to_block(after);
-            }
+            Home::Memory { flags, address, offset, size, in_range } => (flags, address, offset, size, in_range),
+        };
+        let after = in_range.map(|in_range| self.when(in_range));
+        if in_memory(&self.program.slots[place.slot.index()]) {
+            let (target, bytes) = (self.b.ins().iadd_imm_u(address, i64::from(offset)), self.iconst(i64::from(size)));
+            self.call(&context::COPY, &[target, value, bytes])?;
+        } else {
+            self.store(flags, value, address, offset, size);
+        }
+        if let Some(after) = after {
+            self.b.ins().jump(after, &[]);
+            self.b.switch_to_block(after);
         }
         Ok(())
+    }
+
+    /// Writes 0, or an empty `varbit`, whose width is written apart.
+    pub(super) fn write_zero(&mut self, place: &Place) -> Result<()> {
+        let slot = &self.program.slots[place.slot.index()];
+        let zero = match in_memory(slot) {
+            true => self.zeros(storage_bytes(slot))?,
+            false => self.constant(&BigUint::ZERO, slot.ty.width),
+        };
+        self.write(place, zero)
     }
 
     /// Writes a slot, which is never beyond anything.
@@ -371,6 +386,13 @@ impl<'a, 'f> Generator<'a, 'f> {
     }
 
     fn statement(&mut self, stmt: &Stmt) -> Result<bool> {
+        let scratch_bytes = self.rooms.scratch_bytes;
+        let falls_through = self.statement_in_scratch(stmt);
+        self.rooms.scratch_bytes = scratch_bytes;
+        falls_through
+    }
+
+    fn statement_in_scratch(&mut self, stmt: &Stmt) -> Result<bool> {
         match &stmt.kind {
             StmtKind::Assign { dst, src } => self.assign(dst, src)?,
             StmtKind::SetValid(header) => self.set_valid(header)?,
@@ -390,10 +412,8 @@ impl<'a, 'f> Generator<'a, 'f> {
             }
             StmtKind::Apply { table, hit, action_run } => return self.apply(*table, *hit, *action_run),
             StmtKind::Extern(call) => self.extern_call(call, stmt.span)?,
-            StmtKind::Extract { header, varbit_width } => self.extract(header, varbit_width.as_ref(), stmt.span)?,
-            StmtKind::ExtractNext { stack, varbit_width } => {
-                self.extract_next(*stack, varbit_width.as_ref(), stmt.span)?;
-            }
+            StmtKind::Extract { header, varbit_width } => self.extract(header, varbit_width.as_ref())?,
+            StmtKind::ExtractNext { stack, varbit_width } => self.extract_next(*stack, varbit_width.as_ref())?,
             StmtKind::Advance(bits) => self.advance(bits)?,
             StmtKind::Verify { cond, error } => self.verify(cond, error)?,
             StmtKind::Emit(header) => self.emit(*header, stmt.span)?,
@@ -402,35 +422,13 @@ impl<'a, 'f> Generator<'a, 'f> {
     }
 
     fn assign(&mut self, dst: &Place, src: &Expr) -> Result<()> {
-        if self.program.slots[dst.slot.index()].varbit_width.is_some() {
-            return self.assign_varbit(dst, src);
+        if let (Some(dst_width), ExprKind::Load(from)) = (self.varbit_width(dst), &src.kind)
+            && let Some(src_width) = self.varbit_width(from)
+        {
+            return self.assign_varbit((dst, &dst_width), (from, &src_width));
         }
         let value = self.eval(src)?;
         self.write(dst, value)
-    }
-
-    /// Copies a `varbit` and its width. Both are in the `Phv`.
-    fn assign_varbit(&mut self, dst: &Place, src: &Expr) -> Result<()> {
-        let slot_of = |place: &Place| self.program.slots[place.slot.index()].varbit_width;
-        let ExprKind::Load(from) = &src.kind else { return unsupported("this varbit value", src.span) };
-        let (Some(dst_width), Some(src_width)) = (slot_of(dst), slot_of(from)) else {
-            return unsupported("this varbit value", src.span);
-        };
-        let width = self.read(&Place { slot: src_width, index: from.index.clone() })?;
-        self.write(&Place { slot: dst_width, index: dst.index.clone() }, width)?;
-        let (source, target) = (self.home(from)?, self.home(dst)?);
-        let (
-            Home::Memory { flags, address, offset, size, in_range: None },
-            Home::Memory { address: to, offset: to_offset, in_range: None, .. },
-        ) = (source, target)
-        else {
-            return unsupported("a varbit in a header stack", src.span);
-        };
-        for at in (0..size as i32).step_by(8) {
-            let word = self.b.ins().load(types::I64, flags, address, offset + at);
-            self.b.ins().store(flags, word, to, to_offset + at);
-        }
-        Ok(())
     }
 
     fn set_valid(&mut self, header: &HeaderRef) -> Result<()> {
@@ -440,14 +438,11 @@ impl<'a, 'f> Generator<'a, 'f> {
         let invalid = self.b.ins().icmp_imm_u(IntCC::Equal, was, 0);
         let after = self.when(invalid);
         for &slot in &spec.fields {
-            if let Some(width) = self.program.slots[slot.index()].varbit_width {
-                let zero = self.iconst(0);
-                self.write(&Place { slot: width, index: header.index.clone() }, zero)?;
-                continue;
+            let place = Place { slot, index: header.index.clone() };
+            if let Some(width) = self.varbit_width(&place) {
+                self.write_zero(&width)?;
             }
-            let ty = value_type(self.program.slots[slot.index()].ty.width, Span::default())?;
-            let zero = self.constant(&BigUint::ZERO, ty);
-            self.write(&Place { slot, index: header.index.clone() }, zero)?;
+            self.write_zero(&place)?;
         }
         let one = self.iconst(1);
         self.write(&valid, one)?;
@@ -487,19 +482,28 @@ impl<'a, 'f> Generator<'a, 'f> {
     }
 
     fn switch(&mut self, value: &Expr, cases: &[(Vec<BigUint>, Vec<Stmt>)], default: &[Stmt]) -> Result<bool> {
-        if value.ty.width > 64 {
-            return unsupported("a switch on more than 64 bits", value.span);
-        }
+        let ty = value.ty;
         let value = self.eval(value)?;
         let (otherwise, after) = (self.b.create_block(), self.b.create_block());
-        let mut switch = Switch::new();
         let blocks: Vec<Block> = cases.iter().map(|_| self.b.create_block()).collect();
-        for ((values, _), &block) in cases.iter().zip(&blocks) {
-            for value in values {
-                switch.set_entry(value.iter_u64_digits().next().unwrap_or(0).into(), block);
+        let targets =
+            cases.iter().zip(&blocks).flat_map(|((values, _), &block)| values.iter().map(move |v| (v, block)));
+        if ty.width <= 64 {
+            let mut switch = Switch::new();
+            for (case, block) in targets {
+                switch.set_entry(case.iter_u64_digits().next().unwrap_or(0).into(), block);
             }
+            switch.emit(&mut self.b, value, otherwise);
+        } else {
+            for (case, block) in targets {
+                let case = self.constant(case, ty.width);
+                let equal = self.compare(BinaryOp::Eq, value, case, ty)?;
+                let next = self.b.create_block();
+                self.b.ins().brif(equal, block, &[], next, &[]);
+                self.b.switch_to_block(next);
+            }
+            self.b.ins().jump(otherwise, &[]);
         }
-        switch.emit(&mut self.b, value, otherwise);
         let mut reached = false;
         for ((_, body), block) in cases.iter().zip(blocks) {
             self.b.switch_to_block(block);
@@ -605,28 +609,49 @@ impl<'a, 'f> Generator<'a, 'f> {
     fn look_up(&mut self, table: Value, direct: Value, id: TableId) -> Result<Value> {
         let spec = &self.program.tables[id.index()];
         let shape = KeyShape::new(spec);
+        let values = compared_keys(spec).map(|key| self.eval(&key.expr)).collect::<Result<Vec<Value>>>()?;
         match shape.words {
             0 => Ok(direct),
             1 => {
-                let mut word = self.iconst(0);
-                for (part, key) in shape.parts.iter().zip(compared_keys(spec)) {
-                    let value = self.eval(&key.expr)?;
-                    let placed = self.shift_left_by(value, part.shift);
-                    word = self.b.ins().bor(word, placed);
-                }
+                let word = self.key_word(&shape, &values);
                 self.look_up_word(table, direct, word)
             }
             words => {
-                let key = self.stack_slot(words as u32 * 8);
-                let address = self.b.ins().stack_addr(types::I64, key, 0);
-                for (part, key) in shape.parts.iter().zip(compared_keys(spec)) {
-                    let value = self.eval(&key.expr)?;
-                    self.b.ins().store(self.regions.stack, value, address, part.word as i32 * 8);
-                }
+                let address = self.key_in_memory(&shape, &values)?;
                 let words = self.iconst(words as i64);
                 self.call_value(&context::LOOKUP, &[table, address, words])
             }
         }
+    }
+
+    /// The key of one word whose components have these values.
+    fn key_word(&mut self, shape: &KeyShape, values: &[Value]) -> Value {
+        let mut word = self.iconst(0);
+        for (part, &value) in shape.parts.iter().zip(values) {
+            let placed = self.shift_left_by(value, part.shift);
+            word = self.b.ins().bor(word, placed);
+        }
+        word
+    }
+
+    /// Address of the words of a key whose components have these values.
+    pub(super) fn key_in_memory(&mut self, shape: &KeyShape, values: &[Value]) -> Result<Value> {
+        let address = self.fresh(shape.words.max(1) as u32 * 8);
+        if shape.words == 1 {
+            let word = self.key_word(shape, values);
+            self.b.ins().store(self.regions.stack, word, address, 0);
+            return Ok(address);
+        }
+        for (part, &value) in shape.parts.iter().zip(values) {
+            if is_wide(part.width) {
+                let target = self.b.ins().iadd_imm_u(address, part.word as i64 * 8);
+                let bytes = self.iconst(part.words as i64 * 8);
+                self.call(&context::COPY, &[target, value, bytes])?;
+            } else {
+                self.b.ins().store(self.regions.stack, value, address, part.word as i32 * 8);
+            }
+        }
+        Ok(address)
     }
 
     /// The row for a key of one word: the one found for it lately, or else by a call.
@@ -674,8 +699,10 @@ impl<'a, 'f> Generator<'a, 'f> {
             let action = &self.program.actions[action.action.index()];
             let mut at = Row::ARGS as i32 * 8;
             for param in &action.params {
-                let ty = value_type(param.ty.width, action.span)?;
-                let value = self.b.ins().load(ty, self.regions.rows, row, at);
+                let value = match is_wide(param.ty.width) {
+                    true => self.b.ins().iadd_imm_u(row, i64::from(at)),
+                    false => self.b.ins().load(value_type(param.ty.width), self.regions.rows, row, at),
+                };
                 self.write_slot(param.slot, value);
                 at += words_for(param.ty.width) as i32 * 8;
             }
@@ -703,11 +730,22 @@ pub(super) fn valid_place(program: &Program, header: &HeaderRef) -> Place {
     Place { slot: program.headers[header.header.index()].valid, index: header.index.clone() }
 }
 
-/// Type of a value of that width.
-pub(super) fn value_type(width: u32, span: Span) -> Result<Type> {
+/// Type of a value of that width; a wide one is known by its address.
+pub(super) fn value_type(width: u32) -> Type {
     match width {
-        0..=64 => Ok(types::I64),
-        65..=128 => Ok(types::I128),
-        _ => unsupported(format!("a value of {width} bits"), span),
+        65..=128 => types::I128,
+        _ => types::I64,
     }
+}
+
+/// Whether what a slot holds is known by its address.
+fn in_memory(slot: &Slot) -> bool {
+    slot.varbit_width.is_some() || is_wide(slot.ty.width)
+}
+
+/// Bytes between the slots of a local header stack.
+fn cell_bytes(program: &Program, stack: &Stack) -> u32 {
+    let base = stack_base(program, stack).index();
+    let slots = &program.slots[base..base + stack.stride as usize];
+    slots.iter().map(storage_bytes).max().unwrap_or(0).next_multiple_of(16)
 }

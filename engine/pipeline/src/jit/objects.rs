@@ -1,7 +1,7 @@
 //! Meters, action profiles and value sets: they run in Rust, the code uses what they say.
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{InstBuilder, Value, types};
+use cranelift_codegen::ir::{InstBuilder, Value};
 use marklab_p4::ir::{Expr, MeterId, Place, TableId, Ty, ValueSetId};
 
 use super::Result;
@@ -37,7 +37,7 @@ impl Generator<'_, '_> {
     pub(super) fn resolve(&mut self, id: TableId, table: Value, row: Value) -> Result<Value> {
         let spec = &self.program.tables[id.index()];
         let hash = match selection(self.program, spec) {
-            Some((algorithm, data)) => self.hash(algorithm, &data, spec.span)?,
+            Some((algorithm, data)) => self.hash(algorithm, &data)?,
             None => self.iconst(0),
         };
         self.call_value(&context::RESOLVE, &[table, row, hash])
@@ -47,20 +47,8 @@ impl Generator<'_, '_> {
     pub(super) fn in_value_set(&mut self, id: ValueSetId, values: &[(Value, Ty)]) -> Result<Value> {
         let tys = &self.program.value_sets[id.index()].tys;
         let shape = KeyShape::of_widths(tys.iter().map(|ty| ty.width));
-        let key = self.stack_slot(shape.words.max(1) as u32 * 8);
-        let key = self.b.ins().stack_addr(types::I64, key, 0);
-        if shape.words == 1 {
-            let mut word = self.iconst(0);
-            for (part, &(value, _)) in shape.parts.iter().zip(values) {
-                let placed = self.shift_left_by(value, part.shift);
-                word = self.b.ins().bor(word, placed);
-            }
-            self.b.ins().store(self.regions.stack, word, key, 0);
-        } else {
-            for (part, &(value, _)) in shape.parts.iter().zip(values) {
-                self.b.ins().store(self.regions.stack, value, key, part.word as i32 * 8);
-            }
-        }
+        let values: Vec<Value> = values.iter().map(|&(value, _)| value).collect();
+        let key = self.key_in_memory(&shape, &values)?;
         let number = self.iconst(id.0.into());
         self.call_value(&context::IN_VALUE_SET, &[self.context, number, key])
     }

@@ -10,15 +10,17 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
 use cranelift_frontend::Variable;
 use marklab_p4::ir::{
-    Expr, ExprKind, Header, HeaderRef, Index, KeySet, ParserBody, Place, Program, Slot, SlotId, StackId, StateId,
-    Target, Transition, Ty,
+    BinaryOp, Expr, ExprKind, Header, HeaderRef, Index, KeySet, ParserBody, Place, Program, Slot, SlotId, StackId,
+    StateId, Target, Transition, Ty,
 };
 use marklab_p4::source::Span;
 use num_bigint::BigUint;
 
+use super::Result;
 use super::context::{self, Context};
-use super::generator::{Generator, valid_place, value_type};
-use super::{Result, unsupported};
+use super::generator::{Generator, valid_place};
+use super::wide::is_wide;
+use crate::arith::Operator;
 use crate::layout::reserved;
 
 /// What the code of a parser needs at hand.
@@ -175,31 +177,53 @@ impl Generator<'_, '_> {
 
     /// Whether a value is in a set; `None` if every value is.
     fn contains(&mut self, set: &KeySet, value: Value, ty: Ty) -> Result<Option<Value>> {
-        let clif = value_type(ty.width, Span::default())?;
+        let width = ty.width;
         Ok(match set {
             KeySet::Any => None,
+            // It may contain more than one key: the caller asks it.
+            KeySet::ValueSet(_) => unreachable!("a value set looks at several keys"),
+            _ if is_wide(width) => Some(self.contains_wide(set, value, ty)?),
             KeySet::Value(member) => {
-                let member = self.constant(member, clif);
+                let member = self.constant(member, width);
                 Some(self.b.ins().icmp(IntCC::Equal, value, member))
             }
             KeySet::Mask { value: member, mask } => {
-                let (member, mask) = (self.constant(member, clif), self.constant(mask, clif));
+                let (member, mask) = (self.constant(member, width), self.constant(mask, width));
                 let masked = self.b.ins().band(value, mask);
                 Some(self.b.ins().icmp(IntCC::Equal, masked, member))
             }
             KeySet::Range { lo, hi } => {
                 // A signed order is the unsigned one after flipping the sign bits.
-                let flip = if ty.signed { BigUint::from(1u32) << (ty.width - 1) } else { BigUint::ZERO };
-                let (lo, hi) = (self.constant(&(lo ^ &flip), clif), self.constant(&(hi ^ &flip), clif));
-                let flip = self.constant(&flip, clif);
+                let flip = if ty.signed { BigUint::from(1u32) << (width - 1) } else { BigUint::ZERO };
+                let (lo, hi) = (self.constant(&(lo ^ &flip), width), self.constant(&(hi ^ &flip), width));
+                let flip = self.constant(&flip, width);
                 let value = self.b.ins().bxor(value, flip);
                 let above = self.b.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, value, lo);
                 let below = self.b.ins().icmp(IntCC::UnsignedLessThanOrEqual, value, hi);
                 Some(self.b.ins().band(above, below))
             }
-            // It may contain more than one key: the caller asks it.
-            KeySet::ValueSet(_) => unreachable!("a value set looks at several keys"),
         })
+    }
+
+    fn contains_wide(&mut self, set: &KeySet, value: Value, ty: Ty) -> Result<Value> {
+        match set {
+            KeySet::Value(member) => {
+                let member = self.constant(member, ty.width);
+                self.compare(BinaryOp::Eq, value, member, ty)
+            }
+            KeySet::Mask { value: member, mask } => {
+                let (member, mask) = (self.constant(member, ty.width), self.constant(mask, ty.width));
+                let masked = self.operate(Operator::Binary(BinaryOp::And), &[(value, ty), (mask, ty)], ty)?;
+                self.compare(BinaryOp::Eq, masked, member, ty)
+            }
+            KeySet::Range { lo, hi } => {
+                let (lo, hi) = (self.constant(lo, ty.width), self.constant(hi, ty.width));
+                let above = self.compare(BinaryOp::Ge, value, lo, ty)?;
+                let below = self.compare(BinaryOp::Le, value, hi, ty)?;
+                Ok(self.b.ins().band(above, below))
+            }
+            KeySet::Any | KeySet::ValueSet(_) => unreachable!("not a set of written values"),
+        }
     }
 
     pub(super) fn verify(&mut self, cond: &Expr, error: &Expr) -> Result<()> {
@@ -243,21 +267,21 @@ impl Generator<'_, '_> {
         Ok(reader.bits(self, offset, width))
     }
 
-    pub(super) fn extract_next(&mut self, stack: StackId, varbit_width: Option<&Expr>, span: Span) -> Result<()> {
+    pub(super) fn extract_next(&mut self, stack: StackId, varbit_width: Option<&Expr>) -> Result<()> {
         let spec = &self.program.stacks[stack.index()];
         let next = self.read(&spec.next_index.into())?;
         let fits = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThan, next, i64::from(spec.len));
         self.require(fits, "StackOutOfBounds");
-        let load = Expr { kind: ExprKind::Load(spec.next_index.into()), ty: Ty::bits(32), span };
+        let load = Expr { kind: ExprKind::Load(spec.next_index.into()), ty: Ty::bits(32), span: Span::default() };
         let header = HeaderRef { header: spec.first, index: Some(Index { stack, expr: Box::new(load) }) };
-        self.extract(&header, varbit_width, span)?;
+        self.extract(&header, varbit_width)?;
         let more = self.b.ins().iadd_imm_u(next, 1);
         self.write_slot(spec.next_index, more);
         Ok(())
     }
 
     /// Reads a header. It becomes valid only if all of it is there.
-    pub(super) fn extract(&mut self, header: &HeaderRef, varbit_width: Option<&Expr>, span: Span) -> Result<()> {
+    pub(super) fn extract(&mut self, header: &HeaderRef, varbit_width: Option<&Expr>) -> Result<()> {
         let spec = &self.program.headers[header.header.index()];
         let varbit = match varbit_width {
             None => None,
@@ -276,25 +300,21 @@ impl Generator<'_, '_> {
         self.require_bytes(end)?;
         let bytes = self.b.use_var(parsing.bytes);
         let mut reader = Reader::new(self.b.ins().iadd(bytes, start));
+        let none = self.iconst(0);
         let mut at = 0;
         for (id, slot) in fields(self.program, spec) {
             let place = Place { slot: id, index: header.index.clone() };
-            match (slot.varbit_width, varbit) {
-                (None, _) => {
-                    value_type(slot.ty.width, span)?;
-                    let value = reader.bits(self, at, slot.ty.width);
-                    self.write(&place, value)?;
-                    at += slot.ty.width;
-                }
-                (Some(width), Some(bytes)) if at % 8 == 0 => {
-                    let bits = self.b.ins().ishl_imm_u(bytes, 3);
-                    self.write(&Place { slot: width, index: header.index.clone() }, bits)?;
-                    let from = self.b.ins().iadd_imm_u(reader.address, i64::from(at / 8));
-                    self.read_varbit(&place, from, bytes, span)?;
-                    reader = Reader::new(self.b.ins().iadd(from, bytes));
-                    at = 0;
-                }
-                _ => return unsupported("a varbit that does not begin on a byte", span),
+            if let Some(width) = self.varbit_width(&place) {
+                let bytes = varbit.unwrap_or(none);
+                let bits = self.b.ins().ishl_imm_u(bytes, 3);
+                self.write(&width, bits)?;
+                self.read_varbit(&place, reader.address, at, bytes)?;
+                // What follows lies that many whole bytes further on.
+                reader = Reader::new(self.b.ins().iadd(reader.address, bytes));
+            } else {
+                let value = reader.bits(self, at, slot.ty.width);
+                self.write(&place, value)?;
+                at += slot.ty.width;
             }
         }
         let one = self.iconst(1);
@@ -346,6 +366,9 @@ impl Reader {
 
     /// `width` bits from bit `at` on.
     pub(super) fn bits(&mut self, g: &mut Generator<'_, '_>, at: u32, width: u32) -> Value {
+        if is_wide(width) {
+            return g.wide_bits(self, at, width);
+        }
         if width > 64 {
             let high = self.bits(g, at, width - 64);
             let low = self.bits(g, at + width - 64, 64);

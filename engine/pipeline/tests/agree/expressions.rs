@@ -7,7 +7,8 @@ use proptest::prelude::*;
 
 use crate::support::*;
 
-const WIDTHS: [u32; 14] = [1, 3, 8, 9, 16, 31, 32, 33, 48, 63, 64, 65, 100, 128];
+/// Widths of the variables: on both sides of what a register holds.
+const WIDTHS: [u32; 18] = [1, 3, 8, 9, 16, 31, 32, 33, 48, 63, 64, 65, 100, 128, 129, 192, 257, 600];
 
 /// A program with a packet slot per width and sign; slot `variable(width, signed)`.
 fn with_variables() -> (Program, u32) {
@@ -21,31 +22,38 @@ fn with_variables() -> (Program, u32) {
     (program, base)
 }
 
-fn variable(base: u32, ty: Ty) -> SlotId {
+fn variable(base: u32, ty: Ty) -> Expr {
     let at = WIDTHS.iter().position(|&width| width == ty.width).expect("one of the widths");
-    SlotId(base + 2 * at as u32 + u32::from(ty.signed))
+    let slot = SlotId(base + 2 * at as u32 + u32::from(ty.signed));
+    expr(ExprKind::Load(slot.into()), ty)
 }
 
-fn any_type() -> impl Strategy<Value = Ty> {
+fn known_type() -> impl Strategy<Value = Ty> {
     (prop::sample::select(WIDTHS.to_vec()), any::<bool>()).prop_map(|(width, signed)| Ty { width, signed })
 }
 
+fn any_type() -> impl Strategy<Value = Ty> {
+    let any_width = (1..=600u32, any::<bool>()).prop_map(|(width, signed)| Ty { width, signed });
+    prop_oneof![2 => known_type(), 1 => any_width]
+}
+
 /// Values near the edges as often as in between.
-fn any_value() -> impl Strategy<Value = u128> {
+fn any_value() -> impl Strategy<Value = BigUint> {
     prop_oneof![
-        any::<u128>(),
-        0..4u128,
-        (0..4u128).prop_map(|below| u128::MAX - below),
-        (0..128u32).prop_map(|bit| 1 << bit)
+        prop::collection::vec(any::<u8>(), 75).prop_map(|bytes| BigUint::from_bytes_le(&bytes)),
+        (0..4u32).prop_map(BigUint::from),
+        (0..4u32).prop_map(|below| mask(600) - below),
+        (0..600u32).prop_map(|bit| BigUint::from(1u32) << bit)
     ]
 }
 
 fn leaf(base: u32, ty: Ty) -> BoxedStrategy<Expr> {
-    prop_oneof![
-        any_value().prop_map(move |value| constant(value, ty)),
-        Just(expr(ExprKind::Load(variable(base, ty).into()), ty)),
-    ]
-    .boxed()
+    let constant = any_value().prop_map(move |value| expr(ExprKind::Const(value & mask(ty.width)), ty));
+    if WIDTHS.contains(&ty.width) {
+        return prop_oneof![constant, Just(variable(base, ty))].boxed();
+    }
+    let cast = known_type().prop_map(move |from| expr(ExprKind::Cast(variable(base, from).into()), ty));
+    prop_oneof![constant, cast].boxed()
 }
 
 fn expression(base: u32, ty: Ty, depth: u32) -> BoxedStrategy<Expr> {
@@ -83,25 +91,19 @@ fn expression(base: u32, ty: Ty, depth: u32) -> BoxedStrategy<Expr> {
     let mut choices = vec![leaf(base, ty), binary.boxed(), unary.boxed(), shift.boxed(), mux.boxed(), cast.boxed()];
     if !ty.signed {
         let slice = any_type()
-            .prop_filter("wide enough", move |from| from.width >= ty.width)
+            .prop_map(move |from| Ty { width: from.width.max(ty.width), ..from })
             .prop_flat_map(move |from| (expression(base, from, depth - 1), 0..=from.width - ty.width))
             .prop_map(move |(of, lo)| expr(ExprKind::Slice { of: of.into(), hi: lo + ty.width - 1, lo }, ty));
         choices.push(slice.boxed());
-        if ty.width <= 64 {
-            let divide = (any::<bool>(), pair()).prop_map(move |(div, (a, b))| {
-                let op = if div { BinaryOp::Div } else { BinaryOp::Mod };
-                expr(ExprKind::Binary(op, a.into(), b.into()), ty)
-            });
-            choices.push(divide.boxed());
-        }
-        let halves: Vec<(u32, u32)> = WIDTHS
-            .iter()
-            .filter(|&&width| width < ty.width && WIDTHS.contains(&(ty.width - width)))
-            .map(|&width| (width, ty.width - width))
-            .collect();
-        if !halves.is_empty() {
-            let concat = prop::sample::select(halves)
-                .prop_flat_map(move |(left, right)| {
+        let divide = (any::<bool>(), pair()).prop_map(move |(div, (a, b))| {
+            let op = if div { BinaryOp::Div } else { BinaryOp::Mod };
+            expr(ExprKind::Binary(op, a.into(), b.into()), ty)
+        });
+        choices.push(divide.boxed());
+        if ty.width > 1 {
+            let concat = (1..ty.width)
+                .prop_flat_map(move |left| {
+                    let right = ty.width - left;
                     (expression(base, Ty::bits(left), depth - 1), expression(base, Ty::bits(right), depth - 1))
                 })
                 .prop_map(move |(left, right)| expr(ExprKind::Concat(left.into(), right.into()), ty));
@@ -144,7 +146,7 @@ proptest! {
             .collect();
         agreed(program, &[Stage::Egress], &Packet::default(), &|phv, _| {
             for (&(field, width), value) in fields.iter().zip(&values) {
-                phv.set_wide(field, &(BigUint::from(*value) & mask(width)));
+                phv.set_wide(field, &(value & mask(width)));
             }
         });
     }
@@ -173,6 +175,31 @@ fn arithmetic_wraps_and_saturates_at_the_width() {
     assert_eq!(binary(BinaryOp::AddSat, (127, i8_), (1, i8_), i8_), 127);
     assert_eq!(binary(BinaryOp::SubSat, (128, i8_), (1, i8_), i8_), 128); // -128 |-| 1 = -128
     assert_eq!(binary(BinaryOp::AddSat, (128, i8_), (128, i8_), i8_), 128); // -128 |+| -128 = -128
+}
+
+#[test]
+fn wide_arithmetic_wraps_and_saturates_at_the_width() {
+    let value = |op, left: BigUint, right: u32, ty: Ty| {
+        let mut program = program();
+        let result = add_slot(&mut program, "result", ty, Class::Packet);
+        let operand = |value: BigUint| Box::new(expr(ExprKind::Const(value), ty));
+        let sum = expr(ExprKind::Binary(op, operand(left), operand(right.into())), ty);
+        set_body(&mut program, EGRESS, vec![assign(result, sum)]);
+        let field = Layout::new(&program).field(result).unwrap();
+        agreed(program, &[Stage::Egress], &Packet::default(), &|_, _| {}).phv.get_wide(field)
+    };
+    for width in [128, 129, 4096] {
+        let (unsigned, signed, top) = (Ty::bits(width), Ty::int(width), BigUint::from(1u32) << (width - 1));
+        assert_eq!(value(BinaryOp::Add, mask(width), 1, unsigned), BigUint::ZERO);
+        assert_eq!(value(BinaryOp::Sub, BigUint::ZERO, 1, unsigned), mask(width));
+        assert_eq!(value(BinaryOp::AddSat, mask(width), 1, unsigned), mask(width));
+        assert_eq!(value(BinaryOp::AddSat, mask(width - 1), 1, signed), mask(width - 1));
+        assert_eq!(value(BinaryOp::SubSat, top.clone(), 1, signed), top);
+        assert_eq!(value(BinaryOp::Div, top.clone(), 4, unsigned), top.clone() >> 2);
+        assert_eq!(value(BinaryOp::Mod, mask(width), 2, unsigned), BigUint::from(1u32));
+        assert_eq!(value(BinaryOp::Shr, top.clone(), width, signed), mask(width));
+        assert_eq!(value(BinaryOp::Shl, BigUint::from(1u32), width - 1, unsigned), top);
+    }
 }
 
 #[test]

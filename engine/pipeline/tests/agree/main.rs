@@ -11,3 +11,4 @@ mod support;
 mod tables;
 mod twins;
 mod value_sets;
+mod wide;

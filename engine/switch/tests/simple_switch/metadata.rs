@@ -84,9 +84,9 @@ fn depths_stop_at_their_width() {
     for mut switch in switches(&[Limit::Packets(1)]) {
         for depth in [0, 1, W19 - 2, W19 - 1, W19, W19 + 1, 5 * W19] {
             let signals = QueueSignals { enq_timestamp: at(0), enq_qdepth: depth, deq_qdepth: depth / 2 };
-            let (port, packet) = switch.process(at(0), 0, Request::to(0).packet(), signals).unwrap();
-            let report = Report::of(&packet);
-            assert_eq!((port, report.enq_qdepth, report.deq_qdepth), (0, depth.min(W19 - 1), (depth / 2).min(W19 - 1)));
+            let sent = switch.run(at(0), 0, Request::to(0).packet(), Some(signals)).sent;
+            let report = Report::of(&sent[0].1);
+            assert_eq!((report.enq_qdepth, report.deq_qdepth), (depth.min(W19 - 1), (depth / 2).min(W19 - 1)));
         }
     }
 }

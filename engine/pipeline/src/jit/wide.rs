@@ -1,0 +1,222 @@
+//! Values that registers do not hold: more than 128 bits, or a `varbit`.
+//!
+//! Generated code knows such a value by the address of its words, least significant first, and a `varbit` by that of
+//! its bytes. Operators on them are calls of `crate::arith`, which defines them. What an address leads to stays as it
+//! is until the end of the statement: expressions have no side effects, and a statement stores its result last.
+
+use std::mem::offset_of;
+
+use cranelift_codegen::ir::{InstBuilder, StackSlot, StackSlotData, StackSlotKind, Value, types};
+use marklab_p4::ir::{BinaryOp, Place, Ty};
+use num_bigint::BigUint;
+
+use super::Result;
+use super::context::{self, Context};
+use super::generator::{Generator, value_type};
+use super::parse::Reader;
+use crate::arith::Operator;
+use crate::layout::storage_bytes;
+use crate::words::{limbs_of, words_for};
+
+/// Widest value that is kept in registers, in bits.
+const WIDEST: u32 = 128;
+
+/// Bytes that the code of a stage takes of the machine's stack; what is needed beyond lies on the heap, since programs
+/// may ask for more than a thread has.
+const STACK_BYTES: u32 = 16 << 10;
+
+/// Whether a value of that width is known by its address.
+pub(super) fn is_wide(width: u32) -> bool {
+    width > WIDEST
+}
+
+/// An operator that generated code refers to by number.
+#[derive(Debug)]
+pub(super) struct Operation {
+    pub(super) operator: Operator,
+    pub(super) operands: Vec<Ty>,
+    pub(super) ty: Ty,
+}
+
+/// A piece of memory for generated code.
+#[derive(Clone, Copy)]
+pub(super) enum Room {
+    Stack(StackSlot),
+    /// At this offset of the context's scratch memory.
+    Scratch(u32),
+}
+
+/// Memory given out.
+#[derive(Default)]
+pub(super) struct Rooms {
+    stack_bytes: u32,
+    /// Scratch memory in use; statements give back what they took.
+    pub(super) scratch_bytes: u32,
+    /// The most that was in use.
+    pub(super) most_scratch_bytes: u32,
+}
+
+impl Generator<'_, '_> {
+    pub(super) fn room(&mut self, bytes: u32) -> Room {
+        let bytes = bytes.next_multiple_of(8);
+        let rooms = &mut self.rooms;
+        if bytes <= STACK_BYTES - rooms.stack_bytes {
+            rooms.stack_bytes += bytes;
+            let slot = StackSlotData::new(StackSlotKind::ExplicitSlot, bytes, 3);
+            return Room::Stack(self.b.create_sized_stack_slot(slot));
+        }
+        let offset = rooms.scratch_bytes;
+        rooms.scratch_bytes += bytes;
+        rooms.most_scratch_bytes = rooms.most_scratch_bytes.max(rooms.scratch_bytes);
+        Room::Scratch(offset)
+    }
+
+    pub(super) fn address(&mut self, room: Room) -> Value {
+        match room {
+            Room::Stack(slot) => self.b.ins().stack_addr(types::I64, slot, 0),
+            Room::Scratch(offset) => {
+                let scratch = self.load_context(offset_of!(Context, scratch));
+                self.b.ins().iadd_imm_u(scratch, i64::from(offset))
+            }
+        }
+    }
+
+    /// Memory of one's own.
+    pub(super) fn fresh(&mut self, bytes: u32) -> Value {
+        let room = self.room(bytes);
+        self.address(room)
+    }
+
+    fn store_words(&mut self, words: impl IntoIterator<Item = Value>, address: Value) {
+        for (number, word) in words.into_iter().enumerate() {
+            self.b.ins().store(self.regions.stack, word, address, 8 * number as i32);
+        }
+    }
+
+    pub(super) fn wide_constant(&mut self, value: &BigUint, width: u32) -> Value {
+        let words: Vec<Value> =
+            limbs_of(value, words_for(width)).into_iter().map(|word| self.iconst(word as i64)).collect();
+        let address = self.fresh(8 * words.len() as u32);
+        self.store_words(words, address);
+        address
+    }
+
+    /// Zeros, as many bytes.
+    pub(super) fn zeros(&mut self, bytes: u32) -> Result<Value> {
+        let address = self.fresh(bytes);
+        let bytes = self.iconst(i64::from(bytes));
+        self.call(&context::CLEAR, &[address, bytes])?;
+        Ok(address)
+    }
+
+    /// The address of a value's words, whatever its width.
+    pub(super) fn spill(&mut self, value: Value, width: u32) -> Value {
+        if is_wide(width) {
+            return value;
+        }
+        let address = self.fresh(8 * words_for(width) as u32);
+        self.b.ins().store(self.regions.stack, value, address, 0);
+        address
+    }
+
+    /// The value of an operator.
+    pub(super) fn operate(&mut self, operator: Operator, operands: &[(Value, Ty)], ty: Ty) -> Result<Value> {
+        let addresses: Vec<Value> = operands.iter().map(|&(value, ty)| self.spill(value, ty.width)).collect();
+        let (&first, &last) = (addresses.first().expect("an operand"), addresses.last().expect("an operand"));
+        let target = self.fresh(8 * words_for(ty.width) as u32);
+        let number = self.iconst(self.referred.operations.len() as i64);
+        let operands = operands.iter().map(|&(_, ty)| ty).collect();
+        self.referred.operations.push(Operation { operator, operands, ty });
+        self.call(&context::OPERATE, &[self.context, number, target, first, last])?;
+        if is_wide(ty.width) {
+            return Ok(target);
+        }
+        Ok(self.b.ins().load(value_type(ty.width), self.regions.stack, target, 0))
+    }
+
+    /// [`Generator::operate`] on two operands of equal type.
+    pub(super) fn compare(&mut self, op: BinaryOp, left: Value, right: Value, of: Ty) -> Result<Value> {
+        self.operate(Operator::Binary(op), &[(left, of), (right, of)], Ty::BOOL)
+    }
+
+    /// A wide value as 64-bit number; the largest one if it is larger.
+    pub(super) fn wide_number(&mut self, address: Value, width: u32) -> Value {
+        let flags = self.regions.stack;
+        let mut above = self.iconst(0);
+        for word in 1..words_for(width) as i32 {
+            let word = self.b.ins().load(types::I64, flags, address, 8 * word);
+            above = self.b.ins().bor(above, word);
+        }
+        let low = self.b.ins().load(types::I64, flags, address, 0);
+        let most = self.iconst(-1);
+        self.b.ins().select(above, most, low)
+    }
+
+    /// `width` bits of the packet from bit `at` on.
+    pub(super) fn wide_bits(&mut self, reader: &mut Reader, at: u32, width: u32) -> Value {
+        let words = words_for(width) as u32;
+        let words: Vec<Value> = (0..words)
+            .map(|word| {
+                let end = width - 64 * word;
+                reader.bits(self, at + end.saturating_sub(64), end.min(64))
+            })
+            .collect();
+        let address = self.fresh(8 * words.len() as u32);
+        self.store_words(words, address);
+        address
+    }
+
+    /// Address of what a place in memory holds; that of zeros beyond a stack.
+    pub(super) fn source(&mut self, address: Value, offset: i32, size: u32, in_range: Option<Value>) -> Result<Value> {
+        let address = self.b.ins().iadd_imm_u(address, i64::from(offset));
+        match in_range {
+            None => Ok(address),
+            Some(in_range) => {
+                let zeros = self.zeros(size)?;
+                Ok(self.b.ins().select(in_range, address, zeros))
+            }
+        }
+    }
+
+    // Varbits
+
+    /// Whether a place is a `varbit`: the place of its width.
+    pub(super) fn varbit_width(&self, place: &Place) -> Option<Place> {
+        let width = self.program.slots[place.slot.index()].varbit_width;
+        width.map(|slot| Place { slot, index: place.index.clone() })
+    }
+
+    /// A `varbit` as number, of its largest width.
+    pub(super) fn varbit_number(&mut self, place: &Place, width: &Place) -> Result<Value> {
+        let bits = self.read(width)?;
+        let bytes = self.b.ins().ushr_imm_u(bits, 3);
+        let source = self.read(place)?;
+        let max = self.program.slots[place.slot.index()].ty.width;
+        let words = words_for(max) as u32;
+        let target = self.fresh(8 * words);
+        let count = self.iconst(i64::from(words));
+        self.call(&context::VARBIT_NUMBER, &[target, count, source, bytes])?;
+        if is_wide(max) {
+            return Ok(target);
+        }
+        Ok(self.b.ins().load(value_type(max), self.regions.stack, target, 0))
+    }
+
+    /// Copies a `varbit` and its width.
+    pub(super) fn assign_varbit(&mut self, dst: (&Place, &Place), src: (&Place, &Place)) -> Result<()> {
+        let width = self.read(src.1)?;
+        self.write(dst.1, width)?;
+        let source = self.read(src.0)?;
+        self.write(dst.0, source)
+    }
+
+    /// Stores bits of the packet, from bit `at` of an address on, as a `varbit`; zeros behind them.
+    pub(super) fn read_varbit(&mut self, place: &Place, from: Value, at: u32, bytes: Value) -> Result<()> {
+        let size = storage_bytes(&self.program.slots[place.slot.index()]);
+        let value = self.zeros(size)?;
+        let from = self.b.ins().iadd_imm_u(from, i64::from(at / 8));
+        let (skipped_bits, bits) = (self.iconst(i64::from(at % 8)), self.b.ins().ishl_imm_u(bytes, 3));
+        self.call(&context::GET_BITS, &[value, from, skipped_bits, bits])?;
+        self.write(place, value)
+    }
+}
