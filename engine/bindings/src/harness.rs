@@ -12,7 +12,7 @@ use pyo3::types::{PyBytes, PyInt};
 
 use crate::objects::Operation;
 use crate::program::Program;
-use crate::{entries, refuse};
+use crate::{entries, refuse, trace};
 
 /// Ports 0 to 511, as many as `egress_spec` can name.
 const PORTS: usize = 512;
@@ -106,6 +106,18 @@ impl Harness {
     /// Texts of `log_msg` since the last call.
     fn log(&mut self) -> Vec<String> {
         self.switch.take_log()
+    }
+
+    /// Whether the interpreter writes down what the program does, for `take_trace`.
+    fn trace(&mut self, on: bool) {
+        self.switch.state_mut().trace = on.then(Vec::new);
+    }
+
+    /// What was written down since the last call, as JSON (see `trace.rs`).
+    fn take_trace(&mut self) -> String {
+        let events = self.switch.state_mut().trace.as_mut().map(std::mem::take).unwrap_or_default();
+        let Program { program, sources, .. } = self.program.get();
+        trace::to_json(&events, program, sources).to_string()
     }
 
     /// Adds an entry (JSON), or sets a default action if it has no `match`. Gives the entry's handle.

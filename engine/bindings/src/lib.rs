@@ -9,6 +9,7 @@ mod objects;
 mod program;
 mod pump;
 mod simulate;
+mod trace;
 
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;

@@ -17,8 +17,8 @@ pub(crate) struct Program {
     pub(crate) program: Arc<ir::Program>,
     pub(crate) layout: Arc<Layout>,
     pub(crate) engine: Arc<dyn Engine>,
-    /// For places in messages.
-    sources: Arc<SourceMap>,
+    /// For places in messages and traces.
+    pub(crate) sources: Arc<SourceMap>,
     /// Why the program is interpreted, or None if it runs as machine code.
     #[pyo3(get)]
     jit_declined: Option<String>,
@@ -91,6 +91,7 @@ impl Program {
                 "actions": actions.collect::<Vec<_>>(),
                 "default_action": {"action": program.actions[default_action.index()].name, "args": args},
                 "const_default": table.const_default,
+                "const_entries": table.const_entries,
                 "size": table.size,
             })
         };

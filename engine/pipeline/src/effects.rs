@@ -100,6 +100,21 @@ pub(crate) fn operands(call: &ExternCall) -> Option<Vec<&marklab_p4::ir::Expr>> 
     }
 }
 
+/// What a call that [`Effects::perform`] carries out is called in the source.
+pub(crate) fn name(call: &ExternCall) -> &'static str {
+    match call {
+        ExternCall::Clone { .. } => "clone",
+        ExternCall::Resubmit { .. } => "resubmit",
+        ExternCall::Recirculate { .. } => "recirculate",
+        ExternCall::Truncate(_) => "truncate",
+        ExternCall::Assert { assume: false, .. } => "assert",
+        ExternCall::Assert { assume: true, .. } => "assume",
+        ExternCall::LogMsg { .. } => "log_msg",
+        ExternCall::Digest { .. } => "digest",
+        _ => unreachable!("not a call with an effect on the switch"),
+    }
+}
+
 /// Puts the values in place of the `{}`, one after the other.
 fn format_log(format: &str, values: &[BigUint]) -> String {
     let mut pieces = format.split("{}");

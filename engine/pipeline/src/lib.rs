@@ -24,6 +24,7 @@ mod profile;
 mod prune;
 mod state;
 mod table;
+mod trace;
 mod value_set;
 mod words;
 
@@ -43,6 +44,7 @@ pub use profile::{GroupId, Member, MemberId, Profile, ProfileError};
 pub use prune::prune;
 pub use state::{LoadError, State};
 pub use table::{Count, EntryHandle, KeyMatch, Table, TableEntry, TableError};
+pub use trace::{Event, EventKind, FieldValue};
 pub use value_set::{ValueSet, ValueSetError};
 
 /// `egress_spec` of a packet to be dropped, as BMv2's default.

@@ -93,6 +93,8 @@ pub struct State {
     pub effects: Effects,
     /// Times that a program did what has no meaning (division by 0, a loop without end). Never reset.
     pub faults: u64,
+    /// What the interpreter did, while somebody wants to know.
+    pub trace: Option<Vec<crate::Event>>,
     /// Where the deparser writes.
     pub(crate) emitted: Vec<u8>,
     /// Memory for generated code.
@@ -151,6 +153,7 @@ impl State {
             layout: layout.clone(),
             effects: Effects::default(),
             faults: 0,
+            trace: None,
             emitted: Vec::new(),
             scratch: Vec::new(),
             operands: Vec::new(),

@@ -7,6 +7,7 @@ use marklab_p4::ir::{
 use num_bigint::BigUint;
 
 use super::{Frame, Jump, Step};
+use crate::EventKind;
 use crate::arith::signed;
 use crate::words::mask;
 
@@ -20,6 +21,8 @@ impl<'a> Frame<'a> {
                 self.set_parser_error(self.error_code("ParserTimeout"));
                 break;
             }
+            self.span = parser.states[state as usize].span;
+            self.note_state(StateId(state));
             match self.parser_state(&parser.states[state as usize]) {
                 Ok(next) => target = next,
                 Err(Jump::Reject(error)) => {
@@ -35,10 +38,12 @@ impl<'a> Frame<'a> {
     }
 
     fn parser_state(&mut self, state: &'a State) -> Step<Target> {
+        self.span = state.span;
         self.run(&state.body)?;
         match &state.next {
             Transition::Goto(target) => Ok(*target),
-            Transition::Select { keys, cases, .. } => {
+            Transition::Select { keys, cases, span } => {
+                self.span = *span;
                 let values = keys.iter().map(|key| self.eval(key)).collect::<Step<Vec<_>>>()?;
                 let case = cases.iter().find(|(sets, _)| {
                     sets.iter().enumerate().all(|(at, set)| match set {
@@ -47,7 +52,9 @@ impl<'a> Frame<'a> {
                     })
                 });
                 // BMv2 ends parsing without an error where P4_16 asks for NoMatch.
-                Ok(case.map_or(Target::Reject, |(_, target)| *target))
+                let target = case.map_or(Target::Reject, |(_, target)| *target);
+                self.note_selected(values, target);
+                Ok(target)
             }
         }
     }
@@ -59,6 +66,7 @@ impl<'a> Frame<'a> {
     }
 
     fn set_parser_error(&mut self, error: u32) {
+        self.note(|| EventKind::Rejected(error));
         if let Some(slot) = self.program.intrinsic("standard_metadata.parser_error") {
             self.locals_or_phv(slot, error.into());
         }
@@ -88,6 +96,7 @@ impl<'a> Frame<'a> {
             return Err(Jump::Reject(self.error_code("PacketTooShort")));
         }
         self.cursor = end as usize;
+        self.note(|| EventKind::Advanced(bits));
         Ok(())
     }
 
@@ -132,7 +141,7 @@ impl<'a> Frame<'a> {
         }
         self.write(&self.header_place(header, spec.valid), BigUint::from(1u32))?;
         self.cursor = end as usize;
-        Ok(())
+        self.note_extracted(header)
     }
 
     /// The width of a header's `varbit` field: whole bytes, and no more than the field holds.
@@ -168,6 +177,7 @@ impl<'a> Frame<'a> {
             bits.push(&self.slot(slot), width);
         }
         self.state.emitted.extend(bits.into_bytes());
+        self.note_emitted(header);
     }
 }
 
