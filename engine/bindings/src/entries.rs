@@ -32,7 +32,7 @@ pub(crate) struct Entry {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Match {
+pub(crate) enum Match {
     Exact(Number),
     Lpm(Number, u32),
     Ternary(Number, Number),
@@ -42,7 +42,7 @@ enum Match {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "RawNumber")]
-struct Number(BigUint);
+pub(crate) struct Number(pub(crate) BigUint);
 
 #[derive(Deserialize)]
 #[serde(untagged)]
@@ -69,7 +69,7 @@ impl TryFrom<RawNumber> for Number {
 }
 
 impl Match {
-    fn key(&self) -> KeyMatch {
+    pub(crate) fn key(&self) -> KeyMatch {
         match self {
             Match::Exact(value) => KeyMatch::Exact(value.0.clone()),
             Match::Lpm(value, prefix_len) => KeyMatch::Lpm { value: value.0.clone(), prefix_len: *prefix_len },

@@ -10,6 +10,7 @@ use num_bigint::BigUint;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt};
 
+use crate::objects::Operation;
 use crate::program::Program;
 use crate::{entries, refuse, trace};
 
@@ -180,6 +181,14 @@ impl Harness {
             }
         };
         Ok((count.packets, count.bytes))
+    }
+
+    /// Does something to a meter, an action profile or a value set, described as JSON (see `objects.rs`); gives what
+    /// came of it as JSON.
+    fn control(&mut self, operation: &str) -> PyResult<String> {
+        let operation: Operation =
+            serde_json::from_str(operation).map_err(|error| refuse(format!("control operation: {error}")))?;
+        operation.perform(self.switch.state_mut()).map(|value| value.to_string()).map_err(refuse)
     }
 
     /// Sets a counter cell.

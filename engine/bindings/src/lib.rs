@@ -6,6 +6,7 @@
 mod control_plane;
 mod entries;
 mod harness;
+mod objects;
 mod program;
 mod pump;
 mod simulate;

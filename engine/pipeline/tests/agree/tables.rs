@@ -191,3 +191,39 @@ fn an_entry_of_the_source_that_is_there_twice_is_refused() {
     let refusal = State::new(&program, &Arc::new(Layout::new(&program)), 0).unwrap_err().to_string();
     assert_eq!(refusal, "table `I.t` already has an entry with this key");
 }
+
+#[test]
+fn a_direct_counter_counts_hits_whether_it_is_called_or_not() {
+    let ingress = "direct_counter(CounterType.bytes) c;
+        action called(bit<8> v) { c.count(); hdr.h.result = v; }
+        action set(bit<8> v) { hdr.h.result = v; }
+        table t { key = { hdr.h.a : exact; } actions = { called; set; } default_action = called(3); counters = c; }
+        apply { t.apply(); }";
+    let mut twins = Twins::new(PLAIN_PARSER, ingress);
+    let called = || ActionSpec { action: "called".into(), ..set(1) };
+    let [first, second] = [(1, called()), (2, set(2))].map(|(key, call)| {
+        twins.control(|state| insert(state, &[("a", KeyMatch::Exact(number(key)))], call.clone(), 0).unwrap())
+    });
+    for a in [1, 2, 2, 3] {
+        twins.result(Time::ZERO, a, 0, 0);
+    }
+    let counts = |twins: &mut Twins, handle| {
+        twins.control(|state| {
+            let count = state.table(state.find_table("t").unwrap()).direct_count(handle).unwrap();
+            (count.packets, count.bytes)
+        })
+    };
+    // A frame has 7 bytes, and BMv2 counts both whatever the type. The miss is not counted.
+    assert_eq!((counts(&mut twins, first), counts(&mut twins, second)), ((1, 7), (2, 14)));
+    twins.control(|state| {
+        let id = state.find_table("t").unwrap();
+        state.table_mut(id).modify(second, 0, vec![number(9)]).unwrap();
+    });
+    assert_eq!(counts(&mut twins, second), (2, 14), "another action is no other entry");
+    twins.control(|state| {
+        let id = state.find_table("t").unwrap();
+        state.table_mut(id).delete(second).unwrap();
+        assert_eq!(insert(state, &[("a", KeyMatch::Exact(number(2)))], set(2), 0).unwrap(), second);
+    });
+    assert_eq!(counts(&mut twins, second), (0, 0), "a new entry counts from 0");
+}

@@ -12,18 +12,26 @@ use crate::twins::Twins;
 const PARSER: &str = "value_set<tuple<bit<8>, bit<32>>>(8) pairs;
     value_set<bit<8>>(2) ones;
     value_set<tuple<bit<72>, bit<8>>>(2) wide;
+    value_set<tuple<bit<8>, bit<160>>>(2) widest;
     state start {
         packet.extract(hdr.h);
         transition select(hdr.h.a, hdr.h.c) { pairs : in_pairs; (200, _) : by_value; default : next; }
     }
     state next { transition select(hdr.h.b) { ones : in_ones; default : last; } }
     state last {
-        transition select(hdr.h.c ++ hdr.h.c ++ hdr.h.a, hdr.h.b) { wide : in_wide; default : accept; }
+        transition select(hdr.h.c ++ hdr.h.c ++ hdr.h.a, hdr.h.b) { wide : in_wide; default : rest; }
+    }
+    state rest {
+        transition select(hdr.h.b, hdr.h.c ++ hdr.h.c ++ hdr.h.c ++ hdr.h.c ++ hdr.h.c) {
+            widest : in_widest;
+            default : accept;
+        }
     }
     state in_pairs { meta.seen = 1; transition accept; }
     state by_value { meta.seen = 2; transition accept; }
     state in_ones { meta.seen = 3; transition accept; }
-    state in_wide { meta.seen = 4; transition accept; }";
+    state in_wide { meta.seen = 4; transition accept; }
+    state in_widest { meta.seen = 5; transition accept; }";
 
 fn twins() -> Twins {
     Twins::new(PARSER, "apply { hdr.h.result = meta.seen; }")
@@ -105,6 +113,22 @@ fn a_set_of_one_word_and_a_set_of_many() {
         state.value_set_mut(set).clear();
     });
     assert_eq!(twins.result(Time::ZERO, 0, 5, 0), 0);
+}
+
+#[test]
+fn a_component_wider_than_registers() {
+    let mut twins = twins();
+    let five_times = |word: u32| (0..5).fold(BigUint::ZERO, |value, _| (value << 32) + word);
+    twins.control(|state| {
+        let prefix = KeyMatch::Lpm { value: five_times(0x0102_0304), prefix_len: 159 };
+        insert(state, "widest", &[exact(6), prefix]).unwrap();
+        insert(state, "widest", &[KeyMatch::Any, KeyMatch::Range { lo: five_times(7), hi: five_times(9) }]).unwrap();
+    });
+    let cases =
+        [(6, 0x0102_0304, 5), (7, 0x0102_0304, 0), (6, 0x0102_0305, 0), (0, 7, 5), (0, 9, 5), (0, 10, 0), (0, 6, 0)];
+    for (b, c, expected) in cases {
+        assert_eq!(twins.result(Time::ZERO, 0, b, c), expected, "{b} {c:#x}");
+    }
 }
 
 #[test]

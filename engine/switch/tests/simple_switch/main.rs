@@ -5,6 +5,7 @@ mod detour;
 mod detours;
 mod messages;
 mod metadata;
+mod meters;
 mod needs;
 mod order;
 mod support;
