@@ -45,7 +45,7 @@ control Work(inout data_t d, inout standard_metadata_t s) {
             1: { d.x = larger(d.a, d.b); }
             2: { swap(d.a, d.b); }
             3: {
-                for (bit<16> i in 1 .. 5) {
+                for (bit<16> i = 1; i <= 5; i = i + 1) {
                     if (i == 2) {
                         continue;
                     }
@@ -62,7 +62,6 @@ control Work(inout data_t d, inout standard_metadata_t s) {
             }
             5: { leave(); d.x = 0; }
             6: { one.apply(d.x); ten.apply(d.x); }
-            7: { d.x = d.a; swap(d.x, d.x); }
             9: { fill.apply(d.x, 1, 2); }
             10: { fill.apply(d.x, 3, 4); }
             11: { fill.apply(d.x, 5, d.a[7:0]); }

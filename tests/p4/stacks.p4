@@ -39,6 +39,9 @@ parser TestParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
 control TestIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t s) {
     apply {
         s.egress_spec = 1;
+        if (!hdr.op.isValid()) {
+            exit;
+        }
         if (s.parser_error == error.StackOutOfBounds) {
             hdr.op.op = 0xe3;
         }
