@@ -15,7 +15,7 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 BASE_PYTHON := $(shell for python in python3.11 python3.12 python3.13 python3.14 python3; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 
-.PHONY: setup run test lint pytest cargo-test bench clean
+.PHONY: setup run test lint pytest cargo-test conformance differential bench clean
 
 setup: $(STAMPS)/engine
 
@@ -36,6 +36,14 @@ pytest: setup
 
 cargo-test: setup
 	cd engine && $(CARGO) test --workspace --quiet
+
+# p4c's corpus, of a checkout: make conformance P4C_CHECKOUT=<folder>
+conformance: setup
+	$(PYTHON) -m orchestrator.stf.conformance "$(P4C_CHECKOUT)"
+
+# The same packets through BMv2, with p4c-bm2-ss and simple_switch on PATH.
+differential: setup
+	$(PYTHON) -m orchestrator.stf.differential
 
 bench: setup
 	$(MAKE) -C bench PYTHON=$(CURDIR)/$(PYTHON)

@@ -35,7 +35,8 @@ def stf(
         _send(program, packet, port, console, show_trace)
         return
     pairs = list(_pairs(program, tests or []))
-    outcomes = [_run(program, test, console, show_trace) for program, test in pairs]
+    # Of several tests, one that cannot be run does not keep the others from being run.
+    outcomes = [_run(*pair, console, show_trace, alone=len(pairs) == 1) for pair in pairs]
     if len(outcomes) > 1:
         counts = {verdict: sum(outcome.verdict is verdict for outcome in outcomes) for verdict in Verdict}
         console.print(Text(", ".join(f"{count} {verdict.value}" for verdict, count in counts.items()), style="bold"))
@@ -57,10 +58,12 @@ def _pairs(program: Path, tests: list[Path]) -> Iterator[tuple[Path, Path]]:
         yield program, test
 
 
-def _run(program: Path, test: Path, console: Console, show_trace: bool) -> Outcome:
+def _run(program: Path, test: Path, console: Console, show_trace: bool, *, alone: bool) -> Outcome:
     try:
         outcome = run_pair(program, test, trace=show_trace)
     except BadInput as error:
+        if alone:
+            raise
         outcome = Outcome(program, test, Verdict.UNSUPPORTED, str(error))
     if show_trace and outcome.report:
         for exchange in outcome.report.exchanges:

@@ -34,6 +34,14 @@ class Exchange:
     events: list[dict[str, Any]] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class Memory:
+    """What a switch remembers: cells of registers, and packets and bytes of counters."""
+
+    registers: dict[str, list[int]]
+    counters: dict[str, list[tuple[int, int]]]
+
+
 class Device:
     """One switch, and the names of its objects."""
 
@@ -85,6 +93,15 @@ class Device:
                     raise BadInput(f"no entry has the alias `{cell}`", "give it one by `add ... = ALIAS`")
                 cell = self._aliases[cell]
             return self._harness.counter(self._full_name("counter", counter), cell)
+
+    def memory(self) -> Memory:
+        """All registers and counters; direct counters belong to entries and are left out."""
+        sizes = [{part["name"]: part["size"] or 0 for part in self._parts[kind]} for kind in ("registers", "counters")]
+        registers, counters = sizes
+        return Memory(
+            {name: [self._harness.register(name, at) for at in range(size)] for name, size in registers.items()},
+            {name: [self._harness.counter(name, at) for at in range(size)] for name, size in counters.items()},
+        )
 
     def _full_name(self, kind: str, name: str) -> str:
         return names.find(kind, name, [part["name"] for part in self._parts[f"{kind}s"]])

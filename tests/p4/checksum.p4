@@ -40,7 +40,9 @@ control TestVerify(inout headers_t hdr, inout metadata_t meta) {
 control TestIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t s) {
     apply {
         s.egress_spec = 1;
-        hdr.sum.report = 7w0 ++ s.checksum_error;
+        if (hdr.sum.isValid()) {
+            hdr.sum.report = 7w0 ++ s.checksum_error;
+        }
     }
 }
 

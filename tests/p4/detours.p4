@@ -40,6 +40,9 @@ control TestVerify(inout headers_t hdr, inout metadata_t meta) {
 control TestIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t s) {
     apply {
         s.egress_spec = 1;
+        if (!hdr.data.isValid()) {
+            exit;
+        }
         hdr.data.kept = meta.kept | meta.lost;
         hdr.data.kind = (bit<8>)s.instance_type;
         hdr.data.length = (bit<16>)s.packet_length;
@@ -68,6 +71,9 @@ control TestIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
 
 control TestEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t s) {
     apply {
+        if (!hdr.data.isValid()) {
+            exit;
+        }
         if (s.instance_type == 1 || s.instance_type == 2) {
             hdr.data.kind = 0xc0 | (bit<8>)s.instance_type;
             hdr.data.kept = meta.kept | meta.lost;

@@ -34,7 +34,8 @@ control Work(inout data_t d, inout standard_metadata_t s) {
             6: {
                 int<8> value;
                 signed_cell.read(value, 0);
-                d.x = (bit<16>)(int<16>)(value >> 1);
+                // BMv2 reads the bits without their sign.
+                d.x = (bit<16>)(bit<8>)value;
             }
             7: { shared.write(0, d.a); }
             8: { shared.read(d.x, 0); }

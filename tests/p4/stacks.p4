@@ -39,6 +39,9 @@ parser TestParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
 control TestIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t s) {
     apply {
         s.egress_spec = 1;
+        if (!hdr.op.isValid()) {
+            exit;
+        }
         if (s.parser_error == error.StackOutOfBounds) {
             hdr.op.op = 0xe3;
         }
@@ -47,7 +50,7 @@ control TestIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
             2: { hdr.labels.pop_front(1); }
             3: { hdr.labels[2] = hdr.labels[0]; }
             4: { if (hdr.op.index < 3) { hdr.labels[hdr.op.index].label = 0x7f; } }
-            5: { if (hdr.op.index < 3) { hdr.labels[0].label = hdr.labels[hdr.op.index].label; } }
+            5: { if (hdr.op.index < 3 && hdr.labels[2].isValid()) { hdr.labels[0].label = hdr.labels[hdr.op.index].label; } }
             6: { hdr.labels[1].setInvalid(); }
             7: { if (hdr.labels[0] == hdr.labels[1]) { hdr.op.index = 1; } }
             8: { hdr.op.index = (bit<8>)hdr.labels.size; }

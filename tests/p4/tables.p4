@@ -16,6 +16,19 @@ control Work(inout data_t d, inout standard_metadata_t s) {
         default_action = set(0xeeee);
     }
 
+    // One more for hit and one for action_run: BMv2 runs a table in one place.
+    table tried {
+        key = { d.a: exact; d.b: exact; }
+        actions = { set; twice; NoAction; }
+        default_action = set(0xeeee);
+    }
+
+    table chosen {
+        key = { d.a: exact; d.b: exact; }
+        actions = { set; twice; NoAction; }
+        default_action = set(0xeeee);
+    }
+
     table prefixes {
         key = { d.a: lpm; }
         actions = { set; NoAction; }
@@ -72,14 +85,14 @@ control Work(inout data_t d, inout standard_metadata_t s) {
             6: { valid.apply(); }
             7: { keyless.apply(); }
             8: {
-                if (exacts.apply().hit) {
+                if (tried.apply().hit) {
                     d.b = 1;
                 } else {
                     d.b = 0;
                 }
             }
             9: {
-                switch (exacts.apply().action_run) {
+                switch (chosen.apply().action_run) {
                     set: { d.b = 1; }
                     twice: { d.b = 2; }
                     default: { d.b = 3; }

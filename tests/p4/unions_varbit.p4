@@ -64,6 +64,9 @@ parser TestParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
 control TestIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t s) {
     apply {
         s.egress_spec = 1;
+        if (!hdr.kind.isValid()) {
+            exit;
+        }
         if (s.parser_error == error.HeaderTooShort) {
             hdr.kind.words = 0xe4;
         } else if (s.parser_error == error.PacketTooShort) {

@@ -28,6 +28,9 @@ parser TestParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
 control TestIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t s) {
     apply {
         s.egress_spec = 1;
+        if (!hdr.wide.isValid()) {
+            exit;
+        }
         hdr.wide.one = ~hdr.wide.one;
         hdr.wide.seven = hdr.wide.seven + 1;
         hdr.wide.a = hdr.wide.a + 1;

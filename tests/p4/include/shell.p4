@@ -23,7 +23,10 @@ control ShellIngress(inout headers_t hdr, inout metadata_t meta, inout standard_
 
     apply {
         s.egress_spec = 1;
-        work.apply(hdr.data, s);
+        // Fields of a header that is not there have no value that two switches would agree on.
+        if (hdr.data.isValid()) {
+            work.apply(hdr.data, s);
+        }
     }
 }
 

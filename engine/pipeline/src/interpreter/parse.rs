@@ -119,12 +119,16 @@ impl<'a> Frame<'a> {
         let spec = &self.program.headers[header.header.index()];
         let varbit = match varbit_width {
             None => 0,
-            Some(width) => self.varbit_width(spec.fields.iter().copied(), width)?,
+            Some(width) => self.varbit_width(width)?,
         };
         let fixed: usize = self.fixed_width(&spec.fields);
         let end = self.cursor as u64 + (fixed as u64 + varbit) / 8;
         if end > self.packet.len() as u64 {
             return Err(Jump::Reject(self.error_code("PacketTooShort")));
+        }
+        // As in BMv2 this comes after the packet's length.
+        if varbit > self.varbit_limit(&spec.fields) {
+            return Err(Jump::Reject(self.error_code("HeaderTooShort")));
         }
         let mut at = self.cursor * 8;
         for &slot in &spec.fields {
@@ -144,18 +148,19 @@ impl<'a> Frame<'a> {
         self.note_extracted(header)
     }
 
-    /// The width of a header's `varbit` field: whole bytes, and no more than the field holds.
-    fn varbit_width(&mut self, mut fields: impl Iterator<Item = SlotId>, width: &Expr) -> Step<u64> {
+    /// The width of a `varbit` field in bits: whole bytes.
+    fn varbit_width(&mut self, width: &Expr) -> Step<u64> {
         let width = self.number(width)?;
         if !width.is_multiple_of(8) {
             return Err(Jump::Reject(self.error_code("ParserInvalidArgument")));
         }
-        let varbit = fields.find(|slot| self.program.slots[slot.index()].varbit_width.is_some());
-        let limit = varbit.map_or(0, |slot| self.program.slots[slot.index()].ty.width);
-        if width > u64::from(limit) {
-            return Err(Jump::Reject(self.error_code("HeaderTooShort")));
-        }
         Ok(width)
+    }
+
+    /// Bits that the `varbit` among these fields holds, 0 if there is none.
+    fn varbit_limit(&self, fields: &[SlotId]) -> u64 {
+        let mut slots = fields.iter().map(|slot| &self.program.slots[slot.index()]);
+        slots.find(|slot| slot.varbit_width.is_some()).map_or(0, |slot| slot.ty.width.into())
     }
 
     fn fixed_width(&self, fields: &[SlotId]) -> usize {

@@ -285,7 +285,7 @@ impl Generator<'_, '_> {
         let spec = &self.program.headers[header.header.index()];
         let varbit = match varbit_width {
             None => None,
-            Some(width) => Some(self.varbit_bytes(spec, width)?),
+            Some(width) => Some(self.varbit_bytes(width)?),
         };
         let fixed: u32 = fields(self.program, spec)
             .filter(|(_, slot)| slot.varbit_width.is_none())
@@ -298,6 +298,9 @@ impl Generator<'_, '_> {
             end = self.b.ins().iadd(end, bytes);
         }
         self.require_bytes(end)?;
+        if let Some(bytes) = varbit {
+            self.require_room(spec, bytes);
+        }
         let bytes = self.b.use_var(parsing.bytes);
         let mut reader = Reader::new(self.b.ins().iadd(bytes, start));
         let none = self.iconst(0);
@@ -323,15 +326,19 @@ impl Generator<'_, '_> {
         Ok(())
     }
 
-    /// Bytes of a header's `varbit` field, checked.
-    fn varbit_bytes(&mut self, header: &Header, width: &Expr) -> Result<Value> {
+    /// Bytes of a `varbit` field, which must be whole.
+    fn varbit_bytes(&mut self, width: &Expr) -> Result<Value> {
         let bits = self.number(width)?;
         self.require_whole_bytes(bits);
+        Ok(self.b.ins().ushr_imm_u(bits, 3))
+    }
+
+    /// Goes on only if the header's `varbit` field holds so many bytes. As in BMv2 this comes after the packet's length.
+    fn require_room(&mut self, header: &Header, bytes: Value) {
         let limit = fields(self.program, header).find(|(_, slot)| slot.varbit_width.is_some());
         let limit = limit.map_or(0, |(_, slot)| slot.ty.width);
-        let fits = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThanOrEqual, bits, i64::from(limit));
+        let fits = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThanOrEqual, bytes, i64::from(limit / 8));
         self.require(fits, "HeaderTooShort");
-        Ok(self.b.ins().ushr_imm_u(bits, 3))
     }
 }
 

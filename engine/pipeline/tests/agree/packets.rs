@@ -120,8 +120,9 @@ proptest! {
         let expected = match bits {
             None => 1,
             Some(bits) if bits % 8 != 0 => 6,
-            Some(bits) if bits > 96 => 4,
-            Some(bits) => u64::from(bytes.len() < 3 + bits as usize / 8),
+            // As in BMv2 the packet's length comes before the field's.
+            Some(bits) if bytes.len() < 3 + bits as usize / 8 => 1,
+            Some(bits) => if bits > 96 { 4 } else { 0 },
         };
         prop_assert_eq!(error_of(&program, &outcome.phv), expected);
     }

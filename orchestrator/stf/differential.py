@@ -1,0 +1,222 @@
+"""The same random packets through the lab's switch and BMv2's: `make differential`.
+
+Programs are those of p4src/ and of tests/p4; entries are those of their packet tests, and packets are these tests'
+packets with random changes. Compared are the packets of each port, registers and counters.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from orchestrator import engine
+from orchestrator.errors import BadInput, MarklabError
+from orchestrator.paths import PROGRAMS, REPOSITORY
+from orchestrator.stf import bmv2, names, trace
+from orchestrator.stf.device import Device, Exchange, Memory
+from orchestrator.stf.reader import read, read_file
+from orchestrator.stf.runner import compiled
+from orchestrator.stf.statements import Add, Command, Packet, SetDefault, Statement
+
+_TESTS = REPOSITORY / "tests"
+
+# What no two switches agree on, being a matter of the clock.
+_TIMED = {"queue": "it copies timestamps into the packet"}
+
+# What p4c-bm2-ss refuses although p4c knows it.
+_REFUSED = {"for_in": "p4c-bm2-ss has no for-in loops"}
+
+# Schemes that look at the time in the queue wait for ten seconds, since nobody knows how long BMv2's threads take.
+_PATIENT = {
+    "tcn": "t_us:10000000",
+    "codel": "target_us:10000000, interval_us:10000000",
+    "ecn-sharp": "by_queue_length:0, ins:10000000, pst:10000000, pst_interval_us:10000000, next_from_now:0",
+}
+
+# Registers that hold a time.
+_CLOCKS = ("idle_since",)
+
+PACKETS = 300
+
+# All come from one port: between ports there is no order.
+_IN_PORT = 0
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program with what its packet tests configure and send."""
+
+    program: Path
+    configuration: Sequence[Statement]
+    seeds: Sequence[bytes]
+
+
+def cases() -> Iterator[Case]:
+    """All programs that have packet tests."""
+    for program in sorted(PROGRAMS.glob("*.p4")):
+        tests = sorted((_TESTS / "schemes" / "stf" / program.stem).glob("*.stf"))[:1]
+        patience = _PATIENT.get(program.stem)
+        extra = read(f"setdefault marking.params set_params({patience})") if patience else []
+        yield _case(program, tests, keep=Add, extra=extra)
+    for program in sorted((_TESTS / "p4").glob("*.p4")):
+        if program.stem not in _TIMED | _REFUSED:
+            yield _case(program, [program.with_suffix(".stf")], keep=(Add, SetDefault, Command))
+
+
+def _case(
+    program: Path,
+    tests: Sequence[Path],
+    keep: type[Statement] | tuple[type[Statement], ...],
+    extra: Sequence[Statement] = (),
+) -> Case:
+    """Of a scheme the routes alone: thresholds of a test would mark by the time that BMv2's threads take."""
+    statements = [statement for test in tests for statement in read_file(test)]
+    packets = [statement.frame for statement in statements if isinstance(statement, Packet)]
+    chosen = [statement for statement in statements if isinstance(statement, keep)]
+    return Case(program, [*(each for each in chosen if not _reads(each)), *extra], packets)
+
+
+def _reads(statement: Statement) -> bool:
+    return isinstance(statement, Command) and statement.name.endswith(("_read", "_get", "_rates"))
+
+
+def random_frames(seeds: Sequence[bytes], count: int, stream: random.Random) -> list[bytes]:
+    """Packets of tests, as they are or with some bytes changed, cut or added."""
+    frames = []
+    for _ in range(count):
+        frame = bytearray(stream.choice(seeds))
+        for _ in range(stream.choice((0, 1, 1, 2, 4))):
+            frame[stream.randrange(len(frame))] = stream.choice((0, 1, 0x7F, 0x80, 0xFF, stream.randrange(256)))
+        if stream.random() < 0.1:
+            del frame[stream.randrange(1, len(frame) + 1) :]
+        if stream.random() < 0.1:
+            frame += stream.randbytes(stream.randrange(1, 9))
+        frames.append(bytes(frame))
+    return frames
+
+
+@dataclass(frozen=True)
+class Result:
+    """What the lab's switch made of the packets that it took."""
+
+    exchanges: list[Exchange]
+    memory: Memory
+
+
+def run_here(case: Case, frames: Sequence[bytes], *, interpret: bool) -> Result:
+    """The lab's side; packets that end a run, as failed assertions do, are left out."""
+    program = compiled(case.program, interpret)
+    device = Device(program, trace=interpret)
+    for statement in case.configuration:
+        device.configure(statement)
+    exchanges = []
+    for number, frame in enumerate(frames):
+        try:
+            exchanges.append(device.send(Packet(number, _IN_PORT, frame)))
+        except BadInput:
+            continue
+    return Result(exchanges, device.memory())
+
+
+def run_bmv2(case: Case, frames: Sequence[bytes]) -> tuple[dict[int, list[bytes]], Memory]:
+    """BMv2's side."""
+    parts = engine.describe(compiled(case.program, True))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with bmv2.SimpleSwitch(bmv2.compile_program(case.program, folder), folder) as switch:
+            switch.command([_command(statement, parts) for statement in case.configuration])
+            sent = switch.exchange([(_IN_PORT, frame) for frame in frames])
+            return sent, switch.memory(parts)
+
+
+def _command(statement: Statement, parts: dict[str, Any]) -> str:
+    match statement:
+        case Add():
+            return bmv2.table_command(names.entry(statement, parts["tables"]), parts["tables"])
+        case SetDefault():
+            return bmv2.table_command(names.default_action(statement, parts["tables"]), parts["tables"])
+        case Command():
+            words = list(statement.words)
+            kind = f"{statement.name.split('_')[0]}s"
+            if kind in parts:
+                # simple_switch_CLI writes by full names alone.
+                words[0] = names.find(kind, words[0], [part["name"] for part in parts[kind]])
+            return " ".join([statement.name, *words])
+    raise AssertionError(statement)
+
+
+def differences(here: Result, sent: dict[int, list[bytes]], memory: Memory) -> Iterator[str]:
+    """What is not the same."""
+    yield from _different_packets(here, sent)
+    for ours, theirs in ((here.memory.registers, memory.registers), (here.memory.counters, memory.counters)):
+        yield from _different_cells(ours, theirs)
+
+
+def _different_packets(here: Result, sent: dict[int, list[bytes]]) -> Iterator[str]:
+    expected: defaultdict[int, list[tuple[bytes, Exchange]]] = defaultdict(list)
+    for exchange in here.exchanges:
+        for port, frame in exchange.frames:
+            expected[port].append((frame, exchange))
+    for port in bmv2.PORTS:
+        ours, theirs = expected[port], sent[port]
+        if len(ours) != len(theirs):
+            yield f"port {port}: {len(ours)} packets here, {len(theirs)} of BMv2"
+        for (frame, exchange), other in zip(ours, theirs, strict=False):
+            if frame != other:
+                yield f"port {port}: {frame.hex()} here, {other.hex()} of BMv2\n" + "\n".join(trace.lines(exchange))
+                break
+
+
+def _different_cells(ours: Mapping[str, Sequence[object]], theirs: Mapping[str, Sequence[object]]) -> Iterator[str]:
+    for name, cells in theirs.items():
+        if name.endswith(_CLOCKS):
+            continue
+        for at, (one, other) in enumerate(zip(ours[name], cells, strict=True)):
+            if one != other:
+                yield f"{name}[{at}]: {one} here, {other} of BMv2"
+
+
+def main() -> int:
+    """Compare all programs; the only argument is the seed of the packets."""
+    if missing := bmv2.missing_tools():
+        sys.stdout.write(
+            f"skipped: not on PATH: {', '.join(missing)}\n"
+            "  try: build github.com/p4lang/behavioral-model (simple_switch, with Thrift) and github.com/p4lang/p4c "
+            "(p4c-bm2-ss), or take them out of the images p4lang/behavioral-model and p4lang/p4c\n"
+        )
+        return 0
+    stream = random.Random(int(sys.argv[1]) if len(sys.argv) > 1 else 1)  # noqa: S311 - reproducible on purpose
+    differ = 0
+    for case in cases():
+        name = case.program.relative_to(REPOSITORY)
+        frames = random_frames(case.seeds, PACKETS, stream)
+        try:
+            found = _compare(case, frames)
+        except MarklabError as error:
+            found = [f"not compared: {error}"]
+        sys.stdout.write(f"{'same' if not found else 'differs'} {name}: {len(frames)} packets\n")
+        sys.stdout.write("".join(f"  {line}\n" for text in found for line in text.splitlines()))
+        sys.stdout.flush()
+        differ += bool(found)
+    for left_out, reason in (_TIMED | _REFUSED).items():
+        sys.stdout.write(f"left out {left_out}: {reason}\n")
+    return 1 if differ else 0
+
+
+def _compare(case: Case, frames: Sequence[bytes]) -> list[str]:
+    here = run_here(case, frames, interpret=True)
+    jit = run_here(case, frames, interpret=False)
+    if [each.frames for each in here.exchanges] != [each.frames for each in jit.exchanges]:
+        return ["interpreter and JIT disagree"]
+    sent, memory = run_bmv2(case, [exchange.packet.frame for exchange in here.exchanges])
+    return list(differences(here, sent, memory))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,100 @@
+"""The comparison with BMv2: what can be known without it, and one program where it is installed."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from orchestrator.stf import bmv2, differential
+from orchestrator.stf.device import Exchange, Memory
+from orchestrator.stf.statements import Packet
+
+TABLES = [
+    {
+        "name": "c.t",
+        "keys": [
+            {"name": "a", "match": "exact", "bits": 8},
+            {"name": "b", "match": "ternary", "bits": 8},
+            {"name": "o", "match": "optional", "bits": 8},
+            {"name": "r", "match": "range", "bits": 8},
+        ],
+        "actions": [{"name": "c.set", "params": [{"name": "p", "bits": 8}, {"name": "q", "bits": 8}]}],
+    },
+    {
+        "name": "c.l",
+        "keys": [{"name": "a", "match": "lpm", "bits": 32}],
+        "actions": [{"name": "NoAction", "params": []}],
+    },
+]
+CALL = {"table": "c.t", "action": "c.set", "params": {"q": 2, "p": 1}}
+
+
+@pytest.mark.parametrize(
+    ("entry", "command"),
+    [
+        (
+            {**CALL, "priority": 9, "match": {"a": {"exact": 3}, "o": {"exact": 4}, "r": {"range": [5, 6]}}},
+            "table_add c.t c.set 3 0&&&0 4&&&255 5->6 => 1 2 9",
+        ),
+        (
+            {**CALL, "priority": 9, "match": {"a": {"exact": 3}, "b": {"ternary": [4, 12]}}},
+            "table_add c.t c.set 3 4&&&12 0&&&0 0->255 => 1 2 9",
+        ),
+        (CALL, "table_set_default c.t c.set 1 2"),
+        (
+            {"table": "c.l", "action": "NoAction", "params": {}, "priority": 0, "match": {"a": {"lpm": [1, 8]}}},
+            "table_add c.l NoAction 1/8 =>",
+        ),
+    ],
+)
+def test_entries_in_the_words_of_simple_switch(entry: dict[str, object], command: str) -> None:
+    assert bmv2.table_command(entry, TABLES) == command
+
+
+def test_the_same_seed_gives_the_same_packets() -> None:
+    seeds = [bytes(4), bytes(9)]
+    first, second = (differential.random_frames(seeds, 50, random.Random(7)) for _ in range(2))  # noqa: S311
+    assert first == second
+    assert len(set(first)) > 20
+
+
+def test_every_program_with_packets_is_compared() -> None:
+    found = {case.program.stem for case in differential.cases()}
+    assert {"dctcp-red", "ecn-sharp", "tables", "detours"} <= found
+    assert all(case.seeds for case in differential.cases())
+
+
+def test_differences_are_told() -> None:
+    exchanges = [Exchange(Packet(0, 0, b"\0"), [(1, b"\1")]), Exchange(Packet(1, 0, b"\0"), [(2, b"\2"), (3, b"\3")])]
+    here = differential.Result(exchanges, Memory({"r": [1, 2], "idle_since": [1]}, {"c": [(1, 2)]}))
+    same = {port: [] for port in bmv2.PORTS} | {1: [b"\1"], 2: [b"\2"], 3: [b"\3"]}
+    assert not list(differential.differences(here, same, Memory({"r": [1, 2], "idle_since": [9]}, {"c": [(1, 2)]})))
+    other = same | {2: [b"\4"], 3: []}
+    told = [
+        text.splitlines()[0] for text in differential.differences(here, other, Memory({"r": [1, 3]}, {"c": [(1, 3)]}))
+    ]
+    assert told == [
+        "port 2: 02 here, 04 of BMv2",
+        "port 3: 1 packets here, 0 of BMv2",
+        "r[1]: 2 here, 3 of BMv2",
+        "c[0]: (1, 2) here, (1, 3) of BMv2",
+    ]
+
+
+def test_without_the_tools_it_says_how_to_get_them(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    assert differential.main() == 0
+    said = capsys.readouterr().out
+    assert said.startswith("skipped: not on PATH: p4c-bm2-ss, simple_switch, simple_switch_CLI\n  try: ")
+
+
+@pytest.mark.skipif(bool(bmv2.missing_tools()), reason="p4c-bm2-ss, simple_switch and its CLI are not on PATH")
+def test_bmv2_does_the_same() -> None:
+    case = next(case for case in differential.cases() if case.program.stem == "detours")
+    frames = differential.random_frames(case.seeds, 50, random.Random(3))  # noqa: S311
+    here = differential.run_here(case, frames, interpret=False)
+    sent, memory = differential.run_bmv2(case, [exchange.packet.frame for exchange in here.exchanges])
+    assert not list(differential.differences(here, sent, memory))
