@@ -40,8 +40,8 @@ pub enum LoadError {
     Entry(#[from] TableError),
 }
 
-/// Largest number of cells of an array.
-const MAX_CELLS: u64 = 1 << 26;
+/// Most 64-bit words of all arrays of a program: 1 GB.
+const MAX_WORDS: u64 = 1 << 27;
 
 /// A `register` array; a cell takes whole 64-bit words.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -98,24 +98,30 @@ impl State {
     /// Fresh state: entries and defaults of the source, registers and counters 0, `random` seeded.
     pub fn new(program: &Arc<Program>, layout: &Arc<Layout>, seed: u64) -> Result<State, LoadError> {
         refuse_unsupported(program)?;
-        let check = |name: &str, size: u64| {
-            if size > MAX_CELLS {
-                return Err(LoadError::TooLarge { name: name.to_owned(), size, limit: MAX_CELLS });
+        let mut words_left = MAX_WORDS;
+        let mut check = |name: &str, size: u64, words_per_cell: usize| {
+            let limit = words_left / words_per_cell as u64;
+            if size > limit {
+                return Err(LoadError::TooLarge { name: name.to_owned(), size, limit });
             }
+            words_left -= size * words_per_cell as u64;
             Ok(size)
         };
         let registers = program.registers.iter().map(|register| {
-            let cells = check(&register.name, register.size)?;
-            let words = vec![0; cells as usize * words_for(register.ty.width)];
+            let words_per_cell = words_for(register.ty.width);
+            let cells = check(&register.name, register.size, words_per_cell)?;
+            let words = vec![0; cells as usize * words_per_cell];
             Ok(RegisterArray { ty: register.ty, words, cells })
         });
+        let registers = registers.collect::<Result<Vec<_>, LoadError>>();
         let counters = program.counters.iter().map(|counter| {
-            let cells = check(&counter.name, counter.size.unwrap_or(0))?;
+            let words_per_cell = size_of::<Count>() / size_of::<u64>();
+            let cells = check(&counter.name, counter.size.unwrap_or(0), words_per_cell)?;
             Ok(vec![Count::default(); cells as usize])
         });
         let tables = program.tables.iter().map(|table| Ok(Box::new(Table::new(program, table)?)));
         let mut tables = tables.collect::<Result<Vec<_>, LoadError>>()?;
-        let mut registers = registers.collect::<Result<Vec<_>, LoadError>>()?;
+        let mut registers = registers?;
         let mut counters = counters.collect::<Result<Vec<_>, LoadError>>()?;
         let views = Views::new(&mut tables, &mut registers, &mut counters);
         Ok(State {
