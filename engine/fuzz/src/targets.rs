@@ -1,0 +1,33 @@
+//! What is fuzzed.
+
+mod entries;
+mod packets;
+mod source;
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// Something that takes bytes and must keep its promises.
+pub(crate) struct Target {
+    /// Name on the command line, and of the folder in `corpus`.
+    pub(crate) name: &'static str,
+    /// Runs an input. Gives the kind of the answer as a number; an error, and a panic, is a finding.
+    pub(crate) run: fn(&[u8]) -> Result<u64, String>,
+    /// Inputs to begin with, beside the corpus.
+    pub(crate) seeds: fn() -> Vec<Vec<u8>>,
+    /// Pieces that mean something in an input.
+    pub(crate) pieces: &'static [&'static str],
+}
+
+/// All targets.
+pub(crate) const TARGETS: [Target; 3] = [
+    Target { name: "source", run: source::run, seeds: source::seeds, pieces: source::PIECES },
+    Target { name: "packets", run: packets::run, seeds: packets::seeds, pieces: &[] },
+    Target { name: "entries", run: entries::run, seeds: Vec::new, pieces: &[] },
+];
+
+/// A feature as a number.
+fn number(feature: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    feature.hash(&mut hasher);
+    hasher.finish()
+}
