@@ -74,10 +74,15 @@ impl Checker<'_> {
         let what = match (kind, self.place) {
             (Ast::Return(_), Place::State) => "return",
             (Ast::Exit, Place::State | Place::Function) => "exit",
-            (Ast::Switch { .. }, Place::State) => "switch",
+            // BMv2's actions have jumps, but none that depend on more than a condition.
+            (Ast::Switch { .. }, Place::State | Place::Action) => "switch",
             _ => return,
         };
-        let whole = if self.place == Place::State { "a parser" } else { "a function" };
+        let whole = match self.place {
+            Place::State => "a parser",
+            Place::Action => "an action",
+            _ => "a function",
+        };
         self.error(span, Problem::StatementHere { what, whole });
     }
 
