@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 from orchestrator.errors import BadInput, RunFailed, SetupError
 from orchestrator.paths import PROGRAMS
 
+# What a test can say about the queue that a packet went through.
+QUEUE_SIGNALS = ("now_ns", "sojourn_ns", "enq_qdepth", "deq_qdepth")
+
 
 class CompiledProgram(Protocol):
     """A compiled P4 program."""
@@ -26,6 +29,50 @@ class CompiledProgram(Protocol):
 
     def describe(self) -> str:
         """Tables, registers and counters, as JSON."""
+
+
+class Harness(Protocol):
+    """One switch without a network, whose queue is what the test says."""
+
+    def process(
+        self, port: int, frame: bytes, now_ns: int, sojourn_ns: int, enq_qdepth: int, deq_qdepth: int
+    ) -> tuple[int | None, bytes | None, str | None]:
+        """One packet in, one out; or the reason of its loss."""
+
+    def inject(self, port: int, frame: bytes, now_ns: int = 0) -> list[tuple[int, bytes]]:
+        """A packet and everything that it causes: all that leaves the switch."""
+
+    losses: list[tuple[str, int | None]]
+
+    def add_entry(self, entry: str) -> int | None:
+        """Adds an entry and gives its handle, or sets a default action."""
+
+    def clear_table(self, table: str) -> None:
+        """Removes all entries of a table."""
+
+    def counter(self, name: str, index: int) -> tuple[int, int]:
+        """Packets and bytes of a cell, or of the entry with this handle."""
+
+    def set_counter(self, name: str, index: int, packets: int, bytes_: int) -> None:
+        """Sets a cell."""
+
+    def register(self, name: str, index: int) -> int:
+        """Value of a cell."""
+
+    def set_register(self, name: str, index: int, value: int) -> None:
+        """Sets a cell."""
+
+    def reset_register(self, name: str) -> None:
+        """Sets all cells to 0."""
+
+    def log(self) -> list[str]:
+        """What the program logged since the last call."""
+
+    def trace(self, on: bool) -> None:
+        """Whether what the program does is written down; the interpreter's only."""
+
+    def take_trace(self) -> str:
+        """What was written down since, as JSON."""
 
 
 class Watch(Protocol):
@@ -44,7 +91,11 @@ class _Module(Protocol):
     CompileError: type[Exception]
     CancelledError: type[Exception]
 
-    def Program(self, path: Path, include_dirs: Sequence[Path] = ()) -> CompiledProgram: ...  # noqa: N802
+    def Program(  # noqa: N802
+        self, path: Path, include_dirs: Sequence[Path] = (), *, interpret: bool = False
+    ) -> CompiledProgram: ...
+
+    def Harness(self, program: CompiledProgram, entries: str = "[]", seed: int = 0) -> Harness: ...  # noqa: N802
 
     def Progress(self) -> Watch: ...  # noqa: N802
 
@@ -58,6 +109,8 @@ class _Module(Protocol):
         seed: int,
         watch: Watch,
     ) -> dict[str, Any]: ...
+
+    def control_plane(self, path: Path, include_dirs: Sequence[Path] = ()) -> tuple[str, str]: ...
 
 
 def _module() -> _Module:
@@ -81,12 +134,18 @@ def new_watch() -> Watch:
     return _module().Progress()
 
 
-def compile_program(path: Path) -> CompiledProgram:
-    """Compile a P4 program; all its errors come as one."""
+def compile_program(path: Path, *, interpret: bool = False) -> CompiledProgram:
+    """Compile a P4 program, to machine code unless the interpreter is asked for; all its errors come as one."""
     module = _module()
-    try:
+    with _compiling(module, path):
         # So that `#include "include/switch.p4"` finds the lab's from any folder, unless one lies beside the program.
-        return module.Program(path, [PROGRAMS])
+        return module.Program(path, [PROGRAMS], interpret=interpret)
+
+
+@contextmanager
+def _compiling(module: _Module, path: Path) -> Iterator[None]:
+    try:
+        yield
     except module.CompileError as error:
         raise BadInput(f"{path} does not compile:\n{str(error).rstrip()}") from error
     except (module.EngineError, OSError) as error:
@@ -96,6 +155,28 @@ def compile_program(path: Path) -> CompiledProgram:
 def describe(program: CompiledProgram) -> dict[str, Any]:
     """Tables, registers and counters of a program."""
     return cast("dict[str, Any]", json.loads(program.describe()))
+
+
+def new_harness(program: CompiledProgram, seed: int = 0) -> Harness:
+    """A switch for packet tests."""
+    return _module().Harness(program, seed=seed)
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """What the engine refuses is what the user asked for."""
+    try:
+        yield
+    except _module().EngineError as error:
+        raise BadInput(str(error)) from error
+
+
+def describe_control_plane(path: Path) -> tuple[dict[str, Any], str]:
+    """All that a control plane can name in a program, as its author declared it, and the compiler's warnings."""
+    module = _module()
+    with _compiling(module, path):
+        described, warnings = module.control_plane(path, [PROGRAMS])
+        return json.loads(described), warnings
 
 
 @contextmanager

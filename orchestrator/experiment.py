@@ -105,10 +105,11 @@ def prepare(spec: Spec) -> Experiment:
 
 
 def check_needs(path: Path, program: engine.CompiledProgram) -> None:
-    """Refuse a program that uses what the simulated switch lacks."""
+    """Refuse a program that needs what a run has no way to set up."""
     if program.unmet_needs:
         raise BadInput(
-            f"{path} cannot run in the simulated switch: {'; '.join(program.unmet_needs)}",
+            f"{path} cannot run in the simulated network, which sets up table entries only: "
+            f"{'; '.join(program.unmet_needs)}",
             "leave it out of the program, or put it under an #ifdef that other targets define",
         )
 

@@ -160,23 +160,25 @@ def test_bad_files_are_one_message(cli: Cli, tmp_path: Path, option: str, file: 
     assert not list(tmp_path.glob("out/*"))
 
 
-def test_a_program_that_the_switch_cannot_run_is_refused(cli: Cli, tmp_path: Path) -> None:
+def test_a_program_that_a_run_cannot_set_up_is_refused(cli: Cli, tmp_path: Path) -> None:
     include = Path(__file__).parent.parent / "p4src" / "v1model" / "include"
     text = (include.parent / "droptail.p4").read_text().replace('"include/', f'"{include}/')
-    program = tmp_path / "digests.p4"
-    program.write_text(text)
-    assert cli("check", str(program)).code == 0
-    switch = (include / "switch.p4").read_text().replace('#include "', f'#include "{include}/')
-    (tmp_path / "switch.p4").write_text(
-        switch.replace(
-            "    apply {\n        if (!hdr", "    apply {\n        resubmit_preserving_field_list(0);\n        if (!hdr"
-        )
-    )
+    program = tmp_path / "mirror.p4"
     program.write_text(text.replace(f'"{include}/switch.p4"', '"switch.p4"'))
+    switch = (include / "switch.p4").read_text().replace('#include "', f'#include "{include}/')
+
+    def ingress_begins_with(call: str) -> None:
+        (tmp_path / "switch.p4").write_text(
+            switch.replace("    apply {\n        if (!hdr", f"    apply {{\n        {call};\n        if (!hdr")
+        )
+
+    ingress_begins_with("truncate(100)")
+    assert cli("check", str(program)).code == 0
+    ingress_begins_with("clone(CloneType.I2E, 1)")
     for arguments in (("check", str(program)), ("--scheme", str(program))):
         done = cli(*arguments)
         assert done.code == 2
-        assert "it resubmits packets" in done.err
+        assert "it clones packets, which needs a mirror session" in done.err
         assert "try: leave it out of the program" in done.err
 
 

@@ -19,12 +19,14 @@ from orchestrator.cli.compare import compare
 from orchestrator.cli.reproduce import reproduce
 from orchestrator.cli.run import run
 from orchestrator.cli.show import check, schemes
+from orchestrator.cli.stf import stf
 from orchestrator.errors import Interrupted, MarklabError, unknown
 
 _COMMANDS: dict[str, Callable[..., None]] = {
     "run": run,
     "schemes": schemes,
     "check": check,
+    "stf": stf,
     "compare": compare,
     "reproduce": reproduce,
 }

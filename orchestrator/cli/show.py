@@ -79,12 +79,27 @@ def _parameters(fitted: FittedScheme) -> Table:
 
 def check(
     program: Annotated[str, typer.Argument(help="A P4 program, or the name of a scheme.")],
+    p4info: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--p4info",
+            metavar="FILE",
+            help="Write P4Info (.txtpb, .bin or .json; repeatable) and do not ask whether the lab can run the program.",
+        ),
+    ] = None,
+    p4runtime_entries: Annotated[
+        list[Path] | None,
+        typer.Option("--p4runtime-entries", metavar="FILE", help="Write the program's own entries, likewise."),
+    ] = None,
 ) -> None:
     """Compile a P4 program and tell what the lab sees in it."""
     choice: SchemeChoice = parse_choice(program)
     scheme = find_scheme(choice)
-    compiled = engine.compile_program(scheme.program)
     console = Console(highlight=False)
+    if p4info or p4runtime_entries:
+        _write_p4runtime(Path(scheme.program), p4info or [], p4runtime_entries or [], console)
+        return
+    compiled = engine.compile_program(scheme.program)
     if compiled.warnings:
         console.print(Text(compiled.warnings.rstrip()), soft_wrap=True)
     parts = engine.describe(compiled)
@@ -97,6 +112,17 @@ def check(
     check_forwarding(scheme.program, parts["tables"], names, ecmp=False)
     check_needs(scheme.program, compiled)
     console.print(Text(f"{Path(scheme.program).name} can run", style="bold green"))
+
+
+def _write_p4runtime(program: Path, p4info: list[Path], entries: list[Path], console: Console) -> None:
+    # Protobuf takes a while to load, and nothing else needs it.
+    from orchestrator import p4runtime  # noqa: PLC0415
+
+    described, warnings = engine.describe_control_plane(program)
+    if warnings:
+        console.print(Text(warnings.rstrip()), soft_wrap=True)
+    for path in p4runtime.write(described, p4info, entries):
+        console.print(Text.assemble((f"{'wrote':9}", "dim"), str(path)), soft_wrap=True)
 
 
 def _signature(part: dict[str, Any]) -> str:

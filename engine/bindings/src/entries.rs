@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use marklab_pipeline::{ActionSpec, EntrySpec, KeyMatch, State};
+use marklab_pipeline::{ActionSpec, EntryHandle, EntrySpec, KeyMatch, State};
 use num_bigint::BigUint;
 use pyo3::PyResult;
 use serde::Deserialize;
@@ -32,7 +32,7 @@ pub(crate) struct Entry {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Match {
+pub(crate) enum Match {
     Exact(Number),
     Lpm(Number, u32),
     Ternary(Number, Number),
@@ -42,7 +42,7 @@ enum Match {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "RawNumber")]
-struct Number(BigUint);
+pub(crate) struct Number(pub(crate) BigUint);
 
 #[derive(Deserialize)]
 #[serde(untagged)]
@@ -69,7 +69,7 @@ impl TryFrom<RawNumber> for Number {
 }
 
 impl Match {
-    fn key(&self) -> KeyMatch {
+    pub(crate) fn key(&self) -> KeyMatch {
         match self {
             Match::Exact(value) => KeyMatch::Exact(value.0.clone()),
             Match::Lpm(value, prefix_len) => KeyMatch::Lpm { value: value.0.clone(), prefix_len: *prefix_len },
@@ -85,19 +85,35 @@ pub(crate) fn parse(json: &str) -> PyResult<Vec<Entry>> {
     serde_json::from_str(json).map_err(|error| refuse(format!("table entries: {error}")))
 }
 
+/// Reads one entry.
+pub(crate) fn parse_one(json: &str) -> PyResult<Entry> {
+    serde_json::from_str(json).map_err(|error| refuse(format!("table entry: {error}")))
+}
+
 /// Puts entries into a switch's tables.
 pub(crate) fn install(state: &mut State, entries: &[Entry]) -> PyResult<()> {
-    for entry in entries {
-        let params = entry.params.iter().map(|(name, value)| (name.clone(), value.0.clone())).collect();
-        let call = ActionSpec { action: entry.action.clone(), params };
-        match &entry.matches {
-            None => state.set_default_action(&entry.table, &call).map_err(refuse)?,
-            Some(matches) => {
-                let matches = matches.iter().map(|(name, value)| (name.clone(), value.key())).collect();
-                let entry_spec = EntrySpec { matches, call, priority: entry.priority };
-                state.insert_entry(&entry.table, &entry_spec).map_err(refuse)?;
-            }
-        }
+    entries.iter().try_for_each(|entry| entry.install(state).map(|_| ()))
+}
+
+impl Entry {
+    /// Puts it into its table; gives its handle, or `None` of a default action.
+    pub(crate) fn install(&self, state: &mut State) -> PyResult<Option<EntryHandle>> {
+        let call = self.call();
+        let Some(matches) = &self.matches else {
+            return state.set_default_action(&self.table, &call).map(|()| None).map_err(refuse);
+        };
+        let matches = matches.iter().map(|(name, value)| (name.clone(), value.key())).collect();
+        let entry = EntrySpec { matches, call, priority: self.priority };
+        state.insert_entry(&self.table, &entry).map(Some).map_err(refuse)
     }
-    Ok(())
+
+    /// Gives the entry of that handle this one's action.
+    pub(crate) fn modify(&self, state: &mut State, handle: EntryHandle) -> PyResult<()> {
+        state.modify_entry(&self.table, handle, &self.call()).map_err(refuse)
+    }
+
+    fn call(&self) -> ActionSpec {
+        let params = self.params.iter().map(|(name, value)| (name.clone(), value.0.clone())).collect();
+        ActionSpec { action: self.action.clone(), params }
+    }
 }

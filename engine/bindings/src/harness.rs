@@ -1,23 +1,36 @@
 //! One switch without a network, for tests of single packets.
 
-use marklab_pipeline::{Packet, State};
-use marklab_switch::{Loss, QueueSignals, Switch};
+use marklab_p4::ir::{CounterId, TableId};
+use marklab_pipeline::{Count, Digest, EntryHandle, Packet, State};
+use marklab_switch::replication::{Mirror, NodeHandle, Replication, ReplicationError};
+use marklab_switch::{Completed, Loss, MAX_ROUNDS, QueueSignals, Switch};
 use marklab_tm::Limit;
 use marklab_units::{Duration, Time};
 use num_bigint::BigUint;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyInt};
 
+use crate::objects::Operation;
 use crate::program::Program;
-use crate::{entries, refuse};
+use crate::{entries, refuse, trace};
+
+/// Ports 0 to 511, as many as `egress_spec` can name.
+const PORTS: usize = 512;
 
 /// Port and bytes of a frame that came out, or the reason of its loss.
 type Fate<'py> = (Option<usize>, Option<Bound<'py, PyBytes>>, Option<&'static str>);
 
-/// A switch whose queue is what the test says.
+/// A frame that came out, with its port.
+type Sent<'py> = (usize, Bound<'py, PyBytes>);
+
+/// A switch whose packets go through it one after the other.
+///
+/// Names of the control plane are those of simple_switch_CLI; entries are JSON, see `entries.rs`.
 #[pyclass(module = "marklab_engine")]
 pub(crate) struct Harness {
+    program: Py<Program>,
     switch: Switch<Packet>,
+    losses: Vec<(&'static str, Option<usize>)>,
 }
 
 #[pymethods]
@@ -25,10 +38,25 @@ impl Harness {
     /// A switch that runs a program with these table entries (JSON).
     #[new]
     #[pyo3(signature = (program, entries = "[]", seed = 0))]
-    fn new(program: &Program, entries: &str, seed: u64) -> PyResult<Harness> {
-        let mut state = State::new(&program.program, &program.layout, seed).map_err(refuse)?;
+    fn new(program: &Bound<'_, Program>, entries: &str, seed: u64) -> PyResult<Harness> {
+        let Program { program: ir, layout, engine, .. } = program.get();
+        let mut state = State::new(ir, layout, seed).map_err(refuse)?;
         entries::install(&mut state, &entries::parse(entries)?)?;
-        Ok(Harness { switch: Switch::new(program.engine.clone(), state, [Limit::Packets(0)]) })
+        let mut switch = Switch::new(engine.clone(), state, [Limit::Packets(u64::MAX); PORTS]);
+        switch.listen();
+        Ok(Harness { program: program.clone().unbind(), switch, losses: Vec::new() })
+    }
+
+    /// Sends a frame, and all that it causes, through the switch.
+    ///
+    /// Gives port and bytes of each frame that came out, in the order in which they came to their queues; `losses` has
+    /// those that did not. Raises EngineError if an assertion of the program fails, or if the packet starts again without
+    /// end.
+    #[pyo3(signature = (port, frame, now_ns = 0))]
+    fn inject<'py>(&mut self, python: Python<'py>, port: usize, frame: &[u8], now_ns: u64) -> PyResult<Vec<Sent<'py>>> {
+        let completed = self.run(python, port, frame, Time::from_nanos(now_ns), None)?;
+        let sent = completed.sent.iter();
+        Ok(sent.map(|(port, packet)| (*port, PyBytes::new(python, &packet.to_vec()))).collect())
     }
 
     /// Sends a frame through parser, ingress, egress and deparser.
@@ -52,43 +80,225 @@ impl Harness {
         }
         let now = Time::from_nanos(now_ns);
         let signals = QueueSignals { enq_timestamp: now - Duration::from_nanos(sojourn_ns), enq_qdepth, deq_qdepth };
-        match self.switch.process(now, port, Packet::new(frame, 0), signals) {
-            Ok((port, packet)) => Ok((Some(port), Some(PyBytes::new(python, &packet.to_vec())), None)),
-            Err((loss, _)) => Ok((None, None, Some(loss_text(loss)))),
+        let completed = self.run(python, port, frame, now, Some(signals))?;
+        match (&completed.sent[..], &completed.lost[..]) {
+            ([(port, packet)], []) => Ok((Some(*port), Some(PyBytes::new(python, &packet.to_vec())), None)),
+            ([], [(loss, ..)]) => Ok((None, None, Some(loss.text()))),
+            _ => Err(refuse("the program made copies of the packet; `inject` gives all of them")),
         }
     }
 
-    /// Value of a register cell.
-    fn register(&self, name: &str, index: u64) -> PyResult<u128> {
-        let state = self.switch.state();
-        let register = state.find_register(name).map_err(refuse)?;
-        let value = state.register(register, index).and_then(|value| u128::try_from(value).ok());
-        value.ok_or_else(|| refuse(format!("`{name}` has no cell {index} of up to 128 bits")))
+    /// Reason and port, if it had come to one, of each frame lost in the last call.
+    #[getter]
+    fn losses(&self) -> Vec<(&'static str, Option<usize>)> {
+        self.losses.clone()
     }
 
-    /// Sets a register cell.
-    fn set_register(&mut self, name: &str, index: u64, value: u128) -> PyResult<()> {
+    /// Name and values of each digest since the last call.
+    fn digests<'py>(&mut self, python: Python<'py>) -> PyResult<Vec<(String, Vec<Bound<'py, PyAny>>)>> {
+        let digest = |digest: Digest| {
+            let values = digest.values.iter().map(|value| to_python(python, value)).collect::<PyResult<_>>()?;
+            Ok((digest.name, values))
+        };
+        self.switch.take_digests().into_iter().map(digest).collect()
+    }
+
+    /// Texts of `log_msg` since the last call.
+    fn log(&mut self) -> Vec<String> {
+        self.switch.take_log()
+    }
+
+    /// Whether the interpreter writes down what the program does, for `take_trace`.
+    fn trace(&mut self, on: bool) {
+        self.switch.state_mut().trace = on.then(Vec::new);
+    }
+
+    /// What was written down since the last call, as JSON (see `trace.rs`).
+    fn take_trace(&mut self) -> String {
+        let events = self.switch.state_mut().trace.as_mut().map(std::mem::take).unwrap_or_default();
+        let Program { program, sources, .. } = self.program.get();
+        trace::to_json(&events, program, sources).to_string()
+    }
+
+    /// Adds an entry (JSON), or sets a default action if it has no `match`. Gives the entry's handle.
+    fn add_entry(&mut self, entry: &str) -> PyResult<Option<u32>> {
+        let handle = entries::parse_one(entry)?.install(self.switch.state_mut())?;
+        Ok(handle.map(|EntryHandle(number)| number))
+    }
+
+    /// Gives an entry the action and parameters of another (JSON), whose table is that of the entry.
+    fn modify_entry(&mut self, handle: u32, entry: &str) -> PyResult<()> {
+        entries::parse_one(entry)?.modify(self.switch.state_mut(), EntryHandle(handle))
+    }
+
+    /// Removes an entry.
+    fn delete_entry(&mut self, table: &str, handle: u32) -> PyResult<()> {
+        self.switch.state_mut().delete_entry(table, EntryHandle(handle)).map_err(refuse)
+    }
+
+    /// Removes all entries of a table.
+    fn clear_table(&mut self, table: &str) -> PyResult<()> {
+        let state = self.switch.state_mut();
+        let table = state.find_table(table).map_err(refuse)?;
+        state.table_mut(table).clear().map_err(refuse)
+    }
+
+    /// Value of a register cell.
+    fn register<'py>(&self, python: Python<'py>, name: &str, index: u64) -> PyResult<Bound<'py, PyAny>> {
+        let state = self.switch.state();
+        let register = state.find_register(name).map_err(refuse)?;
+        let value = state.register(register, index).ok_or_else(|| no_cell(name, index))?;
+        to_python(python, &value)
+    }
+
+    /// Sets a register cell, to a value cut to its width.
+    fn set_register(&mut self, name: &str, index: u64, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let state = self.switch.state_mut();
         let register = state.find_register(name).map_err(refuse)?;
-        state.set_register(register, index, &BigUint::from(value));
+        state.register(register, index).ok_or_else(|| no_cell(name, index))?;
+        state.set_register(register, index, &from_python(value)?);
         Ok(())
     }
 
-    /// Packets and bytes of a counter cell.
+    /// Sets all cells of a register to 0.
+    fn reset_register(&mut self, name: &str) -> PyResult<()> {
+        let state = self.switch.state_mut();
+        let register = state.find_register(name).map_err(refuse)?;
+        let cells = state.program().registers[register.index()].size;
+        (0..cells).for_each(|index| state.set_register(register, index, &BigUint::ZERO));
+        Ok(())
+    }
+
+    /// Packets and bytes of a counter cell; of a direct counter, those of the entry with this handle.
     fn counter(&self, name: &str, index: u64) -> PyResult<(u64, u64)> {
         let state = self.switch.state();
         let counter = state.find_counter(name).map_err(refuse)?;
-        let count = state.counter(counter, index).ok_or_else(|| refuse(format!("`{name}` has no cell {index}")))?;
+        let count = match counted_table(state, counter) {
+            None => state.counter(counter, index).ok_or_else(|| no_cell(name, index))?,
+            Some(table) => {
+                let handle = u32::try_from(index).map_err(|_| no_cell(name, index))?;
+                state.table(table).direct_count(EntryHandle(handle)).map_err(refuse)?
+            }
+        };
         Ok((count.packets, count.bytes))
+    }
+
+    /// Does something to a meter, an action profile or a value set, described as JSON (see `objects.rs`); gives what
+    /// came of it as JSON.
+    fn control(&mut self, operation: &str) -> PyResult<String> {
+        let operation: Operation =
+            serde_json::from_str(operation).map_err(|error| refuse(format!("control operation: {error}")))?;
+        operation.perform(self.switch.state_mut()).map(|value| value.to_string()).map_err(refuse)
+    }
+
+    /// Sets a counter cell.
+    fn set_counter(&mut self, name: &str, index: u64, packets: u64, bytes: u64) -> PyResult<()> {
+        let state = self.switch.state_mut();
+        let counter = state.find_counter(name).map_err(refuse)?;
+        state.counter(counter, index).ok_or_else(|| no_cell(name, index))?;
+        state.set_counter(counter, index, Count { packets, bytes });
+        Ok(())
+    }
+
+    /// Lets clones of a session go to a port.
+    fn mirroring_add(&mut self, session: u32, port: usize) -> PyResult<()> {
+        self.replicate(|replication| replication.add_session(session, Mirror::Port(port)))
+    }
+
+    /// Lets clones of a session go to a multicast group.
+    fn mirroring_add_mc(&mut self, session: u32, group: u32) -> PyResult<()> {
+        self.replicate(|replication| replication.add_session(session, Mirror::Group(group)))
+    }
+
+    /// Ends a session.
+    fn mirroring_delete(&mut self, session: u32) -> PyResult<()> {
+        self.replicate(|replication| replication.delete_session(session))
+    }
+
+    /// Makes a multicast group.
+    fn mc_mgrp_create(&mut self, group: u32) {
+        self.switch.replication_mut().create_group(group);
+    }
+
+    /// Removes a multicast group.
+    fn mc_mgrp_destroy(&mut self, group: u32) -> PyResult<()> {
+        self.replicate(|replication| replication.destroy_group(group))
+    }
+
+    /// Makes a node of a replication id with ports; gives its handle.
+    fn mc_node_create(&mut self, rid: u16, ports: Vec<usize>) -> PyResult<u32> {
+        self.replicate(|replication| replication.create_node(rid, &ports)).map(|NodeHandle(number)| number)
+    }
+
+    /// Gives a node other ports.
+    fn mc_node_update(&mut self, handle: u32, ports: Vec<usize>) -> PyResult<()> {
+        self.replicate(|replication| replication.update_node(NodeHandle(handle), &ports))
+    }
+
+    /// Removes a node.
+    fn mc_node_destroy(&mut self, handle: u32) -> PyResult<()> {
+        self.replicate(|replication| replication.destroy_node(NodeHandle(handle)))
+    }
+
+    /// Puts a node into a group.
+    fn mc_node_associate(&mut self, group: u32, handle: u32) -> PyResult<()> {
+        self.replicate(|replication| replication.associate(group, NodeHandle(handle)))
+    }
+
+    /// Takes a node out of a group.
+    fn mc_node_dissociate(&mut self, group: u32, handle: u32) -> PyResult<()> {
+        self.replicate(|replication| replication.dissociate(group, NodeHandle(handle)))
     }
 }
 
-fn loss_text(loss: Loss) -> &'static str {
-    match loss {
-        Loss::Ingress => "dropped by ingress",
-        Loss::Egress => "dropped by egress",
-        Loss::QueueFull => "queue full",
-        Loss::NoPort => "no such port",
-        Loss::NoQueue => "no such queue",
+impl Harness {
+    fn run(
+        &mut self,
+        python: Python<'_>,
+        port: usize,
+        frame: &[u8],
+        now: Time,
+        signals: Option<QueueSignals>,
+    ) -> PyResult<Completed<Packet>> {
+        if port >= PORTS {
+            return Err(refuse(format!("there is no port {port}: ports are 0 to {}", PORTS - 1)));
+        }
+        let completed = self.switch.run(now, port, Packet::new(frame, 0), signals);
+        self.losses = completed.lost.iter().map(|(loss, port, _)| (loss.text(), *port)).collect();
+        if let Some(failed) = self.switch.failed_assertion() {
+            return Err(refuse(self.program.bind(python).get().explain(failed)));
+        }
+        if completed.lost.iter().any(|(loss, ..)| *loss == Loss::Endless) {
+            return Err(refuse(format!(
+                "the program resubmits, recirculates or clones a packet without end; it was given up after {MAX_ROUNDS} \
+                 rounds or 65536 frames"
+            )));
+        }
+        Ok(completed)
     }
+
+    fn replicate<T>(&mut self, change: impl FnOnce(&mut Replication) -> Result<T, ReplicationError>) -> PyResult<T> {
+        change(self.switch.replication_mut()).map_err(refuse)
+    }
+}
+
+/// The table that a direct counter belongs to.
+fn counted_table(state: &State, counter: CounterId) -> Option<TableId> {
+    let at = state.program().tables.iter().position(|table| table.direct_counter == Some(counter))?;
+    Some(TableId(at as u32))
+}
+
+fn no_cell(name: &str, index: u64) -> PyErr {
+    refuse(format!("`{name}` has no cell {index}"))
+}
+
+/// A number of any size as Python's int.
+fn to_python<'py>(python: Python<'py>, value: &BigUint) -> PyResult<Bound<'py, PyAny>> {
+    python.get_type::<PyInt>().call_method1("from_bytes", (value.to_bytes_le(), "little"))
+}
+
+/// Python's int as a number of any size.
+fn from_python(value: &Bound<'_, PyAny>) -> PyResult<BigUint> {
+    let digits: String = value.call_method1("__format__", ("x",))?.extract()?;
+    BigUint::parse_bytes(digits.as_bytes(), 16).ok_or_else(|| refuse(format!("{value} is no value of a register cell")))
 }

@@ -3,10 +3,14 @@
 //! A run crosses the border twice: once with everything it needs, once with everything it found. Descriptions and
 //! reports are JSON, columns are numpy arrays.
 
+mod control_plane;
 mod entries;
 mod harness;
+mod objects;
 mod program;
+mod pump;
 mod simulate;
+mod trace;
 
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
@@ -25,8 +29,10 @@ fn marklab_engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("CompileError", python.get_type::<CompileError>())?;
     module.add("CancelledError", python.get_type::<CancelledError>())?;
     module.add_class::<program::Program>()?;
+    module.add_function(wrap_pyfunction!(control_plane::control_plane, module)?)?;
     module.add_class::<harness::Harness>()?;
     module.add_class::<simulate::Progress>()?;
+    module.add_function(wrap_pyfunction!(pump::pump, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::simulate, module)?)
 }
 

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use marklab_p4::ir;
-use marklab_pipeline::{Engine, Interpreter, Jit, Layout, State, prune};
+use marklab_p4::source::SourceMap;
+use marklab_pipeline::{Engine, FailedAssertion, Interpreter, Jit, Layout, State, prune};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
@@ -16,6 +17,8 @@ pub(crate) struct Program {
     pub(crate) program: Arc<ir::Program>,
     pub(crate) layout: Arc<Layout>,
     pub(crate) engine: Arc<dyn Engine>,
+    /// For places in messages and traces.
+    pub(crate) sources: Arc<SourceMap>,
     /// Why the program is interpreted, or None if it runs as machine code.
     #[pyo3(get)]
     jit_declined: Option<String>,
@@ -25,7 +28,7 @@ pub(crate) struct Program {
     /// Digest of the source, includes and macros resolved.
     #[pyo3(get)]
     digest: String,
-    /// What the program needs and the simulated switch lacks.
+    /// What the program needs and a simulated network does not set up.
     #[pyo3(get)]
     unmet_needs: Vec<String>,
 }
@@ -60,8 +63,9 @@ impl Program {
                 Err(reason) => (Arc::new(Interpreter::new(&program, &layout)), Some(reason.to_string())),
             }
         };
-        let unmet_needs = marklab_switch::unmet_needs(&program).iter().map(ToString::to_string).collect();
-        Ok(Program { program, layout, engine, jit_declined, warnings: messages, digest, unmet_needs })
+        let sources = Arc::new(compilation.sources);
+        let unmet_needs = marklab_switch::needs(&program).iter().map(ToString::to_string).collect();
+        Ok(Program { program, layout, engine, sources, jit_declined, warnings: messages, digest, unmet_needs })
     }
 
     /// Tables, actions, registers and counters, as JSON.
@@ -87,6 +91,7 @@ impl Program {
                 "actions": actions.collect::<Vec<_>>(),
                 "default_action": {"action": program.actions[default_action.index()].name, "args": args},
                 "const_default": table.const_default,
+                "const_entries": table.const_entries,
                 "size": table.size,
             })
         };
@@ -99,5 +104,18 @@ impl Program {
             "counters": program.counters.iter().map(counter).collect::<Vec<_>>(),
         })
         .to_string()
+    }
+}
+
+impl Program {
+    /// An assertion that did not hold, with its place and condition.
+    pub(crate) fn explain(&self, failed: FailedAssertion) -> String {
+        let FailedAssertion { assume, span } = failed;
+        let file = self.sources.file(span.file);
+        let (line, column) = self.sources.line_column(span);
+        let call = if assume { "assume" } else { "assert" };
+        let condition = file.text.get(span.start as usize..span.end as usize).unwrap_or_default();
+        let path = file.path.display();
+        format!("{path}:{line}:{column}: `{call}` failed, where BMv2 would end: `{condition}` is false")
     }
 }

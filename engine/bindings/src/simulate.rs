@@ -115,6 +115,9 @@ pub(crate) fn simulate<'py>(
     let outcome = python.detach(|| network.run(&inner)).map_err(|error| match error {
         RunError::Cancelled => CancelledError::new_err(error.to_string()),
         RunError::Capture(_) => PyOSError::new_err(error.to_string()),
+        RunError::Assertion { node, failed } => {
+            refuse(format!("{} (at {})", program.explain(failed), config.nodes[node].name()))
+        }
     })?;
     result(python, &config, program, outcome)
 }

@@ -88,7 +88,7 @@ impl Loaded {
                 if stage != Stage::Deparse {
                     self.set_signals(phv, &signals);
                 }
-                state.effects.clear();
+                state.effects.take();
                 self.engines[which].run(stage, state, &mut packets[which], phv);
             }
             self.compare(stage, &phvs, &packets, pair)?;

@@ -8,7 +8,7 @@ use marklab_units::Time;
 use crate::wire::Ecn;
 
 /// A packet on its way through a [`crate::Network`]. The connection is only a hint where to look: hosts check the headers.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct NetFrame {
     pub(crate) packet: Packet,
@@ -23,6 +23,10 @@ pub struct NetFrame {
 impl Frame for Box<NetFrame> {
     fn packet(&mut self) -> &mut Packet {
         &mut self.packet
+    }
+
+    fn duplicate(&self) -> Box<NetFrame> {
+        self.clone()
     }
 }
 

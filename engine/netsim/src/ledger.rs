@@ -39,11 +39,7 @@ impl Reason {
             Reason::Malformed(Malformed::Ipv4Checksum) => "wrong IPv4 checksum",
             Reason::Malformed(Malformed::TcpChecksum) => "wrong TCP checksum",
             Reason::NoConnection => "no such connection",
-            Reason::Switch(Loss::Ingress) => "dropped by ingress",
-            Reason::Switch(Loss::Egress) => "dropped by egress",
-            Reason::Switch(Loss::QueueFull) => "queue full",
-            Reason::Switch(Loss::NoPort) => "sent to a port that does not exist",
-            Reason::Switch(Loss::NoQueue) => "sent to a queue that does not exist",
+            Reason::Switch(loss) => loss.text(),
             Reason::NoLink => "sent to a port without a link",
         }
     }

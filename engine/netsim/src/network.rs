@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use marklab_pipeline::State;
+use marklab_pipeline::{FailedAssertion, State};
 use marklab_switch::Switch;
 use marklab_tm::{Chains, QueueStats};
 use marklab_units::{Duration, Time};
@@ -44,6 +44,8 @@ enum Event {
     Write(u32),
     /// The next flow starts.
     Start,
+    /// Frames that a switch (node, port) made wait for a port without a link.
+    Discard(u32, u32),
 }
 
 enum NodeState {
@@ -71,6 +73,14 @@ pub enum RunError {
     /// A capture could not be written.
     #[error("writing a capture failed: {0}")]
     Capture(#[from] io::Error),
+    /// An `assert` or `assume` of a switch's program did not hold.
+    #[error("an assertion of the program failed at node {node}")]
+    Assertion {
+        /// The switch.
+        node: usize,
+        /// The assertion.
+        failed: FailedAssertion,
+    },
 }
 
 /// What became of a flow.
@@ -168,8 +178,8 @@ pub struct Network {
     ledger: Ledger,
     traces: Vec<QueueTrace>,
     captures: Vec<CaptureFile>,
-    /// First failure of a capture, which ends the run.
-    capture_error: Option<io::Error>,
+    /// First failure, which ends the run.
+    failure: Option<RunError>,
     /// Time each line had been busy when the last flow started.
     busy_during_arrivals: Vec<Duration>,
 }
@@ -220,7 +230,7 @@ impl Network {
             ledger: Ledger::default(),
             traces: Vec::new(),
             captures: Vec::new(),
-            capture_error: None,
+            failure: None,
             busy_during_arrivals: Vec::new(),
         };
         network.link_up(config)?;
@@ -271,7 +281,8 @@ impl Network {
     ///
     /// # Errors
     ///
-    /// If the run was cancelled or a capture could not be written; there is no outcome then.
+    /// If the run was cancelled, a capture could not be written, or an assertion of the program did not hold; there is no
+    /// outcome then.
     pub fn run(mut self, progress: &Progress) -> Result<Outcome, RunError> {
         if let Some(first) = self.flows.first() {
             self.events.push(Time::from_nanos(first.start_ns), Event::Start);
@@ -288,13 +299,13 @@ impl Network {
                 if progress.cancel.load(Ordering::Relaxed) {
                     return Err(RunError::Cancelled);
                 }
-                if self.capture_error.is_some() {
+                if self.failure.is_some() {
                     break;
                 }
             }
         }
-        if let Some(error) = self.capture_error {
-            return Err(error.into());
+        if let Some(error) = self.failure {
+            return Err(error);
         }
         progress.finished.store(self.finished as u64, Ordering::Relaxed);
         for capture in std::mem::take(&mut self.captures) {
@@ -316,6 +327,7 @@ impl Network {
             Event::ReceiverTimer(connection) => self.receiver_timer(connection as usize),
             Event::Write(connection) => self.write_more(connection as usize),
             Event::Start => self.start_flow(),
+            Event::Discard(node, port) => self.discard_waiting(node as usize, port as usize),
         }
     }
 
@@ -351,11 +363,12 @@ impl Network {
         }
     }
 
+    /// Begins the next transmission on a line by an event: when the present one ends, or at once if there is none.
     fn wake_when_free(&mut self, line: usize) {
         let line_state = &mut self.lines[line];
         if !line_state.free_pending {
             line_state.free_pending = true;
-            self.events.push(line_state.busy_until(), Event::Free(line as u32));
+            self.events.push(self.now.max(line_state.busy_until()), Event::Free(line as u32));
         }
     }
 
@@ -374,7 +387,7 @@ impl Network {
     #[cold]
     fn write_capture(&mut self, number: u32, frame: &NetFrame) {
         if let Err(error) = self.captures[number as usize].write(self.now, &frame.packet) {
-            self.capture_error.get_or_insert(error);
+            self.failure.get_or_insert(error.into());
         }
     }
 

@@ -38,6 +38,7 @@ extern packet_out {
 extern void verify(in bool check, in error toSignal);
 
 /* Does nothing; the default action of a table that names none. */
+@noWarn("unused")
 action NoAction() {}
 
 match_kind {

@@ -22,11 +22,15 @@ mod stmt;
 mod table;
 mod types;
 
+use std::cell::OnceCell;
+
+use rustc_hash::FxHashMap;
+
 use crate::ast::{self, Decl, Ident};
 use crate::diagnostics::{Diagnostics, Problem};
 use crate::outlook;
 use crate::source::Span;
-use crate::token::Token;
+use crate::token::{Token, TokenKind};
 use crate::typed::{BlockId, Program, TableId, Var, VarId, VarKind};
 use crate::types::Type;
 
@@ -48,6 +52,7 @@ pub(crate) fn check(decls: &[Decl], tokens: &[Token], diagnostics: &mut Diagnost
         table: None,
         broken_actions: false,
         method_owner: None,
+        literals: OnceCell::new(),
     };
     checker.collect_constants(decls);
     for decl in decls {
@@ -93,6 +98,8 @@ struct Checker<'a> {
     broken_actions: bool,
     /// Type of the extern instance whose abstract methods are being checked: the type of `this`.
     method_owner: Option<Type>,
+    /// Literals that are not decimal, as they are written, for keys that are named after them.
+    literals: OnceCell<FxHashMap<Span, String>>,
 }
 
 impl Checker<'_> {
@@ -227,6 +234,18 @@ impl Checker<'_> {
     fn enum_with(&self, member: &str) -> Option<String> {
         let has = |decl: &&crate::typed::Enum| decl.members.iter().any(|known| &*known.name == member);
         self.program.enums.iter().find(has).map(|decl| format!("{}.{member}", decl.name))
+    }
+
+    /// The literal of that place in its own base, unless that is 10.
+    fn literal_text(&self, span: Span) -> Option<&String> {
+        let literals = self.literals.get_or_init(|| {
+            let texts = self.tokens.iter().filter_map(|token| match &token.kind {
+                TokenKind::Int(literal) if literal.radix != 10 => Some((token.span, literal.digits())),
+                _ => None,
+            });
+            texts.collect()
+        });
+        literals.get(&span)
     }
 
     fn show(&self, ty: &Type) -> String {

@@ -179,9 +179,9 @@ fn literal(text: &str, span: Span, diagnostics: &mut Diagnostics) -> IntLiteral 
     let digits: Vec<u8> = digits.bytes().filter(|byte| *byte != b'_').collect();
     if digits.len() > MAX_DIGITS {
         diagnostics.error(span, Problem::LiteralTooLong { limit: MAX_DIGITS });
-        return IntLiteral { value: BigInt::ZERO, ty };
+        return IntLiteral { value: BigInt::ZERO, ty, radix };
     }
-    IntLiteral { value: BigInt::parse_bytes(&digits, radix).unwrap_or_default(), ty }
+    IntLiteral { value: BigInt::parse_bytes(&digits, radix).unwrap_or_default(), ty, radix }
 }
 
 #[cfg(test)]

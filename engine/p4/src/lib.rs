@@ -8,6 +8,7 @@
 //! - `check`: names, types and constants, giving the checked program (`typed`, `types`);
 //! - `lower`: instances, inlining and flattening, with `arch` for what an architecture's externs mean;
 //! - [`ir`]: the result, which `marklab-pipeline` runs;
+//! - [`control_plane`]: the same program as its author declared it, for those who name its objects from outside;
 //! - [`diagnostics`]: messages, of which [`Problem`] is the closed list; `outlook`: advice about unknown names.
 //!
 //! What never happens here: a panic for a bad program, a message without a place, a construct that is dropped in
@@ -18,6 +19,7 @@ mod arch;
 mod arith;
 mod ast;
 mod check;
+pub mod control_plane;
 pub mod diagnostics;
 pub mod ir;
 mod lexer;
@@ -34,6 +36,7 @@ mod types;
 
 use std::path::{Path, PathBuf};
 
+use control_plane::ControlPlane;
 use diagnostics::Diagnostics;
 pub use diagnostics::{Category, Diagnostic, Problem};
 use loader::{Disk, Loader};
@@ -58,6 +61,8 @@ pub struct Compilation {
     pub sources: SourceMap,
     /// The program, unless there was an error.
     pub program: Option<ir::Program>,
+    /// What a control plane can name in it; there if the program is.
+    pub control_plane: Option<ControlPlane>,
     /// Messages by place.
     pub diagnostics: Vec<Diagnostic>,
     /// A hash over the preprocessed text, which names results that depend on it.
@@ -104,8 +109,8 @@ fn compile_here(main: &Path, options: &Options, loader: &dyn Loader) -> Compilat
     let digest = digest(&words);
     let name = main.file_name().map_or(String::new(), |name| name.to_string_lossy().into_owned());
     let end = sources.end(main_file);
-    let program = translate(&words, &name, end, &mut diagnostics);
-    Compilation { sources, program, diagnostics: diagnostics.into_list(), digest }
+    let (program, control_plane) = translate(&words, &name, end, &mut diagnostics).unzip();
+    Compilation { sources, program, control_plane, diagnostics: diagnostics.into_list(), digest }
 }
 
 /// From preprocessed text to the IR. Each stage needs the one before it without errors: it would otherwise report what
@@ -115,7 +120,7 @@ fn translate(
     name: &str,
     end: source::Span,
     diagnostics: &mut Diagnostics,
-) -> Option<ir::Program> {
+) -> Option<(ir::Program, ControlPlane)> {
     let passed = |diagnostics: &Diagnostics| (diagnostics.errors() == 0).then_some(());
     passed(diagnostics)?;
     let tokens = lexer::lex(words, diagnostics);
@@ -130,7 +135,8 @@ fn translate(
         diagnostics.error(end, Problem::NoMain {}).help("end the program with `V1Switch(...) main;`");
         return None;
     };
-    lower::lower(&typed, main, name, diagnostics)
+    let program = lower::lower(&typed, main, name, diagnostics)?;
+    Some((program, control_plane::describe(&typed, main)))
 }
 
 /// FNV-1a over 128 bits: stable across machines and versions, and no dependency. Nobody attacks it.

@@ -273,4 +273,6 @@ problems! {
     "W0102" MacroRedefined { name: Name } = "macro `{name}` is redefined";
     "W0401" Truncated { value: String, ty: String } = "{value} does not fit into `{ty}`: high bits are lost";
     "W0402" ShiftTooFar { by: String, width: u32 } = "shifting {width} bits by {by} leaves nothing of them";
+    "W0701" DefaultIgnored { table: Name } =
+        "table `{table}` has an `implementation`: its default action is ignored, as on BMv2, and a miss does nothing";
 }

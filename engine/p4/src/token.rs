@@ -27,6 +27,21 @@ pub(crate) struct IntLiteral {
     pub(crate) value: BigInt,
     /// Width and whether it has a sign, for `8w255` and `8s127`.
     pub(crate) ty: Option<(u32, bool)>,
+    /// Base of its digits.
+    pub(crate) radix: u32,
+}
+
+impl IntLiteral {
+    /// The number in its own base, without width.
+    pub(crate) fn digits(&self) -> String {
+        let prefix = match self.radix {
+            16 => "0x",
+            8 => "0o",
+            2 => "0b",
+            _ => "",
+        };
+        format!("{prefix}{}", self.value.to_str_radix(self.radix))
+    }
 }
 
 macro_rules! tokens {

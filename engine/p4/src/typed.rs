@@ -63,6 +63,7 @@ pub(crate) struct Fields {
     pub(crate) kind: FieldsKind,
     pub(crate) name: Name,
     pub(crate) span: Span,
+    pub(crate) annotations: Annotations,
     pub(crate) type_params: Vec<TypeParamId>,
     pub(crate) fields: Vec<Field>,
 }
@@ -78,6 +79,7 @@ pub(crate) struct Field {
 #[derive(Clone, Debug)]
 pub(crate) struct Enum {
     pub(crate) name: Name,
+    pub(crate) annotations: Annotations,
     /// `bit<W>` or `int<W>` of a serializable enum.
     pub(crate) underlying: Option<Type>,
     pub(crate) members: Vec<EnumMember>,
@@ -94,6 +96,7 @@ pub(crate) struct EnumMember {
 #[derive(Clone, Debug)]
 pub(crate) struct Newtype {
     pub(crate) name: Name,
+    pub(crate) annotations: Annotations,
     pub(crate) ty: Type,
 }
 
@@ -165,7 +168,6 @@ pub(crate) struct Block {
     pub(crate) kind: BlockKind,
     pub(crate) name: Name,
     pub(crate) span: Span,
-    pub(crate) annotations: Annotations,
     pub(crate) type_params: Vec<TypeParamId>,
     pub(crate) params: Vec<Param>,
     pub(crate) constructor: Vec<Param>,
@@ -178,6 +180,9 @@ pub(crate) struct Block {
 pub(crate) enum Local {
     Var(VarId, Option<Expr>),
     Instance(InstanceId),
+    Action(ActionId),
+    Table(TableId),
+    ValueSet(ValueSetId),
 }
 
 #[derive(Clone, Debug)]
@@ -301,6 +306,8 @@ pub(crate) struct Entry {
     pub(crate) keys: Vec<Expr>,
     pub(crate) action: ActionUse,
     pub(crate) priority: Option<BigInt>,
+    /// Whether it is said to be constant itself; all of [`Table::const_entries`] are.
+    pub(crate) is_const: bool,
     pub(crate) annotations: Annotations,
     pub(crate) span: Span,
 }
@@ -308,6 +315,7 @@ pub(crate) struct Entry {
 #[derive(Clone, Debug)]
 pub(crate) struct Property {
     pub(crate) name: Name,
+    pub(crate) annotations: Annotations,
     pub(crate) value: Expr,
     pub(crate) span: Span,
 }

@@ -1,13 +1,20 @@
-//! The control plane: tables, registers and counters by their names.
+//! The control plane: tables, registers, counters and other objects by their names.
 //!
 //! A name is the full control-plane name (`Egress.marking.params`), or any end of it after a dot that is unique.
 
-use marklab_p4::ir::{CounterId, RegisterId, TableId};
+mod meters;
+mod profiles;
+mod value_sets;
+
+use marklab_p4::ir::{ActionParam, CounterId, RegisterId, TableId};
 use num_bigint::BigUint;
 use thiserror::Error;
 
 use crate::State;
+use crate::meter::MeterError;
+use crate::profile::ProfileError;
 use crate::table::{EntryHandle, KeyMatch, Table, TableEntry, TableError, compared_keys};
+use crate::value_set::ValueSetError;
 
 /// An action with its parameters, by name.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -30,7 +37,7 @@ pub struct EntrySpec {
 }
 
 /// Why the control plane was refused.
-#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[derive(Clone, PartialEq, Debug, Error)]
 pub enum ControlError {
     /// No object of that name, or several whose names end that way.
     #[error("the program has no {kind} `{name}`{}", known_names(.known))]
@@ -43,10 +50,10 @@ pub enum ControlError {
         known: Vec<String>,
     },
     /// A key component or parameter that has to be given is missing.
-    #[error("table `{table}`: {kind} `{name}` is missing")]
+    #[error("{object}: {kind} `{name}` is missing")]
     Missing {
-        /// Table.
-        table: String,
+        /// Table or action profile.
+        object: String,
         /// Key component or parameter.
         kind: &'static str,
         /// Its name.
@@ -55,6 +62,15 @@ pub enum ControlError {
     /// The table refused.
     #[error(transparent)]
     Table(#[from] TableError),
+    /// The meter refused.
+    #[error(transparent)]
+    Meter(#[from] MeterError),
+    /// The action profile refused.
+    #[error(transparent)]
+    Profile(#[from] ProfileError),
+    /// The value set refused.
+    #[error(transparent)]
+    ValueSet(#[from] ValueSetError),
 }
 
 fn known_names(known: &[String]) -> String {
@@ -118,6 +134,19 @@ impl State {
         Ok(self.tables[id.index()].insert(TableEntry { keys, action, args, priority: entry.priority })?)
     }
 
+    /// Gives an entry of the table of that name another action.
+    pub fn modify_entry(&mut self, table: &str, entry: EntryHandle, call: &ActionSpec) -> Result<(), ControlError> {
+        let id = self.find_table(table)?;
+        let (action, args) = self.tables[id.index()].call_of(call)?;
+        Ok(self.tables[id.index()].modify(entry, action, args)?)
+    }
+
+    /// Removes an entry of the table of that name.
+    pub fn delete_entry(&mut self, table: &str, entry: EntryHandle) -> Result<(), ControlError> {
+        let id = self.find_table(table)?;
+        Ok(self.tables[id.index()].delete(entry)?)
+    }
+
     /// Sets the default action of the table of that name.
     pub fn set_default_action(&mut self, table: &str, call: &ActionSpec) -> Result<(), ControlError> {
         let id = self.find_table(table)?;
@@ -136,7 +165,9 @@ impl Table {
         }
         let complete = compared_keys(self.spec()).zip(keys).map(|(key, value)| match value {
             Some(value) => Ok(value),
-            None if key.kind == marklab_p4::ir::MatchKind::Exact => Err(self.missing("key", &key.name)),
+            None if key.kind == marklab_p4::ir::MatchKind::Exact => {
+                Err(missing("table", self.name(), "key", &key.name))
+            }
             None => Ok(KeyMatch::Any),
         });
         complete.collect()
@@ -144,20 +175,30 @@ impl Table {
 
     /// Index of an action and its parameters in order.
     fn call_of(&self, call: &ActionSpec) -> Result<(u32, Vec<BigUint>), ControlError> {
-        let action = find("action", self.actions().iter().map(|(name, _)| name.as_str()), &call.action)?;
-        let params = &self.actions()[action].1;
-        let mut values: Vec<Option<BigUint>> = vec![None; params.len()];
-        for (name, value) in &call.params {
-            values[find("parameter", params.iter().map(|param| param.name.as_str()), name)?] = Some(value.clone());
-        }
-        let complete = params.iter().zip(values);
-        let values = complete.map(|(param, value)| value.ok_or_else(|| self.missing("parameter", &param.name)));
-        Ok((action as u32, values.collect::<Result<_, _>>()?))
+        call_of("table", self.name(), self.actions(), call)
     }
+}
 
-    fn missing(&self, kind: &'static str, name: &str) -> ControlError {
-        ControlError::Missing { table: self.name().to_owned(), kind, name: name.to_owned() }
+/// Index of an action of an object and its parameters in order.
+fn call_of(
+    kind: &str,
+    object: &str,
+    actions: &[(String, Vec<ActionParam>)],
+    call: &ActionSpec,
+) -> Result<(u32, Vec<BigUint>), ControlError> {
+    let action = find("action", actions.iter().map(|(name, _)| name.as_str()), &call.action)?;
+    let params = &actions[action].1;
+    let mut values: Vec<Option<BigUint>> = vec![None; params.len()];
+    for (name, value) in &call.params {
+        values[find("parameter", params.iter().map(|param| param.name.as_str()), name)?] = Some(value.clone());
     }
+    let complete = params.iter().zip(values);
+    let values = complete.map(|(param, value)| value.ok_or_else(|| missing(kind, object, "parameter", &param.name)));
+    Ok((action as u32, values.collect::<Result<_, _>>()?))
+}
+
+fn missing(object_kind: &str, object: &str, kind: &'static str, name: &str) -> ControlError {
+    ControlError::Missing { object: format!("{object_kind} `{object}`"), kind, name: name.to_owned() }
 }
 
 #[cfg(test)]

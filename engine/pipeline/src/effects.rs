@@ -1,6 +1,7 @@
 //! What a program asks of its switch beside changing packet state.
 
-use marklab_p4::ir::ExternCall;
+use marklab_p4::ir::{ExternCall, Program, StmtKind, visit};
+use marklab_p4::source::Span;
 use num_bigint::BigUint;
 
 /// A request to clone the packet.
@@ -23,6 +24,15 @@ pub struct Digest {
     pub values: Vec<BigUint>,
 }
 
+/// A call of `assert` or `assume` whose condition was false; BMv2 ends there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FailedAssertion {
+    /// True for `assume`.
+    pub assume: bool,
+    /// The condition in the source.
+    pub span: Span,
+}
+
 /// Requests of one stage; of several calls of a kind the last one counts, as in BMv2.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Effects {
@@ -36,8 +46,8 @@ pub struct Effects {
     pub digest: Option<Digest>,
     /// `truncate`: bytes; the smallest of several counts.
     pub truncate: Option<u32>,
-    /// `assert` or `assume` that did not hold.
-    pub failed_assertion: bool,
+    /// The first `assert` or `assume` that did not hold.
+    pub failed_assertion: Option<FailedAssertion>,
     /// `log_msg`.
     pub log: Vec<String>,
     /// Whether anything above is set.
@@ -45,11 +55,15 @@ pub struct Effects {
 }
 
 impl Effects {
-    /// Forgets everything.
-    pub fn clear(&mut self) {
-        if self.any {
-            *self = Effects::default();
-        }
+    /// Whether a program may ask for any of these.
+    pub fn possible(program: &Program) -> bool {
+        let asks = |stmt: &StmtKind| matches!(stmt, StmtKind::Extern(call) if operands(call).is_some());
+        visit::any_statement(visit::bodies(&program.blocks, &program.actions), &asks)
+    }
+
+    /// What was asked for so far, which is forgotten.
+    pub fn take(&mut self) -> Effects {
+        if self.any { std::mem::take(self) } else { Effects::default() }
     }
 
     /// Carries out a call whose operands have these values, in the order of [`operands`].
@@ -63,7 +77,9 @@ impl Effects {
             ExternCall::Recirculate { field_list } => self.recirculate = Some(*field_list),
             ExternCall::Truncate(_) => self.truncate = Some(self.truncate.unwrap_or(u32::MAX).min(number(0))),
             ExternCall::Assert { .. } if values == [BigUint::from(1u32)] => return,
-            ExternCall::Assert { .. } => self.failed_assertion = true,
+            ExternCall::Assert { cond, assume } => {
+                self.failed_assertion.get_or_insert(FailedAssertion { assume: *assume, span: cond.span });
+            }
             ExternCall::LogMsg { format, .. } => self.log.push(format_log(format, &values)),
             ExternCall::Digest { name, .. } => self.digest = Some(Digest { name: name.clone(), values }),
             _ => unreachable!("not a call with an effect on the switch"),
@@ -81,6 +97,21 @@ pub(crate) fn operands(call: &ExternCall) -> Option<Vec<&marklab_p4::ir::Expr>> 
         ExternCall::Resubmit { .. } | ExternCall::Recirculate { .. } => Some(Vec::new()),
         ExternCall::Digest { data, .. } | ExternCall::LogMsg { data, .. } => Some(data.iter().collect()),
         _ => None,
+    }
+}
+
+/// What a call that [`Effects::perform`] carries out is called in the source.
+pub(crate) fn name(call: &ExternCall) -> &'static str {
+    match call {
+        ExternCall::Clone { .. } => "clone",
+        ExternCall::Resubmit { .. } => "resubmit",
+        ExternCall::Recirculate { .. } => "recirculate",
+        ExternCall::Truncate(_) => "truncate",
+        ExternCall::Assert { assume: false, .. } => "assert",
+        ExternCall::Assert { assume: true, .. } => "assume",
+        ExternCall::LogMsg { .. } => "log_msg",
+        ExternCall::Digest { .. } => "digest",
+        _ => unreachable!("not a call with an effect on the switch"),
     }
 }
 

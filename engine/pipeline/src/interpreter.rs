@@ -5,15 +5,19 @@
 mod calls;
 mod expr;
 mod parse;
+mod tracing;
 
 use std::sync::Arc;
 
-use marklab_p4::ir::{BlockBody, Class, HeaderRef, Index, Label, Place, Program, SlotId, Stmt, StmtKind, TableId};
+use marklab_p4::ir::{
+    BlockBody, BlockId, Class, HeaderRef, Index, Label, Place, Program, SlotId, Stmt, StmtKind, TableId,
+};
+use marklab_p4::source::Span;
 use num_bigint::BigUint;
 
 use crate::layout::Layout;
 use crate::table::KeyShape;
-use crate::{Engine, FUEL, Packet, Phv, Stage, State};
+use crate::{Engine, EventKind, FUEL, Packet, Phv, Stage, State};
 
 /// Runs a program by walking its IR.
 #[derive(Clone, Debug)]
@@ -35,7 +39,20 @@ impl Engine for Interpreter {
         for block in stage.blocks(&self.program) {
             let locals = vec![BigUint::ZERO; self.program.slots.len()];
             let program = &*self.program;
-            let mut frame = Frame { program, layout: &self.layout, state, packet, phv, locals, cursor: 0, fuel: FUEL };
+            let mut frame = Frame {
+                program,
+                layout: &self.layout,
+                state,
+                packet,
+                phv,
+                block,
+                locals,
+                cursor: 0,
+                fuel: FUEL,
+                colour: None,
+                span: Span::default(),
+            };
+            frame.note_block();
             match &program.blocks[block.index()].body {
                 BlockBody::Parser(parser) => frame.parse(parser),
                 BlockBody::Control(body) => {
@@ -70,11 +87,16 @@ struct Frame<'a> {
     state: &'a mut State,
     packet: &'a mut Packet,
     phv: &'a mut Phv,
+    block: BlockId,
     /// Values of all slots, of which those of class `Local` are used.
     locals: Vec<BigUint>,
     /// Bytes that the parser consumed.
     cursor: usize,
     fuel: u32,
+    /// What the direct meter of the table that runs an action said.
+    colour: Option<u64>,
+    /// What runs now.
+    span: Span,
 }
 
 impl<'a> Frame<'a> {
@@ -83,16 +105,22 @@ impl<'a> Frame<'a> {
     }
 
     fn step(&mut self, stmt: &'a Stmt) -> Step {
+        self.span = stmt.span;
         match &stmt.kind {
             StmtKind::Assign { dst, src } => self.assign(dst, src)?,
-            StmtKind::SetValid(header) => self.set_valid(header)?,
+            StmtKind::SetValid(header) => {
+                self.set_valid(header)?;
+                self.note_validity(header, true)?;
+            }
             StmtKind::SetInvalid(header) => {
                 let valid = self.header_place(header, self.program.headers[header.header.index()].valid);
                 self.write(&valid, BigUint::ZERO)?;
+                self.note_validity(header, false)?;
             }
             StmtKind::If { cond, then, otherwise } => {
-                let taken = if self.truth(cond)? { then } else { otherwise };
-                self.run(taken)?;
+                let holds = self.truth(cond)?;
+                self.note(|| EventKind::Branch(holds));
+                self.run(if holds { then } else { otherwise })?;
             }
             StmtKind::Switch { value, cases, default } => {
                 let value = self.eval(value)?;
@@ -106,7 +134,10 @@ impl<'a> Frame<'a> {
             StmtKind::Loop { label, body } => self.run_loop(*label, body)?,
             StmtKind::Break(label) => return Err(Jump::Break(*label)),
             StmtKind::Continue(label) => return Err(Jump::Continue(*label)),
-            StmtKind::Exit => return Err(Jump::Exit),
+            StmtKind::Exit => {
+                self.note(|| EventKind::Exited);
+                return Err(Jump::Exit);
+            }
             StmtKind::Apply { table, hit, action_run } => self.apply(*table, *hit, *action_run)?,
             StmtKind::Extern(call) => self.call(call)?,
             StmtKind::Extract { header, varbit_width } => self.extract(header, varbit_width.as_ref())?,
@@ -149,24 +180,57 @@ impl<'a> Frame<'a> {
     fn apply(&mut self, table: TableId, hit: Option<SlotId>, action_run: Option<SlotId>) -> Step {
         let spec = &self.program.tables[table.index()];
         let parts = crate::table::compared_keys(spec).map(|key| self.eval(&key.expr)).collect::<Step<Vec<_>>>()?;
+        let compared = self.state.trace.is_some().then(|| parts.clone());
         let key = KeyShape::new(spec).key(parts);
-        let row = self.state.tables[table.index()].lookup(&key).to_vec();
-        self.state.tables[table.index()].count_hit(row[0], self.phv.arrival_bytes());
+        let mut row = self.state.tables[table.index()].lookup(&key).to_vec();
+        let head = row[0];
+        self.state.tables[table.index()].count_hit(head, self.phv.arrival_bytes());
+        self.meter_hit(table, head)?;
+        if spec.profile.is_some() {
+            let hash = self.selection_hash(spec)?;
+            row = self.state.tables[table.index()].resolve(&row, hash).to_vec();
+        }
         let action = row[0] & crate::table::Row::ACTION;
         if let Some(slot) = hit {
-            self.locals_or_phv(slot, u64::from(row[0] & crate::table::Row::HIT != 0).into());
+            self.locals_or_phv(slot, u64::from(head & crate::table::Row::HIT != 0).into());
         }
         if let Some(slot) = action_run {
             self.locals_or_phv(slot, action.into());
         }
-        let action = &self.program.actions[spec.actions[action as usize].action.index()];
+        if action == crate::table::NO_ACTION {
+            return Ok(());
+        }
+        let action_id = spec.actions[action as usize].action;
+        let action = &self.program.actions[action_id.index()];
         let mut at = crate::table::Row::ARGS;
         for param in &action.params {
             let words = crate::words::words_for(param.ty.width);
             self.locals_or_phv(param.slot, crate::words::limbs(&row[at..at + words]));
             at += words;
         }
+        if let Some(key) = compared {
+            self.note_lookup(table, key, head, action_id);
+        }
         self.run(&action.body)
+    }
+
+    /// What chooses among the members of a group: the hash of a table's `selector` keys.
+    fn selection_hash(&mut self, table: &'a marklab_p4::ir::Table) -> Step<u64> {
+        let Some((algorithm, data)) = crate::profile::selection(self.program, table) else { return Ok(0) };
+        let input = self.data(&data)?.into_bytes();
+        Ok(crate::hash::hash(algorithm, &input).unwrap_or(0))
+    }
+
+    /// Runs the direct meter of the entry that was hit, and stores the colour.
+    fn meter_hit(&mut self, table: TableId, head: u64) -> Step {
+        let (now, bytes) = (self.state.now, self.phv.arrival_bytes());
+        self.colour = self.state.tables[table.index()].meter_hit(head, now, bytes);
+        if let Some(colour) = self.colour {
+            for place in crate::meter::colour_places(self.program, &self.program.tables[table.index()]) {
+                self.store_number(&place, colour)?;
+            }
+        }
+        Ok(())
     }
 
     /// The element that a run-time index chooses, or `None` beyond the stack.
@@ -238,6 +302,7 @@ impl<'a> Frame<'a> {
             let width = self.read(&Place { slot: src_width, index: from.index.clone() })?;
             self.write(&Place { slot: dst_width, index: dst.index.clone() }, width)?;
         }
+        self.note_assigned(dst, &value)?;
         self.write(dst, value)
     }
 

@@ -8,13 +8,14 @@
 //! - `context`: what generated code is given, and the functions it calls;
 //! - `generator`: storage, control flow, tables;
 //! - `wide`: memory, and the values that are kept there;
-//! - `expr`, `parse`, `data`, `calls`: what their names say.
+//! - `expr`, `parse`, `data`, `calls`, `objects`: what their names say.
 
 mod calls;
 mod context;
 mod data;
 mod expr;
 mod generator;
+mod objects;
 mod parse;
 mod wide;
 
@@ -69,6 +70,8 @@ pub struct Jit {
     /// `None` only while being dropped.
     module: Option<JITModule>,
     stages: [StageFn; 3],
+    /// [`Stage::Parse`], if the program has it.
+    parse: Option<StageFn>,
     referred: Referred,
     deparser: Deparser,
 }
@@ -122,7 +125,8 @@ impl Jit {
         let mut referred = Referred::default();
         let mut function_context = FunctionBuilderContext::new();
         let mut functions = Vec::new();
-        for stage in Stage::ALL {
+        let stages = Stage::ALL.into_iter().chain(Some(Stage::Parse).filter(|stage| stage.used_by(program)));
+        for stage in stages {
             let mut code = module.make_context();
             let pointer = module.target_config().pointer_type();
             code.func.signature.params.extend([AbiParam::new(pointer), AbiParam::new(pointer)]);
@@ -137,17 +141,19 @@ impl Jit {
             functions.push(id);
         }
         module.finalize_definitions().map_err(backend)?;
-        let stages = [0, 1, 2].map(|stage: usize| {
-            let code = module.get_finalized_function(functions[stage]);
+        let function = |id: FuncId| {
+            let code = module.get_finalized_function(id);
             // SAFETY: every stage was declared above with two pointer parameters, no result and the platform's C
             // calling convention, and `module`, which owns the code, lives as long as the `Jit`.
             #[expect(unsafe_code, reason = "generated code is called through a function pointer")]
             unsafe {
                 std::mem::transmute::<*const u8, StageFn>(code)
             }
-        });
+        };
+        let stages = [0, 1, 2].map(|stage: usize| function(functions[stage]));
+        let parse = functions.get(Stage::Parse as usize).copied().map(function);
         debug_assert_eq!(module.target_config().pointer_type(), types::I64);
-        Ok(Jit { module: Some(module), stages, referred, deparser: deparser(program) })
+        Ok(Jit { module: Some(module), stages, parse, referred, deparser: deparser(program) })
     }
 }
 
@@ -179,12 +185,17 @@ impl Drop for Jit {
 }
 
 impl Jit {
+    #[inline]
     fn stage(&self, stage: Stage, context: *mut Context, phv: &mut Phv) {
+        let code = match stage {
+            Stage::Parse => self.parse.expect("the program clones in ingress"),
+            _ => self.stages[stage as usize],
+        };
         // SAFETY: `context` is valid for this call and agrees with what `context.rs` promises generated code; `phv` has
         // the layout that the code was compiled for (precondition of `Engine::run`).
         #[expect(unsafe_code, reason = "generated code is called through a function pointer")]
         unsafe {
-            self.stages[stage as usize](context, phv.bytes_mut().as_mut_ptr());
+            code(context, phv.bytes_mut().as_mut_ptr());
         }
     }
 

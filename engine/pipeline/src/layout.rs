@@ -202,6 +202,17 @@ impl Phv {
         target[..bytes.len()].copy_from_slice(&bytes);
     }
 
+    /// Copies a field of any width from a packet state of the same layout.
+    pub fn copy_field(&mut self, from: &Phv, field: Field) {
+        let range = field.offset as usize..(field.offset + field.size) as usize;
+        self.bytes_mut()[range.clone()].copy_from_slice(&from.bytes()[range]);
+    }
+
+    /// Sets a field of any width to 0.
+    pub fn clear_field(&mut self, field: Field) {
+        self.bytes_mut()[field.offset as usize..(field.offset + field.size) as usize].fill(0);
+    }
+
     /// Bytes that the parser consumed.
     pub fn payload_offset(&self) -> usize {
         self.get(Field { offset: reserved::PAYLOAD_OFFSET as u32, size: 4 }) as usize

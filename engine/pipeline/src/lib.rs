@@ -2,11 +2,13 @@
 //!
 //! - [`prune`] takes out what a program computes and nobody uses;
 //! - [`Layout`] gives each slot of the program a place in a packet's state, the [`Phv`];
-//! - [`State`] is what a switch remembers between packets: tables, registers, counters;
+//! - [`State`] is what a switch remembers between packets: tables, registers, counters, meters, action profiles,
+//!   value sets;
 //! - an [`Engine`] runs one stage of the program over these three: [`Interpreter`] is the definition of what a program
 //!   means, [`Jit`] is the same in machine code. For equal input they leave equal `Phv`s, packets and `State`s.
 //!
-//! No clock, no ports, no queues: the architecture around the program is `marklab-switch`.
+//! No clock (whoever runs a stage sets [`State::now`]), no ports, no queues: the architecture around the program is
+//! `marklab-switch`.
 
 mod arith;
 mod control;
@@ -16,25 +18,34 @@ mod interpreter;
 mod jit;
 
 mod layout;
+mod meter;
 mod packet;
+mod profile;
 mod prune;
 mod state;
 mod table;
+mod trace;
+mod value_set;
 mod words;
 
-use marklab_p4::ir::{Arch, BlockId, ParserBody, Program, StateId, Target, Transition};
+use marklab_p4::ir::visit::{any_statement, bodies};
+use marklab_p4::ir::{Arch, BlockId, ExternCall, ParserBody, Program, StateId, StmtKind, Target, Transition};
 
 pub use control::{ActionSpec, ControlError, EntrySpec, lookup_name};
-pub use effects::{CloneRequest, Digest, Effects};
+pub use effects::{CloneRequest, Digest, Effects, FailedAssertion};
 pub use hash::{csum16, hash};
 pub use interpreter::Interpreter;
 pub use jit::{Jit, JitError};
 
 pub use layout::{Field, Layout, Phv};
+pub use meter::{MeterError, MeterRate, MeterRates};
 pub use packet::{INLINE_BYTES, Packet};
+pub use profile::{GroupId, Member, MemberId, Profile, ProfileError};
 pub use prune::prune;
 pub use state::{LoadError, State};
 pub use table::{Count, EntryHandle, KeyMatch, Table, TableEntry, TableError};
+pub use trace::{Event, EventKind, FieldValue};
+pub use value_set::{ValueSet, ValueSetError};
 
 /// `egress_spec` of a packet to be dropped, as BMv2's default.
 pub const DROP_PORT: u64 = 511;
@@ -52,11 +63,19 @@ pub enum Stage {
     Egress,
     /// Checksum update and deparser: rewrites the front of the packet.
     Deparse,
+    /// The parser alone, for a clone of a packet as it came. Only for programs that [clone in ingress](Stage::used_by).
+    Parse,
 }
 
 impl Stage {
-    /// All stages.
+    /// The stages that every packet goes through.
     pub const ALL: [Stage; 3] = [Stage::Ingress, Stage::Egress, Stage::Deparse];
+
+    /// Whether a program has this stage.
+    pub fn used_by(self, program: &Program) -> bool {
+        let clones = |stmt: &StmtKind| matches!(stmt, StmtKind::Extern(ExternCall::Clone { egress: false, .. }));
+        self != Stage::Parse || any_statement(bodies(&program.blocks, &program.actions), &clones)
+    }
 
     /// The blocks of a stage, in order.
     pub(crate) fn blocks(self, program: &Program) -> Vec<BlockId> {
@@ -65,6 +84,7 @@ impl Stage {
             Stage::Ingress => vec![parser, verify_checksum, ingress],
             Stage::Egress => vec![egress],
             Stage::Deparse => vec![compute_checksum, deparser],
+            Stage::Parse => vec![parser],
         }
     }
 }

@@ -1,8 +1,10 @@
-//! What a switch remembers between packets: tables, registers, counters, the random stream.
+//! What a switch remembers between packets: tables, registers, counters, meters, action profiles, value sets, the random
+//! stream.
 
 use std::sync::Arc;
 
-use marklab_p4::ir::{CounterId, Program, RegisterId, TableId, Ty};
+use marklab_p4::ir::{CounterId, ProfileId, Program, RegisterId, TableId, Ty};
+use marklab_units::Time;
 use num_bigint::BigUint;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -11,7 +13,10 @@ use thiserror::Error;
 use crate::effects::Effects;
 use crate::jit::{Context, Views};
 use crate::layout::Layout;
+use crate::meter::{Meter, Meters};
+use crate::profile::Profile;
 use crate::table::{Count, Table, TableError};
+use crate::value_set::ValueSet;
 use crate::words::{limbs, limbs_of, words_for};
 
 /// Why a program cannot be run here, although it compiles.
@@ -77,11 +82,19 @@ pub struct State {
     pub(crate) tables: Vec<Box<Table>>,
     pub(crate) registers: Vec<RegisterArray>,
     pub(crate) counters: Vec<Vec<Count>>,
+    /// `meter` arrays; those of direct meters are empty, their cells belong to the tables.
+    pub(crate) meters: Vec<Meters>,
+    pub(crate) profiles: Vec<Profile>,
+    pub(crate) value_sets: Vec<ValueSet>,
+    /// When the next stage runs: whoever runs it sets it, and meters read it.
+    pub now: Time,
     pub(crate) random: Xoshiro256PlusPlus,
     /// What the program asked for in the last stage that ran, beyond the packet state.
     pub effects: Effects,
     /// Times that a program did what has no meaning (division by 0, a loop without end). Never reset.
     pub faults: u64,
+    /// What the interpreter did, while somebody wants to know.
+    pub trace: Option<Vec<crate::Event>>,
     /// Where the deparser writes.
     pub(crate) emitted: Vec<u8>,
     /// Memory for generated code.
@@ -95,9 +108,9 @@ pub struct State {
 }
 
 impl State {
-    /// Fresh state: entries and defaults of the source, registers and counters 0, `random` seeded.
+    /// Fresh state at time 0: entries and defaults of the source, registers and counters 0, meters unconfigured,
+    /// `random` seeded.
     pub fn new(program: &Arc<Program>, layout: &Arc<Layout>, seed: u64) -> Result<State, LoadError> {
-        refuse_unsupported(program)?;
         let mut words_left = MAX_WORDS;
         let mut check = |name: &str, size: u64, words_per_cell: usize| {
             let limit = words_left / words_per_cell as u64;
@@ -113,16 +126,22 @@ impl State {
             let words = vec![0; cells as usize * words_per_cell];
             Ok(RegisterArray { ty: register.ty, words, cells })
         });
-        let registers = registers.collect::<Result<Vec<_>, LoadError>>();
+        let mut registers = registers.collect::<Result<Vec<_>, LoadError>>()?;
         let counters = program.counters.iter().map(|counter| {
             let words_per_cell = size_of::<Count>() / size_of::<u64>();
             let cells = check(&counter.name, counter.size.unwrap_or(0), words_per_cell)?;
             Ok(vec![Count::default(); cells as usize])
         });
+        let mut counters = counters.collect::<Result<Vec<_>, LoadError>>()?;
+        let meters = program.meters.iter().map(|meter| {
+            let cells = check(&meter.name, meter.size.unwrap_or(0), size_of::<Meter>() / size_of::<u64>())?;
+            Ok(Meters::new(meter.unit, cells as usize))
+        });
+        let meters = meters.collect::<Result<Vec<_>, LoadError>>()?;
+        let profiles = (0..program.profiles.len()).map(|number| Profile::new(program, ProfileId(number as u32)));
+        let profiles = profiles.collect::<Result<Vec<_>, LoadError>>()?;
         let tables = program.tables.iter().map(|table| Ok(Box::new(Table::new(program, table)?)));
         let mut tables = tables.collect::<Result<Vec<_>, LoadError>>()?;
-        let mut registers = registers?;
-        let mut counters = counters.collect::<Result<Vec<_>, LoadError>>()?;
         let views = Views::new(&mut tables, &mut registers, &mut counters);
         Ok(State {
             context: Context::new(&views),
@@ -130,11 +149,16 @@ impl State {
             tables,
             registers,
             counters,
+            meters,
+            profiles,
+            value_sets: program.value_sets.iter().map(ValueSet::new).collect(),
+            now: Time::ZERO,
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
             program: program.clone(),
             layout: layout.clone(),
             effects: Effects::default(),
             faults: 0,
+            trace: None,
             emitted: Vec::new(),
             scratch: Vec::new(),
             operands: Vec::new(),
@@ -172,6 +196,14 @@ impl State {
         array.write(index, &(value & crate::words::mask(array.ty.width)));
     }
 
+    /// Sets a counter cell; nothing happens out of range.
+    pub fn set_counter(&mut self, counter: CounterId, index: u64, count: Count) {
+        let cells = &mut self.counters[counter.index()];
+        if let Some(cell) = usize::try_from(index).ok().and_then(|index| cells.get_mut(index)) {
+            *cell = count;
+        }
+    }
+
     /// A counter cell, or `None` out of range.
     pub fn counter(&self, counter: CounterId, index: u64) -> Option<Count> {
         self.counters[counter.index()].get(usize::try_from(index).ok()?).copied()
@@ -181,18 +213,4 @@ impl State {
 /// Uniform in `lo..=hi`, or `None` if that is empty.
 pub(crate) fn draw(random: &mut Xoshiro256PlusPlus, lo: u64, hi: u64) -> Option<u64> {
     (lo <= hi).then(|| random.random_range(lo..=hi))
-}
-
-fn refuse_unsupported(program: &Program) -> Result<(), LoadError> {
-    let refuse = |name: &str, what| Err(LoadError::Unsupported { name: name.to_owned(), what });
-    if let Some(meter) = program.meters.first() {
-        return refuse(&meter.name, "a meter");
-    }
-    if let Some(profile) = program.profiles.first() {
-        return refuse(&profile.name, "an action profile or selector");
-    }
-    if let Some(set) = program.value_sets.first() {
-        return refuse(&set.name, "a parser value set");
-    }
-    Ok(())
 }

@@ -3,49 +3,33 @@
 //! A key is a row of 64-bit words (`shape`). An entry is a row of words as well: [`Row`] tells what they mean. Rows of a table lie in one vector with the default action's row first, so that
 //! compiled code reads action data at constant offsets from the pointer a lookup returns.
 
+mod check;
+mod indirect;
+mod key;
 mod matcher;
 mod recent;
 mod shape;
 
+use std::collections::BTreeSet;
+
 use marklab_p4::ir;
+use marklab_units::Time;
 use num_bigint::BigUint;
 use thiserror::Error;
 
+use crate::meter::{Meter, Meters};
+use crate::profile::{GroupId, Member, MemberId, actions_of};
 use crate::words::{limbs, push_limbs, words_for};
-use matcher::Matcher;
+pub(crate) use check::{check_args, check_width};
+use check::{check_key, check_use};
+use indirect::Indirect;
+pub(crate) use indirect::{CALLS, GROUP, MEMBER, NO_ACTION};
+pub use key::KeyMatch;
+use key::key_match;
+pub(crate) use matcher::Matcher;
 use recent::RecentRows;
 pub(crate) use recent::{MULTIPLIER, Recent, SHIFT};
 pub(crate) use shape::{KeyShape, compared_keys};
-
-/// What a component of a key is compared with.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum KeyMatch {
-    /// Equal to a value.
-    Exact(BigUint),
-    /// The first `prefix_len` bits equal to those of a value.
-    Lpm {
-        /// Value; bits beyond the prefix do not count.
-        value: BigUint,
-        /// Bits compared.
-        prefix_len: u32,
-    },
-    /// Equal to a value where the mask has ones.
-    Ternary {
-        /// Value; bits outside of the mask do not count.
-        value: BigUint,
-        /// Bits compared.
-        mask: BigUint,
-    },
-    /// Between two bounds, both included.
-    Range {
-        /// Smallest value.
-        lo: BigUint,
-        /// Largest value.
-        hi: BigUint,
-    },
-    /// Anything.
-    Any,
-}
 
 /// Why an entry was refused.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -110,7 +94,7 @@ pub enum TableError {
     },
 }
 
-/// Number of an entry in its table; valid until the entry is deleted.
+/// Number of an entry in its table, the lowest that is free when it is added; valid until the entry is deleted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct EntryHandle(pub u32);
 
@@ -119,11 +103,12 @@ pub struct EntryHandle(pub u32);
 pub struct TableEntry {
     /// One per key component, `selector` keys left out.
     pub keys: Vec<KeyMatch>,
-    /// Index into the table's actions.
+    /// Index into [`Table::actions`].
     pub action: u32,
     /// One value per parameter.
     pub args: Vec<BigUint>,
-    /// Where entries overlap (ternary, range, optional) the smaller number wins, as in BMv2; of equal ones the older.
+    /// Where entries overlap (ternary, range, optional) the smaller number wins, as in BMv2; of equal ones the one with
+    /// the lower handle.
     pub priority: u32,
 }
 
@@ -164,14 +149,18 @@ pub struct Table {
     /// Words per row.
     stride: usize,
     entries: Vec<Option<TableEntry>>,
-    free: Vec<u32>,
+    free: BTreeSet<u32>,
     live: u64,
     matcher: Matcher,
     counts: Option<Vec<Count>>,
+    /// Direct meter: a cell for each row, that of the default action never used.
+    meters: Option<Meters>,
     spec: ir::Table,
     /// Keys that entries are compared with.
     keys: Vec<ir::Key>,
-    /// Name and parameters of each action of the table.
+    /// With an `implementation`: what entries point to.
+    indirect: Option<Indirect>,
+    /// Name and parameters of each action that an entry may have.
     actions: Vec<(String, Vec<ir::ActionParam>)>,
     sealed: bool,
 }
@@ -179,12 +168,12 @@ pub struct Table {
 impl Table {
     /// An empty table of a program, then filled with the entries written in its source.
     pub(crate) fn new(program: &ir::Program, spec: &ir::Table) -> Result<Table, TableError> {
-        let actions: Vec<_> = spec
-            .actions
-            .iter()
-            .map(|entry| &program.actions[entry.action.index()])
-            .map(|action| (action.name.clone(), action.params.clone()))
-            .collect();
+        let mut actions = actions_of(program, spec);
+        let mut indirect = None;
+        if let Some(profile) = spec.profile {
+            indirect = Some(Indirect::new(actions));
+            actions = indirect::calls(program.profiles[profile.index()].selector.is_some());
+        }
         let args = actions.iter().map(|(_, params)| params.iter().map(|param| words_for(param.ty.width)).sum());
         let stride = Row::ARGS + args.max().unwrap_or(0);
         let keys: Vec<ir::Key> = compared_keys(spec).cloned().collect();
@@ -193,17 +182,21 @@ impl Table {
             rows: vec![0; stride],
             stride,
             entries: vec![None],
-            free: Vec::new(),
+            free: BTreeSet::new(),
             live: 0,
             matcher: Matcher::new(&keys, KeyShape::new(spec)),
             counts: spec.direct_counter.map(|_| vec![Count::default()]),
+            meters: spec.direct_meter.map(|meter| Meters::new(program.meters[meter.index()].unit, 1)),
             spec: spec.clone(),
             keys,
+            indirect,
             actions,
             sealed: false,
         };
-        let default = &spec.default_action;
-        table.write_row(0, default.action, None, &default.args);
+        match table.indirect {
+            None => table.write_row(0, spec.default_action.action, None, &spec.default_action.args),
+            Some(_) => table.write_row(0, indirect::NOTHING, None, &[]),
+        }
         for entry in &spec.entries {
             let keys = table.keys.iter().zip(&entry.keys).map(|(key, set)| key_match(key, set)).collect();
             let call = &entry.call;
@@ -232,30 +225,37 @@ impl Table {
             .filter_map(|(number, entry)| Some((EntryHandle(number as u32), entry.as_ref()?)))
     }
 
-    /// Adds an entry.
-    pub fn insert(&mut self, entry: TableEntry) -> Result<EntryHandle, TableError> {
+    /// Adds an entry; it keeps its keys in canonical form.
+    pub fn insert(&mut self, mut entry: TableEntry) -> Result<EntryHandle, TableError> {
         self.check_open()?;
         self.check_keys(&entry.keys)?;
+        entry.keys = self.canonical(&entry.keys);
         self.check_action(entry.action, &entry.args, false)?;
         if self.live >= self.spec.size.max(self.spec.entries.len() as u64) {
             return Err(TableError::Full { table: self.spec.name.clone(), size: self.spec.size });
         }
-        let number = self.free.last().copied().unwrap_or(self.entries.len() as u32);
+        let number = self.free.first().copied().unwrap_or(self.entries.len() as u32);
         let handle = EntryHandle(number);
         if !self.matcher.insert(&entry.keys, entry.priority, number) {
             return Err(TableError::Duplicate { table: self.spec.name.clone() });
         }
-        if self.free.pop().is_none() {
+        if !self.free.remove(&number) {
             self.entries.push(None);
             self.rows.resize(self.entries.len() * self.stride, 0);
             if let Some(counts) = &mut self.counts {
                 counts.push(Count::default());
+            }
+            if let Some(meters) = &mut self.meters {
+                meters.cells.push(Meter::default());
             }
         }
         self.recent.clear();
         self.write_row(number as usize, entry.action, Some(handle), &entry.args);
         if let Some(counts) = &mut self.counts {
             counts[number as usize] = Count::default();
+        }
+        if let Some(meters) = &mut self.meters {
+            meters.cells[number as usize] = Meter::default();
         }
         self.entries[number as usize] = Some(entry);
         self.live += 1;
@@ -282,7 +282,7 @@ impl Table {
         self.matcher.remove(&entry.keys, handle.0);
         self.recent.clear();
         self.entries[handle.0 as usize] = None;
-        self.free.push(handle.0);
+        self.free.insert(handle.0);
         self.live -= 1;
         Ok(())
     }
@@ -293,14 +293,17 @@ impl Table {
         handles.into_iter().try_for_each(|handle| self.delete(handle))
     }
 
-    /// The entry with exactly these keys and this priority.
+    /// The entry with exactly these keys and this priority; in whatever form, the same values must match.
     pub fn find(&self, keys: &[KeyMatch], priority: u32) -> Option<EntryHandle> {
+        self.check_keys(keys).ok()?;
+        let keys = self.canonical(keys);
         self.entries().find(|(_, entry)| entry.keys == keys && entry.priority == priority).map(|(handle, _)| handle)
     }
 
     /// Changes what runs on a miss.
     pub fn set_default(&mut self, action: u32, args: &[BigUint]) -> Result<(), TableError> {
-        if self.spec.const_default {
+        // BMv2 does not know the default of a table with an `implementation`, nor that it is const.
+        if self.spec.const_default && self.indirect.is_none() {
             return Err(TableError::Const { table: self.spec.name.clone(), part: "default action" });
         }
         self.check_action(action, args, true)?;
@@ -320,7 +323,8 @@ impl Table {
         (action, values.collect())
     }
 
-    /// Names of the actions, and their parameters.
+    /// Names of the actions that entries may have, and their parameters. Those of a table with an `implementation` are
+    /// `member` and, with a selector, `group`; `nothing` is for the default only.
     pub fn actions(&self) -> &[(String, Vec<ir::ActionParam>)] {
         &self.actions
     }
@@ -335,6 +339,12 @@ impl Table {
     pub(crate) fn lookup(&self, key: &[u64]) -> &[u64] {
         let at = self.matcher.find(key).unwrap_or(0) as usize * self.stride;
         &self.rows[at..at + self.stride]
+    }
+
+    /// The row of the action that runs, for a row that was found in a table with an `implementation`; its action is
+    /// [`NO_ACTION`] if none runs. `hash` chooses among the members of a group.
+    pub(crate) fn resolve<'a>(&'a self, row: &'a [u64], hash: u64) -> &'a [u64] {
+        self.indirect.as_ref().map_or(row, |indirect| indirect.resolve(row, hash))
     }
 
     /// [`Table::lookup`] of a table whose key is one word, for compiled code that did not find it in `recent`.
@@ -357,6 +367,55 @@ impl Table {
             count.packets += 1;
             count.bytes += bytes;
         }
+    }
+
+    /// Colour by the direct meter of the entry whose row has this first word. `None` on a miss, and without a meter.
+    pub(crate) fn meter_hit(&mut self, head: u64, now: Time, bytes: u64) -> Option<u64> {
+        let meters = self.meters.as_mut().filter(|_| head & Row::HIT != 0)?;
+        meters.execute(head >> 32, now, bytes)
+    }
+
+    /// Direct meter of an entry; `None` without a meter, or without the entry.
+    pub(crate) fn direct_meter(&self, index: u64) -> Option<&Meter> {
+        let handle = EntryHandle(u32::try_from(index).ok()?);
+        self.entry(handle).ok()?;
+        self.meters.as_ref().map(|meters| &meters.cells[handle.0 as usize])
+    }
+
+    /// [`Table::direct_meter`], to be changed.
+    pub(crate) fn direct_meter_mut(&mut self, index: u64) -> Option<&mut Meter> {
+        let handle = EntryHandle(u32::try_from(index).ok()?);
+        self.entry(handle).ok()?;
+        self.meters.as_mut().map(|meters| &mut meters.cells[handle.0 as usize])
+    }
+
+    /// Lets a table with an `implementation` know a member, whose action has this name.
+    pub(crate) fn put_member(&mut self, id: MemberId, action: &str, member: &Member) {
+        if let Some(indirect) = &mut self.indirect {
+            indirect.put_member(id, action, member);
+        }
+    }
+
+    /// Lets it know that a member to which nothing points is gone.
+    pub(crate) fn remove_member(&mut self, id: MemberId) {
+        if let Some(indirect) = &mut self.indirect {
+            indirect.remove_member(id);
+        }
+    }
+
+    /// Lets it know the members of a group, or that the group, to which nothing points, is gone.
+    pub(crate) fn put_group(&mut self, id: GroupId, members: Option<Vec<MemberId>>) {
+        if let Some(indirect) = &mut self.indirect {
+            indirect.put_group(id, members);
+        }
+    }
+
+    /// Whether an entry or the default is this call, [`MEMBER`] or [`GROUP`], of that number.
+    pub(crate) fn points_to(&self, call: u32, number: u32) -> bool {
+        let args = [BigUint::from(number)];
+        let entries = || self.entries.iter().flatten();
+        entries().any(|entry| entry.action == call && entry.args == args)
+            || self.default_action() == (call, args.into())
     }
 
     fn entry(&self, handle: EntryHandle) -> Result<&TableEntry, TableError> {
@@ -395,6 +454,10 @@ impl Table {
         Ok(())
     }
 
+    fn canonical(&self, keys: &[KeyMatch]) -> Vec<KeyMatch> {
+        self.keys.iter().zip(keys).map(|(key, value)| value.canonical(key.expr.ty.width)).collect()
+    }
+
     fn check_action(&self, action: u32, args: &[BigUint], as_default: bool) -> Result<(), TableError> {
         let refuse = |name: &str, problem: String| {
             Err(TableError::Action { table: self.spec.name.clone(), action: name.to_owned(), problem })
@@ -402,83 +465,11 @@ impl Table {
         let Some((name, params)) = self.actions.get(action as usize) else {
             return refuse(&format!("#{action}"), "the table has no such action".to_owned());
         };
-        let use_ = &self.spec.actions[action as usize];
-        if as_default && use_.table_only {
-            return refuse(name, "it is @tableonly".to_owned());
-        }
-        if !as_default && use_.default_only {
-            return refuse(name, "it is @defaultonly".to_owned());
-        }
-        if params.len() != args.len() {
-            return refuse(name, format!("it has {} parameter(s), {} given", params.len(), args.len()));
-        }
-        for (param, value) in params.iter().zip(args) {
-            if value.bits() > u64::from(param.ty.width) {
-                return refuse(name, format!("{value} does not fit `{}` of {} bits", param.name, param.ty.width));
-            }
-        }
-        Ok(())
-    }
-}
-
-/// The entry of the source in the control plane's terms.
-fn key_match(key: &ir::Key, set: &ir::KeySet) -> KeyMatch {
-    let width = key.expr.ty.width;
-    match (set, key.kind) {
-        (ir::KeySet::Any, _) => KeyMatch::Any,
-        (ir::KeySet::Value(value), ir::MatchKind::Lpm) => KeyMatch::Lpm { value: value.clone(), prefix_len: width },
-        (ir::KeySet::Value(value), ir::MatchKind::Range) => KeyMatch::Range { lo: value.clone(), hi: value.clone() },
-        (ir::KeySet::Value(value), ir::MatchKind::Ternary) => {
-            KeyMatch::Ternary { value: value.clone(), mask: crate::words::mask(width) }
-        }
-        (ir::KeySet::Value(value), _) => KeyMatch::Exact(value.clone()),
-        (ir::KeySet::Mask { value, mask }, ir::MatchKind::Lpm) => {
-            KeyMatch::Lpm { value: value.clone(), prefix_len: mask.count_ones() as u32 }
-        }
-        (ir::KeySet::Mask { value, mask }, _) => KeyMatch::Ternary { value: value.clone(), mask: mask.clone() },
-        (ir::KeySet::Range { lo, hi }, _) => KeyMatch::Range { lo: lo.clone(), hi: hi.clone() },
-        // The front end admits value sets in `select` only.
-        (ir::KeySet::ValueSet(_), _) => unreachable!("value set in a table entry"),
-    }
-}
-
-fn check_key(key: &ir::Key, value: &KeyMatch) -> Result<(), String> {
-    use ir::MatchKind::*;
-    let width = key.expr.ty.width;
-    let fits = |value: &BigUint| {
-        if value.bits() > u64::from(width) {
-            return Err(format!("{value:#x} does not fit {width} bits"));
-        }
-        Ok(())
-    };
-    match (key.kind, value) {
-        (Exact | Optional, KeyMatch::Exact(value)) => fits(value),
-        (Lpm, KeyMatch::Lpm { value, prefix_len }) => {
-            if *prefix_len > width {
-                return Err(format!("prefix length {prefix_len} is more than the width of {width} bits"));
-            }
-            fits(value)
-        }
-        (Ternary, KeyMatch::Ternary { value, mask }) => fits(value).and_then(|()| fits(mask)),
-        (Range, KeyMatch::Range { lo, hi }) => {
-            if lo > hi {
-                return Err(format!("the range {lo}..{hi} is empty"));
-            }
-            fits(lo).and_then(|()| fits(hi))
-        }
-        (Lpm | Ternary | Range | Optional, KeyMatch::Any) => Ok(()),
-        (kind, _) => Err(format!("a {} key cannot be matched this way", kind_name(kind))),
-    }
-}
-
-/// The match kind as P4 spells it.
-pub(crate) fn kind_name(kind: ir::MatchKind) -> &'static str {
-    match kind {
-        ir::MatchKind::Exact => "exact",
-        ir::MatchKind::Lpm => "lpm",
-        ir::MatchKind::Ternary => "ternary",
-        ir::MatchKind::Range => "range",
-        ir::MatchKind::Optional => "optional",
-        ir::MatchKind::Selector => "selector",
+        check_args(params, args)
+            .and_then(|()| match &self.indirect {
+                Some(indirect) => indirect.check(action, args, as_default),
+                None => check_use(&self.spec.actions[action as usize], as_default),
+            })
+            .or_else(|problem| refuse(name, problem))
     }
 }

@@ -1,6 +1,6 @@
 //! Fields of the packet state that simple_switch reads and writes, found by name.
 
-use marklab_p4::ir::{Arch, BlockBody, Program, StmtKind, visit};
+use marklab_p4::ir::{Arch, BlockBody, Header, Program, StmtKind, visit};
 use marklab_pipeline::{Field, Layout, Phv};
 
 /// A field of the packet state, if the program has it.
@@ -16,7 +16,7 @@ pub(crate) struct Intrinsic {
 
 impl Intrinsic {
     /// The field of that name in `standard_metadata`, or under one of BMv2's aliases.
-    fn new(program: &Program, layout: &Layout, name: &str) -> Intrinsic {
+    pub(crate) fn new(program: &Program, layout: &Layout, name: &str) -> Intrinsic {
         let names = ["standard_metadata", "intrinsic_metadata", "queueing_metadata"];
         let slot = names.iter().find_map(|prefix| program.intrinsic(&format!("{prefix}.{name}")));
         let found = slot.and_then(|slot| Some((layout.field(slot)?, program.slots[slot.index()].ty.width)));
@@ -71,12 +71,32 @@ pub(crate) struct Intrinsics {
     pub(crate) deq_qdepth: Intrinsic,
     pub(crate) ingress_global_timestamp: Intrinsic,
     pub(crate) egress_global_timestamp: Intrinsic,
-    /// Validity and bytes of each header, if ingress may change which are valid.
-    headers: Vec<(Field, u64)>,
+    /// Each header, if their number may change before egress starts.
+    headers: Vec<HeaderSize>,
+}
+
+/// Length of a header.
+#[derive(Debug)]
+struct HeaderSize {
+    valid: Field,
+    /// Bytes, without a `varbit`.
+    fixed: u64,
+    /// Bits of a `varbit`.
+    varbit: Option<Field>,
+}
+
+impl HeaderSize {
+    fn bytes(&self, phv: &Phv) -> u64 {
+        match phv.get(self.valid) {
+            0 => 0,
+            _ => self.fixed + self.varbit.map_or(0, |bits| phv.get(bits) / 8),
+        }
+    }
 }
 
 impl Intrinsics {
-    pub(crate) fn new(program: &Program, layout: &Layout) -> Intrinsics {
+    /// `again`: whether egress may start with headers that egress left.
+    pub(crate) fn new(program: &Program, layout: &Layout, again: bool) -> Intrinsics {
         let find = |name| Intrinsic::new(program, layout, name);
         Intrinsics {
             ingress_port: find("ingress_port"),
@@ -90,7 +110,7 @@ impl Intrinsics {
             deq_qdepth: find("deq_qdepth"),
             ingress_global_timestamp: find("ingress_global_timestamp"),
             egress_global_timestamp: find("egress_global_timestamp"),
-            headers: if changes_headers(program) { header_sizes(program, layout) } else { Vec::new() },
+            headers: if changes_headers(program, again) { header_sizes(program, layout) } else { Vec::new() },
         }
     }
 
@@ -107,29 +127,34 @@ impl Intrinsics {
         if self.headers.is_empty() {
             return arrived;
         }
-        let valid = self.headers.iter().filter(|(valid, _)| phv.get(*valid) == 1);
-        let headers: u64 = valid.map(|(_, bytes)| bytes).sum();
+        let headers: u64 = self.headers.iter().map(|header| header.bytes(phv)).sum();
         headers + arrived.saturating_sub(phv.payload_offset() as u64)
     }
 }
 
-fn header_sizes(program: &Program, layout: &Layout) -> Vec<(Field, u64)> {
-    let size = |header: &marklab_p4::ir::Header| {
-        let bits: u32 = header.fields.iter().map(|slot| program.slots[slot.index()].ty.width).sum();
-        Some((layout.field(header.valid)?, u64::from(bits / 8)))
+fn header_sizes(program: &Program, layout: &Layout) -> Vec<HeaderSize> {
+    let size = |header: &Header| {
+        let slots = || header.fields.iter().map(|slot| &program.slots[slot.index()]);
+        let bits: u32 = slots().filter(|slot| slot.varbit_width.is_none()).map(|slot| slot.ty.width).sum();
+        let varbit = slots().find_map(|slot| layout.field(slot.varbit_width?));
+        Some(HeaderSize { valid: layout.field(header.valid)?, fixed: u64::from(bits / 8), varbit })
     };
     program.headers.iter().filter_map(size).collect()
 }
 
-/// Whether ingress, or an action that it may run, changes which headers are valid.
-fn changes_headers(program: &Program) -> bool {
-    let Arch::V1Model { ingress, .. } = program.arch;
-    let BlockBody::Control(body) = &program.blocks[ingress.index()].body else { return false };
+/// Whether ingress, or an action that it may run, changes which headers are valid; `again`: or egress.
+fn changes_headers(program: &Program, again: bool) -> bool {
+    let Arch::V1Model { ingress, egress, .. } = program.arch;
     let changes = |stmt: &StmtKind| match stmt {
         StmtKind::SetValid(_) | StmtKind::SetInvalid(_) => true,
         StmtKind::Assign { dst, .. } => program.headers.iter().any(|header| header.valid == dst.slot),
         _ => false,
     };
+    let blocks = [Some(ingress), again.then_some(egress)];
+    let controls = blocks.into_iter().flatten().filter_map(|block| match &program.blocks[block.index()].body {
+        BlockBody::Control(body) => Some(&body[..]),
+        BlockBody::Parser(_) => None,
+    });
     let actions = program.actions.iter().map(|action| &action.body[..]);
-    visit::any_statement(actions.chain([&body[..]]), &changes)
+    visit::any_statement(actions.chain(controls), &changes)
 }

@@ -1,55 +1,27 @@
-//! What a program needs that a switch does not have.
+//! What a program needs from whoever programs its switch, beside table entries.
 
 use marklab_p4::ir::visit::{any_statement, bodies};
-use marklab_p4::ir::{Expr, ExprKind, ExternCall, Program, StmtKind};
+use marklab_p4::ir::{ExternCall, Program, StmtKind};
 use thiserror::Error;
 
-/// Something that a program uses and this switch lacks.
+use crate::detours::may_set;
+
+/// Something that must be set up in [`crate::replication::Replication`], or the program's copies go nowhere.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
-pub enum Unmet {
-    /// `clone`, `clone_preserving_field_list`.
-    #[error("it clones packets, which this switch does not do yet")]
-    Clone,
-    /// `resubmit_preserving_field_list`.
-    #[error("it resubmits packets, which this switch does not do yet")]
-    Resubmit,
-    /// `recirculate_preserving_field_list`.
-    #[error("it recirculates packets, which this switch does not do yet")]
-    Recirculate,
-    /// `digest`.
-    #[error("it sends digests, which this switch does not do yet")]
-    Digest,
-    /// A multicast group other than 0.
-    #[error("it multicasts packets, which this switch does not do yet")]
-    Multicast,
-    /// `truncate`.
-    #[error("it truncates packets, which this switch does not do yet")]
-    Truncate,
+pub enum Need {
+    /// For `clone` and `clone_preserving_field_list`.
+    #[error("it clones packets, which needs a mirror session")]
+    MirrorSession,
+    /// For a `mcast_grp` other than 0.
+    #[error("it multicasts packets, which needs a multicast group")]
+    MulticastGroup,
 }
 
-/// Everything that a program uses and this switch lacks.
-pub fn unmet_needs(program: &Program) -> Vec<Unmet> {
-    let mut unmet = Vec::new();
-    let mut check = |need, used: bool| unmet.extend(used.then_some(need));
-    check(Unmet::Clone, any_call(program, &|call| matches!(call, ExternCall::Clone { .. })));
-    check(Unmet::Resubmit, any_call(program, &|call| matches!(call, ExternCall::Resubmit { .. })));
-    check(Unmet::Recirculate, any_call(program, &|call| matches!(call, ExternCall::Recirculate { .. })));
-    check(Unmet::Digest, any_call(program, &|call| matches!(call, ExternCall::Digest { .. })));
-    check(Unmet::Truncate, any_call(program, &|call| matches!(call, ExternCall::Truncate(_))));
-    let group = program.intrinsic("standard_metadata.mcast_grp");
-    let multicasts =
-        |stmt: &StmtKind| matches!(stmt, StmtKind::Assign { dst, src } if Some(dst.slot) == group && !is_zero(src));
-    check(Unmet::Multicast, any_statement(bodies(&program.blocks, &program.actions), &multicasts));
-    unmet
-}
-
-fn is_zero(expr: &Expr) -> bool {
-    matches!(&expr.kind, ExprKind::Const(value) if value.bits() == 0)
-}
-
-fn any_call(program: &Program, holds: &dyn Fn(&ExternCall) -> bool) -> bool {
-    any_statement(
-        bodies(&program.blocks, &program.actions),
-        &|stmt| matches!(stmt, StmtKind::Extern(call) if holds(call)),
-    )
+/// Everything that a program needs.
+pub fn needs(program: &Program) -> Vec<Need> {
+    let clones = |stmt: &StmtKind| matches!(stmt, StmtKind::Extern(ExternCall::Clone { .. }));
+    let clones = any_statement(bodies(&program.blocks, &program.actions), &clones);
+    let multicasts = may_set(program, "mcast_grp");
+    let needs = [(clones, Need::MirrorSession), (multicasts, Need::MulticastGroup)];
+    needs.into_iter().filter_map(|(needed, need)| needed.then_some(need)).collect()
 }

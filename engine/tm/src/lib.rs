@@ -111,6 +111,8 @@ impl Queue {
         }
     }
 
+    // A call would cost more than the few stores, and copy the item twice.
+    #[inline(always)]
     fn push<T>(&mut self, memory: &mut Chains<Waiting<T>>, now: Time, bytes: u64, item: T) {
         let behind = self.waiting.len() as u64;
         memory.push_back(&mut self.waiting, Waiting { item, bytes, since: now, behind });

@@ -1,8 +1,9 @@
 //! Switches in the network.
 
-use marklab_switch::{Received, Switch, Transmitted};
+use marklab_switch::{Fate, Loss, Switch, Transmitted};
+use marklab_tm::Depth;
 
-use super::{NetSwitch, Network, PortReport, SwitchReport};
+use super::{Event, NetSwitch, Network, PortReport, RunError, SwitchReport};
 use crate::frame::NetFrame;
 use crate::ledger::Reason;
 use crate::wire::{Ecn, frame_ecn};
@@ -30,6 +31,13 @@ impl SwitchNode {
         SwitchNode { switch, ports }
     }
 
+    /// What concerns frames that wait for a port: its line, its trace, how much waits.
+    #[inline]
+    fn waiting(&self, port: usize) -> (Option<u32>, Option<u32>, Depth) {
+        let Port { line, trace, .. } = self.ports[port];
+        (line, trace, self.switch.depth(port))
+    }
+
     pub(super) fn report(self, node: usize) -> SwitchReport {
         let ports = self
             .ports
@@ -53,24 +61,68 @@ impl Network {
             self.capture(Some(capture), &frame);
         }
         let switch = self.switch(node);
-        match switch.switch.receive(now, port, frame) {
-            Received::Queued(port) => {
-                let Port { line, trace, .. } = switch.ports[port];
-                let depth = switch.switch.depth(port);
-                if let Some(trace) = trace {
-                    self.traces[trace as usize].arrived(now, depth);
-                }
+        let fate = switch.switch.receive(now, port, frame);
+        let copies = switch.switch.has_copies();
+        match fate {
+            Fate::Queued(port) => {
+                let (line, trace, depth) = switch.waiting(port);
+                self.trace_arrival(trace, depth);
                 match line {
                     Some(line) => self.start(line as usize),
                     None => self.discard_waiting(node, port),
                 }
             }
-            Received::Lost(loss, port, frame) => self.lose(node, port, Reason::Switch(loss), frame),
+            Fate::Lost(loss, port, frame) => self.lost_in_switch(node, port, loss, frame),
+        }
+        if copies {
+            self.copies_made(node);
+        }
+    }
+
+    #[inline]
+    fn trace_arrival(&mut self, trace: Option<u32>, depth: Depth) {
+        if let Some(trace) = trace {
+            self.traces[trace as usize].arrived(self.now, depth);
+        }
+    }
+
+    #[inline(never)]
+    fn lost_in_switch(&mut self, node: usize, port: Option<usize>, loss: Loss, frame: Box<NetFrame>) {
+        if loss == Loss::Assertion
+            && let Some(failed) = self.switch(node).switch.failed_assertion()
+        {
+            self.failure.get_or_insert(RunError::Assertion { node, failed });
+        }
+        self.lose(node, port, Reason::Switch(loss), frame);
+    }
+
+    /// Copies that a switch made wait for their ports, or were lost.
+    #[cold]
+    fn copies_made(&mut self, node: usize) {
+        for copy in self.switch(node).switch.take_copies() {
+            self.stayed(node, copy);
+        }
+    }
+
+    /// A frame that a switch made, or took in once more, waits for a port, or was lost. The port may be one that is being
+    /// served, so that it is woken by an event.
+    #[inline(never)]
+    fn stayed(&mut self, node: usize, fate: Fate<Box<NetFrame>>) {
+        match fate {
+            Fate::Queued(port) => {
+                let (line, trace, depth) = self.switch(node).waiting(port);
+                self.trace_arrival(trace, depth);
+                match line {
+                    Some(line) => self.wake_when_free(line as usize),
+                    None => self.events.push(self.now, Event::Discard(node as u32, port as u32)),
+                }
+            }
+            Fate::Lost(loss, port, frame) => self.lost_in_switch(node, port, loss, frame),
         }
     }
 
     /// Empties the queue of a port that leads nowhere.
-    fn discard_waiting(&mut self, node: usize, port: usize) {
+    pub(super) fn discard_waiting(&mut self, node: usize, port: usize) {
         while let Some((frame, _)) = self.switch_next(node, port) {
             self.lose(node, Some(port), Reason::NoLink, frame);
         }
@@ -83,6 +135,7 @@ impl Network {
             let switch = self.switch(node);
             let Transmitted { outcome, signals } = switch.switch.transmit(now, port)?;
             let depth = switch.switch.depth(port);
+            let copies = switch.switch.has_copies();
             let capable = |ecn| matches!(ecn, Some(Ecn::Ect0 | Ecn::Ect1));
             let marked = match &outcome {
                 Ok(frame) => capable(frame.arrived_as) && frame_ecn(&frame.packet) == Some(Ecn::Ce),
@@ -94,12 +147,15 @@ impl Network {
             if let Some(trace) = trace {
                 self.traces[trace as usize].departed(now, depth, now.since(signals.enq_timestamp), marked);
             }
+            if copies {
+                self.copies_made(node);
+            }
             match outcome {
                 Ok(frame) => {
                     self.capture(capture, &frame);
                     return Some((frame, depth.packets > 0));
                 }
-                Err((loss, frame)) => self.lose(node, Some(port), Reason::Switch(loss), frame),
+                Err(fate) => self.stayed(node, fate),
             }
         }
     }

@@ -4,6 +4,7 @@ mod capture;
 mod completion;
 mod congestion;
 mod conservation;
+mod copies;
 mod determinism;
 mod echo;
 mod hosts;

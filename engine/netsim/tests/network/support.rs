@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use marklab_netsim::{
-    BuildError, Capture, Config, Connections, Control, Discipline, Flow, Framing, Link, Network, Nic, Node, Outcome,
-    Progress, QueueLimit, Trace, Transport,
+    BuildError, Capture, Config, Connections, Control, Discipline, Flow, Framing, Link, NetSwitch, Network, Nic, Node,
+    Outcome, Progress, QueueLimit, Trace, Transport,
 };
 use marklab_p4::ir;
 use marklab_pipeline::{ActionSpec, Engine, EntrySpec, Interpreter, Jit, KeyMatch, Layout, State};
@@ -174,6 +174,16 @@ pub(crate) fn build(
     setup: impl Fn(&mut State),
     flows: Vec<Flow>,
 ) -> Result<Network, BuildError> {
+    build_switch(config, program, |switch| setup(switch.state_mut()), flows)
+}
+
+/// The same, `setup` having programmed whatever the switch has.
+pub(crate) fn build_switch(
+    config: &Config,
+    program: &Program,
+    setup: impl Fn(&mut NetSwitch),
+    flows: Vec<Flow>,
+) -> Result<Network, BuildError> {
     let mut state = State::new(&program.ir, &program.layout, 1).unwrap();
     let Some(Node::Switch { ports, queue, .. }) = config.nodes.last() else { panic!("the last node is the switch") };
     for host in 0..*ports {
@@ -182,8 +192,8 @@ pub(crate) fn build(
         let call = action("forward", &[("port", host as u64), ("dst_addr", dst_addr)]);
         state.insert_entry("ipv4_lpm", &EntrySpec { matches, call, priority: 0 }).unwrap();
     }
-    setup(&mut state);
-    let switch = Switch::new(program.engine.clone(), state, vec![(*queue).into(); *ports]);
+    let mut switch = Switch::new(program.engine.clone(), state, vec![(*queue).into(); *ports]);
+    setup(&mut switch);
     Network::new(config, flows, vec![switch])
 }
 

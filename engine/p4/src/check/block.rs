@@ -22,7 +22,6 @@ impl Checker<'_> {
             kind: ty.kind,
             name: ty.name.name.clone(),
             span: ty.name.span,
-            annotations: ty.annotations.clone(),
             type_params: Vec::new(),
             params: Vec::new(),
             constructor: Vec::new(),
@@ -81,12 +80,12 @@ impl Checker<'_> {
                 let Some(instance) = self.instance(decl) else { return };
                 Local::Instance(instance)
             }
-            Decl::Action(action) if self.place == Place::Control => {
-                self.action(action);
-                return;
+            Decl::Action(action) if self.place == Place::Control => Local::Action(self.action(action)),
+            Decl::Table(table) if self.place == Place::Control => Local::Table(self.table(table)),
+            Decl::ValueSet(decl) if self.place == Place::Parser => {
+                let Some(set) = self.value_set(decl) else { return };
+                Local::ValueSet(set)
             }
-            Decl::Table(table) if self.place == Place::Control => return self.table(table),
-            Decl::ValueSet(decl) if self.place == Place::Parser => return self.value_set(decl),
             Decl::Action(action) => {
                 let problem = Problem::LocalKind { what: "an action", whole: "a parser" };
                 return self.error(action.name.span, problem);
@@ -104,7 +103,7 @@ impl Checker<'_> {
         self.program.blocks[block.index()].locals.push(local);
     }
 
-    fn value_set(&mut self, decl: &ValueSetDecl) {
+    fn value_set(&mut self, decl: &ValueSetDecl) -> Option<ValueSetId> {
         self.annotations(&decl.annotations);
         let ty = self.ty(&decl.ty);
         let fits = match &ty {
@@ -121,7 +120,8 @@ impl Checker<'_> {
             self.error(decl.size.span, Problem::NotConstant {});
         }
         if !fits {
-            return self.declare(&decl.name, Symbol::Poison);
+            self.declare(&decl.name, Symbol::Poison);
+            return None;
         }
         let id = ValueSetId(self.program.value_sets.len() as u32);
         self.program.value_sets.push(ValueSet {
@@ -132,5 +132,6 @@ impl Checker<'_> {
             size,
         });
         self.declare(&decl.name, Symbol::ValueSet(id));
+        Some(id)
     }
 }

@@ -130,7 +130,8 @@ impl Checker<'_> {
         });
         let id = FieldsId(self.program.fields.len() as u32);
         let (kind, name, span) = (decl.kind, decl.name.name.clone(), decl.name.span);
-        self.program.fields.push(Fields { kind, name, span, type_params, fields });
+        let annotations = decl.annotations.clone();
+        self.program.fields.push(Fields { kind, name, span, annotations, type_params, fields });
         let ty = Type::Fields(id, [].into());
         self.declare(&decl.name, Symbol::Type(ty.clone()));
         ty
@@ -198,8 +199,8 @@ impl Checker<'_> {
         });
         let id = EnumId(self.program.enums.len() as u32);
         let ty = Type::Enum(id);
-        let name = decl.name.name.clone();
-        self.program.enums.push(Enum { name, underlying: underlying.clone(), members: Vec::new() });
+        let (name, annotations) = (decl.name.name.clone(), decl.annotations.clone());
+        self.program.enums.push(Enum { name, annotations, underlying: underlying.clone(), members: Vec::new() });
         self.declare(&decl.name, Symbol::Type(ty.clone()));
         for (name, value) in &decl.members {
             let members = &self.program.enums[id.index()].members;
@@ -295,7 +296,8 @@ impl Checker<'_> {
             return Type::Poison;
         }
         let id = NewtypeId(self.program.newtypes.len() as u32);
-        self.program.newtypes.push(Newtype { name: decl.name.name.clone(), ty });
+        let (name, annotations) = (decl.name.name.clone(), decl.annotations.clone());
+        self.program.newtypes.push(Newtype { name, annotations, ty });
         Type::New(id)
     }
 }

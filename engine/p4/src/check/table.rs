@@ -19,7 +19,7 @@ use super::scope::nearest;
 use super::{Checker, Place, Symbol};
 
 impl Checker<'_> {
-    pub(super) fn table(&mut self, decl: &TableDecl) {
+    pub(super) fn table(&mut self, decl: &TableDecl) -> TableId {
         self.annotations(&decl.annotations);
         self.duplicate_properties(decl);
         let id = TableId(self.program.tables.len() as u32);
@@ -69,6 +69,7 @@ impl Checker<'_> {
         if !decl.properties.iter().any(|property| &*property.name.name == "default_action") {
             self.imply_no_action(id);
         }
+        id
     }
 
     /// A table that names no default action has `NoAction` of the core library (spec section 14.2.1.3).
@@ -154,7 +155,10 @@ impl Checker<'_> {
         Some(match &expr.kind {
             ExprKind::Var(id) => self.program.vars[id.index()].name.to_string(),
             ExprKind::Const(id) => self.program.consts[id.index()].name.to_string(),
-            ExprKind::Int(value) => value.to_string(),
+            ExprKind::Int(value) => match self.literal_text(expr.span) {
+                Some(text) => text.clone(),
+                None => value.to_string(),
+            },
             ExprKind::Field(of, index) => {
                 let Type::Fields(id, _) = &of.ty else { return None };
                 let field = &self.program.fields(*id).fields[*index as usize];
@@ -327,7 +331,8 @@ impl Checker<'_> {
                 if name == "size" && !matches!(value.ty, Type::Int | Type::Bits { .. } | Type::Poison) {
                     self.error(value.span, Problem::PropertyType { name: property.name.name.clone() });
                 }
-                let property = Property { name: property.name.name.clone(), value, span: property.name.span };
+                let (annotations, span) = (property.annotations.clone(), property.name.span);
+                let property = Property { name: property.name.name.clone(), annotations, value, span };
                 self.program.tables[table.index()].properties.push(property);
             }
             _ => {}
@@ -359,7 +364,7 @@ impl Checker<'_> {
             let priority = entry.priority.as_ref().and_then(|priority| self.entry_priority(priority, property));
             let Some(action) = self.action_use(table, &entry.action, "defaultonly") else { continue };
             let (annotations, span) = (entry.annotations.clone(), entry.span);
-            let entry = Entry { keys: sets, action, priority, annotations, span };
+            let entry = Entry { keys: sets, action, priority, is_const: entry.is_const, annotations, span };
             self.program.tables[table.index()].entries.push(entry);
         }
     }

@@ -10,6 +10,7 @@ use super::call::Prepared;
 use super::names;
 use super::object::ObjectId;
 use super::place::Lvalue;
+use super::value::Value;
 use super::{Binding, Frame, FrameKind, Lowered, Lowerer};
 
 impl Lowerer<'_> {
@@ -51,7 +52,10 @@ impl Lowerer<'_> {
         let first = self.objects[id.0 as usize].bindings.is_none();
         let prepared = match first {
             true => {
-                let prepared = self.prepare(&decl.params, &params, args, once, span)?;
+                let mut prepared = self.prepare(&decl.params, &params, args, once, span)?;
+                if !once {
+                    self.store_constants(&mut prepared.bindings, &params, span)?;
+                }
                 self.objects[id.0 as usize].bindings = Some(prepared.bindings.clone());
                 prepared
             }
@@ -67,6 +71,26 @@ impl Lowerer<'_> {
         self.frames.pop();
         result?;
         self.copy_out(&copies, span)
+    }
+
+    /// Gives constants storage: the next call of the instance brings others.
+    fn store_constants(
+        &mut self,
+        bindings: &mut [(VarId, Binding)],
+        params: &[(VarId, Type, Direction)],
+        span: Span,
+    ) -> Lowered<()> {
+        for (var, binding) in bindings {
+            let Binding::Value(value) = binding else { continue };
+            let Some((_, ty, _)) = params.iter().find(|(known, ..)| known == var) else { continue };
+            if !matches!(value, Value::Object(_)) {
+                let name = self.program.vars[var.index()].name.to_string();
+                let place = Lvalue::from(self.allocate(ty, &name, self.local())?);
+                self.store(&place, value.clone(), span)?;
+                *binding = Binding::Place(place);
+            }
+        }
+        Ok(())
     }
 
     /// Gives the parameters of an instance that was applied before their values for another call. Tables and actions
@@ -85,7 +109,14 @@ impl Lowerer<'_> {
         let mut prepared = Prepared::default();
         for (var, binding) in fresh.bindings {
             let Some((_, old)) = fixed.iter().find(|(known, _)| *known == var) else { continue };
-            let (Binding::Place(old), Binding::Place(new)) = (old, &binding) else { continue };
+            let Binding::Place(old) = old else { continue };
+            let new = match &binding {
+                Binding::Place(new) => new,
+                Binding::Value(value) => {
+                    self.store(old, value.clone(), span)?;
+                    continue;
+                }
+            };
             if let (Lvalue::Storage(a, None), Lvalue::Storage(b, None)) = (old, new)
                 && a == b
             {

@@ -141,12 +141,9 @@ impl Lowerer<'_> {
                 let params = decl.constructor.iter().zip(args);
                 let constructor: Vec<(VarId, Binding)> =
                     params.filter_map(|(param, value)| Some((param.var, Binding::Value(value?)))).collect();
-                // An instance given to a constructor has no name of its own: it takes that of its type.
-                let path = if name.is_empty() {
-                    names::control_plane("", &decl.name, &decl.annotations)
-                } else {
-                    name.to_string()
-                };
+                // An instance given to a constructor has no name of its own: it takes that of its type, in p4c whatever
+                // its `@name`.
+                let path = if name.is_empty() { decl.name.to_string() } else { name.to_string() };
                 let type_args: Vec<(TypeParamId, Type)> = match self.concrete(ty) {
                     Type::Block(_, args) => decl.type_params.iter().copied().zip(args.iter().cloned()).collect(),
                     _ => Vec::new(),

@@ -13,7 +13,7 @@ use super::fold;
 use super::names;
 use super::{Lowered, Lowerer};
 
-/// Default number of entries (V1 model: p4c's back end gives it where the program does not).
+/// Default number of entries (V1 model: p4c's back end gives it where the program does not, or says 0).
 const DEFAULT_SIZE: u64 = 1024;
 
 /// Slots that an applied table sets.
@@ -88,7 +88,7 @@ impl Lowerer<'_> {
         let entries = self.entries(decl, &keys)?;
         let properties = arch::table_properties(self, decl, &name)?;
         let size = match (entries.len() as u64, properties.size) {
-            (0, size) => size.unwrap_or(DEFAULT_SIZE),
+            (0, size) => size.filter(|&size| size > 0).unwrap_or(DEFAULT_SIZE),
             (count, _) => count,
         };
         let table = ir::Table {

@@ -4,6 +4,7 @@
 //! (`cargo insta review`, or `INSTA_UPDATE=always cargo test`). `corpus` compares with p4c's own programs where
 //! `P4C_CHECKOUT` and `P4_TUTORIALS` name checkouts of them.
 
+mod control_plane;
 mod corpus;
 mod errors;
 mod preprocessor;

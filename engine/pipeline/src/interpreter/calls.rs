@@ -6,29 +6,34 @@ use num_bigint::BigUint;
 use super::parse::Bits;
 use super::{Frame, Step};
 use crate::words::mask;
-use crate::{DROP_PORT, effects};
+use crate::{DROP_PORT, EventKind, effects};
 
 impl<'a> Frame<'a> {
     pub(super) fn call(&mut self, call: &'a ExternCall) -> Step {
         if let Some(operands) = effects::operands(call) {
             let values = operands.into_iter().map(|operand| self.eval(operand)).collect::<Step<Vec<_>>>()?;
+            self.note(|| EventKind::Called { name: effects::name(call), values: values.clone() });
             self.state.effects.perform(call, values);
             return Ok(());
         }
         match call {
             ExternCall::RegisterRead { register, dst, index } => {
                 let index = self.number(index)?;
-                if let Some(value) = self.state.registers[register.index()].read(index) {
+                let value = self.state.registers[register.index()].read(index);
+                self.note(|| EventKind::RegisterRead { register: *register, index, value: value.clone() });
+                if let Some(value) = value {
                     self.write(dst, value)?;
                 }
             }
             ExternCall::RegisterWrite { register, index, value } => {
                 let index = self.number(index)?;
                 let value = self.eval(value)?;
+                self.note(|| EventKind::RegisterWritten { register: *register, index, value: value.clone() });
                 self.state.registers[register.index()].write(index, &value);
             }
             ExternCall::Count { counter, index } => {
                 let index = self.number(index)?;
+                self.note(|| EventKind::Counted { counter: *counter, index });
                 let bytes = self.phv.arrival_bytes();
                 let cells = &mut self.state.counters[counter.index()];
                 if let Some(cell) = usize::try_from(index).ok().and_then(|index| cells.get_mut(index)) {
@@ -37,6 +42,17 @@ impl<'a> Frame<'a> {
                 }
             }
             ExternCall::DirectCount { .. } => {}
+            ExternCall::ExecuteMeter { meter, dst, index } => {
+                let (index, now, bytes) = (self.number(index)?, self.state.now, self.phv.arrival_bytes());
+                if let Some(colour) = self.state.meters[meter.index()].execute(index, now, bytes) {
+                    self.store_number(dst, colour)?;
+                }
+            }
+            ExternCall::DirectMeterRead { dst, .. } => {
+                if let Some(colour) = self.colour {
+                    self.store_number(dst, colour)?;
+                }
+            }
             ExternCall::Random { dst, lo, hi } => {
                 let (lo, hi) = (self.number(lo)?, self.number(hi)?);
                 if let Some(value) = crate::state::draw(&mut self.state.random, lo, hi) {
@@ -52,19 +68,23 @@ impl<'a> Frame<'a> {
                 }
             }
             ExternCall::VerifyChecksum(checksum) => {
-                if let Some(expected) = self.checksum(checksum)?
-                    && self.read(&checksum.field)? != expected
-                    && let Some(slot) = self.program.intrinsic("standard_metadata.checksum_error")
-                {
-                    self.locals_or_phv(slot, BigUint::from(1u32));
+                if let Some(expected) = self.checksum(checksum)? {
+                    let found = self.read(&checksum.field)?;
+                    self.note_verified(&checksum.field, &expected, &found)?;
+                    let slot = self.program.intrinsic("standard_metadata.checksum_error");
+                    if let Some(slot) = slot.filter(|_| found != expected) {
+                        self.locals_or_phv(slot, BigUint::from(1u32));
+                    }
                 }
             }
             ExternCall::UpdateChecksum(checksum) => {
                 if let Some(value) = self.checksum(checksum)? {
+                    self.note_assigned(&checksum.field, &value)?;
                     self.write(&checksum.field, value)?;
                 }
             }
             ExternCall::MarkToDrop => {
+                self.note(|| EventKind::Called { name: "mark_to_drop", values: Vec::new() });
                 let values = [("standard_metadata.egress_spec", DROP_PORT), ("standard_metadata.mcast_grp", 0)];
                 for (name, value) in values {
                     if let Some(slot) = self.program.intrinsic(name) {
@@ -77,9 +97,11 @@ impl<'a> Frame<'a> {
         Ok(())
     }
 
-    fn store_number(&mut self, dst: &Place, value: u64) -> Step {
+    pub(super) fn store_number(&mut self, dst: &Place, value: u64) -> Step {
         let width = self.program.slots[dst.slot.index()].ty.width;
-        self.write(dst, BigUint::from(value) & mask(width))
+        let value = BigUint::from(value) & mask(width);
+        self.note_assigned(dst, &value)?;
+        self.write(dst, value)
     }
 
     /// Value that the checksum should have; `None` if it is not to be looked at.
@@ -102,7 +124,7 @@ impl<'a> Frame<'a> {
     }
 
     /// The fields one after the other, those of invalid headers left out.
-    fn data(&mut self, data: &[DataField]) -> Step<Bits> {
+    pub(super) fn data(&mut self, data: &[DataField]) -> Step<Bits> {
         let mut bits = Bits::default();
         for field in data {
             let present = match &field.header {

@@ -2,11 +2,12 @@
 
 use marklab_p4::ir::{
     Expr, ExprKind, HeaderId, HeaderRef, Index, KeySet, ParserBody, Place, SlotId, StackId, State, StateId, Target,
-    Transition, Ty,
+    Transition, Ty, ValueSetId,
 };
 use num_bigint::BigUint;
 
 use super::{Frame, Jump, Step};
+use crate::EventKind;
 use crate::arith::signed;
 use crate::words::mask;
 
@@ -20,6 +21,8 @@ impl<'a> Frame<'a> {
                 self.set_parser_error(self.error_code("ParserTimeout"));
                 break;
             }
+            self.span = parser.states[state as usize].span;
+            self.note_state(StateId(state));
             match self.parser_state(&parser.states[state as usize]) {
                 Ok(next) => target = next,
                 Err(Jump::Reject(error)) => {
@@ -35,20 +38,35 @@ impl<'a> Frame<'a> {
     }
 
     fn parser_state(&mut self, state: &'a State) -> Step<Target> {
+        self.span = state.span;
         self.run(&state.body)?;
         match &state.next {
             Transition::Goto(target) => Ok(*target),
-            Transition::Select { keys, cases, .. } => {
+            Transition::Select { keys, cases, span } => {
+                self.span = *span;
                 let values = keys.iter().map(|key| self.eval(key)).collect::<Step<Vec<_>>>()?;
-                let holds = |(set, (value, key)): (&KeySet, (&BigUint, &Expr))| contains(set, value, key.ty);
-                let case = cases.iter().find(|(sets, _)| sets.iter().zip(values.iter().zip(keys)).all(holds));
+                let case = cases.iter().find(|(sets, _)| {
+                    sets.iter().enumerate().all(|(at, set)| match set {
+                        KeySet::ValueSet(id) => self.in_value_set(*id, &values[at..]),
+                        set => contains(set, &values[at], keys[at].ty),
+                    })
+                });
                 // BMv2 ends parsing without an error where P4_16 asks for NoMatch.
-                Ok(case.map_or(Target::Reject, |(_, target)| *target))
+                let target = case.map_or(Target::Reject, |(_, target)| *target);
+                self.note_selected(values, target);
+                Ok(target)
             }
         }
     }
 
+    /// Whether a value set contains the first of these values: as many as its members have components.
+    fn in_value_set(&self, id: ValueSetId, values: &[BigUint]) -> bool {
+        let set = &self.state.value_sets[id.index()];
+        set.contains(&set.shape().key(values.iter().cloned()))
+    }
+
     fn set_parser_error(&mut self, error: u32) {
+        self.note(|| EventKind::Rejected(error));
         if let Some(slot) = self.program.intrinsic("standard_metadata.parser_error") {
             self.locals_or_phv(slot, error.into());
         }
@@ -78,6 +96,7 @@ impl<'a> Frame<'a> {
             return Err(Jump::Reject(self.error_code("PacketTooShort")));
         }
         self.cursor = end as usize;
+        self.note(|| EventKind::Advanced(bits));
         Ok(())
     }
 
@@ -122,7 +141,7 @@ impl<'a> Frame<'a> {
         }
         self.write(&self.header_place(header, spec.valid), BigUint::from(1u32))?;
         self.cursor = end as usize;
-        Ok(())
+        self.note_extracted(header)
     }
 
     /// The width of a header's `varbit` field: whole bytes, and no more than the field holds.
@@ -158,6 +177,7 @@ impl<'a> Frame<'a> {
             bits.push(&self.slot(slot), width);
         }
         self.state.emitted.extend(bits.into_bytes());
+        self.note_emitted(header);
     }
 }
 
@@ -171,8 +191,8 @@ fn contains(set: &KeySet, value: &BigUint, ty: Ty) -> bool {
             let value = signed(value, ty);
             signed(lo, ty) <= value && value <= signed(hi, ty)
         }
-        // Programs with value sets are refused when they are loaded.
-        KeySet::ValueSet(_) => false,
+        // It may contain more than one key: the caller asks it.
+        KeySet::ValueSet(_) => unreachable!("a value set looks at several keys"),
     }
 }
 

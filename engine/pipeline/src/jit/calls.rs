@@ -52,7 +52,8 @@ impl Generator<'_, '_> {
                 }
                 Ok(())
             }
-            ExternCall::ExecuteMeter { .. } | ExternCall::DirectMeterRead { .. } => unsupported("a meter", span),
+            ExternCall::ExecuteMeter { meter, dst, index } => self.execute_meter(*meter, dst, index),
+            ExternCall::DirectMeterRead { dst, .. } => self.read_direct_meter(dst),
             _ => unsupported("this call", span),
         }
     }
@@ -152,7 +153,7 @@ impl Generator<'_, '_> {
     }
 
     /// Stores a 64-bit number, cut or widened to the place's type.
-    fn store_number(&mut self, dst: &Place, value: Value) -> Result<()> {
+    pub(super) fn store_number(&mut self, dst: &Place, value: Value) -> Result<()> {
         let value = self.number_as(value, self.program.slots[dst.slot.index()].ty.width)?;
         self.write(dst, value)
     }

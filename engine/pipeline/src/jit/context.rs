@@ -12,9 +12,12 @@ use marklab_p4::ir::HashAlgorithm;
 use num_bigint::BigUint;
 
 use super::Referred;
-use crate::table::{Count, Table};
+use crate::table::{Count, Row, Table};
 use crate::words::{limbs, limbs_of, words_for};
 use crate::{Packet, State};
+
+/// What a meter says that does not run.
+pub(super) const NO_COLOUR: u64 = u64::MAX;
 
 /// An array as generated code sees it.
 #[derive(Clone, Copy, Debug)]
@@ -197,6 +200,35 @@ unsafe extern "C" fn lookup_word(table: *mut Table, key: u64) -> *const u64 {
 unsafe extern "C" fn count_hit(table: *mut Table, head: u64, bytes: u64) {
     // SAFETY: a table of the state's views; the row pointer that generated code holds does not lead to its counters.
     unsafe { (*table).count_hit(head, bytes) }
+}
+
+/// [`Table::resolve`].
+unsafe extern "C" fn resolve(table: *const Table, row: *const u64, hash: u64) -> *const u64 {
+    // SAFETY: a table of the state's views that has an `implementation`, and a row of it: a head and one parameter.
+    unsafe { (*table).resolve(std::slice::from_raw_parts(row, Row::ARGS + 1), hash).as_ptr() }
+}
+
+/// Whether a value set contains the value in these words.
+unsafe extern "C" fn in_value_set(context: *mut Context, set: u64, words: *const u64) -> u64 {
+    // SAFETY: the context and its state are alive; nobody changes the value sets during the call.
+    let set = unsafe { &(&(*(*context).state).value_sets)[set as usize] };
+    // SAFETY: a value of the set's shape on the code's stack.
+    set.contains(unsafe { std::slice::from_raw_parts(words, set.shape().words) }).into()
+}
+
+/// Colour of the packet, or [`NO_COLOUR`] out of range.
+unsafe extern "C" fn execute_meter(context: *mut Context, meter: u64, index: u64, bytes: u64) -> u64 {
+    // SAFETY: the context and its state are alive; nobody else looks at the meters during the call.
+    let state = unsafe { &mut *(*context).state };
+    state.meters[meter as usize].execute(index, state.now, bytes).unwrap_or(NO_COLOUR)
+}
+
+/// Colour of the packet by the direct meter of the entry whose row has this first word, or [`NO_COLOUR`] on a miss.
+unsafe extern "C" fn meter_hit(context: *mut Context, table: *mut Table, head: u64, bytes: u64) -> u64 {
+    // SAFETY: the context and its state are alive.
+    let now = unsafe { (*(*context).state).now };
+    // SAFETY: a table of the state's views; the row pointer that generated code holds does not lead to its meters.
+    unsafe { (*table).meter_hit(head, now, bytes) }.unwrap_or(NO_COLOUR)
 }
 
 unsafe extern "C" fn crc32(data: *const u8, len: u64) -> u64 {
@@ -407,6 +439,10 @@ imports! {
     LOOKUP_WORD = lookup_word / 2 -> 1;
     COUNT_HIT = count_hit / 3;
     COPY = copy / 3;
+    RESOLVE = resolve / 3 -> 1;
+    IN_VALUE_SET = in_value_set / 3 -> 1;
+    EXECUTE_METER = execute_meter / 4 -> 1;
+    METER_HIT = meter_hit / 4 -> 1;
     CLEAR = clear / 2;
     RESERVE = reserve / 3 -> 1;
     OPERATE = operate / 5;

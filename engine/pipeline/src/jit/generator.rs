@@ -113,6 +113,8 @@ pub(super) struct Generator<'a, 'f> {
     pub(super) exit: Block,
     fuel: Variable,
     pub(super) parsing: Option<Parsing>,
+    /// What the direct meter of the table that runs an action said.
+    pub(super) colour: Option<Value>,
     pub(super) emitting: Option<Emitting>,
 }
 
@@ -149,6 +151,7 @@ impl<'a, 'f> Generator<'a, 'f> {
             exit: entry,
             fuel,
             parsing: None,
+            colour: None,
             emitting: None,
         }
     }
@@ -602,6 +605,17 @@ impl<'a, 'f> Generator<'a, 'f> {
             let bit = self.b.ins().band_imm_u(shifted, 1);
             self.write_slot(slot, bit);
         }
+        self.colour = None;
+        if spec.direct_meter.is_some() {
+            self.meter_hit(id, table, head)?;
+        }
+        let (row, head) = match spec.profile {
+            None => (row, head),
+            Some(_) => {
+                let row = self.resolve(id, table, row)?;
+                (row, self.b.ins().load(types::I64, self.regions.rows, row, 0))
+            }
+        };
         let action = self.b.ins().band_imm_u(head, Row::ACTION as i64);
         if let Some(slot) = action_run {
             self.write_slot(slot, action);
@@ -613,33 +627,49 @@ impl<'a, 'f> Generator<'a, 'f> {
     fn look_up(&mut self, table: Value, direct: Value, id: TableId) -> Result<Value> {
         let spec = &self.program.tables[id.index()];
         let shape = KeyShape::new(spec);
+        let values = compared_keys(spec).map(|key| self.eval(&key.expr)).collect::<Result<Vec<Value>>>()?;
         match shape.words {
             0 => Ok(direct),
             1 => {
-                let mut word = self.iconst(0);
-                for (part, key) in shape.parts.iter().zip(compared_keys(spec)) {
-                    let value = self.eval(&key.expr)?;
-                    let placed = self.shift_left_by(value, part.shift);
-                    word = self.b.ins().bor(word, placed);
-                }
+                let word = self.key_word(&shape, &values);
                 self.look_up_word(table, direct, word)
             }
             words => {
-                let address = self.fresh(words as u32 * 8);
-                for (part, key) in shape.parts.iter().zip(compared_keys(spec)) {
-                    let value = self.eval(&key.expr)?;
-                    if is_wide(part.width) {
-                        let target = self.b.ins().iadd_imm_u(address, part.word as i64 * 8);
-                        let bytes = self.iconst(part.words as i64 * 8);
-                        self.call(&context::COPY, &[target, value, bytes])?;
-                    } else {
-                        self.b.ins().store(self.regions.stack, value, address, part.word as i32 * 8);
-                    }
-                }
+                let address = self.key_in_memory(&shape, &values)?;
                 let words = self.iconst(words as i64);
                 self.call_value(&context::LOOKUP, &[table, address, words])
             }
         }
+    }
+
+    /// The key of one word whose components have these values.
+    fn key_word(&mut self, shape: &KeyShape, values: &[Value]) -> Value {
+        let mut word = self.iconst(0);
+        for (part, &value) in shape.parts.iter().zip(values) {
+            let placed = self.shift_left_by(value, part.shift);
+            word = self.b.ins().bor(word, placed);
+        }
+        word
+    }
+
+    /// Address of the words of a key whose components have these values.
+    pub(super) fn key_in_memory(&mut self, shape: &KeyShape, values: &[Value]) -> Result<Value> {
+        let address = self.fresh(shape.words.max(1) as u32 * 8);
+        if shape.words == 1 {
+            let word = self.key_word(shape, values);
+            self.b.ins().store(self.regions.stack, word, address, 0);
+            return Ok(address);
+        }
+        for (part, &value) in shape.parts.iter().zip(values) {
+            if is_wide(part.width) {
+                let target = self.b.ins().iadd_imm_u(address, part.word as i64 * 8);
+                let bytes = self.iconst(part.words as i64 * 8);
+                self.call(&context::COPY, &[target, value, bytes])?;
+            } else {
+                self.b.ins().store(self.regions.stack, value, address, part.word as i32 * 8);
+            }
+        }
+        Ok(address)
     }
 
     /// The row for a key of one word: the one found for it lately, or else by a call.
@@ -666,18 +696,23 @@ impl<'a, 'f> Generator<'a, 'f> {
 
     /// Runs the action of that index with the parameters in a row.
     fn dispatch(&mut self, id: TableId, action: Value, row: Value) -> Result<bool> {
-        let table = &self.program.tables[id.index()];
-        let actions = &table.actions;
-        self.count_statements(actions.len(), table.span)?;
+        let spec = &self.program.tables[id.index()];
+        let actions = &spec.actions;
+        self.count_statements(actions.len(), spec.span)?;
         let after = self.b.create_block();
         let blocks: Vec<Block> = actions.iter().map(|_| self.b.create_block()).collect();
-        let (&last, others) = blocks.split_last().ok_or_else(|| backend("a table without actions"))?;
+        let (last, others) = match (spec.profile, blocks.split_last()) {
+            // It may be that none runs.
+            (Some(_), _) => (after, &blocks[..]),
+            (None, Some((&last, others))) => (last, others),
+            (None, None) => return Err(backend("a table without actions")),
+        };
         let mut switch = Switch::new();
         for (index, &block) in others.iter().enumerate() {
             switch.set_entry(index as u128, block);
         }
         switch.emit(&mut self.b, action, last);
-        let mut reached = false;
+        let mut reached = spec.profile.is_some();
         for (action, &block) in actions.iter().zip(&blocks) {
             self.b.switch_to_block(block);
             let action = &self.program.actions[action.action.index()];

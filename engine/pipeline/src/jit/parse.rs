@@ -16,10 +16,10 @@ use marklab_p4::ir::{
 use marklab_p4::source::Span;
 use num_bigint::BigUint;
 
+use super::Result;
 use super::context::{self, Context};
 use super::generator::{Generator, valid_place};
 use super::wide::is_wide;
-use super::{Result, unsupported};
 use crate::arith::Operator;
 use crate::layout::reserved;
 
@@ -158,8 +158,12 @@ impl Generator<'_, '_> {
         let values = keys.iter().map(|key| Ok((self.eval(key)?, key.ty))).collect::<Result<Vec<_>>>()?;
         for (sets, target) in cases {
             let next = self.b.create_block();
-            for (set, &(value, ty)) in sets.iter().zip(&values) {
-                if let Some(matches) = self.contains(set, value, ty)? {
+            for (at, (set, &(value, ty))) in sets.iter().zip(&values).enumerate() {
+                let matches = match set {
+                    KeySet::ValueSet(id) => Some(self.in_value_set(*id, &values[at..])?),
+                    set => self.contains(set, value, ty)?,
+                };
+                if let Some(matches) = matches {
                     let matched = self.b.create_block();
                     self.b.ins().brif(matches, matched, &[], next, &[]);
                     self.b.switch_to_block(matched);
@@ -177,7 +181,8 @@ impl Generator<'_, '_> {
         let width = ty.width;
         Ok(match set {
             KeySet::Any => None,
-            KeySet::ValueSet(_) => return unsupported("a parser value set", Span::default()),
+            // It may contain more than one key: the caller asks it.
+            KeySet::ValueSet(_) => unreachable!("a value set looks at several keys"),
             _ if is_wide(width) => Some(self.contains_wide(set, value, ty)?),
             KeySet::Value(member) => {
                 let member = self.constant(member, width);

@@ -9,7 +9,7 @@ use crate::words::{limbs_of, mask_words, prefix_words};
 
 /// Finds the number of the entry that applies to a key.
 #[derive(Debug)]
-pub(super) struct Matcher {
+pub(crate) struct Matcher {
     shape: KeyShape,
     search: Search,
 }
@@ -22,7 +22,8 @@ enum Search {
     Exact(WordMap),
     /// One `lpm` component, others exact: a map per prefix length, longest first.
     Lpm(Vec<Prefixes>),
-    /// Any ternary, range or optional component: rows in order of precedence.
+    /// Any ternary, range or optional component: rows in order of precedence, which is that of priorities and then, as
+    /// in BMv2's list, of numbers.
     Rows(Vec<Row>),
 }
 
@@ -114,8 +115,13 @@ impl Matcher {
         Matcher { shape, search }
     }
 
+    /// The structure that takes components of any kind.
+    pub(crate) fn rows(shape: KeyShape) -> Matcher {
+        Matcher { shape, search: Search::Rows(Vec::new()) }
+    }
+
     /// Number of the entry for a key.
-    pub(super) fn find(&self, key: &[u64]) -> Option<u32> {
+    pub(crate) fn find(&self, key: &[u64]) -> Option<u32> {
         match &self.search {
             Search::Keyless => None,
             Search::Exact(map) => map.get(key),
@@ -125,7 +131,7 @@ impl Matcher {
     }
 
     /// Adds an entry; false if there is one with the same key.
-    pub(super) fn insert(&mut self, matches: &[KeyMatch], priority: u32, number: u32) -> bool {
+    pub(crate) fn insert(&mut self, matches: &[KeyMatch], priority: u32, number: u32) -> bool {
         let (value, mask) = self.value_and_mask(matches);
         let words = self.shape.words;
         match &mut self.search {
@@ -142,10 +148,12 @@ impl Matcher {
             Search::Rows(rows) => {
                 let ranges = ranges(&self.shape, matches);
                 let row = Row { priority, number, value, mask, ranges };
-                if rows.iter().any(|other| other.same_key(&row)) {
+                let first = rows.partition_point(|row| row.priority < priority);
+                let equals = rows[first..].iter().take_while(|row| row.priority == priority);
+                if equals.clone().any(|other| other.same_key(&row)) {
                     return false;
                 }
-                let at = rows.partition_point(|row| row.priority <= priority);
+                let at = first + equals.take_while(|other| other.number < number).count();
                 rows.insert(at, row);
                 true
             }
@@ -153,7 +161,7 @@ impl Matcher {
     }
 
     /// Removes an entry that is there.
-    pub(super) fn remove(&mut self, matches: &[KeyMatch], number: u32) {
+    pub(crate) fn remove(&mut self, matches: &[KeyMatch], number: u32) {
         let (value, _) = self.value_and_mask(matches);
         match &mut self.search {
             Search::Keyless => {}
@@ -204,8 +212,7 @@ impl Prefixes {
 
 impl Row {
     fn same_key(&self, other: &Row) -> bool {
-        self.priority == other.priority
-            && (&self.value, &self.mask, &self.ranges) == (&other.value, &other.mask, &other.ranges)
+        (&self.value, &self.mask, &self.ranges) == (&other.value, &other.mask, &other.ranges)
     }
 
     fn matches(&self, key: &[u64]) -> bool {

@@ -37,7 +37,11 @@ pub(crate) fn compared_keys(table: &Table) -> impl Iterator<Item = &Key> + Clone
 
 impl KeyShape {
     pub(crate) fn new(table: &Table) -> KeyShape {
-        let widths = compared_keys(table).map(|key| key.expr.ty.width);
+        KeyShape::of_widths(compared_keys(table).map(|key| key.expr.ty.width))
+    }
+
+    /// The shape of a key whose components have these widths.
+    pub(crate) fn of_widths(widths: impl Iterator<Item = u32> + Clone) -> KeyShape {
         let total: u32 = widths.clone().sum();
         let mut parts = Vec::new();
         if total <= 64 {

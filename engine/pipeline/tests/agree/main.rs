@@ -2,8 +2,13 @@
 //! a program without its dead parts.
 
 mod expressions;
+mod meters;
 mod packets;
+mod profiles;
 mod prune;
 mod statements;
 mod support;
+mod tables;
+mod twins;
+mod value_sets;
 mod wide;

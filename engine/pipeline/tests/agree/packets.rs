@@ -257,6 +257,26 @@ fn select_tries_masks_and_ranges_in_order() {
     }
 }
 
+/// What a switch needs to clone a packet as it came.
+#[test]
+fn a_program_that_clones_in_ingress_can_be_asked_to_parse_only() {
+    let mut program = program();
+    let header = add_header(&mut program, "h", &[16], None, Class::Packet);
+    let ran = add_slot(&mut program, "ran", Ty::bits(8), Class::Packet);
+    let clone = ExternCall::Clone { egress: false, session: constant(1, Ty::bits(32)), field_list: None };
+    set_states(&mut program, vec![state(vec![extract(header)], Transition::Goto(Target::Accept))]);
+    assert!(!Stage::Parse.used_by(&program));
+    set_body(&mut program, BlockId(2), vec![assign(ran, constant(1, Ty::bits(8))), stmt(StmtKind::Extern(clone))]);
+    assert!(Stage::Parse.used_by(&program));
+    let (layout, field) = (Layout::new(&program), program.headers[header.index()].fields[0]);
+    for (stage, ran_then) in [(Stage::Parse, 0), (Stage::Ingress, 1)] {
+        let outcome = agreed(program.clone(), &[stage], &Packet::new(&[1, 2, 3], 0), &|_, _| {});
+        let value = |slot| outcome.phv.get(layout.field(slot).unwrap());
+        assert_eq!((value(field), value(ran), outcome.phv.payload_offset()), (0x0102, ran_then, 2));
+        assert_eq!(outcome.effects.clone.is_some(), ran_then == 1);
+    }
+}
+
 /// A header of `bytes` that egress makes valid in front of the packet.
 fn pushed_header(bytes: u32, deparser: impl Fn(HeaderId) -> Vec<Stmt>) -> Packet {
     let mut program = program();

@@ -1,7 +1,8 @@
 //! Control flow, header validity, stacks, tables, registers and other externs.
 
 use marklab_p4::ir::*;
-use marklab_pipeline::{KeyMatch, Layout, Packet, Stage, TableEntry};
+use marklab_p4::source::Span;
+use marklab_pipeline::{FailedAssertion, KeyMatch, Layout, Packet, Stage, TableEntry};
 use num_bigint::BigUint;
 use proptest::prelude::*;
 
@@ -173,7 +174,7 @@ fn with_table(kinds: [(MatchKind, u32); 2]) -> (Program, [SlotId; 2], SlotId, Ta
     (program, keys, result, table)
 }
 
-fn key_match(kind: MatchKind, width: u32) -> BoxedStrategy<KeyMatch> {
+pub(crate) fn key_match(kind: MatchKind, width: u32) -> BoxedStrategy<KeyMatch> {
     let top = if width == 64 { u64::MAX } else { (1 << width) - 1 };
     let value = move || (0..=top).prop_map(BigUint::from);
     match kind {
@@ -191,7 +192,7 @@ fn key_match(kind: MatchKind, width: u32) -> BoxedStrategy<KeyMatch> {
 }
 
 /// Whether a value matches, and the length of the prefix that did.
-fn matches(key: &KeyMatch, value: u64, width: u32) -> Option<u32> {
+pub(crate) fn matches(key: &KeyMatch, value: u64, width: u32) -> Option<u32> {
     let number = |value: &BigUint| u64::try_from(value).unwrap();
     let holds = match key {
         KeyMatch::Exact(wanted) => number(wanted) == value,
@@ -345,12 +346,16 @@ fn random_stays_in_its_bounds_and_is_the_same_in_both_engines() {
 fn effects_reach_the_switch() {
     let mut program = program();
     let call = |call| stmt(StmtKind::Extern(call));
+    let at = |start| Span { start, ..Span::default() };
+    let condition = |value, start| Expr { span: at(start), ..constant(value, Ty::BOOL) };
     let body = vec![
         call(ExternCall::Clone { egress: true, session: constant(5, U32), field_list: Some(1) }),
         call(ExternCall::Truncate(constant(64, U32))),
         call(ExternCall::Truncate(constant(100, U32))),
         call(ExternCall::LogMsg { format: "got {}".into(), data: vec![constant(1 << 80, Ty::bits(100))] }),
         call(ExternCall::Assert { cond: constant(1, Ty::BOOL), assume: false }),
+        call(ExternCall::Assert { cond: condition(0, 7), assume: true }),
+        call(ExternCall::Assert { cond: condition(0, 9), assume: false }),
         call(ExternCall::Digest { name: "d".into(), data: vec![constant(1, U8), constant(2, U8)] }),
         call(ExternCall::MarkToDrop),
     ];
@@ -361,7 +366,8 @@ fn effects_reach_the_switch() {
     assert_eq!(effects.clone.map(|clone| clone.session), Some(5));
     assert_eq!(effects.truncate, Some(64));
     assert_eq!(effects.log, [format!("got {}", 1u128 << 80)]);
-    assert!(!effects.failed_assertion);
+    // The first that failed.
+    assert_eq!(effects.failed_assertion, Some(FailedAssertion { assume: true, span: at(7) }));
     assert_eq!(effects.digest.map(|digest| digest.values.len()), Some(2));
     assert_eq!(outcome.phv.get(spec), 511);
 }

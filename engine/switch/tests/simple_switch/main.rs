@@ -1,6 +1,11 @@
 //! A program in the switch sees what it would see in simple_switch: order of operations, units and widths of metadata.
 
+mod conservation;
+mod detour;
+mod detours;
+mod messages;
 mod metadata;
+mod meters;
 mod needs;
 mod order;
 mod support;

@@ -1,5 +1,6 @@
 //! Intrinsic metadata: values, units, widths.
 
+use marklab_pipeline::Packet;
 use marklab_switch::QueueSignals;
 use marklab_tm::Limit;
 
@@ -84,9 +85,9 @@ fn depths_stop_at_their_width() {
     for mut switch in switches(&[Limit::Packets(1)]) {
         for depth in [0, 1, W19 - 2, W19 - 1, W19, W19 + 1, 5 * W19] {
             let signals = QueueSignals { enq_timestamp: at(0), enq_qdepth: depth, deq_qdepth: depth / 2 };
-            let (port, packet) = switch.process(at(0), 0, Request::to(0).packet(), signals).unwrap();
-            let report = Report::of(&packet);
-            assert_eq!((port, report.enq_qdepth, report.deq_qdepth), (0, depth.min(W19 - 1), (depth / 2).min(W19 - 1)));
+            let sent = switch.run(at(0), 0, Request::to(0).packet(), Some(signals)).sent;
+            let report = Report::of(&sent[0].1);
+            assert_eq!((report.enq_qdepth, report.deq_qdepth), (depth.min(W19 - 1), (depth / 2).min(W19 - 1)));
         }
     }
 }
@@ -132,13 +133,33 @@ fn packet_length_follows_the_headers_that_ingress_adds_or_takes_away() {
     }
 }
 
+/// Options count with the bytes that they have, not with those that they may have.
+#[test]
+fn packet_length_counts_options_as_long_as_they_are() {
+    for mut switch in switches_with("options.p4", &[Limit::Packets(1)]) {
+        for (option_bytes, change) in [(0, 0), (0, 1), (1, 1), (31, 1), (32, 1), (8, 2), (32, 2)] {
+            let mut bytes = vec![option_bytes, change, 0, 0];
+            bytes.resize(4 + usize::from(option_bytes), 0xaa);
+            let arrived = bytes.len() as u64 + 50;
+            let expected = match change {
+                1 => arrived + 4,
+                2 => arrived - u64::from(option_bytes),
+                _ => arrived,
+            };
+            let sent = switch.run(at(0), 0, Packet::new(&bytes, 50), None).sent;
+            let told = u16::from_be_bytes(sent[0].1.to_vec()[2..4].try_into().unwrap());
+            assert_eq!((sent[0].1.len() as u64, u64::from(told)), (expected, expected), "{option_bytes} {change}");
+        }
+    }
+}
+
 /// A packet shorter than its headers keeps what it has; nothing is invented.
 #[test]
 fn a_packet_too_short_for_its_headers_keeps_its_length() {
     for mut switch in switches(&[Limit::Packets(10)]) {
         // The request is whole and forwards to port 0; the report is cut, so it stays payload.
         let bytes = &Request::to(0).packet().to_vec()[..20];
-        let packet = marklab_pipeline::Packet::new(bytes, 0);
+        let packet = Packet::new(bytes, 0);
         offer(&mut switch, 0, 0, packet.clone()).unwrap();
         assert_eq!(take(&mut switch, 0, 0), packet);
     }

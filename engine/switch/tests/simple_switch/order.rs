@@ -1,7 +1,7 @@
 //! What happens to a packet, in which order, and where it can be lost.
 
 use marklab_pipeline::ActionSpec;
-use marklab_switch::{Loss, Received};
+use marklab_switch::{Fate, Loss, QueueSignals};
 use marklab_tm::Limit;
 
 use crate::support::*;
@@ -37,7 +37,7 @@ fn egress_drops_by_extern_and_by_assignment_and_the_next_packet_follows_at_once(
         }
         for left in [2, 1] {
             let lost = switch.transmit(at(5_000), 0).expect("a packet waits");
-            let Err((Loss::Egress, packet)) = lost.outcome else { panic!("{lost:?}") };
+            let Err(Fate::Lost(Loss::Egress, Some(0), packet)) = lost.outcome else { panic!("{lost:?}") };
             assert_eq!(lost.signals.deq_qdepth, left);
             // It was not deparsed: what egress wrote is not in it.
             assert_eq!(Report::of(&packet), Report::default());
@@ -57,7 +57,7 @@ fn a_full_queue_refuses_what_comes_and_hands_it_back_as_it_came() {
             }
             let packet = Request { change: 1, ..Request::to(0) }.packet();
             match switch.receive(at(0), 1, packet.clone()) {
-                Received::Lost(Loss::QueueFull, Some(0), back) => assert_eq!(back, packet),
+                Fate::Lost(Loss::QueueFull, Some(0), back) => assert_eq!(back, packet),
                 other => panic!("{other:?}"),
             }
             // Other ports have room, and this one again when a packet has left.
@@ -118,17 +118,22 @@ fn egress_finds_its_port_and_a_clean_egress_spec() {
     }
 }
 
-/// `process` is the same switch without its queue.
+/// A switch on its own is the same one, under the queue signals of the test.
 #[test]
 fn a_packet_test_sees_the_same_switch() {
-    for mut switch in switches(&[Limit::Packets(10); 2]) {
-        let signals = Default::default();
-        let (port, packet) = switch.process(at(3_000), 1, Request::to(1).packet(), signals).unwrap();
-        let report = Report::of(&packet);
-        assert_eq!((port, report.ingress_port, report.egress_port, report.egress_time), (1, 1, 1, 3));
-        let lost = |result: Result<_, (Loss, _)>| result.map(|_: (usize, marklab_pipeline::Packet)| ()).unwrap_err().0;
-        assert_eq!(lost(switch.process(at(0), 0, Request::to(MARK_TO_DROP).packet(), signals)), Loss::Ingress);
-        let dropped = Request { egress_drop: 1, ..Request::to(0) }.packet();
-        assert_eq!(lost(switch.process(at(0), 0, dropped, signals)), Loss::Egress);
+    for mut switch in switches(&[Limit::Packets(1); 2]) {
+        let signals = Some(QueueSignals { enq_timestamp: at(1_000), enq_qdepth: 7, deq_qdepth: 5 });
+        let completed = switch.run(at(3_000), 1, Request::to(1).packet(), signals);
+        let [(1, packet)] = &completed.sent[..] else { panic!("{completed:?}") };
+        let report = Report::of(packet);
+        assert_eq!((report.ingress_port, report.egress_port, report.egress_time), (1, 1, 3));
+        assert_eq!((report.deq_timedelta, report.enq_qdepth, report.deq_qdepth), (2, 7, 5));
+        let mut losses = |request: Request| -> Vec<Loss> {
+            switch.run(at(0), 0, request.packet(), None).lost.into_iter().map(|(loss, ..)| loss).collect()
+        };
+        assert_eq!(losses(Request::to(MARK_TO_DROP)), [Loss::Ingress]);
+        assert_eq!(losses(Request { egress_drop: 1, ..Request::to(0) }), [Loss::Egress]);
+        assert_eq!(losses(Request::to(2)), [Loss::NoPort]);
+        assert_eq!(losses(Request::to(0)), []);
     }
 }

@@ -1,10 +1,10 @@
-//! A switch that runs `probe.p4`, and packets for it.
+//! A switch that runs `probe.p4` or another program, and packets for the probe.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use marklab_pipeline::{Engine, Interpreter, Jit, Layout, Packet, State};
-use marklab_switch::{Loss, Received, Switch};
+use marklab_switch::{Fate, Loss, Switch};
 use marklab_tm::Limit;
 use marklab_units::Time;
 
@@ -22,7 +22,12 @@ pub(crate) fn at(ns: u64) -> Time {
 
 /// The probe with ports of these limits, once interpreted and once as machine code.
 pub(crate) fn switches(limits: &[Limit]) -> Vec<Switch<Packet>> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/probe.p4");
+    switches_with("probe.p4", limits)
+}
+
+/// The same with another program of this folder.
+pub(crate) fn switches_with(program: &str, limits: &[Limit]) -> Vec<Switch<Packet>> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(program);
     let compilation = marklab_p4::compile(&path, &marklab_p4::Options::default());
     let messages = compilation.render(false);
     let program = Arc::new(compilation.program.unwrap_or_else(|| panic!("{messages}")));
@@ -126,8 +131,8 @@ pub(crate) fn offer(
     packet: Packet,
 ) -> Result<usize, (Loss, Option<usize>)> {
     match switch.receive(at(ns), port, packet) {
-        Received::Queued(port) => Ok(port),
-        Received::Lost(loss, port, _) => Err((loss, port)),
+        Fate::Queued(port) => Ok(port),
+        Fate::Lost(loss, port, _) => Err((loss, port)),
     }
 }
 

@@ -19,6 +19,7 @@ pub(super) fn check(lowerer: &mut Lowerer<'_>, arch: &Arch) -> Lowered<()> {
     header_widths(lowerer);
     tables(lowerer);
     duplicate_names(lowerer);
+    ignored_defaults(lowerer);
     let mut found = Vec::new();
     for body in visit::bodies(&lowerer.out.blocks, &lowerer.out.actions) {
         visit::statements(body, &mut |stmt| {
@@ -115,6 +116,21 @@ fn duplicate_names(lowerer: &mut Lowerer<'_>) {
             true => entry.help("its control is there twice: let `@name` begin without a dot").done(),
             false => entry.label(first, "the other one").help("give one of them another `@name`").done(),
         }
+    }
+}
+
+/// BMv2 does not know the default action of a table with an `implementation`.
+fn ignored_defaults(lowerer: &mut Lowerer<'_>) {
+    let mut found = Vec::new();
+    for table in lowerer.out.tables.iter().filter(|table| table.profile.is_some()) {
+        let default = &table.actions[table.default_action.action as usize];
+        if lowerer.out.actions[default.action.index()].name != "NoAction" {
+            found.push((table.span, Problem::DefaultIgnored { table: table.name.as_str().into() }));
+        }
+    }
+    for (span, problem) in found {
+        let help = "test `hit` and call the action yourself, or set a default member through the control plane";
+        lowerer.diagnostics.warning(span, problem).help(help);
     }
 }
 

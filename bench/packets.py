@@ -1,0 +1,121 @@
+"""Packets per CPU second through one switch: compiled P4, the interpreter, and simple_switch where it is installed.
+
+PYTHONPATH=. .venv/bin/python bench/packets.py [CASE ...]
+
+A packet is 1,500 bytes of IP and takes the whole way: parser, ingress, queue (behind 100 others, where a scheme looks
+at the queue), egress, deparser. Frames lie in memory, and none is sent to an interface. 256 flows take turns.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import marklab_engine
+from rich.console import Console
+from rich.table import Table
+
+from orchestrator.catalog.choice import parse_choice
+from orchestrator.catalog.parameters import Setup
+from orchestrator.catalog.scheme import find_scheme, known_schemes
+from orchestrator.paths import PROGRAMS
+from orchestrator.traffic.rtt import parse_rtt
+
+ROOT = Path(__file__).parent.parent
+sys.path.append(str(ROOT / "tests/schemes"))
+
+from frames import ECT0, Frame, ip  # noqa: E402
+
+FLOWS = 256
+# Ethernet, IPv4 and TCP headers take 54 of the 1,514 bytes of a frame.
+PAYLOAD_BYTES = 1_460
+BACKLOG_PACKETS = 100
+# A full frame at 10 Gb/s.
+INTERVAL_NS = 1_230
+SETUP = Setup(10**10, parse_rtt("70us..210us"), 1.0, 600)
+ROUNDS = {False: 4_000, True: 40}
+# Aims: dctcp-red per second and core, any program over the interpreter.
+LEAST_PER_S, LEAST_OVER_INTERPRETER = 3_000_000, 10
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program with its entries."""
+
+    name: str
+    program: Path
+    entries: list[dict[str, Any]] = field(default_factory=list)
+    backlog: int = 0
+
+    def per_second(self, interpret: bool) -> float:
+        """Packets per CPU second, the best of three times."""
+        program = marklab_engine.Program(self.program, [PROGRAMS], interpret=interpret)
+        if program.jit_declined and not interpret:
+            raise SystemExit(f"{self.name}: {program.jit_declined}")
+        return max(self._time(program, ROUNDS[interpret]) for _ in range(3))
+
+    def _time(self, program: Any, rounds: int) -> float:
+        begin = time.process_time()
+        out = marklab_engine.pump(program, frames(), rounds, json.dumps(self.entries), self.backlog, INTERVAL_NS)
+        elapsed_s = time.process_time() - begin
+        if out < (rounds - 1) * FLOWS:
+            raise SystemExit(f"{self.name}: of {rounds * FLOWS} packets only {out} came out")
+        return rounds * FLOWS / elapsed_s
+
+
+def frames() -> list[bytes]:
+    """One data segment of each flow, to four hosts."""
+    payload = bytes(PAYLOAD_BYTES)
+    make = (
+        Frame(ip(f"10.0.0.{1 + flow % 4}"), ecn=ECT0, src_port=40_000 + flow, payload=payload) for flow in range(FLOWS)
+    )
+    return [frame.build() for frame in make]
+
+
+def cases() -> Iterator[Case]:
+    """Basic forwarding, ECMP over four ports, and each scheme as the testbed sets it."""
+    macs = {host: (0x02 << 40) + host for host in range(1, 5)}
+
+    def forward(host: int, port: int) -> dict[str, Any]:
+        return {"action": "forward", "params": {"port": port, "dst_addr": macs[host]}}
+
+    hosts = {host: {"dst_addr": {"lpm": [ip(f"10.0.0.{host}"), 32]}} for host in macs}
+    basic = [{"table": "ipv4_lpm", "match": match, **forward(host, 1)} for host, match in hosts.items()]
+    l3 = [entry | {"match": {"hdr.ipv4.dst_addr": entry["match"]["dst_addr"]}} for entry in basic]  # type: ignore[index]
+    yield Case("basic L3", ROOT / "bench/programs/l3.p4", l3)
+    group = {"action": "hash_to_group", "params": {"group": 0, "members": 4}}
+    to_group = [{"table": "ipv4_lpm", "match": match, **group} for match in hosts.values()]
+    members = [
+        {"table": "ecmp", "match": {"group": {"exact": 0}, "member": {"exact": host - 1}}, **forward(host, host)}
+        for host in macs
+    ]
+    yield Case("ECMP, 4 ways", PROGRAMS / "droptail.p4", [*to_group, *members])
+    for name in known_schemes():
+        choice = parse_choice(name)
+        scheme = find_scheme(choice).fit(choice, SETUP)
+        yield Case(name, scheme.scheme.program, [*basic, *scheme.entries], BACKLOG_PACKETS)
+
+
+def main() -> None:
+    """Time all cases, or those named; exit code 1 if an aim is missed."""
+    chosen = [case for case in cases() if case.name in sys.argv[1:] or not sys.argv[1:]]
+    if not chosen:
+        raise SystemExit(f"error: no such case\n  try: {', '.join(case.name for case in cases())}")
+    table = Table("program", "JIT, packets/s", "interpreter, packets/s", "ratio")
+    missed = False
+    for case in chosen:
+        jit, interpreter = case.per_second(False), case.per_second(True)
+        missed |= jit / interpreter < LEAST_OVER_INTERPRETER
+        missed |= case.name == "dctcp-red" and jit < LEAST_PER_S
+        table.add_row(case.name, f"{jit:,.0f}", f"{interpreter:,.0f}", f"{jit / interpreter:.0f}")
+    Console(width=max(90, Console().width)).print(table)
+    sys.exit(missed)
+
+
+if __name__ == "__main__":
+    main()

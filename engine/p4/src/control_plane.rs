@@ -1,0 +1,315 @@
+//! What a control plane can name in a program: tables, actions, extern objects, value sets, types.
+//!
+//! The IR is made for running: inlined, flattened, without what no packet reaches. A control plane wants the opposite,
+//! the objects as their author declared them, with annotations and types. This is that view. It has what P4Runtime's
+//! P4Info is made of, and knows nothing of P4Info's form (identifiers, messages).
+//!
+//! Which objects there are and in which order follows p4c, whose P4Info is made behind its front end: controls are
+//! inlined where they are instantiated, tables that nobody applies and actions that nobody runs are gone, actions of
+//! the top level come first in each control that runs them, extern objects always stay.
+//!
+//! - [`walk`]: instances and what they hold; [`used`]: what their code uses; [`table`]: tables;
+//! - [`value`]: constants; [`types`]: types; [`annotation`]: annotations.
+
+mod annotation;
+mod table;
+mod types;
+mod used;
+mod value;
+mod walk;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::typed::{InstanceId, Program};
+
+/// A program as a control plane sees it. Objects are in p4c's order.
+#[derive(Clone, PartialEq, Default, Debug, Serialize)]
+pub struct ControlPlane {
+    /// Annotations of the package's instance.
+    pub annotations: Vec<Annotation>,
+    /// Tables that are applied.
+    pub tables: Vec<Table>,
+    /// Actions that tables or controls run; one entry for each control in which they are.
+    pub actions: Vec<Action>,
+    /// Instances of extern objects.
+    pub objects: Vec<Object>,
+    /// Value sets that parsers use.
+    pub value_sets: Vec<ValueSet>,
+    /// Calls of extern functions in controls, those of an action once for each copy that p4c makes of it.
+    pub calls: Vec<Call>,
+    /// Structs, headers and header unions.
+    pub fields: Vec<Fields>,
+    /// Enums.
+    pub enums: Vec<Enum>,
+    /// Types made by `type`.
+    pub new_types: Vec<NewType>,
+    /// Members of `error`.
+    pub errors: Vec<String>,
+}
+
+/// An annotation; `@name` is included although names are applied already.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Annotation {
+    /// Without the `@`.
+    pub name: String,
+    /// Whether it is of the form `@name[...]`.
+    pub structured: bool,
+    /// The body's tokens, with blanks between them; empty if it is structured.
+    pub text: String,
+    /// The body as a list of literals, as far as it is one.
+    pub values: Option<Vec<Value>>,
+    /// The body as `key = literal` pairs, as far as it is such.
+    pub pairs: Option<Vec<(String, Value)>>,
+}
+
+/// A constant.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Value {
+    /// Decimal; of a member of a serializable enum, its value.
+    Number(String),
+    /// `true` or `false`.
+    Bool(bool),
+    /// A string.
+    Text(String),
+    /// Member of an enum, or of `error`.
+    Member(String),
+    /// Control-plane name of an extern object.
+    Object(String),
+    /// An extern object made in place.
+    New(Box<Object>),
+}
+
+/// A type.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TypeRef {
+    /// `bool`
+    Bool,
+    /// `error`
+    Error,
+    /// `bit<W>`, in bits.
+    Bit(u32),
+    /// `int<W>`, in bits.
+    Int(u32),
+    /// `varbit<W>`, in bits.
+    Varbit(u32),
+    /// One of [`ControlPlane::fields`].
+    Fields(String),
+    /// One of [`ControlPlane::enums`].
+    Enum(String),
+    /// One of [`ControlPlane::new_types`].
+    New(String),
+    /// A tuple or list.
+    Tuple(Vec<TypeRef>),
+    /// Element and length.
+    Stack(Box<TypeRef>, u32),
+    /// One that no control plane can hold, as it is written.
+    Other(String),
+}
+
+/// What a struct is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FieldsKind {
+    /// `struct`
+    Struct,
+    /// `header`
+    Header,
+    /// `header_union`
+    Union,
+}
+
+/// A struct, header or header union. One of generic type has an entry for each list of type arguments.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Fields {
+    /// What it is.
+    pub kind: FieldsKind,
+    /// Control-plane name.
+    pub name: String,
+    /// Its annotations.
+    pub annotations: Vec<Annotation>,
+    /// Its fields.
+    pub fields: Vec<Field>,
+}
+
+/// A field, action parameter or match field.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Field {
+    /// Control-plane name.
+    pub name: String,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub ty: TypeRef,
+    /// Its annotations.
+    pub annotations: Vec<Annotation>,
+}
+
+/// An enum.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Enum {
+    /// Control-plane name.
+    pub name: String,
+    /// Type of its values, if it is serializable.
+    pub underlying: Option<TypeRef>,
+    /// Names and values; without underlying type, the values are their places.
+    pub members: Vec<(String, Value)>,
+}
+
+/// A type made by `type`.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct NewType {
+    /// Control-plane name.
+    pub name: String,
+    /// Its annotations.
+    pub annotations: Vec<Annotation>,
+    /// The type that it is made from.
+    #[serde(rename = "type")]
+    pub ty: TypeRef,
+}
+
+/// A table.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Table {
+    /// Control-plane name.
+    pub name: String,
+    /// Its annotations.
+    pub annotations: Vec<Annotation>,
+    /// Its keys, in order.
+    pub keys: Vec<Key>,
+    /// Its actions, the implied one included, in order.
+    pub actions: Vec<ActionRef>,
+    /// What it does without an entry.
+    pub default_action: ActionCall,
+    /// Whether the default action cannot be changed.
+    pub const_default: bool,
+    /// Whether the table's entries are declared as constant, even if there is none.
+    pub const_entries: bool,
+    /// Its entries, in source order; those with priorities that are out of order, in that of the priorities.
+    pub entries: Vec<Entry>,
+    /// Further properties, `size` included.
+    pub properties: Vec<Property>,
+}
+
+/// A key of a table.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Key {
+    /// Name, type and annotations.
+    #[serde(flatten)]
+    pub field: Field,
+    /// Name of the match kind.
+    pub match_kind: String,
+}
+
+/// An action in a table's list.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct ActionRef {
+    /// Control-plane name.
+    pub action: String,
+    /// Annotations of this mention; an implied action has `@defaultonly`.
+    pub annotations: Vec<Annotation>,
+}
+
+/// An action with values for its parameters.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct ActionCall {
+    /// Control-plane name.
+    pub action: String,
+    /// Parameters, in the order of their declaration, and their values.
+    pub args: Vec<(String, Value)>,
+}
+
+/// An entry that the program itself puts into a table.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Entry {
+    /// One set for each key.
+    pub keys: Vec<KeySet>,
+    /// What it runs.
+    pub action: ActionCall,
+    /// The larger wins; `None` if no key needs one.
+    pub priority: Option<u64>,
+    /// Whether it cannot be changed.
+    pub is_const: bool,
+}
+
+/// Values that a key admits.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeySet {
+    /// All.
+    Any,
+    /// One.
+    Exact(Value),
+    /// Value and mask.
+    Mask(Value, Value),
+    /// Smallest and largest.
+    Range(Value, Value),
+}
+
+/// A property of a table.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Property {
+    /// Its name.
+    pub name: String,
+    /// Its annotations.
+    pub annotations: Vec<Annotation>,
+    /// Its value, if that is a constant or an extern object.
+    pub value: Option<Value>,
+}
+
+/// An action.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Action {
+    /// Control-plane name.
+    pub name: String,
+    /// Its annotations.
+    pub annotations: Vec<Annotation>,
+    /// Parameters that table entries give; none of an action that only code runs.
+    pub params: Vec<Field>,
+}
+
+/// An instance of an extern object.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Object {
+    /// Name of its type.
+    #[serde(rename = "extern")]
+    pub of: String,
+    /// Control-plane name; empty if it is made in place.
+    pub name: String,
+    /// Its annotations.
+    pub annotations: Vec<Annotation>,
+    /// Its type arguments.
+    pub type_args: Vec<TypeRef>,
+    /// Arguments of its constructor, by parameter, as far as they are constants.
+    pub args: BTreeMap<String, Value>,
+}
+
+/// A value set of a parser.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct ValueSet {
+    /// Control-plane name.
+    pub name: String,
+    /// Its annotations.
+    pub annotations: Vec<Annotation>,
+    /// Type of its elements.
+    #[serde(rename = "type")]
+    pub ty: TypeRef,
+    /// Number of its elements, at most.
+    pub size: Option<Value>,
+}
+
+/// A call of an extern function.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Call {
+    /// The function's name.
+    pub function: String,
+    /// Its type arguments.
+    pub type_args: Vec<TypeRef>,
+}
+
+/// The control plane's view of a checked program.
+pub(crate) fn describe(program: &Program, main: InstanceId) -> ControlPlane {
+    walk::Walk::new(program).run(main)
+}

@@ -1,0 +1,72 @@
+//! What entries may say. Each check gives the problem as text; the caller says whose it is.
+
+use marklab_p4::ir;
+use num_bigint::BigUint;
+
+use super::KeyMatch;
+
+/// Whether an action may be that of an entry, or of a miss.
+pub(super) fn check_use(action: &ir::TableAction, as_default: bool) -> Result<(), String> {
+    match as_default {
+        true if action.table_only => Err("it is @tableonly".to_owned()),
+        false if action.default_only => Err("it is @defaultonly".to_owned()),
+        _ => Ok(()),
+    }
+}
+
+/// Whether these are values for an action's parameters.
+pub(crate) fn check_args(params: &[ir::ActionParam], args: &[BigUint]) -> Result<(), String> {
+    if params.len() != args.len() {
+        return Err(format!("it has {} parameter(s), {} given", params.len(), args.len()));
+    }
+    match params.iter().zip(args).find(|(param, value)| value.bits() > u64::from(param.ty.width)) {
+        Some((param, value)) => Err(format!("{value} does not fit `{}` of {} bits", param.name, param.ty.width)),
+        None => Ok(()),
+    }
+}
+
+/// Whether a key component may be compared with this.
+pub(super) fn check_key(key: &ir::Key, value: &KeyMatch) -> Result<(), String> {
+    use ir::MatchKind::*;
+    match (key.kind, value) {
+        (Exact | Optional, KeyMatch::Exact(_))
+        | (Lpm, KeyMatch::Lpm { .. })
+        | (Ternary, KeyMatch::Ternary { .. })
+        | (Range, KeyMatch::Range { .. })
+        | (Lpm | Ternary | Range | Optional, KeyMatch::Any) => check_width(key.expr.ty.width, value),
+        (kind, _) => Err(format!("a {} key cannot be matched this way", kind_name(kind))),
+    }
+}
+
+/// Whether a value of that width may be compared with this.
+pub(crate) fn check_width(width: u32, value: &KeyMatch) -> Result<(), String> {
+    let fits = |value: &BigUint| {
+        if value.bits() > u64::from(width) {
+            return Err(format!("{value:#x} does not fit {width} bits"));
+        }
+        Ok(())
+    };
+    match value {
+        KeyMatch::Any => Ok(()),
+        KeyMatch::Exact(value) => fits(value),
+        KeyMatch::Lpm { prefix_len, .. } if *prefix_len > width => {
+            Err(format!("prefix length {prefix_len} is more than the width of {width} bits"))
+        }
+        KeyMatch::Lpm { value, .. } => fits(value),
+        KeyMatch::Ternary { value, mask } => fits(value).and_then(|()| fits(mask)),
+        KeyMatch::Range { lo, hi } if lo > hi => Err(format!("the range {lo}..{hi} is empty")),
+        KeyMatch::Range { lo, hi } => fits(lo).and_then(|()| fits(hi)),
+    }
+}
+
+/// The match kind as P4 spells it.
+fn kind_name(kind: ir::MatchKind) -> &'static str {
+    match kind {
+        ir::MatchKind::Exact => "exact",
+        ir::MatchKind::Lpm => "lpm",
+        ir::MatchKind::Ternary => "ternary",
+        ir::MatchKind::Range => "range",
+        ir::MatchKind::Optional => "optional",
+        ir::MatchKind::Selector => "selector",
+    }
+}

@@ -1,0 +1,143 @@
+//! What an interpreted program does with a packet, step by step.
+//!
+//! [`State::trace`](crate::State::trace) takes the events while it is there; without it a step of the interpreter pays
+//! for one test, and compiled code for nothing, since it is never traced.
+
+use marklab_p4::ir::{ActionId, BlockId, CounterId, HeaderId, RegisterId, SlotId, StateId, TableId, Target};
+use marklab_p4::source::Span;
+use num_bigint::BigUint;
+
+use crate::table::EntryHandle;
+
+/// Something that happened, and the place in the source that made it happen.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Event {
+    /// The statement, state or `select`.
+    pub span: Span,
+    /// What happened.
+    pub kind: EventKind,
+}
+
+/// A field with its value.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FieldValue {
+    /// Field.
+    pub slot: SlotId,
+    /// Its width in bits; of a `varbit` the present one.
+    pub width: u32,
+    /// Its value, as unsigned image.
+    pub value: BigUint,
+}
+
+/// What can happen. Values are unsigned images, as everywhere in the IR.
+#[derive(Clone, PartialEq, Debug)]
+pub enum EventKind {
+    /// A block begins, with these fields of the architecture's metadata that are not 0.
+    Block {
+        /// Block.
+        block: BlockId,
+        /// Fields of `standard_metadata`.
+        metadata: Vec<FieldValue>,
+    },
+    /// The parser enters a state.
+    State {
+        /// Parser.
+        block: BlockId,
+        /// State.
+        state: StateId,
+    },
+    /// A `select` chose.
+    Selected {
+        /// Parser.
+        block: BlockId,
+        /// Values looked at.
+        values: Vec<BigUint>,
+        /// Where it goes.
+        target: Target,
+    },
+    /// The parser gives up with this error code.
+    Rejected(u32),
+    /// A header was read from the packet.
+    Extracted {
+        /// Header.
+        header: HeaderId,
+        /// Its fields.
+        fields: Vec<FieldValue>,
+    },
+    /// The cursor moved by so many bits.
+    Advanced(u64),
+    /// A condition was evaluated.
+    Branch(bool),
+    /// Packet state was assigned.
+    Assigned(FieldValue),
+    /// A header became valid or invalid.
+    Validity {
+        /// Header.
+        header: HeaderId,
+        /// Whether it is valid now.
+        valid: bool,
+    },
+    /// A table was looked up.
+    LookedUp {
+        /// Table.
+        table: TableId,
+        /// Key, `selector` components left out.
+        key: Vec<BigUint>,
+        /// The entry that matched.
+        entry: Option<EntryHandle>,
+        /// What runs.
+        action: ActionId,
+        /// Values of its parameters.
+        args: Vec<BigUint>,
+    },
+    /// A register cell was read; no value out of range.
+    RegisterRead {
+        /// Array.
+        register: RegisterId,
+        /// Cell.
+        index: u64,
+        /// Its value.
+        value: Option<BigUint>,
+    },
+    /// A register cell was written, unless it is out of range.
+    RegisterWritten {
+        /// Array.
+        register: RegisterId,
+        /// Cell.
+        index: u64,
+        /// Its new value.
+        value: BigUint,
+    },
+    /// A counter cell counted the packet, unless it is out of range.
+    Counted {
+        /// Array.
+        counter: CounterId,
+        /// Cell.
+        index: u64,
+    },
+    /// A checksum was verified.
+    Verified {
+        /// Where it stands.
+        slot: SlotId,
+        /// What it should be.
+        expected: BigUint,
+        /// What it is.
+        found: BigUint,
+    },
+    /// Another extern was called.
+    Called {
+        /// `mark_to_drop`, `clone`, ...
+        name: &'static str,
+        /// Its operands, as far as they have a value.
+        values: Vec<BigUint>,
+    },
+    /// A header was appended by the deparser.
+    Emitted {
+        /// Header.
+        header: HeaderId,
+        /// Its fields.
+        fields: Vec<FieldValue>,
+    },
+    /// The block was left by `exit`.
+    Exited,
+}

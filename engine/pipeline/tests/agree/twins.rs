@@ -1,0 +1,97 @@
+//! Both engines side by side on a program from source, each with a state of its own that sees the same control plane.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use marklab_p4::loader::Memory;
+use marklab_pipeline::{Engine, Interpreter, Jit, Layout, Packet, Phv, Stage, State};
+use marklab_units::Time;
+
+pub(crate) struct Twins {
+    engines: [Box<dyn Engine>; 2],
+    states: [State; 2],
+    layout: Arc<Layout>,
+}
+
+impl Twins {
+    /// A program that reads `header h_t { bit<8> a; bit<8> b; bit<32> c; bit<8> result; }` into `hdr.h`; `parser_states`
+    /// say what follows `start`, which extracts it, and `ingress` is the inside of the ingress control.
+    pub(crate) fn new(parser_states: &str, ingress: &str) -> Twins {
+        Twins::from_source(&source(parser_states, ingress))
+    }
+
+    pub(crate) fn from_source(source: &str) -> Twins {
+        let program = compiled(source);
+        let layout = Arc::new(Layout::new(&program));
+        let state = || State::new(&program, &layout, 1).expect("the program can be loaded");
+        let jit = Jit::compile(&program, &layout).expect("the JIT takes the program");
+        let engines: [Box<dyn Engine>; 2] = [Box::new(Interpreter::new(&program, &layout)), Box::new(jit)];
+        Twins { engines, states: [state(), state()], layout }
+    }
+
+    /// Lets the control plane do the same to both; gives what it got from them.
+    pub(crate) fn control<T: PartialEq + std::fmt::Debug>(&mut self, mut change: impl FnMut(&mut State) -> T) -> T {
+        let [interpreter, jit] = &mut self.states;
+        let (meant, compiled) = (change(interpreter), change(jit));
+        assert_eq!(meant, compiled, "left: state of the interpreter, right: of the JIT");
+        compiled
+    }
+
+    /// Sends a frame through all stages; gives the frame that comes out, on which both agree.
+    pub(crate) fn send(&mut self, now: Time, frame: &[u8]) -> Vec<u8> {
+        let mut outcomes = self.engines.iter().zip(&mut self.states).map(|(engine, state)| {
+            let (mut packet, mut phv) = (Packet::new(frame, 0), self.layout.phv());
+            phv.set_arrival_bytes(frame.len() as u64);
+            state.now = now;
+            for stage in Stage::ALL {
+                engine.run(stage, state, &mut packet, &mut phv);
+            }
+            (packet.to_vec(), phv, state.faults)
+        });
+        let (Some(meant), Some(compiled)): (Option<(Vec<u8>, Phv, u64)>, _) = (outcomes.next(), outcomes.next()) else {
+            unreachable!("there are two engines")
+        };
+        assert_eq!(meant, compiled, "left: interpreter, right: JIT");
+        compiled.0
+    }
+
+    /// [`Twins::send`] of `hdr.h` with these fields; gives `hdr.h.result`, which starts as 99.
+    pub(crate) fn result(&mut self, now: Time, a: u8, b: u8, c: u32) -> u8 {
+        let mut frame = vec![a, b];
+        frame.extend(c.to_be_bytes());
+        frame.push(99);
+        self.send(now, &frame)[6]
+    }
+}
+
+pub(crate) fn compiled(source: &str) -> Arc<marklab_p4::ir::Program> {
+    let files = Memory::single("test.p4", source);
+    let compilation = marklab_p4::compile_with(Path::new("test.p4"), &marklab_p4::Options::default(), &files);
+    let messages = compilation.render(false);
+    Arc::new(compilation.program.unwrap_or_else(|| panic!("{messages}")))
+}
+
+pub(crate) fn source(parser_states: &str, ingress: &str) -> String {
+    format!(
+        "#include <core.p4>
+#include <v1model.p4>
+header h_t {{ bit<8> a; bit<8> b; bit<32> c; bit<8> result; }}
+struct headers {{ h_t h; h_t absent; }}
+struct metadata {{ bit<8> seen; }}
+parser P(packet_in packet, out headers hdr, inout metadata meta, inout standard_metadata_t standard_metadata) {{
+    {parser_states}
+}}
+control V(inout headers hdr, inout metadata meta) {{ apply {{ }} }}
+control I(inout headers hdr, inout metadata meta, inout standard_metadata_t standard_metadata) {{
+    {ingress}
+}}
+control E(inout headers hdr, inout metadata meta, inout standard_metadata_t standard_metadata) {{ apply {{ }} }}
+control C(inout headers hdr, inout metadata meta) {{ apply {{ }} }}
+control D(packet_out packet, in headers hdr) {{ apply {{ packet.emit(hdr.h); }} }}
+V1Switch(P(), V(), I(), E(), C(), D()) main;
+"
+    )
+}
+
+/// A parser that extracts `hdr.h` and accepts.
+pub(crate) const PLAIN_PARSER: &str = "state start { packet.extract(hdr.h); transition accept; }";

@@ -1,0 +1,248 @@
+//! The ways through a switch beside the straight one, in simple_switch's order.
+//!
+//! After ingress: clone, digest, then resubmit, else multicast, else drop, else enqueue. After egress: clone, then drop,
+//! else deparse, then recirculate, else send. What starts again or is cloned loses all metadata but a field list:
+//! ingress port, timestamps and priority too. Copies of a multicast group keep theirs. `truncate` holds for the packet
+//! at hand, not for what is made of it.
+
+use marklab_p4::ir::{Expr, ExprKind, Program, Stmt, StmtKind, visit};
+use marklab_pipeline::{CloneRequest, DROP_PORT, Effects, Layout, Phv, Stage};
+use marklab_units::Time;
+
+use crate::intrinsics::Intrinsic;
+use crate::metadata::Metadata;
+use crate::replication::{MAX_SESSION, Mirror};
+use crate::{Fate, Frame, Loss, MAX_ROUNDS, Switch, Way};
+
+/// `standard_metadata.instance_type`, as simple_switch numbers them.
+#[derive(Clone, Copy, Debug)]
+enum Instance {
+    Normal = 0,
+    IngressClone = 1,
+    EgressClone = 2,
+    Recirculated = 4,
+    Replica = 5,
+    Resubmitted = 6,
+}
+
+/// What only a program with detours needs.
+#[derive(Debug)]
+pub(crate) struct Detours {
+    instance_type: Intrinsic,
+    mcast_grp: Intrinsic,
+    egress_rid: Intrinsic,
+    metadata: Metadata,
+}
+
+impl Detours {
+    /// `None` for a program that cannot ask for any.
+    pub(crate) fn new(program: &Program, layout: &Layout) -> Option<Detours> {
+        let set = |name: &str| may_set(program, name);
+        let needed = Effects::possible(program) || set("mcast_grp") || set("instance_type");
+        let field = |name| Intrinsic::new(program, layout, name);
+        needed.then(|| Detours {
+            instance_type: field("instance_type"),
+            mcast_grp: field("mcast_grp"),
+            egress_rid: field("egress_rid"),
+            metadata: Metadata::new(program, layout),
+        })
+    }
+
+    fn set_instance(&self, phv: &mut Phv, instance: Instance) {
+        self.instance_type.set(phv, instance as u64);
+    }
+}
+
+/// Whether a program may set a field of `standard_metadata` to something other than 0.
+pub(crate) fn may_set(program: &Program, name: &str) -> bool {
+    let Some(slot) = program.intrinsic(&format!("standard_metadata.{name}")) else { return false };
+    let zero = |expr: &Expr| matches!(&expr.kind, ExprKind::Const(value) if value.bits() == 0);
+    let sets = |stmt: &Stmt| match &stmt.kind {
+        StmtKind::Assign { dst, src } => dst.slot == slot && !zero(src),
+        _ => visit::written(stmt).contains(&slot),
+    };
+    let mut found = false;
+    for body in visit::bodies(&program.blocks, &program.actions) {
+        visit::statements(body, &mut |stmt| found |= sets(stmt));
+    }
+    found
+}
+
+impl<F: Frame> Switch<F> {
+    /// What follows ingress.
+    #[cold]
+    pub(crate) fn after_ingress(&mut self, now: Time, mut frame: F, mut phv: Phv, mut way: Way) -> Fate<F> {
+        loop {
+            let effects = self.effects();
+            if self.failure.is_some() {
+                return self.lose(Loss::Assertion, None, frame, phv);
+            }
+            if let Some(clone) = &effects.clone {
+                self.clone_in_ingress(now, &frame, &phv, way, clone);
+            }
+            way.max_bytes = effects.truncate.unwrap_or(u32::MAX);
+            let Some(list) = effects.resubmit else { break };
+            way.rounds += 1;
+            if way.rounds > MAX_ROUNDS {
+                return self.lose(Loss::Endless, None, frame, phv);
+            }
+            phv = self.start_again(&mut frame, phv, Instance::Resubmitted, list);
+        }
+        let detours = self.detours();
+        let group = detours.mcast_grp.get(&phv) as u32;
+        if group != 0 {
+            detours.set_instance(&mut phv, Instance::Replica);
+            return self.replicate(now, group, frame, phv, way);
+        }
+        detours.set_instance(&mut phv, Instance::Normal);
+        self.forward(now, frame, phv, way)
+    }
+
+    /// Egress and what follows it; metadata is set already.
+    #[cold]
+    pub(crate) fn egress_and_after(
+        &mut self,
+        now: Time,
+        port: usize,
+        mut frame: F,
+        mut phv: Phv,
+        mut way: Way,
+    ) -> Result<F, Fate<F>> {
+        self.engine.run(Stage::Egress, &mut self.state, frame.packet(), &mut phv);
+        let effects = self.effects();
+        if self.failure.is_some() {
+            return Err(self.lose(Loss::Assertion, Some(port), frame, phv));
+        }
+        if let Some(clone) = &effects.clone {
+            self.clone_in_egress(now, &frame, &phv, way, clone);
+        }
+        if self.intrinsics.egress_spec.get(&phv) == DROP_PORT {
+            return Err(self.lose(Loss::Egress, Some(port), frame, phv));
+        }
+        self.engine.run(Stage::Deparse, &mut self.state, frame.packet(), &mut phv);
+        self.effects();
+        if self.failure.is_some() {
+            return Err(self.lose(Loss::Assertion, Some(port), frame, phv));
+        }
+        if let Some(list) = effects.recirculate {
+            way.rounds += 1;
+            if way.rounds > MAX_ROUNDS {
+                return Err(self.lose(Loss::Endless, Some(port), frame, phv));
+            }
+            let phv = self.start_again(&mut frame, phv, Instance::Recirculated, list);
+            return Err(self.after_ingress(now, frame, phv, way));
+        }
+        frame.packet().truncate(way.max_bytes.min(effects.truncate.unwrap_or(u32::MAX)) as usize);
+        self.spare.push(phv);
+        Ok(frame)
+    }
+
+    fn detours(&self) -> &Detours {
+        self.detours.as_ref().expect("only programs with detours come here")
+    }
+
+    /// What the stage that ran asked for; what it told the control plane is passed on.
+    fn effects(&mut self) -> Effects {
+        let mut effects = self.state.effects.take();
+        self.failure = self.failure.or(effects.failed_assertion);
+        if let Some(messages) = &mut self.messages {
+            messages.log.append(&mut effects.log);
+            messages.digests.extend(effects.digest.take());
+        }
+        effects
+    }
+
+    fn lose(&mut self, loss: Loss, port: Option<usize>, frame: F, phv: Phv) -> Fate<F> {
+        self.spare.push(phv);
+        Fate::Lost(loss, port, frame)
+    }
+
+    /// Runs ingress on a frame as it is now, with no more metadata than a field list.
+    fn start_again(&mut self, frame: &mut F, old: Phv, instance: Instance, list: u32) -> Phv {
+        let mut phv = self.blank();
+        let bytes = frame.packet().len() as u64;
+        let detours = self.detours();
+        detours.metadata.keep(Some(list), &old, &mut phv);
+        detours.set_instance(&mut phv, instance);
+        phv.set_arrival_bytes(bytes);
+        self.intrinsics.packet_length.set(&mut phv, bytes);
+        self.spare.push(old);
+        self.engine.run(Stage::Ingress, &mut self.state, frame.packet(), &mut phv);
+        phv
+    }
+
+    /// Clones a frame as it came, parsed anew by a parser that knows its ingress port.
+    fn clone_in_ingress(&mut self, now: Time, frame: &F, phv: &Phv, way: Way, request: &CloneRequest) {
+        let Some(mirror) = self.mirror(request) else { return };
+        let mut copy = frame.duplicate();
+        let mut copy_phv = self.blank();
+        copy_phv.set_arrival_bytes(phv.arrival_bytes());
+        self.intrinsics.ingress_port.set(&mut copy_phv, way.ingress_port.into());
+        self.engine.run(Stage::Parse, &mut self.state, copy.packet(), &mut copy_phv);
+        self.effects();
+        self.send_clone(now, mirror, copy, copy_phv, phv, way, (Instance::IngressClone, request));
+    }
+
+    /// Clones a frame with the headers that egress left.
+    fn clone_in_egress(&mut self, now: Time, frame: &F, phv: &Phv, way: Way, request: &CloneRequest) {
+        let Some(mirror) = self.mirror(request) else { return };
+        self.send_clone(now, mirror, frame.duplicate(), phv.clone(), phv, way, (Instance::EgressClone, request));
+    }
+
+    /// Where clones go; `None` if the control plane has not said it.
+    fn mirror(&self, request: &CloneRequest) -> Option<Mirror> {
+        // BMv2 keeps 15 bits of the number.
+        self.replication.session(request.session & MAX_SESSION)
+    }
+
+    #[inline(never)]
+    #[expect(clippy::too_many_arguments, reason = "a clone and what it is a clone of")]
+    fn send_clone(
+        &mut self,
+        now: Time,
+        mirror: Mirror,
+        frame: F,
+        mut phv: Phv,
+        original: &Phv,
+        way: Way,
+        (instance, request): (Instance, &CloneRequest),
+    ) {
+        let detours = self.detours();
+        detours.metadata.clear(&mut phv);
+        detours.metadata.keep(request.field_list, original, &mut phv);
+        detours.set_instance(&mut phv, instance);
+        let way = Way { rounds: way.rounds + 1, max_bytes: u32::MAX, ..way };
+        let fate = if way.rounds > MAX_ROUNDS {
+            self.lose(Loss::Endless, None, frame, phv)
+        } else {
+            match mirror {
+                Mirror::Port(port) => self.copy_to(now, port, frame, phv, way),
+                Mirror::Group(group) => self.replicate(now, group, frame, phv, way),
+            }
+        };
+        self.copies.push(fate);
+    }
+
+    /// Sends a frame to all ports of a group; it is itself the last of its copies.
+    fn replicate(&mut self, now: Time, group: u32, frame: F, mut phv: Phv, way: Way) -> Fate<F> {
+        let way = Way { max_bytes: u32::MAX, ..way };
+        let replicas = self.replication.replicas(group);
+        let Some((last, others)) = replicas.split_last() else {
+            return self.lose(Loss::NoGroup, None, frame, phv);
+        };
+        for replica in others {
+            let mut copy_phv = phv.clone();
+            self.detours().egress_rid.set(&mut copy_phv, replica.rid.into());
+            let fate = self.copy_to(now, replica.port, frame.duplicate(), copy_phv, way);
+            self.copies.push(fate);
+        }
+        self.detours().egress_rid.set(&mut phv, last.rid.into());
+        self.copy_to(now, last.port, frame, phv, way)
+    }
+
+    /// [`Switch::enqueue`], which is part of the straight way, once more for copies.
+    #[inline(never)]
+    fn copy_to(&mut self, now: Time, port: usize, frame: F, phv: Phv, way: Way) -> Fate<F> {
+        self.enqueue(now, port, frame, phv, way)
+    }
+}

@@ -1,0 +1,65 @@
+//! Which values a packet keeps when it is copied, or starts again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use marklab_p4::ir::{Class, ExternCall, Program, SlotId, StmtKind, visit};
+use marklab_pipeline::{Field, Layout, Phv};
+
+/// Metadata of a program: all fields of a packet state that are not part of headers.
+#[derive(Debug)]
+pub(crate) struct Metadata {
+    fields: Vec<Field>,
+    /// By the number of a field list: its members.
+    lists: BTreeMap<u32, Vec<Field>>,
+}
+
+impl Metadata {
+    pub(crate) fn new(program: &Program, layout: &Layout) -> Metadata {
+        let headers = header_slots(program);
+        let is_metadata =
+            |slot: &SlotId| program.slots[slot.index()].class == Class::Packet && !headers.contains(&slot.index());
+        let slots = (0..program.slots.len() as u32).map(SlotId).filter(is_metadata);
+        let members = |list| program.field_list(list).filter_map(|slot| layout.field(slot)).collect();
+        Metadata {
+            fields: slots.filter_map(|slot| layout.field(slot)).collect(),
+            lists: field_lists(program).into_iter().map(|list| (list, members(list))).collect(),
+        }
+    }
+
+    /// Sets all of it to 0.
+    pub(crate) fn clear(&self, phv: &mut Phv) {
+        self.fields.iter().for_each(|&field| phv.clear_field(field));
+    }
+
+    /// Copies the members of a field list.
+    pub(crate) fn keep(&self, list: Option<u32>, from: &Phv, to: &mut Phv) {
+        let members = list.and_then(|list| self.lists.get(&list));
+        members.into_iter().flatten().for_each(|&field| to.copy_field(from, field));
+    }
+}
+
+/// Slots of headers: validity, fields, widths of `varbit`s, and the parser's place in stacks.
+fn header_slots(program: &Program) -> BTreeSet<usize> {
+    let fields = program.headers.iter().flat_map(|header| header.fields.iter().chain([&header.valid]));
+    let widths = program.slots.iter().filter_map(|slot| slot.varbit_width.as_ref());
+    let stacks = program.stacks.iter().map(|stack| &stack.next_index);
+    fields.chain(widths).chain(stacks).map(|slot| slot.index()).collect()
+}
+
+/// Numbers of the field lists that calls name.
+fn field_lists(program: &Program) -> BTreeSet<u32> {
+    let mut lists = BTreeSet::new();
+    for body in visit::bodies(&program.blocks, &program.actions) {
+        visit::statements(body, &mut |stmt| {
+            if let StmtKind::Extern(
+                ExternCall::Clone { field_list: Some(list), .. }
+                | ExternCall::Resubmit { field_list: list }
+                | ExternCall::Recirculate { field_list: list },
+            ) = &stmt.kind
+            {
+                lists.insert(*list);
+            }
+        });
+    }
+    lists
+}

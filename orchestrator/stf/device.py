@@ -1,0 +1,129 @@
+"""A switch of the engine under test: what a test's statements make it do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from orchestrator import engine
+from orchestrator.errors import BadInput
+from orchestrator.stf import names
+from orchestrator.stf.statements import (
+    Add,
+    Command,
+    Packet,
+    RemoveAll,
+    SetDefault,
+    Statement,
+)
+
+
+class Unsupported(BadInput):
+    """The test asks for something that the engine does not have."""
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A packet that was sent and what came of it."""
+
+    packet: Packet
+    frames: list[tuple[int, bytes]]
+    losses: list[str] = field(default_factory=list)
+    events: list[dict[str, Any]] = field(default_factory=list)
+
+
+class Device:
+    """One switch, and the names of its objects."""
+
+    def __init__(self, program: engine.CompiledProgram, *, trace: bool = False) -> None:
+        self._parts: Mapping[str, Any] = engine.describe(program)
+        self._aliases: dict[str, int] = {}
+        self._trace = trace
+        with engine.refusals():
+            self._harness = engine.new_harness(program)
+            if trace:
+                self._harness.trace(True)
+
+    def send(self, packet: Packet) -> Exchange:
+        """Send a packet; all that it causes has happened then."""
+        with engine.refusals():
+            if packet.queue:
+                signals = {name: packet.queue.get(name, 0) for name in engine.QUEUE_SIGNALS}
+                port, frame, _ = self._harness.process(packet.port, packet.frame, **signals)
+                frames = [] if port is None or frame is None else [(port, frame)]
+            else:
+                frames = self._harness.inject(packet.port, packet.frame)
+            events = json.loads(self._harness.take_trace()) if self._trace else []
+            losses = [reason for reason, _ in self._harness.losses]
+        return Exchange(packet, frames, losses, events)
+
+    def configure(self, statement: Statement) -> None:
+        """Carry out a statement that is about the control plane."""
+        with engine.refusals():
+            match statement:
+                case Add():
+                    entry = names.entry(statement, self._parts["tables"])
+                    handle = self._harness.add_entry(json.dumps(entry))
+                    if statement.alias and handle is not None:
+                        self._aliases[statement.alias] = handle
+                case SetDefault():
+                    self._harness.add_entry(json.dumps(names.default_action(statement, self._parts["tables"])))
+                case RemoveAll():
+                    for table in self._parts["tables"]:
+                        if not table["const_entries"]:
+                            self._harness.clear_table(table["name"])
+                case Command():
+                    self._command(statement)
+
+    def count(self, counter: str, cell: int | str) -> tuple[int, int]:
+        """Packets and bytes of a counter's cell, or of the entry that has this alias."""
+        with engine.refusals():
+            if isinstance(cell, str):
+                if cell not in self._aliases:
+                    raise BadInput(f"no entry has the alias `{cell}`", "give it one by `add ... = ALIAS`")
+                cell = self._aliases[cell]
+            return self._harness.counter(self._full_name("counter", counter), cell)
+
+    def _full_name(self, kind: str, name: str) -> str:
+        return names.find(kind, name, [part["name"] for part in self._parts[f"{kind}s"]])
+
+    def _command(self, command: Command) -> None:
+        """A command of simple_switch_CLI; what it prints is not part of a test."""
+        words = command.words
+        match command.name.split("_", 1):
+            case ["register", verb]:
+                self._register(verb, self._full_name("register", words[0]), [int(word) for word in words[1:]])
+            case ["counter", "write"]:
+                name = self._full_name("counter", words[0])
+                # simple_switch_CLI has bytes behind packets, as here.
+                index, packets, bytes_ = (int(word) for word in words[1:])
+                self._harness.set_counter(name, index, packets, bytes_)
+            case ["counter", "read"]:
+                self._harness.counter(self._full_name("counter", words[0]), int(words[1]))
+            case ["mirroring" | "mc", _]:
+                self._replication(command.name, [int(word) for word in words])
+            case _:
+                raise Unsupported(f"the command `{command.name}` is not supported yet")
+
+    def _register(self, verb: str, name: str, numbers: list[int]) -> None:
+        match verb:
+            case "write":
+                self._harness.set_register(name, *numbers)
+            case "read":
+                self._harness.register(name, *numbers)
+            case _:
+                self._harness.reset_register(name)
+
+    def _replication(self, name: str, numbers: list[int]) -> None:
+        """Clone sessions and multicast groups; nodes are numbered from 0 as they are made, as in BMv2."""
+        if name == "mirroring_get":
+            return
+        method = getattr(self._harness, name, None)
+        if method is None:
+            raise Unsupported(f"the command `{name}` is not supported yet")
+        if name in {"mc_node_create", "mc_node_update"}:
+            method(numbers[0], numbers[1:])
+        else:
+            method(*numbers)

@@ -1,0 +1,44 @@
+// The switch around a `Work` control: reads one header, lets it work, sends the packet out of port 1 unless it chose
+// another. A program includes this after it has declared `control Work(inout data_t d, inout standard_metadata_t s)`.
+
+struct headers_t {
+    data_t data;
+}
+
+struct metadata_t {}
+
+parser ShellParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t s) {
+    state start {
+        packet.extract(hdr.data);
+        transition accept;
+    }
+}
+
+control ShellVerify(inout headers_t hdr, inout metadata_t meta) {
+    apply {}
+}
+
+control ShellIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t s) {
+    Work() work;
+
+    apply {
+        s.egress_spec = 1;
+        work.apply(hdr.data, s);
+    }
+}
+
+control ShellEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t s) {
+    apply {}
+}
+
+control ShellCompute(inout headers_t hdr, inout metadata_t meta) {
+    apply {}
+}
+
+control ShellDeparser(packet_out packet, in headers_t hdr) {
+    apply {
+        packet.emit(hdr.data);
+    }
+}
+
+V1Switch(ShellParser(), ShellVerify(), ShellIngress(), ShellEgress(), ShellCompute(), ShellDeparser()) main;
