@@ -15,14 +15,14 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 BASE_PYTHON := $(shell for python in python3.11 python3.12 python3.13 python3.14 python3; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 
-.PHONY: setup run test lint pytest cargo-test conformance differential bench clean
+.PHONY: setup run test lint pytest cargo-test fuzz conformance differential bench clean
 
 setup: $(STAMPS)/engine
 
 run: setup
 	$(PYTHON) orchestrator.py --scheme ecn-sharp --load 0.8
 
-test: setup lint pytest cargo-test
+test: setup lint pytest cargo-test fuzz
 
 lint: setup
 	$(VENV)/bin/ruff format --check .
@@ -44,6 +44,13 @@ conformance: setup
 # The same packets through BMv2, with p4c-bm2-ss and simple_switch on PATH.
 differential: setup
 	$(PYTHON) -m orchestrator.stf.differential
+
+# Random sources, packets and table entries; SEED= makes it another search. See engine/fuzz.
+SECONDS ?= 20
+SEED ?= 1
+
+fuzz: setup
+	cd engine && $(CARGO) run --quiet -p marklab-fuzz -- --seconds $(SECONDS) --seed $(SEED)
 
 bench: setup
 	$(MAKE) -C bench PYTHON=$(CURDIR)/$(PYTHON)

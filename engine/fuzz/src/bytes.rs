@@ -26,10 +26,6 @@ impl<'a> Bytes<'a> {
         usize::from(number) % bound
     }
 
-    pub(crate) fn word(&mut self) -> u64 {
-        (0..8).fold(0, |word, _| word << 8 | u64::from(self.byte()))
-    }
-
     /// Up to `count` bytes.
     pub(crate) fn take(&mut self, count: usize) -> &'a [u8] {
         let (taken, rest) = self.0.split_at(count.min(self.0.len()));

@@ -195,3 +195,25 @@ fn give_up(input: &Path) {
     eprintln!("FINDING: an input does not end: {}", input.display());
     std::process::abort();
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Panics on `!`, refuses `?`.
+    const TOUCHY: Target = Target { name: "test", run: touchy, seeds: Vec::new, pieces: &[] };
+
+    fn touchy(input: &[u8]) -> Result<u64, String> {
+        assert!(!input.contains(&b'!'), "an exclamation");
+        if input.contains(&b'?') { Err("a question".into()) } else { Ok(input.len() as u64) }
+    }
+
+    #[test]
+    fn refusals_and_panics_are_findings_and_made_smaller() {
+        let watchdog = Watchdog::start(&TOUCHY);
+        assert_eq!(watchdog.run(&TOUCHY, b"fine"), Ok(4));
+        assert_eq!(watchdog.run(&TOUCHY, b"is it?"), Err("a question".into()));
+        assert!(watchdog.run(&TOUCHY, b"oh!").is_err_and(|problem| problem.contains("an exclamation")));
+        assert_eq!(smaller(&TOUCHY, &watchdog, b"what is that? it has an end!".to_vec()), b"!");
+    }
+}

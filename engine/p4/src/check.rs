@@ -205,6 +205,9 @@ impl Checker<'_> {
             return Some(entry.clone());
         }
         let name = &path.name.name;
+        if self.diagnostics.is_full() {
+            return None;
+        }
         let is_value = |symbol: &Symbol| !matches!(symbol, Symbol::Type(_) | Symbol::Overloads(_));
         let near = self.enum_with(name).or_else(|| self.scopes.nearest(name, is_value));
         let near = near.or_else(|| self.scopes.nearest(name, |_| true));
@@ -215,6 +218,9 @@ impl Checker<'_> {
     /// Reports an unknown name: it may be declared too late, or a similar one is meant.
     fn unknown(&mut self, name: &Ident, problem: Problem, near: Option<String>) {
         let entry = self.diagnostics.error(name.span, problem);
+        if !entry.is_shown() {
+            return;
+        }
         if let Some(later) = outlook::declared_later(self.tokens, name.span, &name.name) {
             entry.label(later, "declared here").help("move the declaration before its first use");
         } else if let Some(near) = near {

@@ -13,6 +13,9 @@ use crate::source::{SourceMap, Span};
 /// Most errors that one compilation reports.
 const MAX_ERRORS: usize = 100;
 
+/// Most messages of all kinds.
+const MAX_MESSAGES: usize = 1_000;
+
 /// Whose matter a message is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Category {
@@ -100,6 +103,11 @@ impl Entry<'_> {
         entry
     }
 
+    /// Whether the message will be shown: it is not one of too many, nor one that is known. Advice on others is in vain.
+    pub(crate) fn is_shown(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// Nothing to add.
     pub(crate) fn done(self) {}
 }
@@ -108,8 +116,8 @@ impl Diagnostics {
     /// Reports a problem; the same one at the same place only once.
     pub(crate) fn report(&mut self, span: Span, problem: Problem) -> Entry<'_> {
         let is_error = problem.category() != Category::Warning;
-        let known = self.list.iter().any(|old| old.span == span && old.problem == problem);
-        if known || (is_error && self.errors >= MAX_ERRORS) {
+        let is_known = || self.list.iter().any(|old| old.span == span && old.problem == problem);
+        if is_error && self.is_full() || self.list.len() >= MAX_MESSAGES && !is_error || is_known() {
             return Entry(None);
         }
         self.errors += usize::from(is_error);
@@ -132,6 +140,11 @@ impl Diagnostics {
     /// Number of errors so far.
     pub(crate) fn errors(&self) -> usize {
         self.errors
+    }
+
+    /// Whether no more errors are shown.
+    pub(crate) fn is_full(&self) -> bool {
+        self.errors >= MAX_ERRORS
     }
 
     /// Whether nothing was reported.

@@ -128,6 +128,9 @@ enum FrameKind {
     TableAction { exit_flag: Option<ir::SlotId> },
 }
 
+/// Most statements of a program, with its calls inlined.
+const MAX_WORK: usize = 1 << 20;
+
 pub(crate) struct Lowerer<'a> {
     pub(crate) program: &'a typed::Program,
     pub(crate) diagnostics: &'a mut Diagnostics,
@@ -155,6 +158,8 @@ pub(crate) struct Lowerer<'a> {
     object: Option<ObjectId>,
     next_label: u32,
     next_temp: u32,
+    /// Statements written and bodies inlined.
+    work: usize,
     /// Code being written, innermost last.
     code: Vec<Vec<ir::Stmt>>,
     frames: Vec<Frame>,
@@ -186,6 +191,7 @@ impl<'a> Lowerer<'a> {
             object: None,
             next_label: 0,
             next_temp: 0,
+            work: 0,
             code: Vec::new(),
             frames: Vec::new(),
             loops: Vec::new(),
@@ -232,8 +238,19 @@ impl<'a> Lowerer<'a> {
 
     /// Adds a statement to the code being written.
     pub(crate) fn emit(&mut self, kind: ir::StmtKind) {
+        self.work += 1;
         let stmt = ir::Stmt { kind, span: self.span };
         self.code.last_mut().expect("code is only written inside of blocks").push(stmt);
+    }
+
+    /// Counts a body that is inlined: few lines that call each other could ask for any number.
+    fn count_inlined(&mut self, span: Span) -> Lowered<()> {
+        self.work += 1;
+        if self.work > MAX_WORK {
+            return self
+                .unsupported(span, format!("a program of more than {MAX_WORK} statements with its calls inlined"));
+        }
+        Ok(())
     }
 
     /// Runs something and gives the code that it writes.

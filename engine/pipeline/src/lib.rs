@@ -107,7 +107,7 @@ pub trait Engine: Send + Sync {
     }
 }
 
-/// Which parser states lie on a cycle: entering these costs fuel.
+/// Which parser states lie on a cycle, or between two: entering these costs fuel.
 pub(crate) fn looping_states(parser: &ParserBody) -> Vec<bool> {
     let successors = |state: usize| -> Vec<usize> {
         let targets = match &parser.states[state].next {
@@ -120,16 +120,50 @@ pub(crate) fn looping_states(parser: &ParserBody) -> Vec<bool> {
         });
         states.collect()
     };
-    (0..parser.states.len())
-        .map(|start| {
-            let mut seen = vec![false; parser.states.len()];
-            let mut open = successors(start);
-            while let Some(state) = open.pop() {
-                if !std::mem::replace(&mut seen[state], true) {
-                    open.extend(successors(state));
+    let forth: Vec<Vec<usize>> = (0..parser.states.len()).map(successors).collect();
+    let mut back = vec![Vec::new(); forth.len()];
+    for (state, successors) in forth.iter().enumerate() {
+        for &next in successors {
+            back[next].push(state);
+        }
+    }
+    let mut looping = vec![true; forth.len()];
+    // What nothing leads to is on no cycle, nor then what only that leads to; and likewise backwards.
+    for (from, to) in [(&back, &forth), (&forth, &back)] {
+        let mut open: Vec<usize> =
+            from.iter().map(|edges| edges.iter().filter(|&&edge| looping[edge]).count()).collect();
+        let mut ends: Vec<usize> = (0..open.len()).filter(|&state| looping[state] && open[state] == 0).collect();
+        while let Some(state) = ends.pop() {
+            looping[state] = false;
+            for &next in &to[state] {
+                open[next] -= 1;
+                if looping[next] && open[next] == 0 {
+                    ends.push(next);
                 }
             }
-            seen[start]
-        })
-        .collect()
+        }
+    }
+    looping
+}
+
+#[cfg(test)]
+mod tests {
+    use marklab_p4::ir::{KeySet, State};
+    use marklab_p4::source::Span;
+
+    use super::*;
+
+    #[test]
+    fn states_on_and_between_cycles_loop() {
+        // 0 -> 1 <-> 2 -> 3 -> 4 -> 4 or 5
+        let edges: [&[u32]; 6] = [&[1], &[2], &[1, 3], &[4], &[4, 5], &[]];
+        let state = |targets: &&[u32]| {
+            let case = |&target: &u32| (vec![KeySet::Any], Target::State(StateId(target)));
+            let cases = targets.iter().map(case).chain([(vec![KeySet::Any], Target::Accept)]).collect();
+            let next = Transition::Select { keys: Vec::new(), cases, span: Span::default() };
+            State { name: String::new(), body: Vec::new(), next, span: Span::default() }
+        };
+        let parser = ParserBody { states: edges.iter().map(state).collect(), start: StateId(0) };
+        assert_eq!(looping_states(&parser), [false, true, true, true, true, false]);
+    }
 }

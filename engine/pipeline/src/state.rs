@@ -13,7 +13,7 @@ use thiserror::Error;
 use crate::effects::Effects;
 use crate::jit::{Context, Views};
 use crate::layout::Layout;
-use crate::meter::Meters;
+use crate::meter::{Meter, Meters};
 use crate::profile::Profile;
 use crate::table::{Count, Table, TableError};
 use crate::value_set::ValueSet;
@@ -45,8 +45,8 @@ pub enum LoadError {
     Entry(#[from] TableError),
 }
 
-/// Largest number of cells of an array.
-const MAX_CELLS: u64 = 1 << 26;
+/// Most 64-bit words of all arrays of a program: 1 GB.
+const MAX_WORDS: u64 = 1 << 27;
 
 /// A `register` array; a cell takes whole 64-bit words.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -111,23 +111,30 @@ impl State {
     /// Fresh state at time 0: entries and defaults of the source, registers and counters 0, meters unconfigured,
     /// `random` seeded.
     pub fn new(program: &Arc<Program>, layout: &Arc<Layout>, seed: u64) -> Result<State, LoadError> {
-        let check = |name: &str, size: u64| {
-            if size > MAX_CELLS {
-                return Err(LoadError::TooLarge { name: name.to_owned(), size, limit: MAX_CELLS });
+        let mut words_left = MAX_WORDS;
+        let mut check = |name: &str, size: u64, words_per_cell: usize| {
+            let limit = words_left / words_per_cell as u64;
+            if size > limit {
+                return Err(LoadError::TooLarge { name: name.to_owned(), size, limit });
             }
+            words_left -= size * words_per_cell as u64;
             Ok(size)
         };
         let registers = program.registers.iter().map(|register| {
-            let cells = check(&register.name, register.size)?;
-            let words = vec![0; cells as usize * words_for(register.ty.width)];
+            let words_per_cell = words_for(register.ty.width);
+            let cells = check(&register.name, register.size, words_per_cell)?;
+            let words = vec![0; cells as usize * words_per_cell];
             Ok(RegisterArray { ty: register.ty, words, cells })
         });
+        let mut registers = registers.collect::<Result<Vec<_>, LoadError>>()?;
         let counters = program.counters.iter().map(|counter| {
-            let cells = check(&counter.name, counter.size.unwrap_or(0))?;
+            let words_per_cell = size_of::<Count>() / size_of::<u64>();
+            let cells = check(&counter.name, counter.size.unwrap_or(0), words_per_cell)?;
             Ok(vec![Count::default(); cells as usize])
         });
+        let mut counters = counters.collect::<Result<Vec<_>, LoadError>>()?;
         let meters = program.meters.iter().map(|meter| {
-            let cells = check(&meter.name, meter.size.unwrap_or(0))?;
+            let cells = check(&meter.name, meter.size.unwrap_or(0), size_of::<Meter>() / size_of::<u64>())?;
             Ok(Meters::new(meter.unit, cells as usize))
         });
         let meters = meters.collect::<Result<Vec<_>, LoadError>>()?;
@@ -135,8 +142,6 @@ impl State {
         let profiles = profiles.collect::<Result<Vec<_>, LoadError>>()?;
         let tables = program.tables.iter().map(|table| Ok(Box::new(Table::new(program, table)?)));
         let mut tables = tables.collect::<Result<Vec<_>, LoadError>>()?;
-        let mut registers = registers.collect::<Result<Vec<_>, LoadError>>()?;
-        let mut counters = counters.collect::<Result<Vec<_>, LoadError>>()?;
         let views = Views::new(&mut tables, &mut registers, &mut counters);
         Ok(State {
             context: Context::new(&views),

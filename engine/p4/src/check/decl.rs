@@ -1,6 +1,7 @@
 //! Declarations at top level, and of types (spec sections 7.2, 11.1).
 
 use num_bigint::BigInt;
+use rustc_hash::FxHashMap;
 
 use crate::arith;
 use crate::ast::{
@@ -108,6 +109,7 @@ impl Checker<'_> {
         let (type_params, fields) = self.scoped(|checker| {
             let type_params = checker.type_params(&decl.type_params);
             let mut fields: Vec<Field> = Vec::with_capacity(decl.fields.len());
+            let mut declared = FxHashMap::default();
             for field in &decl.fields {
                 checker.annotations(&field.annotations);
                 if field.name.is_underscore() {
@@ -115,10 +117,10 @@ impl Checker<'_> {
                 }
                 let ty = checker.ty(&field.ty);
                 checker.check_field_type(decl.kind, &ty, field.ty.span, field.name.span);
-                if let Some(first) = fields.iter().find(|known| known.name == field.name.name) {
-                    let span = first.span;
+                let first = *declared.entry(field.name.name.clone()).or_insert(field.name.span);
+                if first != field.name.span {
                     let problem = Problem::DuplicateField { field: field.name.name.clone() };
-                    checker.diagnostics.error(field.name.span, problem).label(span, "first declared here");
+                    checker.diagnostics.error(field.name.span, problem).label(first, "first declared here");
                     continue;
                 }
                 let annotations = field.annotations.clone();

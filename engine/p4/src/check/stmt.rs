@@ -1,5 +1,8 @@
 //! Statements (spec section 12).
 
+use num_bigint::BigInt;
+use rustc_hash::FxHashMap;
+
 use crate::ast::{self, BinaryOp, Block, Decl, StmtKind as Ast, SwitchCase as AstCase, VarDecl};
 use crate::diagnostics::Problem;
 use crate::source::Span;
@@ -7,6 +10,14 @@ use crate::typed::{Expr, ExprKind, Stmt, StmtKind, SwitchCase, TableId, VarId, V
 use crate::types::Type;
 
 use super::{Checker, Place, Symbol};
+
+/// What a label of a `switch` stands for, in the type of the value.
+#[derive(PartialEq, Eq, Hash)]
+enum LabelValue {
+    Number(BigInt),
+    /// Of an enum, or an error.
+    Member(u32),
+}
 
 impl Checker<'_> {
     /// The statements of a block, in a scope of their own.
@@ -63,10 +74,15 @@ impl Checker<'_> {
         let what = match (kind, self.place) {
             (Ast::Return(_), Place::State) => "return",
             (Ast::Exit, Place::State | Place::Function) => "exit",
-            (Ast::Switch { .. }, Place::State) => "switch",
+            // BMv2's actions have jumps, but none that depend on more than a condition.
+            (Ast::Switch { .. }, Place::State | Place::Action) => "switch",
             _ => return,
         };
-        let whole = if self.place == Place::State { "a parser" } else { "a function" };
+        let whole = match self.place {
+            Place::State => "a parser",
+            Place::Action => "an action",
+            _ => "a function",
+        };
         self.error(span, Problem::StatementHere { what, whole });
     }
 
@@ -198,7 +214,7 @@ impl Checker<'_> {
             self.error(span, problem);
             return None;
         }
-        let mut seen: Vec<(Option<ExprKind>, Span)> = Vec::new();
+        let mut seen: FxHashMap<LabelValue, Span> = FxHashMap::default();
         let ty = value.ty.clone();
         let cases = self.switch_cases(cases, |checker, label| {
             let label = checker.expr(label);
@@ -210,18 +226,20 @@ impl Checker<'_> {
                 checker.error(label.span, Problem::NotConstant {});
                 return None;
             }
-            let key = checker.int_value(&label).map(ExprKind::Int).or_else(|| checker.literal(&label));
-            let same = |known: &Option<ExprKind>| match (known, &key) {
-                (Some(ExprKind::Int(a)), Some(ExprKind::Int(b))) => a == b,
-                (Some(ExprKind::Enum(_, a)), Some(ExprKind::Enum(_, b))) => a == b,
-                (Some(ExprKind::Error(a)), Some(ExprKind::Error(b))) => a == b,
-                _ => false,
-            };
-            if let Some((_, first)) = seen.iter().find(|(known, _)| same(known)) {
-                let entry = checker.diagnostics.error(label.span, Problem::DuplicateLabel {});
-                entry.label(*first, "first given here");
+            let number = checker.int_value(&label).map(LabelValue::Number);
+            let value = number.or_else(|| match checker.literal(&label)? {
+                ExprKind::Int(number) => Some(LabelValue::Number(number)),
+                ExprKind::Enum(_, member) => Some(LabelValue::Member(member)),
+                ExprKind::Error(code) => Some(LabelValue::Member(code)),
+                _ => None,
+            });
+            if let Some(value) = value {
+                if let Some(&first) = seen.get(&value) {
+                    let entry = checker.diagnostics.error(label.span, Problem::DuplicateLabel {});
+                    entry.label(first, "first given here");
+                }
+                seen.entry(value).or_insert(label.span);
             }
-            seen.push((key, label.span));
             Some(label)
         });
         Some(StmtKind::SwitchValue { value, cases })

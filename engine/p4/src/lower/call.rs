@@ -256,6 +256,7 @@ impl Lowerer<'_> {
         body: impl FnOnce(&mut Self) -> Lowered<()>,
         span: Span,
     ) -> Lowered<Value> {
+        self.count_inlined(span)?;
         let returns = self.concrete(returns);
         let result = match returns {
             Type::Void => None,

@@ -80,6 +80,9 @@ pub(crate) struct NewExtern<'a> {
     pub(crate) span: Span,
 }
 
+/// Most parser and control instances: a few lines that instantiate each other could ask for any number.
+const MAX_OBJECTS: usize = 1 << 16;
+
 impl Lowerer<'_> {
     /// Makes all instances of a list, in order, in the control or parser of that name.
     fn declare_instances(&mut self, ids: &[InstanceId], path: &str) -> Lowered<Vec<(InstanceId, Object)>> {
@@ -130,6 +133,9 @@ impl Lowerer<'_> {
                 Ok(Object::Package(Rc::new(PackageObject { name: decl.name.clone(), args })))
             }
             Constructor::Block(block) => {
+                if self.objects.len() >= MAX_OBJECTS {
+                    return self.unsupported(span, format!("more than {MAX_OBJECTS} instances"));
+                }
                 let decl = &program.blocks[block.index()];
                 let args = self.constructor_args(&decl.constructor, &construct.args)?;
                 let params = decl.constructor.iter().zip(args);

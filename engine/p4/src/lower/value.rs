@@ -181,10 +181,19 @@ impl Lowerer<'_> {
     }
 
     fn all_equal(&mut self, a: &[Value], b: &[Value], span: Span) -> Lowered<ir::Expr> {
-        let mut result = fold::boolean(true, span);
-        for (a, b) in a.iter().zip(b) {
-            result = fold::and(result, self.values_equal(a, b, span)?);
+        let pairs = a.iter().zip(b).map(|(a, b)| self.values_equal(a, b, span));
+        let mut parts = pairs.collect::<Lowered<Vec<ir::Expr>>>()?;
+        // A tree and no chain, so that the depth of the expression does not grow with the number of fields.
+        while parts.len() > 1 {
+            let mut rest = parts.into_iter();
+            parts = Vec::new();
+            while let Some(left) = rest.next() {
+                parts.push(match rest.next() {
+                    Some(right) => fold::and(left, right),
+                    None => left,
+                });
+            }
         }
-        Ok(result)
+        Ok(parts.pop().unwrap_or_else(|| fold::boolean(true, span)))
     }
 }

@@ -213,7 +213,9 @@ impl Parser<'_> {
                 self.at = self.tokens.len() - 1;
             }
             None => {
-                if let Some(later) = outlook::declared_later(self.tokens, span, &name) {
+                if entry.is_shown()
+                    && let Some(later) = outlook::declared_later(self.tokens, span, &name)
+                {
                     entry.label(later, "declared here").help("move the declaration before its first use");
                 }
             }

@@ -170,9 +170,14 @@ impl Expander<'_> {
         }
         let macros = self.macros;
         let Some(definition) = macros.get(name) else { return false };
+        if *self.produced > MAX_EXPANSION {
+            return false; // said before: what is left stays as it is
+        }
         let mut span = item.token.span;
         let (args, hidden) = if definition.params.is_some() {
             let Some((args, close)) = self.arguments(item, pending) else { return false };
+            // Nested calls are read once per level.
+            self.count(args.iter().map(Vec::len).sum(), item.token.span);
             span = span.to(close.token.span);
             let Some(args) = self.match_arguments(definition, args, item) else { return true };
             (args, hide(&intersection(&item.hidden, &close.hidden), name))
@@ -180,11 +185,8 @@ impl Expander<'_> {
             (Vec::new(), hide(&item.hidden, name))
         };
         let mut body = self.substitute(definition, &args, span);
-        *self.produced += body.len() + 1;
+        self.count(body.len() + 1, item.token.span);
         if *self.produced > MAX_EXPANSION {
-            if *self.produced - body.len() <= MAX_EXPANSION + 1 {
-                self.diagnostics.error(item.token.span, Problem::ExpansionTooLarge { limit: MAX_EXPANSION });
-            }
             return true;
         }
         if let Some(first) = body.first_mut() {
@@ -196,6 +198,15 @@ impl Expander<'_> {
             pending.push(Item { token: PpToken { span, ..new.token }, hidden });
         }
         true
+    }
+
+    /// Counts tokens handled; the first beyond the limit are an error.
+    fn count(&mut self, tokens: usize, span: Span) {
+        let before = *self.produced;
+        *self.produced += tokens;
+        if before <= MAX_EXPANSION && *self.produced > MAX_EXPANSION {
+            self.diagnostics.error(span, Problem::ExpansionTooLarge { limit: MAX_EXPANSION });
+        }
     }
 
     /// The arguments of a call, if there is one: what follows the name up to the closing parenthesis.
@@ -260,6 +271,8 @@ impl Expander<'_> {
     fn substitute(&mut self, macro_: &Macro, args: &[Vec<Item>], span: Span) -> Vec<Item> {
         let mut result: Vec<Item> = Vec::with_capacity(macro_.body.len());
         let mut tokens = macro_.body.iter().peekable();
+        // Each argument is expanded once: nested calls would else take a time that is exponential in their depth.
+        let mut expanded: Vec<Option<Vec<Item>>> = vec![None; args.len()];
         let mut paste = false;
         while let Some(token) = tokens.next() {
             if token.is("##") {
@@ -276,10 +289,10 @@ impl Expander<'_> {
                     None => vec![Item { token: token.clone(), hidden: None }],
                 }
             } else if let Some(param) = macro_.param(token) {
-                let mut arg = args[param].clone();
-                if !paste && !pastes_next {
-                    arg = self.run(arg);
-                }
+                let mut arg = match !paste && !pastes_next {
+                    true => expanded[param].get_or_insert_with(|| self.run(args[param].clone())).clone(),
+                    false => args[param].clone(),
+                };
                 if let Some(first) = arg.first_mut() {
                     first.token.space = token.space;
                 }

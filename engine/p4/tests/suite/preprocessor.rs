@@ -65,6 +65,16 @@ fn conditions_choose_one_branch() {
 }
 
 #[test]
+fn the_version_of_v1model_is_one_that_there_is() {
+    for (version, refused) in [("20180100", true), ("20180101", false), ("20200408", false), ("20200409", true)] {
+        let text = format!("#define V1MODEL_VERSION {version}\n#include <v1model.p4>\n");
+        assert_eq!(ids(&compile_text(&text)).contains(&"E0118"), refused, "{version}");
+    }
+    let negative = compile_text("#define V1MODEL_VERSION -6419018\n#include <v1model.p4>\n");
+    assert!(ids(&negative).contains(&"E0118"));
+}
+
+#[test]
 fn includes_are_found_beside_the_file_and_in_the_folders_in_order() {
     let files = [
         ("test.p4", "#include \"lib/a.p4\"\n#include <b.p4>\n#define NAME <c.p4>\n#include NAME"),

@@ -2,11 +2,12 @@
 //!
 //! The cases are the same at each run. `ROBUSTNESS_FACTOR=100 cargo test robustness` tries that many times as many.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-use marklab_p4::{Category, Options, compile_with};
+use marklab_p4::{Category, Compilation, Options, compile_with};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -121,7 +122,7 @@ fn put<'a>(words: &mut [&'a str], at: Index, new: &'a str) {
 }
 
 /// Compiles a text in the place of a file and checks what holds for every answer.
-fn answer(path: &Path, text: String) -> Result<(), TestCaseError> {
+fn answer(path: &Path, text: String) -> Result<Compilation, TestCaseError> {
     let start = Instant::now();
     let compilation = compile_with(path, &Options::default(), &Beside { path, text });
     let rendered = compilation.render(false);
@@ -137,7 +138,7 @@ fn answer(path: &Path, text: String) -> Result<(), TestCaseError> {
     if let Some(program) = &compilation.program {
         prop_assert!(!program.to_string().is_empty());
     }
-    Ok(())
+    Ok(compilation)
 }
 
 fn config(cases: u32) -> ProptestConfig {
@@ -224,4 +225,124 @@ fn explosive_texts_are_answered() {
     for (index, text) in texts.into_iter().enumerate() {
         answer(Path::new("tests/ok/explosive.p4"), text).unwrap_or_else(|error| panic!("text {index}: {error}"));
     }
+}
+
+/// A program whose ingress is this text, after declarations and with locals.
+fn ingress(declarations: &str, locals: &str, text: &str) -> String {
+    format!(
+        "#include \"include/frame.p4\"\n{declarations}control Case(inout headers_t hdr, inout meta_t meta, \
+         inout standard_metadata_t std) {{\n{locals}apply {{\n{text}}} }}\n\
+         V1Switch(P(), V(), Case(), E(), C(), D()) main;\n"
+    )
+}
+
+/// The ids of the messages on a text that is answered as it should be, errors only.
+fn errors_of(text: String) -> BTreeSet<&'static str> {
+    let path = Path::new("tests/ok/robustness.p4");
+    let compilation = answer(path, text).unwrap_or_else(|error| panic!("{error}"));
+    let errors = compilation.diagnostics.iter().filter(|diagnostic| diagnostic.category() != Category::Warning);
+    errors.map(|diagnostic| diagnostic.problem.id()).collect()
+}
+
+const MANY: usize = 100_000;
+
+fn lines(count: usize, line: impl Fn(usize) -> String) -> String {
+    (0..count).map(line).collect()
+}
+
+#[test]
+fn long_programs_are_compiled() {
+    let entries = lines(MANY, |i| format!("({i}, 0 &&& 1): a();\n"));
+    let table =
+        "key = { hdr.h.c ++ meta.x : exact @name(\"k\"); meta.y : ternary; } actions = { a; } default_action = a();";
+    let texts = [
+        ("statements", ingress("", "", &"meta.x = meta.x + 1;\n".repeat(MANY))),
+        ("locals", ingress("", "", &lines(MANY, |i| format!("bit<16> v{i} = meta.x;\n")))),
+        ("constants", ingress(&lines(MANY, |i| format!("const bit<8> c{i} = 1;\n")), "", "meta.y = c7;")),
+        (
+            "entries",
+            ingress(
+                "",
+                &format!("action a() {{ }}\ntable t {{ {table} const entries = {{\n{entries}}} }}\n"),
+                "t.apply();",
+            ),
+        ),
+        (
+            "fields",
+            ingress(&format!("struct s_t {{\n{}}}\n", lines(MANY, |i| format!("bit<8> f{i};\n"))), "", "s_t s;"),
+        ),
+        (
+            "equal fields",
+            ingress(
+                &format!("struct s_t {{\n{}}}\n", lines(20_000, |i| format!("bit<8> f{i};\n"))),
+                "",
+                "s_t a; s_t b; a = b; if (a == b) { meta.x = 1; }",
+            ),
+        ),
+        ("labels", ingress("", "", &format!("switch (meta.x) {{\n{}}}\n", lines(65_536, |i| format!("{i}: {{ }}\n"))))),
+        ("blank lines", format!("{}{}", "\n".repeat(10 * MANY), ingress("", "", ""))),
+    ];
+    for (what, text) in texts {
+        assert_eq!(errors_of(text), BTreeSet::new(), "{what}");
+    }
+}
+
+#[test]
+fn long_wrong_programs_are_refused() {
+    assert_eq!(errors_of(ingress("", "", &"undeclared = 1;\n".repeat(MANY))), ["E0302"].into());
+    assert_eq!(errors_of(ingress("", "", &"bit<8> v;\n".repeat(MANY))), ["E0307"].into());
+    assert!(errors_of(ingress("", "", &"meta.x = ;\n".repeat(MANY))).contains("E0205"));
+}
+
+#[test]
+fn deep_nesting_is_refused() {
+    let texts = [
+        ("parentheses", format!("meta.x = {}1{};", "(".repeat(MANY), ")".repeat(MANY))),
+        ("operands", format!("meta.x = 1{};", " + meta.x".repeat(MANY))),
+        ("signs", format!("meta.x = {}1;", "~".repeat(MANY))),
+        ("casts", format!("meta.x = {}1;", "(bit<16>)".repeat(MANY))),
+        ("choices", format!("meta.x = {}1;", "true ? 1 : ".repeat(MANY))),
+        ("members", format!("meta{} = 1;", ".x".repeat(MANY))),
+        ("calls", format!("{}{};", "f(".repeat(MANY), ")".repeat(MANY))),
+        ("lists", format!("meta = {}{};", "{".repeat(MANY), "}".repeat(MANY))),
+        ("types", format!("{}bit<8>{} t;", "tuple<".repeat(MANY), ">".repeat(MANY))),
+        ("blocks", format!("{}{}", "{".repeat(MANY), "}".repeat(MANY))),
+        ("branches", format!("{}{{ }}", "if (meta.x == 1) { } else ".repeat(MANY))),
+        ("loops", format!("{}{}", "for (bit<8> i in 0 .. 1) {".repeat(MANY), "}".repeat(MANY))),
+    ];
+    for (what, text) in texts {
+        assert!(errors_of(ingress("", "", &text)).contains("E0207"), "{what}");
+    }
+}
+
+/// Few lines that ask for 2^39 and more of something.
+#[test]
+fn doubling_is_refused() {
+    let actions = lines(60, |i| match i {
+        0 => "action a0() { meta.x = meta.x + 1; }\n".to_string(),
+        _ => format!("action a{i}() {{ a{0}(); a{0}(); }}\n", i - 1),
+    });
+    let empty_actions = actions.replace("meta.x = meta.x + 1;", "");
+    let controls = lines(40, |i| match i {
+        0 => "control K0() { apply { } }\n".to_string(),
+        _ => format!("control K{i}() {{ K{0}() a; K{0}() b; apply {{ a.apply(); b.apply(); }} }}\n", i - 1),
+    });
+    assert_eq!(errors_of(ingress("", &actions, "a59();")), ["U0001"].into());
+    assert_eq!(errors_of(ingress("", &empty_actions, "a59();")), ["U0001"].into());
+    assert_eq!(errors_of(ingress(&controls, "K39() k;\n", "k.apply();")), ["U0001"].into());
+    let tenfold = format!("#define A(x) x x x x x x x x x x\nconst int v = {}1{};", "A(".repeat(30), ")".repeat(30));
+    assert!(errors_of(tenfold).contains("E0115"));
+    let nested = format!("#define F(x) x\nconst int v = {}1{};", "F(".repeat(MANY), ")".repeat(MANY));
+    assert!(errors_of(nested).contains("E0115"));
+}
+
+#[test]
+fn sizes_have_limits() {
+    let wide = |width: u32| ingress("", "", &format!("bit<{width}> w = 1; w = w * w; meta.x = (bit<16>)w;\n"));
+    assert_eq!(errors_of(wide(4096)), BTreeSet::new());
+    assert_eq!(errors_of(wide(65_536)), BTreeSet::new());
+    assert_eq!(errors_of(wide(65_537)), ["E0214"].into());
+    let stack = |size: u32| ingress("", "", &format!("h_t[{size}] s; s[meta.x].a = 1;\n"));
+    assert_eq!(errors_of(stack(4096)), BTreeSet::new());
+    assert_eq!(errors_of(stack(4097)), ["E0413"].into());
 }

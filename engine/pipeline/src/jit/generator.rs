@@ -13,6 +13,7 @@ use marklab_p4::ir::{
     Arch, BinaryOp, BlockBody, BlockId, Class, Expr, ExprKind, HeaderRef, Index, Label, Place, Program, Slot, SlotId,
     Stack, Stmt, StmtKind, TableId,
 };
+use marklab_p4::source::Span;
 use num_bigint::BigUint;
 use rustc_hash::FxHashMap;
 
@@ -20,7 +21,7 @@ use super::context::{self, Context, Import, TableView};
 use super::data::Emitting;
 use super::parse::Parsing;
 use super::wide::{Room, Rooms, is_wide};
-use super::{Referred, Result, backend};
+use super::{Referred, Result, backend, unsupported};
 use crate::layout::{Layout, storage_bytes};
 use crate::table::{KeyShape, MULTIPLIER, Recent, Row, SHIFT, compared_keys};
 use crate::words::words_for;
@@ -57,6 +58,10 @@ impl Regions {
         }
     }
 }
+
+/// Most statements of a stage, with an action at each table that runs it: code generation takes more than
+/// proportionally long, and a program beyond is no less right in the interpreter.
+const MAX_STATEMENTS: usize = 20_000;
 
 /// Where a local slot lives.
 #[derive(Clone, Copy)]
@@ -100,6 +105,8 @@ pub(super) struct Generator<'a, 'f> {
     pub(super) context: Value,
     pub(super) phv: Value,
     pub(super) rooms: Rooms,
+    /// Statements, `switch` labels and parser states so far.
+    statements: usize,
     locals: FxHashMap<SlotId, Local>,
     labels: Vec<Scope>,
     /// End of the programmable block.
@@ -138,6 +145,7 @@ impl<'a, 'f> Generator<'a, 'f> {
             context,
             phv,
             rooms: Rooms::default(),
+            statements: 0,
             locals: FxHashMap::default(),
             labels: Vec::new(),
             exit: entry,
@@ -386,10 +394,19 @@ impl<'a, 'f> Generator<'a, 'f> {
     }
 
     fn statement(&mut self, stmt: &Stmt) -> Result<bool> {
+        self.count_statements(1, stmt.span)?;
         let scratch_bytes = self.rooms.scratch_bytes;
         let falls_through = self.statement_in_scratch(stmt);
         self.rooms.scratch_bytes = scratch_bytes;
         falls_through
+    }
+
+    pub(super) fn count_statements(&mut self, count: usize, span: Span) -> Result<()> {
+        self.statements += count;
+        if self.statements > MAX_STATEMENTS {
+            return unsupported(format!("a stage of more than {MAX_STATEMENTS} statements"), span);
+        }
+        Ok(())
     }
 
     fn statement_in_scratch(&mut self, stmt: &Stmt) -> Result<bool> {
@@ -482,6 +499,7 @@ impl<'a, 'f> Generator<'a, 'f> {
     }
 
     fn switch(&mut self, value: &Expr, cases: &[(Vec<BigUint>, Vec<Stmt>)], default: &[Stmt]) -> Result<bool> {
+        self.count_statements(cases.iter().map(|(values, _)| values.len()).sum(), value.span)?;
         let ty = value.ty;
         let value = self.eval(value)?;
         let (otherwise, after) = (self.b.create_block(), self.b.create_block());
@@ -680,6 +698,7 @@ impl<'a, 'f> Generator<'a, 'f> {
     fn dispatch(&mut self, id: TableId, action: Value, row: Value) -> Result<bool> {
         let spec = &self.program.tables[id.index()];
         let actions = &spec.actions;
+        self.count_statements(actions.len(), spec.span)?;
         let after = self.b.create_block();
         let blocks: Vec<Block> = actions.iter().map(|_| self.b.create_block()).collect();
         let (last, others) = match (spec.profile, blocks.split_last()) {

@@ -57,6 +57,7 @@ impl Generator<'_, '_> {
         let blocks: Vec<Block> = parser.states.iter().map(|_| self.b.create_block()).collect();
         self.b.ins().jump(blocks[parser.start.index()], &[]);
         for ((state, &block), looping) in parser.states.iter().zip(&blocks).zip(looping) {
+            self.count_statements(1, state.span)?;
             self.b.switch_to_block(block);
             if looping {
                 let timeout = self.b.create_block();

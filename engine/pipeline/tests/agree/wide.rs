@@ -1,7 +1,9 @@
 //! What no register holds: values of more than 128 bits, and `varbit`s.
 
+use std::sync::Arc;
+
 use marklab_p4::ir::*;
-use marklab_pipeline::{KeyMatch, Layout, Packet, Phv, Stage, TableEntry};
+use marklab_pipeline::{Jit, KeyMatch, Layout, LoadError, Packet, Phv, Stage, State, TableEntry};
 use num_bigint::BigUint;
 use proptest::prelude::*;
 
@@ -384,4 +386,41 @@ fn large_locals_do_not_exhaust_the_stack() {
     set_body(&mut program, EGRESS, body);
     let outcome = agreed(program.clone(), &[Stage::Egress], &Packet::default(), &|_, _| {});
     assert_eq!(get(&program, &outcome.phv, result), value(5, ty) + 1u32);
+}
+
+/// Oracle: the limit of 2^27 words of 64 bits.
+#[test]
+fn registers_take_up_to_a_gigabyte_in_all() {
+    let load = |sizes: &[u64]| {
+        let mut program = program();
+        program.registers = sizes
+            .iter()
+            .map(|&size| Register { name: "r".into(), ty: Ty::bits(4096), size, annotations: Vec::new() })
+            .collect();
+        let layout = Arc::new(Layout::new(&program));
+        State::new(&Arc::new(program), &layout, 0).map(|_| ())
+    };
+    let most = (1 << 27) / 64;
+    assert!(load(&[most]).is_ok());
+    assert!(load(&[most - 1, 1]).is_ok());
+    let refused = Err(LoadError::TooLarge { name: "r".into(), size: 2, limit: 1 });
+    assert_eq!(load(&[most - 1, 2]), refused);
+    assert!(load(&[most + 1]).is_err());
+}
+
+#[test]
+fn the_jit_declines_a_stage_of_too_many_statements() {
+    for (count, taken) in [(20_000, true), (20_001, false)] {
+        let mut program = program();
+        let slot = add_slot(&mut program, "x", U32, Class::Packet);
+        set_body(&mut program, EGRESS, vec![assign(slot, constant(1, U32)); count]);
+        let layout = Arc::new(Layout::new(&program));
+        match Jit::compile(&Arc::new(program), &layout) {
+            Ok(_) => assert!(taken),
+            Err(declined) => {
+                assert!(!taken);
+                assert_eq!(declined.to_string(), "the JIT does not compile a stage of more than 20000 statements");
+            }
+        }
+    }
 }
