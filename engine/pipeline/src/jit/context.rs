@@ -129,7 +129,7 @@ impl Context {
     }
 
     /// Runs generated code on a packet and takes over what it left. Returns the bytes emitted, if it deparsed.
-    #[inline]
+    #[inline(always)]
     pub(super) fn enter(
         state: &mut State,
         packet: &mut Packet,
