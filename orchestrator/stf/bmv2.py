@@ -171,7 +171,15 @@ class SimpleSwitch:
             raise RunFailed(f"simple_switch_CLI refuses a command: {(found.stderr or found.stdout).strip()}")
         return found.stdout
 
-    def exchange(self, packets: Sequence[tuple[int, bytes]]) -> dict[int, list[bytes]]:
+    @property
+    def cpu_s(self) -> float:
+        """CPU time that the switch has used, in ticks of the system (10 ms)."""
+        if self._process is None:
+            return 0.0
+        times = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(times[11]) + int(times[12])) / os.sysconf("SC_CLK_TCK")
+
+    def exchange(self, packets: Sequence[tuple[int, bytes]], gap_s: float = _GAP_S) -> dict[int, list[bytes]]:
         """Send packets one after the other; gives what came out of each port.
 
         Can be called once: the switch waits for a first packet of each file that is open.
@@ -180,7 +188,8 @@ class SimpleSwitch:
             self._pipes.pop(port).close()
         for port, frame in packets:
             self._pipes[port].write(_RECORD.pack(0, 0, len(frame), len(frame)) + frame)
-            time.sleep(_GAP_S)
+            if gap_s > 0:
+                time.sleep(gap_s)
         size, changed = -1, time.monotonic()
         while time.monotonic() - changed < _SILENCE_S:
             now = sum(path.stat().st_size for path in self._folder.glob("*_out.pcap"))

@@ -293,7 +293,7 @@ impl<F: Frame> Switch<F> {
     /// Whether there is news in [`Switch::take_copies`].
     #[inline]
     pub fn has_copies(&self) -> bool {
-        !self.copies.is_empty()
+        self.detours.is_some() && !self.copies.is_empty()
     }
 
     /// What became of the copies that the switch made since the last call, in order.
