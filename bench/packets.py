@@ -77,8 +77,9 @@ class Case:
                 packets = [(0, frame) for frame in frames()] * BMV2_ROUNDS
                 before_s = switch.cpu_s
                 came = sum(map(len, switch.exchange(packets, gap_s=0).values()))
-                if came < len(packets):
-                    raise SystemExit(f"{self.name}: of {len(packets)} packets only {came} came out of simple_switch")
+                # `red` drops what finds too long a queue, and here all packets come at once.
+                if came == 0:
+                    raise SystemExit(f"{self.name}: nothing came out of simple_switch")
                 return len(packets) / (switch.cpu_s - before_s)
 
     def _time(self, program: Any, rounds: int) -> float:
