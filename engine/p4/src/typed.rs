@@ -440,6 +440,47 @@ pub(crate) enum ExprKind {
     Range(Box<Expr>, Box<Expr>),
 }
 
+impl Expr {
+    /// Whether one of the expressions that this one is made of, in source order, passes a test. What is called and with
+    /// which arguments is not looked at.
+    pub(crate) fn any_part<'a>(&'a self, mut test: impl FnMut(&'a Expr) -> bool) -> bool {
+        match &self.kind {
+            ExprKind::Field(a, _)
+            | ExprKind::Next(a)
+            | ExprKind::Last(a)
+            | ExprKind::LastIndex(a)
+            | ExprKind::Slice(a, ..)
+            | ExprKind::Unary(_, a)
+            | ExprKind::Cast(a) => test(a),
+            ExprKind::Element(a, b)
+            | ExprKind::PlusSlice(a, b)
+            | ExprKind::Binary(_, a, b)
+            | ExprKind::Mask(a, b)
+            | ExprKind::Range(a, b) => test(a) || test(b),
+            ExprKind::Mux(a, b, c) => test(a) || test(b) || test(c),
+            ExprKind::Aggregate(parts) => parts.iter().any(test),
+            ExprKind::Record(fields, _) => fields.iter().any(|(_, value)| test(value)),
+            ExprKind::Poison
+            | ExprKind::Int(_)
+            | ExprKind::Bool(_)
+            | ExprKind::String(_)
+            | ExprKind::Enum(..)
+            | ExprKind::Error(_)
+            | ExprKind::MatchKind(_)
+            | ExprKind::Var(_)
+            | ExprKind::Const(_)
+            | ExprKind::Instance(_)
+            | ExprKind::ValueSet(_)
+            | ExprKind::This
+            | ExprKind::InvalidHeader
+            | ExprKind::Default
+            | ExprKind::Call(_)
+            | ExprKind::Construct(_)
+            | ExprKind::Any => false,
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
     pub(crate) callee: Callee,

@@ -48,36 +48,10 @@ impl Checker<'_> {
     /// Whether the value is known when the program is compiled, parameters of constructors included.
     pub(super) fn is_known(&self, expr: &Expr) -> bool {
         match &expr.kind {
-            ExprKind::Poison
-            | ExprKind::Int(_)
-            | ExprKind::Bool(_)
-            | ExprKind::String(_)
-            | ExprKind::Enum(..)
-            | ExprKind::Error(_)
-            | ExprKind::MatchKind(_)
-            | ExprKind::Const(_)
-            | ExprKind::Instance(_)
-            | ExprKind::Construct(_)
-            | ExprKind::InvalidHeader
-            | ExprKind::Default
-            | ExprKind::Any
-            | ExprKind::ValueSet(_)
-            | ExprKind::This => true,
             ExprKind::Var(id) => {
                 let var = &self.program.vars[id.index()];
                 matches!(var.kind, VarKind::Constructor | VarKind::ActionData | VarKind::Param(Direction::None))
             }
-            ExprKind::Field(of, _) | ExprKind::Slice(of, ..) | ExprKind::Unary(_, of) | ExprKind::Cast(of) => {
-                self.is_known(of)
-            }
-            ExprKind::Element(a, b)
-            | ExprKind::PlusSlice(a, b)
-            | ExprKind::Binary(_, a, b)
-            | ExprKind::Mask(a, b)
-            | ExprKind::Range(a, b) => self.is_known(a) && self.is_known(b),
-            ExprKind::Mux(a, b, c) => self.is_known(a) && self.is_known(b) && self.is_known(c),
-            ExprKind::Aggregate(parts) => parts.iter().all(|part| self.is_known(part)),
-            ExprKind::Record(fields, _) => fields.iter().all(|(_, value)| self.is_known(value)),
             ExprKind::Next(_) | ExprKind::Last(_) | ExprKind::LastIndex(_) => false,
             ExprKind::Call(call) => {
                 let args = call.args.iter().all(|(_, arg)| matches!(arg, Arg::Expr(arg) if self.is_known(arg)));
@@ -92,6 +66,7 @@ impl Checker<'_> {
                     _ => false,
                 }
             }
+            _ => !expr.any_part(|part| !self.is_known(part)),
         }
     }
 

@@ -180,18 +180,6 @@ impl<'a> Scan<'a> {
     fn expr(&mut self, expr: &'a Expr) {
         match &expr.kind {
             ExprKind::Call(call) => self.call(call),
-            ExprKind::Field(a, _)
-            | ExprKind::Next(a)
-            | ExprKind::Last(a)
-            | ExprKind::LastIndex(a)
-            | ExprKind::Slice(a, ..)
-            | ExprKind::Unary(_, a)
-            | ExprKind::Cast(a) => self.expr(a),
-            ExprKind::Element(a, b)
-            | ExprKind::PlusSlice(a, b)
-            | ExprKind::Binary(_, a, b)
-            | ExprKind::Mask(a, b)
-            | ExprKind::Range(a, b) => [a, b].into_iter().for_each(|part| self.expr(part)),
             ExprKind::Mux(cond, then, otherwise) => {
                 self.expr(cond);
                 match value::value(self.program, self.bound(), cond) {
@@ -200,10 +188,13 @@ impl<'a> Scan<'a> {
                     _ => [then, otherwise].into_iter().for_each(|part| self.expr(part)),
                 }
             }
-            ExprKind::Aggregate(parts) => parts.iter().for_each(|part| self.expr(part)),
-            ExprKind::Record(fields, _) => fields.iter().for_each(|(_, value)| self.expr(value)),
             ExprKind::ValueSet(id) => _ = self.used.value_sets.insert((self.scope, *id)),
-            _ => {}
+            _ => {
+                expr.any_part(|part| {
+                    self.expr(part);
+                    false
+                });
+            }
         }
     }
 

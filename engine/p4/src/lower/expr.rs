@@ -337,21 +337,6 @@ fn shift_amount(by: &BigInt, span: Span) -> ir::Expr {
 pub(crate) fn has_effects(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Call(call) => !matches!(&call.callee, Callee::Builtin(Builtin::IsValid, of) if !has_effects(of)),
-        ExprKind::Field(a, _)
-        | ExprKind::Next(a)
-        | ExprKind::Last(a)
-        | ExprKind::LastIndex(a)
-        | ExprKind::Slice(a, ..)
-        | ExprKind::Unary(_, a)
-        | ExprKind::Cast(a) => has_effects(a),
-        ExprKind::Element(a, b)
-        | ExprKind::PlusSlice(a, b)
-        | ExprKind::Binary(_, a, b)
-        | ExprKind::Mask(a, b)
-        | ExprKind::Range(a, b) => has_effects(a) || has_effects(b),
-        ExprKind::Mux(a, b, c) => has_effects(a) || has_effects(b) || has_effects(c),
-        ExprKind::Aggregate(parts) => parts.iter().any(has_effects),
-        ExprKind::Record(fields, _) => fields.iter().any(|(_, value)| has_effects(value)),
-        _ => false,
+        _ => expr.any_part(has_effects),
     }
 }
