@@ -6,9 +6,9 @@
 //! ([`JitError::Unsupported`]), never run in another way.
 //!
 //! - `context`: what generated code is given, and the functions it calls;
-//! - `generator`: storage, control flow, tables;
+//! - `generator`: storage and control flow;
 //! - `wide`: memory, and the values that are kept there;
-//! - `expr`, `parse`, `data`, `calls`, `objects`: what their names say.
+//! - `expr`, `parse`, `data`, `calls`, `tables`, `objects`: what their names say.
 
 mod calls;
 mod context;
@@ -17,6 +17,7 @@ mod expr;
 mod generator;
 mod objects;
 mod parse;
+mod tables;
 mod wide;
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Storage, control flow and tables.
+//! Storage and control flow.
 
 use std::mem::offset_of;
 
@@ -11,20 +11,18 @@ use cranelift_jit::JITModule;
 use cranelift_module::{Linkage, Module};
 use marklab_p4::ir::{
     Arch, BinaryOp, BlockBody, BlockId, Class, Expr, ExprKind, HeaderRef, Index, Label, Place, Program, Slot, SlotId,
-    Stack, Stmt, StmtKind, TableId,
+    Stack, Stmt, StmtKind,
 };
 use marklab_p4::source::Span;
 use num_bigint::BigUint;
 use rustc_hash::FxHashMap;
 
-use super::context::{self, Context, Import, TableView};
+use super::context::{self, Context, Import};
 use super::data::Emitting;
 use super::parse::Parsing;
 use super::wide::{Room, Rooms, is_wide};
 use super::{Referred, Result, backend, unsupported};
 use crate::layout::{Layout, storage_bytes};
-use crate::table::{KeyShape, MULTIPLIER, Recent, Row, SHIFT, compared_keys};
-use crate::words::words_for;
 use crate::{FUEL, Stage};
 
 /// Memory regions that never overlap, so that a store to one does not spoil loads from another.
@@ -482,7 +480,7 @@ impl<'a, 'f> Generator<'a, 'f> {
     }
 
     /// A body that goes on at `after`; false if it never gets there.
-    fn branch(&mut self, body: &[Stmt], after: Block) -> Result<bool> {
+    pub(super) fn branch(&mut self, body: &[Stmt], after: Block) -> Result<bool> {
         let falls_through = self.body(body)?;
         if falls_through {
             self.b.ins().jump(after, &[]);
@@ -491,7 +489,7 @@ impl<'a, 'f> Generator<'a, 'f> {
     }
 
     /// Closes the present block if nothing leads to it.
-    fn reachable(&mut self, reached: bool) -> bool {
+    pub(super) fn reachable(&mut self, reached: bool) -> bool {
         if !reached {
             self.b.ins().jump(self.exit, &[]);
         }
@@ -583,152 +581,6 @@ impl<'a, 'f> Generator<'a, 'f> {
         let faults = self.load_context(offset);
         let more = self.b.ins().iadd_imm_u(faults, 1);
         self.b.ins().store(self.regions.context, more, self.context, offset as i32);
-    }
-
-    // Tables
-
-    fn apply(&mut self, id: TableId, hit: Option<SlotId>, action_run: Option<SlotId>) -> Result<bool> {
-        let spec = &self.program.tables[id.index()];
-        let tables = self.load_context(offset_of!(Context, tables));
-        let view = size_of::<TableView>() * id.index();
-        let mut field = |offset| self.b.ins().load(types::I64, self.regions.context, tables, (view + offset) as i32);
-        let table = field(offset_of!(TableView, table));
-        let direct = field(offset_of!(TableView, direct));
-        let row = self.look_up(table, direct, id)?;
-        let head = self.b.ins().load(types::I64, self.regions.rows, row, 0);
-        if spec.direct_counter.is_some() {
-            let bytes = self.arrival_bytes();
-            self.call(&context::COUNT_HIT, &[table, head, bytes])?;
-        }
-        if let Some(slot) = hit {
-            let shifted = self.b.ins().ushr_imm_u(head, i64::from(Row::HIT.trailing_zeros()));
-            let bit = self.b.ins().band_imm_u(shifted, 1);
-            self.write_slot(slot, bit);
-        }
-        self.colour = None;
-        if spec.direct_meter.is_some() {
-            self.meter_hit(id, table, head)?;
-        }
-        let (row, head) = match spec.profile {
-            None => (row, head),
-            Some(_) => {
-                let row = self.resolve(id, table, row)?;
-                (row, self.b.ins().load(types::I64, self.regions.rows, row, 0))
-            }
-        };
-        let action = self.b.ins().band_imm_u(head, Row::ACTION as i64);
-        if let Some(slot) = action_run {
-            self.write_slot(slot, action);
-        }
-        self.dispatch(id, action, row)
-    }
-
-    /// The row that applies: by a call, or right away for a table without keys.
-    fn look_up(&mut self, table: Value, direct: Value, id: TableId) -> Result<Value> {
-        let spec = &self.program.tables[id.index()];
-        let shape = KeyShape::new(spec);
-        let values = compared_keys(spec).map(|key| self.eval(&key.expr)).collect::<Result<Vec<Value>>>()?;
-        match shape.words {
-            0 => Ok(direct),
-            1 => {
-                let word = self.key_word(&shape, &values);
-                self.look_up_word(table, direct, word)
-            }
-            words => {
-                let address = self.key_in_memory(&shape, &values)?;
-                let words = self.iconst(words as i64);
-                self.call_value(&context::LOOKUP, &[table, address, words])
-            }
-        }
-    }
-
-    /// The key of one word whose components have these values.
-    fn key_word(&mut self, shape: &KeyShape, values: &[Value]) -> Value {
-        let mut word = self.iconst(0);
-        for (part, &value) in shape.parts.iter().zip(values) {
-            let placed = self.shift_left_by(value, part.shift);
-            word = self.b.ins().bor(word, placed);
-        }
-        word
-    }
-
-    /// Address of the words of a key whose components have these values.
-    pub(super) fn key_in_memory(&mut self, shape: &KeyShape, values: &[Value]) -> Result<Value> {
-        let address = self.fresh(shape.words.max(1) as u32 * 8);
-        if shape.words == 1 {
-            let word = self.key_word(shape, values);
-            self.b.ins().store(self.regions.stack, word, address, 0);
-            return Ok(address);
-        }
-        for (part, &value) in shape.parts.iter().zip(values) {
-            if is_wide(part.width) {
-                let target = self.b.ins().iadd_imm_u(address, part.word as i64 * 8);
-                let bytes = self.iconst(part.words as i64 * 8);
-                self.call(&context::COPY, &[target, value, bytes])?;
-            } else {
-                self.b.ins().store(self.regions.stack, value, address, part.word as i32 * 8);
-            }
-        }
-        Ok(address)
-    }
-
-    /// The row for a key of one word: the one found for it lately, or else by a call.
-    fn look_up_word(&mut self, table: Value, places: Value, key: Value) -> Result<Value> {
-        let flags = self.regions.recent;
-        let multiplier = self.iconst(MULTIPLIER as i64);
-        let product = self.b.ins().imul(key, multiplier);
-        let place = self.b.ins().ushr_imm_u(product, i64::from(SHIFT));
-        let offset = self.b.ins().ishl_imm_u(place, i64::from(size_of::<Recent>().trailing_zeros()));
-        let recent = self.b.ins().iadd(places, offset);
-        let held = self.b.ins().load(types::I64, flags, recent, offset_of!(Recent, key) as i32);
-        let row = self.b.ins().load(types::I64, flags, recent, offset_of!(Recent, row) as i32);
-        let other = self.b.ins().icmp(IntCC::NotEqual, held, key);
-        let (search, found) = (self.b.create_block(), self.b.create_block());
-        self.b.append_block_param(found, types::I64);
-        self.b.set_cold_block(search);
-        self.b.ins().brif(other, search, &[], found, &[row.into()]);
-        self.b.switch_to_block(search);
-        let searched = self.call_value(&context::LOOKUP_WORD, &[table, key])?;
-        self.b.ins().jump(found, &[searched.into()]);
-        self.b.switch_to_block(found);
-        Ok(self.b.block_params(found)[0])
-    }
-
-    /// Runs the action of that index with the parameters in a row.
-    fn dispatch(&mut self, id: TableId, action: Value, row: Value) -> Result<bool> {
-        let spec = &self.program.tables[id.index()];
-        let actions = &spec.actions;
-        self.count_statements(actions.len(), spec.span)?;
-        let after = self.b.create_block();
-        let blocks: Vec<Block> = actions.iter().map(|_| self.b.create_block()).collect();
-        let (last, others) = match (spec.profile, blocks.split_last()) {
-            // It may be that none runs.
-            (Some(_), _) => (after, &blocks[..]),
-            (None, Some((&last, others))) => (last, others),
-            (None, None) => return Err(backend("a table without actions")),
-        };
-        let mut switch = Switch::new();
-        for (index, &block) in others.iter().enumerate() {
-            switch.set_entry(index as u128, block);
-        }
-        switch.emit(&mut self.b, action, last);
-        let mut reached = spec.profile.is_some();
-        for (action, &block) in actions.iter().zip(&blocks) {
-            self.b.switch_to_block(block);
-            let action = &self.program.actions[action.action.index()];
-            let mut at = Row::ARGS as i32 * 8;
-            for param in &action.params {
-                let value = match is_wide(param.ty.width) {
-                    true => self.b.ins().iadd_imm_u(row, i64::from(at)),
-                    false => self.b.ins().load(value_type(param.ty.width), self.regions.rows, row, at),
-                };
-                self.write_slot(param.slot, value);
-                at += words_for(param.ty.width) as i32 * 8;
-            }
-            reached |= self.branch(&action.body, after)?;
-        }
-        self.b.switch_to_block(after);
-        Ok(self.reachable(reached))
     }
 
     /// Length of the frame at arrival.
