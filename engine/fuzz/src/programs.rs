@@ -49,6 +49,12 @@ pub(crate) static PROGRAMS: LazyLock<Vec<Loaded>> = LazyLock::new(|| {
     loaded
 });
 
+/// The program that the input begins with, by its number.
+pub(crate) fn chosen(input: &mut Bytes<'_>) -> (u8, &'static Loaded) {
+    let which = input.below(PROGRAMS.len());
+    (which as u8, &PROGRAMS[which])
+}
+
 /// A program in both engines; `None` if it has what a switch cannot load, or the JIT declines.
 pub(crate) fn load(program: Program) -> Option<Loaded> {
     let program = Arc::new(program);

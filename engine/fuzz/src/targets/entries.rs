@@ -6,17 +6,16 @@ use num_bigint::BigUint;
 
 use super::number;
 use crate::bytes::Bytes;
-use crate::programs::{Loaded, PROGRAMS, Pair};
+use crate::programs::{Loaded, Pair, chosen};
 
 /// Operations of one input.
 const MOST_OPERATIONS: usize = 64;
 
 pub(super) fn run(input: &[u8]) -> Result<u64, String> {
     let mut input = Bytes::new(input);
-    let which = input.below(PROGRAMS.len());
-    let loaded = &PROGRAMS[which];
+    let (number_of_program, loaded) = chosen(&mut input);
     let mut pair = loaded.states();
-    let mut features = vec![which as u8];
+    let mut features = vec![number_of_program];
     for _ in 0..MOST_OPERATIONS {
         if input.is_empty() {
             break;

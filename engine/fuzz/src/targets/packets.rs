@@ -2,7 +2,7 @@
 
 use super::number;
 use crate::bytes::Bytes;
-use crate::programs::PROGRAMS;
+use crate::programs::{PROGRAMS, chosen};
 
 /// Packets of one input, which follow each other in one switch.
 const MOST_PACKETS: usize = 8;
@@ -19,10 +19,9 @@ pub(super) fn seeds() -> Vec<Vec<u8>> {
 
 pub(super) fn run(input: &[u8]) -> Result<u64, String> {
     let mut input = Bytes::new(input);
-    let which = input.below(PROGRAMS.len());
-    let loaded = &PROGRAMS[which];
+    let (number_of_program, loaded) = chosen(&mut input);
     let mut pair = loaded.states();
-    let mut features = vec![which as u8];
+    let mut features = vec![number_of_program];
     for _ in 0..MOST_PACKETS {
         features.extend(loaded.send(&mut pair, &mut input)?);
         if input.is_empty() {
