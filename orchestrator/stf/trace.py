@@ -56,7 +56,8 @@ def _block(event: Event) -> str:
 def _table(event: Event) -> str:
     key = f" [{_values(event['key'])}]" if event["key"] else ""
     found = "miss" if event["entry"] is None else f"hit, entry {event['entry']}"
-    return f"table {event['table']}{key}: {found}: {event['action']}({_values(event['args'])})"
+    action = "nothing runs" if event["action"] is None else f"{event['action']}({_values(event['args'])})"
+    return f"table {event['table']}{key}: {found}: {action}"
 
 
 def _register_read(event: Event) -> str:

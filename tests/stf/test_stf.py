@@ -9,7 +9,7 @@ import pytest
 from conftest import Finished
 
 from orchestrator.stf import diff, trace
-from orchestrator.stf.device import Device
+from orchestrator.stf.device import Device, Exchange
 from orchestrator.stf.runner import Verdict, compiled, run_pair
 from orchestrator.stf.statements import Packet
 
@@ -96,6 +96,12 @@ def test_fields_that_are_no_whole_digits_are_shown_by_their_value() -> None:
     exchange = Device(compiled(program, True), trace=True).send(Packet(1, 0, bytes(50)))
     emitted = next(event for event in exchange.events if event["kind"] == "emit")
     assert [width for _, width, _ in emitted["fields"]] == [1, 7, 65, 127, 200]
+
+
+def test_the_trace_tells_of_a_miss_that_runs_nothing() -> None:
+    event = {"kind": "table", "table": "c.t", "key": [["a", "0x1"]], "entry": None, "action": None, "args": []}
+    exchange = Exchange(Packet(0, 0, b"\1"), [], [], [{**event, "file": "", "line": 0}])
+    assert any(line.strip() == "table c.t [a=0x1]: miss: nothing runs" for line in trace.lines(exchange))
 
 
 def test_the_trace_tells_what_the_program_did() -> None:

@@ -63,14 +63,14 @@ impl Words<'_> {
             EventKind::LookedUp { table, key, entry, action, args } => {
                 let spec = &program.tables[table.index()];
                 let keys = spec.keys.iter().filter(|key| key.kind != ir::MatchKind::Selector).zip(key);
-                let action = &program.actions[action.index()];
-                let args = action.params.iter().zip(args);
+                let action = action.map(|action| &program.actions[action.index()]);
+                let args = action.map(|action| &action.params).into_iter().flatten().zip(args);
                 json!({
                     "kind": "table",
                     "table": spec.name,
                     "key": keys.map(|(key, value)| json!([key.name, hex(value)])).collect::<Vec<_>>(),
                     "entry": entry.map(|entry| entry.0),
-                    "action": action.name,
+                    "action": action.map(|action| &action.name),
                     "args": args.map(|(param, value)| json!([param.name, hex(value)])).collect::<Vec<_>>(),
                 })
             }

@@ -198,6 +198,9 @@ impl<'a> Frame<'a> {
             self.locals_or_phv(slot, action.into());
         }
         if action == crate::table::NO_ACTION {
+            if let Some(key) = compared {
+                self.note_lookup(table, key, head, None);
+            }
             return Ok(());
         }
         let action_id = spec.actions[action as usize].action;
@@ -209,7 +212,7 @@ impl<'a> Frame<'a> {
             at += words;
         }
         if let Some(key) = compared {
-            self.note_lookup(table, key, head, action_id);
+            self.note_lookup(table, key, head, Some(action_id));
         }
         self.run(&action.body)
     }

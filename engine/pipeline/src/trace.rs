@@ -85,8 +85,8 @@ pub enum EventKind {
         key: Vec<BigUint>,
         /// The entry that matched.
         entry: Option<EntryHandle>,
-        /// What runs.
-        action: ActionId,
+        /// What runs: nothing on a miss in a table with an `implementation`, or if the group is empty.
+        action: Option<ActionId>,
         /// Values of its parameters.
         args: Vec<BigUint>,
     },

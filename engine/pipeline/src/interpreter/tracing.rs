@@ -92,10 +92,10 @@ impl Frame<'_> {
     }
 
     /// `head` is the first word of the row found; the parameters of the action have their values.
-    pub(super) fn note_lookup(&mut self, table: TableId, key: Vec<BigUint>, head: u64, action: ActionId) {
+    pub(super) fn note_lookup(&mut self, table: TableId, key: Vec<BigUint>, head: u64, action: Option<ActionId>) {
         let entry = (head & Row::HIT != 0).then_some(EntryHandle((head >> 32) as u32));
-        let params = &self.program.actions[action.index()].params;
-        let args = params.iter().map(|param| self.slot(param.slot)).collect();
+        let params = action.map(|action| &self.program.actions[action.index()].params).into_iter().flatten();
+        let args = params.map(|param| self.slot(param.slot)).collect();
         self.note(|| EventKind::LookedUp { table, key, entry, action, args });
     }
 

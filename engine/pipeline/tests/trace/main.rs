@@ -31,7 +31,11 @@ V1Switch(P(), V(), I(), E(), C(), D()) main;
 
 /// Runs the program on a packet; gives the events, each with its line, and the packet that comes out.
 fn run(bytes: &[u8], traced: bool) -> (Vec<(usize, EventKind)>, Vec<u8>) {
-    let loader = Memory::single("main.p4", PROGRAM);
+    run_source(PROGRAM, bytes, traced)
+}
+
+fn run_source(source: &str, bytes: &[u8], traced: bool) -> (Vec<(usize, EventKind)>, Vec<u8>) {
+    let loader = Memory::single("main.p4", source);
     let compilation = marklab_p4::compile_with(Path::new("main.p4"), &marklab_p4::Options::default(), &loader);
     let program = Arc::new(prune(compilation.program.as_ref().expect("the program compiles")));
     let layout = Arc::new(Layout::new(&program));
@@ -109,6 +113,18 @@ fn a_miss_and_a_packet_that_is_too_short_are_told() {
     let (events, _) = run(&[0x12], true);
     // error.PacketTooShort
     assert!(events.iter().any(|(_, kind)| matches!(kind, EventKind::Rejected(1))));
+}
+
+#[test]
+fn a_miss_that_runs_no_action_is_told_as_well() {
+    let source = PROGRAM.replace("const entries = { 1: set(7); }", "implementation = ap;");
+    let source = source.replace("register<bit<12>>(2) r;", "register<bit<12>>(2) r; action_profile(4) ap;");
+    let (events, _) = run_source(&source, &[0x12, 0x34], true);
+    let told = events.iter().any(|(line, kind)| {
+        *line == line_of("t.apply")
+            && matches!(kind, EventKind::LookedUp { entry: None, action: None, args, .. } if args.is_empty())
+    });
+    assert!(told, "{events:?}");
 }
 
 #[test]
