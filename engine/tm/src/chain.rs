@@ -107,6 +107,11 @@ impl<T> Chains<T> {
         self.links.get(chain.first as usize)?.item.as_ref()
     }
 
+    /// The item behind the first one of a chain.
+    pub fn second(&self, chain: &Chain) -> Option<&T> {
+        self.links.get(self.links.get(chain.first as usize)?.next as usize)?.item.as_ref()
+    }
+
     /// The last item of a chain.
     #[inline]
     pub fn back(&self, chain: &Chain) -> Option<&T> {
@@ -140,6 +145,7 @@ mod tests {
                 most = most.max(rings.iter().map(VecDeque::len).sum());
                 for (chain, ring) in ours.iter().zip(&rings) {
                     prop_assert_eq!(chains.front(chain), ring.front());
+                    prop_assert_eq!(chains.second(chain), ring.get(1));
                     prop_assert_eq!(chains.back(chain), ring.back());
                     prop_assert_eq!((chain.len(), chain.is_empty()), (ring.len(), ring.is_empty()));
                 }

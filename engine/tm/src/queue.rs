@@ -1,0 +1,150 @@
+//! One first-in first-out queue.
+
+use marklab_units::Time;
+
+use crate::chain::{Chain, Chains};
+
+/// Largest amount that a queue, or a port, holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Limit {
+    /// Items.
+    Packets(u64),
+    /// Sum of their lengths.
+    Bytes(u64),
+}
+
+impl Limit {
+    /// Whether an item of that many bytes may come to that amount.
+    #[inline]
+    pub(crate) fn admits(self, depth: Depth, bytes: u64) -> bool {
+        match self {
+            Limit::Packets(limit) => depth.packets < limit,
+            Limit::Bytes(limit) => depth.bytes + bytes <= limit,
+        }
+    }
+}
+
+/// Amount in a queue, or of a port.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Depth {
+    /// Items.
+    pub packets: u64,
+    /// Sum of their lengths.
+    pub bytes: u64,
+}
+
+impl Depth {
+    pub(crate) fn add(&mut self, bytes: u64) {
+        self.packets += 1;
+        self.bytes += bytes;
+    }
+
+    pub(crate) fn remove(&mut self, bytes: u64) {
+        self.packets -= 1;
+        self.bytes -= bytes;
+    }
+
+    pub(crate) fn max(self, other: Depth) -> Depth {
+        Depth { packets: self.packets.max(other.packets), bytes: self.bytes.max(other.bytes) }
+    }
+}
+
+/// What happened in a queue, or at a port, so far.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct QueueStats {
+    /// Items taken in.
+    pub enqueued: u64,
+    /// Items refused because there was no room.
+    pub dropped: u64,
+    /// Largest depth there was.
+    pub max: Depth,
+}
+
+/// An item taken from a queue, with what is known of its stay.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Dequeued<T> {
+    /// The item.
+    pub item: T,
+    /// Its length in bytes.
+    pub bytes: u64,
+    /// Queue of the port that it was in.
+    pub queue: usize,
+    /// When it came.
+    pub enq_timestamp: Time,
+    /// Items that were waiting in the queue when it came, without it.
+    pub enq_qdepth: u64,
+    /// Items that it leaves behind in the queue.
+    pub deq_qdepth: u64,
+    /// Whether the queue's turn among those of its port ended with it. The turn of a lone queue ends when it is empty.
+    pub ends_turn: bool,
+}
+
+/// What waits in a [`Queue`].
+#[derive(Debug)]
+pub(crate) struct Waiting<T> {
+    item: T,
+    pub(crate) bytes: u64,
+    since: Time,
+    behind: u64,
+}
+
+// One cache line and a half would be two.
+#[derive(Debug)]
+#[repr(align(64))]
+pub(crate) struct Queue {
+    pub(crate) waiting: Chain,
+    max_packets: u32,
+    bytes: u64,
+    max_bytes: u64,
+    limit: Limit,
+    enqueued: u64,
+    pub(crate) dropped: u64,
+}
+
+const _: () = assert!(size_of::<Queue>() == 64);
+
+impl Queue {
+    pub(crate) fn new(limit: Limit) -> Queue {
+        Queue { waiting: Chain::default(), max_packets: 0, bytes: 0, max_bytes: 0, limit, enqueued: 0, dropped: 0 }
+    }
+
+    #[inline]
+    pub(crate) fn depth(&self) -> Depth {
+        Depth { packets: self.waiting.len() as u64, bytes: self.bytes }
+    }
+
+    pub(crate) fn stats(&self) -> QueueStats {
+        let max = Depth { packets: self.max_packets.into(), bytes: self.max_bytes };
+        QueueStats { enqueued: self.enqueued, dropped: self.dropped, max }
+    }
+
+    #[inline]
+    pub(crate) fn fits(&self, bytes: u64) -> bool {
+        self.limit.admits(self.depth(), bytes)
+    }
+
+    // A call would cost more than the few stores, and copy the item twice.
+    #[inline(always)]
+    pub(crate) fn push<T>(&mut self, memory: &mut Chains<Waiting<T>>, now: Time, bytes: u64, item: T) {
+        let behind = self.waiting.len() as u64;
+        memory.push_back(&mut self.waiting, Waiting { item, bytes, since: now, behind });
+        self.bytes += bytes;
+        self.enqueued += 1;
+        self.max_packets = self.max_packets.max(self.waiting.len() as u32);
+        self.max_bytes = self.max_bytes.max(self.bytes);
+    }
+
+    /// Takes the first item.
+    #[inline(always)]
+    pub(crate) fn pop<T>(
+        &mut self,
+        memory: &mut Chains<Waiting<T>>,
+        queue: usize,
+        ends_turn: bool,
+    ) -> Option<Dequeued<T>> {
+        let Waiting { item, bytes, since, behind } = memory.pop_front(&mut self.waiting)?;
+        self.bytes -= bytes;
+        let deq_qdepth = self.waiting.len() as u64;
+        Some(Dequeued { item, bytes, queue, enq_timestamp: since, enq_qdepth: behind, deq_qdepth, ends_turn })
+    }
+}

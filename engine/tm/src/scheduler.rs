@@ -1,0 +1,133 @@
+//! Which queue of a port comes next: strict levels, and rounds within a level.
+
+use crate::port::{QueueConfig, Round};
+
+/// End of a list of queues.
+const NONE: u8 = u8::MAX;
+
+/// Order in which the queues of a port are served.
+///
+/// The busy queues of a level stand in line. The first has its turn until it runs empty or its deficit is smaller than
+/// its next item; then it goes to the end of the line, so that a round costs no more than the busy queues (Shreedhar and
+/// Varghese, "Efficient Fair Queuing using Deficit Round Robin", section 3).
+#[derive(Debug)]
+pub(crate) struct Scheduler {
+    round: Round,
+    queues: Vec<Turn>,
+    levels: Vec<Line>,
+    /// A bit for each level with busy queues.
+    busy: u128,
+}
+
+/// A queue as the scheduler sees it.
+#[derive(Debug)]
+struct Turn {
+    /// Bytes that a turn adds.
+    quantum: u32,
+    /// Bytes that it may still send.
+    deficit: u64,
+    /// Its place in `Scheduler::levels`.
+    level: u8,
+    /// Who is behind it in the line.
+    next: u8,
+    /// Whether this turn has added its quantum.
+    begun: bool,
+}
+
+/// Busy queues of a level.
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    first: u8,
+    last: u8,
+}
+
+impl Scheduler {
+    pub(crate) fn new(round: Round, queues: &[QueueConfig]) -> Scheduler {
+        let mut levels: Vec<u8> = queues.iter().map(|queue| queue.level).collect();
+        levels.sort_unstable();
+        levels.dedup();
+        let turn = |queue: &QueueConfig| Turn {
+            quantum: queue.quantum_bytes,
+            deficit: 0,
+            level: levels.binary_search(&queue.level).expect("each level is listed") as u8,
+            next: NONE,
+            begun: false,
+        };
+        Scheduler {
+            round,
+            queues: queues.iter().map(turn).collect(),
+            levels: vec![Line { first: NONE, last: NONE }; levels.len()],
+            busy: 0,
+        }
+    }
+
+    /// A queue that was empty has an item.
+    pub(crate) fn activate(&mut self, queue: usize) {
+        let level = self.queues[queue].level;
+        let line = &mut self.levels[usize::from(level)];
+        match line.last {
+            NONE => line.first = queue as u8,
+            last => self.queues[usize::from(last)].next = queue as u8,
+        }
+        line.last = queue as u8;
+        self.busy |= 1 << level;
+    }
+
+    /// The queue whose first item comes next. `bytes` is the length of a queue's first item.
+    pub(crate) fn next(&mut self, bytes: impl Fn(usize) -> u64) -> Option<usize> {
+        let level = self.busy.checked_ilog2()?;
+        loop {
+            let queue = usize::from(self.levels[level as usize].first);
+            let turn = &mut self.queues[queue];
+            if !turn.begun {
+                turn.begun = true;
+                turn.deficit += u64::from(turn.quantum);
+            }
+            // A round by weight never saves up: whoever has a turn may send one item at least.
+            if self.round == Round::Weighted || bytes(queue) <= turn.deficit {
+                return Some(queue);
+            }
+            self.rotate(queue);
+        }
+    }
+
+    /// [`Scheduler::next`] was served; `ahead` is the length of the queue's first item now. Tells whether its turn ends.
+    pub(crate) fn served(&mut self, queue: usize, bytes: u64, ahead: Option<u64>) -> bool {
+        let turn = &mut self.queues[queue];
+        turn.deficit = turn.deficit.saturating_sub(bytes);
+        match ahead {
+            None => {
+                turn.deficit = 0;
+                self.take_first(queue);
+                true
+            }
+            Some(ahead) if ahead > turn.deficit => {
+                self.rotate(queue);
+                true
+            }
+            Some(_) => false,
+        }
+    }
+
+    /// Ends the turn of the first queue of its line, which has more to send.
+    fn rotate(&mut self, queue: usize) {
+        if self.round == Round::Weighted {
+            self.queues[queue].deficit = 0;
+        }
+        self.take_first(queue);
+        self.activate(queue);
+    }
+
+    /// Takes the first queue of its line out of it.
+    fn take_first(&mut self, queue: usize) {
+        let turn = &mut self.queues[queue];
+        turn.begun = false;
+        let next = std::mem::replace(&mut turn.next, NONE);
+        let line = &mut self.levels[usize::from(turn.level)];
+        line.first = next;
+        if next == NONE {
+            line.last = NONE;
+            self.busy &= !(1 << turn.level);
+        }
+    }
+}
