@@ -114,13 +114,14 @@ def configuration(
 
 def _nodes(experiment: Experiment) -> list[dict[str, Any]]:
     graph, queue = experiment.network.graph, experiment.spec.queue
-    limit = queue.model_dump(exclude_none=True)
+    one = {"limit": queue.model_dump(exclude_none=True), "level": 0, "quantum_bytes": 1}
+    queueing = {"queues": [one]}
     hosts = [
         {"kind": "host", "name": name, "mac": list(mac(graph, host).to_bytes(6, "big")), "ip": host_ip(host)}
         for host, name in enumerate(graph.hosts)
     ]
     switches = [
-        {"kind": "switch", "name": name, "ports": graph.ports(switch), "queue": limit}
+        {"kind": "switch", "name": name, "ports": graph.ports(switch), "queueing": queueing}
         for switch, name in enumerate(graph.switches)
     ]
     return hosts + switches

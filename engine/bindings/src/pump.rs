@@ -38,14 +38,16 @@ pub(crate) fn pump(
             now += Duration::from_nanos(interval_ns);
             let mut lost = None;
             match switch.receive(now, 0, packet) {
-                Fate::Queued(port) if switch.depth(port).packets > backlog as u64 => match switch.transmit(now, port) {
-                    Some(Transmitted { outcome: Ok(packet), .. }) => {
-                        out += 1;
-                        spare.push(packet);
+                Fate::Queued { port, .. } if switch.depth(port).packets > backlog as u64 => {
+                    match switch.transmit(now, port) {
+                        Some(Transmitted { outcome: Ok(packet), .. }) => {
+                            out += 1;
+                            spare.push(packet);
+                        }
+                        Some(Transmitted { outcome: Err(fate), .. }) => lost = Some(fate),
+                        None => {}
                     }
-                    Some(Transmitted { outcome: Err(fate), .. }) => lost = Some(fate),
-                    None => {}
-                },
+                }
                 fate => lost = Some(fate),
             }
             if let Some(Fate::Lost(_, _, packet)) = lost {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use marklab_netsim::{BuildError, Config, Flow, NetSwitch, Network, Node, Outcome, RunError};
+use marklab_netsim::{BuildError, Config, Flow, NetSwitch, Network, Node, Outcome, Queueing, RunError};
 use marklab_pipeline::State;
 use marklab_switch::Switch;
 use marklab_units::Duration;
@@ -130,10 +130,10 @@ fn build_switches(
     seed: u64,
 ) -> PyResult<Vec<NetSwitch>> {
     let described = config.nodes.iter().filter_map(|node| match node {
-        Node::Switch { ports, queue, .. } => Some((*ports, *queue)),
+        Node::Switch { name, ports, queueing } => Some((name, *ports, queueing)),
         Node::Host { .. } => None,
     });
-    let switch = |(number, (ports, queue)): (usize, (usize, marklab_netsim::QueueLimit))| {
+    let switch = |(number, (name, ports, queueing)): (usize, (&String, usize, &Queueing))| {
         // Switches draw from streams of their own.
         let stream = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(number as u64);
         let mut state = State::new(&program.program, &program.layout, stream).map_err(refuse)?;
@@ -141,7 +141,8 @@ fn build_switches(
         if let Some(own) = own.get(number) {
             entries::install(&mut state, own)?;
         }
-        Ok(Switch::new(program.engine.clone(), state, vec![queue.into(); ports]))
+        let port = queueing.port().map_err(|error| refuse(format!("ports of switch `{name}`: {error}")))?;
+        Ok(Switch::with_pool(program.engine.clone(), state, vec![port; ports], queueing.pool()))
     };
     described.enumerate().map(switch).collect()
 }

@@ -19,8 +19,8 @@ mod trace;
 pub mod wire;
 
 pub use config::{
-    Capture, Config, ConfigError, Connections, Control, Discipline, Flow, Framing, Link, Nic, Node, QueueLimit, Trace,
-    Transport,
+    Capture, Config, ConfigError, Connections, Control, Discipline, Flow, Framing, Link, Nic, Node, PoolSpec,
+    QueueLimit, QueueSpec, Queueing, Round, Trace, Transport,
 };
 pub use frame::NetFrame;
 pub use ledger::{Ledger, Reason};

@@ -7,8 +7,12 @@
 use marklab_p4::ir::{BinaryOp, BlockId, Class, Expr, ExprKind, Program, SlotId, Stmt, visit};
 
 /// Fields that the switch reads when the program has run.
-const READ_BY_SWITCH: [&str; 3] =
-    ["standard_metadata.egress_spec", "standard_metadata.mcast_grp", "standard_metadata.priority"];
+const READ_BY_SWITCH: [&str; 4] = [
+    "standard_metadata.egress_spec",
+    "standard_metadata.mcast_grp",
+    "standard_metadata.priority",
+    "queueing_metadata.qid",
+];
 
 /// The program without statements whose only effect is a value that is never used, and without the metadata that
 /// nothing mentions then. Packets, tables, registers and counters are as before.

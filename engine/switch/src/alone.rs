@@ -59,7 +59,7 @@ impl<F: Frame> Switch<F> {
     fn settle(&mut self, fate: Fate<F>, waiting: &mut VecDeque<usize>, completed: &mut Completed<F>) {
         self.settle_copies(waiting, completed);
         match fate {
-            Fate::Queued(port) => waiting.push_back(port),
+            Fate::Queued { port, .. } => waiting.push_back(port),
             Fate::Lost(loss, port, frame) => completed.lost.push((loss, port, frame)),
         }
     }
@@ -68,7 +68,7 @@ impl<F: Frame> Switch<F> {
     fn settle_copies(&mut self, waiting: &mut VecDeque<usize>, completed: &mut Completed<F>) {
         for copy in self.take_copies() {
             match copy {
-                Fate::Queued(port) => waiting.push_back(port),
+                Fate::Queued { port, .. } => waiting.push_back(port),
                 Fate::Lost(loss, port, frame) => completed.lost.push((loss, port, frame)),
             }
         }

@@ -3,6 +3,10 @@
 use marklab_p4::ir::{Arch, BlockBody, Header, Program, StmtKind, visit};
 use marklab_pipeline::{Field, Layout, Phv};
 
+/// Metadata of the program with `@alias("queueing_metadata.qid")` names one of up to 128 queues; v1model's own field,
+/// `priority`, has 3 bits. p4c takes the annotation and leaves it out of what BMv2 sees.
+const QUEUE: &str = "qid";
+
 /// A field of the packet state, if the program has it.
 // Small, so that those of a switch fit into a cache line.
 #[derive(Clone, Copy, Debug)]
@@ -64,7 +68,8 @@ pub(crate) struct Intrinsics {
     pub(crate) egress_spec: Intrinsic,
     pub(crate) egress_port: Intrinsic,
     pub(crate) packet_length: Intrinsic,
-    pub(crate) priority: Intrinsic,
+    /// The queue that ingress chooses.
+    pub(crate) queue: Intrinsic,
     pub(crate) enq_timestamp: Intrinsic,
     pub(crate) enq_qdepth: Intrinsic,
     pub(crate) deq_timedelta: Intrinsic,
@@ -103,7 +108,7 @@ impl Intrinsics {
             egress_spec: find("egress_spec"),
             egress_port: find("egress_port"),
             packet_length: find("packet_length"),
-            priority: find("priority"),
+            queue: Some(find(QUEUE)).filter(|queue| queue.size > 0).unwrap_or_else(|| find("priority")),
             enq_timestamp: find("enq_timestamp"),
             enq_qdepth: find("enq_qdepth"),
             deq_timedelta: find("deq_timedelta"),

@@ -25,7 +25,7 @@ pub use alone::Completed;
 use detours::Detours;
 use intrinsics::Intrinsics;
 use marklab_pipeline::{DROP_PORT, Digest, Engine, FailedAssertion, Packet, Phv, Stage, State};
-use marklab_tm::{Depth, Limit, QueueStats, Refusal, TrafficManager};
+use marklab_tm::{Depth, Pool, PortConfig, QueueStats, Refusal, TrafficManager};
 use marklab_units::Time;
 pub use needs::{Need, needs};
 use replication::Replication;
@@ -60,7 +60,7 @@ pub enum Loss {
     QueueFull,
     /// Ingress, or a mirror session, chose a port that the switch does not have.
     NoPort,
-    /// Ingress chose a priority for which the port has no queue.
+    /// Ingress chose a queue that the port does not have.
     NoQueue,
     /// Ingress chose a multicast group that does not exist or has no ports.
     NoGroup,
@@ -92,8 +92,13 @@ pub const MAX_ROUNDS: u16 = 1 << 12;
 /// What became of a frame that did not leave.
 #[derive(PartialEq, Eq, Debug)]
 pub enum Fate<F> {
-    /// It waits for that port.
-    Queued(usize),
+    /// It waits in that queue of that port.
+    Queued {
+        /// The port.
+        port: usize,
+        /// The queue.
+        queue: usize,
+    },
     /// It was lost; at that port, if it had come so far.
     Lost(Loss, Option<usize>, F),
 }
@@ -116,6 +121,10 @@ pub struct Transmitted<F> {
     pub outcome: Result<F, Fate<F>>,
     /// Its stay in the queue.
     pub signals: QueueSignals,
+    /// The queue.
+    pub queue: usize,
+    /// Whether the queue's turn among those of its port ended with it.
+    pub ends_turn: bool,
 }
 
 /// What a program told the control plane, in order.
@@ -176,15 +185,30 @@ impl<F> std::fmt::Debug for Switch<F> {
 }
 
 impl<F: Frame> Switch<F> {
-    /// A switch with a port for each limit. `engine` must be of the program that `state` belongs to.
-    pub fn new(engine: Arc<dyn Engine>, state: State, limits: impl IntoIterator<Item = Limit>) -> Switch<F> {
+    /// A switch with these ports; a [`marklab_tm::Limit`] stands for a port with one queue. `engine` must be of the
+    /// program that `state` belongs to.
+    pub fn new(
+        engine: Arc<dyn Engine>,
+        state: State,
+        ports: impl IntoIterator<Item = impl Into<PortConfig>>,
+    ) -> Switch<F> {
+        Switch::with_pool(engine, state, ports, None)
+    }
+
+    /// The same, with memory that all queues share.
+    pub fn with_pool(
+        engine: Arc<dyn Engine>,
+        state: State,
+        ports: impl IntoIterator<Item = impl Into<PortConfig>>,
+        pool: Option<Pool>,
+    ) -> Switch<F> {
         let (program, layout) = (state.program(), state.layout());
         let detours = Detours::new(program, layout);
         Switch {
             intrinsics: Intrinsics::new(program, layout, detours.is_some()),
             engine,
             state,
-            queues: TrafficManager::new(limits),
+            queues: TrafficManager::with_pool(ports, pool),
             spare: Vec::new(),
             detours: detours.map(Box::new),
             replication: Replication::default(),
@@ -244,9 +268,24 @@ impl<F: Frame> Switch<F> {
         self.queues.depth(port)
     }
 
-    /// What happened in the queue of a port of the switch.
-    pub fn queue_stats(&self, port: usize) -> QueueStats {
+    /// Number of queues of a port of the switch.
+    pub fn queues(&self, port: usize) -> usize {
+        self.queues.queues(port)
+    }
+
+    /// Amount waiting in a queue of a port of the switch.
+    pub fn queue_depth(&self, port: usize, queue: usize) -> Depth {
+        self.queues.queue_depth(port, queue)
+    }
+
+    /// What happened at a port of the switch.
+    pub fn port_stats(&self, port: usize) -> QueueStats {
         self.queues.stats(port)
+    }
+
+    /// What happened in a queue of a port of the switch.
+    pub fn queue_stats(&self, port: usize, queue: usize) -> QueueStats {
+        self.queues.queue_stats(port, queue)
     }
 
     /// Takes a frame in on a port: parser and ingress, then the queue.
@@ -287,7 +326,8 @@ impl<F: Frame> Switch<F> {
             enq_qdepth: out.enq_qdepth,
             deq_qdepth: out.deq_qdepth,
         });
-        Some(Transmitted { outcome: self.egress(now, port, signals, out.item), signals })
+        let outcome = self.egress(now, port, signals, out.item);
+        Some(Transmitted { outcome, signals, queue: out.queue, ends_turn: out.ends_turn })
     }
 
     /// Whether there is news in [`Switch::take_copies`].
@@ -323,12 +363,12 @@ impl<F: Frame> Switch<F> {
 
     #[inline(always)]
     fn enqueue(&mut self, now: Time, port: usize, mut frame: F, phv: Phv, way: Way) -> Fate<F> {
-        let queue = self.intrinsics.priority.get(&phv) as usize;
+        let queue = self.intrinsics.queue.get(&phv) as usize;
         let bytes = frame.packet().len() as u64;
         match self.queues.admit(port, queue, bytes) {
             Ok(room) => {
                 room.put(now, Waiting { frame, phv, way });
-                Fate::Queued(port)
+                Fate::Queued { port, queue }
             }
             Err(refusal) => {
                 self.spare.push(phv);

@@ -43,7 +43,7 @@ impl SwitchNode {
             .ports
             .iter()
             .enumerate()
-            .map(|(number, port)| PortReport { marked: port.marked, queue: self.switch.queue_stats(number) });
+            .map(|(number, port)| PortReport { marked: port.marked, queue: self.switch.port_stats(number) });
         SwitchReport { node, ports: ports.collect(), state: Switch::into_state(self.switch) }
     }
 }
@@ -64,7 +64,7 @@ impl Network {
         let fate = switch.switch.receive(now, port, frame);
         let copies = switch.switch.has_copies();
         match fate {
-            Fate::Queued(port) => {
+            Fate::Queued { port, .. } => {
                 let (line, trace, depth) = switch.waiting(port);
                 self.trace_arrival(trace, depth);
                 match line {
@@ -109,7 +109,7 @@ impl Network {
     #[inline(never)]
     fn stayed(&mut self, node: usize, fate: Fate<Box<NetFrame>>) {
         match fate {
-            Fate::Queued(port) => {
+            Fate::Queued { port, .. } => {
                 let (line, trace, depth) = self.switch(node).waiting(port);
                 self.trace_arrival(trace, depth);
                 match line {
@@ -133,7 +133,7 @@ impl Network {
         let now = self.now;
         loop {
             let switch = self.switch(node);
-            let Transmitted { outcome, signals } = switch.switch.transmit(now, port)?;
+            let Transmitted { outcome, signals, .. } = switch.switch.transmit(now, port)?;
             let depth = switch.switch.depth(port);
             let copies = switch.switch.has_copies();
             let capable = |ecn| matches!(ecn, Some(Ecn::Ect0 | Ecn::Ect1));

@@ -130,7 +130,7 @@ pub(crate) fn transport(control: Control) -> Transport {
 pub(crate) fn star(hosts: &[(u64, u64)], queue: QueueLimit, control: Control) -> Config {
     let host = |number| Node::Host { name: format!("h{number}"), mac: mac(number), ip: ip(number) };
     let mut nodes: Vec<Node> = (0..hosts.len()).map(host).collect();
-    nodes.push(Node::Switch { name: "s".into(), ports: hosts.len(), queue });
+    nodes.push(Node::Switch { name: "s".into(), ports: hosts.len(), queueing: queue.into() });
     let link = |(number, &(rate_bps, delay_ns))| Link { a: (number, 0), b: (hosts.len(), number), rate_bps, delay_ns };
     Config {
         nodes,
@@ -185,14 +185,14 @@ pub(crate) fn build_switch(
     flows: Vec<Flow>,
 ) -> Result<Network, BuildError> {
     let mut state = State::new(&program.ir, &program.layout, 1).unwrap();
-    let Some(Node::Switch { ports, queue, .. }) = config.nodes.last() else { panic!("the last node is the switch") };
+    let Some(Node::Switch { ports, queueing, .. }) = config.nodes.last() else { panic!("the last node is the switch") };
     for host in 0..*ports {
         let matches = vec![("dst_addr".to_owned(), KeyMatch::Lpm { value: ip(host).into(), prefix_len: 32 })];
         let dst_addr = mac(host).iter().fold(0, |value, &byte| value << 8 | u64::from(byte));
         let call = action("forward", &[("port", host as u64), ("dst_addr", dst_addr)]);
         state.insert_entry("ipv4_lpm", &EntrySpec { matches, call, priority: 0 }).unwrap();
     }
-    let mut switch = Switch::new(program.engine.clone(), state, vec![(*queue).into(); *ports]);
+    let mut switch = Switch::new(program.engine.clone(), state, vec![queueing.port().unwrap(); *ports]);
     setup(&mut switch);
     Network::new(config, flows, vec![switch])
 }

@@ -24,7 +24,7 @@ struct Ledger {
 impl Ledger {
     fn settle(&mut self, fate: Fate<Packet>) {
         match fate {
-            Fate::Queued(_) => self.queued += 1,
+            Fate::Queued { .. } => self.queued += 1,
             Fate::Lost(loss, _, packet) => self.lost.push((loss, packet)),
         }
     }
@@ -91,7 +91,7 @@ proptest! {
                 }
             }
             while (0..8).any(|port| ledger.transmit(&mut switch, 1_000, port)) {}
-            (ledger, (0..8).map(|port| switch.queue_stats(port).enqueued).sum::<u64>())
+            (ledger, (0..8).map(|port| switch.port_stats(port).enqueued).sum::<u64>())
         });
         let ledgers: Vec<_> = ledgers.collect();
         for (ledger, enqueued) in &ledgers {

@@ -258,16 +258,16 @@ fn a_driver_is_told_of_each_copy_once() {
     for mut switch in switches() {
         let at = crate::support::at;
         let ask = Ask { ingress: CLONE, egress: CLONE, session: TO_PORT, ..Ask::default() };
-        assert_eq!(switch.receive(at(0), 6, ask.packet()), Fate::Queued(0));
+        assert_eq!(switch.receive(at(0), 6, ask.packet()), Fate::Queued { port: 0, queue: 0 });
         assert!(switch.has_copies());
-        assert_eq!(switch.take_copies(), [Fate::Queued(5)]);
+        assert_eq!(switch.take_copies(), [Fate::Queued { port: 5, queue: 0 }]);
         assert!(!switch.has_copies());
         assert!(switch.transmit(at(0), 0).unwrap().outcome.is_ok());
-        assert_eq!(switch.take_copies(), [Fate::Queued(5)]);
+        assert_eq!(switch.take_copies(), [Fate::Queued { port: 5, queue: 0 }]);
         assert_eq!((switch.depth(5).packets, switch.depth(0).packets), (2, 0));
         let again = Ask { egress: RECIRCULATE, port: 4, ..Ask::default() };
         switch.receive(at(0), 6, again.packet());
-        assert_eq!(switch.transmit(at(0), 4).unwrap().outcome, Err::<Packet, _>(Fate::Queued(4)));
+        assert_eq!(switch.transmit(at(0), 4).unwrap().outcome, Err::<Packet, _>(Fate::Queued { port: 4, queue: 0 }));
         assert!(!switch.has_copies());
     }
 }

@@ -8,4 +8,5 @@ mod metadata;
 mod meters;
 mod needs;
 mod order;
+mod queues;
 mod support;

@@ -64,7 +64,7 @@ fn a_full_queue_refuses_what_comes_and_hands_it_back_as_it_came() {
             assert_eq!(offer(&mut switch, 0, 1, Request::to(1).packet()), Ok(1));
             take(&mut switch, 0, 0);
             assert_eq!(offer(&mut switch, 0, 1, Request::to(0).packet()), Ok(0));
-            let stats = switch.queue_stats(0);
+            let stats = switch.port_stats(0);
             assert_eq!((stats.enqueued, stats.dropped, stats.max.packets), (room + 1, 1, room));
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use marklab_pipeline::{Engine, Interpreter, Jit, Layout, Packet, State};
 use marklab_switch::{Fate, Loss, Switch};
-use marklab_tm::Limit;
+use marklab_tm::{Limit, PortConfig};
 use marklab_units::Time;
 
 /// Leave `egress_spec` as it is.
@@ -25,8 +25,8 @@ pub(crate) fn switches(limits: &[Limit]) -> Vec<Switch<Packet>> {
     switches_with("probe.p4", limits)
 }
 
-/// The same with another program of this folder.
-pub(crate) fn switches_with(program: &str, limits: &[Limit]) -> Vec<Switch<Packet>> {
+/// Another program of this folder with such ports, once interpreted and once as machine code.
+pub(crate) fn switches_with<P: Clone + Into<PortConfig>>(program: &str, ports: &[P]) -> Vec<Switch<Packet>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(program);
     let compilation = marklab_p4::compile(&path, &marklab_p4::Options::default());
     let messages = compilation.render(false);
@@ -36,7 +36,7 @@ pub(crate) fn switches_with(program: &str, limits: &[Limit]) -> Vec<Switch<Packe
         Arc::new(Interpreter::new(&program, &layout)),
         Arc::new(Jit::compile(&program, &layout).expect("the JIT takes the program")),
     ];
-    let switch = |engine| Switch::new(engine, State::new(&program, &layout, 1).unwrap(), limits.iter().copied());
+    let switch = |engine| Switch::new(engine, State::new(&program, &layout, 1).unwrap(), ports.iter().cloned());
     engines.map(switch).into()
 }
 
@@ -131,7 +131,7 @@ pub(crate) fn offer(
     packet: Packet,
 ) -> Result<usize, (Loss, Option<usize>)> {
     match switch.receive(at(ns), port, packet) {
-        Fate::Queued(port) => Ok(port),
+        Fate::Queued { port, .. } => Ok(port),
         Fate::Lost(loss, port, _) => Err((loss, port)),
     }
 }
