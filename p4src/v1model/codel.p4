@@ -9,13 +9,13 @@
 const cause_t CAUSE_SOJOURN = 1;
 
 control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {
-    // State per port, with the names of RFC 8289 (drop_* is mark_* here). first_above_time: 0 means that the sojourn
+    // State per queue, with the names of RFC 8289 (drop_* is mark_* here). first_above_time: 0 means that the sojourn
     // is below target; a time has a 1 before it, because 0 is a time as well. mark_next: in 1/256 us.
-    register<bit<49>>(MARKLAB_PORTS) first_above_time;
-    register<bit<1>>(MARKLAB_PORTS) marking_state;
-    register<bit<32>>(MARKLAB_PORTS) mark_count;
-    register<bit<32>>(MARKLAB_PORTS) last_count;
-    register<bit<56>>(MARKLAB_PORTS) mark_next;
+    register<bit<49>>(MARKLAB_QUEUES) first_above_time;
+    register<bit<1>>(MARKLAB_QUEUES) marking_state;
+    register<bit<32>>(MARKLAB_QUEUES) mark_count;
+    register<bit<32>>(MARKLAB_QUEUES) last_count;
+    register<bit<56>>(MARKLAB_QUEUES) mark_next;
 
     bit<32> target = 0;
     bit<48> interval = 0;
@@ -48,7 +48,7 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
 
     apply {
         params.apply();
-        bit<32> port = (bit<32>)q.port;
+        bit<32> cell = MARKLAB_QUEUE_CELL(q);
         // Times are compared by the sign of their difference, which is right when the clock has wrapped in between.
         bit<48> now = q.now_us;
         bit<56> now_q8 = now ++ 8w0;
@@ -56,11 +56,11 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
         // dodequeue: has the sojourn been above target for an interval?
         bool ok_to_mark = false;
         bit<49> first_above;
-        first_above_time.read(first_above, port);
+        first_above_time.read(first_above, cell);
         if (q.sojourn_us < target || q.deq_qdepth_pkts <= 1) {
-            first_above_time.write(port, 0);
+            first_above_time.write(cell, 0);
         } else if (first_above == 0) {
-            first_above_time.write(port, 1w1 ++ (now + interval));
+            first_above_time.write(cell, 1w1 ++ (now + interval));
         } else {
             ok_to_mark = (int<48>)(now - first_above[47:0]) >= 0;
         }
@@ -68,37 +68,37 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
         decision = decision_t.PASS;
         cause = 0;
         bit<1> marking;
-        marking_state.read(marking, port);
+        marking_state.read(marking, cell);
         bit<56> next;
-        mark_next.read(next, port);
-        mark_count.read(count, port);
+        mark_next.read(next, cell);
+        mark_count.read(count, cell);
         if (marking == 1) {
             if (!ok_to_mark) {
-                marking_state.write(port, 0);
+                marking_state.write(cell, 0);
             } else if ((int<56>)(now_q8 - next) >= 0) {
                 decision = decision_t.MARK;
                 count = count |+| 1;
             }
         } else if (ok_to_mark) {
             decision = decision_t.MARK;
-            marking_state.write(port, 1);
+            marking_state.write(cell, 1);
             // If marking ended only lately, go on near the rate that was needed then.
             bit<32> last;
-            last_count.read(last, port);
+            last_count.read(last, cell);
             bit<32> delta = count - last;
             bool lately = now_q8 - next < (bit<56>)interval << 12; // 16 intervals
             count = 1;
             if (delta > 1 && lately) {
                 count = delta;
             }
-            last_count.write(port, count);
+            last_count.write(cell, count);
             next = now_q8;
         }
         if (decision == decision_t.MARK) {
             cause = CAUSE_SOJOURN;
-            mark_count.write(port, count);
+            mark_count.write(cell, count);
             interval_by_count.apply();
-            mark_next.write(port, next + step);
+            mark_next.write(cell, next + step);
         }
     }
 }

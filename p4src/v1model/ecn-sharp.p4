@@ -11,12 +11,12 @@ const cause_t CAUSE_INSTANTANEOUS = 1;
 const cause_t CAUSE_PERSISTENT = 2;
 
 control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {
-    // State per port, with the names of Table 2. first_above_time: 0 means that the signal is below pst_target; a time
+    // State per queue, with the names of Table 2. first_above_time: 0 means that the signal is below pst_target; a time
     // has a 1 before it, because 0 is a time as well. marking_next: in 1/256 us.
-    register<bit<49>>(MARKLAB_PORTS) first_above_time;
-    register<bit<1>>(MARKLAB_PORTS) marking_state;
-    register<bit<32>>(MARKLAB_PORTS) marking_count;
-    register<bit<56>>(MARKLAB_PORTS) marking_next;
+    register<bit<49>>(MARKLAB_QUEUES) first_above_time;
+    register<bit<1>>(MARKLAB_QUEUES) marking_state;
+    register<bit<32>>(MARKLAB_QUEUES) marking_count;
+    register<bit<56>>(MARKLAB_QUEUES) marking_next;
 
     bit<1> by_length = 0;
     bit<32> ins_target = 0;
@@ -57,7 +57,7 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
 
     apply {
         params.apply();
-        bit<32> port = (bit<32>)q.port;
+        bit<32> cell = MARKLAB_QUEUE_CELL(q);
         bit<32> signal = q.sojourn_us;
         if (by_length == 1) {
             signal = (bit<32>)q.enq_qdepth_pkts;
@@ -69,11 +69,11 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
         // IsPersistentQueueBuildups
         bool detected = false;
         bit<49> first_above;
-        first_above_time.read(first_above, port);
+        first_above_time.read(first_above, cell);
         if (signal < pst_target) {
-            first_above_time.write(port, 0);
+            first_above_time.write(cell, 0);
         } else if (first_above == 0) {
-            first_above_time.write(port, 1w1 ++ now);
+            first_above_time.write(cell, 1w1 ++ now);
         } else {
             detected = now - first_above[47:0] > pst_interval;
         }
@@ -81,27 +81,27 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
         // ShouldPersistentMark
         bool persistent = false;
         bit<1> marking;
-        marking_state.read(marking, port);
+        marking_state.read(marking, cell);
         if (marking == 1) {
             bit<56> next;
-            marking_next.read(next, port);
+            marking_next.read(next, cell);
             if (!detected) {
-                marking_state.write(port, 0);
+                marking_state.write(cell, 0);
             } else if ((int<56>)(now_q8 - next) > 0) {
-                marking_count.read(count, port);
+                marking_count.read(count, cell);
                 count = count |+| 1;
-                marking_count.write(port, count);
+                marking_count.write(cell, count);
                 interval_by_count.apply();
                 if (from_now == 1) {
                     next = now_q8;
                 }
-                marking_next.write(port, next + step);
+                marking_next.write(cell, next + step);
                 persistent = true;
             }
         } else if (detected) {
-            marking_state.write(port, 1);
-            marking_count.write(port, 1);
-            marking_next.write(port, now_q8 + (pst_interval ++ 8w0));
+            marking_state.write(cell, 1);
+            marking_count.write(cell, 1);
+            marking_next.write(cell, now_q8 + (pst_interval ++ 8w0));
             persistent = true;
         }
 

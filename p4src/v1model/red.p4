@@ -12,11 +12,11 @@ const cause_t CAUSE_AVERAGE = 1;
 const cause_t CAUSE_ABOVE_MAX = 2;
 
 control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {
-    // State per port. average: in 1/65536 packets. since_mark: packets since the last mark, plus 1; 0 below min.
-    register<bit<48>>(MARKLAB_PORTS) average;
-    register<bit<32>>(MARKLAB_PORTS) since_mark;
+    // State per queue. average: in 1/65536 packets. since_mark: packets since the last mark, plus 1; 0 below min.
+    register<bit<48>>(MARKLAB_QUEUES) average;
+    register<bit<32>>(MARKLAB_QUEUES) since_mark;
     // Time at which the queue became empty, with a 1 before it because 0 is a time as well; 0 while it is not empty.
-    register<bit<49>>(MARKLAB_PORTS) idle_since;
+    register<bit<49>>(MARKLAB_QUEUES) idle_since;
 
     bit<48> min_q16 = 0;
     bit<48> max_q16 = 0;
@@ -55,12 +55,12 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
 
     apply {
         params.apply();
-        bit<32> port = (bit<32>)q.port;
+        bit<32> cell = MARKLAB_QUEUE_CELL(q);
 
         bit<48> avg;
-        average.read(avg, port);
+        average.read(avg, cell);
         bit<49> idle_from;
-        idle_since.read(idle_from, port);
+        idle_since.read(idle_from, cell);
         // A difference of times is right when the clock has wrapped in between.
         bit<48> idle = q.now_us - (bit<48>)q.sojourn_us - idle_from[47:0];
         if (idle_from != 0 && (int<48>)idle > 0) {
@@ -78,17 +78,17 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
                 avg = avg - ((avg - length) >> weight_shift);
             }
         }
-        average.write(port, avg);
+        average.write(cell, avg);
         idle_from = 0;
         if (q.deq_qdepth_pkts == 0) {
             idle_from = 1w1 ++ q.now_us;
         }
-        idle_since.write(port, idle_from);
+        idle_since.write(cell, idle_from);
 
         decision = decision_t.PASS;
         cause = 0;
         bit<32> since;
-        since_mark.read(since, port);
+        since_mark.read(since, cell);
         if (avg >= max_q16) {
             since = 1;
             cause = CAUSE_ABOVE_MAX;
@@ -111,7 +111,7 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
         } else {
             since = 0;
         }
-        since_mark.write(port, since);
+        since_mark.write(cell, since);
     }
 }
 

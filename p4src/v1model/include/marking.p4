@@ -6,18 +6,24 @@
 #ifndef MARKLAB_MARKING_P4
 #define MARKLAB_MARKING_P4
 
-// Ports of the switch: state per port has this many cells.
+// Ports of the switch: state per port has this many cells. Ports have up to 128 queues.
 #define MARKLAB_PORTS 512
+#define MARKLAB_QUEUES 65536
 
 // The queue as this packet saw it.
 struct queue_signals_t {
     bit<9> port;             // egress port
+    bit<7> queue;            // queue of the port
     bit<48> now_us;          // time of dequeue, microseconds since the switch started; 0 is a valid time
     bit<32> sojourn_us;      // time from enqueue to dequeue
     bit<19> enq_qdepth_pkts; // packets that were waiting when this one came, without it
     bit<19> deq_qdepth_pkts; // packets that it leaves behind
     bit<32> draw;            // uniformly random; 0 unless MARKLAB_NEEDS_DRAW is defined
 }
+
+// Cell of a queue in state per queue, which has MARKLAB_QUEUES cells. Those of a queue number lie together, so that a
+// switch with one queue per port uses as much memory as one that knows ports only.
+#define MARKLAB_QUEUE_CELL(q) ((bit<32>)((q).queue ++ (q).port))
 
 // What is to happen to the packet.
 enum bit<2> decision_t {

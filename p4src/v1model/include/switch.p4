@@ -9,6 +9,9 @@
 #include "marking.p4"
 
 struct metadata_t {
+    // The queue that the packet waits in. The annotation is how our traffic manager is told: v1model has a `priority`
+    // of 3 bits for that, and BMv2 nothing but strict priorities.
+    @alias("queueing_metadata.qid") bit<7> queue;
     bit<16> ecmp_group;
     bit<16> ecmp_member;
 }
@@ -99,6 +102,22 @@ control SwitchIngress(inout headers_t hdr,
         size = 4096;
     }
 
+    action set_queue(bit<7> queue) {
+        meta.queue = queue;
+    }
+
+    // The queue of a service, which its packets name by their code point.
+    table service_queue {
+        key = {
+            hdr.ipv4.dscp: exact @name("dscp");
+        }
+        actions = {
+            set_queue;
+        }
+        const default_action = set_queue(0);
+        size = 64;
+    }
+
     // Options are not parsed, so that the checksum of a header with options could not be kept right.
     apply {
         if (!hdr.ipv4.isValid() || hdr.ipv4.version != 4 || hdr.ipv4.ihl != 5 || hdr.ipv4.ttl <= 1 ||
@@ -107,6 +126,10 @@ control SwitchIngress(inout headers_t hdr,
         } else {
             switch (ipv4_lpm.apply().action_run) {
                 hash_to_group: { ecmp.apply(); }
+            }
+            // Code point 0 is that of a switch with one queue, which need not look.
+            if (hdr.ipv4.dscp != 0) {
+                service_queue.apply();
             }
         }
     }
@@ -128,6 +151,7 @@ control SwitchEgress(inout headers_t hdr,
         // sojourn later.
         queue_signals_t q;
         q.port = standard_metadata.egress_port;
+        q.queue = meta.queue;
         q.now_us = standard_metadata.egress_global_timestamp;
         q.sojourn_us = standard_metadata.deq_timedelta;
         q.enq_qdepth_pkts = standard_metadata.enq_qdepth;
