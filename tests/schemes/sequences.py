@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from frames import CE, ECT0, ECT1, NOT_ECT
 from hypothesis import strategies as st
-from switches import PORTS
+from switches import PLACES
 
 # First times of a sequence: that of the switch, and those of which 32 and 48 bits of microseconds have no later.
 STARTS = (0, 1, 2**32 - 500, 2**48 - 500)
@@ -23,7 +23,13 @@ class Packet:
     found: int
     left: int
     port: int
+    queue: int
     ecn: int
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Port and queue."""
+        return self.port, self.queue
 
 
 def _near(values: Sequence[int]) -> list[int]:
@@ -38,13 +44,13 @@ def packets(draw: st.DrawFn, sojourns: Sequence[int], gaps: Sequence[int], depth
         st.sampled_from(values) | st.integers(0, 2 * values[-1] + 10) for values in around
     )  # fmt: skip
     step = st.tuples(
-        gap, sojourn, depth, depth, st.sampled_from(PORTS), st.sampled_from((ECT0, ECT0, ECT1, NOT_ECT, CE))
+        gap, sojourn, depth, depth, st.sampled_from(PLACES), st.sampled_from((ECT0, ECT0, ECT1, NOT_ECT, CE))
     )
     now = draw(st.sampled_from(STARTS))
     result = []
-    for by, stayed, found, left, port, ecn in draw(st.lists(step, max_size=120)):
+    for by, stayed, found, left, place, ecn in draw(st.lists(step, max_size=120)):
         now += by
-        result.append(Packet(now, min(stayed, now), found, left, port, ecn))
+        result.append(Packet(now, min(stayed, now), found, left, *place, ecn))
     return result
 
 
@@ -61,4 +67,4 @@ def congestion(seed: int, target_us: int, start: int, number: int) -> Iterator[P
             sojourn, now = 0, now + lot.randint(0, 40 * target_us)
         sojourn = max(sojourn + lot.randint(-4, 4) + (sojourn < aim) - (sojourn > aim), 0)
         depth = sojourn // 2
-        yield Packet(now, min(sojourn, now), depth, depth, 1, ECT0)
+        yield Packet(now, min(sojourn, now), depth, depth, 1, 0, ECT0)

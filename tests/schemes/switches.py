@@ -22,6 +22,10 @@ TESTBED = Setup(10**10, parse_rtt("70us..210us"), 1.0, 600)
 # Ports with a route: 10.0.0.0 + number. 511 is the drop port.
 PORTS = (1, 2, 510)
 
+# Queues of them: the first, which all packets without a code point use, and others by the code point in `QUEUES`.
+PLACES = ((1, 0), (2, 0), (2, 1), (2, 127), (510, 127))
+QUEUES = {0: 0, 1: 8, 127: 63}
+
 COUNTERS = ("marks", "not_capable", "drops")
 # Causes that fit into the counters' index.
 CAUSES = 8
@@ -49,23 +53,23 @@ def fitted(scheme: str, setup: Setup = TESTBED) -> FittedScheme:
 
 
 @functools.cache
-def frame_to(port: int, ecn: int) -> bytes:
-    """A frame that is routed to this port."""
-    return _frame_to(port, ecn).build()
+def frame_to(port: int, ecn: int, queue: int = 0) -> bytes:
+    """A frame that is routed to this port and queue."""
+    return _frame_to(port, ecn, queue).build()
 
 
 @functools.cache
-def frame_from(port: int, ecn: int, ecn_out: int) -> bytes:
+def frame_from(port: int, ecn: int, ecn_out: int, queue: int = 0) -> bytes:
     """The same frame as it has to leave."""
-    return _frame_to(port, ecn).routed(mac(port), ecn_out).build()
+    return _frame_to(port, ecn, queue).routed(mac(port), ecn_out).build()
 
 
-def _frame_to(port: int, ecn: int) -> Frame:
-    return Frame(dst=(10 << 24) + port, ecn=ecn)
+def _frame_to(port: int, ecn: int, queue: int) -> Frame:
+    return Frame(dst=(10 << 24) + port, ecn=ecn, dscp=QUEUES[queue])
 
 
 def routes() -> list[dict[str, Any]]:
-    """Table entries by which frames reach the ports."""
+    """Table entries by which frames reach the ports and queues."""
     return [
         {
             "table": "ipv4_lpm",
@@ -74,6 +78,15 @@ def routes() -> list[dict[str, Any]]:
             "params": {"port": port, "dst_addr": int.from_bytes(mac(port), "big")},
         }
         for port in PORTS
+    ] + [
+        {
+            "table": "service_queue",
+            "match": {"dscp": {"exact": dscp}},
+            "action": "set_queue",
+            "params": {"queue": queue},
+        }
+        for queue, dscp in QUEUES.items()
+        if dscp
     ]
 
 
@@ -97,6 +110,7 @@ class Switch:
         deq: int = 0,
         *,
         port: int = 1,
+        queue: int = 0,
         ecn: int = ECT0,
     ) -> Fate:
         """One packet, which must leave as it came but for what a router changes.
@@ -104,15 +118,17 @@ class Switch:
         It leaves its queue at `now_us`, or as early as its sojourn allows.
         """
         now_us = sojourn_us if now_us is None else now_us
-        out_port, out, loss = self.harness.process(0, frame_to(port, ecn), 1000 * now_us, 1000 * sojourn_us, enq, deq)
+        out_port, out, loss = self.harness.process(
+            0, frame_to(port, ecn, queue), 1000 * now_us, 1000 * sojourn_us, enq, deq
+        )
         if out is None:
             assert loss == "dropped by egress"
             return Fate.DROPPED
         assert out_port == port
-        if out == frame_from(port, ecn, ecn):
+        if out == frame_from(port, ecn, ecn, queue):
             return Fate.PASSED
         assert ecn in {ECT0, ECT1}
-        assert out == frame_from(port, ecn, CE)
+        assert out == frame_from(port, ecn, CE, queue)
         return Fate.MARKED
 
     def marks(self, *args: int, **kwargs: int) -> bool:
@@ -121,9 +137,9 @@ class Switch:
         assert fate is not Fate.DROPPED
         return fate is Fate.MARKED
 
-    def state(self, register: str, port: int = 1) -> int:
-        """What a scheme remembers of a port."""
-        return int(self.harness.register(f"marking.{register}", port))
+    def state(self, register: str, port: int = 1, queue: int = 0) -> int:
+        """What a scheme remembers of a queue."""
+        return int(self.harness.register(f"marking.{register}", 512 * queue + port))
 
     def set_state(self, register: str, value: int, port: int = 1) -> None:
         """Make the scheme remember something else."""

@@ -12,7 +12,7 @@ from frames import CE, ECT0, ECT1, NOT_ECT
 from hypothesis import given
 from oracles import TABLE, Codel, over_root
 from sequences import STARTS, Packet, congestion, packets
-from switches import PORTS, Fate, Switch
+from switches import PLACES, Fate, Switch
 
 TARGET, INTERVAL = 85, 200
 CODEL = f"codel:target={TARGET}us,interval={INTERVAL}us"
@@ -159,23 +159,25 @@ def test_packets_that_cannot_be_marked_use_up_marks(ecn: int) -> None:
 def agrees(target: int, interval: int, sequence: Iterable[Packet]) -> int:
     """Compare fates, states and counters with the RFC's algorithm; gives the number of marks."""
     switch = Switch(f"codel:target={target}us,interval={interval}us")
-    oracles = {port: Codel(target, interval) for port in PORTS}
+    oracles = {place: Codel(target, interval) for place in PLACES}
     counts: dict[tuple[str, int, int], int] = {}
     for packet in sequence:
-        cause = oracles[packet.port].cause(packet.now, packet.sojourn, packet.left)
-        fate = switch.send(packet.now, packet.sojourn, packet.found, packet.left, port=packet.port, ecn=packet.ecn)
+        cause = oracles[packet.place].cause(packet.now, packet.sojourn, packet.left)
+        fate = switch.send(
+            packet.now, packet.sojourn, packet.found, packet.left, port=packet.port, queue=packet.queue, ecn=packet.ecn
+        )
         capable = packet.ecn in {ECT0, ECT1}
         assert fate == (Fate.MARKED if cause and capable else Fate.PASSED), packet
         if cause and packet.ecn != CE:
             place = ("marks" if capable else "not_capable", packet.port, cause)
             counts[place] = counts.get(place, 0) + 1
     assert switch.counts() == counts
-    for port, oracle in oracles.items():
-        assert switch.state("marking_state", port) == oracle.marking
-        assert switch.state("mark_count", port) == oracle.count
-        assert switch.state("last_count", port) == oracle.last_count
-        assert switch.state("mark_next", port) == oracle.mark_next % 2**56
-        assert (switch.state("first_above_time", port) != 0) == (oracle.first_above_time is not None)
+    for place, oracle in oracles.items():
+        assert switch.state("marking_state", *place) == oracle.marking
+        assert switch.state("mark_count", *place) == oracle.count
+        assert switch.state("last_count", *place) == oracle.last_count
+        assert switch.state("mark_next", *place) == oracle.mark_next % 2**56
+        assert (switch.state("first_above_time", *place) != 0) == (oracle.first_above_time is not None)
     return sum(counts.values())
 
 

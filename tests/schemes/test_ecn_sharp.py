@@ -12,7 +12,7 @@ from frames import CE, ECT0, ECT1, NOT_ECT
 from hypothesis import given
 from oracles import TABLE, EcnSharp, over_count, over_root
 from sequences import STARTS, Packet, congestion, packets
-from switches import PORTS, Fate, Switch, params
+from switches import PLACES, Fate, Switch, params
 
 INS, PST, INTERVAL = 200, 85, 201
 SOJOURN = f"ecn-sharp:ins_target={INS}us,pst_target={PST}us,pst_interval={INTERVAL}us"
@@ -199,22 +199,24 @@ def agrees(scheme: str, oracle: EcnSharp, sequence: Iterable[Packet]) -> int:
     switch = Switch(scheme)
     by_length = params(scheme)["by_queue_length"] == 1
     settings = (oracle.ins_target, oracle.pst_target, oracle.pst_interval, oracle.sqrt)
-    oracles = {port: EcnSharp(*settings) for port in PORTS}
+    oracles = {place: EcnSharp(*settings) for place in PLACES}
     counts: dict[tuple[str, int, int], int] = {}
     for packet in sequence:
-        cause = oracles[packet.port].cause(packet.now, packet.found if by_length else packet.sojourn)
-        fate = switch.send(packet.now, packet.sojourn, packet.found, packet.left, port=packet.port, ecn=packet.ecn)
+        cause = oracles[packet.place].cause(packet.now, packet.found if by_length else packet.sojourn)
+        fate = switch.send(
+            packet.now, packet.sojourn, packet.found, packet.left, port=packet.port, queue=packet.queue, ecn=packet.ecn
+        )
         capable = packet.ecn in {ECT0, ECT1}
         assert fate == (Fate.MARKED if cause and capable else Fate.PASSED), packet
         if cause and packet.ecn != CE:
             place = ("marks" if capable else "not_capable", packet.port, cause)
             counts[place] = counts.get(place, 0) + 1
     assert switch.counts() == counts
-    for port, expected in oracles.items():
-        assert switch.state("marking_state", port) == expected.marking_state
-        assert switch.state("marking_count", port) == expected.marking_count
-        assert switch.state("marking_next", port) == expected.marking_next % 2**56
-        assert (switch.state("first_above_time", port) != 0) == (expected.first_above_time is not None)
+    for place, expected in oracles.items():
+        assert switch.state("marking_state", *place) == expected.marking_state
+        assert switch.state("marking_count", *place) == expected.marking_count
+        assert switch.state("marking_next", *place) == expected.marking_next % 2**56
+        assert (switch.state("first_above_time", *place) != 0) == (expected.first_above_time is not None)
     return counts.get(("marks", 1, 2), 0)
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from oracles import Red
 from probes import Probe
 from sequences import STARTS, Packet, packets
-from switches import PORTS, TESTBED, Fate, Switch, fitted, params
+from switches import PLACES, TESTBED, Fate, Switch, fitted, params
 
 from orchestrator.catalog.parameters import Setup
 
@@ -228,12 +228,14 @@ def test_a_slow_line_has_idle_times_as_long_as_the_table_can_hold() -> None:
 def agrees(scheme: str, sequence: Iterable[Packet], seed: int = 0) -> Counter[tuple[str, int, int]]:
     """Compare fates, states and counters with figure 2, on the draws that the switch makes; gives the counts."""
     switch, lot = Switch(scheme, seed=seed), Probe(seed=seed)
-    reds = {port: oracle(scheme) for port in PORTS}
+    reds = {place: oracle(scheme) for place in PLACES}
     marks_above = params(scheme)["mark_above"] == 1
     counts: Counter[tuple[str, int, int]] = Counter()
     for packet in sequence:
-        cause = reds[packet.port].cause(packet.now, packet.sojourn, packet.found, packet.left, lot.draw())
-        fate = switch.send(packet.now, packet.sojourn, packet.found, packet.left, port=packet.port, ecn=packet.ecn)
+        cause = reds[packet.place].cause(packet.now, packet.sojourn, packet.found, packet.left, lot.draw())
+        fate = switch.send(
+            packet.now, packet.sojourn, packet.found, packet.left, port=packet.port, queue=packet.queue, ecn=packet.ecn
+        )
         capable = packet.ecn in {ECT0, ECT1}
         if cause == 2 and not marks_above:
             assert fate is Fate.DROPPED, packet
@@ -242,8 +244,8 @@ def agrees(scheme: str, sequence: Iterable[Packet], seed: int = 0) -> Counter[tu
             assert fate is (Fate.MARKED if cause and capable else Fate.PASSED), packet
             if cause and packet.ecn != CE:
                 counts["marks" if capable else "not_capable", packet.port, cause] += 1
-        assert switch.state("average", packet.port) == reds[packet.port].average
-        assert switch.state("since_mark", packet.port) == reds[packet.port].count + 1
+        assert switch.state("average", *packet.place) == reds[packet.place].average
+        assert switch.state("since_mark", *packet.place) == reds[packet.place].count + 1
     assert switch.counts() == counts
     return counts
 
@@ -266,7 +268,7 @@ def test_any_sequence_agrees_with_the_paper(scheme: str, sequence: list[Packet])
 def test_long_congestion_agrees_with_the_paper(start: int) -> None:
     lengths = [40, 100, 20, 160, 90, 0]
     sequence = (
-        Packet(start + at, min(at, 30), lengths[at // 4000], lengths[at // 4000], 1, ECT0) for at in range(24_000)
+        Packet(start + at, min(at, 30), lengths[at // 4000], lengths[at // 4000], 1, 0, ECT0) for at in range(24_000)
     )
     counts = agrees("red:min=50,max=150,p_max=0.1,weight=0.002", sequence, seed=5)
     assert counts["marks", 1, 1] > 100

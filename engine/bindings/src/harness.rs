@@ -4,7 +4,7 @@ use marklab_p4::ir::{CounterId, TableId};
 use marklab_pipeline::{Count, Digest, EntryHandle, Packet, State};
 use marklab_switch::replication::{Mirror, NodeHandle, Replication, ReplicationError};
 use marklab_switch::{Completed, Loss, MAX_ROUNDS, QueueSignals, Switch};
-use marklab_tm::Limit;
+use marklab_tm::{Limit, MAX_QUEUES, PortConfig, QueueConfig, Round};
 use marklab_units::{Duration, Time};
 use num_bigint::BigUint;
 use pyo3::prelude::*;
@@ -22,6 +22,13 @@ type Fate<'py> = (Option<usize>, Option<Bound<'py, PyBytes>>, Option<&'static st
 
 /// A frame that came out, with its port.
 type Sent<'py> = (usize, Bound<'py, PyBytes>);
+
+/// A port that has room for everything: in as many queues as there can be, if the program chooses among them.
+fn port(program: &marklab_p4::ir::Program) -> PyResult<PortConfig> {
+    let queue = QueueConfig { limit: Limit::Packets(u64::MAX), level: 0, quantum_bytes: u32::MAX };
+    let queues = if program.intrinsic("queueing_metadata.qid").is_some() { MAX_QUEUES } else { 1 };
+    PortConfig::new(vec![queue; queues], Round::Deficit, None).map_err(refuse)
+}
 
 /// A switch whose packets go through it one after the other.
 ///
@@ -42,7 +49,7 @@ impl Harness {
         let Program { program: ir, layout, engine, .. } = program.get();
         let mut state = State::new(ir, layout, seed).map_err(refuse)?;
         entries::install(&mut state, &entries::parse(entries)?)?;
-        let mut switch = Switch::new(engine.clone(), state, [Limit::Packets(u64::MAX); PORTS]);
+        let mut switch = Switch::new(engine.clone(), state, vec![port(ir)?; PORTS]);
         switch.listen();
         Ok(Harness { program: program.clone().unbind(), switch, losses: Vec::new() })
     }

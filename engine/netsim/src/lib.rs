@@ -14,13 +14,13 @@ mod events;
 mod frame;
 mod ledger;
 mod network;
+mod queueing;
 pub mod tcp;
 mod trace;
 pub mod wire;
 
 pub use config::{
-    Capture, Config, ConfigError, Connections, Control, Discipline, Flow, Framing, Link, Nic, Node, PoolSpec,
-    QueueLimit, QueueSpec, Queueing, Round, Trace, Transport,
+    Capture, Config, ConfigError, Connections, Control, Discipline, Flow, Framing, Link, Nic, Node, Trace, Transport,
 };
 pub use frame::NetFrame;
 pub use ledger::{Ledger, Reason};
@@ -28,4 +28,5 @@ pub use network::{
     BuildError, FlowRecord, LineReport, LineStats, NetSwitch, Network, Outcome, PortReport, Progress, RunError,
     SwitchReport,
 };
+pub use queueing::{PoolSpec, QueueLimit, QueueSpec, Queueing, Round};
 pub use trace::{QueueTrace, TraceRow};
