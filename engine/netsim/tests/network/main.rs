@@ -10,4 +10,5 @@ mod echo;
 mod hosts;
 mod loss;
 mod pcap;
+mod queues;
 mod support;
