@@ -12,12 +12,14 @@ from orchestrator.catalog.choice import SchemeChoice
 from orchestrator.catalog.description import Forwarding
 from orchestrator.catalog.parameters import MTU_BYTES, Setup
 from orchestrator.catalog.scheme import Entry, FittedScheme, find_scheme
-from orchestrator.control import check_entries, check_forwarding, forwarding_entries, is_called
+from orchestrator.control import check_entries, check_forwarding, forwarding_entries, is_called, service_entries
 from orchestrator.errors import BadInput, unknown
+from orchestrator.queueing import Queues
 from orchestrator.spec import Spec
 from orchestrator.topology import Network, build
-from orchestrator.traffic.arrivals import generate
+from orchestrator.traffic.arrivals import HEADER_BYTES, generate
 from orchestrator.traffic.flows import FlowList, read_flow_list
+from orchestrator.traffic.services import Services
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,7 @@ class ReadyScheme:
     fitted: FittedScheme
     program: engine.CompiledProgram
     entries: list[Entry]
+    queues: Queues
 
     @property
     def label(self) -> str:
@@ -90,7 +93,9 @@ class Experiment:
 
 def setup_of(spec: Spec, network: Network) -> Setup:
     """What rules depend on, of a described run."""
-    return Setup(network.line_rate_bps, spec.rtt, spec.lambda_, spec.queue.in_packets(MTU_BYTES))
+    limit = spec.queues.buffer or spec.queue
+    frame_bytes = spec.transport.mss_bytes + HEADER_BYTES
+    return Setup(network.line_rate_bps, spec.rtt, spec.lambda_, limit.in_packets(MTU_BYTES), spec.queues, frame_bytes)
 
 
 def prepare(spec: Spec) -> Experiment:
@@ -100,7 +105,8 @@ def prepare(spec: Spec) -> Experiment:
     graph = network.graph
     nodes = range(len(graph.hosts), len(graph.names))
     ecmp = any(len(graph.next_lines(node, host)) > 1 for node in nodes for host in range(len(graph.hosts)))
-    schemes = tuple(_ready(choice, setup, ecmp) for choice in spec.choices)
+    _check_services(spec)
+    schemes = tuple(_ready(choice, setup, ecmp, spec.services) for choice in spec.choices)
     return Experiment(spec, network, schemes)
 
 
@@ -114,14 +120,27 @@ def check_needs(path: Path, program: engine.CompiledProgram) -> None:
         )
 
 
-def _ready(choice: SchemeChoice, setup: Setup, ecmp: bool) -> ReadyScheme:
+def _check_services(spec: Spec) -> None:
+    """Refuse services that have no queue of their own."""
+    queues = spec.queues.count - spec.queues.strict
+    if spec.services is not None and spec.services.count > queues > 1:
+        raise BadInput(
+            f"{spec.services.count} services and {queues} queue(s) that take turns: each service needs one of its own",
+            f"--queues {spec.queues.scheduler}:count={spec.services.count + spec.queues.strict}, or fewer services",
+        )
+
+
+def _ready(choice: SchemeChoice, setup: Setup, ecmp: bool, services: Services | None) -> ReadyScheme:
     fitted = find_scheme(choice).fit(choice, setup)
     path = fitted.scheme.program
     program = engine.compile_program(path)
     check_needs(path, program)
     tables = engine.describe(program)["tables"]
     entries = fitted.entries if fitted.scheme.spec else _undescribed(fitted, tables)
-    ready = ReadyScheme(fitted, program, entries)
+    queues = fitted.queues
+    if services is not None and queues == setup.queues and queues.count > 1:
+        entries = [*entries, *service_entries(path, tables, services.count)]
+    ready = ReadyScheme(fitted, program, entries, queues)
     if fitted.scheme.spec:
         check_entries(path.with_suffix(".yaml"), tables, entries)
     check_forwarding(path, tables, ready.forwarding, ecmp)

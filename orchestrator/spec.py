@@ -16,24 +16,12 @@ from orchestrator.catalog.choice import SchemeChoice, parse_baseline, parse_choi
 from orchestrator.errors import BadInput
 from orchestrator.hosts import Connections, Framing, Limit, Nic, Transport
 from orchestrator.model import Model, Rate, Time, read_yaml, validate
+from orchestrator.queueing import Queues
 from orchestrator.topology import Incast, Topology, parse_topology
-from orchestrator.traffic.description import FlowListFile, Queries
+from orchestrator.traffic.description import Distribution, FlowListFile, Queries
 from orchestrator.traffic.rtt import Classes, LongTailed, parse_rtt
-from orchestrator.traffic.workload import Workload, load_workload
-
-
-def _read_workload(value: Any) -> Any:
-    if isinstance(value, str):
-        return load_workload(value)
-    if isinstance(value, dict) and set(value) == {"name", "points"}:
-        try:
-            points = tuple((float(size), float(part)) for size, part in value["points"])
-        except (TypeError, ValueError) as error:
-            raise BadInput("the points of a workload are pairs of numbers", "[[size_bytes, cdf], ...]") from error
-        return Workload(str(value["name"]), points)
-    if not isinstance(value, Workload):
-        raise BadInput(f"`{value}` is not a workload", "write the name of one, or the path of a CSV file")
-    return value
+from orchestrator.traffic.services import Services
+from orchestrator.traffic.workload import load_workload
 
 
 def _read_rtt(value: Any) -> Any:
@@ -48,16 +36,6 @@ def _read_name(value: str) -> str:
     return value
 
 
-def _write_workload(workload: Workload) -> object:
-    """A distribution of the lab by its name; any other with its points, as its file may change."""
-    try:
-        if load_workload(workload.name) == workload:
-            return workload.name
-    except BadInput:
-        pass
-    return {"name": workload.name, "points": [list(point) for point in workload.points]}
-
-
 def as_list(value: Any) -> Any:
     """One thing stands for a list of it."""
     return value if isinstance(value, (list, tuple)) else [value]
@@ -70,9 +48,9 @@ Baseline = Annotated[
     PlainSerializer(lambda choice: str(choice or "none")),
 ]
 Rtt = Annotated[LongTailed | Classes, BeforeValidator(_read_rtt), PlainSerializer(str)]
-Distribution = Annotated[Workload, BeforeValidator(_read_workload), PlainSerializer(_write_workload)]
 Graph = Annotated[Topology, BeforeValidator(parse_topology)]
 Queue = Annotated[Limit, PlainSerializer(str)]
+Ports = Annotated[Queues, PlainSerializer(str)]
 
 
 class Spec(Model):
@@ -85,11 +63,13 @@ class Spec(Model):
     rate_bps: Rate = Field(default=10**10, alias="rate", ge=10**6, le=10**13)
     rtt: Rtt = parse_rtt("70us..210us")
     queue: Queue = Limit(packets=600)
+    queues: Ports = Queues()
     # K = lambda * C * RTT (Eq. 1). The papers' thresholds are those of lambda 1, with DCTCP as well.
     lambda_: float = Field(default=1.0, alias="lambda", gt=0, le=1000)
     workload: Distribution = load_workload("web_search")
     load: float = Field(default=0.5, gt=0, le=1)
     flows: int = Field(default=3000, ge=1, le=10**7)
+    services: Services | None = None
     queries: Queries | None = None
     flow_list: FlowListFile | None = None
     seeds: int = Field(default=5, ge=1, le=1000)

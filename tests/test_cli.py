@@ -192,7 +192,14 @@ def test_check_shows_what_the_lab_sees(cli: Cli) -> None:
 def test_schemes_lists_all_with_values_for_a_setup(cli: Cli) -> None:
     done = cli("schemes")
     assert done.code == 0
-    for text in ("ecn-sharp", "dctcp-red", "codel", "167 packets = 250.5 KB", "lambda_ * rtt_p90_us", "Needs: 1 queue"):
+    for text in (
+        "ecn-sharp",
+        "dctcp-red",
+        "codel",
+        "167 packets = 250.5 KB",
+        "lambda_ * rtt_p90_us",
+        "Queues: those of the run",
+    ):
         assert text in done.out
     assert "668 packets" in cli("schemes", "dctcp-red", "--rate", "40G", "--rtt", "70us..210us,p90=200.4us").out
 

@@ -46,10 +46,19 @@ class Signal(Model):
 
 
 class Needs(Model):
-    """What the scheme asks of a port."""
+    """What the scheme asks of a port.
 
-    queues: int = Field(default=1, ge=1)
-    scheduler: str = "fifo"
+    `schedulers` are those that it works with; without them it works with any. A scheme that deals out queues itself
+    says what `queues` it needs, by formulas; those of the run are then for the others.
+    """
+
+    schedulers: tuple[Literal["fifo", "strict", "wrr", "dwrr"], ...] = ()
+    queues: dict[Literal["scheduler", "count", "strict"], str] | None = None
+
+    @field_validator("queues", mode="before")
+    @classmethod
+    def _formulas(cls, values: Any) -> Any:
+        return {name: _text(value) for name, value in values.items()} if isinstance(values, dict) else values
 
 
 class Forwarding(Model):

@@ -12,6 +12,9 @@ from orchestrator.errors import BadInput, unknown
 
 Value = float | int | str
 
+# What a formula may name: numbers and words, and lists of numbers, of which it takes one or the sum.
+Names = Mapping[str, Value | tuple[int, ...]]
+
 _OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -39,6 +42,8 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "max": max,
     "log2": math.log2,
     "exp": math.exp,
+    "nth": lambda numbers, place: numbers[int(place)],
+    "sum": sum,
 }
 
 
@@ -53,15 +58,18 @@ class Expression:
             raise BadInput(f"`{text}` is not a formula") from error
         self._check(self._tree)
 
-    def __call__(self, names: Mapping[str, Value]) -> Value:
+    def __call__(self, names: Names) -> Value:
         """Its value."""
         try:
-            value: Value = self._value(self._tree, names)
-        except (ArithmeticError, TypeError, ValueError) as error:
+            value = self._value(self._tree, names)
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
             if isinstance(error, BadInput):
                 raise
             raise BadInput(f"`{self.text}` has no value: {error}") from error
-        return value
+        if isinstance(value, tuple):
+            raise BadInput(f"`{self.text}` is a list", "nth(list, place) is one of its numbers")
+        found: Value = value
+        return found
 
     def _check(self, node: ast.AST) -> None:
         match node:
@@ -84,7 +92,7 @@ class Expression:
         for part in parts:
             self._check(part)
 
-    def _value(self, node: ast.AST, names: Mapping[str, Value]) -> Any:
+    def _value(self, node: ast.AST, names: Names) -> Any:
         match node:
             case ast.Constant(value=value):
                 return value

@@ -7,16 +7,16 @@ takes n packet times to pass. In formulas and table entries lengths are packets 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pydantic import field_validator
 
 from orchestrator import units
-from orchestrator.catalog.expressions import Expression, Value
+from orchestrator.catalog.expressions import Expression, Names, Value
 from orchestrator.errors import BadInput, unknown
 from orchestrator.model import Model
+from orchestrator.queueing import Queues
 from orchestrator.traffic.rtt import Rtt
 
 # What a packet takes in a threshold that is given in bytes, as in the papers.
@@ -40,13 +40,15 @@ class Setup:
     rtt: Rtt
     lambda_: float
     queue_packets: float
+    queues: Queues = field(default_factory=Queues)
+    frame_bytes: int = 1514
 
     @property
     def packets_per_us(self) -> float:
         """Packets of 1500 bytes that the line carries in a microsecond."""
         return self.rate_bps / (8e6 * MTU_BYTES)
 
-    def names(self) -> dict[str, Value]:
+    def names(self) -> dict[str, Value | tuple[int, ...]]:
         """Names that rules may use."""
         return {
             "rate_bps": self.rate_bps,
@@ -58,6 +60,9 @@ class Setup:
             "rtt_max_us": self.rtt.max_ns / 1e3,
             "lambda_": self.lambda_,
             "queue_packets": self.queue_packets,
+            "queues": self.queues.count,
+            "strict_queues": self.queues.strict,
+            "quanta_bytes": self.queues.quanta_bytes(self.frame_bytes),
         }
 
 
@@ -124,7 +129,7 @@ def from_text(name: str, parameter: Parameter, text: str, setup: Setup) -> Setti
     return _checked(Setting(name, parameter, _read(name, parameter, text, setup), f"given as {text}"))
 
 
-def from_rule(name: str, parameter: Parameter, rule: str, names: Mapping[str, Value], origin: str) -> Setting:
+def from_rule(name: str, parameter: Parameter, rule: str, names: Names, origin: str) -> Setting:
     """Take a value that a rule gives."""
     if parameter.kind == "choice":
         return _checked(Setting(name, parameter, rule, origin))

@@ -10,11 +10,12 @@ from typing import Any
 
 from orchestrator.catalog.choice import SchemeChoice
 from orchestrator.catalog.description import EntrySpec, Match, SchemeSpec
-from orchestrator.catalog.expressions import Expression, Value
+from orchestrator.catalog.expressions import Expression, Names, Value
 from orchestrator.catalog.parameters import Setting, Setup, from_rule, from_text
 from orchestrator.errors import BadInput, unknown
 from orchestrator.model import read_yaml, validate
 from orchestrator.paths import PROGRAMS
+from orchestrator.queueing import Queues
 
 Entry = dict[str, Any]
 
@@ -81,16 +82,47 @@ class FittedScheme:
         return self.choice.label
 
     @cached_property
+    def queues(self) -> Queues:
+        """Queues of each port: those of the run, or the scheme's own."""
+        spec, queues = self.scheme.spec, self.setup.queues
+        if spec is None:
+            return queues
+        if spec.needs.queues is not None:
+            own = {name: _setting(name, text, self._names) for name, text in spec.needs.queues.items()}
+            return validate(Queues, queues.model_dump() | own, f"queues of {self.scheme.name}")
+        if spec.needs.schedulers and queues.scheduler not in spec.needs.schedulers:
+            likely = spec.needs.schedulers[0]
+            raise BadInput(
+                f"`{self.label}` does not work on ports with a {queues.scheduler} scheduler: it needs "
+                f"{' or '.join(spec.needs.schedulers)}",
+                f"--queues {likely}:count=4",
+            )
+        return queues
+
+    @property
+    def _names(self) -> dict[str, Value | tuple[int, ...]]:
+        """Names that formulas of entries and queues may use."""
+        return self.setup.names() | {name: setting.value for name, setting in self.settings.items()}
+
+    @cached_property
     def entries(self) -> list[Entry]:
         """Table entries that carry the parameters, as the engine takes them."""
         spec = self.scheme.spec
         if spec is None:
             return []
-        names = self.setup.names() | {name: setting.value for name, setting in self.settings.items()}
-        return [entry for description in spec.entries for entry in _expand(description, names)]
+        return [entry for description in spec.entries for entry in _expand(description, self._names)]
 
 
-def _expand(spec: EntrySpec, names: Mapping[str, Value]) -> Iterator[Entry]:
+def _setting(name: str, text: str, names: Names) -> str | int:
+    if name == "scheduler":
+        return text
+    value = Expression(text)(names)
+    if isinstance(value, str) or value != int(value):
+        raise BadInput(f"`{text}` is {value}; {name} of queues is a whole number")
+    return int(value)
+
+
+def _expand(spec: EntrySpec, names: Names) -> Iterator[Entry]:
     formulas = _Formulas(spec)
     for loop in _loops(spec.for_, names):
         scope = {**names, **loop}
@@ -114,7 +146,7 @@ class _Formulas:
         self.params = {name: Expression(text) for name, text in spec.params.items()}
 
 
-def _loops(spans: Mapping[str, str], names: Mapping[str, Value]) -> Iterator[dict[str, int]]:
+def _loops(spans: Mapping[str, str], names: Names) -> Iterator[dict[str, int]]:
     if not spans:
         yield {}
         return
@@ -129,14 +161,14 @@ def _loops(spans: Mapping[str, str], names: Mapping[str, Value]) -> Iterator[dic
         yield {name: number}
 
 
-def _number(formula: Expression, scope: Mapping[str, Value]) -> int | str:
+def _number(formula: Expression, scope: Names) -> int | str:
     value = formula(scope)
     if isinstance(value, str) or value != int(value) or value < 0:
         raise BadInput(f"`{formula.text}` is {value}; a table entry needs a whole number", "use round(...)")
     return int(value) if value < 2**63 else str(int(value))
 
 
-def _match(kinds: Match, scope: Mapping[str, Value]) -> dict[str, Any]:
+def _match(kinds: Match, scope: Names) -> dict[str, Any]:
     ((kind, value),) = kinds.items()
     if isinstance(value, list):
         return {kind: [_number(Expression(str(part)), scope) for part in value]}

@@ -85,6 +85,18 @@ def run(
         str | None,
         _option(value="LIMIT", says="Of each switch port: 600 (packets), 900KB.", panel=_NETWORK, setting="queue"),
     ] = None,
+    queues: Annotated[
+        str | None,
+        _option(
+            value="QUEUES",
+            says="Of each switch port: fifo, strict, wrr or dwrr, with settings (dwrr:count=4,buffer=96KB).",
+            panel=_NETWORK,
+            setting="queues",
+        ),
+    ] = None,
+    services: Annotated[
+        int | None, _option(value="N", says="Services, each with a queue of its own.", panel=_TRAFFIC)
+    ] = None,
     transport: Annotated[str | None, _option(value="NAME", says="dctcp, ecn-star or reno.", panel=_NETWORK)] = None,
     spec: Annotated[Path | None, _option(value="FILE.yaml", says="Settings of a run; options come first.")] = None,
     set_: Annotated[
@@ -112,7 +124,8 @@ def run(
     """Run a scheme and its baseline on the same flows, and report flow completion times."""
     given = {
         "load": load, "topology": topology, "workload": workload, "transport": transport, "rate": rate, "rtt": rtt,
-        "queue": queue, "flows": flows, "seeds": seeds, "baseline": baseline, "flow_list": flow_list, "name": name,
+        "queue": queue, "queues": queues, "services": services, "flows": flows, "seeds": seeds, "baseline": baseline,
+        "flow_list": flow_list, "name": name,
         "pcap": pcap, "trace_queue": _TRACE_EVERY if trace_queue else None,
     }  # fmt: skip
     settings = _settings(spec, {key: value for key, value in given.items() if value is not None}, set_ or [])

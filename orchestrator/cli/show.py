@@ -12,7 +12,7 @@ from rich.text import Text
 
 from orchestrator import engine
 from orchestrator.catalog.choice import SchemeChoice, parse_choice
-from orchestrator.catalog.description import Forwarding
+from orchestrator.catalog.description import Forwarding, Needs
 from orchestrator.catalog.parameters import MTU_BYTES, Setup
 from orchestrator.catalog.scheme import FittedScheme, find_scheme, known_schemes
 from orchestrator.control import check_forwarding
@@ -49,7 +49,7 @@ def _show(fitted: FittedScheme, console: Console) -> None:
     facts = [spec.summary.strip()]
     if spec.signal:
         facts.append(f"Signal: {spec.signal.what}, {spec.signal.when}, in {spec.signal.unit}.")
-    facts.append(f"Needs: {spec.needs.queues} queue(s) per port, {spec.needs.scheduler}.")
+    facts.append(f"Queues: {_queues(spec.needs)}.")
     if spec.presets:
         presets = (f"{name} ({_rules(rules)})" for name, rules in spec.presets.items())
         facts.append(f"Presets: {', '.join(presets)}.")
@@ -60,6 +60,13 @@ def _show(fitted: FittedScheme, console: Console) -> None:
     if fitted.settings:
         console.print(_parameters(fitted))
     console.print()
+
+
+def _queues(needs: Needs) -> str:
+    if needs.queues is not None:
+        settings = ", ".join(f"{name} {text}" for name, text in needs.queues.items())
+        return f"its own ({settings})"
+    return f"those of the run, by {' or '.join(needs.schedulers)}" if needs.schedulers else "those of the run"
 
 
 def _rules(rules: dict[str, str]) -> str:

@@ -9,10 +9,11 @@ from typing import Any
 from orchestrator import engine
 from orchestrator.control import host_ip, mac
 from orchestrator.errors import BadInput, unknown
-from orchestrator.experiment import Experiment
+from orchestrator.experiment import Experiment, ReadyScheme
 from orchestrator.fabrics.fabric import Cell
 from orchestrator.model import Model
 from orchestrator.observation import Observation
+from orchestrator.queueing import Queues
 from orchestrator.spec import Spec
 from orchestrator.topology import Network, Port
 
@@ -26,13 +27,6 @@ class Sim:
 
     def check(self, experiment: Experiment) -> None:
         """Refuse what the simulated switches do not have."""
-        for scheme in experiment.schemes:
-            spec = scheme.fitted.scheme.spec
-            if spec and (spec.needs.queues > 1 or spec.needs.scheduler != "fifo"):
-                raise BadInput(
-                    f"`{scheme.label}` needs {spec.needs.queues} queue(s) per port, scheduler {spec.needs.scheduler}",
-                    "ports of this fabric have one first-in first-out queue",
-                )
         if experiment.spec.pcap is not None:
             find_port(experiment.network, experiment.spec.pcap)
 
@@ -43,7 +37,7 @@ class Sim:
         traced = traced_ports(experiment)
         start = time.thread_time()
         result = engine.simulate(
-            configuration(experiment, int(flows.start_ns[-1]), traced, cell.captures),
+            configuration(experiment, cell.scheme, int(flows.start_ns[-1]), traced, cell.captures),
             cell.scheme.program,
             cell.scheme.entries,
             experiment.routes[cell.scheme.forwarding],
@@ -90,13 +84,13 @@ def find_port(network: Network, text: str) -> Port:
 
 
 def configuration(
-    experiment: Experiment, last_start_ns: int, traced: list[Port], captures: Path | None
+    experiment: Experiment, scheme: ReadyScheme, last_start_ns: int, traced: list[Port], captures: Path | None
 ) -> dict[str, Any]:
     """The engine's description of a run."""
     spec, graph = experiment.spec, experiment.network.graph
     links = [{"a": link.a, "b": link.b, "rate_bps": link.rate_bps, "delay_ns": link.delay_ns} for link in graph.links]
     config = {
-        "nodes": _nodes(experiment),
+        "nodes": _nodes(experiment, scheme.queues),
         "links": links,
         "framing": _numbers(spec.framing),
         "transport": _numbers(spec.transport),
@@ -112,10 +106,9 @@ def configuration(
     return config
 
 
-def _nodes(experiment: Experiment) -> list[dict[str, Any]]:
-    graph, queue = experiment.network.graph, experiment.spec.queue
-    one = {"limit": queue.model_dump(exclude_none=True), "level": 0, "quantum_bytes": 1}
-    queueing = {"queues": [one]}
+def _nodes(experiment: Experiment, queues: Queues) -> list[dict[str, Any]]:
+    graph = experiment.network.graph
+    queueing = queues.to_engine(experiment.spec.queue, experiment.setup.frame_bytes)
     hosts = [
         {"kind": "host", "name": name, "mac": list(mac(graph, host).to_bytes(6, "big")), "ip": host_ip(host)}
         for host, name in enumerate(graph.hosts)

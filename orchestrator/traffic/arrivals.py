@@ -6,7 +6,10 @@ loads share sizes, pairs and round-trip times, schemes share everything, and a s
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+from numpy.typing import NDArray
 
 from orchestrator.errors import BadInput
 from orchestrator.hosts import Framing
@@ -15,6 +18,7 @@ from orchestrator.spec import Spec
 from orchestrator.topology import Network
 from orchestrator.traffic.description import Queries
 from orchestrator.traffic.flows import FlowList, UInt64, make_flows, merged
+from orchestrator.traffic.workload import Workload
 
 # Ethernet 14, IPv4 20, TCP 20; data segments carry no options.
 HEADER_BYTES = 54
@@ -49,16 +53,52 @@ def generate(spec: Spec, network: Network, seed: int) -> FlowList:
 
 
 def _background(spec: Spec, network: Network, seed: int) -> FlowList:
-    mss = spec.transport.mss_bytes
-    mean_wire = wire_bytes(spec.workload.mean_bytes(), spec.workload.mean_segments(mss), spec.framing, mss)
+    mean_wire = sum(share * _mean_wire_bytes(workload, spec) for workload, share in _workloads(spec))
     gap = mean_gap_ns(spec.load, mean_wire, network)
-    pairs = np.array(network.pairs, dtype=np.uint32)
-    return make_flows(
+    chosen = integers(uniform(seed, "pairs", spec.flows), len(network.pairs))
+    services = _services(spec, network, seed, chosen)
+    flows = make_flows(
         start_ns=_poisson(seed, "arrivals", gap, spec.flows),
-        pairs=pairs[integers(uniform(seed, "pairs", spec.flows), len(pairs))],
-        size_bytes=spec.workload.sizes(uniform(seed, "sizes", spec.flows)),
+        pairs=np.array(network.pairs, dtype=np.uint32)[chosen],
+        size_bytes=_sizes(spec, services, uniform(seed, "sizes", spec.flows)),
         extra_delay_ns=spec.rtt.extra_delays(uniform(seed, "rtt", spec.flows)),
     )
+    return replace(flows, dscp=services)
+
+
+def _workloads(spec: Spec) -> list[tuple[Workload, float]]:
+    """The workload of each service, and its share of the flows."""
+    if spec.services is None:
+        return [(spec.workload, 1.0)]
+    shares = spec.services.shares
+    return [(spec.services.workload(service) or spec.workload, share) for service, share in enumerate(shares)]
+
+
+def _mean_wire_bytes(workload: Workload, spec: Spec) -> float:
+    mss = spec.transport.mss_bytes
+    return wire_bytes(workload.mean_bytes(), workload.mean_segments(mss), spec.framing, mss)
+
+
+def _services(spec: Spec, network: Network, seed: int, pairs: NDArray[np.intp]) -> NDArray[np.uint8]:
+    """The service of each flow, whose pairs are given by their places among those of the network."""
+    if spec.services is None:
+        return np.zeros(spec.flows, dtype=np.uint8)
+    if spec.services.by == "pair":
+        # Evenly, and at random: as many pairs as there are, one after the other, in random order.
+        order = np.argsort(uniform(seed, "services of pairs", len(network.pairs)), kind="stable")
+        dealt = np.empty(len(order), dtype=np.uint8)
+        dealt[order] = np.arange(len(order)) % spec.services.count
+        return dealt[pairs]
+    ends = np.cumsum(spec.services.shares)[:-1]
+    return np.searchsorted(ends, uniform(seed, "services", spec.flows), side="right").astype(np.uint8)
+
+
+def _sizes(spec: Spec, services: NDArray[np.uint8], draws: NDArray[np.float64]) -> UInt64:
+    sizes = np.zeros(len(draws), dtype=np.uint64)
+    for service, (workload, _) in enumerate(_workloads(spec)):
+        own = services == service
+        sizes[own] = workload.sizes(draws[own])
+    return sizes
 
 
 def _poisson(seed: int, stream: str, mean_gap: float, count: int) -> UInt64:

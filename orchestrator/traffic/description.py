@@ -4,12 +4,40 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from orchestrator.errors import BadInput
 from orchestrator.model import Model, Size, Time
+from orchestrator.traffic.workload import Workload, load_workload
+
+
+def _read_workload(value: Any) -> Any:
+    if isinstance(value, str):
+        return load_workload(value)
+    if isinstance(value, dict) and set(value) == {"name", "points"}:
+        try:
+            points = tuple((float(size), float(part)) for size, part in value["points"])
+        except (TypeError, ValueError) as error:
+            raise BadInput("the points of a workload are pairs of numbers", "[[size_bytes, cdf], ...]") from error
+        return Workload(str(value["name"]), points)
+    if not isinstance(value, Workload):
+        raise BadInput(f"`{value}` is not a workload", "write the name of one, or the path of a CSV file")
+    return value
+
+
+def _write_workload(workload: Workload) -> object:
+    """A distribution of the lab by its name; any other with its points, as its file may change."""
+    try:
+        if load_workload(workload.name) == workload:
+            return workload.name
+    except BadInput:
+        pass
+    return {"name": workload.name, "points": [list(point) for point in workload.points]}
+
+
+Distribution = Annotated[Workload, BeforeValidator(_read_workload), PlainSerializer(_write_workload)]
 
 
 class Queries(Model):
