@@ -84,6 +84,7 @@ problems! {
     "E0212" TypeAsExpression {} = "a type cannot be used as a value";
     "E0213" DeclarationAsBody {} = "a declaration cannot be the whole body of a statement";
     "E0214" WidthTooLarge { width: String, limit: u32 } = "a width of {width} bits is more than the {limit} supported";
+    "E0215" NoReturnType { method: Name } = "method `{method}` has no return type";
 
     "E0301" NotAType { name: Name } = "`{name}` is not a type";
     "E0302" UnknownName { name: Name } = "`{name}` is not declared";
@@ -162,6 +163,7 @@ problems! {
     "E0454" StaticAssert { message: String } = "static assertion failed{message}";
     "E0455" DontCareType {} = "`_` cannot be part of the type of a constant or variable";
     "E0456" SelfArgument { ty: String, arg: String } = "`{ty}` cannot have `{arg}`, which contains it, as a type argument";
+    "E0457" SelfReference { name: Name } = "extern `{name}` cannot be used in its own declaration";
 
     "E0501" NotWritable {} = "this cannot be assigned to";
     "E0502" ArgumentCount { name: Name, wanted: usize, found: usize } =
@@ -218,6 +220,7 @@ problems! {
     "E0548" OptionalHere { param: Name } = "parameter `{param}` of something with a body cannot be `@optional`";
     "E0549" AbstractNameless { ty: String } = "`{ty}` has abstract methods, which a nameless instance cannot implement";
     "E0550" AnnotationMatchKind {} = "`@match` takes a match kind";
+    "E0551" AnnotationPairs { name: Name } = "`@{name}` takes `key = value` pairs";
 
     "E0601" NoActions { table: Name } = "table `{table}` has no `actions`";
     "E0602" NotInActionList { action: Name } = "action `{action}` is not in the table's list";
@@ -235,7 +238,7 @@ problems! {
     "E0613" NotAPrefix {} = "the mask of an `lpm` key must be a prefix";
     "E0614" PriorityNotNeeded {} = "the keys of this table need no priorities";
     "E0615" FirstPriority {} = "the first entry must have a priority if others have one";
-    "E0616" NoDefaultAction {} = "the table has no default action and there is no `NoAction`";
+    "E0616" NoDefaultAction {} = "the table has no default action and there is no action `NoAction`";
     "E0617" PriorityRange { priority: String } = "priority {priority} is negative";
     "E0618" PropertyOrder { property: Name, before: &'static str } = "`{property}` must come after `{before}`";
     "E0619" SameName { what: &'static str, name: Name } = "two {what} are `{name}` for the control plane";

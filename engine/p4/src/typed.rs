@@ -118,6 +118,7 @@ pub(crate) struct Param {
     pub(crate) default: Option<Expr>,
     /// `@optional`
     pub(crate) optional: bool,
+    /// Direction, type and name.
     pub(crate) span: Span,
     pub(crate) annotations: Annotations,
 }

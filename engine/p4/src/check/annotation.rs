@@ -17,7 +17,7 @@ impl Checker<'_> {
                 && (is_structured(first) || is_structured(annotation))
             {
                 let problem = Problem::DuplicateAnnotation { name: annotation.name.name.clone() };
-                self.diagnostics.error(annotation.name.span, problem).label(first.name.span, "first given here");
+                self.diagnostics.error(annotation.span, problem).label(first.span, "first given here");
             }
             match &annotation.body {
                 AnnotationBody::Tokens(_) => self.known_annotation(annotation),
@@ -43,22 +43,23 @@ impl Checker<'_> {
         }
     }
 
-    /// Annotations whose meaning is fixed take one string.
+    /// Annotations whose meaning is fixed take what that meaning needs.
     fn known_annotation(&mut self, annotation: &Annotation) {
-        let takes_string = matches!(&*annotation.name.name, "name" | "deprecated" | "noWarn");
-        if takes_string && name_text(annotation).is_none() {
-            self.error(annotation.name.span, Problem::AnnotationString { name: annotation.name.name.clone() });
-        }
         let AnnotationBody::Tokens(tokens) = &annotation.body else { return };
-        if &*annotation.name.name == "match" {
-            let is_kind = match &tokens[..] {
-                [Token { kind: TokenKind::Ident(kind), .. }] => self.program.match_kinds.contains(kind),
-                _ => false,
-            };
-            if !is_kind {
-                self.error(annotation.name.span, Problem::AnnotationMatchKind {});
+        let name = &annotation.name.name;
+        let problem = match (&**name, &tokens[..]) {
+            ("name" | "deprecated" | "noWarn", _) if name_text(annotation).is_none() => {
+                Problem::AnnotationString { name: name.clone() }
             }
-        }
+            ("match", [Token { kind: TokenKind::Ident(kind), .. }]) if self.program.match_kinds.contains(kind) => {
+                return;
+            }
+            ("match", _) => Problem::AnnotationMatchKind {},
+            ("pkginfo", [_, Token { kind: TokenKind::Assign, .. }, ..]) => return,
+            ("pkginfo", _) => Problem::AnnotationPairs { name: name.clone() },
+            _ => return,
+        };
+        self.error(annotation.span, problem);
     }
 }
 

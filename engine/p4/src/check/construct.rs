@@ -141,7 +141,7 @@ impl Checker<'_> {
                 }
                 _ => {
                     let problem = Problem::NotConstructible { ty: self.show(&ty) };
-                    self.error(span, problem);
+                    self.error(ast_ty.span.to(span), problem);
                     return None;
                 }
             }
@@ -285,8 +285,8 @@ impl Checker<'_> {
     /// Implementations of abstract methods (spec section 11.3.2).
     fn abstract_methods(&mut self, decl: &InstanceDecl, ty: &Type) -> Vec<FunctionId> {
         let Type::Extern(id, args) = ty else {
-            if decl.init.is_some() {
-                self.error(decl.name.span, Problem::InitNotExtern {});
+            if let Some(init) = &decl.init {
+                self.error(init.span, Problem::InitNotExtern {});
             }
             return Vec::new();
         };
@@ -296,15 +296,15 @@ impl Checker<'_> {
         };
         let methods = &self.program.externs[id.index()].methods;
         let mut missing: Vec<FunctionId> = methods.iter().copied().filter(is_abstract).collect();
-        if missing.is_empty() && decl.init.is_some() {
+        if let Some(init) = decl.init.as_ref().filter(|_| missing.is_empty()) {
             let problem = Problem::NoAbstractMethods { ty: self.show(ty) };
-            self.error(decl.name.span, problem);
+            self.error(init.span, problem);
             return Vec::new();
         }
         let mut implemented = Vec::new();
         let owner = self.method_owner.replace(ty.clone());
         self.scopes.push();
-        for member in decl.init.iter().flatten() {
+        for member in decl.init.iter().flat_map(|init| &init.members) {
             match member {
                 Decl::Function(function) => {
                     let Some(new) = self.function(function) else { continue };

@@ -138,7 +138,7 @@ impl Checker<'_> {
     }
 
     /// Which types fields may have (spec section 7.2.8).
-    pub(super) fn check_field_type(&mut self, kind: FieldsKind, ty: &Type, span: Span, field: Span) {
+    pub(super) fn check_field_type(&mut self, kind: FieldsKind, ty: &Type, span: Span, field: Span) -> bool {
         let below = self.unwrap_newtype(ty);
         let fits = match kind {
             _ if matches!(below, Type::Poison | Type::Param(_) | Type::DontCare) => true,
@@ -165,11 +165,9 @@ impl Checker<'_> {
                 FieldsKind::Struct => "a struct",
             };
             let problem = Problem::PartType { whole, ty: self.show(ty) };
-            let entry = self.diagnostics.error(span, problem);
-            if span != field {
-                entry.label(field, "of this field").done();
-            }
+            self.diagnostics.error(span, problem).label(field, "of this field");
         }
+        fits
     }
 
     /// Bits, booleans, serializable enums, and structs and arrays of them: what can lie in a header.

@@ -133,8 +133,7 @@ impl Checker<'_> {
             Type::Package(id, _) => Type::Package(id, args),
             other => other,
         };
-        self.check_specialized(&ty, span);
-        ty
+        if self.fields_fit(&ty, span) { ty } else { Type::Poison }
     }
 
     /// Whether two types are the same generic declaration, with whatever arguments.
@@ -157,14 +156,17 @@ impl Checker<'_> {
         arg
     }
 
-    /// A stack's element type may only turn out wrong when a type parameter gets its value.
-    fn check_specialized(&mut self, ty: &Type, span: Span) {
-        let Type::Fields(id, args) = ty else { return };
+    /// A field's type may only turn out wrong when a type parameter gets its value.
+    fn fields_fit(&mut self, ty: &Type, span: Span) -> bool {
+        let Type::Fields(id, args) = ty else { return true };
+        let mut fit = true;
         for index in 0..self.program.fields(*id).fields.len() {
-            let kind = self.program.fields(*id).kind;
+            let decl = self.program.fields(*id);
+            let (kind, declared) = (decl.kind, decl.fields[index].span);
             let field = self.program.field_type(*id, args, index);
-            self.check_field_type(kind, &field, span, span);
+            fit &= self.check_field_type(kind, &field, span, declared);
         }
+        fit
     }
 
     fn stack(&mut self, element: &ast::Type, size: &ast::Expr) -> Type {

@@ -2,8 +2,8 @@
 
 use crate::ast::{
     ActionDecl, Annotations, BlockKind, BlockTypeDecl, ConstDecl, ControlDecl, Decl, Direction, EnumDecl, ExternDecl,
-    FieldDecl, FieldsDecl, FieldsKind, Function, Ident, InstanceDecl, PackageDecl, Param, ParserDecl, Prototype,
-    SelectCase, StateDecl, Transition, Type, TypedefDecl, TypedefSource, ValueSetDecl, VarDecl,
+    FieldDecl, FieldsDecl, FieldsKind, Function, Ident, Initializer, InstanceDecl, PackageDecl, Param, ParserDecl,
+    Prototype, SelectCase, StateDecl, Transition, Type, TypedefDecl, TypedefSource, ValueSetDecl, VarDecl,
 };
 use crate::diagnostics::Problem;
 use crate::token::TokenKind;
@@ -95,6 +95,7 @@ impl Parser<'_> {
         self.names.declare(&name.name, NameKind::Object);
         let init = if self.eat(&TokenKind::Assign) {
             self.names.push();
+            let start = self.span();
             let members = self.braced(|parser| {
                 let annotations = parser.annotations()?;
                 match parser.peek() {
@@ -103,7 +104,7 @@ impl Parser<'_> {
                 }
             })?;
             self.names.pop();
-            Some(members)
+            Some(Initializer { members, span: self.since(start) })
         } else {
             None
         };
@@ -166,6 +167,7 @@ impl Parser<'_> {
 
     fn parameter(&mut self) -> Parsed<Param> {
         let annotations = self.annotations()?;
+        let start = self.span();
         let direction = match self.peek() {
             TokenKind::In => Direction::In,
             TokenKind::Out => Direction::Out,
@@ -180,8 +182,9 @@ impl Parser<'_> {
             _ => self.type_ref()?,
         };
         let (name, ty) = self.declarator(ty)?;
+        let span = self.since(start);
         let default = if self.eat(&TokenKind::Assign) { Some(self.expression()?) } else { None };
-        Ok(Param { annotations, direction, ty, name, default })
+        Ok(Param { annotations, direction, ty, name, default, span })
     }
 
     /// `actionDeclaration`
@@ -231,6 +234,11 @@ impl Parser<'_> {
             self.names.push();
             let params = self.parameters()?;
             Prototype { annotations, is_abstract, returns: None, name, type_params: Vec::new(), params }
+        } else if self.at_name() && *self.peek_at(1) == TokenKind::LParen {
+            let method = self.name()?;
+            let help = format!("write `void` if it gives nothing; a constructor is named `{}`", object.name);
+            self.diagnostics.error(method.span, Problem::NoReturnType { method: method.name }).help(help);
+            return Err(Failed);
         } else {
             let returns = self.type_or_void()?;
             self.prototype(annotations, is_abstract, returns)?

@@ -69,6 +69,9 @@ control c(inout h_t h, inout s_t s, inout h_t[2] stack, inout bit<8>[2] array) {
     }
 }
 
+parser parser_t();
+control holder()(parser_t nested) { apply { } } // E0440
+
 bit<8> calls(inout bit<8> x) {
     return x;
 }

@@ -19,6 +19,9 @@ extern nothing_t { void f(); }
 extern plain_t { plain_t(in bit<8> x); } // E0524
 extern wrong_t { wrong_t(); bit<8> wrong_t(in bit<8> x); } // E0525
 
+extern again_t { again_t(bit<8> x); again_t(bit<8> x); } // E0307
+extern chain_t { chain_t(); void put(chain_t next); chain_t get(); } // E0457 E0457
+
 bit<8> twice(in bit<8> x) { return x + x; }
 bit<8> forgetful(in bit<8> x) { if (x == 1) { return 2; } } // E0542
 void nothing(in bit<8> x) { return x; } // E0540
@@ -72,5 +75,6 @@ control c(inout bit<8> x, in bit<8> ro, inout h_t h, inout h_t[2] hs) {
         h.setValid(1); // E0502
         note(ro.isValid(), x); // E0312
         e.g("text");
+        bit<8> size = x.minSizeInBits<bit<8>>(); // E0416
     }
 }

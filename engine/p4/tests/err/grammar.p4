@@ -34,4 +34,8 @@ control d(inout bit<8> x) {
         x = 3;
     }
 }
+extern cell {
+    cell();
+    read(in bit<8> index); // E0215
+}
 state s { } // E0205

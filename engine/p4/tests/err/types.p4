@@ -8,6 +8,8 @@ struct s_t { bit<8> x; bit<16> y; packet_in p; } // E0414
 struct pair_t<T, U> { T first; U second; }
 enum string named_t { A = "a" } // E0435
 enum bit<4> small_t { ONE = 1, LARGE = 16 } // E0436
+header wrap_t<T> { T inside; }
+const wrap_t<packet_in> wrapped = { 1 }; // E0414
 type h_t new_t; // E0437
 type bit<8> port_t;
 const h_t[0 - 1] none = {}; // E0412
