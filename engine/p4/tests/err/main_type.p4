@@ -1,1 +1,1 @@
-extern main { } // E0713
+extern main { } // E0713:8
