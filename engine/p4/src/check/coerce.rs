@@ -213,7 +213,9 @@ impl Checker<'_> {
                 None if dots => Expr { kind: ExprKind::Default, ty: wanted, span },
                 None => {
                     let problem = Problem::MissingField { ty: self.show(&ty), field: name.clone() };
-                    return self.refuse(span, problem);
+                    let declared = self.program.fields(id).fields[index].span;
+                    self.diagnostics.error(span, problem).label(declared, "declared here");
+                    return Self::poison(span);
                 }
             });
         }

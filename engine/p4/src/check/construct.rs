@@ -62,6 +62,9 @@ impl Checker<'_> {
         let fresh = self.fresh_args(&type_params, type_args(&ty));
         let args = self.constructor_args(&name, &type_params, &fresh, &params, args, span)?;
         let solved: Vec<Type> = fresh.iter().map(|arg| self.solved(arg)).collect();
+        if matches!(ty, Type::Extern(_, ref given) if given.is_empty()) {
+            self.no_bare_number(&name, &type_params, &params, &args)?;
+        }
         let solved = self.finish_type_args(solved, &ty, &type_params, &name, span)?;
         let ty = match ty {
             Type::Extern(id, _) => Type::Extern(id, solved),
@@ -70,6 +73,26 @@ impl Checker<'_> {
             other => other,
         };
         Some((Construct { what, args }, ty))
+    }
+
+    /// A number without a width tells nothing of a type argument; `None` after an error.
+    fn no_bare_number(
+        &mut self,
+        name: &Name,
+        type_params: &[TypeParamId],
+        params: &[Param],
+        args: &Args,
+    ) -> Option<()> {
+        for (place, arg) in args {
+            let (Arg::Expr(value), Type::Param(id)) = (arg, &params[*place].ty) else { continue };
+            if value.ty == Type::Int && type_params.contains(id) {
+                let param = self.program.type_params[id.0 as usize].clone();
+                let problem = Problem::CannotInfer { param, name: name.clone() };
+                self.diagnostics.error(value.span, problem).help("give the number a width, as in `8w1`");
+                return None;
+            }
+        }
+        Some(())
     }
 
     /// Type arguments that nothing told: those of a parser or control may follow from where it is used, `_` stays.

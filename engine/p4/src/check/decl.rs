@@ -286,9 +286,7 @@ impl Checker<'_> {
 
     /// `type T Name;`
     fn newtype(&mut self, decl: &TypedefDecl, ty: Type) -> Type {
-        let fits = matches!(ty, Type::Bits { .. } | Type::Bool | Type::New(_) | Type::Poison)
-            || matches!(&ty, Type::Enum(id) if self.program.enums[id.index()].underlying.is_some());
-        if !fits {
+        if !matches!(ty, Type::Bits { .. } | Type::Bool | Type::New(_) | Type::Poison) {
             let problem = Problem::NewtypeOf { ty: self.show(&ty) };
             self.error(decl.name.span, problem);
             return Type::Poison;

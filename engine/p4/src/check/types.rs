@@ -67,7 +67,7 @@ impl Checker<'_> {
     fn part_type(&mut self, ty: &ast::Type, whole: &'static str) -> Type {
         let part = self.ty(ty);
         let is_object = matches!(part, Type::Extern(..) | Type::Signature(..) | Type::Block(..) | Type::Package(..));
-        if is_object && whole == "a tuple" || part == Type::Void {
+        if (is_object || part == Type::String) && whole == "a tuple" || part == Type::Void {
             let problem = Problem::PartType { whole, ty: self.show(&part) };
             self.error(ty.span, problem);
             return Type::Poison;

@@ -47,11 +47,17 @@ impl Parser<'_> {
             TokenKind::Typedef | TokenKind::Type => self.type_definition(annotations),
             TokenKind::Error if *self.peek_at(1) == TokenKind::LBrace => {
                 self.bump();
-                Ok(Decl::Error(self.identifier_list()?))
+                self.expect(&TokenKind::LBrace)?;
+                let names = self.comma_list(&TokenKind::RBrace, Self::name)?;
+                self.expect(&TokenKind::RBrace)?;
+                Ok(Decl::Error(names))
             }
             TokenKind::MatchKind if *self.peek_at(1) == TokenKind::LBrace => {
                 self.bump();
-                Ok(Decl::MatchKind(self.identifier_list()?))
+                self.expect(&TokenKind::LBrace)?;
+                let names = self.comma_list_trailing(&TokenKind::RBrace, Self::name)?;
+                self.expect(&TokenKind::RBrace)?;
+                Ok(Decl::MatchKind(names))
             }
             TokenKind::Table => {
                 self.diagnostics.error(self.span(), Problem::NotAtTopLevel { what: "a table" });
@@ -64,13 +70,6 @@ impl Parser<'_> {
             TokenKind::Ident(_) => self.no_type(),
             _ => self.unexpected("a declaration"),
         }
-    }
-
-    fn identifier_list(&mut self) -> Parsed<Vec<Ident>> {
-        self.expect(&TokenKind::LBrace)?;
-        let names = self.comma_list_trailing(&TokenKind::RBrace, Self::name)?;
-        self.expect(&TokenKind::RBrace)?;
-        Ok(names)
     }
 
     /// A declaration that begins with a type: `T(args) name;` or `T name(params) { ... }`.

@@ -38,4 +38,5 @@ extern cell {
     cell();
     read(in bit<8> index); // E0215:5
 }
+error { LastOfAll, } // E0205:20
 state s { } // E0205:1

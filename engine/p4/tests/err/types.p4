@@ -11,6 +11,11 @@ enum bit<4> small_t { ONE = 1, LARGE = 16 } // E0436:40
 header wrap_t<T> { T inside; }
 const wrap_t<packet_in> wrapped = { 1 }; // E0414:7
 type h_t new_t; // E0437:10
+enum bit<4> level_t { LOW = 0 }
+type level_t layer_t; // E0437:14
+typedef tuple<string> texts_t; // E0414:15
+extern holds_t<T> { holds_t(T value); }
+holds_t(1) held; // E0418:9
 type bit<8> port_t;
 const h_t[0 - 1] none = {}; // E0412:11
 const bit<8>[5000] many = {}; // E0413:14
