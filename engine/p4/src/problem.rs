@@ -4,6 +4,8 @@
 //! declarations, `E06` tables, `E07` what the architecture asks for, `U` not supported, `I` our own faults, `W` warnings.
 //! Each has a case in `tests/err`.
 
+mod remedy;
+
 use std::fmt;
 
 use crate::diagnostics::Category;
