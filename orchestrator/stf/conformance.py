@@ -1,7 +1,7 @@
 """p4c's own corpus against the lab: `make conformance P4C_CHECKOUT=...` writes docs/conformance.md.
 
 What has to hold: packet tests of v1model programs pass on both engines, programs that p4c refuses are refused with a
-place, and v1model programs without a packet test compile.
+place, which is p4c's or another one for a reason, and v1model programs without a packet test compile.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from orchestrator.engine import compile_program
 from orchestrator.errors import BadInput, MarklabError, SetupError
 from orchestrator.paths import REPOSITORY
+from orchestrator.stf.messages import Agreement, Messages, compare
 from orchestrator.stf.runner import Verdict, run_pair
 
 PAGE = REPOSITORY / "docs" / "conformance.md"
@@ -45,12 +46,14 @@ class Conformance:
     packet_tests: Sequence[Finding]
     refusals: Sequence[Finding]
     compilations: Sequence[Finding]
+    messages: Messages = field(default_factory=Messages)
 
     @property
     def enough(self) -> bool:
-        """Whether as many packet tests pass as have to, and none gives other packets."""
+        """Whether enough packet tests pass, none gives other packets, and each message is where it should be."""
         counts = Counter(finding.verdict for finding in self.packet_tests)
-        return counts[Verdict.FAILED] == 0 and counts[Verdict.PASSED] >= SHARE * len(self.packet_tests)
+        packets = counts[Verdict.FAILED] == 0 and counts[Verdict.PASSED] >= SHARE * len(self.packet_tests)
+        return packets and not self.messages.unargued and not self.messages.stale
 
 
 def check(checkout: Path) -> Conformance:
@@ -61,11 +64,13 @@ def check(checkout: Path) -> Conformance:
     programs = [path for path in sorted(samples.rglob("*.p4")) if path.is_file() and "v1model.p4" in _text(path)]
     tested = [path for path in programs if path.with_suffix(".stf").exists()]
     untested = [path for path in programs if path not in tested and _is_whole(path)]
+    refused = sorted(errors.glob("*.p4"))
     return Conformance(
         _commit(checkout),
         [_packet_test(path, samples) for path in tested],
-        [_refusal(path) for path in sorted(errors.glob("*.p4"))],
+        [_refusal(path) for path in refused],
         [_compilation(path, samples) for path in untested],
+        compare(refused, errors.with_name("p4_16_errors_outputs")),
     )
 
 
@@ -144,7 +149,20 @@ def render(conformance: Conformance) -> str:
     for title, (explanation, findings) in parts.items():
         text += f"\n## {title}\n\n{explanation}\n"
         text += "".join(_section(findings))
-    return text
+    return text + "".join(_messages(conformance.messages))
+
+
+def _messages(messages: Messages) -> Iterator[str]:
+    counts = Counter(message.agreement for message in messages.compared)
+    yield "\n## Messages\n\n"
+    yield "Errors that p4c's golden messages place, in programs that are refused here too: where is ours?\n\n"
+    yield "| | messages |\n|---|---:|\n"
+    yield "".join(f"| {agreement.value} | {counts[agreement]} |\n" for agreement in Agreement)
+    yield f"\nIn the right place: {messages.share}.\n"
+    yield "\nWhy ours is elsewhere, with the program and p4c's line:\n\n"
+    for reason, names in (messages.reasons or {}).items():
+        if names:
+            yield f"- {reason.rstrip('.')}. {', '.join(names)}\n"
 
 
 def _section(findings: Sequence[Finding]) -> Iterator[str]:
@@ -179,6 +197,13 @@ def main() -> int:
         for finding in findings:
             if finding.verdict is not Verdict.PASSED:
                 sys.stdout.write(f"  {finding.verdict.value} {finding.name}: {finding.message}\n")
+    places = Counter(message.agreement for message in conformance.messages.compared)
+    sys.stdout.write(f"messages in the right place: {conformance.messages.share}\n")
+    sys.stdout.write("".join(f"  {places[agreement]} {agreement.value}\n" for agreement in Agreement))
+    for name in conformance.messages.unargued:
+        sys.stdout.write(f"  not argued {name}\n")
+    for name in conformance.messages.stale:
+        sys.stdout.write(f"  argued without need {name}: take it out of messages.yaml\n")
     PAGE.write_text(render(conformance), encoding="utf-8")
     sys.stdout.write(f"{PAGE.relative_to(REPOSITORY)}\n")
     return 0 if conformance.enough else 1
