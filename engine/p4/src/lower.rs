@@ -213,9 +213,11 @@ impl<'a> Lowerer<'a> {
         Err(Failed)
     }
 
-    /// Reports an error of ours.
+    /// Reports an error of ours, unless it may follow from one of the program's.
     pub(crate) fn internal<T>(&mut self, span: Span, what: impl Into<String>) -> Lowered<T> {
-        self.diagnostics.error(span, Problem::Internal { what: what.into() });
+        if self.diagnostics.errors() == 0 {
+            self.diagnostics.error(span, Problem::Internal { what: what.into() });
+        }
         Err(Failed)
     }
 

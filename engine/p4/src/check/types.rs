@@ -57,9 +57,12 @@ impl Checker<'_> {
             TypeKind::Stack(element, size) => self.stack(element, size),
             TypeKind::Tuple(parts) => {
                 let parts: Vec<Type> = parts.iter().map(|part| self.part_type(part, "a tuple")).collect();
-                Type::tuple(parts)
+                if parts.contains(&Type::Poison) { Type::Poison } else { Type::tuple(parts) }
             }
-            TypeKind::List(element) => Type::List(Rc::new(self.part_type(element, "a list"))),
+            TypeKind::List(element) => match self.part_type(element, "a list") {
+                Type::Poison => Type::Poison,
+                element => Type::List(Rc::new(element)),
+            },
         }
     }
 

@@ -469,9 +469,18 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Lowers statements in order.
+    /// Lowers statements in order. One that fails does not keep errors of the others back, unless it declares what they
+    /// use.
     pub(super) fn stmts(&mut self, stmts: &[Stmt]) -> Lowered<()> {
-        stmts.iter().try_for_each(|stmt| self.stmt(stmt))
+        let mut result = Ok(());
+        for stmt in stmts {
+            let lowered = self.stmt(stmt);
+            if lowered.is_err() && matches!(stmt.kind, crate::typed::StmtKind::Var(..)) {
+                return lowered;
+            }
+            result = result.and(lowered);
+        }
+        result
     }
 }
 
