@@ -17,9 +17,10 @@ fn expected(text: &str) -> Found {
     let lines = text.lines().zip(1..);
     let marked = lines.filter_map(|(line, number)| Some((line.rsplit_once("// ")?.1, number)));
     let marks = marked.flat_map(|(marks, number)| marks.split(' ').map(move |mark| (number, mark)));
-    let known = marks.filter_map(|(number, mark)| Some((number, mark.split_once(':')?)));
-    let known = known.filter(|(_, (id, _))| Problem::IDS.contains(id));
-    known.map(|(number, (id, column))| (number, column.parse().expect("a column"), id.to_string())).collect()
+    let split = marks.map(|(number, mark)| (number, mark.split_once(':').unwrap_or((mark, ""))));
+    let known = split.filter(|(_, (id, _))| Problem::IDS.contains(id));
+    let column = |id: &str, text: &str| text.parse().unwrap_or_else(|_| panic!("write the column: `{id}:COLUMN`"));
+    known.map(|(number, (id, text))| (number, column(id, text), id.to_string())).collect()
 }
 
 fn found(compilation: &Compilation, main: &Path) -> Found {
