@@ -218,6 +218,7 @@ problems! {
     "E0548" OptionalHere { param: Name } = "parameter `{param}` of something with a body cannot be `@optional`";
     "E0549" AbstractNameless { ty: String } = "`{ty}` has abstract methods, which a nameless instance cannot implement";
     "E0550" AnnotationMatchKind {} = "`@match` takes a match kind";
+    "E0551" AnnotationTranslation {} = "`@p4runtime_translation` takes a URI and `string`, `bit<W>` or W";
 
     "E0601" NoActions { table: Name } = "table `{table}` has no `actions`";
     "E0602" NotInActionList { action: Name } = "action `{action}` is not in the table's list";
