@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use marklab_p4::ir;
 use marklab_p4::source::SourceMap;
-use marklab_pipeline::{Engine, FailedAssertion, Interpreter, Jit, Layout, State, prune};
+use marklab_pipeline::{Engine, FailedAssertion, Interpreter, Jit, Layout, LoadError, State, prune};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
@@ -54,7 +54,11 @@ impl Program {
         let Some(program) = compilation.program else { return Err(CompileError::new_err(messages)) };
         let program = Arc::new(prune(&program));
         let layout = Arc::new(Layout::new(&program));
-        State::new(&program, &layout, 0).map_err(refuse)?;
+        match State::new(&program, &layout, 0) {
+            // Whoever only looks at the program can do so; running it makes a state as well.
+            Ok(_) | Err(LoadError::Foreign { .. }) => {}
+            Err(error) => return Err(refuse(error)),
+        }
         let (engine, jit_declined): (Arc<dyn Engine>, Option<String>) = if interpret {
             (Arc::new(Interpreter::new(&program, &layout)), Some("interpretation was asked for".to_owned()))
         } else {

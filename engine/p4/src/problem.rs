@@ -259,8 +259,6 @@ problems! {
     "E0715" TwoLpmKeys { table: Name } = "table `{table}` has more than one `lpm` key";
     "E0716" MeterUnread { table: Name } = "no action of table `{table}` reads its direct meter";
     "E0717" MeterUnattached { meter: Name } = "direct meter `{meter}` is in no table's `meters`";
-    "E0718" OnlyEmits {} = "a deparser can only `emit`";
-    "E0719" OnlyChecksums {} = "a checksum control can only call checksum functions";
     "E0720" RunTimeDivision {} = "only constants and powers of two can divide";
     "E0721" ShiftAmount { limit: u32 } = "cannot shift by more than {limit} bits";
     "E0722" ShiftAmountWidth { width: u32, limit: u32 } =
@@ -276,4 +274,8 @@ problems! {
     "W0402" ShiftTooFar { by: String, width: u32 } = "shifting {width} bits by {by} leaves nothing of them";
     "W0701" DefaultIgnored { table: Name } =
         "table `{table}` has an `implementation`: its default action is ignored, as on BMv2, and a miss does nothing";
+    "W0702" BeyondBmv2 { what: &'static str } = "{what} runs here, but p4c-bm2-ss refuses it";
+    "W0703" Foreign { name: String } =
+        "nothing here implements extern `{name}`: the program can be checked, but not run";
+    "W0704" DroppedLoop {} = "this loop runs here, but p4c-bm2-ss leaves it out without a word";
 }

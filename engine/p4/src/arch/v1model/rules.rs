@@ -1,5 +1,6 @@
 //! What simple_switch cannot do, checked on the finished program: p4c's back end refuses it, so we do.
 
+use crate::arch;
 use crate::diagnostics::Problem;
 use crate::ir::{
     Arch, BinaryOp, Block, BlockBody, Class, Expr, ExprKind, ExternCall, MatchKind, Place, StmtKind, Table, visit,
@@ -31,15 +32,19 @@ pub(super) fn check(lowerer: &mut Lowerer<'_>, arch: &Arch) -> Lowered<()> {
     for key in visit::keys(&lowerer.out.blocks, &lowerer.out.tables) {
         visit::parts(key, &mut |expr| arithmetic(expr, &mut found));
     }
+    for (span, problem) in found {
+        lowerer.diagnostics.error(span, problem);
+    }
+    let mut beyond = Vec::new();
     for id in [verify_checksum, compute_checksum] {
-        checksum_block(lowerer, &lowerer.out.blocks[id.index()], &mut found);
+        checksum_block(lowerer, &lowerer.out.blocks[id.index()], &mut beyond);
     }
     if let BlockBody::Control(body) = &lowerer.out.blocks[deparser.index()].body {
         let other = body.iter().filter(|stmt| !matches!(stmt.kind, StmtKind::Emit(_)));
-        found.extend(other.map(|stmt| (stmt.span, Problem::OnlyEmits {})));
+        beyond.extend(other.map(|stmt| (stmt.span, "a deparser that does more than `emit`")));
     }
-    for (span, problem) in found {
-        lowerer.diagnostics.error(span, problem);
+    for (span, what) in beyond {
+        arch::beyond_bmv2(lowerer, what, span).done();
     }
     if lowerer.diagnostics.errors() > errors { Err(crate::lower::Failed) } else { Ok(()) }
 }
@@ -151,8 +156,9 @@ fn arithmetic(expr: &Expr, found: &mut Vec<(Span, Problem)>) {
     }
 }
 
-/// A checksum control holds nothing but checksums over plain fields; a local name for a field is fine.
-fn checksum_block(lowerer: &Lowerer<'_>, block: &Block, found: &mut Vec<(Span, Problem)>) {
+/// On BMv2 a checksum control holds nothing but checksums over plain fields; a local name for a field is fine.
+fn checksum_block(lowerer: &Lowerer<'_>, block: &Block, beyond: &mut Vec<(Span, &'static str)>) {
+    const COMPUTED: &str = "a computed value in a checksum";
     let BlockBody::Control(body) = &block.body else { return };
     let is_local = |place: &Place| matches!(lowerer.out.slots[place.slot.index()].class, Class::Local(_));
     let is_plain = |expr: &Expr| matches!(expr.kind, ExprKind::Load(_) | ExprKind::Const(_));
@@ -160,11 +166,11 @@ fn checksum_block(lowerer: &Lowerer<'_>, block: &Block, found: &mut Vec<(Span, P
         match &stmt.kind {
             StmtKind::Extern(ExternCall::VerifyChecksum(sum) | ExternCall::UpdateChecksum(sum)) => {
                 let computed = sum.data.iter().filter(|field| !is_plain(&field.expr));
-                found.extend(computed.map(|field| (field.expr.span, Problem::FieldNeeded {})));
+                beyond.extend(computed.map(|field| (field.expr.span, COMPUTED)));
             }
             StmtKind::Assign { dst, src } if is_local(dst) && is_plain(src) => {}
-            StmtKind::Assign { dst, src } if is_local(dst) => found.push((src.span, Problem::FieldNeeded {})),
-            _ => found.push((stmt.span, Problem::OnlyChecksums {})),
+            StmtKind::Assign { dst, src } if is_local(dst) => beyond.push((src.span, COMPUTED)),
+            _ => beyond.push((stmt.span, "a checksum control that does more than call checksum functions")),
         }
     }
 }
