@@ -280,6 +280,19 @@ fn long_programs_are_compiled() {
             ),
         ),
         ("labels", ingress("", "", &format!("switch (meta.x) {{\n{}}}\n", lines(65_536, |i| format!("{i}: {{ }}\n"))))),
+        (
+            "tables",
+            ingress(
+                "",
+                &lines(20_000, |i| {
+                    format!(
+                        "direct_meter<bit<8>>(MeterType.packets) m{i}; action a{i}() {{ m{i}.read(meta.y); }}
+                         table t{i} {{ key = {{ hdr.h.a : exact; }} actions = {{ a{i}; }} meters = m{i}; }}\n"
+                    )
+                }),
+                &lines(20_000, |i| format!("t{i}.apply();\n")),
+            ),
+        ),
         ("blank lines", format!("{}{}", "\n".repeat(10 * MANY), ingress("", "", ""))),
     ];
     for (what, text) in texts {
