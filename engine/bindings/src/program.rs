@@ -28,6 +28,9 @@ pub(crate) struct Program {
     /// Digest of the source, includes and macros resolved.
     #[pyo3(get)]
     digest: String,
+    /// Externs that the program calls and that nothing here implements: it cannot be run.
+    #[pyo3(get)]
+    foreign: Vec<String>,
     /// What the program needs and a simulated network does not set up.
     #[pyo3(get)]
     unmet_needs: Vec<String>,
@@ -69,7 +72,9 @@ impl Program {
         };
         let sources = Arc::new(compilation.sources);
         let unmet_needs = marklab_switch::needs(&program).iter().map(ToString::to_string).collect();
-        Ok(Program { program, layout, engine, sources, jit_declined, warnings: messages, digest, unmet_needs })
+        let foreign = program.foreign.clone();
+        let warnings = messages;
+        Ok(Program { program, layout, engine, sources, jit_declined, warnings, digest, foreign, unmet_needs })
     }
 
     /// Tables, actions, registers and counters, as JSON.
