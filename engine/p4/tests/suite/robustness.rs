@@ -293,6 +293,19 @@ fn long_programs_are_compiled() {
                 &lines(20_000, |i| format!("t{i}.apply();\n")),
             ),
         ),
+        (
+            "states",
+            ingress(
+                &format!(
+                    "parser Long(packet_in p, out headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {{
+                     state start {{ transition s0; }} {} state s{MANY} {{ transition accept; }} }}\n",
+                    lines(MANY, |i| format!("state s{i} {{ transition s{}; }}\n", i + 1))
+                ),
+                "",
+                "",
+            )
+            .replace("V1Switch(P()", "V1Switch(Long()"),
+        ),
         ("blank lines", format!("{}{}", "\n".repeat(10 * MANY), ingress("", "", ""))),
     ];
     for (what, text) in texts {
