@@ -151,6 +151,8 @@ pub(crate) struct Lowerer<'a> {
     global_actions: FxHashMap<(ir::BlockId, ActionId), ir::ActionId>,
     /// Members of header unions.
     unions: Vec<Vec<ir::HeaderId>>,
+    /// The header that a slot is a field of.
+    pub(crate) slot_headers: FxHashMap<ir::SlotId, ir::HeaderId>,
     /// The type of every header.
     pub(crate) header_types: Vec<(FieldsId, ir::HeaderId)>,
     /// Where meters are declared.
@@ -189,6 +191,7 @@ impl<'a> Lowerer<'a> {
             objects: Vec::new(),
             global_actions: FxHashMap::default(),
             unions: Vec::new(),
+            slot_headers: FxHashMap::default(),
             header_types: Vec::new(),
             meter_spans: Vec::new(),
             block: ir::BlockId(0),

@@ -306,6 +306,22 @@ fn long_programs_are_compiled() {
             )
             .replace("V1Switch(P()", "V1Switch(Long()"),
         ),
+        (
+            "instances",
+            ingress(
+                &lines(20_000, |i| format!("control c{i}_t(inout bit<16> x) {{ apply {{ x = x + 1; }} }}\n")),
+                &lines(20_000, |i| format!("c{i}_t() c{i};\n")),
+                &lines(20_000, |i| format!("c{i}.apply(meta.x);\n")),
+            ),
+        ),
+        (
+            "fields by name",
+            ingress(
+                &format!("struct s_t {{\n{}}}\n", lines(MANY, |i| format!("bit<8> f{i};\n"))),
+                "s_t s;",
+                &lines(MANY, |i| format!("s.f{i} = 1;\n")),
+            ),
+        ),
         ("blank lines", format!("{}{}", "\n".repeat(10 * MANY), ingress("", "", ""))),
     ];
     for (what, text) in texts {

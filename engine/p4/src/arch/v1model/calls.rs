@@ -312,7 +312,7 @@ fn mark_to_drop(lowerer: &mut Lowerer<'_>, args: &Args<'_>, span: Span) -> Lower
 /// The place of a field in `standard_metadata_t`.
 fn standard_field(lowerer: &Lowerer<'_>, name: &str) -> Option<usize> {
     let decl = lowerer.program.fields.iter().find(|decl| &*decl.name == "standard_metadata_t")?;
-    decl.fields.iter().position(|field| &*field.name == name)
+    decl.place(name)
 }
 
 fn checksum(lowerer: &mut Lowerer<'_>, function: &Function, args: &Args<'_>, span: Span) -> Lowered<Checksum> {
