@@ -25,6 +25,7 @@ class CompiledProgram(Protocol):
     jit_declined: str | None
     warnings: str
     digest: str
+    foreign: list[str]
     unmet_needs: list[str]
 
     def describe(self) -> str:

@@ -75,6 +75,8 @@ enum Place {
     Action,
     Function,
     Table,
+    /// Arguments of actions in a table.
+    ActionArgument,
     SelectCase,
 }
 

@@ -222,7 +222,8 @@ problems! {
     "E0548" OptionalHere { param: Name } = "parameter `{param}` of something with a body cannot be `@optional`";
     "E0549" AbstractNameless { ty: String } = "`{ty}` has abstract methods, which a nameless instance cannot implement";
     "E0550" AnnotationMatchKind {} = "`@match` takes a match kind";
-    "E0551" AnnotationPairs { name: Name } = "`@{name}` takes `key = value` pairs";
+    "E0551" AnnotationTranslation {} = "`@p4runtime_translation` takes a URI and `string`, `bit<W>` or W";
+    "E0552" AnnotationPairs { name: Name } = "`@{name}` takes `key = value` pairs";
 
     "E0601" NoActions { table: Name } = "table `{table}` has no `actions`";
     "E0602" NotInActionList { action: Name } = "action `{action}` is not in the table's list";
@@ -263,8 +264,6 @@ problems! {
     "E0715" TwoLpmKeys { table: Name } = "table `{table}` has more than one `lpm` key";
     "E0716" MeterUnread { table: Name } = "no action of table `{table}` reads its direct meter";
     "E0717" MeterUnattached { meter: Name } = "direct meter `{meter}` is in no table's `meters`";
-    "E0718" OnlyEmits {} = "a deparser can only `emit`";
-    "E0719" OnlyChecksums {} = "a checksum control can only call checksum functions";
     "E0720" RunTimeDivision {} = "only constants and powers of two can divide";
     "E0721" ShiftAmount { limit: u32 } = "cannot shift by more than {limit} bits";
     "E0722" ShiftAmountWidth { width: u32, limit: u32 } =
@@ -280,4 +279,8 @@ problems! {
     "W0402" ShiftTooFar { by: String, width: u32 } = "shifting {width} bits by {by} leaves nothing of them";
     "W0701" DefaultIgnored { table: Name } =
         "table `{table}` has an `implementation`: its default action is ignored, as on BMv2, and a miss does nothing";
+    "W0702" BeyondBmv2 { what: &'static str } = "{what} runs here, but p4c-bm2-ss refuses it";
+    "W0703" Foreign { name: String } =
+        "nothing here implements extern `{name}`: the program can be checked, but not run";
+    "W0704" DroppedLoop {} = "this loop runs here, but p4c-bm2-ss leaves it out without a word";
 }

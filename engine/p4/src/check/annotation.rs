@@ -57,10 +57,31 @@ impl Checker<'_> {
             ("match", _) => Problem::AnnotationMatchKind {},
             ("pkginfo", [_, Token { kind: TokenKind::Assign, .. }, ..]) => return,
             ("pkginfo", _) => Problem::AnnotationPairs { name: name.clone() },
+            ("p4runtime_translation", _) => {
+                let Some(fault) = translation_fault(tokens) else { return };
+                let span = tokens.get(fault).map_or(annotation.span, |token| token.span);
+                return self.error(span, Problem::AnnotationTranslation {});
+            }
             _ => return,
         };
         self.error(annotation.span, problem);
     }
+}
+
+/// The first token that is wrong, or missing, in `@p4runtime_translation("uri", string)`, `(..., bit<W>)` or `(..., W)`.
+fn translation_fault(tokens: &[Token]) -> Option<usize> {
+    let length = if matches!(tokens.get(2), Some(Token { kind: TokenKind::Bit, .. })) { 6 } else { 3 };
+    let fits = |(place, token): &(usize, &Token)| match &token.kind {
+        TokenKind::Str(_) => *place == 0,
+        TokenKind::Comma => *place == 1,
+        TokenKind::String_ | TokenKind::Bit => *place == 2,
+        TokenKind::Lt => *place == 3,
+        TokenKind::Int(_) => matches!(place, 2 | 4),
+        TokenKind::Gt => *place == 5,
+        _ => false,
+    };
+    let right = tokens.iter().take(length).enumerate().take_while(fits).count();
+    (right < length.max(tokens.len())).then_some(right)
 }
 
 /// The text of `@name("text")`, parts joined with `++` included.

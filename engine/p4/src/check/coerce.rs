@@ -53,7 +53,7 @@ impl Checker<'_> {
         decl.kind != FieldsKind::Union
             && (fields.len() == decl.fields.len() || dots)
             && fields.iter().all(|(name, ty)| {
-                let place = decl.fields.iter().position(|field| field.name == *name);
+                let place = decl.place(name);
                 place.is_some_and(|place| self.fits(ty, &self.program.field_type(id, args, place)))
             })
     }

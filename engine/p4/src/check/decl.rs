@@ -131,7 +131,8 @@ impl Checker<'_> {
         let id = FieldsId(self.program.fields.len() as u32);
         let (kind, name, span) = (decl.kind, decl.name.name.clone(), decl.name.span);
         let annotations = decl.annotations.clone();
-        self.program.fields.push(Fields { kind, name, span, annotations, type_params, fields });
+        let places = fields.iter().enumerate().map(|(place, field)| (field.name.clone(), place)).collect();
+        self.program.fields.push(Fields { kind, name, span, annotations, type_params, fields, places });
         let ty = Type::Fields(id, [].into());
         self.declare(&decl.name, Symbol::Type(ty.clone()));
         ty

@@ -249,7 +249,7 @@ impl Checker<'_> {
                 self.error(arg.span, Problem::IgnoredArgument { param: param.name.clone() });
                 return None;
             };
-            let value = self.expr_as(value, &param.ty);
+            let value = self.within(Place::ActionArgument, |checker| checker.expr_as(value, &param.ty));
             if value.ty.is_poison() {
                 return None;
             }

@@ -276,9 +276,19 @@ impl Lowerer<'_> {
     }
 
     /// `value < limit`
-    pub(crate) fn less_than(&self, value: ir::Expr, limit: usize, span: Span) -> ir::Expr {
+    fn less_than(&self, value: ir::Expr, limit: usize, span: Span) -> ir::Expr {
         let limit = fold::constant(&limit.into(), value.ty, span);
         fold::binary(crate::ast::BinaryOp::Lt, value, limit, span)
+    }
+
+    /// Rejects with `StackOutOfBounds` if all elements of a stack are taken (spec section 8.18).
+    pub(crate) fn verify_next(&mut self, stack: &Lvalue, span: Span) -> Lowered<()> {
+        let next = self.next_index(stack, span)?;
+        if let Some(error) = self.error_code("StackOutOfBounds", span) {
+            let cond = self.less_than(next, stack.len() as usize, span);
+            self.emit(StmtKind::Verify { cond, error });
+        }
+        Ok(())
     }
 
     /// Counts an element of a stack as extracted.

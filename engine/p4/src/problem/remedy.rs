@@ -121,9 +121,6 @@ impl Problem {
             Problem::TwoLpmKeys { .. } => "let the others be `exact` or `ternary`",
             Problem::MeterUnread { .. } => "call its `read` in an action of the table",
             Problem::MeterUnattached { .. } => "name it in the table: `meters = name;`",
-            Problem::OnlyEmits {} | Problem::OnlyChecksums {} => {
-                "compute it in ingress or egress, and keep it in a field"
-            }
             Problem::RunTimeDivision {} => "shift, or look the quotient up in a table",
             Problem::ShiftAmountWidth { .. } => "cast the amount",
             _ => return None,

@@ -9,7 +9,7 @@ const bit<8> b = 1;
 const bit<8> c = 1;
 @info[x = 1, x = 2] // E0309:14
 const bit<8> d = 1;
-@pkginfo // E0551:1
+@pkginfo // E0552:1
 const bit<8> e = 1;
 struct s_t {
     @match(3) // E0550:5

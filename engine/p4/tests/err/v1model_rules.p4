@@ -44,7 +44,7 @@ control Case(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t s
 }
 control Emit(packet_out p, in headers_t hdr) {
     apply {
-        if (hdr.h.isValid()) { // E0718:9
+        if (hdr.h.isValid()) { // W0702:9
             p.emit(hdr.h);
         }
     }
