@@ -25,6 +25,7 @@ class CompiledProgram(Protocol):
     jit_declined: str | None
     warnings: str
     digest: str
+    foreign: list[str]
     unmet_needs: list[str]
 
     def describe(self) -> str:
@@ -112,6 +113,8 @@ class _Module(Protocol):
 
     def control_plane(self, path: Path, include_dirs: Sequence[Path] = ()) -> tuple[str, str]: ...
 
+    def diagnostics(self, path: Path, include_dirs: Sequence[Path] = ()) -> str: ...
+
 
 def _module() -> _Module:
     try:
@@ -177,6 +180,11 @@ def describe_control_plane(path: Path) -> tuple[dict[str, Any], str]:
     with _compiling(module, path):
         described, warnings = module.control_plane(path, [PROGRAMS])
         return json.loads(described), warnings
+
+
+def diagnose(path: Path) -> list[dict[str, Any]]:
+    """The compiler's messages on a program: id, category, text, help, place, and labels at other places."""
+    return cast("list[dict[str, Any]]", json.loads(_module().diagnostics(path, [PROGRAMS])))
 
 
 @contextmanager

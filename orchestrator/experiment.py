@@ -111,7 +111,12 @@ def prepare(spec: Spec) -> Experiment:
 
 
 def check_needs(path: Path, program: engine.CompiledProgram) -> None:
-    """Refuse a program that needs what a run has no way to set up."""
+    """Refuse a program that needs what nobody has written, or what a run has no way to set up."""
+    if program.foreign:
+        raise BadInput(
+            f"{path} cannot run: nothing here implements {', '.join(f'`{name}`' for name in program.foreign)}",
+            "put the calls under an #ifdef that other targets define",
+        )
     if program.unmet_needs:
         raise BadInput(
             f"{path} cannot run in the simulated network, which sets up table entries only: "

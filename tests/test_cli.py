@@ -182,6 +182,22 @@ def test_a_program_that_a_run_cannot_set_up_is_refused(cli: Cli, tmp_path: Path)
         assert "try: leave it out of the program" in done.err
 
 
+def test_a_program_with_an_extern_of_its_own_is_checked_but_not_run(cli: Cli, tmp_path: Path) -> None:
+    include = Path(__file__).parent.parent / "p4src" / "v1model" / "include"
+    text = (include.parent / "droptail.p4").read_text().replace('"include/', f'"{include}/')
+    text = text.replace("control Marking", "extern void tell_nobody<T>(in T x);\ncontrol Marking")
+    program = tmp_path / "own.p4"
+    program.write_text(text.replace("cause = 0;", "cause = 0; tell_nobody(cause);"))
+    checked = cli("check", str(program))
+    assert checked.code == 0
+    assert "nothing here implements extern `tell_nobody`" in checked.out
+    assert checked.out.splitlines()[-1] == "own.p4 compiles, but cannot run: see above"
+    for arguments in (("--scheme", str(program)), ("stf", str(program), "--packet", "00")):
+        run = cli(*arguments)
+        assert run.code == 2
+        assert re.search("nothing here implements.* `tell_nobody`", run.err)
+
+
 def test_check_shows_what_the_lab_sees(cli: Cli) -> None:
     done = cli("check", "ecn-sharp")
     assert done.code == 0

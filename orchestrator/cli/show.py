@@ -115,6 +115,9 @@ def check(
             console.print(Text.assemble((f"{kind[:-1]:9}", "dim"), _signature(part)), soft_wrap=True)
     how = "machine code" if compiled.jit_declined is None else f"interpreted: {compiled.jit_declined}"
     console.print(Text.assemble((f"{'runs as':9}", "dim"), how), soft_wrap=True)
+    if compiled.foreign:
+        console.print(Text(f"{Path(scheme.program).name} compiles, but cannot run: see above", style="bold yellow"))
+        return
     names = scheme.spec.forwarding if scheme.spec else Forwarding()
     check_forwarding(scheme.program, parts["tables"], names, ecmp=False)
     check_needs(scheme.program, compiled)

@@ -1,7 +1,7 @@
 """p4c's own corpus against the lab: `make conformance P4C_CHECKOUT=...` writes docs/conformance.md.
 
 What has to hold: packet tests of v1model programs pass on both engines, programs that p4c refuses are refused with a
-place, and v1model programs without a packet test compile.
+place, which is p4c's or another one for a reason, and v1model programs without a packet test compile.
 """
 
 from __future__ import annotations
@@ -11,18 +11,30 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from orchestrator.engine import compile_program
 from orchestrator.errors import BadInput, MarklabError, SetupError
 from orchestrator.paths import REPOSITORY
+from orchestrator.stf.messages import Agreement, Messages, compare
 from orchestrator.stf.runner import Verdict, run_pair
 
 PAGE = REPOSITORY / "docs" / "conformance.md"
 
 # Of the packet tests, at least so many have to pass.
 SHARE = 0.95
+
+# Samples for the front end of p4c that p4c-bm2-ss 1.2.5.16 refuses, with its reason: they are to be refused here too.
+# Others that it refuses run here, with a warning.
+REFUSED_BY_P4C = {
+    "issue3225.p4": "BMv2 target only supports headers with fields totaling a multiple of 8 bits",
+    "issue3394.p4": "header_t: expected type to be a struct",
+    "issue907-bmv2.p4": "Only registers with bit or int types are currently supported",
+    "parser-unroll-test3.p4": "headers: the type should be a struct of headers, stacks, or unions",
+    "parser-unroll-test4.p4": "headers: the type should be a struct of headers, stacks, or unions",
+    "parser-unroll-test5.p4": "headers: the type should be a struct of headers, stacks, or unions",
+}
 
 # How the compiler's messages give a place.
 _PLACE = re.compile(r"--> .+:\d+:\d+")
@@ -45,12 +57,14 @@ class Conformance:
     packet_tests: Sequence[Finding]
     refusals: Sequence[Finding]
     compilations: Sequence[Finding]
+    messages: Messages = field(default_factory=Messages)
 
     @property
     def enough(self) -> bool:
-        """Whether as many packet tests pass as have to, and none gives other packets."""
+        """Whether enough packet tests pass, none gives other packets, and each message is where it should be."""
         counts = Counter(finding.verdict for finding in self.packet_tests)
-        return counts[Verdict.FAILED] == 0 and counts[Verdict.PASSED] >= SHARE * len(self.packet_tests)
+        packets = counts[Verdict.FAILED] == 0 and counts[Verdict.PASSED] >= SHARE * len(self.packet_tests)
+        return packets and not self.messages.unargued and not self.messages.stale
 
 
 def check(checkout: Path) -> Conformance:
@@ -61,11 +75,15 @@ def check(checkout: Path) -> Conformance:
     programs = [path for path in sorted(samples.rglob("*.p4")) if path.is_file() and "v1model.p4" in _text(path)]
     tested = [path for path in programs if path.with_suffix(".stf").exists()]
     untested = [path for path in programs if path not in tested and _is_whole(path)]
+    errors_of_p4c = sorted(errors.glob("*.p4"))
+    accepted = [path for path in untested if path.name not in REFUSED_BY_P4C]
+    refused = [path for path in untested if path.name in REFUSED_BY_P4C]
     return Conformance(
         _commit(checkout),
         [_packet_test(path, samples) for path in tested],
-        [_refusal(path) for path in sorted(errors.glob("*.p4"))],
-        [_compilation(path, samples) for path in untested],
+        [_refusal(path) for path in [*errors_of_p4c, *refused]],
+        [_compilation(path, samples) for path in accepted],
+        compare(errors_of_p4c, errors.with_name("p4_16_errors_outputs")),
     )
 
 
@@ -125,7 +143,8 @@ def render(conformance: Conformance) -> str:
             conformance.packet_tests,
         ),
         "Programs to refuse": (
-            "Programs of `p4_16_errors`: refused, with file, line and column.",
+            "Programs of `p4_16_errors`, and samples that p4c-bm2-ss refuses: refused, with file, line and column.\n\n"
+            + _refused_samples(),
             conformance.refusals,
         ),
         "Programs to accept": ("v1model programs without an .stf: compiled and loaded.", conformance.compilations),
@@ -144,7 +163,25 @@ def render(conformance: Conformance) -> str:
     for title, (explanation, findings) in parts.items():
         text += f"\n## {title}\n\n{explanation}\n"
         text += "".join(_section(findings))
-    return text
+    return text + "".join(_messages(conformance.messages))
+
+
+def _messages(messages: Messages) -> Iterator[str]:
+    counts = Counter(message.agreement for message in messages.compared)
+    yield "\n## Messages\n\n"
+    yield "Errors that p4c's golden messages place, in programs that are refused here too: where is ours?\n\n"
+    yield "| | messages |\n|---|---:|\n"
+    yield "".join(f"| {agreement.value} | {counts[agreement]} |\n" for agreement in Agreement)
+    yield f"\nIn the right place: {messages.share}.\n"
+    yield "\nWhy ours is elsewhere, with the program and p4c's line:\n\n"
+    for reason, names in (messages.reasons or {}).items():
+        if names:
+            yield f"- {reason.rstrip('.')}. {', '.join(names)}\n"
+
+
+def _refused_samples() -> str:
+    rows = "\n".join(f"| {name} | {reason} |" for name, reason in REFUSED_BY_P4C.items())
+    return f"| sample | what p4c-bm2-ss says |\n|---|---|\n{rows}"
 
 
 def _section(findings: Sequence[Finding]) -> Iterator[str]:
@@ -179,6 +216,13 @@ def main() -> int:
         for finding in findings:
             if finding.verdict is not Verdict.PASSED:
                 sys.stdout.write(f"  {finding.verdict.value} {finding.name}: {finding.message}\n")
+    places = Counter(message.agreement for message in conformance.messages.compared)
+    sys.stdout.write(f"messages in the right place: {conformance.messages.share}\n")
+    sys.stdout.write("".join(f"  {places[agreement]} {agreement.value}\n" for agreement in Agreement))
+    for name in conformance.messages.unargued:
+        sys.stdout.write(f"  not argued {name}\n")
+    for name in conformance.messages.stale:
+        sys.stdout.write(f"  argued without need {name}: take it out of messages.yaml\n")
     PAGE.write_text(render(conformance), encoding="utf-8")
     sys.stdout.write(f"{PAGE.relative_to(REPOSITORY)}\n")
     return 0 if conformance.enough else 1

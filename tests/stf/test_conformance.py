@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import SetupError
-from orchestrator.stf.conformance import Conformance, check, render
+from orchestrator.stf.conformance import REFUSED_BY_P4C, Conformance, check, render
 from orchestrator.stf.runner import Verdict
 
+# A name of which the lab should make the same as p4c-bm2-ss.
+REFUSED_SAMPLE = min(REFUSED_BY_P4C)
 PROGRAMS = Path(__file__).parent.parent / "p4"
 
 _PASSED, _FAILED, _UNSUPPORTED = Verdict.PASSED, Verdict.FAILED, Verdict.UNSUPPORTED
@@ -30,6 +32,7 @@ def checkout(tmp_path: Path) -> Path:
     (samples / "wrong.stf").write_text(test.replace("expect 1", "expect 2"))
     (samples / "asked.stf").write_text("meter_get_rates m 0\n")
     (samples / "broken.p4").write_text(queue.replace("s.egress_spec = 1", "s.egress_spec = nothing"))
+    (samples / REFUSED_SAMPLE).write_text(queue)
     (samples / "other.p4").write_text("// of another architecture")
     (errors / "accepted.p4").write_text(queue)
     (errors / "refused.p4").write_text(queue.replace("apply {", "apply {{"))
@@ -43,6 +46,7 @@ def test_what_comes_of_each_program(checkout: Path) -> None:
     assert [(finding.name, finding.verdict) for finding in found.refusals] == [
         ("accepted.p4", _FAILED),
         ("refused.p4", _PASSED),
+        (REFUSED_SAMPLE, _FAILED),
     ]
     assert {finding.name: (finding.verdict, finding.message) for finding in found.compilations} == {
         "broken.p4": (_UNSUPPORTED, "error[E0302]: `nothing` is not declared"),

@@ -4,6 +4,7 @@
 //! reports are JSON, columns are numpy arrays.
 
 mod control_plane;
+mod diagnostics;
 mod entries;
 mod harness;
 mod objects;
@@ -30,6 +31,7 @@ fn marklab_engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("CancelledError", python.get_type::<CancelledError>())?;
     module.add_class::<program::Program>()?;
     module.add_function(wrap_pyfunction!(control_plane::control_plane, module)?)?;
+    module.add_function(wrap_pyfunction!(diagnostics::diagnostics, module)?)?;
     module.add_class::<harness::Harness>()?;
     module.add_class::<simulate::Progress>()?;
     module.add_function(wrap_pyfunction!(pump::pump, module)?)?;

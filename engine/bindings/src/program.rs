@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use marklab_p4::ir;
 use marklab_p4::source::SourceMap;
-use marklab_pipeline::{Engine, FailedAssertion, Interpreter, Jit, Layout, State, prune};
+use marklab_pipeline::{Engine, FailedAssertion, Interpreter, Jit, Layout, LoadError, State, prune};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
@@ -28,6 +28,9 @@ pub(crate) struct Program {
     /// Digest of the source, includes and macros resolved.
     #[pyo3(get)]
     digest: String,
+    /// Externs that the program calls and that nothing here implements: it cannot be run.
+    #[pyo3(get)]
+    foreign: Vec<String>,
     /// What the program needs and a simulated network does not set up.
     #[pyo3(get)]
     unmet_needs: Vec<String>,
@@ -54,7 +57,11 @@ impl Program {
         let Some(program) = compilation.program else { return Err(CompileError::new_err(messages)) };
         let program = Arc::new(prune(&program));
         let layout = Arc::new(Layout::new(&program));
-        State::new(&program, &layout, 0).map_err(refuse)?;
+        match State::new(&program, &layout, 0) {
+            // Whoever only looks at the program can do so; running it makes a state as well.
+            Ok(_) | Err(LoadError::Foreign { .. }) => {}
+            Err(error) => return Err(refuse(error)),
+        }
         let (engine, jit_declined): (Arc<dyn Engine>, Option<String>) = if interpret {
             (Arc::new(Interpreter::new(&program, &layout)), Some("interpretation was asked for".to_owned()))
         } else {
@@ -65,7 +72,9 @@ impl Program {
         };
         let sources = Arc::new(compilation.sources);
         let unmet_needs = marklab_switch::needs(&program).iter().map(ToString::to_string).collect();
-        Ok(Program { program, layout, engine, sources, jit_declined, warnings: messages, digest, unmet_needs })
+        let foreign = program.foreign.clone();
+        let warnings = messages;
+        Ok(Program { program, layout, engine, sources, jit_declined, warnings, digest, foreign, unmet_needs })
     }
 
     /// Tables, actions, registers and counters, as JSON.

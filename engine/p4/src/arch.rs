@@ -7,7 +7,7 @@
 pub(crate) mod core;
 pub(crate) mod v1model;
 
-use crate::diagnostics::Problem;
+use crate::diagnostics::{Entry, Problem};
 use crate::ir;
 use crate::lower::{ExternObject, Failed, Lowered, Lowerer, NewExtern, Object, Value};
 use crate::source::Span;
@@ -66,7 +66,7 @@ pub(crate) fn call_method(
     let method = &lowerer.program.functions[method.index()];
     match &object.handle {
         Handle::Core(handle) => core::call_method(lowerer, *handle, method, call, returns, span),
-        Handle::V1Model(handle) => v1model::call_method(lowerer, handle, object, method, call, span),
+        Handle::V1Model(handle) => v1model::call_method(lowerer, handle, object, method, call, returns, span),
     }
 }
 
@@ -75,14 +75,25 @@ pub(crate) fn call_function(
     lowerer: &mut Lowerer<'_>,
     function: FunctionId,
     call: &Call,
+    returns: &Type,
     span: Span,
 ) -> Lowered<Value> {
     let function = &lowerer.program.functions[function.index()];
     let args = lowerer.extern_args(&function.params, &call.args)?;
     match core::call_function(lowerer, &function.name, &args, span)? {
         Some(value) => Ok(value),
-        None => v1model::call_function(lowerer, function, call, &args, span),
+        None => v1model::call_function(lowerer, function, call, &args, returns, span),
     }
+}
+
+/// Warns of a construct that runs here and that BMv2's compiler refuses.
+pub(crate) fn beyond_bmv2<'a>(lowerer: &'a mut Lowerer<'_>, what: &'static str, span: Span) -> Entry<'a> {
+    lowerer.diagnostics.warning(span, Problem::BeyondBmv2 { what })
+}
+
+/// Warns of a loop that runs here and that BMv2's compiler leaves out.
+pub(crate) fn dropped_loop(lowerer: &mut Lowerer<'_>, span: Span) {
+    lowerer.diagnostics.warning(span, Problem::DroppedLoop {}).help("put it into an action, where it runs on both");
 }
 
 /// Looks at the properties of a table that the language leaves to the architecture.

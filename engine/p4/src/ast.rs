@@ -32,6 +32,8 @@ pub(crate) struct Path {
 pub(crate) struct Annotation {
     pub(crate) name: Ident,
     pub(crate) body: AnnotationBody,
+    /// All of it, from the `@`.
+    pub(crate) span: Span,
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -233,6 +235,8 @@ pub(crate) struct Param {
     pub(crate) ty: Type,
     pub(crate) name: Ident,
     pub(crate) default: Option<Expr>,
+    /// Direction, type and name.
+    pub(crate) span: Span,
 }
 
 /// Everything that may stand at top level or among local declarations.
@@ -281,8 +285,15 @@ pub(crate) struct InstanceDecl {
     pub(crate) ty: Type,
     pub(crate) args: Vec<Argument>,
     pub(crate) name: Ident,
-    /// Implementations of abstract methods.
-    pub(crate) init: Option<Vec<Decl>>,
+    pub(crate) init: Option<Initializer>,
+}
+
+/// `= { ... }` behind an instance: implementations of abstract methods.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Initializer {
+    pub(crate) members: Vec<Decl>,
+    /// The braces.
+    pub(crate) span: Span,
 }
 
 /// A function's or method's signature.

@@ -58,6 +58,7 @@ pub(crate) fn check(decls: &[Decl], tokens: &[Token], diagnostics: &mut Diagnost
     for decl in decls {
         checker.global(decl);
     }
+    checker.no_other_main();
     checker.program
 }
 
@@ -74,6 +75,8 @@ enum Place {
     Action,
     Function,
     Table,
+    /// Arguments of actions in a table.
+    ActionArgument,
     SelectCase,
 }
 
@@ -119,6 +122,13 @@ impl Checker<'_> {
                     list.push(name.clone());
                 }
             }
+        }
+    }
+
+    /// `main` is an instance and no type.
+    fn no_other_main(&mut self) {
+        if let Some(&Entry { symbol: Symbol::Type(_) | Symbol::Overloads(_), span }) = self.scopes.find("main", true) {
+            self.error(span, Problem::MainNotPackage {});
         }
     }
 

@@ -94,7 +94,7 @@ impl Entry<'_> {
         entry
     }
 
-    /// Adds advice.
+    /// Adds advice, in place of what the problem has by itself.
     pub(crate) fn help(self, text: impl Into<String>) -> Self {
         let mut entry = self;
         if let Some(diagnostic) = &mut entry.0 {
@@ -121,7 +121,8 @@ impl Diagnostics {
             return Entry(None);
         }
         self.errors += usize::from(is_error);
-        self.list.push(Diagnostic { problem, span, labels: Vec::new(), help: None });
+        let help = problem.remedy();
+        self.list.push(Diagnostic { problem, span, labels: Vec::new(), help });
         Entry(self.list.last_mut())
     }
 

@@ -97,6 +97,9 @@ pub struct Program {
     pub profiles: Vec<Profile>,
     /// Parser value sets.
     pub value_sets: Vec<ValueSet>,
+    /// Externs that the program calls and the architecture does not have: their calls are left out, so a program with
+    /// any can be looked at, but not run.
+    pub foreign: Vec<String>,
     /// Names of the `error` constants, in order: the code of an error is its index.
     pub errors: Vec<String>,
     /// Names that the architecture looks up: `standard_metadata.enq_qdepth`, every `@alias("...")` of a field, and

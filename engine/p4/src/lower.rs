@@ -2,7 +2,7 @@
 //!
 //! - [`object`]: instances of parsers, controls and externs;
 //! - [`storage`], [`value`], [`place`]: where values live, what they are, how they are read and written;
-//! - [`expr`], [`fold`]: expressions; [`call`]: inlining; [`stmt`]: statements;
+//! - [`expr`], [`unbounded`], [`fold`]: expressions; [`call`]: inlining; [`stmt`]: statements;
 //! - [`parser`], [`control`], [`table`]: the blocks.
 //!
 //! The evaluation order of P4 (spec section 8) is kept by *freezing*: a value that was computed before something with
@@ -19,6 +19,7 @@ mod place;
 mod stmt;
 mod storage;
 mod table;
+mod unbounded;
 mod value;
 
 use rustc_hash::FxHashMap;
@@ -78,6 +79,7 @@ pub(crate) fn lower(
         meters: out.meters,
         profiles: out.profiles,
         value_sets: out.value_sets,
+        foreign: out.foreign,
         errors: program.errors.iter().map(ToString::to_string).collect(),
         intrinsics: out.intrinsics,
     })
@@ -97,6 +99,7 @@ pub(crate) struct Output {
     pub(crate) meters: Vec<ir::Meter>,
     pub(crate) profiles: Vec<ir::Profile>,
     pub(crate) value_sets: Vec<ir::ValueSet>,
+    pub(crate) foreign: Vec<String>,
     pub(crate) intrinsics: Vec<(String, ir::SlotId)>,
 }
 
@@ -121,8 +124,10 @@ struct Frame {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum FrameKind {
-    /// A function, directly called action, or control.
+    /// A function or control.
     Inline,
+    /// A directly called action.
+    Action,
     /// An action that a table runs: `exit` sets this flag, if there is one, and leaves the rest to whoever applied
     /// the table.
     TableAction { exit_flag: Option<ir::SlotId> },
@@ -146,6 +151,8 @@ pub(crate) struct Lowerer<'a> {
     global_actions: FxHashMap<(ir::BlockId, ActionId), ir::ActionId>,
     /// Members of header unions.
     unions: Vec<Vec<ir::HeaderId>>,
+    /// The header that a slot is a field of.
+    pub(crate) slot_headers: FxHashMap<ir::SlotId, ir::HeaderId>,
     /// The type of every header.
     pub(crate) header_types: Vec<(FieldsId, ir::HeaderId)>,
     /// Where meters are declared.
@@ -166,7 +173,7 @@ pub(crate) struct Lowerer<'a> {
     /// Labels of `break` and `continue` in loops around.
     loops: Vec<(ir::Label, ir::Label)>,
     parser: Option<parser::Builder>,
-    /// Whether the place of an `extract` is being lowered, the only one that may be a stack's `next`.
+    /// Whether the place of an `extract` is being lowered, which sees to the bounds of a stack's `next` itself.
     pub(crate) extracting: bool,
     /// The place that new statements have.
     span: Span,
@@ -184,6 +191,7 @@ impl<'a> Lowerer<'a> {
             objects: Vec::new(),
             global_actions: FxHashMap::default(),
             unions: Vec::new(),
+            slot_headers: FxHashMap::default(),
             header_types: Vec::new(),
             meter_spans: Vec::new(),
             block: ir::BlockId(0),
@@ -213,9 +221,11 @@ impl<'a> Lowerer<'a> {
         Err(Failed)
     }
 
-    /// Reports an error of ours.
+    /// Reports an error of ours, unless it may follow from one of the program's.
     pub(crate) fn internal<T>(&mut self, span: Span, what: impl Into<String>) -> Lowered<T> {
-        self.diagnostics.error(span, Problem::Internal { what: what.into() });
+        if self.diagnostics.errors() == 0 {
+            self.diagnostics.error(span, Problem::Internal { what: what.into() });
+        }
         Err(Failed)
     }
 

@@ -4,6 +4,8 @@
 //! declarations, `E06` tables, `E07` what the architecture asks for, `U` not supported, `I` our own faults, `W` warnings.
 //! Each has a case in `tests/err`.
 
+mod remedy;
+
 use std::fmt;
 
 use crate::diagnostics::Category;
@@ -84,6 +86,7 @@ problems! {
     "E0212" TypeAsExpression {} = "a type cannot be used as a value";
     "E0213" DeclarationAsBody {} = "a declaration cannot be the whole body of a statement";
     "E0214" WidthTooLarge { width: String, limit: u32 } = "a width of {width} bits is more than the {limit} supported";
+    "E0215" NoReturnType { method: Name } = "method `{method}` has no return type";
 
     "E0301" NotAType { name: Name } = "`{name}` is not a type";
     "E0302" UnknownName { name: Name } = "`{name}` is not declared";
@@ -162,6 +165,7 @@ problems! {
     "E0454" StaticAssert { message: String } = "static assertion failed{message}";
     "E0455" DontCareType {} = "`_` cannot be part of the type of a constant or variable";
     "E0456" SelfArgument { ty: String, arg: String } = "`{ty}` cannot have `{arg}`, which contains it, as a type argument";
+    "E0457" SelfReference { name: Name } = "extern `{name}` cannot be used in its own declaration";
 
     "E0501" NotWritable {} = "this cannot be assigned to";
     "E0502" ArgumentCount { name: Name, wanted: usize, found: usize } =
@@ -218,6 +222,8 @@ problems! {
     "E0548" OptionalHere { param: Name } = "parameter `{param}` of something with a body cannot be `@optional`";
     "E0549" AbstractNameless { ty: String } = "`{ty}` has abstract methods, which a nameless instance cannot implement";
     "E0550" AnnotationMatchKind {} = "`@match` takes a match kind";
+    "E0551" AnnotationTranslation {} = "`@p4runtime_translation` takes a URI and `string`, `bit<W>` or W";
+    "E0552" AnnotationPairs { name: Name } = "`@{name}` takes `key = value` pairs";
 
     "E0601" NoActions { table: Name } = "table `{table}` has no `actions`";
     "E0602" NotInActionList { action: Name } = "action `{action}` is not in the table's list";
@@ -235,7 +241,7 @@ problems! {
     "E0613" NotAPrefix {} = "the mask of an `lpm` key must be a prefix";
     "E0614" PriorityNotNeeded {} = "the keys of this table need no priorities";
     "E0615" FirstPriority {} = "the first entry must have a priority if others have one";
-    "E0616" NoDefaultAction {} = "the table has no default action and there is no `NoAction`";
+    "E0616" NoDefaultAction {} = "the table has no default action and there is no action `NoAction`";
     "E0617" PriorityRange { priority: String } = "priority {priority} is negative";
     "E0618" PropertyOrder { property: Name, before: &'static str } = "`{property}` must come after `{before}`";
     "E0619" SameName { what: &'static str, name: Name } = "two {what} are `{name}` for the control plane";
@@ -258,8 +264,6 @@ problems! {
     "E0715" TwoLpmKeys { table: Name } = "table `{table}` has more than one `lpm` key";
     "E0716" MeterUnread { table: Name } = "no action of table `{table}` reads its direct meter";
     "E0717" MeterUnattached { meter: Name } = "direct meter `{meter}` is in no table's `meters`";
-    "E0718" OnlyEmits {} = "a deparser can only `emit`";
-    "E0719" OnlyChecksums {} = "a checksum control can only call checksum functions";
     "E0720" RunTimeDivision {} = "only constants and powers of two can divide";
     "E0721" ShiftAmount { limit: u32 } = "cannot shift by more than {limit} bits";
     "E0722" ShiftAmountWidth { width: u32, limit: u32 } =
@@ -275,4 +279,8 @@ problems! {
     "W0402" ShiftTooFar { by: String, width: u32 } = "shifting {width} bits by {by} leaves nothing of them";
     "W0701" DefaultIgnored { table: Name } =
         "table `{table}` has an `implementation`: its default action is ignored, as on BMv2, and a miss does nothing";
+    "W0702" BeyondBmv2 { what: &'static str } = "{what} runs here, but p4c-bm2-ss refuses it";
+    "W0703" Foreign { name: String } =
+        "nothing here implements extern `{name}`: the program can be checked, but not run";
+    "W0704" DroppedLoop {} = "this loop runs here, but p4c-bm2-ss leaves it out without a word";
 }

@@ -5,6 +5,7 @@
 use std::rc::Rc;
 
 use num_bigint::BigInt;
+use rustc_hash::FxHashMap;
 
 use crate::ast::{Annotations, BinaryOp, BlockKind, Direction, FieldsKind, Ident, UnaryOp};
 use crate::source::Span;
@@ -66,6 +67,15 @@ pub(crate) struct Fields {
     pub(crate) annotations: Annotations,
     pub(crate) type_params: Vec<TypeParamId>,
     pub(crate) fields: Vec<Field>,
+    /// The place of each field, by its name.
+    pub(crate) places: FxHashMap<Name, usize>,
+}
+
+impl Fields {
+    /// The place of a field.
+    pub(crate) fn place(&self, name: &str) -> Option<usize> {
+        self.places.get(name).copied()
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -118,6 +128,7 @@ pub(crate) struct Param {
     pub(crate) default: Option<Expr>,
     /// `@optional`
     pub(crate) optional: bool,
+    /// Direction, type and name.
     pub(crate) span: Span,
     pub(crate) annotations: Annotations,
 }

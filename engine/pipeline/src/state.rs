@@ -40,6 +40,12 @@ pub enum LoadError {
         /// Largest size.
         limit: u64,
     },
+    /// The program calls what nobody has written for this engine.
+    #[error("nothing here implements extern `{name}`, which the program calls")]
+    Foreign {
+        /// The extern.
+        name: String,
+    },
     /// An entry written in the source is refused by its table.
     #[error(transparent)]
     Entry(#[from] TableError),
@@ -111,6 +117,9 @@ impl State {
     /// Fresh state at time 0: entries and defaults of the source, registers and counters 0, meters unconfigured,
     /// `random` seeded.
     pub fn new(program: &Arc<Program>, layout: &Arc<Layout>, seed: u64) -> Result<State, LoadError> {
+        if let Some(name) = program.foreign.first() {
+            return Err(LoadError::Foreign { name: name.clone() });
+        }
         let mut words_left = MAX_WORDS;
         let mut check = |name: &str, size: u64, words_per_cell: usize| {
             let limit = words_left / words_per_cell as u64;

@@ -8,6 +8,7 @@ mod indirect;
 mod key;
 mod matcher;
 mod recent;
+mod rows;
 mod shape;
 
 use std::collections::BTreeSet;
@@ -279,7 +280,7 @@ impl Table {
     pub fn delete(&mut self, handle: EntryHandle) -> Result<(), TableError> {
         self.check_open()?;
         let entry = self.entry(handle)?.clone();
-        self.matcher.remove(&entry.keys, handle.0);
+        self.matcher.remove(&entry.keys, entry.priority);
         self.recent.clear();
         self.entries[handle.0 as usize] = None;
         self.free.insert(handle.0);
@@ -296,8 +297,8 @@ impl Table {
     /// The entry with exactly these keys and this priority; in whatever form, the same values must match.
     pub fn find(&self, keys: &[KeyMatch], priority: u32) -> Option<EntryHandle> {
         self.check_keys(keys).ok()?;
-        let keys = self.canonical(keys);
-        self.entries().find(|(_, entry)| entry.keys == keys && entry.priority == priority).map(|(handle, _)| handle)
+        let handle = EntryHandle(self.matcher.number_of(&self.canonical(keys), priority)?);
+        self.entry(handle).is_ok_and(|entry| entry.priority == priority).then_some(handle)
     }
 
     /// Changes what runs on a miss.

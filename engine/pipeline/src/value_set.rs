@@ -50,6 +50,9 @@ pub enum ValueSetError {
     },
 }
 
+/// Of all members: none comes before another.
+const PRIORITY: u32 = 0;
+
 /// A value set with its members. A component of a member may be any [`KeyMatch`]: BMv2 knows values only, P4Runtime's
 /// `@match` annotations ask for the others as well.
 #[derive(Debug)]
@@ -57,8 +60,9 @@ pub struct ValueSet {
     spec: ir::ValueSet,
     shape: KeyShape,
     matcher: Matcher,
-    /// In the order in which they came, with their numbers in the matcher.
-    members: Vec<(u32, Vec<KeyMatch>)>,
+    /// In the order in which they came.
+    members: Vec<Vec<KeyMatch>>,
+    /// Which number the next one has in the matcher.
     next_number: u32,
 }
 
@@ -77,7 +81,7 @@ impl ValueSet {
 
     /// Members in the order in which they came.
     pub fn members(&self) -> impl Iterator<Item = &[KeyMatch]> {
-        self.members.iter().map(|(_, member)| &member[..])
+        self.members.iter().map(|member| &member[..])
     }
 
     /// How a value lies in the words that [`ValueSet::contains`] takes.
@@ -107,21 +111,21 @@ impl ValueSet {
         if self.members.len() as u64 >= self.spec.size {
             return Err(ValueSetError::Full { set: set(), size: self.spec.size });
         }
-        if !self.matcher.insert(member, 0, self.next_number) {
+        if !self.matcher.insert(member, PRIORITY, self.next_number) {
             return Err(ValueSetError::Duplicate { set: set() });
         }
-        self.members.push((self.next_number, member.to_vec()));
+        self.members.push(member.to_vec());
         self.next_number += 1;
         Ok(())
     }
 
     /// Removes a member, given as it was added.
     pub fn remove(&mut self, member: &[KeyMatch]) -> Result<(), ValueSetError> {
-        let Some(at) = self.members.iter().position(|(_, known)| known == member) else {
+        let Some(at) = self.members.iter().position(|known| known == member) else {
             return Err(ValueSetError::NoMember { set: self.spec.name.clone() });
         };
-        let (number, member) = self.members.remove(at);
-        self.matcher.remove(&member, number);
+        let member = self.members.remove(at);
+        self.matcher.remove(&member, PRIORITY);
         Ok(())
     }
 

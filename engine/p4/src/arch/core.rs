@@ -131,14 +131,7 @@ fn extract_next(
     varbit_width: Option<ir::Expr>,
     span: Span,
 ) -> Lowered<()> {
-    let Lvalue::Storage(Storage::Stack(storage), None) = stack else {
-        return lowerer.unsupported(span, "`next` of a stack that is itself an element");
-    };
-    let (len, next) = (storage.elements.len(), lowerer.next_index(stack, span)?);
-    if let Some(error) = lowerer.error_code("StackOutOfBounds", span) {
-        let cond = lowerer.less_than(next.clone(), len, span);
-        lowerer.emit(StmtKind::Verify { cond, error });
-    }
+    lowerer.verify_next(stack, span)?;
     lowerer.extract_to(member, varbit_width, span)?;
     lowerer.advance_next(stack, span)
 }

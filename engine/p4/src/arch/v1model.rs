@@ -62,13 +62,20 @@ pub(crate) fn lower(lowerer: &mut Lowerer<'_>, package: &PackageObject, span: Sp
     }
     let packet = packet(lowerer, parser)?;
     let mut part = |id, part| lower_part(lowerer, id, part, &packet);
+    // Each is looked at before one that fails ends it.
+    let parser = part(parser, Part::Parser);
+    let verify_checksum = part(verify, Part::VerifyChecksum);
+    let ingress = part(ingress, Part::Ingress);
+    let egress = part(egress, Part::Egress);
+    let compute_checksum = part(compute, Part::ComputeChecksum);
+    let deparser = part(deparser, Part::Deparser);
     let arch = Arch::V1Model {
-        parser: part(parser, Part::Parser)?,
-        verify_checksum: part(verify, Part::VerifyChecksum)?,
-        ingress: part(ingress, Part::Ingress)?,
-        egress: part(egress, Part::Egress)?,
-        compute_checksum: part(compute, Part::ComputeChecksum)?,
-        deparser: part(deparser, Part::Deparser)?,
+        parser: parser?,
+        verify_checksum: verify_checksum?,
+        ingress: ingress?,
+        egress: egress?,
+        compute_checksum: compute_checksum?,
+        deparser: deparser?,
     };
     rules::check(lowerer, &arch)?;
     Ok(arch)

@@ -17,7 +17,7 @@ impl Checker<'_> {
                 && (is_structured(first) || is_structured(annotation))
             {
                 let problem = Problem::DuplicateAnnotation { name: annotation.name.name.clone() };
-                self.diagnostics.error(annotation.name.span, problem).label(first.name.span, "first given here");
+                self.diagnostics.error(annotation.span, problem).label(first.span, "first given here");
             }
             match &annotation.body {
                 AnnotationBody::Tokens(_) => self.known_annotation(annotation),
@@ -43,23 +43,45 @@ impl Checker<'_> {
         }
     }
 
-    /// Annotations whose meaning is fixed take one string.
+    /// Annotations whose meaning is fixed take what that meaning needs.
     fn known_annotation(&mut self, annotation: &Annotation) {
-        let takes_string = matches!(&*annotation.name.name, "name" | "deprecated" | "noWarn");
-        if takes_string && name_text(annotation).is_none() {
-            self.error(annotation.name.span, Problem::AnnotationString { name: annotation.name.name.clone() });
-        }
         let AnnotationBody::Tokens(tokens) = &annotation.body else { return };
-        if &*annotation.name.name == "match" {
-            let is_kind = match &tokens[..] {
-                [Token { kind: TokenKind::Ident(kind), .. }] => self.program.match_kinds.contains(kind),
-                _ => false,
-            };
-            if !is_kind {
-                self.error(annotation.name.span, Problem::AnnotationMatchKind {});
+        let name = &annotation.name.name;
+        let problem = match (&**name, &tokens[..]) {
+            ("name" | "deprecated" | "noWarn", _) if name_text(annotation).is_none() => {
+                Problem::AnnotationString { name: name.clone() }
             }
-        }
+            ("match", [Token { kind: TokenKind::Ident(kind), .. }]) if self.program.match_kinds.contains(kind) => {
+                return;
+            }
+            ("match", _) => Problem::AnnotationMatchKind {},
+            ("pkginfo", [_, Token { kind: TokenKind::Assign, .. }, ..]) => return,
+            ("pkginfo", _) => Problem::AnnotationPairs { name: name.clone() },
+            ("p4runtime_translation", _) => {
+                let Some(fault) = translation_fault(tokens) else { return };
+                let span = tokens.get(fault).map_or(annotation.span, |token| token.span);
+                return self.error(span, Problem::AnnotationTranslation {});
+            }
+            _ => return,
+        };
+        self.error(annotation.span, problem);
     }
+}
+
+/// The first token that is wrong, or missing, in `@p4runtime_translation("uri", string)`, `(..., bit<W>)` or `(..., W)`.
+fn translation_fault(tokens: &[Token]) -> Option<usize> {
+    let length = if matches!(tokens.get(2), Some(Token { kind: TokenKind::Bit, .. })) { 6 } else { 3 };
+    let fits = |(place, token): &(usize, &Token)| match &token.kind {
+        TokenKind::Str(_) => *place == 0,
+        TokenKind::Comma => *place == 1,
+        TokenKind::String_ | TokenKind::Bit => *place == 2,
+        TokenKind::Lt => *place == 3,
+        TokenKind::Int(_) => matches!(place, 2 | 4),
+        TokenKind::Gt => *place == 5,
+        _ => false,
+    };
+    let right = tokens.iter().take(length).enumerate().take_while(fits).count();
+    (right < length.max(tokens.len())).then_some(right)
 }
 
 /// The text of `@name("text")`, parts joined with `++` included.

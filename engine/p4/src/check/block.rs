@@ -2,7 +2,7 @@
 
 use crate::ast::{BlockKind, BlockTypeDecl, ControlDecl, Decl, Direction, Param as AstParam, ParserDecl, ValueSetDecl};
 use crate::diagnostics::Problem;
-use crate::typed::{Block, BlockBody, BlockId, Local, ValueSet, ValueSetId, VarKind};
+use crate::typed::{Block, BlockBody, BlockId, Local, Param, ValueSet, ValueSetId, VarKind};
 use crate::types::Type;
 
 use super::{Checker, Place, Symbol};
@@ -39,6 +39,7 @@ impl Checker<'_> {
             checker.no_blocks(&params);
             let constructor = checker.constructor_params(constructor);
             checker.no_optional(&constructor);
+            checker.no_foreign_blocks(ty.kind, &constructor);
             let block = &mut checker.program.blocks[id.index()];
             (block.type_params, block.params, block.constructor) = (type_params, params, constructor);
             checker.scoped(|checker| {
@@ -53,6 +54,21 @@ impl Checker<'_> {
         });
         self.block = outer;
         self.declare_constructible(&ty.name, Type::Block(id, [].into()));
+    }
+
+    /// What a parser or control is given to apply must be of its own kind.
+    fn no_foreign_blocks(&mut self, kind: BlockKind, constructor: &[Param]) {
+        for param in constructor {
+            let foreign = match param.ty {
+                Type::Signature(id, _) => self.program.block_types[id.index()].kind != kind,
+                Type::Package(..) => true,
+                _ => false,
+            };
+            if foreign {
+                let problem = Problem::ParamType { ty: self.show(&param.ty) };
+                self.error(param.span, problem);
+            }
+        }
     }
 
     pub(super) fn control_decl(&mut self, decl: &ControlDecl) {

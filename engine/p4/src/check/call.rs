@@ -181,7 +181,7 @@ impl Checker<'_> {
             let unknown = match ty {
                 Type::Int if given.is_empty() => true,
                 Type::Record(..) | Type::Sequence(..) | Type::Invalid => true,
-                ty => Self::is_open(ty) && !self.only_ignored(signature, index, args),
+                ty => Self::is_open(ty) && !self.without_arguments(signature, index, args),
             };
             if !unknown {
                 continue;
@@ -217,12 +217,11 @@ impl Checker<'_> {
         true
     }
 
-    /// Whether a type parameter occurs only in parameters that are thrown away with `_`.
-    fn only_ignored(&self, signature: &Signature, open: usize, args: &Args) -> bool {
+    /// Whether a type parameter occurs only in optional parameters that are not given.
+    fn without_arguments(&self, signature: &Signature, open: usize, args: &Args) -> bool {
         let param = Type::Param(signature.type_params[open]);
         let mentions = |ty: &Type| ty.any(&|part| *part == param);
-        !mentions(&signature.returns)
-            && args.iter().all(|(place, arg)| matches!(arg, Arg::Ignore) || !mentions(&signature.params[*place].ty))
+        !mentions(&signature.returns) && !args.iter().any(|(place, _)| mentions(&signature.params[*place].ty))
     }
 
     /// Matches arguments to parameters and infers type arguments. Gives the arguments, not yet converted, and the types
@@ -585,6 +584,10 @@ impl Checker<'_> {
         if !call.args.is_empty() {
             let name = member.name.clone();
             return self.refuse(span, Problem::ArgumentCount { name, wanted: 0, found: call.args.len() });
+        }
+        if !call.type_args.is_empty() {
+            let ty = member.name.to_string();
+            return self.refuse(span, Problem::TypeArguments { ty, wanted: 0, found: call.type_args.len() });
         }
         let max = member.name.starts_with("max");
         let Some(size) = self.size_in_bits(ty, max) else {

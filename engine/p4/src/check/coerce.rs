@@ -53,7 +53,7 @@ impl Checker<'_> {
         decl.kind != FieldsKind::Union
             && (fields.len() == decl.fields.len() || dots)
             && fields.iter().all(|(name, ty)| {
-                let place = decl.fields.iter().position(|field| field.name == *name);
+                let place = decl.place(name);
                 place.is_some_and(|place| self.fits(ty, &self.program.field_type(id, args, place)))
             })
     }
@@ -213,7 +213,9 @@ impl Checker<'_> {
                 None if dots => Expr { kind: ExprKind::Default, ty: wanted, span },
                 None => {
                     let problem = Problem::MissingField { ty: self.show(&ty), field: name.clone() };
-                    return self.refuse(span, problem);
+                    let declared = self.program.fields(id).fields[index].span;
+                    self.diagnostics.error(span, problem).label(declared, "declared here");
+                    return Self::poison(span);
                 }
             });
         }

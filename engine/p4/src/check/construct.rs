@@ -62,6 +62,9 @@ impl Checker<'_> {
         let fresh = self.fresh_args(&type_params, type_args(&ty));
         let args = self.constructor_args(&name, &type_params, &fresh, &params, args, span)?;
         let solved: Vec<Type> = fresh.iter().map(|arg| self.solved(arg)).collect();
+        if matches!(ty, Type::Extern(_, ref given) if given.is_empty()) {
+            self.no_bare_number(&name, &type_params, &params, &args)?;
+        }
         let solved = self.finish_type_args(solved, &ty, &type_params, &name, span)?;
         let ty = match ty {
             Type::Extern(id, _) => Type::Extern(id, solved),
@@ -70,6 +73,26 @@ impl Checker<'_> {
             other => other,
         };
         Some((Construct { what, args }, ty))
+    }
+
+    /// A number without a width tells nothing of a type argument; `None` after an error.
+    fn no_bare_number(
+        &mut self,
+        name: &Name,
+        type_params: &[TypeParamId],
+        params: &[Param],
+        args: &Args,
+    ) -> Option<()> {
+        for (place, arg) in args {
+            let (Arg::Expr(value), Type::Param(id)) = (arg, &params[*place].ty) else { continue };
+            if value.ty == Type::Int && type_params.contains(id) {
+                let param = self.program.type_params[id.0 as usize].clone();
+                let problem = Problem::CannotInfer { param, name: name.clone() };
+                self.diagnostics.error(value.span, problem).help("give the number a width, as in `8w1`");
+                return None;
+            }
+        }
+        Some(())
     }
 
     /// Type arguments that nothing told: those of a parser or control may follow from where it is used, `_` stays.
@@ -141,7 +164,7 @@ impl Checker<'_> {
                 }
                 _ => {
                     let problem = Problem::NotConstructible { ty: self.show(&ty) };
-                    self.error(span, problem);
+                    self.error(ast_ty.span.to(span), problem);
                     return None;
                 }
             }
@@ -285,8 +308,8 @@ impl Checker<'_> {
     /// Implementations of abstract methods (spec section 11.3.2).
     fn abstract_methods(&mut self, decl: &InstanceDecl, ty: &Type) -> Vec<FunctionId> {
         let Type::Extern(id, args) = ty else {
-            if decl.init.is_some() {
-                self.error(decl.name.span, Problem::InitNotExtern {});
+            if let Some(init) = &decl.init {
+                self.error(init.span, Problem::InitNotExtern {});
             }
             return Vec::new();
         };
@@ -296,15 +319,15 @@ impl Checker<'_> {
         };
         let methods = &self.program.externs[id.index()].methods;
         let mut missing: Vec<FunctionId> = methods.iter().copied().filter(is_abstract).collect();
-        if missing.is_empty() && decl.init.is_some() {
+        if let Some(init) = decl.init.as_ref().filter(|_| missing.is_empty()) {
             let problem = Problem::NoAbstractMethods { ty: self.show(ty) };
-            self.error(decl.name.span, problem);
+            self.error(init.span, problem);
             return Vec::new();
         }
         let mut implemented = Vec::new();
         let owner = self.method_owner.replace(ty.clone());
         self.scopes.push();
-        for member in decl.init.iter().flatten() {
+        for member in decl.init.iter().flat_map(|init| &init.members) {
             match member {
                 Decl::Function(function) => {
                     let Some(new) = self.function(function) else { continue };

@@ -131,14 +131,15 @@ impl Checker<'_> {
         let id = FieldsId(self.program.fields.len() as u32);
         let (kind, name, span) = (decl.kind, decl.name.name.clone(), decl.name.span);
         let annotations = decl.annotations.clone();
-        self.program.fields.push(Fields { kind, name, span, annotations, type_params, fields });
+        let places = fields.iter().enumerate().map(|(place, field)| (field.name.clone(), place)).collect();
+        self.program.fields.push(Fields { kind, name, span, annotations, type_params, fields, places });
         let ty = Type::Fields(id, [].into());
         self.declare(&decl.name, Symbol::Type(ty.clone()));
         ty
     }
 
     /// Which types fields may have (spec section 7.2.8).
-    pub(super) fn check_field_type(&mut self, kind: FieldsKind, ty: &Type, span: Span, field: Span) {
+    pub(super) fn check_field_type(&mut self, kind: FieldsKind, ty: &Type, span: Span, field: Span) -> bool {
         let below = self.unwrap_newtype(ty);
         let fits = match kind {
             _ if matches!(below, Type::Poison | Type::Param(_) | Type::DontCare) => true,
@@ -165,11 +166,9 @@ impl Checker<'_> {
                 FieldsKind::Struct => "a struct",
             };
             let problem = Problem::PartType { whole, ty: self.show(ty) };
-            let entry = self.diagnostics.error(span, problem);
-            if span != field {
-                entry.label(field, "of this field").done();
-            }
+            self.diagnostics.error(span, problem).label(field, "of this field");
         }
+        fits
     }
 
     /// Bits, booleans, serializable enums, and structs and arrays of them: what can lie in a header.
@@ -288,9 +287,7 @@ impl Checker<'_> {
 
     /// `type T Name;`
     fn newtype(&mut self, decl: &TypedefDecl, ty: Type) -> Type {
-        let fits = matches!(ty, Type::Bits { .. } | Type::Bool | Type::New(_) | Type::Poison)
-            || matches!(&ty, Type::Enum(id) if self.program.enums[id.index()].underlying.is_some());
-        if !fits {
+        if !matches!(ty, Type::Bits { .. } | Type::Bool | Type::New(_) | Type::Poison) {
             let problem = Problem::NewtypeOf { ty: self.show(&ty) };
             self.error(decl.name.span, problem);
             return Type::Poison;

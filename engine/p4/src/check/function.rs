@@ -52,7 +52,7 @@ impl Checker<'_> {
                 direction: param.direction,
                 default,
                 optional,
-                span: param.name.span,
+                span: param.span,
                 annotations: param.annotations.clone(),
             });
         }
@@ -70,7 +70,7 @@ impl Checker<'_> {
             }
             _ => return ty,
         };
-        self.error(param.ty.span, problem);
+        self.error(param.span, problem);
         Type::Poison
     }
 
@@ -248,16 +248,30 @@ impl Checker<'_> {
                     checker.error(method.name.span, Problem::ConstructorReturns {});
                 }
                 let function = checker.scoped(|checker| checker.prototype(method, kind));
+                checker.no_self_reference(id, function, method);
                 if is_constructor {
                     checker.constructor_directions(function);
+                    checker.duplicate_signature(&object.constructors, function);
                     object.constructors.push(function);
                 } else {
-                    checker.method_duplicate(&object.methods, function);
+                    checker.duplicate_signature(&object.methods, function);
                     object.methods.push(function);
                 }
             }
         });
         self.program.externs[id.index()] = object;
+    }
+
+    /// An extern is known only behind its declaration, as in p4c.
+    fn no_self_reference(&mut self, object: ExternId, function: FunctionId, method: &Prototype) {
+        let is_object = |ty: &Type| ty.any(&|part| matches!(part, Type::Extern(id, _) if *id == object));
+        let function = &self.program.functions[function.index()];
+        let returned = method.returns.as_ref().filter(|_| is_object(&function.returns)).map(|ty| ty.span);
+        let passed = function.params.iter().filter(|param| is_object(&param.ty)).map(|param| param.span);
+        for span in returned.into_iter().chain(passed).collect::<Vec<_>>() {
+            let name = self.program.externs[object.index()].name.clone();
+            self.error(span, Problem::SelfReference { name });
+        }
     }
 
     fn constructor_directions(&mut self, function: FunctionId) {
@@ -268,7 +282,8 @@ impl Checker<'_> {
         }
     }
 
-    fn method_duplicate(&mut self, known: &[FunctionId], new: FunctionId) {
+    /// Methods, and constructors, must differ in what tells calls apart: number and names of parameters (spec section 6.8.1).
+    fn duplicate_signature(&mut self, known: &[FunctionId], new: FunctionId) {
         let key = |id: FunctionId| {
             let function = &self.program.functions[id.index()];
             let mut names: Vec<_> = function.params.iter().map(|param| param.name.clone()).collect();

@@ -82,8 +82,7 @@ impl Checker<'_> {
                 }
             }),
             (Type::Fields(id, args), Type::Record(parts, _)) => parts.iter().all(|(name, part)| {
-                let fields = &self.program.fields(*id).fields;
-                fields.iter().position(|field| field.name == *name).is_none_or(|index| {
+                self.program.fields(*id).place(name).is_none_or(|index| {
                     let field = self.program.field_type(*id, args, index);
                     self.unify(&field, part)
                 })

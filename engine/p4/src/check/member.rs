@@ -15,14 +15,14 @@ impl Checker<'_> {
         match of.ty.clone() {
             Type::Poison => Self::poison(span),
             Type::Fields(id, args) => {
-                let fields = &self.program.fields(id).fields;
-                match fields.iter().position(|field| field.name == member.name) {
+                let decl = self.program.fields(id);
+                match decl.place(&member.name) {
                     Some(index) => {
                         let ty = self.program.field_type(id, &args, index);
                         self.field(of, index, ty, span)
                     }
                     None => {
-                        let names: Vec<_> = fields.iter().map(|field| field.name.clone()).collect();
+                        let names: Vec<_> = decl.fields.iter().map(|field| field.name.clone()).collect();
                         self.no_member(&of, member, names.iter().map(|name| &**name))
                     }
                 }

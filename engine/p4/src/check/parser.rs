@@ -1,5 +1,7 @@
 //! States and transitions of parsers (spec sections 13.3 to 13.6).
 
+use rustc_hash::FxHashMap;
+
 use crate::ast::{self, Ident, KeysetExpr, ParserDecl, StateDecl};
 use crate::diagnostics::Problem;
 use crate::source::Span;
@@ -9,30 +11,39 @@ use crate::types::Type;
 use super::scope::nearest;
 use super::{Checker, Place};
 
+/// The states of a parser, and the number of the first of each name.
+struct Names<'a> {
+    all: &'a [StateDecl],
+    numbers: FxHashMap<&'a str, usize>,
+}
+
 impl Checker<'_> {
     pub(super) fn states(&mut self, decl: &ParserDecl) -> BlockBody {
+        let mut numbers = FxHashMap::default();
         for (index, state) in decl.states.iter().enumerate() {
             let name = &state.name;
             if matches!(&*name.name, "accept" | "reject") {
                 self.error(name.span, Problem::BuiltinState { name: name.name.clone() });
             }
-            if let Some(first) = decl.states[..index].iter().find(|other| other.name.name == name.name) {
-                let span = first.name.span;
+            let first: usize = *numbers.entry(&*name.name).or_insert(index);
+            if first != index {
+                let span = decl.states[first].name.span;
                 let problem = Problem::Duplicate { name: name.name.clone() };
                 self.diagnostics.error(name.span, problem).label(span, "first declared here, as a state");
             }
         }
-        if !decl.states.iter().any(|state| &*state.name.name == "start") {
+        if !numbers.contains_key("start") {
             self.error(decl.ty.name.span, Problem::NoStartState { parser: decl.ty.name.name.clone() });
         }
-        let states: Vec<State> = decl.states.iter().map(|state| self.state(state, &decl.states)).collect();
+        let names = Names { all: &decl.states, numbers };
+        let states: Vec<State> = decl.states.iter().map(|state| self.state(state, &names)).collect();
         if !ends(&states) {
             self.error(decl.ty.name.span, Problem::ParserNeverEnds { parser: decl.ty.name.name.clone() });
         }
         BlockBody::Parser(states.into())
     }
 
-    fn state(&mut self, state: &StateDecl, all: &[StateDecl]) -> State {
+    fn state(&mut self, state: &StateDecl, names: &Names<'_>) -> State {
         self.annotations(&state.annotations);
         self.scoped(|checker| {
             let body = checker
@@ -40,33 +51,34 @@ impl Checker<'_> {
             let next = match &state.transition {
                 // Without a transition a state rejects (spec section 13.5).
                 None => Transition::Goto(Target::Reject),
-                Some(ast::Transition::Goto(target)) => Transition::Goto(checker.target(target, all)),
-                Some(ast::Transition::Select { keys, cases, span }) => checker.select(keys, cases, *span, all),
+                Some(ast::Transition::Goto(target)) => Transition::Goto(checker.target(target, names)),
+                Some(ast::Transition::Select { keys, cases, span }) => checker.select(keys, cases, *span, names),
             };
             let (name, span) = (state.name.name.clone(), state.name.span);
             State { name, span, annotations: state.annotations.clone(), body, next }
         })
     }
 
-    fn target(&mut self, name: &Ident, all: &[StateDecl]) -> Target {
+    fn target(&mut self, name: &Ident, names: &Names<'_>) -> Target {
         match &*name.name {
             "accept" => return Target::Accept,
             "reject" => return Target::Reject,
             _ => {}
         }
-        if let Some(place) = all.iter().position(|state| state.name.name == name.name) {
-            return Target::State(StateId(place as u32));
+        if let Some(number) = names.numbers.get(&*name.name) {
+            return Target::State(StateId(*number as u32));
         }
-        let known = all.iter().map(|state| &*state.name.name).chain(["accept", "reject"]);
-        let near = nearest(&name.name, known);
         let entry = self.diagnostics.error(name.span, Problem::UnknownState { name: name.name.clone() });
-        if let Some(near) = near {
+        let known = names.all.iter().map(|state| &*state.name.name).chain(["accept", "reject"]);
+        if entry.is_shown()
+            && let Some(near) = nearest(&name.name, known)
+        {
             entry.help(format!("did you mean `{near}`?"));
         }
         Target::Reject
     }
 
-    fn select(&mut self, keys: &[ast::Expr], cases: &[ast::SelectCase], span: Span, all: &[StateDecl]) -> Transition {
+    fn select(&mut self, keys: &[ast::Expr], cases: &[ast::SelectCase], span: Span, names: &Names<'_>) -> Transition {
         let keys: Vec<Expr> = self.within(Place::State, |checker| {
             let key = |key| {
                 let key = checker.expr(key);
@@ -77,7 +89,7 @@ impl Checker<'_> {
         let mut typed = Vec::with_capacity(cases.len());
         for case in cases {
             let set = self.within(Place::SelectCase, |checker| checker.select_set(&case.keys, &keys));
-            let target = self.target(&case.target, all);
+            let target = self.target(&case.target, names);
             if let Some(set) = set {
                 typed.push((set, target));
             }

@@ -74,6 +74,7 @@ impl Checker<'_> {
         let what = match (kind, self.place) {
             (Ast::Return(_), Place::State) => "return",
             (Ast::Exit, Place::State | Place::Function) => "exit",
+            (Ast::For { .. } | Ast::ForIn { .. }, Place::State) => "for",
             // BMv2's actions have jumps, but none that depend on more than a condition.
             (Ast::Switch { .. }, Place::State | Place::Action) => "switch",
             _ => return,

@@ -75,10 +75,15 @@ impl Checker<'_> {
     /// A table that names no default action has `NoAction` of the core library (spec section 14.2.1.3).
     fn imply_no_action(&mut self, id: TableId) {
         let span = self.program.tables[id.index()].span;
-        let action = match self.scopes.find("NoAction", true).map(|entry| &entry.symbol) {
+        let found = self.scopes.find("NoAction", true);
+        let action = match found.map(|entry| &entry.symbol) {
             Some(&Symbol::Action(action)) if self.program.actions[action.index()].params.is_empty() => action,
             _ => {
-                let entry = self.diagnostics.error(span, Problem::NoDefaultAction {});
+                let other = found.map(|entry| entry.span);
+                let mut entry = self.diagnostics.error(span, Problem::NoDefaultAction {});
+                if let Some(other) = other {
+                    entry = entry.label(other, "this is no action without parameters");
+                }
                 return entry.help("include `core.p4`, which declares it").done();
             }
         };
@@ -244,7 +249,7 @@ impl Checker<'_> {
                 self.error(arg.span, Problem::IgnoredArgument { param: param.name.clone() });
                 return None;
             };
-            let value = self.expr_as(value, &param.ty);
+            let value = self.within(Place::ActionArgument, |checker| checker.expr_as(value, &param.ty));
             if value.ty.is_poison() {
                 return None;
             }

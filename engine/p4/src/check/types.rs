@@ -57,9 +57,12 @@ impl Checker<'_> {
             TypeKind::Stack(element, size) => self.stack(element, size),
             TypeKind::Tuple(parts) => {
                 let parts: Vec<Type> = parts.iter().map(|part| self.part_type(part, "a tuple")).collect();
-                Type::tuple(parts)
+                if parts.contains(&Type::Poison) { Type::Poison } else { Type::tuple(parts) }
             }
-            TypeKind::List(element) => Type::List(Rc::new(self.part_type(element, "a list"))),
+            TypeKind::List(element) => match self.part_type(element, "a list") {
+                Type::Poison => Type::Poison,
+                element => Type::List(Rc::new(element)),
+            },
         }
     }
 
@@ -67,7 +70,7 @@ impl Checker<'_> {
     fn part_type(&mut self, ty: &ast::Type, whole: &'static str) -> Type {
         let part = self.ty(ty);
         let is_object = matches!(part, Type::Extern(..) | Type::Signature(..) | Type::Block(..) | Type::Package(..));
-        if is_object && whole == "a tuple" || part == Type::Void {
+        if (is_object || part == Type::String) && whole == "a tuple" || part == Type::Void {
             let problem = Problem::PartType { whole, ty: self.show(&part) };
             self.error(ty.span, problem);
             return Type::Poison;
@@ -133,8 +136,7 @@ impl Checker<'_> {
             Type::Package(id, _) => Type::Package(id, args),
             other => other,
         };
-        self.check_specialized(&ty, span);
-        ty
+        if self.fields_fit(&ty, span) { ty } else { Type::Poison }
     }
 
     /// Whether two types are the same generic declaration, with whatever arguments.
@@ -157,14 +159,17 @@ impl Checker<'_> {
         arg
     }
 
-    /// A stack's element type may only turn out wrong when a type parameter gets its value.
-    fn check_specialized(&mut self, ty: &Type, span: Span) {
-        let Type::Fields(id, args) = ty else { return };
+    /// A field's type may only turn out wrong when a type parameter gets its value.
+    fn fields_fit(&mut self, ty: &Type, span: Span) -> bool {
+        let Type::Fields(id, args) = ty else { return true };
+        let mut fit = true;
         for index in 0..self.program.fields(*id).fields.len() {
-            let kind = self.program.fields(*id).kind;
+            let decl = self.program.fields(*id);
+            let (kind, declared) = (decl.kind, decl.fields[index].span);
             let field = self.program.field_type(*id, args, index);
-            self.check_field_type(kind, &field, span, span);
+            fit &= self.check_field_type(kind, &field, span, declared);
         }
+        fit
     }
 
     fn stack(&mut self, element: &ast::Type, size: &ast::Expr) -> Type {

@@ -131,6 +131,9 @@ impl<'a> Printer<'a> {
             let tys: Vec<Text> = set.tys.iter().map(Ty::to_string).collect();
             writeln!(f, "value_set {}: ({})[{}]", set.name, tys.join(", "), set.size)?;
         }
+        for name in &program.foreign {
+            writeln!(f, "foreign {name}")?;
+        }
         for (name, slot) in &program.intrinsics {
             writeln!(f, "intrinsic {name} = {}", self.names[slot.index()])?;
         }

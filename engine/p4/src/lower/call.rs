@@ -52,7 +52,7 @@ impl Lowerer<'_> {
     fn function_call(&mut self, id: FunctionId, call: &Call, ty: &Type, span: Span) -> Lowered<Value> {
         let function = &self.program.functions[id.index()];
         let FunctionKind::User(body) = &function.kind else {
-            return arch::call_function(self, id, call, span);
+            return arch::call_function(self, id, call, ty, span);
         };
         let body = body.clone();
         let type_args: Vec<Type> = call.type_args.iter().map(|arg| self.concrete(arg)).collect();
@@ -69,7 +69,7 @@ impl Lowerer<'_> {
         let types: Vec<_> = function.type_params.iter().copied().zip(type_args).collect();
         let returns = self.concrete(ty);
         let outer = self.bind_types(&types);
-        let result = self.inline(prepared, &returns, |lowerer| lowerer.stmts(&body), span);
+        let result = self.inline(FrameKind::Inline, prepared, &returns, |lowerer| lowerer.stmts(&body), span);
         self.unbind_types(outer);
         result
     }
@@ -87,7 +87,7 @@ impl Lowerer<'_> {
             .collect();
         let prepared = self.prepare(&action.params, &params, &call.args, false, span)?;
         let body = action.body.clone();
-        self.inline(prepared, &Type::Void, |lowerer| lowerer.stmts(&body), span)
+        self.inline(FrameKind::Action, prepared, &Type::Void, |lowerer| lowerer.stmts(&body), span)
     }
 
     /// Evaluates arguments and binds parameters to them. With `by_reference`, places that do not overlap are bound
@@ -251,6 +251,7 @@ impl Lowerer<'_> {
     /// Lowers a body in place of a call, with `return` as a jump to its end.
     pub(super) fn inline(
         &mut self,
+        kind: FrameKind,
         prepared: Prepared,
         returns: &Type,
         body: impl FnOnce(&mut Self) -> Lowered<()>,
@@ -264,7 +265,7 @@ impl Lowerer<'_> {
         };
         let old = self.bind(prepared.bindings);
         let label = self.label();
-        let frame = Frame { kind: FrameKind::Inline, label, result: result.clone(), copy_outs: prepared.copy_outs };
+        let frame = Frame { kind, label, result: result.clone(), copy_outs: prepared.copy_outs };
         self.frames.push(frame);
         let loops = std::mem::take(&mut self.loops);
         let code = self.collect(body);
@@ -469,9 +470,18 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Lowers statements in order.
+    /// Lowers statements in order. One that fails does not keep errors of the others back, unless it declares what they
+    /// use.
     pub(super) fn stmts(&mut self, stmts: &[Stmt]) -> Lowered<()> {
-        stmts.iter().try_for_each(|stmt| self.stmt(stmt))
+        let mut result = Ok(());
+        for stmt in stmts {
+            let lowered = self.stmt(stmt);
+            if lowered.is_err() && matches!(stmt.kind, crate::typed::StmtKind::Var(..)) {
+                return lowered;
+            }
+            result = result.and(lowered);
+        }
+        result
     }
 }
 

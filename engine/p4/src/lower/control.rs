@@ -1,5 +1,7 @@
 //! Controls: programmable blocks, sub-controls, actions.
 
+use rustc_hash::FxHashMap;
+
 use crate::ast::{BlockKind, Direction};
 use crate::ir::{self, BlockBody, BlockId, StmtKind};
 use crate::source::Span;
@@ -189,34 +191,49 @@ impl Lowerer<'_> {
     }
 
     /// Whether an instance is applied in one place only, so that its parameters can be those of that place.
-    fn applied_once(&self, id: ObjectId) -> bool {
+    fn applied_once(&mut self, id: ObjectId) -> bool {
         let Some(owner) = self.object else { return false };
+        let counted = &self.objects[owner.0 as usize].applied;
+        if let Some(counts) = counted {
+            return counts.get(&id) == Some(&1);
+        }
         let decl = &self.program.blocks[self.objects[owner.0 as usize].decl.index()];
-        let count = match &decl.body {
-            typed::BlockBody::Control(body) => self.count_applies(body, id),
-            typed::BlockBody::Parser(states) => states.iter().map(|state| self.count_applies(&state.body, id)).sum(),
-            typed::BlockBody::Missing => 0,
-        };
-        count == 1
+        let mut counts = FxHashMap::default();
+        match &decl.body {
+            typed::BlockBody::Control(body) => self.count_applies(body, &mut counts),
+            typed::BlockBody::Parser(states) => {
+                states.iter().for_each(|state| self.count_applies(&state.body, &mut counts));
+            }
+            typed::BlockBody::Missing => {}
+        }
+        let once = counts.get(&id) == Some(&1);
+        self.objects[owner.0 as usize].applied = Some(counts);
+        once
     }
 
-    fn count_applies(&self, body: &[Stmt], id: ObjectId) -> usize {
-        body.iter()
-            .map(|stmt| match &stmt.kind {
-                Typed::Call(call) => match &call.kind {
-                    ExprKind::Call(call) => usize::from(self.applied(&call.callee) == Some(id)),
-                    _ => 0,
-                },
-                Typed::Block(body) | Typed::ForIn { body, .. } => self.count_applies(body, id),
-                Typed::If(_, then, otherwise) => self.count_applies(then, id) + self.count_applies(otherwise, id),
-                Typed::For { init, update, body, .. } => {
-                    [init, update, body].into_iter().map(|part| self.count_applies(part, id)).sum()
+    fn count_applies(&self, body: &[Stmt], to: &mut FxHashMap<ObjectId, u32>) {
+        for stmt in body {
+            match &stmt.kind {
+                Typed::Call(call) => {
+                    if let ExprKind::Call(call) = &call.kind
+                        && let Some(id) = self.applied(&call.callee)
+                    {
+                        *to.entry(id).or_default() += 1;
+                    }
                 }
-                Typed::SwitchAction { cases, .. } => cases.iter().map(|case| self.count_applies(&case.body, id)).sum(),
-                Typed::SwitchValue { cases, .. } => cases.iter().map(|case| self.count_applies(&case.body, id)).sum(),
-                _ => 0,
-            })
-            .sum()
+                Typed::Block(body) | Typed::ForIn { body, .. } => self.count_applies(body, to),
+                Typed::If(_, then, otherwise) => {
+                    self.count_applies(then, to);
+                    self.count_applies(otherwise, to);
+                }
+                Typed::For { init, update, body, .. } => {
+                    [init, update, body].into_iter().for_each(|part| self.count_applies(part, to));
+                }
+                Typed::SwitchAction { cases, .. } => cases.iter().for_each(|case| self.count_applies(&case.body, to)),
+                Typed::SwitchValue { cases, .. } => cases.iter().for_each(|case| self.count_applies(&case.body, to)),
+                _ => {}
+            }
+        }
     }
 
     /// Whether some statement applies a parser.

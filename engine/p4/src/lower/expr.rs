@@ -224,7 +224,7 @@ impl Lowerer<'_> {
         }
     }
 
-    fn int_binary(&mut self, op: Op, a: &BigInt, b: &BigInt, span: Span) -> Lowered<Value> {
+    pub(super) fn int_binary(&mut self, op: Op, a: &BigInt, b: &BigInt, span: Span) -> Lowered<Value> {
         if matches!(op, Op::Lt | Op::Le | Op::Gt | Op::Ge) {
             return Ok(Value::Scalar(fold::boolean(arith::compare(op, a, b), span)));
         }
@@ -282,7 +282,7 @@ impl Lowerer<'_> {
     }
 
     fn cast(&mut self, of: &Expr, ty: &Type, span: Span) -> Lowered<Value> {
-        let value = self.expr(of)?;
+        let value = if of.ty == Type::Int { self.unbounded(of)? } else { self.expr(of)? };
         let ty = self.concrete(ty);
         let Some(scalar) = self.scalar_ty(&ty) else {
             return match (value, &ty) {
@@ -296,6 +296,9 @@ impl Lowerer<'_> {
         };
         let value = match value {
             Value::Int(value) if ty == Type::Bool => Value::Int(u8::from(value != BigInt::ZERO).into()),
+            Value::Scalar(_) if of.ty == Type::Int && ty == Type::Bool => {
+                return self.fail(span, Problem::NotConstant {});
+            }
             other => other,
         };
         let expr = self.scalar_of(value, scalar, span)?;
@@ -337,6 +340,8 @@ fn shift_amount(by: &BigInt, span: Span) -> ir::Expr {
 pub(crate) fn has_effects(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Call(call) => !matches!(&call.callee, Callee::Builtin(Builtin::IsValid, of) if !has_effects(of)),
+        // It may end the parser.
+        ExprKind::Next(_) => true,
         _ => expr.any_part(has_effects),
     }
 }

@@ -48,6 +48,8 @@ pub(crate) struct BlockObject {
     pub(super) value_sets: Vec<(ValueSetId, ir::ValueSetId)>,
     /// Set when an action of one of its tables has met an `exit`.
     pub(super) exit_flag: Option<ir::SlotId>,
+    /// How often its body applies other instances, once that was asked.
+    pub(super) applied: Option<FxHashMap<ObjectId, u32>>,
     /// Times its body was inlined, which tells copies of its states apart.
     pub(super) copies: u32,
 }
@@ -170,6 +172,7 @@ impl Lowerer<'_> {
                     tables: FxHashMap::default(),
                     value_sets: Vec::new(),
                     exit_flag: None,
+                    applied: None,
                     copies: 0,
                 });
                 Ok(Object::Block(id))

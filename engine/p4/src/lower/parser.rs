@@ -136,27 +136,28 @@ impl Lowerer<'_> {
         for (value, key) in values.into_iter().zip(keys) {
             self.select_key(value, &key.ty, key.span, &mut lowered)?;
         }
-        let mut typed_cases = Vec::with_capacity(cases.len());
-        for (set, target) in cases {
-            let sets = match set {
-                typed::KeySet::Any => vec![KeySet::Any; lowered.len()],
-                typed::KeySet::Each(sets) => {
-                    let mut flat = Vec::with_capacity(lowered.len());
-                    for set in sets {
-                        self.flat_sets(set, &lowered, &mut flat)?;
-                    }
-                    flat
-                }
-                // One value set stands for all keys: it is asked for with the first, the others match anything.
-                typed::KeySet::ValueSet(set) => {
-                    let mut sets = vec![KeySet::Any; lowered.len()];
-                    sets[0] = KeySet::ValueSet(self.value_set(id, *set)?);
-                    sets
-                }
-            };
-            typed_cases.push((sets, *target));
+        // Each case is looked at before one that fails ends it.
+        let cases: Vec<Lowered<_>> =
+            cases.iter().map(|(set, target)| Ok((self.case_sets(id, set, &lowered)?, *target))).collect();
+        let cases = cases.into_iter().collect::<Lowered<_>>()?;
+        Ok(Transition::Select { keys: lowered, cases, span })
+    }
+
+    fn case_sets(&mut self, id: ObjectId, set: &typed::KeySet, keys: &[ir::Expr]) -> Lowered<Vec<KeySet>> {
+        match set {
+            typed::KeySet::Any => Ok(vec![KeySet::Any; keys.len()]),
+            typed::KeySet::Each(sets) => {
+                let mut flat = Vec::with_capacity(keys.len());
+                sets.iter().try_for_each(|set| self.flat_sets(set, keys, &mut flat))?;
+                Ok(flat)
+            }
+            // One value set stands for all keys: it is asked for with the first, the others match anything.
+            typed::KeySet::ValueSet(set) => {
+                let mut sets = vec![KeySet::Any; keys.len()];
+                sets[0] = KeySet::ValueSet(self.value_set(id, *set)?);
+                Ok(sets)
+            }
         }
-        Ok(Transition::Select { keys: lowered, cases: typed_cases, span })
     }
 
     /// Scalars of a key, which may be a list.
@@ -275,9 +276,19 @@ impl Lowerer<'_> {
     }
 
     /// `value < limit`
-    pub(crate) fn less_than(&self, value: ir::Expr, limit: usize, span: Span) -> ir::Expr {
+    fn less_than(&self, value: ir::Expr, limit: usize, span: Span) -> ir::Expr {
         let limit = fold::constant(&limit.into(), value.ty, span);
         fold::binary(crate::ast::BinaryOp::Lt, value, limit, span)
+    }
+
+    /// Rejects with `StackOutOfBounds` if all elements of a stack are taken (spec section 8.18).
+    pub(crate) fn verify_next(&mut self, stack: &Lvalue, span: Span) -> Lowered<()> {
+        let next = self.next_index(stack, span)?;
+        if let Some(error) = self.error_code("StackOutOfBounds", span) {
+            let cond = self.less_than(next, stack.len() as usize, span);
+            self.emit(StmtKind::Verify { cond, error });
+        }
+        Ok(())
     }
 
     /// Counts an element of a stack as extracted.

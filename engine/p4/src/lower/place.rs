@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use num_bigint::BigUint;
 
+use crate::arch;
 use crate::ast::BinaryOp as Op;
 use crate::ir::{self, HeaderRef, Index, Place, StmtKind, Ty};
 use crate::source::Span;
@@ -55,6 +56,15 @@ impl Lvalue {
         }
     }
 
+    /// The number of elements of the stack that it is.
+    pub(crate) fn len(&self) -> u32 {
+        match self {
+            Lvalue::Storage(Storage::Stack(stack), _) => stack.elements.len() as u32,
+            Lvalue::Choice(_, places) => places.first().map_or(0, Lvalue::len),
+            _ => 0,
+        }
+    }
+
     /// The header that it is.
     pub(crate) fn header(&self) -> Option<HeaderRef> {
         match self {
@@ -81,12 +91,15 @@ impl Lowerer<'_> {
                 let index = self.expr(index)?;
                 return self.element(&stack, index, span);
             }
-            ExprKind::Next(of) if self.extracting => {
+            ExprKind::Next(of) => {
                 let stack = self.place(of)?;
+                if !self.extracting {
+                    arch::beyond_bmv2(self, "`next` outside of `extract`", span).done();
+                    self.verify_next(&stack, span)?;
+                }
                 let index = self.next_index(&stack, span)?;
                 return self.element(&stack, Value::Scalar(index), span);
             }
-            ExprKind::Next(_) => return self.unsupported(span, "`next` other than in `extract`"),
             ExprKind::Last(of) => {
                 let stack = self.place(of)?;
                 let index = self.last_index(&stack, span)?;
@@ -122,7 +135,7 @@ impl Lowerer<'_> {
                 Some(place) => Ok(place),
                 None => self.fail(
                     span,
-                    crate::diagnostics::Problem::IndexOutOfRange { index: number.to_string(), len: stack_len(stack) },
+                    crate::diagnostics::Problem::IndexOutOfRange { index: number.to_string(), len: stack.len() },
                 ),
             };
         }
@@ -407,14 +420,6 @@ impl Lowerer<'_> {
                 self.emit(StmtKind::SetInvalid(target));
             }
         }
-    }
-}
-
-fn stack_len(stack: &Lvalue) -> u32 {
-    match stack {
-        Lvalue::Storage(Storage::Stack(storage), _) => storage.elements.len() as u32,
-        Lvalue::Choice(_, places) => places.first().map_or(0, stack_len),
-        _ => 0,
     }
 }
 

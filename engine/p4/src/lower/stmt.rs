@@ -2,6 +2,7 @@
 
 use num_bigint::{BigInt, BigUint};
 
+use crate::arch;
 use crate::ast::BinaryOp as Op;
 use crate::ir::{self, StmtKind, Ty};
 use crate::source::Span;
@@ -49,8 +50,17 @@ impl Lowerer<'_> {
             }
             Typed::SwitchAction { apply, cases } => self.switch_action(apply, cases, span),
             Typed::SwitchValue { value, cases } => self.switch_value(value, cases, span),
-            Typed::For { init, cond, update, body } => self.for_loop(init, cond, update, body),
-            Typed::ForIn { var, collection, body } => self.for_in(*var, collection, body, span),
+            Typed::For { init, cond, update, body } => {
+                if !self.in_action() {
+                    arch::dropped_loop(self, span);
+                }
+                self.for_loop(init, cond, update, body)
+            }
+            Typed::ForIn { var, collection, body } => {
+                arch::beyond_bmv2(self, "`for` over a range or collection", span)
+                    .help("for both, count with `for (init; condition; step)` in an action");
+                self.for_in(*var, collection, body, span)
+            }
         }
     }
 
@@ -122,6 +132,11 @@ impl Lowerer<'_> {
         }
         self.emit(StmtKind::Break(label));
         Ok(())
+    }
+
+    /// Whether an action is being lowered, called by a table or directly.
+    fn in_action(&self) -> bool {
+        self.frames.iter().any(|frame| !matches!(frame.kind, FrameKind::Inline))
     }
 
     /// Ends the programmable block; results of calls that are under way reach their arguments first (spec section

@@ -169,6 +169,7 @@ impl Lowerer<'_> {
         let mut wire = Vec::new();
         fields.iter().for_each(|field| flatten(field, &mut wire));
         let id = HeaderId(self.out.headers.len() as u32);
+        self.slot_headers.extend(wire.iter().map(|slot| (*slot, id)));
         self.out.headers.push(ir::Header { name: name.to_string(), valid, fields: wire });
         Ok(Storage::Header(Rc::new(HeaderStorage { id, fields, union })))
     }

@@ -157,17 +157,29 @@ impl Lowerer<'_> {
 
     fn entries(&mut self, decl: &typed::Table, keys: &[ir::Key]) -> Lowered<Vec<ir::Entry>> {
         let priorities = self.priorities(decl, keys)?;
-        let mut entries = Vec::with_capacity(decl.entries.len());
-        for (entry, priority) in decl.entries.iter().zip(priorities) {
-            let mut sets = Vec::with_capacity(keys.len());
-            for (set, key) in entry.keys.iter().zip(keys) {
-                sets.push(self.entry_set(set, key)?);
-            }
-            let call = self.action_call_data(decl, &entry.action)?;
-            entries.push(ir::Entry { keys: sets, call, priority, span: entry.span });
-        }
+        // Each entry is looked at before one that fails ends it.
+        let lowered: Vec<Lowered<ir::Entry>> = decl
+            .entries
+            .iter()
+            .zip(priorities)
+            .map(|(entry, priority)| self.entry(decl, entry, priority, keys))
+            .collect();
+        let mut entries: Vec<ir::Entry> = lowered.into_iter().collect::<Lowered<_>>()?;
         entries.sort_by_key(|entry| entry.priority);
         Ok(entries)
+    }
+
+    fn entry(
+        &mut self,
+        decl: &typed::Table,
+        entry: &typed::Entry,
+        priority: u32,
+        keys: &[ir::Key],
+    ) -> Lowered<ir::Entry> {
+        let sets =
+            entry.keys.iter().zip(keys).map(|(set, key)| self.entry_set(set, key)).collect::<Lowered<Vec<_>>>()?;
+        let call = self.action_call_data(decl, &entry.action)?;
+        Ok(ir::Entry { keys: sets, call, priority, span: entry.span })
     }
 
     /// BMv2's priorities, where the smallest wins: places in source order for `const` entries, unless `@priority`

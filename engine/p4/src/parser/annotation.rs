@@ -19,7 +19,7 @@ impl Parser<'_> {
     }
 
     fn annotation(&mut self) -> Parsed<Annotation> {
-        self.expect(&TokenKind::At)?;
+        let start = self.expect(&TokenKind::At)?;
         let name = self.annotation_name()?;
         let body = match self.peek() {
             TokenKind::LParen => {
@@ -36,19 +36,20 @@ impl Parser<'_> {
             }
             _ => AnnotationBody::Tokens(Vec::new()),
         };
-        Ok(Annotation { name, body })
+        Ok(Annotation { name, body, span: self.since(start) })
     }
 
     /// `@pragma name tokens`, to the end of the line.
     fn pragma(&mut self) -> Parsed<Annotation> {
-        self.expect(&TokenKind::Pragma)?;
+        let start = self.expect(&TokenKind::Pragma)?;
         let name = self.annotation_name()?;
         let mut tokens = Vec::new();
         while !matches!(self.peek(), TokenKind::PragmaEnd | TokenKind::Eof) {
             tokens.push(self.bump());
         }
+        let span = self.since(start);
         self.eat(&TokenKind::PragmaEnd);
-        Ok(Annotation { name, body: AnnotationBody::Tokens(tokens) })
+        Ok(Annotation { name, body: AnnotationBody::Tokens(tokens), span })
     }
 
     /// Any word, keywords included.

@@ -2,8 +2,8 @@
 
 use crate::ast::{
     ActionDecl, Annotations, BlockKind, BlockTypeDecl, ConstDecl, ControlDecl, Decl, Direction, EnumDecl, ExternDecl,
-    FieldDecl, FieldsDecl, FieldsKind, Function, Ident, InstanceDecl, PackageDecl, Param, ParserDecl, Prototype,
-    SelectCase, StateDecl, Transition, Type, TypedefDecl, TypedefSource, ValueSetDecl, VarDecl,
+    FieldDecl, FieldsDecl, FieldsKind, Function, Ident, Initializer, InstanceDecl, PackageDecl, Param, ParserDecl,
+    Prototype, SelectCase, StateDecl, Transition, Type, TypedefDecl, TypedefSource, ValueSetDecl, VarDecl,
 };
 use crate::diagnostics::Problem;
 use crate::token::TokenKind;
@@ -47,11 +47,17 @@ impl Parser<'_> {
             TokenKind::Typedef | TokenKind::Type => self.type_definition(annotations),
             TokenKind::Error if *self.peek_at(1) == TokenKind::LBrace => {
                 self.bump();
-                Ok(Decl::Error(self.identifier_list()?))
+                self.expect(&TokenKind::LBrace)?;
+                let names = self.comma_list(&TokenKind::RBrace, Self::name)?;
+                self.expect(&TokenKind::RBrace)?;
+                Ok(Decl::Error(names))
             }
             TokenKind::MatchKind if *self.peek_at(1) == TokenKind::LBrace => {
                 self.bump();
-                Ok(Decl::MatchKind(self.identifier_list()?))
+                self.expect(&TokenKind::LBrace)?;
+                let names = self.comma_list_trailing(&TokenKind::RBrace, Self::name)?;
+                self.expect(&TokenKind::RBrace)?;
+                Ok(Decl::MatchKind(names))
             }
             TokenKind::Table => {
                 self.diagnostics.error(self.span(), Problem::NotAtTopLevel { what: "a table" });
@@ -64,13 +70,6 @@ impl Parser<'_> {
             TokenKind::Ident(_) => self.no_type(),
             _ => self.unexpected("a declaration"),
         }
-    }
-
-    fn identifier_list(&mut self) -> Parsed<Vec<Ident>> {
-        self.expect(&TokenKind::LBrace)?;
-        let names = self.comma_list_trailing(&TokenKind::RBrace, Self::name)?;
-        self.expect(&TokenKind::RBrace)?;
-        Ok(names)
     }
 
     /// A declaration that begins with a type: `T(args) name;` or `T name(params) { ... }`.
@@ -95,6 +94,7 @@ impl Parser<'_> {
         self.names.declare(&name.name, NameKind::Object);
         let init = if self.eat(&TokenKind::Assign) {
             self.names.push();
+            let start = self.span();
             let members = self.braced(|parser| {
                 let annotations = parser.annotations()?;
                 match parser.peek() {
@@ -103,7 +103,7 @@ impl Parser<'_> {
                 }
             })?;
             self.names.pop();
-            Some(members)
+            Some(Initializer { members, span: self.since(start) })
         } else {
             None
         };
@@ -166,6 +166,7 @@ impl Parser<'_> {
 
     fn parameter(&mut self) -> Parsed<Param> {
         let annotations = self.annotations()?;
+        let start = self.span();
         let direction = match self.peek() {
             TokenKind::In => Direction::In,
             TokenKind::Out => Direction::Out,
@@ -180,8 +181,9 @@ impl Parser<'_> {
             _ => self.type_ref()?,
         };
         let (name, ty) = self.declarator(ty)?;
+        let span = self.since(start);
         let default = if self.eat(&TokenKind::Assign) { Some(self.expression()?) } else { None };
-        Ok(Param { annotations, direction, ty, name, default })
+        Ok(Param { annotations, direction, ty, name, default, span })
     }
 
     /// `actionDeclaration`
@@ -231,6 +233,11 @@ impl Parser<'_> {
             self.names.push();
             let params = self.parameters()?;
             Prototype { annotations, is_abstract, returns: None, name, type_params: Vec::new(), params }
+        } else if self.at_name() && *self.peek_at(1) == TokenKind::LParen {
+            let method = self.name()?;
+            let help = format!("write `void` if it gives nothing; a constructor is named `{}`", object.name);
+            self.diagnostics.error(method.span, Problem::NoReturnType { method: method.name }).help(help);
+            return Err(Failed);
         } else {
             let returns = self.type_or_void()?;
             self.prototype(annotations, is_abstract, returns)?

@@ -1,2 +1,2 @@
 control c() {
-    apply { // E0206
+    apply { // E0206:12

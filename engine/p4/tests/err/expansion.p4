@@ -22,5 +22,5 @@
 #define C0 B9 + B9
 #define C1 C0 + C0
 #define C2 C1 + C1
-#if C2 // E0115
+#if C2 // E0115:5
 #endif

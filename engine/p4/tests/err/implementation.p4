@@ -22,7 +22,7 @@ control I(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t 
     action drop() {
         mark_to_drop(standard_metadata);
     }
-    table dropping { // W0701
+    table dropping { // W0701:11
         key = { hdr.h.a: exact; }
         actions = { drop; }
         default_action = drop();

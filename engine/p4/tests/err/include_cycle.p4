@@ -1,2 +1,2 @@
 // A file that includes itself.
-#include "include_cycle.p4" // E0103
+#include "include_cycle.p4" // E0103:10

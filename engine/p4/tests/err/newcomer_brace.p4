@@ -7,6 +7,6 @@ control Case(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t s
             meta.y = 1;
     }
 }
-control Other(inout headers_t hdr, inout meta_t meta) { apply { } } // E0205
+control Other(inout headers_t hdr, inout meta_t meta) { apply { } } // E0205:1
 control More(inout headers_t hdr, inout meta_t meta) { apply { } }
 V1Switch(P(), V(), Case(), E(), Other(), D()) main;

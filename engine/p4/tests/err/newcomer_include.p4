@@ -1,7 +1,7 @@
 // Without `#include <v1model.p4>` nothing that follows could be understood: one message is enough.
 struct headers_t { }
 struct meta_t { }
-parser P(packet_in p, out headers_t hdr, inout meta_t meta, inout standard_metadata_t std) { // E0301
+parser P(packet_in p, out headers_t hdr, inout meta_t meta, inout standard_metadata_t std) { // E0301:10
     state start { transition accept; }
 }
 control V(inout headers_t hdr, inout meta_t meta) { apply { } }

@@ -3,7 +3,7 @@
 
 control Case(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {
     apply {
-        meta.x = 1 // E0205
+        meta.x = 1 // E0205:19
         meta.y = 2;
     }
 }

@@ -5,7 +5,7 @@ control Case(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t s
     apply {
         late.apply();
     }
-    table late { // E0205
+    table late { // E0205:5
         key = { hdr.h.a: exact; }
         actions = { NoAction; }
     }

@@ -1,3 +1,3 @@
 #include "include/frame.p4"
 
-const bit<8> LAST = 1; // E0701
+const bit<8> LAST = 1; // E0701:23

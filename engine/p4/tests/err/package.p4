@@ -2,4 +2,4 @@
 control c();
 control nothing() { apply { } }
 package P(c x);
-P(nothing()) main; // E0702
+P(nothing()) main; // E0702:14

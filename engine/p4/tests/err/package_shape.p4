@@ -2,4 +2,4 @@
 control c();
 control nothing() { apply { } }
 package V1Switch(c x);
-V1Switch(nothing()) main; // E0712
+V1Switch(nothing()) main; // E0712:21

@@ -2,7 +2,7 @@
 #include <core.p4>
 #include <v1model.p4>
 header e_t { bit<8> a; }
-struct h_t { e_t e; bit<8> loose; } // E0704
+struct h_t { e_t e; bit<8> loose; } // E0704:28
 struct meta_t { }
 parser P(packet_in p, out h_t hdr, inout meta_t meta, inout standard_metadata_t std) {
     state start { transition accept; }

@@ -3,7 +3,7 @@
 #include <v1model.p4>
 header h_t { bit<8> a; }
 struct meta_t { }
-parser P(packet_in p, out h_t hdr, inout meta_t meta, inout standard_metadata_t std) { // E0703
+parser P(packet_in p, out h_t hdr, inout meta_t meta, inout standard_metadata_t std) { // E0703:23
     state start { transition accept; }
 }
 control V(inout h_t hdr, inout meta_t meta) { apply { } }

@@ -5,7 +5,7 @@ control Case(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t s
     table t {
         key = { hdr.h.a: lpm; }
         actions = { set; }
-        const entries = { 8w1 &&& 8w3: set(1); } // E0613
+        const entries = { 8w1 &&& 8w3: set(1); } // E0613:27
     }
     apply { t.apply(); }
 }

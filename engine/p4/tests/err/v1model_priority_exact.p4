@@ -5,7 +5,7 @@ control Case(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t s
     table t {
         key = { hdr.h.a: exact; }
         actions = { set; }
-        entries = { priority = 1: 8w1: set(1); } // E0614
+        entries = { priority = 1: 8w1: set(1); } // E0614:21
     }
     apply { t.apply(); }
 }

@@ -6,7 +6,7 @@ control Case(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t s
         key = { hdr.h.a: ternary; }
         actions = { set; }
         entries = {
-            8w1: set(1); // E0615
+            8w1: set(1); // E0615:13
             priority = 1: 8w2: set(1);
         }
     }

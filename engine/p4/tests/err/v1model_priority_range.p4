@@ -8,7 +8,7 @@ control Case(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t s
         priority_delta = 10;
         entries = {
             priority = 5: 8w1: set(1);
-            8w2: set(1); // E0617
+            8w2: set(1); // E0617:13
         }
     }
     apply { t.apply(); }

@@ -4,7 +4,7 @@ control Case(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t s
     counter(4, CounterType.packets) c;
     table t {
         actions = { NoAction; }
-        counters = c; // E0711
+        counters = c; // E0711:20
     }
     apply { t.apply(); }
 }

@@ -1,9 +1,9 @@
 // Rules of the target are checked together.
 #include "include/frame.p4"
 
-header odd_t { bit<3> a; } // E0714
+header odd_t { bit<3> a; } // E0714:8
 control Twice(inout headers_t hdr) {
-    @name(".global") table global { // E0619
+    @name(".global") table global { // E0619:28
         key = { hdr.h.a: exact; }
         actions = { NoAction; }
     }
@@ -14,17 +14,17 @@ control Case(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t s
     Twice() two;
     bit<2> color;
     direct_meter<bit<2>>(MeterType.packets) unread;
-    direct_meter<bit<2>>(MeterType.packets) loose; // E0717
+    direct_meter<bit<2>>(MeterType.packets) loose; // E0717:45
     @name("same") action first() { meta.y = 1; }
-    @name("same") action second() { loose.read(color); } // E0619
-    table two_lpm { // E0715
+    @name("same") action second() { loose.read(color); } // E0619:26
+    table two_lpm { // E0715:11
         key = { hdr.h.a: lpm; hdr.h.b: lpm; }
         actions = { first; second; }
     }
-    @name("two_lpm") table same { // E0619
+    @name("two_lpm") table same { // E0619:28
         actions = { first; }
     }
-    table metered { // E0716
+    table metered { // E0716:11
         key = { hdr.h.a: exact; }
         actions = { first; }
         meters = unread;
@@ -37,14 +37,14 @@ control Case(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t s
         same.apply();
         one.apply(hdr);
         two.apply(hdr);
-        meta.x = meta.x / hdr.h.c; // E0720
-        meta.x = meta.x << 300; // W0402 E0721
-        meta.x = meta.x << hdr.h.c; // E0722
+        meta.x = meta.x / hdr.h.c; // E0720:18
+        meta.x = meta.x << 300; // W0402:18 E0721:18
+        meta.x = meta.x << hdr.h.c; // E0722:28
     }
 }
 control Emit(packet_out p, in headers_t hdr) {
     apply {
-        if (hdr.h.isValid()) { // E0718
+        if (hdr.h.isValid()) { // W0702:9
             p.emit(hdr.h);
         }
     }

@@ -2,7 +2,7 @@
 
 control Case(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {
     action act() {
-        switch (meta.y) { // E0536
+        switch (meta.y) { // E0536:9
             1: { meta.x = 1; }
         }
     }

@@ -2,7 +2,7 @@
 #include "include/frame.p4"
 
 control Case(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {
-    apply {
+    action walk() {
         for (bit<8> i = 0, bit<8> j = 9; i < j; i += 1, j -= 2) {
             if (i == 2) {
                 continue;
@@ -16,5 +16,6 @@ control Case(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t s
             }
         }
     }
+    apply { walk(); }
 }
 V1Switch(P(), V(), Case(), E(), C(), D()) main;

@@ -1,4 +1,5 @@
-//! Wrong programs: `tests/err/*.p4` say at the end of each wrong line which diagnostics they expect there.
+//! Wrong programs: `tests/err/*.p4` say at the end of each wrong line which diagnostics they expect there, and at which
+//! column.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -8,21 +9,26 @@ use marklab_p4::{Compilation, Options, Problem, compile, compile_with};
 
 use crate::{check_snapshot, compile_text, ids, programs_in, stem};
 
-type Found = BTreeSet<(usize, String)>;
+/// Line, column and id.
+type Found = BTreeSet<(usize, usize, String)>;
 
-/// `x = 1 // E0205` expects a diagnostic on its line.
+/// `x = 1 // E0205:3` expects a diagnostic at that column of its line.
 fn expected(text: &str) -> Found {
     let lines = text.lines().zip(1..);
     let marked = lines.filter_map(|(line, number)| Some((line.rsplit_once("// ")?.1, number)));
-    let ids = marked.flat_map(|(ids, number)| ids.split(' ').map(move |id| (number, id)));
-    ids.filter(|(_, id)| Problem::IDS.contains(id)).map(|(number, id)| (number, id.to_string())).collect()
+    let marks = marked.flat_map(|(marks, number)| marks.split(' ').map(move |mark| (number, mark)));
+    let split = marks.map(|(number, mark)| (number, mark.split_once(':').unwrap_or((mark, ""))));
+    let known = split.filter(|(_, (id, _))| Problem::IDS.contains(id));
+    let column = |id: &str, text: &str| text.parse().unwrap_or_else(|_| panic!("write the column: `{id}:COLUMN`"));
+    known.map(|(number, (id, text))| (number, column(id, text), id.to_string())).collect()
 }
 
 fn found(compilation: &Compilation, main: &Path) -> Found {
     let place = |diagnostic: &marklab_p4::Diagnostic| {
         let file = &compilation.sources.file(diagnostic.span.file).path;
         assert_eq!(file, main, "{}", compilation.render(false));
-        (compilation.sources.line_column(diagnostic.span).0, diagnostic.problem.id().to_string())
+        let (line, column) = compilation.sources.line_column(diagnostic.span);
+        (line, column, diagnostic.problem.id().to_string())
     };
     compilation.diagnostics.iter().map(place).collect()
 }
@@ -44,8 +50,8 @@ fn messages_are_as_reviewed() {
     }
 }
 
-/// Problems that no program of a reasonable size has, or that are not in a program.
-fn generated() -> Vec<(&'static str, Compilation)> {
+/// Problems that no program of a reasonable size has, or that are not in a program: id, line and column.
+fn generated() -> Vec<((&'static str, usize, usize), Compilation)> {
     let parentheses = format!("const int a = {}1{};", "(".repeat(500), ")".repeat(500));
     let many = "#include \"empty.p4\"\n".repeat(4100);
     let files = [("test.p4", many), ("empty.p4", String::new())];
@@ -53,17 +59,19 @@ fn generated() -> Vec<(&'static str, Compilation)> {
     let digits = format!("const int a = {};", "9".repeat(100_000));
     let options = Options::default();
     vec![
-        ("E0101", compile(Path::new("tests/no_such_file.p4"), &options)),
-        ("E0104", compile_with(Path::new("test.p4"), &options, &loader)),
-        ("E0204", compile_text(&digits)),
-        ("E0207", compile_text(&parentheses)),
+        (("E0101", 1, 1), compile(Path::new("tests/no_such_file.p4"), &options)),
+        (("E0104", 3997, 10), compile_with(Path::new("test.p4"), &options, &loader)),
+        (("E0204", 1, 15), compile_text(&digits)),
+        (("E0207", 1, 415), compile_text(&parentheses)),
     ]
 }
 
 #[test]
 fn limits_are_errors() {
-    for (id, compilation) in generated() {
-        assert!(ids(&compilation).contains(&id), "{id}: {}", compilation.render(false));
+    for ((id, line, column), compilation) in generated() {
+        let first = compilation.diagnostics.first().expect("a diagnostic");
+        let place = compilation.sources.line_column(first.span);
+        assert_eq!((first.problem.id(), place), (id, (line, column)), "{}", compilation.render(false));
     }
 }
 
@@ -72,7 +80,7 @@ const WITHOUT_CASE: &[&str] = &["I0001"];
 
 #[test]
 fn every_diagnostic_has_a_case() {
-    let mut seen: BTreeSet<&str> = generated().iter().map(|(id, _)| *id).collect();
+    let mut seen: BTreeSet<&str> = generated().iter().map(|((id, ..), _)| *id).collect();
     for path in programs_in("err") {
         seen.extend(ids(&compile(&path, &Options::default())));
     }

@@ -280,6 +280,48 @@ fn long_programs_are_compiled() {
             ),
         ),
         ("labels", ingress("", "", &format!("switch (meta.x) {{\n{}}}\n", lines(65_536, |i| format!("{i}: {{ }}\n"))))),
+        (
+            "tables",
+            ingress(
+                "",
+                &lines(20_000, |i| {
+                    format!(
+                        "direct_meter<bit<8>>(MeterType.packets) m{i}; action a{i}() {{ m{i}.read(meta.y); }}
+                         table t{i} {{ key = {{ hdr.h.a : exact; }} actions = {{ a{i}; }} meters = m{i}; }}\n"
+                    )
+                }),
+                &lines(20_000, |i| format!("t{i}.apply();\n")),
+            ),
+        ),
+        (
+            "states",
+            ingress(
+                &format!(
+                    "parser Long(packet_in p, out headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {{
+                     state start {{ transition s0; }} {} state s{MANY} {{ transition accept; }} }}\n",
+                    lines(MANY, |i| format!("state s{i} {{ transition s{}; }}\n", i + 1))
+                ),
+                "",
+                "",
+            )
+            .replace("V1Switch(P()", "V1Switch(Long()"),
+        ),
+        (
+            "instances",
+            ingress(
+                &lines(20_000, |i| format!("control c{i}_t(inout bit<16> x) {{ apply {{ x = x + 1; }} }}\n")),
+                &lines(20_000, |i| format!("c{i}_t() c{i};\n")),
+                &lines(20_000, |i| format!("c{i}.apply(meta.x);\n")),
+            ),
+        ),
+        (
+            "fields by name",
+            ingress(
+                &format!("struct s_t {{\n{}}}\n", lines(MANY, |i| format!("bit<8> f{i};\n"))),
+                "s_t s;",
+                &lines(MANY, |i| format!("s.f{i} = 1;\n")),
+            ),
+        ),
         ("blank lines", format!("{}{}", "\n".repeat(10 * MANY), ingress("", "", ""))),
     ];
     for (what, text) in texts {

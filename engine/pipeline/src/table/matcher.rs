@@ -4,7 +4,8 @@ use marklab_p4::ir::{Key, MatchKind};
 use rustc_hash::FxHashMap;
 
 use super::KeyMatch;
-use super::shape::{KeyShape, Part};
+use super::rows::{Row, Rows};
+use super::shape::KeyShape;
 use crate::words::{limbs_of, mask_words, prefix_words};
 
 /// Finds the number of the entry that applies to a key.
@@ -22,9 +23,8 @@ enum Search {
     Exact(WordMap),
     /// One `lpm` component, others exact: a map per prefix length, longest first.
     Lpm(Vec<Prefixes>),
-    /// Any ternary, range or optional component: rows in order of precedence, which is that of priorities and then, as
-    /// in BMv2's list, of numbers.
-    Rows(Vec<Row>),
+    /// Any ternary, range or optional component.
+    Rows(Rows),
 }
 
 /// Map from key words to entry number; one-word keys need no allocation.
@@ -40,24 +40,6 @@ struct Prefixes {
     prefix_len: u32,
     mask: Box<[u64]>,
     map: WordMap,
-}
-
-/// An entry that is found by comparing.
-#[derive(Debug)]
-struct Row {
-    priority: u32,
-    number: u32,
-    value: Box<[u64]>,
-    mask: Box<[u64]>,
-    ranges: Vec<RangeTest>,
-}
-
-/// A component that must lie between two bounds.
-#[derive(PartialEq, Eq, Debug)]
-struct RangeTest {
-    part: Part,
-    lo: Box<[u64]>,
-    hi: Box<[u64]>,
 }
 
 impl WordMap {
@@ -106,7 +88,7 @@ impl Matcher {
         let search = if keys.is_empty() {
             Search::Keyless
         } else if has(MatchKind::Range) || has(MatchKind::Ternary) || has(MatchKind::Optional) {
-            Search::Rows(Vec::new())
+            Search::Rows(Rows::default())
         } else if has(MatchKind::Lpm) {
             Search::Lpm(Vec::new())
         } else {
@@ -117,7 +99,7 @@ impl Matcher {
 
     /// The structure that takes components of any kind.
     pub(crate) fn rows(shape: KeyShape) -> Matcher {
-        Matcher { shape, search: Search::Rows(Vec::new()) }
+        Matcher { shape, search: Search::Rows(Rows::default()) }
     }
 
     /// Number of the entry for a key.
@@ -126,7 +108,7 @@ impl Matcher {
             Search::Keyless => None,
             Search::Exact(map) => map.get(key),
             Search::Lpm(groups) => groups.iter().find_map(|group| group.get(key)),
-            Search::Rows(rows) => rows.iter().find(|row| row.matches(key)).map(|row| row.number),
+            Search::Rows(rows) => rows.find(key),
         }
     }
 
@@ -145,24 +127,13 @@ impl Matcher {
                 }
                 groups[at].map.insert(value, number)
             }
-            Search::Rows(rows) => {
-                let ranges = ranges(&self.shape, matches);
-                let row = Row { priority, number, value, mask, ranges };
-                let first = rows.partition_point(|row| row.priority < priority);
-                let equals = rows[first..].iter().take_while(|row| row.priority == priority);
-                if equals.clone().any(|other| other.same_key(&row)) {
-                    return false;
-                }
-                let at = first + equals.take_while(|other| other.number < number).count();
-                rows.insert(at, row);
-                true
-            }
+            Search::Rows(rows) => rows.insert(Row::new(&self.shape, &value, &mask, matches), priority, number),
         }
     }
 
     /// Removes an entry that is there.
-    pub(crate) fn remove(&mut self, matches: &[KeyMatch], number: u32) {
-        let (value, _) = self.value_and_mask(matches);
+    pub(crate) fn remove(&mut self, matches: &[KeyMatch], priority: u32) {
+        let (value, mask) = self.value_and_mask(matches);
         match &mut self.search {
             Search::Keyless => {}
             Search::Exact(map) => map.remove(&value),
@@ -175,7 +146,21 @@ impl Matcher {
                     }
                 }
             }
-            Search::Rows(rows) => rows.retain(|row| row.number != number),
+            Search::Rows(rows) => rows.remove(Row::new(&self.shape, &value, &mask, matches), priority),
+        }
+    }
+
+    /// Number of the entry with this key and, where entries can overlap, this priority.
+    pub(super) fn number_of(&self, matches: &[KeyMatch], priority: u32) -> Option<u32> {
+        let (value, mask) = self.value_and_mask(matches);
+        match &self.search {
+            Search::Keyless => None,
+            Search::Exact(map) => map.get(&value),
+            Search::Lpm(groups) => {
+                let prefix_len = prefix_len(matches);
+                groups.iter().find(|group| group.prefix_len == prefix_len)?.map.get(&value)
+            }
+            Search::Rows(rows) => rows.number_of(Row::new(&self.shape, &value, &mask, matches), priority),
         }
     }
 
@@ -210,41 +195,10 @@ impl Prefixes {
     }
 }
 
-impl Row {
-    fn same_key(&self, other: &Row) -> bool {
-        (&self.value, &self.mask, &self.ranges) == (&other.value, &other.mask, &other.ranges)
-    }
-
-    fn matches(&self, key: &[u64]) -> bool {
-        let equal = key.iter().zip(&self.mask).zip(&self.value).all(|((word, mask), value)| word & mask == *value);
-        equal && self.ranges.iter().all(|range| range.contains(key))
-    }
-}
-
-impl RangeTest {
-    fn contains(&self, key: &[u64]) -> bool {
-        if self.lo.len() == 1 {
-            return (self.lo[0]..=self.hi[0]).contains(&self.part.get(key[self.part.word]));
-        }
-        let value = &key[self.part.word..self.part.word + self.lo.len()];
-        value.iter().rev().ge(self.lo.iter().rev()) && value.iter().rev().le(self.hi.iter().rev())
-    }
-}
-
 fn prefix_len(matches: &[KeyMatch]) -> u32 {
     let lpm = matches.iter().find_map(|value| match value {
         KeyMatch::Lpm { prefix_len, .. } => Some(*prefix_len),
         _ => None,
     });
     lpm.unwrap_or(0)
-}
-
-fn ranges(shape: &KeyShape, matches: &[KeyMatch]) -> Vec<RangeTest> {
-    let tests = shape.parts.iter().zip(matches).filter_map(|(part, component)| match component {
-        KeyMatch::Range { lo, hi } => {
-            Some(RangeTest { part: *part, lo: limbs_of(lo, part.words).into(), hi: limbs_of(hi, part.words).into() })
-        }
-        _ => None,
-    });
-    tests.collect()
 }

@@ -9,7 +9,7 @@ use num_bigint::BigUint;
 use crate::words::{limbs_of, words_for};
 
 /// Place of a component.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Part {
     /// First word.
     pub(crate) word: usize,

@@ -1,6 +1,7 @@
 //! Interpreter and JIT leave the same packet state, packet and switch state, on random programs and inputs; and so does
 //! a program without its dead parts.
 
+mod beyond_bmv2;
 mod expressions;
 mod meters;
 mod packets;

@@ -52,6 +52,7 @@ pub(crate) fn program() -> Program {
         meters: Vec::new(),
         profiles: Vec::new(),
         value_sets: Vec::new(),
+        foreign: Vec::new(),
         errors: errors.map(String::from).to_vec(),
         intrinsics: Vec::new(),
     };

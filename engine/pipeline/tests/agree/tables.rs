@@ -227,3 +227,29 @@ fn a_direct_counter_counts_hits_whether_it_is_called_or_not() {
     });
     assert_eq!(counts(&mut twins, second), (0, 0), "a new entry counts from 0");
 }
+
+/// As many as would take minutes if adding one looked at those that are there.
+#[test]
+fn many_overlapping_entries_are_added_found_and_deleted() {
+    const MANY: u32 = 100_000;
+    let mut twins = table("key = { hdr.h.c : ternary; } actions = { set; } size = 100000;");
+    let key = |value| KeyMatch::Ternary { value: number(value), mask: number(u32::MAX) };
+    for priority in [|_| 5, |value| MANY - value] {
+        twins.control(|state| {
+            for value in 0..MANY {
+                insert(state, &[("c", key(value))], set(value % 251), priority(value)).unwrap();
+            }
+            assert!(insert(state, &[("c", key(7))], set(0), priority(7)).is_err());
+        });
+        assert_eq!(twins.result(Time::ZERO, 0, 0, MANY - 1), ((MANY - 1) % 251) as u8);
+        twins.control(|state| {
+            let id = state.find_table("t").unwrap();
+            let table = state.table_mut(id);
+            for value in 0..MANY {
+                let handle = table.find(&[key(value)], priority(value)).unwrap();
+                table.delete(handle).unwrap();
+            }
+            assert_eq!(table.entries().count(), 0);
+        });
+    }
+}

@@ -1,5 +1,6 @@
 //! Calls of v1model's externs.
 
+use crate::arch;
 use crate::ast::FieldsKind;
 use crate::diagnostics::Problem;
 use crate::ir::{self, Checksum, ExprKind, ExternCall, Place, StmtKind, Ty};
@@ -115,6 +116,7 @@ pub(crate) fn call_method(
     object: &ExternObject,
     method: &Function,
     call: &Call,
+    returns: &Type,
     span: Span,
 ) -> Lowered<Value> {
     let values = lowerer.extern_args(&method.params, &call.args)?;
@@ -148,10 +150,15 @@ pub(crate) fn call_method(
             let ty = result_type(lowerer, &dst, Ty::bits(32), span)?;
             with_result(lowerer, &dst, ty, span, |dst| ExternCall::DirectMeterRead { meter, dst })?;
         }
+        (Handle::Checksum16, "get") => {
+            arch::beyond_bmv2(lowerer, "`Checksum16`", span).help("call `hash` with `HashAlgorithm.csum16`");
+            let data = args.value(lowerer, 0)?;
+            return checksum16(lowerer, data, span);
+        }
         _ => {
             let ty = Type::Extern(object.id, object.type_args.clone());
-            let what = format!("method `{}` of `{}`", method.name, lowerer.show(&ty));
-            return lowerer.unsupported(span, what);
+            let name = lowerer.show(&ty);
+            return foreign(lowerer, name, returns, span);
         }
     }
     Ok(Value::Void)
@@ -162,6 +169,7 @@ pub(crate) fn call_function(
     function: &Function,
     call: &Call,
     values: &[Argument],
+    returns: &Type,
     span: Span,
 ) -> Lowered<Value> {
     let args = Args { args: values, span };
@@ -183,7 +191,7 @@ pub(crate) fn call_function(
             let (base, max) = (args.scalar(lowerer, 2)?, args.scalar(lowerer, 4)?);
             let data = args.value(lowerer, 3)?;
             if matches!(data, Value::Scalar(_)) {
-                return lowerer.unsupported(span, "a hash of something that is no list");
+                arch::beyond_bmv2(lowerer, "a hash of something that is no list", span).help("put braces around it");
             }
             let data = data::fields(lowerer, data, span)?;
             let ty = result_type(lowerer, &dst, base.ty, span)?;
@@ -214,7 +222,11 @@ pub(crate) fn call_function(
             data::scalars(lowerer, value, span, &mut data)?;
             ExternCall::Digest { name: digest_name(lowerer, call), data }
         }
-        "truncate" => ExternCall::Truncate(args.scalar(lowerer, 0)?),
+        "truncate" => {
+            let parts = [Part::Parser, Part::VerifyChecksum, Part::Ingress, Part::Egress];
+            only_in(lowerer, function, &parts, "what comes before the deparser", span)?;
+            ExternCall::Truncate(args.scalar(lowerer, 0)?)
+        }
         "assert" | "assume" => {
             ExternCall::Assert { cond: args.scalar(lowerer, 0)?, assume: &*function.name == "assume" }
         }
@@ -229,13 +241,31 @@ pub(crate) fn call_function(
             }
             ExternCall::LogMsg { format: format.to_string(), data }
         }
-        name => {
-            let what = format!("extern function `{name}`");
-            return lowerer.unsupported(span, what);
-        }
+        name => return foreign(lowerer, name.to_string(), returns, span),
     };
     lowerer.emit(StmtKind::Extern(extern_call));
     Ok(Value::Void)
+}
+
+/// A call of an extern that v1model does not have: its results are as they would be without it.
+fn foreign(lowerer: &mut Lowerer<'_>, name: String, returns: &Type, span: Span) -> Lowered<Value> {
+    lowerer.diagnostics.warning(span, Problem::Foreign { name: name.clone() }).done();
+    if !lowerer.out.foreign.contains(&name) {
+        lowerer.out.foreign.push(name);
+    }
+    lowerer.default_value(returns, span)
+}
+
+/// `Checksum16.get`: the ones' complement sum of the data.
+fn checksum16(lowerer: &mut Lowerer<'_>, data: Value, span: Span) -> Lowered<Value> {
+    let data = data::fields(lowerer, data, span)?;
+    let (ty, wide) = (Ty::bits(16), Ty::bits(64));
+    let base = lowerer.scalar_of(Value::Int(0.into()), wide, span)?;
+    let max = lowerer.scalar_of(Value::Int((1 << 16).into()), wide, span)?;
+    let result = lowerer.temp(ty);
+    let call = ExternCall::Hash { dst: result.into(), algorithm: ir::HashAlgorithm::Csum16, base, data, max };
+    lowerer.emit(StmtKind::Extern(call));
+    Ok(Value::Scalar(ir::Expr { kind: ExprKind::Load(result.into()), ty, span }))
 }
 
 /// Refuses an extern in a block where BMv2 has no place for it.
@@ -282,7 +312,7 @@ fn mark_to_drop(lowerer: &mut Lowerer<'_>, args: &Args<'_>, span: Span) -> Lower
 /// The place of a field in `standard_metadata_t`.
 fn standard_field(lowerer: &Lowerer<'_>, name: &str) -> Option<usize> {
     let decl = lowerer.program.fields.iter().find(|decl| &*decl.name == "standard_metadata_t")?;
-    decl.fields.iter().position(|field| &*field.name == name)
+    decl.place(name)
 }
 
 fn checksum(lowerer: &mut Lowerer<'_>, function: &Function, args: &Args<'_>, span: Span) -> Lowered<Checksum> {

@@ -1,7 +1,7 @@
 //! Data lists of hashes, checksums, digests and log messages.
 
 use crate::diagnostics::Problem;
-use crate::ir::{self, DataField, ExprKind, HeaderId, HeaderRef, Place, Ty};
+use crate::ir::{self, DataField, ExprKind, HeaderRef, Place, Ty};
 use crate::lower::{Lowered, Lowerer, Value};
 use crate::source::Span;
 
@@ -51,6 +51,6 @@ pub(super) fn fields(lowerer: &mut Lowerer<'_>, value: Value, span: Span) -> Low
 
 /// The header that a place is a field of.
 pub(super) fn header_of(lowerer: &Lowerer<'_>, place: &Place) -> Option<HeaderRef> {
-    let id = lowerer.out.headers.iter().position(|header| header.fields.contains(&place.slot))?;
-    Some(HeaderRef { header: HeaderId(id as u32), index: place.index.clone() })
+    let header = *lowerer.slot_headers.get(&place.slot)?;
+    Some(HeaderRef { header, index: place.index.clone() })
 }

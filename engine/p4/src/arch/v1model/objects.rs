@@ -21,8 +21,9 @@ pub(crate) enum Handle {
     Meter(MeterId),
     DirectMeter(MeterId),
     Profile(ProfileId),
-    /// Of a type that v1model does not have, or no longer.
-    Unknown,
+    Checksum16,
+    /// Of a type that v1model does not have.
+    Foreign,
 }
 
 /// Makes an extern instance.
@@ -76,7 +77,8 @@ pub(crate) fn instantiate(lowerer: &mut Lowerer<'_>, new: &NewExtern<'_>) -> Low
             lowerer.out.profiles.push(Profile { name, size, selector: Some(selector), annotations });
             Handle::Profile(ProfileId(lowerer.out.profiles.len() as u32 - 1))
         }
-        _ => Handle::Unknown,
+        "Checksum16" => Handle::Checksum16,
+        _ => Handle::Foreign,
     })
 }
 

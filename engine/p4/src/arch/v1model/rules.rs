@@ -1,8 +1,13 @@
 //! What simple_switch cannot do, checked on the finished program: p4c's back end refuses it, so we do.
 
+use std::collections::hash_map::Entry;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::arch;
 use crate::diagnostics::Problem;
 use crate::ir::{
-    Arch, BinaryOp, Block, BlockBody, Class, Expr, ExprKind, ExternCall, MatchKind, Place, StmtKind, Table, visit,
+    Arch, BinaryOp, Block, BlockBody, Class, Expr, ExprKind, ExternCall, MatchKind, MeterId, Place, StmtKind, visit,
 };
 use crate::lower::{Lowered, Lowerer};
 use crate::source::Span;
@@ -31,15 +36,19 @@ pub(super) fn check(lowerer: &mut Lowerer<'_>, arch: &Arch) -> Lowered<()> {
     for key in visit::keys(&lowerer.out.blocks, &lowerer.out.tables) {
         visit::parts(key, &mut |expr| arithmetic(expr, &mut found));
     }
+    for (span, problem) in found {
+        lowerer.diagnostics.error(span, problem);
+    }
+    let mut beyond = Vec::new();
     for id in [verify_checksum, compute_checksum] {
-        checksum_block(lowerer, &lowerer.out.blocks[id.index()], &mut found);
+        checksum_block(lowerer, &lowerer.out.blocks[id.index()], &mut beyond);
     }
     if let BlockBody::Control(body) = &lowerer.out.blocks[deparser.index()].body {
         let other = body.iter().filter(|stmt| !matches!(stmt.kind, StmtKind::Emit(_)));
-        found.extend(other.map(|stmt| (stmt.span, Problem::OnlyEmits {})));
+        beyond.extend(other.map(|stmt| (stmt.span, "a deparser that does more than `emit`")));
     }
-    for (span, problem) in found {
-        lowerer.diagnostics.error(span, problem);
+    for (span, what) in beyond {
+        arch::beyond_bmv2(lowerer, what, span).done();
     }
     if lowerer.diagnostics.errors() > errors { Err(crate::lower::Failed) } else { Ok(()) }
 }
@@ -69,19 +78,19 @@ fn tables(lowerer: &mut Lowerer<'_>) {
         let actions = table.actions.iter().map(|entry| &lowerer.out.actions[entry.action.index()]);
         if !actions
             .into_iter()
-            .any(|action| visit::any_statement([&action.body[..]], &|stmt| reads(stmt, meter.index())))
+            .any(|action| visit::any_statement([&action.body[..]], &|stmt| read_meter(stmt) == Some(meter)))
         {
             found.push((table.span, Problem::MeterUnread { table: table.name.as_str().into() }));
         }
     }
+    let attached: FxHashSet<MeterId> = lowerer.out.tables.iter().filter_map(|table| table.direct_meter).collect();
+    let mut used = FxHashSet::default();
+    for action in &lowerer.out.actions {
+        visit::statements(&action.body, &mut |stmt| used.extend(read_meter(&stmt.kind)));
+    }
     for (index, meter) in lowerer.out.meters.iter().enumerate() {
-        let attached = |table: &Table| table.direct_meter.is_some_and(|id| id.index() == index);
-        let used = lowerer
-            .out
-            .actions
-            .iter()
-            .any(|action| visit::any_statement([&action.body[..]], &|stmt| reads(stmt, index)));
-        if used && !lowerer.out.tables.iter().any(attached) {
+        let id = MeterId(index as u32);
+        if used.contains(&id) && !attached.contains(&id) {
             let span = lowerer.meter_spans.get(index).copied().unwrap_or_default();
             found.push((span, Problem::MeterUnattached { meter: meter.name.as_str().into() }));
         }
@@ -94,19 +103,20 @@ fn tables(lowerer: &mut Lowerer<'_>) {
 /// Two tables or two actions of one name cannot be told apart by the control plane.
 fn duplicate_names(lowerer: &mut Lowerer<'_>) {
     let mut found = Vec::new();
-    let tables = &lowerer.out.tables;
-    for (index, table) in tables.iter().enumerate() {
+    let mut first = FxHashMap::default();
+    for table in &lowerer.out.tables {
         // Also one declaration, if its control is there twice and its name is global.
-        if let Some(first) = tables[..index].iter().find(|other| other.name == table.name) {
-            found.push((table.span, first.span, "tables", table.name.clone()));
+        match first.entry(&table.name) {
+            Entry::Occupied(first) => found.push((table.span, *first.get(), "tables", table.name.clone())),
+            Entry::Vacant(place) => drop(place.insert(table.span)),
         }
     }
-    let actions = &lowerer.out.actions;
-    for (index, action) in actions.iter().enumerate() {
+    first.clear();
+    for action in &lowerer.out.actions {
         // One declaration is there once for each table that runs it.
-        let same = actions[..index].iter().find(|other| other.name == action.name && other.span != action.span);
-        if let Some(first) = same {
-            found.push((action.span, first.span, "actions", action.name.clone()));
+        let first = *first.entry(&action.name).or_insert(action.span);
+        if first != action.span {
+            found.push((action.span, first, "actions", action.name.clone()));
         }
     }
     for (span, first, what, name) in found {
@@ -151,8 +161,9 @@ fn arithmetic(expr: &Expr, found: &mut Vec<(Span, Problem)>) {
     }
 }
 
-/// A checksum control holds nothing but checksums over plain fields; a local name for a field is fine.
-fn checksum_block(lowerer: &Lowerer<'_>, block: &Block, found: &mut Vec<(Span, Problem)>) {
+/// On BMv2 a checksum control holds nothing but checksums over plain fields; a local name for a field is fine.
+fn checksum_block(lowerer: &Lowerer<'_>, block: &Block, beyond: &mut Vec<(Span, &'static str)>) {
+    const COMPUTED: &str = "a computed value in a checksum";
     let BlockBody::Control(body) = &block.body else { return };
     let is_local = |place: &Place| matches!(lowerer.out.slots[place.slot.index()].class, Class::Local(_));
     let is_plain = |expr: &Expr| matches!(expr.kind, ExprKind::Load(_) | ExprKind::Const(_));
@@ -160,16 +171,19 @@ fn checksum_block(lowerer: &Lowerer<'_>, block: &Block, found: &mut Vec<(Span, P
         match &stmt.kind {
             StmtKind::Extern(ExternCall::VerifyChecksum(sum) | ExternCall::UpdateChecksum(sum)) => {
                 let computed = sum.data.iter().filter(|field| !is_plain(&field.expr));
-                found.extend(computed.map(|field| (field.expr.span, Problem::FieldNeeded {})));
+                beyond.extend(computed.map(|field| (field.expr.span, COMPUTED)));
             }
             StmtKind::Assign { dst, src } if is_local(dst) && is_plain(src) => {}
-            StmtKind::Assign { dst, src } if is_local(dst) => found.push((src.span, Problem::FieldNeeded {})),
-            _ => found.push((stmt.span, Problem::OnlyChecksums {})),
+            StmtKind::Assign { dst, src } if is_local(dst) => beyond.push((src.span, COMPUTED)),
+            _ => beyond.push((stmt.span, "a checksum control that does more than call checksum functions")),
         }
     }
 }
 
-/// Whether a statement reads a direct meter.
-fn reads(stmt: &StmtKind, meter: usize) -> bool {
-    matches!(stmt, StmtKind::Extern(ExternCall::DirectMeterRead { meter: read, .. }) if read.index() == meter)
+/// The direct meter that a statement reads.
+fn read_meter(stmt: &StmtKind) -> Option<MeterId> {
+    match stmt {
+        StmtKind::Extern(ExternCall::DirectMeterRead { meter, .. }) => Some(*meter),
+        _ => None,
+    }
 }

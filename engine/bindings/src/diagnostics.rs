@@ -1,0 +1,43 @@
+//! What the compiler says about a program, as data.
+
+use std::path::PathBuf;
+
+use marklab_p4::source::{SourceMap, Span};
+use marklab_p4::{Diagnostic, Options, compile};
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+
+/// The compiler's messages as a JSON list, by place; lines and columns count from 1, ends are the column behind.
+///
+/// ```json
+/// [{"id": "E0302", "category": "error", "text": "`x` is not declared", "help": null,
+///   "place": {"path": "a.p4", "line": 3, "column": 9, "end_line": 3, "end_column": 10},
+///   "labels": [{"text": "declared here", "place": {...}}]}]
+/// ```
+#[pyfunction]
+#[pyo3(signature = (path, include_dirs = vec![], defines = vec![]))]
+pub(crate) fn diagnostics(path: PathBuf, include_dirs: Vec<PathBuf>, defines: Vec<(String, String)>) -> String {
+    let compilation = compile(&path, &Options { include_dirs, defines });
+    let sources = &compilation.sources;
+    let messages = compilation.diagnostics.iter().map(|diagnostic| message(sources, diagnostic));
+    Value::from_iter(messages).to_string()
+}
+
+fn message(sources: &SourceMap, diagnostic: &Diagnostic) -> Value {
+    let labels = diagnostic.labels.iter().map(|label| json!({"text": label.text, "place": place(sources, label.span)}));
+    json!({
+        "id": diagnostic.problem.id(),
+        "category": diagnostic.category().to_string(),
+        "text": diagnostic.problem.to_string(),
+        "help": diagnostic.help,
+        "place": place(sources, diagnostic.span),
+        "labels": labels.collect::<Vec<_>>(),
+    })
+}
+
+fn place(sources: &SourceMap, span: Span) -> Value {
+    let (line, column) = sources.line_column(span);
+    let (end_line, end_column) = sources.line_column(Span { start: span.end, ..span });
+    let path = sources.file(span.file).path.display().to_string();
+    json!({"path": path, "line": line, "column": column, "end_line": end_line, "end_column": end_column})
+}

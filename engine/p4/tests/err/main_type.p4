@@ -1,0 +1,1 @@
+extern main { } // E0713:8
