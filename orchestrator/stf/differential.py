@@ -18,7 +18,7 @@ from typing import Any
 from orchestrator import engine
 from orchestrator.errors import BadInput, MarklabError
 from orchestrator.paths import PROGRAMS, REPOSITORY
-from orchestrator.stf import bmv2, names, trace
+from orchestrator.stf import bmv2, commands, names, trace
 from orchestrator.stf.device import Device, Exchange, Memory
 from orchestrator.stf.reader import read, read_file
 from orchestrator.stf.runner import compiled
@@ -83,7 +83,7 @@ def _case(
 
 
 def _reads(statement: Statement) -> bool:
-    return isinstance(statement, Command) and statement.name.endswith(("_read", "_get", "_rates"))
+    return isinstance(statement, Command) and statement.name.endswith(("_read", "_get", "_get_rates"))
 
 
 def random_frames(seeds: Sequence[bytes], count: int, stream: random.Random) -> list[bytes]:
@@ -142,12 +142,7 @@ def _command(statement: Statement, parts: dict[str, Any]) -> str:
         case SetDefault():
             return bmv2.table_command(names.default_action(statement, parts["tables"]), parts["tables"])
         case Command():
-            words = list(statement.words)
-            kind = f"{statement.name.split('_')[0]}s"
-            if kind in parts:
-                # simple_switch_CLI writes by full names alone.
-                words[0] = names.find(kind, words[0], [part["name"] for part in parts[kind]])
-            return " ".join([statement.name, *words])
+            return " ".join([statement.name, *commands.spelled_out(statement, parts).words])
     raise AssertionError(statement)
 
 
