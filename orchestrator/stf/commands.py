@@ -170,6 +170,9 @@ def _value(parts: Parts, name: str, value: int) -> list[dict[str, Any]]:
 def indirect(command: Command, parts: Parts) -> names.Entry:
     """The entry or the default, as the engine takes it, that a command, spelled out, gives a table with members."""
     name, *words = command.words
+    table = _named(parts["tables"], name)
+    if not table["implementation"]:
+        raise BadInput(f"entries of table `{name}` name actions: it has no `implementation`", "use add or setdefault")
     call = "group" if command.name.endswith("_with_group") else "member"
     match command.name.removesuffix("_with_group"):
         case "table_indirect_reset_default":
@@ -178,7 +181,7 @@ def indirect(command: Command, parts: Parts) -> names.Entry:
             return {"table": name, "action": call, "params": {"id": int(words[0])}}
     arrow = words.index("=>")
     number, *priority = (int(word) for word in words[arrow + 1 :])
-    match = _match(_named(parts["tables"], name), words[:arrow], priority)
+    match = _match(table, words[:arrow], priority)
     return {
         "table": name,
         "match": match,

@@ -39,15 +39,25 @@ def _named(kind: str, name: str, known: Sequence[Mapping[str, Any]]) -> Mapping[
     return next(each for each in known if each["name"] == full)
 
 
+def _direct(table: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The table, whose entries name actions."""
+    if profile := table["implementation"]:
+        raise BadInput(
+            f"entries of table `{table['name']}` point to members of `{profile}`",
+            "use act_prof_create_member and table_indirect_add",
+        )
+    return table
+
+
 def default_action(statement: SetDefault, tables: Sequence[Mapping[str, Any]]) -> Entry:
     """A default action as the engine takes it."""
-    table = _named("table", statement.table, tables)
+    table = _direct(_named("table", statement.table, tables))
     return {"table": table["name"], **_call(statement.call, table)}
 
 
 def entry(statement: Add, tables: Sequence[Mapping[str, Any]]) -> Entry:
     """An entry as the engine takes it; keys left out are 0 if they are exact, else open."""
-    table = _named("table", statement.table, tables)
+    table = _direct(_named("table", statement.table, tables))
     keys = keys_of(table)
     match = {key["name"]: {"exact": 0} for key in keys if key["match"] == "exact"}
     for component in statement.keys:

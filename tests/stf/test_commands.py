@@ -30,9 +30,11 @@ PARTS: dict[str, Any] = {
         }
     ],
     "tables": [
-        {"name": "c.t", "keys": [key("a", "exact", 8), key("h", "selector", 8)]},
+        {"name": "c.t", "implementation": "c.p", "keys": [key("a", "exact", 8), key("h", "selector", 8)]},
+        {"name": "c.plain", "implementation": None, "keys": [key("a", "exact", 8)]},
         {
             "name": "c.many",
+            "implementation": "c.p",
             "keys": [key("l", "lpm", 8), key("t", "ternary", 8), key("r", "range", 8), key("o", "optional", 8)],
         },
     ],
@@ -152,6 +154,8 @@ def test_what_does_not_fit_the_program_is_refused(line: str, complaint: str) -> 
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
+        ("table_indirect_add plain 1 => 2", "entries of table `c.plain` name actions: it has no `implementation`"),
+        ("table_indirect_set_default plain 2", "entries of table `c.plain` name actions: it has no `implementation`"),
         ("table_indirect_add t => 2", "table `c.t` has 1 key(s), this gives 0"),
         ("table_indirect_add t 5 => 2 1", "entries of table `c.t` have no priority"),
         ("table_indirect_add many 16/4 3&&&15 4->5 6 => 7", "entries of table `c.many` need a priority"),

@@ -85,6 +85,7 @@ impl Program {
             let default = &table.default_action;
             let args: Vec<String> = default.args.iter().map(ToString::to_string).collect();
             let default_action = table.actions[default.action as usize].action;
+            let profile = table.profile.map(|profile| &program.profiles[profile.index()].name);
             json!({
                 "name": table.name,
                 "keys": keys.collect::<Vec<_>>(),
@@ -92,6 +93,7 @@ impl Program {
                 "default_action": {"action": program.actions[default_action.index()].name, "args": args},
                 "const_default": table.const_default,
                 "const_entries": table.const_entries,
+                "implementation": profile,
                 "size": table.size,
             })
         };
