@@ -41,7 +41,7 @@ cargo-test: setup
 conformance: setup
 	$(PYTHON) -m orchestrator.stf.conformance "$(P4C_CHECKOUT)"
 
-# The same packets through BMv2, with p4c-bm2-ss and simple_switch on PATH.
+# The same packets through BMv2, with p4c-bm2-ss and simple_switch on PATH; writes docs/differential.md.
 differential: setup
 	$(PYTHON) -m orchestrator.stf.differential
 

@@ -29,7 +29,7 @@ class CompiledProgram(Protocol):
     unmet_needs: list[str]
 
     def describe(self) -> str:
-        """Tables, registers and counters, as JSON."""
+        """Tables, registers, counters, meters, action profiles and value sets, as JSON."""
 
 
 class Harness(Protocol):
@@ -48,8 +48,14 @@ class Harness(Protocol):
     def add_entry(self, entry: str) -> int | None:
         """Adds an entry and gives its handle, or sets a default action."""
 
+    def delete_entry(self, table: str, handle: int) -> None:
+        """Removes an entry."""
+
     def clear_table(self, table: str) -> None:
         """Removes all entries of a table."""
+
+    def control(self, operation: str) -> str:
+        """Does something to a meter, an action profile or a value set (see engine/bindings/src/objects.rs)."""
 
     def counter(self, name: str, index: int) -> tuple[int, int]:
         """Packets and bytes of a cell, or of the entry with this handle."""

@@ -1,5 +1,5 @@
 """Packet tests in STF, the test language of p4c: entries and packets in, expected packets out.
 
-statements (what a test says) <- reader (text) -> names (of a program's objects) -> device (a switch in the engine)
--> runner (send, compare) -> diff, trace (why a packet is not as expected).
+statements (what a test says) <- reader (text) -> names (of a program's objects), commands (of simple_switch_CLI)
+-> device (a switch in the engine) -> runner (send, compare) -> diff, trace (why a packet is not as expected).
 """

@@ -43,6 +43,16 @@ def missing_tools() -> list[str]:
     return [tool for tool in TOOLS if shutil.which(tool) is None]
 
 
+def versions() -> dict[str, str]:
+    """Of the compiler and the switch, as they print it."""
+    found = {}
+    for tool in TOOLS[:2]:
+        run = subprocess.run([tool, "--version"], capture_output=True, text=True, check=False, timeout=20)  # noqa: S603
+        number = re.search(r"\d+(\.\d+)+", run.stdout + run.stderr)
+        found[tool] = number[0] if number else "of an unknown version"
+    return found
+
+
 def compile_program(program: Path, folder: Path) -> Path:
     """The program as simple_switch reads it."""
     target = folder / f"{program.stem}.json"

@@ -9,7 +9,7 @@ from typing import Any
 
 from orchestrator import engine
 from orchestrator.errors import BadInput
-from orchestrator.stf import names
+from orchestrator.stf import commands, names
 from orchestrator.stf.statements import (
     Add,
     Command,
@@ -49,6 +49,8 @@ class Device:
         self._parts: Mapping[str, Any] = engine.describe(program)
         self._aliases: dict[str, int] = {}
         self._trace = trace
+        # The switch's clock, which stands still until a packet says that it is later.
+        self._now_ns = 0
         with engine.refusals():
             self._harness = engine.new_harness(program)
             if trace:
@@ -56,13 +58,17 @@ class Device:
 
     def send(self, packet: Packet) -> Exchange:
         """Send a packet; all that it causes has happened then."""
+        now_ns = packet.queue.get("now_ns", self._now_ns)
+        if now_ns < self._now_ns:
+            raise BadInput(f"now_ns={now_ns} is before {self._now_ns}, when the last packet left")
+        self._now_ns = now_ns
         with engine.refusals():
-            if packet.queue:
-                signals = {name: packet.queue.get(name, 0) for name in engine.QUEUE_SIGNALS}
+            if packet.queue.keys() <= {"now_ns"}:
+                frames = self._harness.inject(packet.port, packet.frame, now_ns)
+            else:
+                signals = {name: packet.queue.get(name, 0) for name in engine.QUEUE_SIGNALS} | {"now_ns": now_ns}
                 port, frame, _ = self._harness.process(packet.port, packet.frame, **signals)
                 frames = [] if port is None or frame is None else [(port, frame)]
-            else:
-                frames = self._harness.inject(packet.port, packet.frame)
             events = json.loads(self._harness.take_trace()) if self._trace else []
             losses = [reason for reason, _ in self._harness.losses]
         return Exchange(packet, frames, losses, events)
@@ -108,21 +114,29 @@ class Device:
 
     def _command(self, command: Command) -> None:
         """A command of simple_switch_CLI; what it prints is not part of a test."""
+        command = commands.spelled_out(command, self._parts)
         words = command.words
-        match command.name.split("_", 1):
+        match command.name.split("_", 2):
             case ["register", verb]:
-                self._register(verb, self._full_name("register", words[0]), [int(word) for word in words[1:]])
+                self._register(verb, words[0], [int(word) for word in words[1:]])
             case ["counter", "write"]:
-                name = self._full_name("counter", words[0])
+                if commands.is_direct(self._parts, "counter", words[0]):
+                    raise Unsupported(f"`counter_write` of `{words[0]}`, a direct counter, is not supported")
                 # simple_switch_CLI has bytes behind packets, as here.
                 index, packets, bytes_ = (int(word) for word in words[1:])
-                self._harness.set_counter(name, index, packets, bytes_)
+                self._harness.set_counter(words[0], index, packets, bytes_)
             case ["counter", "read"]:
-                self._harness.counter(self._full_name("counter", words[0]), int(words[1]))
-            case ["mirroring" | "mc", _]:
+                self._harness.counter(words[0], commands.cell(self._parts, "counter", words[0], int(words[1])))
+            case ["mirroring" | "mc", *_]:
                 self._replication(command.name, [int(word) for word in words])
+            case ["table", "indirect", "delete"]:
+                self._harness.delete_entry(words[0], commands.entry_handle(int(words[1])))
+            case ["table", "indirect", _]:
+                self._harness.add_entry(json.dumps(commands.indirect(command, self._parts)))
+            case ["pvs", "get"]:
+                pass
             case _:
-                raise Unsupported(f"the command `{command.name}` is not supported yet")
+                self._harness.control(json.dumps(commands.operation(command, self._parts)))
 
     def _register(self, verb: str, name: str, numbers: list[int]) -> None:
         match verb:
@@ -137,9 +151,7 @@ class Device:
         """Clone sessions and multicast groups; nodes are numbered from 0 as they are made, as in BMv2."""
         if name == "mirroring_get":
             return
-        method = getattr(self._harness, name, None)
-        if method is None:
-            raise Unsupported(f"the command `{name}` is not supported yet")
+        method = getattr(self._harness, name)
         if name in {"mc_node_create", "mc_node_update"}:
             method(numbers[0], numbers[1:])
         else:

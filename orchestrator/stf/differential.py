@@ -1,7 +1,8 @@
 """The same random packets through the lab's switch and BMv2's: `make differential`.
 
 Programs are those of p4src/ and of tests/p4; entries are those of their packet tests, and packets are these tests'
-packets with random changes. Compared are the packets of each port, registers and counters.
+packets with random changes. Compared are the packets of each port, registers and counters; docs/differential.md has the
+result.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ from typing import Any
 from orchestrator import engine
 from orchestrator.errors import BadInput, MarklabError
 from orchestrator.paths import PROGRAMS, REPOSITORY
-from orchestrator.stf import bmv2, names, trace
+from orchestrator.stf import bmv2, commands, names, trace
 from orchestrator.stf.device import Device, Exchange, Memory
 from orchestrator.stf.reader import read, read_file
 from orchestrator.stf.runner import compiled
 from orchestrator.stf.statements import Add, Command, Packet, SetDefault, Statement
+
+PAGE = REPOSITORY / "docs" / "differential.md"
 
 _TESTS = REPOSITORY / "tests"
 
@@ -83,7 +86,7 @@ def _case(
 
 
 def _reads(statement: Statement) -> bool:
-    return isinstance(statement, Command) and statement.name.endswith(("_read", "_get", "_rates"))
+    return isinstance(statement, Command) and statement.name.endswith(("_read", "_get", "_get_rates"))
 
 
 def random_frames(seeds: Sequence[bytes], count: int, stream: random.Random) -> list[bytes]:
@@ -112,16 +115,21 @@ class Result:
 def run_here(case: Case, frames: Sequence[bytes], *, interpret: bool) -> Result:
     """The lab's side; packets that end a run, as failed assertions do, are left out."""
     program = compiled(case.program, interpret)
-    device = Device(program, trace=interpret)
-    for statement in case.configuration:
-        device.configure(statement)
-    exchanges = []
-    for number, frame in enumerate(frames):
-        try:
-            exchanges.append(device.send(Packet(number, _IN_PORT, frame)))
-        except BadInput:
-            continue
-    return Result(exchanges, device.memory())
+    left = list(frames)
+    while True:
+        device = Device(program, trace=interpret)
+        for statement in case.configuration:
+            device.configure(statement)
+        exchanges = []
+        for number, frame in enumerate(left):
+            try:
+                exchanges.append(device.send(Packet(number, _IN_PORT, frame)))
+            except BadInput:
+                # That was this switch's last packet; another one does without it.
+                del left[number]
+                break
+        else:
+            return Result(exchanges, device.memory())
 
 
 def run_bmv2(case: Case, frames: Sequence[bytes]) -> tuple[dict[int, list[bytes]], Memory]:
@@ -142,12 +150,7 @@ def _command(statement: Statement, parts: dict[str, Any]) -> str:
         case SetDefault():
             return bmv2.table_command(names.default_action(statement, parts["tables"]), parts["tables"])
         case Command():
-            words = list(statement.words)
-            kind = f"{statement.name.split('_')[0]}s"
-            if kind in parts:
-                # simple_switch_CLI writes by full names alone.
-                words[0] = names.find(kind, words[0], [part["name"] for part in parts[kind]])
-            return " ".join([statement.name, *words])
+            return " ".join([statement.name, *commands.spelled_out(statement, parts).words])
     raise AssertionError(statement)
 
 
@@ -182,8 +185,74 @@ def _different_cells(ours: Mapping[str, Sequence[object]], theirs: Mapping[str, 
                 yield f"{name}[{at}]: {one} here, {other} of BMv2"
 
 
+@dataclass(frozen=True)
+class Comparison:
+    """What came of one program."""
+
+    program: str
+    packets: int
+    # Those that came out, on all ports.
+    sent: int
+    registers: int
+    counters: int
+    differences: Sequence[str]
+
+    @property
+    def verdict(self) -> str:
+        """In a word."""
+        return "differs" if self.differences else "same"
+
+
+def compare(case: Case, seed: int) -> Comparison:
+    """Send random packets through both switches."""
+    name = str(case.program.relative_to(REPOSITORY))
+    stream = random.Random(f"{seed} {name}")  # noqa: S311 - reproducible on purpose
+    frames = random_frames(case.seeds, PACKETS, stream)
+    try:
+        here = run_here(case, frames, interpret=True)
+        jit = run_here(case, frames, interpret=False)
+        if [each.frames for each in here.exchanges] != [each.frames for each in jit.exchanges]:
+            return Comparison(name, len(frames), 0, 0, 0, ["interpreter and JIT disagree"])
+        sent, memory = run_bmv2(case, [exchange.packet.frame for exchange in here.exchanges])
+    except MarklabError as error:
+        return Comparison(name, len(frames), 0, 0, 0, [f"not compared: {error}"])
+    return Comparison(
+        name,
+        len(here.exchanges),
+        sum(len(exchange.frames) for exchange in here.exchanges),
+        sum(map(len, memory.registers.values())),
+        sum(map(len, memory.counters.values())),
+        list(differences(here, sent, memory)),
+    )
+
+
+def render(comparisons: Sequence[Comparison], seed: int, versions: Mapping[str, str]) -> str:
+    """The page."""
+    tools = " and ".join(f"{tool} {version}" for tool, version in versions.items())
+    same = sum(not comparison.differences for comparison in comparisons)
+    text = "# Against BMv2\n\n<!-- Written by `make differential`. -->\n\n"
+    text += (
+        f"Packets of the packet tests, most with random changes (seed {seed}), through the lab's switch and through "
+        f"BMv2's: {tools}. Both have the entries, members, rates and sessions of the tests. Compared are all packets "
+        "of each port in their order, the cells of registers, and packets and bytes of counters. To repeat it, with "
+        "the tools on `PATH`:\n\n```sh\nmake differential\n```\n\n"
+        f"{same} of {len(comparisons)} programs do the same.\n\n"
+        "| program | packets in | packets out | register cells | counter cells | |\n|---|---:|---:|---:|---:|---|\n"
+    )
+    for each in comparisons:
+        text += (
+            f"| {each.program} | {each.packets} | {each.sent} | {each.registers} | {each.counters} | {each.verdict} |\n"
+        )
+    text += "\nLeft out:\n\n"
+    text += "".join(f"- tests/p4/{name}.p4: {reason}\n" for name, reason in (_TIMED | _REFUSED).items())
+    for each in comparisons:
+        for difference in each.differences:
+            text += f"\n{each.program}:\n\n```\n{difference}\n```\n"
+    return text
+
+
 def main() -> int:
-    """Compare all programs; the only argument is the seed of the packets."""
+    """Compare all programs and write the page; the only argument is the seed of the packets."""
     if missing := bmv2.missing_tools():
         sys.stdout.write(
             f"skipped: not on PATH: {', '.join(missing)}\n"
@@ -191,31 +260,17 @@ def main() -> int:
             "(p4c-bm2-ss), or take them out of the images p4lang/behavioral-model and p4lang/p4c\n"
         )
         return 0
-    stream = random.Random(int(sys.argv[1]) if len(sys.argv) > 1 else 1)  # noqa: S311 - reproducible on purpose
-    differ = 0
+    seed = int(sys.argv[1]) if len(sys.argv) > 1 else 1
+    comparisons = []
     for case in cases():
-        name = case.program.relative_to(REPOSITORY)
-        frames = random_frames(case.seeds, PACKETS, stream)
-        try:
-            found = _compare(case, frames)
-        except MarklabError as error:
-            found = [f"not compared: {error}"]
-        sys.stdout.write(f"{'same' if not found else 'differs'} {name}: {len(frames)} packets\n")
-        sys.stdout.write("".join(f"  {line}\n" for text in found for line in text.splitlines()))
+        comparison = compare(case, seed)
+        comparisons.append(comparison)
+        sys.stdout.write(f"{comparison.verdict} {comparison.program}: {comparison.packets} packets\n")
+        sys.stdout.write("".join(f"  {line}\n" for text in comparison.differences for line in text.splitlines()))
         sys.stdout.flush()
-        differ += bool(found)
-    for left_out, reason in (_TIMED | _REFUSED).items():
-        sys.stdout.write(f"left out {left_out}: {reason}\n")
-    return 1 if differ else 0
-
-
-def _compare(case: Case, frames: Sequence[bytes]) -> list[str]:
-    here = run_here(case, frames, interpret=True)
-    jit = run_here(case, frames, interpret=False)
-    if [each.frames for each in here.exchanges] != [each.frames for each in jit.exchanges]:
-        return ["interpreter and JIT disagree"]
-    sent, memory = run_bmv2(case, [exchange.packet.frame for exchange in here.exchanges])
-    return list(differences(here, sent, memory))
+    PAGE.write_text(render(comparisons, seed, bmv2.versions()), encoding="utf-8")
+    sys.stdout.write(f"{PAGE.relative_to(REPOSITORY)}\n")
+    return 1 if any(comparison.differences for comparison in comparisons) else 0
 
 
 if __name__ == "__main__":

@@ -39,25 +39,44 @@ def _named(kind: str, name: str, known: Sequence[Mapping[str, Any]]) -> Mapping[
     return next(each for each in known if each["name"] == full)
 
 
+def _direct(table: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The table, whose entries name actions."""
+    if profile := table["implementation"]:
+        raise BadInput(
+            f"entries of table `{table['name']}` point to members of `{profile}`",
+            "use act_prof_create_member and table_indirect_add",
+        )
+    return table
+
+
 def default_action(statement: SetDefault, tables: Sequence[Mapping[str, Any]]) -> Entry:
     """A default action as the engine takes it."""
-    table = _named("table", statement.table, tables)
+    table = _direct(_named("table", statement.table, tables))
     return {"table": table["name"], **_call(statement.call, table)}
 
 
 def entry(statement: Add, tables: Sequence[Mapping[str, Any]]) -> Entry:
     """An entry as the engine takes it; keys left out are 0 if they are exact, else open."""
-    table = _named("table", statement.table, tables)
-    keys = [key for key in table["keys"] if key["match"] != "selector"]
+    table = _direct(_named("table", statement.table, tables))
+    keys = keys_of(table)
     match = {key["name"]: {"exact": 0} for key in keys if key["match"] == "exact"}
     for component in statement.keys:
         key = next(key for key in keys if key["name"] == _key_name(component.name, keys))
-        value = _match(component, key)
+        value = key_match(component, key)
         if value is not None:
             match[key["name"]] = value
-    ordered = any(key["match"] in {"ternary", "range", "optional"} for key in keys)
-    priority = max(0, _LOWEST_PRIORITY - (statement.priority or 0)) if ordered else 0
+    priority = max(0, _LOWEST_PRIORITY - (statement.priority or 0)) if is_ordered(table) else 0
     return {"table": table["name"], "match": match, "priority": priority, **_call(statement.call, table)}
+
+
+def keys_of(table: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The keys that an entry gives: those of a selector are for packets alone."""
+    return [key for key in table["keys"] if key["match"] != "selector"]
+
+
+def is_ordered(table: Mapping[str, Any]) -> bool:
+    """Whether several entries can match, of which the priority chooses one."""
+    return any(key["match"] in {"ternary", "range", "optional"} for key in table["keys"])
 
 
 def _key_name(name: str, keys: Sequence[Mapping[str, Any]]) -> str:
@@ -80,14 +99,14 @@ def _call(call: Call, table: Mapping[str, Any]) -> dict[str, Any]:
         if value.wild:
             raise BadInput(f"parameter `{name}` of `{action['name']}` has no open digits")
         # simple_switch_CLI refuses what is too wide.
-        params[name] = json_number(_fitting(value.value, widths[name], f"parameter `{name}`"))
+        params[name] = json_number(fitting(value.value, widths[name], f"parameter `{name}`"))
     return {"action": action["name"], "params": params}
 
 
-def _match(component: Key, key: Mapping[str, Any]) -> dict[str, Any] | None:
+def key_match(component: Key, key: Mapping[str, Any]) -> dict[str, Any] | None:
     """What the engine compares with; None for anything."""
     what, bits = f"key `{key['name']}`", key["bits"]
-    value = _fitting(component.value.value, bits, what)
+    value = fitting(component.value.value, bits, what)
     if (form := _form(component)) not in _FORMS[key["match"]]:
         raise BadInput(f"{what} is {key['match']}, and {form} is not for it")
     match key["match"]:
@@ -100,7 +119,7 @@ def _match(component: Key, key: Mapping[str, Any]) -> dict[str, Any] | None:
         case "optional":
             return None if component.value.mask == 0 else {"exact": json_number(value)}
     high = component.high or component.value
-    return {"range": [json_number(value), json_number(_fitting(high.value, bits, what))]}
+    return {"range": [json_number(value), json_number(fitting(high.value, bits, what))]}
 
 
 # What can be written for a key, by its match kind.
@@ -134,11 +153,12 @@ def _mask(component: Key, bits: int) -> int:
     every = (1 << bits) - 1
     written: Number | int | None = component.mask or component.value.mask
     if isinstance(written, Number):
-        return _fitting(written.value, bits, f"mask of `{component.name}`")
+        return fitting(written.value, bits, f"mask of `{component.name}`")
     return every if written is None else written & every
 
 
-def _fitting(value: int, bits: int, what: str) -> int:
+def fitting(value: int, bits: int, what: str) -> int:
+    """The value, if it has no more bits."""
     if value.bit_length() > bits:
         raise BadInput(f"{value:#x} does not fit {what}, which has {bits} bits")
     return value

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
 
 from orchestrator.engine import QUEUE_SIGNALS
 from orchestrator.errors import BadInput
+from orchestrator.stf.commands import FORMS
 from orchestrator.stf.statements import (
     Add,
     Call,
@@ -25,33 +26,12 @@ from orchestrator.stf.statements import (
     Wait,
 )
 
-# Commands of simple_switch_CLI that p4c's runner hands on, with the form of their words: n number, q name,
-# r rate:burst; `+` one or more of the last.
-COMMANDS = {
-    "mirroring_add": "nn",
-    "mirroring_add_mc": "nn",
-    "mirroring_delete": "n",
-    "mirroring_get": "n",
-    "mc_mgrp_create": "n",
-    "mc_node_create": "nn+",
-    "mc_node_update": "nn+",
-    "mc_node_associate": "nn",
-    "counter_read": "qn",
-    "counter_write": "qnnn",
-    "register_read": "qn",
-    "register_write": "qnn",
-    "register_reset": "q",
-    "meter_get_rates": "qn",
-    "meter_set_rates": "qnr+",
-    "meter_array_set_rates": "qr+",
-}
-
 _TOKEN = re.compile(
     r"""\s*(?:(?P<comment>\#.*)
     |(?P<number>0[xX][0-9a-fA-F*]+|0[bB][01*]+|[0-9]+(?![0-9a-zA-Z_$]))
     |(?P<name>[A-Za-z_$][A-Za-z0-9_$]*)
     |"(?P<quoted>[^"]+)"
-    |(?P<sign>&&&|\.\.|==|!=|<=|>=|[<>=:,./()\[\]])
+    |(?P<sign>&&&|\.\.|->|=>|==|!=|<=|>=|[<>=:,./()\[\]])
     |(?P<bad>\S))""",
     re.VERBOSE,
 )
@@ -192,8 +172,8 @@ def _statement(line: _Line, queue: dict[str, int]) -> Statement:
         return _packet(line, queue)
     if word == "expect":
         return _expect(line)
-    if word in COMMANDS:
-        return Command(line.number, word, tuple(_words(line, COMMANDS[word])))
+    if word in FORMS:
+        return Command(line.number, word, tuple(_words(line, FORMS[word].split())))
     reader = _READERS.get(word)
     if reader is None:
         known = ", ".join(sorted([*_READERS, "packet", "expect"]))
@@ -230,20 +210,40 @@ def _expect(line: _Line) -> Expect:
     return Expect(line.number, port, body, body != digits)
 
 
-def _words(line: _Line, form: str) -> Iterator[str]:
+def _words(line: _Line, forms: Sequence[str]) -> Iterator[str]:
     """The words of a command, in simple_switch_CLI's spelling."""
-    for at, kind in enumerate(form.replace("+", "")):
-        yield _word(line, kind)
-        while form.endswith("+") and at == len(form) - 2 and line.peek() != "end":
-            yield _word(line, kind)
+    for form in forms:
+        once, least, most = form.rstrip("+*?"), 0 if form[-1] in "*?" else 1, 1 if form[-1] not in "+*" else None
+        count = 0
+        while count < least or (count != most and line.peek() == "number"):
+            yield _word(line, once)
+            count += 1
     line.end()
 
 
-def _word(line: _Line, kind: str) -> str:
-    if kind == "q":
-        return line.name("a name")
-    if kind == "n":
-        return str(line.integer("a number"))
+def _word(line: _Line, form: str) -> str:
+    match form:
+        case "=>":
+            line.need("=>")
+            return "=>"
+        case "n":
+            return str(line.integer("a number"))
+        case "key":
+            return _plain_key(line)
+        case "rate":
+            return _rate(line)
+    return line.name(f"{'an' if form.startswith('a') else 'a'} {form.replace('_', ' ')}")
+
+
+def _plain_key(line: _Line) -> str:
+    value = str(line.integer("a value"))
+    for sign in ("/", "&&&", "->"):
+        if line.sign(sign):
+            return f"{value}{sign}{line.integer('a number')}"
+    return value
+
+
+def _rate(line: _Line) -> str:
     rate = line.take("number", "a rate")
     if line.sign("."):
         rate += "." + line.take("number", "decimals")

@@ -20,6 +20,8 @@ control Work(inout data_t d, inout standard_metadata_t s) {
             6: { hash(wide, HashAlgorithm.identity, 32w7, { d.b }, 64w0); }
             7: { hash(wide, HashAlgorithm.xor16, 32w0, { d.a, other.value, d.b }, 64w0x100000000); }
             8: { hash(wide, HashAlgorithm.identity, 32w0, { d.b[3:0] }, 64w0x100000000); }
+            9: { hash(wide, HashAlgorithm.crc32_custom, 32w0, { d.a, d.b }, 64w0x100000000); d.a = wide[31:16]; }
+            10: { hash(wide, HashAlgorithm.crc16_custom, 32w0, { d.a, d.b }, 64w0x100000000); }
         }
         d.x = wide[15:0];
     }

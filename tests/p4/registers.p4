@@ -7,7 +7,9 @@ control Work(inout data_t d, inout standard_metadata_t s) {
     register<bit<16>>(4) cells;
     register<int<8>>(1) signed_cell;
     counter(4, CounterType.packets_and_bytes) events;
+    counter(1, CounterType.bytes) lengths;
     direct_counter(CounterType.packets) hits;
+    direct_counter(CounterType.packets_and_bytes) measured_hits;
 
     action set(bit<16> value) {
         d.x = value;
@@ -17,6 +19,12 @@ control Work(inout data_t d, inout standard_metadata_t s) {
         key = { d.a: exact; }
         actions = { set; NoAction; }
         counters = hits;
+    }
+
+    table measured {
+        key = { d.a: ternary; }
+        actions = { set; NoAction; }
+        counters = measured_hits;
     }
 
     apply {
@@ -39,6 +47,7 @@ control Work(inout data_t d, inout standard_metadata_t s) {
             }
             7: { shared.write(0, d.a); }
             8: { shared.read(d.x, 0); }
+            9: { lengths.count(0); measured.apply(); }
         }
     }
 }

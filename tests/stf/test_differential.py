@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+import re
 
 import pytest
 
+from orchestrator.paths import REPOSITORY
 from orchestrator.stf import bmv2, differential
 from orchestrator.stf.device import Exchange, Memory
 from orchestrator.stf.statements import Packet
@@ -80,6 +82,32 @@ def test_differences_are_told() -> None:
         "r[1]: 2 here, 3 of BMv2",
         "c[0]: (1, 2) here, (1, 3) of BMv2",
     ]
+
+
+def test_a_packet_that_ends_a_switch_is_left_out_alone() -> None:
+    case = next(case for case in differential.cases() if case.program.stem == "detours")
+    fine, failing = bytes.fromhex("000000000000"), bytes.fromhex("09ff00000000")
+    result = differential.run_here(case, [fine, failing, fine, failing, fine], interpret=False)
+    assert [exchange.packet.frame for exchange in result.exchanges] == [fine] * 3
+
+
+def test_the_page_has_every_program_and_its_result() -> None:
+    same = differential.Comparison("tests/p4/a.p4", 300, 290, 4, 2, [])
+    other = differential.Comparison("tests/p4/b.p4", 300, 7, 0, 0, ["port 2: 02 here, 04 of BMv2\n  trace"])
+    page = differential.render([same, other], 5, {"p4c-bm2-ss": "1.2", "simple_switch": "1.15"})
+    assert "(seed 5)" in page
+    assert "p4c-bm2-ss 1.2 and simple_switch 1.15" in page
+    assert "1 of 2 programs do the same." in page
+    assert "| tests/p4/a.p4 | 300 | 290 | 4 | 2 | same |" in page
+    assert "| tests/p4/b.p4 | 300 | 7 | 0 | 0 | differs |" in page
+    assert "```\nport 2: 02 here, 04 of BMv2\n  trace\n```" in page
+
+
+def test_the_committed_page_is_about_these_programs() -> None:
+    named = set(re.findall(r"^\| (\S+\.p4) \|.* same \|$", differential.PAGE.read_text(), re.MULTILINE))
+    assert named == {str(case.program.relative_to(REPOSITORY)) for case in differential.cases()}, (
+        "run `make differential`"
+    )
 
 
 def test_without_the_tools_it_says_how_to_get_them(

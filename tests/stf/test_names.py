@@ -22,6 +22,12 @@ ACTIONS = [
 ]
 TABLES = [
     {"name": "ingress.one", "keys": [key("hdr.h.f", "exact", 8), key("meta.g", "exact", 4)], "actions": ACTIONS},
+    {
+        "name": "ingress.members",
+        "keys": [key("hdr.h.f", "exact", 8)],
+        "actions": ACTIONS,
+        "implementation": "ingress.p",
+    },
     {"name": "ingress.pre", "keys": [key("hdr.ip.dst", "lpm", 32)], "actions": ACTIONS},
     {"name": "egress.pre", "keys": [key("hdr.ip.dst", "lpm", 12)], "actions": ACTIONS},
     {
@@ -36,6 +42,8 @@ TABLES = [
         "actions": ACTIONS,
     },
 ]
+
+TABLES = [{"implementation": None, **table} for table in TABLES]
 
 
 def made(line: str) -> dict[str, Any]:
@@ -95,6 +103,7 @@ def test_actions_and_numbers_beyond_64_bits() -> None:
         ("add pre dst:1 NoAction()", "table `pre` can be any of ingress.pre, egress.pre"),
         ("add two f:1 NoAction()", "unknown table `two`"),
         ("add one h:1 NoAction()", "unknown key `h`"),
+        ("add members f:1 NoAction()", "entries of table `ingress.members` point to members of `ingress.p`"),
         ("add one f:1 drop()", "unknown action of `ingress.one` `drop`"),
         ("add one f:1 set(vlan:1)", "unknown parameter of `ingress.set` `vlan`"),
         ("add one f:1 set(port:512)", "0x200 does not fit parameter `port`, which has 9 bits"),

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import BadInput
-from orchestrator.stf.reader import COMMANDS, read
+from orchestrator.stf.commands import FORMS
+from orchestrator.stf.reader import read
 from orchestrator.stf.statements import (
     Add,
     Call,
@@ -58,6 +59,13 @@ from orchestrator.stf.statements import (
         ("mc_node_create 0x10 1 2 3", Command(1, "mc_node_create", ("16", "1", "2", "3"))),
         ("register_write a.r 0 0xff", Command(1, "register_write", ("a.r", "0", "255"))),
         ("meter_set_rates m 0 0.5:1 2:3", Command(1, "meter_set_rates", ("m", "0", "0.5:1", "2:3"))),
+        ("act_prof_create_member p a", Command(1, "act_prof_create_member", ("p", "a"))),
+        ("act_prof_create_member p c.a 1 0x2", Command(1, "act_prof_create_member", ("p", "c.a", "1", "2"))),
+        (
+            "table_indirect_add t 0x1 2/8 3&&&0xf 4->5 => 6 7",
+            Command(1, "table_indirect_add", ("t", "1", "2/8", "3&&&15", "4->5", "=>", "6", "7")),
+        ),
+        ("table_indirect_add t => 6", Command(1, "table_indirect_add", ("t", "=>", "6"))),
     ],
 )
 def test_statements(line: str, statement: object) -> None:
@@ -72,9 +80,9 @@ def test_counter_comparisons(operator: str) -> None:
 
 
 def test_every_command_of_the_switch_is_read() -> None:
-    words = {"n": "1", "q": "a.b", "r": "1:2"}
-    for name, form in COMMANDS.items():
-        given = [words[letter] for letter in form.removesuffix("+")]
+    words = {"n": "1", "rate": "1.5:2", "key": "1&&&2", "=>": "=>"}
+    for name, forms in FORMS.items():
+        given = [words.get(form.rstrip("+*?"), "a.b") for form in forms.split()]
         assert read(f"{name} {' '.join(given)}") == [Command(1, name, tuple(given))]
 
 
@@ -128,6 +136,13 @@ def test_digits_wildcards_and_ends(expected: str, matched: bool) -> None:
         ("check_counter c(0) frames == 1", 20, "expected `packets` or `bytes`"),
         ("check_counter c(0) bytes = 1", 26, "`=` is no comparison"),
         ("mirroring_add 5", 16, "expected a number, found the end of the line"),
+        ("mirroring_add 5 1 1", 19, "expected the end of the line, found `1`"),
+        ("meter_set_rates m 0", 20, "expected a rate, found the end of the line"),
+        ("meter_set_rates m 0 1:x", 23, "expected a burst, found `x`"),
+        ("table_indirect_add t 1 2", 25, "expected `=>`, found the end of the line"),
+        ("table_indirect_add t 1 => 2 3 4", 31, "expected the end of the line, found `4`"),
+        ("act_prof_create_member p 1", 26, "expected an action, found `1`"),
+        ("pvs_add s 0x*", 11, "a number has no open digits"),
     ],
 )
 def test_what_is_wrong_is_told_at_its_place(line: str, column: int, complaint: str) -> None:

@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 from conftest import Finished
 
+from orchestrator.errors import BadInput
 from orchestrator.stf import diff, trace
 from orchestrator.stf.device import Device, Exchange
 from orchestrator.stf.runner import Verdict, compiled, run_pair
 from orchestrator.stf.statements import Packet
 
 PROGRAMS = Path(__file__).parent.parent / "p4"
-TABLES, REGISTERS, DETOURS = (PROGRAMS / f"{name}.p4" for name in ("tables", "registers", "detours"))
+TABLES, REGISTERS, DETOURS, QUEUE = (PROGRAMS / f"{name}.p4" for name in ("tables", "registers", "detours", "queue"))
 
 Cli = Callable[..., Finished]
 
@@ -69,9 +70,23 @@ def test_a_counter_that_is_wrong(check: str, found: str, write: Write) -> None:
 
 
 def test_a_command_that_nobody_carries_out_is_unsupported(write: Write) -> None:
-    outcome = run_pair(TABLES, write("meter_get_rates m 0"))
+    outcome = run_pair(REGISTERS, write("counter_write hits 0 1 1"))
     assert outcome.verdict is Verdict.UNSUPPORTED
-    assert outcome.message == "line 1: the command `meter_get_rates` is not supported yet"
+    message = "line 1: `counter_write` of `ShellIngress.work.hits`, a direct counter, is not supported"
+    assert outcome.message == message
+
+
+def test_time_stands_still_until_a_packet_is_later(write: Write) -> None:
+    packet, expect = ("packet 0 " + "ff" * 18, "expect 1 0000 0000 00000000 0000000{0} 00000000000{0} $")
+    later, same = f"# queue now_ns=9000\n{packet}", packet
+    expected = "\n".join(expect.format(us) for us in (0, 9, 9))
+    assert run_pair(QUEUE, write("\n".join([packet, later, same, expected]))).verdict is Verdict.PASSED
+
+
+def test_time_does_not_go_back(write: Write) -> None:
+    times = (9000, 9000, 8999)
+    with pytest.raises(BadInput, match=r"line 6: now_ns=8999 is before 9000, when the last packet left"):
+        run_pair(QUEUE, write("\n".join(f"# queue now_ns={now_ns}\npacket 0 {'ff' * 18}" for now_ns in times)))
 
 
 def test_the_diff_has_the_fields_of_the_deparser(write: Write) -> None:

@@ -77,40 +77,55 @@ impl Program {
         Ok(Program { program, layout, engine, sources, jit_declined, warnings, digest, foreign, unmet_needs })
     }
 
-    /// Tables, actions, registers and counters, as JSON.
+    /// Tables, actions, registers, counters, meters, action profiles and value sets, as JSON.
     fn describe(&self) -> String {
         let program = &*self.program;
         let widths = |params: &[ir::ActionParam]| -> Vec<Value> {
             params.iter().map(|param| json!({"name": param.name, "bits": param.ty.width})).collect()
         };
+        let actions = |table: &ir::Table| -> Vec<Value> {
+            let actions = table.actions.iter().map(|action| &program.actions[action.action.index()]);
+            actions.map(|action| json!({"name": action.name, "params": widths(&action.params)})).collect()
+        };
         let table = |table: &ir::Table| {
             let keys = table.keys.iter().map(|key| {
                 json!({"name": key.name, "match": format!("{:?}", key.kind).to_lowercase(), "bits": key.expr.ty.width})
             });
-            let actions = table.actions.iter().map(|action| {
-                let action = &program.actions[action.action.index()];
-                json!({"name": action.name, "params": widths(&action.params)})
-            });
             let default = &table.default_action;
             let args: Vec<String> = default.args.iter().map(ToString::to_string).collect();
             let default_action = table.actions[default.action as usize].action;
+            let profile = table.profile.map(|profile| &program.profiles[profile.index()].name);
             json!({
                 "name": table.name,
                 "keys": keys.collect::<Vec<_>>(),
-                "actions": actions.collect::<Vec<_>>(),
+                "actions": actions(table),
                 "default_action": {"action": program.actions[default_action.index()].name, "args": args},
                 "const_default": table.const_default,
                 "const_entries": table.const_entries,
+                "implementation": profile,
                 "size": table.size,
             })
         };
         let register =
             |register: &ir::Register| json!({"name": register.name, "bits": register.ty.width, "size": register.size});
         let counter = |counter: &ir::Counter| json!({"name": counter.name, "size": counter.size});
+        let meter = |meter: &ir::Meter| json!({"name": meter.name, "size": meter.size});
+        let profile = |(id, profile): (u32, &ir::Profile)| {
+            // Its tables have the same actions.
+            let table = program.tables.iter().find(|table| table.profile == Some(ir::ProfileId(id)));
+            json!({"name": profile.name, "actions": table.map_or_else(Vec::new, actions)})
+        };
+        let value_set = |set: &ir::ValueSet| {
+            let bits: Vec<u32> = set.tys.iter().map(|ty| ty.width).collect();
+            json!({"name": set.name, "bits": bits})
+        };
         json!({
             "tables": program.tables.iter().map(table).collect::<Vec<_>>(),
             "registers": program.registers.iter().map(register).collect::<Vec<_>>(),
             "counters": program.counters.iter().map(counter).collect::<Vec<_>>(),
+            "meters": program.meters.iter().map(meter).collect::<Vec<_>>(),
+            "action_profiles": (0..).zip(&program.profiles).map(profile).collect::<Vec<_>>(),
+            "value_sets": program.value_sets.iter().map(value_set).collect::<Vec<_>>(),
         })
         .to_string()
     }

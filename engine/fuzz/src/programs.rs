@@ -1,6 +1,6 @@
 //! The programs of this repository, ready to run in both engines.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 use marklab_p4::ir::{Class, Program, SlotId};
@@ -10,8 +10,8 @@ use marklab_pipeline::{Engine, Field, Interpreter, Jit, Layout, Packet, Phv, Sta
 use crate::bytes::Bytes;
 use crate::home;
 
-/// Folders with programs that compile.
-const FOLDERS: [&str; 2] = ["../p4/tests/ok", "../../p4src/v1model"];
+/// Folders with programs that compile. Inputs of the corpus name programs by number, so new folders come last.
+const FOLDERS: [&str; 3] = ["../../p4src/v1model", "../p4/tests/ok", "../../tests/p4"];
 
 /// A program in both engines.
 pub(crate) struct Loaded {
@@ -29,13 +29,14 @@ pub(crate) struct Pair {
     pub(crate) states: [State; 2],
 }
 
-/// Paths of the programs, in order.
+/// Paths of the programs: folder by folder, by name.
 pub(crate) fn paths() -> Vec<PathBuf> {
-    let mut paths = Vec::new();
-    for folder in FOLDERS {
-        let entries = std::fs::read_dir(home().join(folder)).expect("the folders of this repository");
-        paths.extend(entries.filter_map(|entry| Some(entry.ok()?.path())));
-    }
+    FOLDERS.iter().flat_map(|folder| programs_of(&home().join(folder))).collect()
+}
+
+fn programs_of(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).expect("the folders of this repository");
+    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "p4"));
     paths.sort();
     paths

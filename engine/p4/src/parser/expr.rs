@@ -71,15 +71,21 @@ impl Parser<'_> {
 
     fn conditional(&mut self, context: Context) -> Parsed<Expr> {
         let cond = self.binary(0, context)?;
-        if !self.eat(&TokenKind::Question) {
-            return Ok(cond);
+        self.conditional_rest(cond, context)
+    }
+
+    /// `? expression : expression`, any number of times. Unlike C's, P4's conditional associates to the left: so does the
+    /// grammar of p4c, where `:` binds tighter than `?`.
+    fn conditional_rest(&mut self, mut cond: Expr, context: Context) -> Parsed<Expr> {
+        while self.eat(&TokenKind::Question) {
+            let then = self.expression()?;
+            self.expect(&TokenKind::Colon)?;
+            let otherwise = self.nested(|parser| parser.binary(0, context))?;
+            let heights = [cond.height, then.height, otherwise.height];
+            let span = cond.span.to(otherwise.span);
+            cond = self.node(ExprKind::Mux(Box::new(cond), Box::new(then), Box::new(otherwise)), span, &heights)?;
         }
-        let then = self.expression()?;
-        self.expect(&TokenKind::Colon)?;
-        let otherwise = self.nested(|parser| parser.conditional(context))?;
-        let heights = [cond.height, then.height, otherwise.height];
-        let span = cond.span.to(otherwise.span);
-        self.node(ExprKind::Mux(Box::new(cond), Box::new(then), Box::new(otherwise)), span, &heights)
+        Ok(cond)
     }
 
     /// Binary operators that bind at least as strongly as `least`; all associate to the left.
@@ -154,15 +160,7 @@ impl Parser<'_> {
     /// The rest of an expression whose first operand has been read.
     fn conditional_from(&mut self, first: Expr) -> Parsed<Expr> {
         let cond = self.binary_rest(first, 0, Context::Plain)?;
-        if !self.eat(&TokenKind::Question) {
-            return Ok(cond);
-        }
-        let then = self.expression()?;
-        self.expect(&TokenKind::Colon)?;
-        let otherwise = self.expression()?;
-        let heights = [cond.height, then.height, otherwise.height];
-        let span = cond.span.to(otherwise.span);
-        self.node(ExprKind::Mux(Box::new(cond), Box::new(then), Box::new(otherwise)), span, &heights)
+        self.conditional_rest(cond, Context::Plain)
     }
 
     fn primary(&mut self, context: Context) -> Parsed<Expr> {
