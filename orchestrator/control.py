@@ -51,16 +51,16 @@ def _forward(graph: Graph, line: Line, names: Forwarding) -> dict[str, int]:
     return {names.port: line.source.port, names.mac: mac(graph, line.target.node)}
 
 
-def service_entries(program: Path, tables: Sequence[Mapping[str, Any]], services: int) -> list[Entry]:
+def service_entries(program: Path, tables: Sequence[Mapping[str, Any]], queues: int) -> list[Entry]:
     """Queue i for code point i. Code point 0 is in queue 0 anyway."""
     if not any(is_called(table["name"], "service_queue") for table in tables):
         raise BadInput(
-            f"{program} has no table `service_queue` by which services find their queues",
-            "include include/switch.p4, or leave out `services`",
+            f"{program} has no table `service_queue` by which packets find their queues",
+            "include include/switch.p4, or run it with --queues fifo",
         )
     return [
         {"table": "service_queue", "match": {"dscp": {"exact": n}}, "action": "set_queue", "params": {"queue": n}}
-        for n in range(1, services)
+        for n in range(1, min(queues, 64))
     ]
 
 

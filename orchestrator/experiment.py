@@ -19,7 +19,6 @@ from orchestrator.spec import Spec
 from orchestrator.topology import Network, build
 from orchestrator.traffic.arrivals import HEADER_BYTES, generate
 from orchestrator.traffic.flows import FlowList, read_flow_list
-from orchestrator.traffic.services import Services
 
 
 @dataclass(frozen=True)
@@ -106,7 +105,7 @@ def prepare(spec: Spec) -> Experiment:
     nodes = range(len(graph.hosts), len(graph.names))
     ecmp = any(len(graph.next_lines(node, host)) > 1 for node in nodes for host in range(len(graph.hosts)))
     _check_services(spec)
-    schemes = tuple(_ready(choice, setup, ecmp, spec.services) for choice in spec.choices)
+    schemes = tuple(_ready(choice, setup, ecmp) for choice in spec.choices)
     return Experiment(spec, network, schemes)
 
 
@@ -135,7 +134,7 @@ def _check_services(spec: Spec) -> None:
         )
 
 
-def _ready(choice: SchemeChoice, setup: Setup, ecmp: bool, services: Services | None) -> ReadyScheme:
+def _ready(choice: SchemeChoice, setup: Setup, ecmp: bool) -> ReadyScheme:
     fitted = find_scheme(choice).fit(choice, setup)
     path = fitted.scheme.program
     program = engine.compile_program(path)
@@ -143,8 +142,8 @@ def _ready(choice: SchemeChoice, setup: Setup, ecmp: bool, services: Services | 
     tables = engine.describe(program)["tables"]
     entries = fitted.entries if fitted.scheme.spec else _undescribed(fitted, tables)
     queues = fitted.queues
-    if services is not None and queues == setup.queues and queues.count > 1:
-        entries = [*entries, *service_entries(path, tables, services.count)]
+    if queues == setup.queues and queues.count > 1:
+        entries = [*entries, *service_entries(path, tables, queues.count - queues.strict)]
     ready = ReadyScheme(fitted, program, entries, queues)
     if fitted.scheme.spec:
         check_entries(path.with_suffix(".yaml"), tables, entries)

@@ -117,8 +117,9 @@ def _model_at(model: type[BaseModel], place: tuple[str | int, ...]) -> type[Base
     """The description that `place` holds."""
     for part in place:
         field = next((field for name, field in model.model_fields.items() if part in (name, field.alias)), None)
-        inner = field.annotation if field else None
-        if not (isinstance(inner, type) and issubclass(inner, BaseModel)):
+        kinds = (field.annotation, *get_args(field.annotation)) if field else ()
+        inner = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
+        if inner is None:
             return None
         model = inner
     return model

@@ -69,9 +69,15 @@ class Queues(Model):
         if self.scheduler == "fifo" and self.count > 1:
             raise BadInput(f"a fifo is one queue, not {self.count}", "choose dwrr, wrr or strict")
         if self.strict and self.scheduler not in ("dwrr", "wrr"):
-            raise BadInput(f"`strict` queues above the others need dwrr or wrr, not {self.scheduler}")
+            raise BadInput(
+                f"`strict` queues above the others need dwrr or wrr, not {self.scheduler}",
+                f"dwrr:count={max(self.count, 1 + self.strict)},strict={self.strict}",
+            )
         if self.strict >= self.count:
-            raise BadInput(f"{self.strict} strict queues of {self.count} leave none for the others")
+            raise BadInput(
+                f"{self.strict} strict queues of {self.count} leave none for the others",
+                f"count={self.strict + 1} or more, or scheduler strict",
+            )
         turns = self.count - self.strict
         if len(self.quantum) not in (1, turns):
             raise BadInput(f"{len(self.quantum)} quanta for {turns} queues", "give one for all, or one for each")

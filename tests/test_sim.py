@@ -188,11 +188,22 @@ entries:
     assert summary.main.marks.by_cause.keys() == {"too many"}
 
 
-def test_what_the_switch_lacks_is_refused(tmp_path: Path) -> None:
+def test_a_scheduler_that_the_scheme_does_not_work_with_is_refused(tmp_path: Path) -> None:
     program = toy(tmp_path)
-    program.with_suffix(".yaml").write_text("title: Toy\nneeds: {queues: 4, scheduler: dwrr}\n")
-    with pytest.raises(BadInput, match="needs 4 queue"):
-        Sim().check(prepare(make_spec({"schemes": [str(program)]})))
+    program.with_suffix(".yaml").write_text("title: Toy\nneeds: {schedulers: [dwrr, wrr]}\n")
+    with pytest.raises(BadInput, match="does not work on ports with a fifo scheduler: it needs dwrr or wrr"):
+        prepare(make_spec({"schemes": [str(program)]}))
+    prepare(make_spec({"schemes": [str(program)], "baseline": "none", "queues": "wrr:count=2"}))
+
+
+def test_a_scheme_that_deals_out_queues_has_its_own(tmp_path: Path) -> None:
+    program = toy(tmp_path)
+    program.with_suffix(".yaml").write_text("title: Toy\nneeds: {queues: {scheduler: dwrr, count: 2 * 4, strict: 1}}\n")
+    experiment = prepare(make_spec({"schemes": [str(program)], "queues": "fifo:buffer=90KB"}))
+    assert [str(scheme.queues) for scheme in experiment.schemes] == [
+        "dwrr:count=8,strict=1,buffer=90KB",
+        "fifo:buffer=90KB",
+    ]
 
 
 def test_errors_of_the_compiler_are_shown_with_their_place(tmp_path: Path) -> None:

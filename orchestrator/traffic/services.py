@@ -51,7 +51,7 @@ class Services(Model):
         if self.weights and len(self.weights) != self.count:
             raise BadInput(f"{len(self.weights)} weights for {self.count} services", "give one for each")
         if any(weight <= 0 for weight in self.weights):
-            raise BadInput("the weight of a service must be above 0")
+            raise BadInput("the weight of a service must be above 0", "leave the service out, or give it a share")
         if self.weights and abs(sum(self.weights) - 1) > 1e-6:
             raise BadInput(
                 f"the weights of the services sum to {sum(self.weights):g}", "they must sum to 1, or to 100 percent"
