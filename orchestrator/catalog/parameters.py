@@ -62,6 +62,7 @@ class Setup:
             "queue_packets": self.queue_packets,
             "queues": self.queues.count,
             "strict_queues": self.queues.strict,
+            "carries": int(self.queues.scheduler == "dwrr"),
             "quanta_bytes": self.queues.quanta_bytes(self.frame_bytes),
         }
 

@@ -21,7 +21,9 @@ _STYLES = {Verdict.PASSED: "green", Verdict.FAILED: "bold red", Verdict.UNSUPPOR
 
 def stf(
     program: Annotated[Path, typer.Argument(help="A P4 program, or a folder of pairs NAME.p4 and NAME.stf.")],
-    tests: Annotated[list[Path] | None, typer.Argument(help="Tests; NAME.stf beside the program if left out.")] = None,
+    tests: Annotated[
+        list[Path] | None, typer.Argument(help="Tests, or folders of tests; NAME.stf beside the program if left out.")
+    ] = None,
     show_trace: Annotated[bool, typer.Option("--trace", help="Show what the program does with each packet.")] = False,
     packet: Annotated[str | None, typer.Option(help="Send this packet (hexadecimal) instead, and show all.")] = None,
     port: Annotated[int, typer.Option(help="The port on which --packet arrives.")] = 0,
@@ -52,10 +54,13 @@ def _pairs(program: Path, tests: list[Path]) -> Iterator[tuple[Path, Path]]:
         yield from ((path.with_suffix(".p4"), path) for path in found)
         return
     for test in tests or [program.with_suffix(".stf")]:
-        for path in (program, test):
+        own = sorted(test.glob("*.stf")) if test.is_dir() else [test]
+        if not own:
+            raise BadInput(f"there are no tests NAME.stf in {test}", "name the tests, or the folder that they lie in")
+        for path in (program, *own):
             if not path.is_file():
                 raise BadInput(f"there is no file {path}")
-        yield program, test
+        yield from ((program, path) for path in own)
 
 
 def _run(program: Path, test: Path, console: Console, show_trace: bool, *, alone: bool) -> Outcome:

@@ -43,7 +43,7 @@ _PATIENT = {
 }
 
 # Registers that hold a time.
-_CLOCKS = ("idle_since",)
+_CLOCKS = ("idle_since", "last_time", "t_pre", "t_round")
 
 PACKETS = 300
 

@@ -5,8 +5,11 @@ Times are microseconds; those of marks are in 1/256 us, to which the switches' t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fractions import Fraction
 from math import isqrt
+
+from ports import Departure
 
 # Entries of the tables that replace a division.
 TABLE = 1024
@@ -171,3 +174,43 @@ class Red:
         else:
             self.count = -1
         return 0
+
+
+@dataclass
+class MqEcn:
+    """MQ-ECN (NSDI 2016), Eq. 5 and 6, as the prototype of section 4.2 samples rounds: whenever a queue's service ends,
+    the time since it was put into line. Exact; what ends a turn is told."""
+
+    k: int
+    quantum_rtt: dict[int, Fraction]
+    beta: Fraction
+    t_idle: Fraction
+    t_round: Fraction = Fraction(0)
+    t_start: dict[int, int] = field(default_factory=dict)
+    last: int | None = None
+    ended: tuple[int, int] | None = None
+
+    def leaves(self, out: Departure) -> None:
+        """A packet leaves: rounds until then. A turn that ends with packets left is known with the next packet."""
+        if self.ended is not None:
+            self._sample(*self.ended)
+            self.ended = None
+        if self.last is not None and out.now_us == out.enqueued_us:
+            rounds = (out.now_us - self.last) // self.t_idle - 1
+            self.t_round *= self.beta ** min(max(rounds, 0), 61) if rounds <= 60 else 0
+        if out.found == 0:
+            self.t_start[out.queue] = out.enqueued_us
+        if out.ends_turn and out.left == 0:
+            self._sample(out.queue, out.now_us)
+        elif out.ends_turn:
+            self.ended = (out.queue, out.now_us)
+        self.last = out.now_us
+
+    def _sample(self, queue: int, now: int) -> None:
+        sample = now - self.t_start[queue]
+        self.t_start[queue] = now
+        self.t_round = self.beta * self.t_round + (1 - self.beta) * sample
+
+    def excess(self, out: Departure) -> Fraction:
+        """By how much the queue is longer than its share needs, in packets times microseconds."""
+        return out.found * self.t_round - self.quantum_rtt[out.queue]

@@ -24,7 +24,7 @@ PORTS = (1, 2, 510)
 
 # Queues of them: the first, which all packets without a code point use, and others by the code point in `QUEUES`.
 PLACES = ((1, 0), (2, 0), (2, 1), (2, 127), (510, 127))
-QUEUES = {0: 0, 1: 8, 127: 63}
+QUEUES = {0: 0, 1: 8, 2: 9, 3: 10, 127: 63}
 
 COUNTERS = ("marks", "not_capable", "drops")
 # Causes that fit into the counters' index.

@@ -8,6 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from switches import PORTS, Fate, Switch
 
+from orchestrator.catalog.parameters import Setup
+from orchestrator.queueing import Queues
+from orchestrator.traffic.rtt import parse_rtt
+
 LONGEST = 2**19 - 1
 LATEST = 2**32 - 1
 THRESHOLDS = {"dctcp-red": "dctcp-red:k=7", "tcn": "tcn:t=7us"}
@@ -78,3 +82,15 @@ def test_a_queue_at_time_0() -> None:
     """No packet has waited at time 0; one that found others is judged by what it found."""
     assert not Switch("tcn:t=0us").marks(0, 0, 9, 9)
     assert Switch("dctcp-red:k=8").marks(0, 0, 9, 9)
+
+
+@pytest.mark.parametrize("share", ["standard", "minimum"])
+def test_per_queue_has_a_threshold_for_each_queue(share: str) -> None:
+    """MQ-ECN paper, Eq. 2: one below, at and one above K, or the part of it that the quantum has."""
+    queues = Queues.model_validate("dwrr:count=5,quantum=1mtu/2mtu/3mtu/4mtu,strict=1")
+    setup = Setup(10**10, parse_rtt("80us"), 1.0, 600, queues)
+    switch = Switch(f"per-queue:share={share},k=60packets", setup)
+    parts = {0: 6, 1: 12, 2: 18, 3: 24} if share == "minimum" else dict.fromkeys(range(4), 60)
+    # The one above the others has the line for itself.
+    for queue, k in {**parts, 127: 60}.items():
+        assert [switch.marks(enq=found, queue=queue) for found in (k - 1, k, k + 1)] == [False, False, True]

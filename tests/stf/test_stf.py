@@ -145,6 +145,16 @@ def test_the_command_runs_a_folder(cli: Cli) -> None:
     assert finished.out.splitlines()[-1].endswith("passed, 0 failed, 0 unsupported")
 
 
+def test_the_command_runs_a_folder_of_tests_of_one_program(cli: Cli, tmp_path: Path) -> None:
+    for name in ("a.stf", "b.stf"):
+        (tmp_path / name).write_text(TABLES.with_suffix(".stf").read_text())
+    assert cli("stf", str(TABLES), str(tmp_path)).out.splitlines()[-1] == "2 passed, 0 failed, 0 unsupported"
+    (tmp_path / "none").mkdir()
+    refused = cli("stf", str(TABLES), str(tmp_path / "none"))
+    assert refused.code == 2
+    assert "there are no tests NAME.stf" in refused.err
+
+
 def test_the_command_explains_a_failure(cli: Cli, write: Write) -> None:
     finished = cli("stf", str(TABLES), str(write("packet 0 07000000000000\nexpect 1 07000000000000 $")))
     assert finished.code == 1

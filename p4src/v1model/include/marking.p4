@@ -18,6 +18,7 @@ struct queue_signals_t {
     bit<32> sojourn_us;      // time from enqueue to dequeue
     bit<19> enq_qdepth_pkts; // packets that were waiting when this one came, without it
     bit<19> deq_qdepth_pkts; // packets that it leaves behind
+    bit<16> length_bytes;    // of the frame
     bit<32> draw;            // uniformly random; 0 unless MARKLAB_NEEDS_DRAW is defined
 }
 

@@ -156,6 +156,7 @@ control SwitchEgress(inout headers_t hdr,
         q.sojourn_us = standard_metadata.deq_timedelta;
         q.enq_qdepth_pkts = standard_metadata.enq_qdepth;
         q.deq_qdepth_pkts = standard_metadata.deq_qdepth;
+        q.length_bytes = (bit<16>)standard_metadata.packet_length;
         q.draw = 0;
 #ifdef MARKLAB_NEEDS_DRAW
         random(q.draw, 32w0, 32w0xffffffff);

@@ -1,0 +1,163 @@
+// MQ-ECN: marks a queue that is longer than what its share of the line needs, which is known from the time that a round
+// of the scheduler takes (MQ-ECN paper, sections 3.2 and 3.3, Eq. 5 and 6).
+//
+//     K_i = min(quantum_i / T_round, C) * RTT * lambda
+//
+// Signal: enq_qdepth, as the paper marks at enqueue. T_round is that of the time of dequeue.
+//
+// v1model shows the queue in egress only, so that the end of a turn is seen there: by the packets that leave, in their
+// order. A queue's turn ends with a packet if it leaves the queue empty, or if the next packet is another queue's, or if
+// it is the same queue's but longer than what the turn has left of its deficit, as the scheduler counts it. The last
+// two are known one packet later; the time is that of the turn's last packet all the same.
+#include <core.p4>
+#include <v1model.p4>
+#include "include/marking.p4"
+
+const cause_t CAUSE_STANDARD = 1; // longer than C * RTT * lambda
+const cause_t CAUSE_SHARE = 2;    // longer than quantum / T_round * RTT * lambda
+
+control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {
+    // State per port. t_round: smoothed time of a round, in 1/256 us. last_queue: the queue of the packet before, with a 1
+    // before it while that queue's turn goes on. last_time: when that packet left its queue.
+    register<bit<32>>(MARKLAB_PORTS) t_round;
+    register<bit<8>>(MARKLAB_PORTS) last_queue;
+    register<bit<48>>(MARKLAB_PORTS) last_time;
+    // State per queue. t_pre: when its turn before ended, or when it was no longer empty. deficit: bytes that its turn
+    // may still send.
+    register<bit<48>>(MARKLAB_QUEUES) t_pre;
+    register<bit<32>>(MARKLAB_QUEUES) deficit;
+
+    bit<19> k = 0;
+    bit<8> gain = 0;
+    bit<1> carries = 0;
+
+    // one_minus_beta_q8: in 1/256. carried: 1 if a turn leaves its deficit to the next one, as in DWRR.
+    action set_params(bit<19> k_pkts, bit<8> one_minus_beta_q8, bit<1> carried) {
+        k = k_pkts;
+        gain = one_minus_beta_q8;
+        carries = carried;
+    }
+
+    table params {
+        actions = { set_params; }
+        default_action = set_params(65, 64, 1);
+    }
+
+    bit<32> quantum = 0;
+    bit<40> quantum_rtt = 0;
+
+    // Takes turns with others. quantum_rtt_q8: quantum * RTT * lambda in packets * us / 256, what the queue's length
+    // times T_round is compared with: no target divides at run time.
+    action set_quantum(bit<32> quantum_bytes, bit<40> quantum_rtt_q8) {
+        quantum = quantum_bytes;
+        quantum_rtt = quantum_rtt_q8;
+    }
+
+    // Comes before those that take turns (section 3.4).
+    action set_strict() {
+        quantum = 0;
+    }
+
+    table quanta {
+        key = { q.queue: exact @name("queue"); }
+        actions = { set_quantum; set_strict; }
+        default_action = set_strict();
+        size = 128;
+    }
+
+    // beta^n in 1/65536, for a port that was idle for n times T_idle; 0 beyond what the table knows. The time is that
+    // since the packet before left its queue, of which the packet's own transmission is no idle time.
+    bit<48> since_last = 0;
+    bit<17> decay = 0;
+
+    action set_decay(bit<17> factor_q16) {
+        decay = factor_q16;
+    }
+
+    table decay_by_idle {
+        key = { since_last: range @name("since_last_us"); }
+        actions = { set_decay; }
+        default_action = set_decay(0);
+        size = 64;
+    }
+
+    bit<32> round = 0;
+
+    // A turn of the queue in that cell ended at that time.
+    action end_turn(in bit<32> cell, in bit<48> at) {
+        bit<48> before;
+        t_pre.read(before, cell);
+        t_pre.write(cell, at);
+        // T_round = beta * T_round + (1 - beta) * T_sample (Eq. 6). A round takes less than 2^24 us.
+        bit<32> sample = ((bit<24>)(at - before)) ++ 8w0;
+        bit<40> up = (bit<40>)gain * (bit<40>)(sample |-| round);
+        bit<40> down = (bit<40>)gain * (bit<40>)(round |-| sample);
+        round = round + up[39:8] - down[39:8];
+    }
+
+    apply {
+        params.apply();
+        quanta.apply();
+        bit<32> port = (bit<32>)q.port;
+        bit<32> cell = MARKLAB_QUEUE_CELL(q);
+        t_round.read(round, port);
+
+        if (quantum != 0) {
+            bit<8> last;
+            bit<48> last_at;
+            bit<32> left;
+            last_queue.read(last, port);
+            last_time.read(last_at, port);
+            deficit.read(left, cell);
+            bit<8> turn = 1w1 ++ q.queue;
+            bit<48> enqueued = q.now_us - (bit<48>)q.sojourn_us;
+
+            bit<32> length = (bit<32>)q.length_bytes;
+            bool goes_on = last == turn && length <= left;
+            if (last[7:7] == 1 && !goes_on) {
+                end_turn((bit<32>)(last[6:0] ++ q.port), last_at);
+            }
+            // A packet that had not to wait may have found the port idle: T_round goes down by beta for each T_idle, as if
+            // there had been rounds that took no time (section 3.3.1, and the authors' simulator).
+            if (q.sojourn_us == 0) {
+                since_last = q.now_us - last_at;
+                decay_by_idle.apply();
+                bit<49> decayed = (bit<49>)round * (bit<49>)decay;
+                round = decayed[47:16];
+            }
+            if (q.enq_qdepth_pkts == 0) {
+                t_pre.write(cell, enqueued);
+            }
+
+            // The scheduler's account of this turn.
+            if (!goes_on) {
+                if (carries == 0 || q.enq_qdepth_pkts == 0) {
+                    left = 0;
+                }
+                left = left + quantum;
+            }
+            left = left |-| length;
+            if (q.deq_qdepth_pkts == 0) {
+                end_turn(cell, q.now_us);
+                left = 0;
+                turn = 0;
+            }
+            deficit.write(cell, left);
+            last_queue.write(port, turn);
+            last_time.write(port, q.now_us);
+            t_round.write(port, round);
+        }
+
+        decision = decision_t.PASS;
+        cause = 0;
+        if (q.enq_qdepth_pkts > k) {
+            decision = decision_t.MARK;
+            cause = CAUSE_STANDARD;
+        } else if (quantum != 0 && (bit<64>)q.enq_qdepth_pkts * (bit<64>)round > (bit<64>)quantum_rtt) {
+            decision = decision_t.MARK;
+            cause = CAUSE_SHARE;
+        }
+    }
+}
+
+#include "include/switch.p4"
