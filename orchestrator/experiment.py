@@ -14,6 +14,7 @@ from orchestrator.catalog.parameters import MTU_BYTES, Setup
 from orchestrator.catalog.scheme import Entry, FittedScheme, find_scheme
 from orchestrator.control import check_entries, check_forwarding, forwarding_entries, is_called, service_entries
 from orchestrator.errors import BadInput, unknown
+from orchestrator.hosts import Limit
 from orchestrator.queueing import Queues
 from orchestrator.spec import Spec
 from orchestrator.topology import Network, build
@@ -105,7 +106,7 @@ def prepare(spec: Spec) -> Experiment:
     nodes = range(len(graph.hosts), len(graph.names))
     ecmp = any(len(graph.next_lines(node, host)) > 1 for node in nodes for host in range(len(graph.hosts)))
     _check_services(spec)
-    schemes = tuple(_ready(choice, setup, ecmp) for choice in spec.choices)
+    schemes = tuple(_ready(choice, setup, ecmp, spec.queue) for choice in spec.choices)
     return Experiment(spec, network, schemes)
 
 
@@ -134,7 +135,7 @@ def _check_services(spec: Spec) -> None:
         )
 
 
-def _ready(choice: SchemeChoice, setup: Setup, ecmp: bool) -> ReadyScheme:
+def _ready(choice: SchemeChoice, setup: Setup, ecmp: bool, queue: Limit) -> ReadyScheme:
     fitted = find_scheme(choice).fit(choice, setup)
     path = fitted.scheme.program
     program = engine.compile_program(path)
@@ -142,6 +143,9 @@ def _ready(choice: SchemeChoice, setup: Setup, ecmp: bool) -> ReadyScheme:
     tables = engine.describe(program)["tables"]
     entries = fitted.entries if fitted.scheme.spec else _undescribed(fitted, tables)
     queues = fitted.queues
+    if queues != setup.queues and queues.buffer is None and queues.shared_bytes is None:
+        # A port has as much room as that of other schemes, however many queues share it.
+        queues = queues.model_copy(update={"buffer": queue})
     if queues == setup.queues and queues.count > 1:
         entries = [*entries, *service_entries(path, tables, queues.count - queues.strict)]
     ready = ReadyScheme(fitted, program, entries, queues)

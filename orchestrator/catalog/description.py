@@ -26,10 +26,15 @@ class EntrySpec(Model):
     action: str
     params: dict[str, str] = Field(default_factory=dict)
     match: dict[str, Match] | None = None
-    priority: int = 0
+    priority: str = "0"
     for_: dict[str, str] = Field(default_factory=dict, alias="for")
     let: dict[str, str] = Field(default_factory=dict)
     when: str | None = None
+
+    @field_validator("priority", mode="before")
+    @classmethod
+    def _formula(cls, value: Any) -> Any:
+        return _text(value)
 
     @field_validator("params", "let", mode="before")
     @classmethod

@@ -130,7 +130,7 @@ def _expand(spec: EntrySpec, names: Names) -> Iterator[Entry]:
             scope[name] = formula(scope)
         if formulas.when is not None and not formulas.when(scope):
             continue
-        entry: Entry = {"table": spec.table, "action": spec.action, "priority": spec.priority}
+        entry: Entry = {"table": spec.table, "action": spec.action, "priority": _number(formulas.priority, scope)}
         entry["params"] = {name: _number(formula, scope) for name, formula in formulas.params.items()}
         if spec.match is not None:
             entry["match"] = {key: _match(kinds, scope) for key, kinds in spec.match.items()}
@@ -142,6 +142,7 @@ class _Formulas:
 
     def __init__(self, spec: EntrySpec) -> None:
         self.let = {name: Expression(text) for name, text in spec.let.items()}
+        self.priority = Expression(spec.priority)
         self.when = Expression(spec.when) if spec.when is not None else None
         self.params = {name: Expression(text) for name, text in spec.params.items()}
 

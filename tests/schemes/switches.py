@@ -69,7 +69,7 @@ def _frame_to(port: int, ecn: int, queue: int) -> Frame:
 
 
 def routes() -> list[dict[str, Any]]:
-    """Table entries by which frames reach the ports and queues."""
+    """Table entries by which frames reach the ports."""
     return [
         {
             "table": "ipv4_lpm",
@@ -78,7 +78,12 @@ def routes() -> list[dict[str, Any]]:
             "params": {"port": port, "dst_addr": int.from_bytes(mac(port), "big")},
         }
         for port in PORTS
-    ] + [
+    ]
+
+
+def services() -> list[dict[str, Any]]:
+    """Table entries by which frames reach the queues."""
+    return [
         {
             "table": "service_queue",
             "match": {"dscp": {"exact": dscp}},
@@ -92,7 +97,10 @@ def routes() -> list[dict[str, Any]]:
 
 @functools.cache
 def _entries(scheme: str, setup: Setup) -> str:
-    return json.dumps(fitted(scheme, setup).entries + routes())
+    chosen = fitted(scheme, setup)
+    # A scheme that deals out queues itself does not ask for the code point.
+    asks = chosen.scheme.spec is None or chosen.scheme.spec.needs.queues is None
+    return json.dumps(chosen.entries + routes() + (services() if asks else []))
 
 
 class Switch:

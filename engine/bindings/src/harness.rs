@@ -1,9 +1,10 @@
 //! One switch without a network, for tests of single packets.
 
+use marklab_netsim::Queueing;
 use marklab_p4::ir::{CounterId, TableId};
 use marklab_pipeline::{Count, Digest, EntryHandle, Packet, State};
 use marklab_switch::replication::{Mirror, NodeHandle, Replication, ReplicationError};
-use marklab_switch::{Completed, Loss, MAX_ROUNDS, QueueSignals, Switch};
+use marklab_switch::{Completed, Fate as SwitchFate, Loss, MAX_ROUNDS, QueueSignals, Switch, Transmitted};
 use marklab_tm::{Limit, MAX_QUEUES, PortConfig, QueueConfig, Round};
 use marklab_units::{Duration, Time};
 use num_bigint::BigUint;
@@ -20,11 +21,19 @@ const PORTS: usize = 512;
 /// Port and bytes of a frame that came out, or the reason of its loss.
 type Fate<'py> = (Option<usize>, Option<Bound<'py, PyBytes>>, Option<&'static str>);
 
+/// Bytes of a frame that left, its queue, the packets found and left there, its stay in ns, whether its queue's turn ended.
+type Departure<'py> = (Bound<'py, PyBytes>, usize, u64, u64, u64, bool);
+
 /// A frame that came out, with its port.
 type Sent<'py> = (usize, Bound<'py, PyBytes>);
 
-/// A port that has room for everything: in as many queues as there can be, if the program chooses among them.
-fn port(program: &marklab_p4::ir::Program) -> PyResult<PortConfig> {
+/// A port as described, or one with room for everything: in as many queues as there can be, if the program chooses among
+/// them.
+fn port(program: &marklab_p4::ir::Program, queueing: Option<&str>) -> PyResult<PortConfig> {
+    if let Some(text) = queueing {
+        let queueing: Queueing = serde_json::from_str(text).map_err(|error| refuse(format!("queues: {error}")))?;
+        return queueing.port().map_err(refuse);
+    }
     let queue = QueueConfig { limit: Limit::Packets(u64::MAX), level: 0, quantum_bytes: u32::MAX };
     let queues = if program.intrinsic("queueing_metadata.qid").is_some() { MAX_QUEUES } else { 1 };
     PortConfig::new(vec![queue; queues], Round::Deficit, None).map_err(refuse)
@@ -42,14 +51,15 @@ pub(crate) struct Harness {
 
 #[pymethods]
 impl Harness {
-    /// A switch that runs a program with these table entries (JSON).
+    /// A switch that runs a program with these table entries, and has such queues at each port (JSON, as `simulate` takes
+    /// them); without, there is room for everything.
     #[new]
-    #[pyo3(signature = (program, entries = "[]", seed = 0))]
-    fn new(program: &Bound<'_, Program>, entries: &str, seed: u64) -> PyResult<Harness> {
+    #[pyo3(signature = (program, entries = "[]", seed = 0, queueing = None))]
+    fn new(program: &Bound<'_, Program>, entries: &str, seed: u64, queueing: Option<&str>) -> PyResult<Harness> {
         let Program { program: ir, layout, engine, .. } = program.get();
         let mut state = State::new(ir, layout, seed).map_err(refuse)?;
         entries::install(&mut state, &entries::parse(entries)?)?;
-        let mut switch = Switch::new(engine.clone(), state, vec![port(ir)?; PORTS]);
+        let mut switch = Switch::new(engine.clone(), state, vec![port(ir, queueing)?; PORTS]);
         switch.listen();
         Ok(Harness { program: program.clone().unbind(), switch, losses: Vec::new() })
     }
@@ -64,6 +74,40 @@ impl Harness {
         let completed = self.run(python, port, frame, Time::from_nanos(now_ns), None)?;
         let sent = completed.sent.iter();
         Ok(sent.map(|(port, packet)| (*port, PyBytes::new(python, &packet.to_vec()))).collect())
+    }
+
+    /// Takes a frame in, which then waits for `transmit`. Gives the port and the queue that it waits in; None if it was lost,
+    /// for the reason in `losses`.
+    fn receive(&mut self, port: usize, frame: &[u8], now_ns: u64) -> Option<(usize, usize)> {
+        self.losses.clear();
+        match self.switch.receive(Time::from_nanos(now_ns), port, Packet::new(frame, 0)) {
+            SwitchFate::Queued { port, queue } => Some((port, queue)),
+            SwitchFate::Lost(loss, port, _) => {
+                self.losses.push((loss.text(), port));
+                None
+            }
+        }
+    }
+
+    /// Sends the next frame of a port. Gives its bytes, its queue, the packets that it found and left there, how long it
+    /// stayed in ns, and whether it ended its queue's turn; None if nothing waits, or if it was lost, for the reason in
+    /// `losses`.
+    fn transmit<'py>(&mut self, python: Python<'py>, port: usize, now_ns: u64) -> Option<Departure<'py>> {
+        self.losses.clear();
+        let now = Time::from_nanos(now_ns);
+        let Transmitted { outcome, signals, queue, ends_turn } = self.switch.transmit(now, port)?;
+        match outcome {
+            Ok(packet) => {
+                let bytes = PyBytes::new(python, &packet.to_vec());
+                let sojourn_ns = now.since(signals.enq_timestamp).nanos();
+                Some((bytes, queue, signals.enq_qdepth, signals.deq_qdepth, sojourn_ns, ends_turn))
+            }
+            Err(SwitchFate::Lost(loss, port, _)) => {
+                self.losses.push((loss.text(), port));
+                None
+            }
+            Err(SwitchFate::Queued { .. }) => None,
+        }
     }
 
     /// Sends a frame through parser, ingress, egress and deparser.

@@ -3,6 +3,11 @@
 //     control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause)
 //
 // and includes switch.p4, which calls it once per packet in egress, in the order in which packets leave their queue.
+// A scheme that deals out queues itself also defines MARKLAB_STEERS and implements
+//
+//     control Steering(in flow_t flow, out bit<7> queue)
+//
+// which is called once per packet in ingress, when its port is known.
 #ifndef MARKLAB_MARKING_P4
 #define MARKLAB_MARKING_P4
 
@@ -19,7 +24,16 @@ struct queue_signals_t {
     bit<19> enq_qdepth_pkts; // packets that were waiting when this one came, without it
     bit<19> deq_qdepth_pkts; // packets that it leaves behind
     bit<16> length_bytes;    // of the frame
+    bit<32> flow;            // what identifies the packet's flow; 0 unless MARKLAB_STEERS is defined
     bit<32> draw;            // uniformly random; 0 unless MARKLAB_NEEDS_DRAW is defined
+}
+
+// A packet on its way to its queue.
+struct flow_t {
+    bit<9> port;             // egress port
+    bit<48> now_us;          // time of arrival
+    bit<16> length_bytes;    // of the frame
+    bit<32> id;              // hash of the flow's 5-tuple; ECMP has chosen by its low bits
 }
 
 // Cell of a queue in state per queue, which has MARKLAB_QUEUES cells. Those of a queue number lie together, so that a

@@ -12,6 +12,8 @@ struct metadata_t {
     // The queue that the packet waits in. The annotation is how our traffic manager is told: v1model has a `priority`
     // of 3 bits for that, and BMv2 nothing but strict priorities.
     @alias("queueing_metadata.qid") bit<7> queue;
+    // Hash of the 5-tuple, for schemes that tell flows apart.
+    bit<32> flow;
     bit<16> ecmp_group;
     bit<16> ecmp_member;
 }
@@ -57,6 +59,10 @@ control SwitchVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
 control SwitchIngress(inout headers_t hdr,
                       inout metadata_t meta,
                       inout standard_metadata_t standard_metadata) {
+#ifdef MARKLAB_STEERS
+    Steering() steering;
+#endif // MARKLAB_STEERS
+
     action drop() {
         mark_to_drop(standard_metadata);
     }
@@ -102,6 +108,7 @@ control SwitchIngress(inout headers_t hdr,
         size = 4096;
     }
 
+#ifndef MARKLAB_STEERS
     action set_queue(bit<7> queue) {
         meta.queue = queue;
     }
@@ -117,6 +124,7 @@ control SwitchIngress(inout headers_t hdr,
         const default_action = set_queue(0);
         size = 64;
     }
+#endif // MARKLAB_STEERS
 
     // Options are not parsed, so that the checksum of a header with options could not be kept right.
     apply {
@@ -127,10 +135,22 @@ control SwitchIngress(inout headers_t hdr,
             switch (ipv4_lpm.apply().action_run) {
                 hash_to_group: { ecmp.apply(); }
             }
+#ifdef MARKLAB_STEERS
+            hash(meta.flow, HashAlgorithm.crc32, 32w0,
+                { hdr.ipv4.src_addr, hdr.ipv4.dst_addr, hdr.ipv4.protocol, hdr.ports.src_port, hdr.ports.dst_port },
+                33w0x100000000);
+            flow_t flow;
+            flow.port = standard_metadata.egress_spec;
+            flow.now_us = standard_metadata.ingress_global_timestamp;
+            flow.length_bytes = (bit<16>)standard_metadata.packet_length;
+            flow.id = meta.flow;
+            steering.apply(flow, meta.queue);
+#else
             // Code point 0 is that of a switch with one queue, which need not look.
             if (hdr.ipv4.dscp != 0) {
                 service_queue.apply();
             }
+#endif // MARKLAB_STEERS
         }
     }
 }
@@ -157,6 +177,7 @@ control SwitchEgress(inout headers_t hdr,
         q.enq_qdepth_pkts = standard_metadata.enq_qdepth;
         q.deq_qdepth_pkts = standard_metadata.deq_qdepth;
         q.length_bytes = (bit<16>)standard_metadata.packet_length;
+        q.flow = meta.flow;
         q.draw = 0;
 #ifdef MARKLAB_NEEDS_DRAW
         random(q.draw, 32w0, 32w0xffffffff);

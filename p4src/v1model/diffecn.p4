@@ -1,0 +1,110 @@
+// DiffECN: a queue for each active flow, and marks only in queues that are longer than a fair share of the line needs
+// (DiffECN paper, section IV, Algorithm 1).
+//
+//     K_p = lambda * RTT * C / N_flow (Eq. 2)
+//
+// Signal: deq_qdepth, the packets that this one leaves behind in its queue, as the paper reads the length of the queue
+// before the packet is sent. Queues are dealt out by include/flow_queues.p4; N_flow is counted here.
+#include <core.p4>
+#include <v1model.p4>
+#include "include/flow_queues.p4"
+
+const cause_t CAUSE_FLOW = 1;      // the queue of a flow
+const cause_t CAUSE_FALL_BACK = 2; // the same while there are more flows than queues
+const cause_t CAUSE_PRIORITY = 3;  // the queue of high priority
+
+// Cells per port that tell the flows of a period apart (section V-B): 2^14.
+#define SEEN_CELLS 8388608
+
+control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {
+    LeaveQueue() leave_queue;
+
+    // Per port: when the present period began, its number, and the flows seen in it and in the one before.
+    register<bit<48>>(MARKLAB_PORTS) t_start;
+    register<bit<16>>(MARKLAB_PORTS) seq_interval;
+    register<bit<16>>(MARKLAB_PORTS) n_now;
+    register<bit<16>>(MARKLAB_PORTS) n_last;
+    // Per port and hash of (flow, period): that hash, when it was seen.
+    register<bit<32>>(SEEN_CELLS) seen;
+
+    bit<16> queues = 0;
+    bit<7> priority_queue = 0;
+    bit<48> t_period = 0;
+
+    action set_params(bit<16> queue_count, bit<7> high, bit<32> t_period_us) {
+        queues = queue_count;
+        priority_queue = high;
+        t_period = (bit<48>)t_period_us;
+    }
+
+    table params {
+        actions = { set_params; }
+        default_action = set_params(32, 31, 285);
+    }
+
+    // K / N_flow, by table: no target divides at run time. A length is a whole number, so that the whole part of K / N_flow
+    // is as good as the exact one.
+    bit<16> n_flow = 0;
+    bit<19> threshold = 0;
+
+    action set_threshold(bit<19> k_pkts) {
+        threshold = k_pkts;
+    }
+
+    table threshold_by_flows {
+        key = { n_flow: exact @name("n_flow"); }
+        actions = { set_threshold; }
+        default_action = set_threshold(0);
+        size = 128;
+    }
+
+    apply {
+        params.apply();
+        leave_queue.apply(q);
+        bit<32> port = (bit<32>)q.port;
+
+        bit<48> start;
+        bit<16> now_flows;
+        bit<16> last_flows;
+        t_start.read(start, port);
+        n_now.read(now_flows, port);
+        n_last.read(last_flows, port);
+        bit<16> seq;
+        seq_interval.read(seq, port);
+        if (q.now_us - start > t_period) {
+            seq_interval.write(port, seq + 1);
+            last_flows = now_flows;
+            now_flows = 0;
+            n_last.write(port, last_flows);
+            n_now.write(port, 0);
+            t_start.write(port, q.now_us);
+        } else {
+            bit<32> hash_new;
+            hash(hash_new, HashAlgorithm.crc32, 32w0, { q.flow, seq }, 33w0x100000000);
+            bit<32> cell = (bit<32>)(q.port ++ hash_new[13:0]);
+            bit<32> hash_old;
+            seen.read(hash_old, cell);
+            seen.write(cell, hash_new);
+            if (hash_old != hash_new) {
+                now_flows = now_flows |+| 1;
+                n_now.write(port, now_flows);
+            }
+        }
+
+        n_flow = now_flows > last_flows ? now_flows : last_flows;
+        bool falls_back = n_flow > queues;
+        if (falls_back) {
+            n_flow = queues;
+        }
+        threshold_by_flows.apply();
+
+        decision = decision_t.PASS;
+        cause = 0;
+        if (q.deq_qdepth_pkts > threshold) {
+            decision = decision_t.MARK;
+            cause = q.queue == priority_queue ? CAUSE_PRIORITY : (falls_back ? CAUSE_FALL_BACK : CAUSE_FLOW);
+        }
+    }
+}
+
+#include "include/switch.p4"

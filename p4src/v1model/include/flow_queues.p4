@@ -1,0 +1,192 @@
+// A queue for each active flow: DiffECN's queue mapping unit (DiffECN paper, section IV-B, Algorithm 1 lines 1 to 24).
+//
+// Ordinary queues 0, 1, ... take turns; the last one, of high priority, is for flows that found no empty queue. Ingress
+// must know how long the queues are, which v1model shows in egress only: both share registers. Ingress counts what it
+// sends to a queue, egress writes what is left there. Include this file, define nothing else in ingress, and call
+// `leave_queue.apply(q)` once per packet in `Marking`.
+#ifndef MARKLAB_FLOW_QUEUES_P4
+#define MARKLAB_FLOW_QUEUES_P4
+
+#include "marking.p4"
+
+#define MARKLAB_STEERS
+
+// The flow map has 512 entries per queue, of which there are 32 at most.
+#define FLOW_MAP_BITS 14
+#define FLOW_MAP_CELLS 8388608
+
+// Per port and queue: packets in it, as far as ingress and egress know, and when one was last sent to it or left it.
+register<bit<32>>(MARKLAB_QUEUES) queue_depth;
+register<bit<32>>(MARKLAB_QUEUES) queue_used;
+// Per port: a bit for each queue that is not empty.
+register<bit<32>>(MARKLAB_PORTS) busy_queues;
+
+// What the flow map holds of a flow.
+struct mapping_t {
+    bit<1> known;
+    bit<7> queue;
+    bit<24> passed_bytes;    // through the queue of high priority
+    bit<32> last_us;         // when its last packet came
+}
+
+// Packets by what became of their flow.
+enum bit<3> steered_t {
+    KEPT = 0,                // in its queue
+    EMPTY = 1,               // a new flow in an empty queue
+    PRIORITY = 2,            // a new flow in the queue of high priority
+    PROBED = 3,              // out of that queue into one that is empty now
+    SHORTEST = 4             // out of that queue because it has passed its limit there
+}
+
+control Steering(in flow_t flow, out bit<7> queue) {
+    // Per port and entry: a mapping_t.
+    register<bit<64>>(FLOW_MAP_CELLS) flow_map;
+    // Per port: the queue to be looked at next when none seems empty.
+    register<bit<7>>(MARKLAB_PORTS) next_stale;
+    counter(MARKLAB_PORTS * 8, CounterType.packets) steered;
+
+    bit<7> priority_queue = 0;
+    bit<14> map_mask = 0;
+    bit<32> t_period = 0;
+    bit<32> t_stale = 0;
+    bit<24> pass_limit = 0;
+
+    // high: the last queue. t_period_us: a flow that sent nothing for so long is a new one. t_stale_us: a queue that
+    // nothing came to or left for so long is empty.
+    action set_steering(bit<7> high, bit<14> mask, bit<32> t_period_us, bit<32> t_stale_us, bit<24> pass_limit_bytes) {
+        priority_queue = high;
+        map_mask = mask;
+        t_period = t_period_us;
+        t_stale = t_stale_us;
+        pass_limit = pass_limit_bytes;
+    }
+
+    table steering_params {
+        actions = { set_steering; }
+        default_action = set_steering(31, 0x3fff, 285, 2850, 15000);
+    }
+
+    // The first empty queue, by one look at all of them (section V-A): entry i of the control plane asks for bit i to be 0.
+    bit<32> busy = 0;
+    bit<1> found = 0;
+    bit<7> first_empty = 0;
+
+    action set_empty(bit<7> number) {
+        found = 1;
+        first_empty = number;
+    }
+
+    action none_empty() {
+        found = 0;
+    }
+
+    table empty_queue {
+        key = { busy: ternary @name("busy"); }
+        actions = { set_empty; none_empty; }
+        default_action = none_empty();
+        size = 32;
+    }
+
+    bit<32> now = 0;
+    bit<7> shortest = 0;
+    bit<32> shortest_depth = 0;
+
+    action compare_depth(in bit<7> number) {
+        bit<32> depth;
+        queue_depth.read(depth, (bit<32>)(number ++ flow.port));
+        bool shorter = number < priority_queue && depth < shortest_depth;
+        shortest = shorter ? number : shortest;
+        shortest_depth = shorter ? depth : shortest_depth;
+    }
+
+    // A packet that a full buffer dropped never came to egress, and its queue may have been empty: the bit would stay.
+    // So when no queue seems empty, one of them after the other is looked at.
+    action look_for_stale() {
+        bit<7> number;
+        next_stale.read(number, (bit<32>)flow.port);
+        bit<7> next = number + 1;
+        next_stale.write((bit<32>)flow.port, next >= priority_queue ? 7w0 : next);
+        bit<32> used;
+        queue_used.read(used, (bit<32>)(number ++ flow.port));
+        if (now - used > t_stale) {
+            busy = busy & ~(32w1 << (bit<8>)number);
+            queue_depth.write((bit<32>)(number ++ flow.port), 0);
+            found = 1;
+            first_empty = number;
+        }
+    }
+
+    apply {
+        steering_params.apply();
+        now = flow.now_us[31:0];
+        bit<32> port = (bit<32>)flow.port;
+        bit<32> entry = (bit<32>)(flow.port ++ (flow.id[31:18] & map_mask));
+        bit<64> stored;
+        flow_map.read(stored, entry);
+        mapping_t mapping = { stored[63:63], stored[62:56], stored[55:32], stored[31:0] };
+        busy_queues.read(busy, port);
+
+        steered_t what = steered_t.KEPT;
+        bool is_new = mapping.known == 0 || now - mapping.last_us > t_period;
+        if (is_new) {
+            mapping.queue = priority_queue;
+            mapping.passed_bytes = 0;
+            what = steered_t.PRIORITY;
+        }
+        if (mapping.queue == priority_queue) {
+            if (mapping.passed_bytes <= pass_limit) {
+                empty_queue.apply();
+                if (found == 0) {
+                    look_for_stale();
+                }
+                if (found == 1) {
+                    mapping.queue = first_empty;
+                    what = is_new ? steered_t.EMPTY : steered_t.PROBED;
+                }
+            } else {
+                shortest_depth = 0xffffffff;
+                compare_depth(0); compare_depth(1); compare_depth(2); compare_depth(3);
+                compare_depth(4); compare_depth(5); compare_depth(6); compare_depth(7);
+                compare_depth(8); compare_depth(9); compare_depth(10); compare_depth(11);
+                compare_depth(12); compare_depth(13); compare_depth(14); compare_depth(15);
+                compare_depth(16); compare_depth(17); compare_depth(18); compare_depth(19);
+                compare_depth(20); compare_depth(21); compare_depth(22); compare_depth(23);
+                compare_depth(24); compare_depth(25); compare_depth(26); compare_depth(27);
+                compare_depth(28); compare_depth(29); compare_depth(30);
+                mapping.queue = shortest;
+                what = steered_t.SHORTEST;
+            }
+        }
+        if (mapping.queue == priority_queue) {
+            mapping.passed_bytes = mapping.passed_bytes |+| (bit<24>)flow.length_bytes;
+        }
+        queue = mapping.queue;
+        flow_map.write(entry, 1w1 ++ mapping.queue ++ mapping.passed_bytes ++ now);
+
+        bit<32> cell = (bit<32>)(queue ++ flow.port);
+        bit<32> depth;
+        queue_depth.read(depth, cell);
+        queue_depth.write(cell, depth + 1);
+        queue_used.write(cell, now);
+        busy_queues.write(port, busy | (32w1 << (bit<8>)queue));
+        if (what != steered_t.KEPT) {
+            steered.count((bit<32>)(flow.port ++ what));
+        }
+    }
+}
+
+// What ingress learns from a packet that leaves.
+control LeaveQueue(in queue_signals_t q) {
+    apply {
+        bit<32> cell = MARKLAB_QUEUE_CELL(q);
+        queue_depth.write(cell, (bit<32>)q.deq_qdepth_pkts);
+        queue_used.write(cell, q.now_us[31:0]);
+        if (q.deq_qdepth_pkts == 0) {
+            bit<32> busy;
+            busy_queues.read(busy, (bit<32>)q.port);
+            busy_queues.write((bit<32>)q.port, busy & ~(32w1 << (bit<8>)q.queue));
+        }
+    }
+}
+
+#endif // MARKLAB_FLOW_QUEUES_P4

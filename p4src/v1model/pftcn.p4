@@ -1,0 +1,36 @@
+// PFTCN: TCN for each flow, DiffECN's queues with marks by sojourn time (DiffECN paper, section VI-C.6).
+//
+// Signal: deq_timedelta, as in tcn.p4.
+#include <core.p4>
+#include <v1model.p4>
+#include "include/flow_queues.p4"
+
+const cause_t CAUSE_SOJOURN_TIME = 1;
+
+control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {
+    LeaveQueue() leave_queue;
+
+    bit<32> t = 0;
+
+    action set_params(bit<32> t_us) {
+        t = t_us;
+    }
+
+    table params {
+        actions = { set_params; }
+        default_action = set_params(30);
+    }
+
+    apply {
+        params.apply();
+        leave_queue.apply(q);
+        decision = decision_t.PASS;
+        cause = 0;
+        if (q.sojourn_us > t) {
+            decision = decision_t.MARK;
+            cause = CAUSE_SOJOURN_TIME;
+        }
+    }
+}
+
+#include "include/switch.p4"

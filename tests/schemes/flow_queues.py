@@ -1,0 +1,91 @@
+"""DiffECN once more, from its paper (section IV, Algorithm 1): where flows wait, and whose queues are too long."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Mapping:
+    """A flow in the flow map."""
+
+    queue: int
+    passed: int
+    last: int
+
+
+@dataclass
+class QueueMapping:
+    """The queue mapping unit of a port. Queue numbers 0 .. queues - 2 are ordinary, the last has high priority."""
+
+    queues: int
+    t_period: int
+    pass_limit: int
+    flow_map: dict[int, Mapping] = field(default_factory=dict)
+    depth: dict[int, int] = field(default_factory=dict)
+    # When something last came to a queue or left it, and which queue is doubted next.
+    used: dict[int, int] = field(default_factory=dict)
+    doubted: int = 0
+
+    @property
+    def high(self) -> int:
+        return self.queues - 1
+
+    def steer(self, flow: int, now: int, length: int) -> int:
+        """The queue of a packet."""
+        index = (flow >> 18) % (512 * self.queues)
+        mapping = self.flow_map.get(index)
+        if mapping is None or now - mapping.last > self.t_period:
+            mapping = self.flow_map[index] = Mapping(self.high, 0, now)
+        if mapping.queue == self.high:
+            mapping.queue = self._empty(now) if mapping.passed <= self.pass_limit else self._shortest()
+        if mapping.queue == self.high:
+            mapping.passed += length
+        mapping.last = now
+        self.depth[mapping.queue] = self.depth.get(mapping.queue, 0) + 1
+        self.used[mapping.queue] = now
+        return mapping.queue
+
+    def _empty(self, now: int) -> int:
+        for queue in range(self.high):
+            if self.depth.get(queue, 0) == 0:
+                return queue
+        queue, self.doubted = self.doubted, (self.doubted + 1) % self.high
+        if now - self.used.get(queue, 0) > 10 * self.t_period:
+            self.depth[queue] = 0
+            return queue
+        return self.high
+
+    def _shortest(self) -> int:
+        return min(range(self.high), key=lambda queue: self.depth.get(queue, 0))
+
+    def left(self, queue: int, now: int, left: int) -> None:
+        """A packet has left a queue."""
+        self.depth[queue] = left
+        self.used[queue] = now
+
+
+@dataclass
+class FlowCount:
+    """Algorithm 1, lines 26 to 39, of a port; the array of section V-B has 2^14 places."""
+
+    t_period: int
+    t_start: int = 0
+    seq: int = 0
+    n_now: int = 0
+    n_last: int = 0
+    seen: dict[int, int] = field(default_factory=dict)
+
+    def flows(self, flow: int, now: int) -> int:
+        """N_flow when this packet leaves."""
+        if now - self.t_start > self.t_period:
+            self.seq += 1
+            self.n_last, self.n_now, self.t_start = self.n_now, 0, now
+        else:
+            new = zlib.crc32(struct.pack("!IH", flow, self.seq % 2**16))
+            if self.seen.get(new % 2**14, 0) != new:
+                self.seen[new % 2**14] = new
+                self.n_now += 1
+        return max(self.n_last, self.n_now)
