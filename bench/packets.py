@@ -12,7 +12,7 @@ import json
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -26,7 +26,9 @@ from orchestrator.catalog.parameters import Setup
 from orchestrator.catalog.scheme import find_scheme, known_schemes
 from orchestrator.control import is_called
 from orchestrator.engine import compile_program, describe
+from orchestrator.hosts import Limit
 from orchestrator.paths import PROGRAMS
+from orchestrator.queueing import Queues
 from orchestrator.stf import bmv2
 from orchestrator.traffic.rtt import parse_rtt
 
@@ -38,6 +40,7 @@ from frames import ECT0, Frame, ip  # noqa: E402
 FLOWS = 256
 # Ethernet, IPv4 and TCP headers take 54 of the 1,514 bytes of a frame.
 PAYLOAD_BYTES = 1_460
+FRAME_BYTES = 1_514
 BACKLOG_PACKETS = 100
 # A full frame at 10 Gb/s.
 INTERVAL_NS = 1_230
@@ -58,6 +61,7 @@ class Case:
     program: Path
     entries: list[dict[str, Any]] = field(default_factory=list)
     backlog: int = 0
+    queues: Queues = field(default_factory=Queues)
 
     def per_second(self, interpret: bool) -> float:
         """Packets per CPU second, the best of three times."""
@@ -83,8 +87,12 @@ class Case:
                 return len(packets) / (switch.cpu_s - before_s)
 
     def _time(self, program: Any, rounds: int) -> float:
+        limit = Limit(packets=BACKLOG_PACKETS + 1)
+        queueing = json.dumps(self.queues.to_engine(limit, FRAME_BYTES)) if self.queues.count > 1 else None
         begin = time.process_time()
-        out = marklab_engine.pump(program, frames(), rounds, json.dumps(self.entries), self.backlog, INTERVAL_NS)
+        out = marklab_engine.pump(
+            program, frames(), rounds, json.dumps(self.entries), self.backlog, INTERVAL_NS, queueing
+        )
         elapsed_s = time.process_time() - begin
         if out < (rounds - 1) * FLOWS:
             raise SystemExit(f"{self.name}: of {rounds * FLOWS} packets only {out} came out")
@@ -127,8 +135,10 @@ def cases() -> Iterator[Case]:
     yield Case("ECMP, 4 ways", PROGRAMS / "droptail.p4", [*to_group, *members])
     for name in known_schemes():
         choice = parse_choice(name)
-        scheme = find_scheme(choice).fit(choice, SETUP)
-        yield Case(name, scheme.scheme.program, [*basic, *scheme.entries], BACKLOG_PACKETS)
+        found = find_scheme(choice)
+        turns = found.spec is not None and found.spec.needs.schedulers
+        scheme = found.fit(choice, replace(SETUP, queues=Queues(scheduler="dwrr", count=4)) if turns else SETUP)
+        yield Case(name, found.program, [*basic, *scheme.entries], BACKLOG_PACKETS, scheme.queues)
 
 
 def main() -> None:

@@ -27,12 +27,17 @@ type Departure<'py> = (Bound<'py, PyBytes>, usize, u64, u64, u64, bool);
 /// A frame that came out, with its port.
 type Sent<'py> = (usize, Bound<'py, PyBytes>);
 
+/// A port as described in JSON.
+pub(crate) fn described(queueing: &str) -> PyResult<PortConfig> {
+    let queueing: Queueing = serde_json::from_str(queueing).map_err(|error| refuse(format!("queues: {error}")))?;
+    queueing.port().map_err(refuse)
+}
+
 /// A port as described, or one with room for everything: in as many queues as there can be, if the program chooses among
 /// them.
 fn port(program: &marklab_p4::ir::Program, queueing: Option<&str>) -> PyResult<PortConfig> {
     if let Some(text) = queueing {
-        let queueing: Queueing = serde_json::from_str(text).map_err(|error| refuse(format!("queues: {error}")))?;
-        return queueing.port().map_err(refuse);
+        return described(text);
     }
     let queue = QueueConfig { limit: Limit::Packets(u64::MAX), level: 0, quantum_bytes: u32::MAX };
     let queues = if program.intrinsic("queueing_metadata.qid").is_some() { MAX_QUEUES } else { 1 };

@@ -6,16 +6,18 @@ use marklab_tm::Limit;
 use marklab_units::{Duration, Time};
 use pyo3::prelude::*;
 
+use crate::harness::described;
 use crate::program::Program;
 use crate::{entries, refuse};
 
 /// Sends frames through a switch, round after round, and counts those that come out.
 ///
-/// Each frame comes in on port 0 and waits behind `backlog` others for the port that the program chooses; frames come
+/// Each frame comes in on port 0 and waits behind `backlog` others for the port that the program chooses, in one queue
+/// unless `queueing` (JSON, as `simulate` takes it) describes several; frames come
 /// `interval_ns` apart. The bytes of a frame are in memory once; between two rounds only its first 64, which a switch may
 /// have changed, are restored.
 #[pyfunction]
-#[pyo3(signature = (program, frames, rounds, entries = "[]", backlog = 0, interval_ns = 1000))]
+#[pyo3(signature = (program, frames, rounds, entries = "[]", backlog = 0, interval_ns = 1000, queueing = None))]
 pub(crate) fn pump(
     program: &Program,
     frames: Vec<Vec<u8>>,
@@ -23,11 +25,13 @@ pub(crate) fn pump(
     entries: &str,
     backlog: usize,
     interval_ns: u64,
+    queueing: Option<&str>,
 ) -> PyResult<u64> {
     let mut state = State::new(&program.program, &program.layout, 0).map_err(refuse)?;
     entries::install(&mut state, &entries::parse(entries)?)?;
-    let room = Limit::Packets(backlog as u64 + 1);
-    let mut switch = Switch::new(program.engine.clone(), state, (0..PORTS).map(|_| room));
+    let room = || Ok(Limit::Packets(backlog as u64 + 1).into());
+    let port = queueing.map_or_else(room, described)?;
+    let mut switch = Switch::new(program.engine.clone(), state, vec![port; PORTS]);
     let mut spare: Vec<Packet> = Vec::new();
     let mut now = Time::ZERO;
     let mut out = 0;
