@@ -26,9 +26,12 @@ pub struct Config {
     pub connections: Connections,
     /// Virtual time at which the run ends whatever is unfinished.
     pub stop_ns: u64,
-    /// Queues to be recorded.
+    /// Ports whose queues are recorded.
     #[serde(default)]
     pub traces: Vec<Trace>,
+    /// Records what each flow delivers, in intervals of so many ns.
+    #[serde(default)]
+    pub trace_flows_ns: Option<u64>,
     /// Ports whose frames are written to files.
     #[serde(default)]
     pub captures: Vec<Capture>,
@@ -212,7 +215,7 @@ pub enum Connections {
     },
 }
 
-/// A queue to be recorded.
+/// A port whose queues are recorded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Trace {

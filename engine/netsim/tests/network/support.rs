@@ -141,6 +141,7 @@ pub(crate) fn star(hosts: &[(u64, u64)], queue: QueueLimit, control: Control) ->
         connections: Connections::Persistent { per_pair: 1 },
         stop_ns: 1_000_000 * MS,
         traces: vec![],
+        trace_flows_ns: None,
         captures: vec![],
     }
 }
