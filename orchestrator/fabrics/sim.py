@@ -17,7 +17,10 @@ from orchestrator.queueing import Queues
 from orchestrator.spec import Spec
 from orchestrator.topology import Network, Port
 
-_PER_FLOW = ("retransmissions", "timeouts", "fast_recoveries", "ecn_reductions", "marked_packets")
+# So many curves are more than anyone looks at, and their files stay small.
+MAX_TRACED_FLOWS = 1000
+
+_PER_FLOW = ("retransmissions", "timeouts", "fast_recoveries", "ecn_reductions", "marked_packets", "delivered_bytes")
 
 
 class Sim:
@@ -29,6 +32,8 @@ class Sim:
         """Refuse what the simulated switches do not have."""
         if experiment.spec.pcap is not None:
             find_port(experiment.network, experiment.spec.pcap)
+        if experiment.spec.trace_flows_ns is not None:
+            _check_traced_flows(experiment)
 
     def run(self, cell: Cell, watch: engine.Watch) -> Observation:
         """Run a cell."""
@@ -55,7 +60,17 @@ class Sim:
             per_flow={name: result[name] for name in _PER_FLOW},
             report=result["report"],
             traces={f"{names[at.node]}-{at.port}": rows for at, rows in zip(traced, result["traces"], strict=True)},
+            flow_trace=result.get("flow_trace"),
             cpu_s=cpu_s,
+        )
+
+
+def _check_traced_flows(experiment: Experiment) -> None:
+    most = max(len(flows) for flows in experiment.flow_lists.values())
+    if most > MAX_TRACED_FLOWS:
+        raise BadInput(
+            f"{most:,} flows per seed are too many to record the rate of each",
+            f"--flows {MAX_TRACED_FLOWS} or fewer, a shorter flow list, or leave out --trace-flows",
         )
 
 
@@ -99,6 +114,8 @@ def configuration(
         "stop_ns": last_start_ns + spec.stop_ns,
         "traces": [{"node": at.node, "port": at.port, "interval_ns": spec.trace_queue_ns} for at in traced],
     }
+    if spec.trace_flows_ns is not None:
+        config["trace_flows_ns"] = spec.trace_flows_ns
     if captures is not None and spec.pcap is not None:
         at = find_port(experiment.network, spec.pcap)
         path = captures / f"{graph.names[at.node]}-{at.port}.pcap"
