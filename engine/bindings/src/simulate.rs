@@ -91,7 +91,8 @@ impl Flows<'_> {
 /// of all of them, `entries[i]` into those of the i-th switch. `seed` is that of the programs' random streams.
 ///
 /// Gives a dict: `report` (JSON), columns per flow as numpy arrays, and columns of records over time: `traces` holds a
-/// list for each port, of all its queues together and then of each, if it has several; `flow_trace` is there if it was
+/// list for each port, of all its queues together, with a column `register_N` for each cell asked for, and then of each
+/// queue, if it has several; `flow_trace` is there if it was
 /// asked for.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
@@ -178,8 +179,13 @@ fn result<'py>(
         result.set_item(name, column(value).into_pyarray(python))?;
     }
     let traces = outcome.traces.iter().map(|trace| {
-        let queues = std::iter::once(trace.port()).chain(trace.queues());
-        queues.map(|queue| queue_columns(python, queue)).collect::<PyResult<Vec<_>>>()
+        let port = queue_columns(python, trace.port())?;
+        for register in 0..trace.registers() {
+            let values = trace.samples(register).collect::<Vec<_>>();
+            port.set_item(format!("register_{register}"), values.into_pyarray(python))?;
+        }
+        let queues = trace.queues().map(|queue| queue_columns(python, queue));
+        std::iter::once(Ok(port)).chain(queues).collect::<PyResult<Vec<_>>>()
     });
     result.set_item("traces", traces.collect::<PyResult<Vec<_>>>()?)?;
     if let Some(trace) = &outcome.flow_trace {

@@ -21,7 +21,8 @@ mod trace;
 pub mod wire;
 
 pub use config::{
-    Capture, Config, ConfigError, Connections, Control, Discipline, Flow, Framing, Link, Nic, Node, Trace, Transport,
+    Capture, Cell, Config, ConfigError, Connections, Control, Discipline, Flow, Framing, Link, Nic, Node, Trace,
+    Transport,
 };
 pub use frame::NetFrame;
 pub use ledger::{Ledger, Reason};

@@ -270,7 +270,9 @@ impl Network {
             };
             switch.ports[trace.port].trace = Some(self.traces.len() as u32);
             if let Node::Switch { queueing, .. } = &config.nodes[trace.node] {
-                self.traces.push(PortTrace::new(trace.interval_ns, queueing));
+                let cells = trace.registers.iter().map(|cell| switch.find_cell(cell));
+                let cells = cells.collect::<Result<_, _>>()?;
+                self.traces.push(PortTrace::new(trace.interval_ns, queueing, cells));
             }
         }
         self.flow_trace = config.trace_flows_ns.map(|interval| Box::new(FlowTrace::new(interval, self.flows.len())));

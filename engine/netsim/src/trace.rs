@@ -3,6 +3,8 @@
 //! Both are rows of intervals in which something happened. Between rows a queue stays as it was, and a flow delivers
 //! nothing.
 
+use marklab_p4::ir::RegisterId;
+use marklab_pipeline::State;
 use marklab_tm::Depth;
 use marklab_units::{Duration, Time};
 
@@ -104,6 +106,9 @@ impl QueueTrace {
 pub struct PortTrace {
     port: QueueTrace,
     queues: Vec<TracedQueue>,
+    registers: Vec<(RegisterId, u64)>,
+    /// Of each row of the port, a value for each register.
+    samples: Vec<u64>,
 }
 
 /// A queue among several.
@@ -118,7 +123,8 @@ struct TracedQueue {
 }
 
 impl PortTrace {
-    pub(crate) fn new(interval_ns: u64, queueing: &Queueing) -> PortTrace {
+    /// `registers` are cells of the switch's program.
+    pub(crate) fn new(interval_ns: u64, queueing: &Queueing, registers: Vec<(RegisterId, u64)>) -> PortTrace {
         let interval = Duration::from_nanos(interval_ns.max(1));
         let on_level = |level: u8| queueing.queues.iter().filter(|queue| queue.level == level).count();
         let queue = |level: u8| TracedQueue {
@@ -128,7 +134,7 @@ impl PortTrace {
         };
         let several = queueing.queues.len() > 1;
         let queues = queueing.queues.iter().filter(|_| several).map(|spec| queue(spec.level)).collect();
-        PortTrace { port: QueueTrace::new(interval), queues }
+        PortTrace { port: QueueTrace::new(interval), queues, registers, samples: Vec::new() }
     }
 
     /// All queues together.
@@ -139,6 +145,29 @@ impl PortTrace {
     /// Each queue; none where the port has one only.
     pub fn queues(&self) -> impl ExactSizeIterator<Item = &QueueTrace> {
         self.queues.iter().map(|queue| &queue.trace)
+    }
+
+    /// Number of registers that are recorded.
+    pub fn registers(&self) -> usize {
+        self.registers.len()
+    }
+
+    /// Low 64 bits of a register's cell at the end of each row of the port.
+    pub fn samples(&self, register: usize) -> impl Iterator<Item = u64> {
+        self.samples.iter().copied().skip(register).step_by(self.registers.len().max(1))
+    }
+
+    /// Records what the registers hold, after an arrival or a departure.
+    pub(crate) fn sample(&mut self, state: &State) {
+        if self.registers.is_empty() {
+            return;
+        }
+        self.samples.truncate((self.port.rows.len() - 1) * self.registers.len());
+        let value = |&(register, index): &(RegisterId, u64)| {
+            let cell = state.register(register, index).expect("looked up when the network was built");
+            cell.iter_u64_digits().next().unwrap_or(0)
+        };
+        self.samples.extend(self.registers.iter().map(value));
     }
 
     /// A packet came to a queue; port and queue now hold `depth`.
@@ -252,7 +281,7 @@ mod tests {
     fn port(levels: &[u8]) -> PortTrace {
         let queue = |&level: &u8| QueueSpec { limit: QueueLimit::Packets(10), level, quantum_bytes: 10 };
         let queues = levels.iter().map(queue).collect();
-        PortTrace::new(100, &Queueing { queues, round: Round::Deficit, port_limit: None, pool: None })
+        PortTrace::new(100, &Queueing { queues, round: Round::Deficit, port_limit: None, pool: None }, vec![])
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! Switches in the network.
 
+use marklab_p4::ir::RegisterId;
 use marklab_switch::{Fate, Loss, Switch, Transmitted};
 
 use super::{Event, NetSwitch, Network, PortReport, RunError, SwitchReport};
+use crate::config::{Cell, ConfigError};
 use crate::frame::NetFrame;
 use crate::ledger::Reason;
 use crate::trace::{Departure, PortDepth};
@@ -29,6 +31,16 @@ impl SwitchNode {
     pub(super) fn new(switch: NetSwitch) -> SwitchNode {
         let ports = (0..switch.ports()).map(|_| Port::default()).collect();
         SwitchNode { switch, ports }
+    }
+
+    /// A cell that is to be recorded.
+    pub(super) fn find_cell(&self, cell: &Cell) -> Result<(RegisterId, u64), ConfigError> {
+        let state = self.switch.state();
+        let register = state.find_register(&cell.register)?;
+        match state.register(register, cell.index) {
+            Some(_) => Ok((register, cell.index)),
+            None => Err(ConfigError::Cell { register: cell.register.clone(), index: cell.index }),
+        }
     }
 
     fn depths(&self, port: usize, queue: usize) -> PortDepth {
@@ -80,14 +92,16 @@ impl Network {
 
     #[cold]
     fn trace_arrival(&mut self, trace: u32, node: usize, port: usize, queue: usize) {
-        let depths = self.switch(node).depths(port, queue);
-        self.traces[trace as usize].arrived(self.now, queue, depths);
+        let (switch, trace) = (self.nodes[node].switch(), &mut self.traces[trace as usize]);
+        trace.arrived(self.now, queue, switch.depths(port, queue));
+        trace.sample(switch.switch.state());
     }
 
     #[cold]
     fn trace_departure(&mut self, trace: u32, node: usize, port: usize, queue: usize, departure: &Departure) {
-        let depths = self.switch(node).depths(port, queue);
-        self.traces[trace as usize].departed(self.now, queue, depths, departure);
+        let (switch, trace) = (self.nodes[node].switch(), &mut self.traces[trace as usize]);
+        trace.departed(self.now, queue, switch.depths(port, queue), departure);
+        trace.sample(switch.switch.state());
     }
 
     #[inline(never)]

@@ -1,6 +1,6 @@
 //! Records over time agree with what else is known of a run.
 
-use marklab_netsim::{Control, Flow, Outcome, QueueLimit, QueueTrace, Round, TraceRow};
+use marklab_netsim::{Cell, Control, Flow, Outcome, QueueLimit, QueueTrace, Round, TraceRow};
 
 use crate::queues::{FRAME, config, flows, run_all};
 use crate::support::*;
@@ -99,4 +99,35 @@ fn what_an_unfinished_flow_delivered_is_known() {
     let delivered = outcome.flow_trace.as_ref().expect("it was asked for").rows().iter().map(|row| row.bytes).sum();
     assert_eq!((outcome.flows[0].fct, outcome.flows[0].delivered_bytes), (None, delivered));
     assert!(delivered > 20 * MS * MSS / at_1g(MSS) * 9 / 10, "{delivered}");
+}
+
+/// A sample for each row; the last is what the register holds in the end.
+#[test]
+fn registers_are_recorded_beside_their_port() {
+    let mut config = config(2, Round::Deficit, &[(0, FRAME), (0, FRAME)], None);
+    trace_queue(&mut config, 2);
+    let cell = |register: &str, index| Cell { register: register.to_owned(), index };
+    config.traces[0].registers = vec![cell("marking.t_round", 2), cell("marking.last_time", 2)];
+    let program = Program::of("mq-ecn");
+    let quantum = [("quantum_bytes", FRAME.into()), ("quantum_rtt_q8", 1 << 39)];
+    let setup = |state: &mut _| set_default(state, "marking.quanta", "set_quantum", &quantum);
+    let outcome = run(&config, &program, setup, flows(2, &[SIZE / 10, SIZE / 10]));
+    let (trace, state) = (&outcome.traces[0], &outcome.switches[0].state);
+    let times: Vec<u64> = trace.samples(1).collect();
+    assert_eq!((trace.registers(), times.len()), (2, trace.port().rows().len()));
+    assert!(times.is_sorted() && times[times.len() - 1] > 1_000);
+    let last = state.register(state.find_register("marking.t_round").unwrap(), 2).unwrap();
+    assert_eq!(trace.samples(0).last().map(Into::into), Some(last));
+}
+
+#[test]
+fn a_cell_that_is_not_there_is_refused() {
+    for (register, index, why) in [("marking.t_rund", 0, "t_rund"), ("marking.t_round", 1 << 20, "has no cell 1048576")]
+    {
+        let mut config = config(2, Round::Deficit, &[(0, FRAME), (0, FRAME)], None);
+        trace_queue(&mut config, 2);
+        config.traces[0].registers = vec![Cell { register: register.to_owned(), index }];
+        let error = build(&config, &Program::of("mq-ecn"), |_| (), vec![]).err().expect("refused");
+        assert!(error.to_string().contains(why), "{error}");
+    }
 }
