@@ -14,6 +14,9 @@ from orchestrator.traffic.flows import FlowList
 # Columns by name.
 Columns = Mapping[str, NDArray[Any]]
 
+# Begin of the names of columns that hold what a scheme estimates.
+ESTIMATED = "estimated_"
+
 
 class Drop(TypedDict):
     """Packets lost at a place, which is `host`, `link`, `queue` or `switch` (a decision of its program)."""

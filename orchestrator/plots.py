@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from orchestrator import traces
 from orchestrator.errors import BadInput
+from orchestrator.observation import ESTIMATED
 from orchestrator.randomness import Floats
 from orchestrator.results import load_run
 from orchestrator.units import parse_time
@@ -109,16 +110,34 @@ def _queues(rows: pl.DataFrame, bins: Bins) -> Figure:
         ("sent, Gb/s", lambda part: bins.sums(part, "sent_bytes") * 8 / bins.width_ns),
         ("marked, %", lambda part: _ratio(bins.sums(part, "marked") * 100, bins.sums(part, "departed"))),
     ]
-    has_rounds = port["rounds"].sum() > 0
-    figure, axes = _figure(len(panels) + has_rounds)
+    of_port = _of_port(port, bins)
+    figure, axes = _figure(len(panels) + len(of_port))
     for (title, values), panel in zip(panels, axes, strict=False):
         _draw(panel, title, bins, [(name, values(part)) for name, part in curves])
-    if has_rounds:
-        total = port.with_columns(total=pl.col("mean_round_ns").fill_null(0) * pl.col("rounds"))
-        rounds = _ratio(bins.sums(total, "total"), bins.sums(port, "rounds")) / 1e3
-        _draw(axes[-1], "mean round, µs", bins, [("port", rounds)])
+    for (title, known), panel in zip(of_port.items(), axes[len(panels) :], strict=True):
+        _draw(panel, title, bins, known)
+        panel.legend(loc="upper left", fontsize="small", frameon=False)
     _name(figure, axes[0], len(curves))
     return figure
+
+
+def _of_port(port: pl.DataFrame, bins: Bins) -> dict[str, list[tuple[str, Floats]]]:
+    """The scheduler's rounds, if there are any, and what the scheme estimates, beside the truth if that is known."""
+    panels: dict[str, list[tuple[str, Floats]]] = {}
+    if port["rounds"].sum() > 0:
+        panels["mean_round_ns"] = [("scheduler", _mean(port, "mean_round_ns", "rounds", bins))]
+    for column in port.columns:
+        if column.startswith(ESTIMATED):
+            rows = port.with_columns(rows=1)
+            name = column.removeprefix(ESTIMATED)
+            panels.setdefault(name, []).append(("estimate", _mean(rows, column, "rows", bins)))
+    return panels
+
+
+def _mean(rows: pl.DataFrame, column: str, count: str, bins: Bins) -> Floats:
+    """Mean in each bin of a column that is itself a mean of so many."""
+    weighted = rows.with_columns(total=pl.col(column).fill_null(0) * pl.col(count))
+    return _ratio(bins.sums(weighted, "total"), bins.sums(rows, count))
 
 
 def _flows(rows: pl.DataFrame, bins: Bins) -> Figure:

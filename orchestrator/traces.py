@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from orchestrator.observation import Columns
+from orchestrator.observation import ESTIMATED, Columns
 from orchestrator.randomness import Floats
 
 FOLDER = "traces"
@@ -47,16 +47,17 @@ FLOWS = "flows"
 
 
 def queue_table(queues: Sequence[Columns]) -> pl.DataFrame:
-    """Rows of a port: all of it first, then each of its queues, if it has several."""
+    """Rows of a port: all of it first, with what the scheme estimates, then each of its queues, if it has several."""
     numbered = enumerate(queues, start=-1)
     tables = [pl.DataFrame(dict(columns)).with_columns(_number(number)) for number, columns in numbered]
+    estimates = [name for name in queues[0] if name.startswith(ESTIMATED)]
     return (
-        pl.concat(tables)
+        pl.concat(tables, how="diagonal")
         .with_columns(
             _mean("sum_sojourn_ns", "departed").alias("mean_sojourn_ns"),
             _mean("sum_round_ns", "rounds").alias("mean_round_ns"),
         )
-        .select(list(QUEUE_COLUMNS))
+        .select([*QUEUE_COLUMNS, *estimates])
     )
 
 

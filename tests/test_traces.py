@@ -12,8 +12,12 @@ import pytest
 from conftest import Finished
 from runs import run
 
+from orchestrator.errors import BadInput
+from orchestrator.experiment import prepare
 from orchestrator.fairness import convergence_ns, max_min_shares
 from orchestrator.observation import Columns
+from orchestrator.paths import PROGRAMS
+from orchestrator.spec import make_spec
 from orchestrator.traces import FLOW_COLUMNS, QUEUE_COLUMNS, flow_table, queue_table, rates_bps
 
 Cli = Callable[..., Finished]
@@ -76,6 +80,33 @@ def test_a_port_with_one_queue_is_recorded_once() -> None:
     assert table["queue"].null_count() == len(table) > 0
     assert table["rounds"].sum() == 0
     assert summary.main.sharing is None
+
+
+@pytest.mark.parametrize(("queues", "frames"), [("dwrr:count=4", 4), ("dwrr:count=4,quantum=3mtu/1mtu/1mtu/1mtu", 6)])
+def test_t_round_is_within_2_percent_of_the_schedulers_round(tmp_path: Path, queues: str, frames: int) -> None:
+    """In steady state, all queues backlogged, on the testbed of the MQ-ECN paper: 1 Gb/s, 250 us."""
+    path = tmp_path / "long.csv"
+    rows = [f"0,h{host},h8,{10**9},{host % 4}" for host in range(8)]
+    path.write_text("\n".join(["start_ns,src,dst,size_bytes,dscp", *rows]))
+    _, (seen,), _ = run(
+        schemes=["mq-ecn"], baseline="none", flow_list=str(path), topology="incast:senders=8", rate="1G", rtt="250us",
+        queues=queues, stop="300ms", seeds=1, trace_queue="100us",
+    )  # fmt: skip
+    port = queue_table(seen.traces["s0-8"]).filter(pl.col("queue").is_null() & (pl.col("time_ns") > 100 * MS))
+    truth = (port["mean_round_ns"] * port["rounds"]).sum() / port["rounds"].sum()
+    assert truth == pytest.approx(frames * 1538 * 8, rel=0.01)
+    assert port["estimated_mean_round_ns"].mean() == pytest.approx(truth, rel=0.02)
+
+
+def test_an_estimate_in_no_register_is_refused(tmp_path: Path) -> None:
+    program = tmp_path / "own.p4"
+    program.write_bytes((PROGRAMS / "mq-ecn.p4").read_bytes())
+    described = (PROGRAMS / "mq-ecn.yaml").read_text()
+    for wrong, why in [("register: marking.rounds", "unknown"), ("cell: 100000", "no cell 100000")]:
+        right = "register: marking.t_round" if wrong.startswith("register") else "cell: port"
+        program.with_suffix(".yaml").write_text(described.replace(right, wrong))
+        with pytest.raises(BadInput, match=why):
+            prepare(make_spec({"schemes": [str(program)], "queues": "dwrr:count=4"}))
 
 
 def test_an_idle_port_has_a_table_of_the_same_columns() -> None:
