@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.catalog.description import Forwarding
-from orchestrator.catalog.scheme import Entry
+from orchestrator.catalog.scheme import Entry, Estimate
 from orchestrator.errors import BadInput, unknown
 from orchestrator.topology import Graph, Line
 
@@ -99,6 +99,17 @@ def check_entries(description: Path, tables: Sequence[Mapping[str, Any]], entrie
                 raise BadInput(f"{where} `{entry['action']}` needs a value for `{name}`", "add it to `params: {...}`")
         for key in entry.get("match") or {}:
             _named(f"{where} key of `{entry['table']}`", key, table["keys"])
+
+
+def check_estimates(description: Path, registers: Sequence[Mapping[str, Any]], estimates: Sequence[Estimate]) -> None:
+    """Refuse estimates that are in no cell of the program's registers."""
+    for estimate in estimates:
+        where = f"{description}, estimates:"
+        register = _named(f"{where} register", estimate.register, registers)
+        if estimate.cell >= register["size"]:
+            raise BadInput(
+                f"{where} `{estimate.register}` has no cell {estimate.cell}", f"its cells are 0..{register['size'] - 1}"
+            )
 
 
 def _named(kind: str, name: str, known: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:

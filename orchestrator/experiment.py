@@ -12,7 +12,14 @@ from orchestrator.catalog.choice import SchemeChoice
 from orchestrator.catalog.description import Forwarding
 from orchestrator.catalog.parameters import MTU_BYTES, Setup
 from orchestrator.catalog.scheme import Entry, FittedScheme, find_scheme
-from orchestrator.control import check_entries, check_forwarding, forwarding_entries, is_called, service_entries
+from orchestrator.control import (
+    check_entries,
+    check_estimates,
+    check_forwarding,
+    forwarding_entries,
+    is_called,
+    service_entries,
+)
 from orchestrator.errors import BadInput, unknown
 from orchestrator.hosts import Limit
 from orchestrator.queueing import Queues
@@ -140,7 +147,8 @@ def _ready(choice: SchemeChoice, setup: Setup, ecmp: bool, queue: Limit) -> Read
     path = fitted.scheme.program
     program = engine.compile_program(path)
     check_needs(path, program)
-    tables = engine.describe(program)["tables"]
+    described = engine.describe(program)
+    tables = described["tables"]
     entries = fitted.entries if fitted.scheme.spec else _undescribed(fitted, tables)
     queues = fitted.queues
     if queues != setup.queues and queues.buffer is None and queues.shared_bytes is None:
@@ -151,6 +159,7 @@ def _ready(choice: SchemeChoice, setup: Setup, ecmp: bool, queue: Limit) -> Read
     ready = ReadyScheme(fitted, program, entries, queues)
     if fitted.scheme.spec:
         check_entries(path.with_suffix(".yaml"), tables, entries)
+        check_estimates(path.with_suffix(".yaml"), described["registers"], fitted.estimates(port=0))
     check_forwarding(path, tables, ready.forwarding, ecmp)
     return ready
 

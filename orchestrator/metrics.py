@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.experiment import Experiment, ReadyScheme
+from orchestrator.fairness import jain
 from orchestrator.ideal import ideal_ns
 from orchestrator.observation import Observation
 from orchestrator.randomness import Floats
@@ -26,6 +27,7 @@ from orchestrator.summary import (
     Samples,
     SchemeResult,
     SeedResult,
+    Sharing,
     Summary,
 )
 from orchestrator.verdict import doubts
@@ -78,6 +80,7 @@ def seed_result(experiment: Experiment, scheme: ReadyScheme, seen: Observation) 
         timeouts=int(seen.per_flow["timeouts"].sum()),
         retransmissions=int(seen.per_flow["retransmissions"].sum()),
         marks=_marks(scheme, seen),
+        sharing=_sharing(seen),
         utilisation=_utilisation(experiment, seen),
         link_transmissions=report["link_transmissions"],
         events=report["events"],
@@ -123,6 +126,28 @@ def _marks(scheme: ReadyScheme, seen: Observation) -> Marks:
     )
 
 
+def _sharing(seen: Observation) -> Sharing | None:
+    """What each service got, if there are several."""
+    services = [int(dscp) for dscp in np.unique(seen.flows.dscp)]
+    if len(services) < 2:
+        return None
+    duration_s = (seen.report["end_ns"] - int(seen.flows.start_ns[0])) / 1e9
+    delivered = {dscp: float(seen.per_flow["delivered_bytes"][seen.flows.dscp == dscp].sum()) for dscp in services}
+    goodput = {dscp: 8 * delivered[dscp] / duration_s if duration_s else 0.0 for dscp in services}
+    return Sharing(goodput_bps=goodput, jain=jain(list(goodput.values())))
+
+
+def _mean_sharing(seeds: Sequence[SeedResult]) -> Sharing | None:
+    """Means over the seeds that have services; one without flows of a service has a goodput of 0 there."""
+    there = [seed.sharing for seed in seeds if seed.sharing is not None]
+    if not there:
+        return None
+    services = sorted({dscp for sharing in there for dscp in sharing.goodput_bps})
+    goodput = {dscp: mean([sharing.goodput_bps.get(dscp, 0.0) for sharing in there]) for dscp in services}
+    known = [sharing.jain for sharing in there if sharing.jain is not None]
+    return Sharing(goodput_bps=goodput, jain=mean(known) if known else None)
+
+
 def _utilisation(experiment: Experiment, seen: Observation) -> float:
     """Mean over the bottleneck's lines of the part of the time, until the last flow began, that they were busy."""
     network = experiment.network
@@ -153,6 +178,7 @@ def _scheme_result(scheme: ReadyScheme, seeds: Sequence[SeedResult]) -> SchemeRe
             not_capable=sum(seed.marks.not_capable for seed in seeds),
             dropped=sum(seed.marks.dropped for seed in seeds),
         ),
+        sharing=_mean_sharing(seeds),
         utilisation=mean([seed.utilisation for seed in seeds]),
         link_transmissions=sum(seed.link_transmissions for seed in seeds),
         events=sum(seed.events for seed in seeds),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
@@ -9,6 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.traffic.flows import FlowList
+
+# Columns by name.
+Columns = Mapping[str, NDArray[Any]]
+
+# Begin of the names of columns that hold what a scheme estimates.
+ESTIMATED = "estimated_"
 
 
 class Drop(TypedDict):
@@ -66,5 +73,7 @@ class Observation:
     fct_ns: NDArray[np.int64]  # -1 where the flow did not finish
     per_flow: dict[str, NDArray[np.uint64]]
     report: Report
-    traces: dict[str, dict[str, NDArray[np.uint64]]]
+    # Of each recorded port: all of it, then each of its queues, if it has several.
+    traces: Mapping[str, Sequence[Columns]]
+    flow_trace: Columns | None
     cpu_s: float

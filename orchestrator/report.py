@@ -90,7 +90,27 @@ def _sections(summary: Summary) -> Iterator[tuple[str, Rows]]:
         for name, stat in (("overall", "mean"), ("short", "mean"), ("short", "p99"))
     ]
     yield "slowdown, FCT / ideal", slowdown
+    if any(result.sharing for result in summary.schemes.values()):
+        yield "services, goodput", _sharing(summary)
     yield "network, all seeds", _network()
+
+
+def _sharing(summary: Summary) -> Rows:
+    shared = [result.sharing for result in summary.schemes.values() if result.sharing]
+    services = sorted({dscp for sharing in shared for dscp in sharing.goodput_bps})
+
+    def goodput(dscp: int) -> Callable[[SchemeResult], RenderableType]:
+        def cell(result: SchemeResult) -> RenderableType:
+            rate = result.sharing.goodput_bps.get(dscp) if result.sharing else None
+            return "" if rate is None else f"{rate / 1e6:,.1f} Mb/s"
+
+        return cell
+
+    def index(result: SchemeResult) -> RenderableType:
+        return f"{result.sharing.jain:.4f}" if result.sharing and result.sharing.jain is not None else ""
+
+    rows: Rows = [(f"code point {dscp}", goodput(dscp)) for dscp in services]
+    return [*rows, ("Jain's index", index)]
 
 
 def _network() -> Rows:

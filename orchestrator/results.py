@@ -68,18 +68,21 @@ def _sweep(parent: Path) -> None:
 def write_run(folder: Path, experiment: Experiment, observations: Sequence[Observation], summary: Summary) -> None:
     """Write everything that is known of a run."""
     # Polars takes long to load, which commands that write no table need not wait for.
-    from orchestrator import tables  # noqa: PLC0415
+    from orchestrator import tables, traces  # noqa: PLC0415
 
     (folder / "spec.yaml").write_text(experiment.spec.to_yaml(), encoding="utf-8")
     write_json(folder / "versions.json", summary.versions)
     write_json(folder / "summary.json", summary.to_json())
     tables.write_table(folder / "flows.parquet", tables.flow_table(experiment, observations))
+    traced = folder / traces.FOLDER
     for seen in observations:
-        for port, columns in seen.traces.items():
-            traces = folder / "traces"
-            traces.mkdir(exist_ok=True)
-            name = f"{seen.scheme.replace('/', '_')}-seed{seen.seed}-{port}.parquet"
-            tables.write_table(traces / name, tables.trace_table(columns))
+        recorded = {port: traces.queue_table(queues) for port, queues in seen.traces.items()}
+        if seen.flow_trace is not None and experiment.spec.trace_flows_ns is not None:
+            every_ns = experiment.spec.trace_flows_ns
+            recorded[traces.FLOWS] = traces.flow_table(seen.flow_trace, seen.flows.dscp, every_ns)
+        for what, table in recorded.items():
+            traced.mkdir(exist_ok=True)
+            tables.write_table(traced / traces.file_name(seen.scheme, seen.seed, what), table)
 
 
 def write_json(path: Path, plain: Any) -> None:

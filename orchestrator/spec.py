@@ -81,6 +81,7 @@ class Spec(Model):
     # What is still under way so long after the last flow began has not finished.
     stop_ns: Time = Field(default=10**10, alias="stop", gt=0)
     trace_queue_ns: Time | None = Field(default=None, alias="trace_queue", gt=0)
+    trace_flows_ns: Time | None = Field(default=None, alias="trace_flows", gt=0)
     pcap: str | None = None
 
     @model_validator(mode="after")

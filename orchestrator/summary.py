@@ -74,6 +74,16 @@ class Marks(Model):
     dropped: int = 0
 
 
+class Sharing(Model):
+    """How services shared the network: of each, by code point, payload delivered over the time of the whole run.
+
+    Jain's index is that of these rates; None if nothing was delivered.
+    """
+
+    goodput_bps: dict[int, float]
+    jain: float | None
+
+
 class SeedResult(Model):
     """One cell."""
 
@@ -87,6 +97,7 @@ class SeedResult(Model):
     timeouts: int
     retransmissions: int
     marks: Marks
+    sharing: Sharing | None = None
     utilisation: float
     link_transmissions: int
     events: int
@@ -94,7 +105,7 @@ class SeedResult(Model):
 
 
 class SchemeResult(Model):
-    """One scheme over all seeds. Counts are sums, utilisation is a mean."""
+    """One scheme over all seeds. Counts are sums, utilisation and sharing are means."""
 
     label: str
     program: str
@@ -107,6 +118,7 @@ class SchemeResult(Model):
     timeouts: int
     retransmissions: int
     marks: Marks
+    sharing: Sharing | None = None
     utilisation: float
     link_transmissions: int
     events: int

@@ -1,15 +1,13 @@
-"""Tables of results, one row per flow or per step of a trace, and their files."""
+"""Tables of results and their files."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from orchestrator.experiment import Experiment
 from orchestrator.ideal import ideal_ns
@@ -25,11 +23,6 @@ def write_table(path: Path, table: pl.DataFrame) -> None:
     buffer = io.BytesIO()
     table.write_parquet(buffer, compression="zstd", compression_level=3, statistics=True, row_group_size=_ROW_GROUP)
     path.write_bytes(buffer.getbuffer())
-
-
-def trace_table(columns: Mapping[str, NDArray[Any]]) -> pl.DataFrame:
-    """One row per step of a trace."""
-    return pl.DataFrame(columns)
 
 
 def flow_table(experiment: Experiment, observations: Sequence[Observation]) -> pl.DataFrame:

@@ -4,7 +4,6 @@ import struct
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 import pytest
 from runs import run, small
 
@@ -15,6 +14,7 @@ from orchestrator.ideal import ideal_ns
 from orchestrator.runs import run_cells
 from orchestrator.spec import make_spec
 from orchestrator.tables import flow_table
+from orchestrator.traces import queue_table
 
 
 @pytest.mark.parametrize("connections", ["persistent", "new"])
@@ -98,7 +98,7 @@ def test_reno_is_never_marked() -> None:
 
 def test_queues_are_traced(tmp_path: Path) -> None:
     experiment, observations, _ = run(trace_queue="10us", flows=100, seeds=1, baseline="none")
-    rows = pl.DataFrame(observations[0].traces["s0-7"])
+    rows = queue_table(observations[0].traces["s0-7"])
     assert rows["time_ns"].is_sorted()
     assert rows["marked"].sum() == observations[0].report["ports"][7]["marked"]
     assert rows["max_packets"].max() <= experiment.spec.queue.packets

@@ -32,6 +32,7 @@ EVERYTHING = {
     "transport": {"control": "reno", "min_rto": "5ms"},
     "connections": "new",
     "trace_queue": "10us",
+    "trace_flows": "100us",
     "pcap": "s:1",
 }
 

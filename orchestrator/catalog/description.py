@@ -66,6 +66,19 @@ class Needs(Model):
         return {name: _text(value) for name, value in values.items()} if isinstance(values, dict) else values
 
 
+class EstimateSpec(Model):
+    """What the program knows of a port: a cell of a register times `scale`; both are formulas over `port` as well."""
+
+    register_: str = Field(alias="register")
+    cell: str = "port"
+    scale: str = "1"
+
+    @field_validator("cell", "scale", mode="before")
+    @classmethod
+    def _formula(cls, value: Any) -> Any:
+        return _text(value)
+
+
 class Forwarding(Model):
     """Names of what the lab fills in so that packets find their way. The defaults are those of include/switch.p4."""
 
@@ -92,6 +105,8 @@ class SchemeSpec(Model):
     parameters: dict[str, Parameter] = Field(default_factory=dict)
     presets: dict[str, dict[str, str]] = Field(default_factory=dict)
     causes: dict[int, str] = Field(default_factory=dict)
+    # By the column of a trace that they estimate, or a name of their own with its unit.
+    estimates: dict[str, EstimateSpec] = Field(default_factory=dict)
     needs: Needs = Needs()
     entries: tuple[EntrySpec, ...] = ()
     forwarding: Forwarding = Forwarding()

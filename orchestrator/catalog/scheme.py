@@ -68,6 +68,16 @@ def _settings(
 
 
 @dataclass(frozen=True)
+class Estimate:
+    """What a scheme estimates of a port: the cell's value times `scale`."""
+
+    name: str
+    register: str
+    cell: int
+    scale: float
+
+
+@dataclass(frozen=True)
 class FittedScheme:
     """A scheme with numbers: what one switch program is given."""
 
@@ -111,6 +121,20 @@ class FittedScheme:
         if spec is None:
             return []
         return [entry for description in spec.entries for entry in _expand(description, self._names)]
+
+    def estimates(self, port: int) -> list[Estimate]:
+        """What the program estimates of a port."""
+        spec = self.scheme.spec
+        scope = self._names | {"port": port}
+        return [
+            Estimate(
+                name,
+                estimate.register_,
+                int(_number(Expression(estimate.cell), scope)),
+                float(Expression(estimate.scale)(scope)),
+            )
+            for name, estimate in (spec.estimates.items() if spec else ())
+        ]
 
 
 def _setting(name: str, text: str, names: Names) -> str | int:

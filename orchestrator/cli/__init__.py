@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from orchestrator.cli.compare import compare
+from orchestrator.cli.plot import plot
 from orchestrator.cli.reproduce import reproduce
 from orchestrator.cli.run import run
 from orchestrator.cli.show import check, schemes
@@ -28,6 +29,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "check": check,
     "stf": stf,
     "compare": compare,
+    "plot": plot,
     "reproduce": reproduce,
 }
 

@@ -27,7 +27,8 @@ from orchestrator.traffic.workload import known_workloads
 from orchestrator.units import parse_setting
 from orchestrator.versions import versions
 
-_TRACE_EVERY = "10us"
+_TRACE_QUEUE_EVERY = "10us"
+_TRACE_FLOWS_EVERY = "100us"
 
 _TRAFFIC, _NETWORK, _OUTPUT = "Traffic", "Network", "Output"
 
@@ -111,6 +112,7 @@ def run(
     trace_queue: Annotated[
         bool, _option("--trace-queue", says="Record the queues of the bottleneck.", panel=_OUTPUT)
     ] = False,
+    trace_flows: Annotated[bool, _option("--trace-flows", says="Record the rate of each flow.", panel=_OUTPUT)] = False,
     pcap: Annotated[
         str | None, _option(value="PORT", says="Capture SWITCH:PORT or HOST in the first cell.", panel=_OUTPUT)
     ] = None,
@@ -126,7 +128,8 @@ def run(
         "load": load, "topology": topology, "workload": workload, "transport": transport, "rate": rate, "rtt": rtt,
         "queue": queue, "queues": queues, "services": services, "flows": flows, "seeds": seeds, "baseline": baseline,
         "flow_list": flow_list, "name": name,
-        "pcap": pcap, "trace_queue": _TRACE_EVERY if trace_queue else None,
+        "pcap": pcap, "trace_queue": _TRACE_QUEUE_EVERY if trace_queue else None,
+        "trace_flows": _TRACE_FLOWS_EVERY if trace_flows else None,
     }  # fmt: skip
     settings = _settings(spec, {key: value for key, value in given.items() if value is not None}, set_ or [])
     settings["schemes"] = _schemes(scheme or as_list(settings.get("schemes", [])), param or [])

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from orchestrator import engine
+from orchestrator.catalog.scheme import Estimate
 from orchestrator.control import host_ip, mac
 from orchestrator.errors import BadInput, unknown
 from orchestrator.experiment import Experiment, ReadyScheme
 from orchestrator.fabrics.fabric import Cell
 from orchestrator.model import Model
-from orchestrator.observation import Observation
+from orchestrator.observation import ESTIMATED, Columns, Observation
 from orchestrator.queueing import Queues
 from orchestrator.spec import Spec
 from orchestrator.topology import Network, Port
 
-_PER_FLOW = ("retransmissions", "timeouts", "fast_recoveries", "ecn_reductions", "marked_packets")
+# So many curves are more than anyone looks at, and their files stay small.
+MAX_TRACED_FLOWS = 1000
+
+_PER_FLOW = ("retransmissions", "timeouts", "fast_recoveries", "ecn_reductions", "marked_packets", "delivered_bytes")
 
 
 class Sim:
@@ -29,6 +34,8 @@ class Sim:
         """Refuse what the simulated switches do not have."""
         if experiment.spec.pcap is not None:
             find_port(experiment.network, experiment.spec.pcap)
+        if experiment.spec.trace_flows_ns is not None:
+            _check_traced_flows(experiment)
 
     def run(self, cell: Cell, watch: engine.Watch) -> Observation:
         """Run a cell."""
@@ -54,8 +61,21 @@ class Sim:
             fct_ns=result["fct_ns"],
             per_flow={name: result[name] for name in _PER_FLOW},
             report=result["report"],
-            traces={f"{names[at.node]}-{at.port}": rows for at, rows in zip(traced, result["traces"], strict=True)},
+            traces={
+                f"{names[at.node]}-{at.port}": _estimated(queues, cell.scheme.fitted.estimates(at.port))
+                for at, queues in zip(traced, result["traces"], strict=True)
+            },
+            flow_trace=result.get("flow_trace"),
             cpu_s=cpu_s,
+        )
+
+
+def _check_traced_flows(experiment: Experiment) -> None:
+    most = max(len(flows) for flows in experiment.flow_lists.values())
+    if most > MAX_TRACED_FLOWS:
+        raise BadInput(
+            f"{most:,} flows per seed are too many to record the rate of each",
+            f"--flows {MAX_TRACED_FLOWS} or fewer, a shorter flow list, or leave out --trace-flows",
         )
 
 
@@ -65,6 +85,20 @@ def traced_ports(experiment: Experiment) -> list[Port]:
         return []
     graph = experiment.network.graph
     return [line.source for line in experiment.network.bottleneck if not graph.is_host(line.source.node)]
+
+
+def _estimated(queues: Sequence[Columns], estimates: Sequence[Estimate]) -> list[Columns]:
+    """Give the registers of a recorded port their names and units."""
+    port, *others = queues
+    columns = {name: values for name, values in port.items() if not name.startswith("register_")}
+    for number, estimate in enumerate(estimates):
+        columns[ESTIMATED + estimate.name] = port[f"register_{number}"] * estimate.scale
+    return [columns, *others]
+
+
+def _trace(at: Port, interval_ns: int | None, estimates: Sequence[Estimate]) -> dict[str, Any]:
+    registers = [{"register": estimate.register, "index": estimate.cell} for estimate in estimates]
+    return {"node": at.node, "port": at.port, "interval_ns": interval_ns, "registers": registers}
 
 
 def find_port(network: Network, text: str) -> Port:
@@ -97,8 +131,10 @@ def configuration(
         "nic": _numbers(spec.nic),
         "connections": _connections(spec),
         "stop_ns": last_start_ns + spec.stop_ns,
-        "traces": [{"node": at.node, "port": at.port, "interval_ns": spec.trace_queue_ns} for at in traced],
+        "traces": [_trace(at, spec.trace_queue_ns, scheme.fitted.estimates(at.port)) for at in traced],
     }
+    if spec.trace_flows_ns is not None:
+        config["trace_flows_ns"] = spec.trace_flows_ns
     if captures is not None and spec.pcap is not None:
         at = find_port(experiment.network, spec.pcap)
         path = captures / f"{graph.names[at.node]}-{at.port}.pcap"

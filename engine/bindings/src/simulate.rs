@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use marklab_netsim::{BuildError, Config, Flow, NetSwitch, Network, Node, Outcome, Queueing, RunError};
+use marklab_netsim::{
+    BuildError, Config, Flow, FlowTrace, NetSwitch, Network, Node, Outcome, QueueTrace, Queueing, RunError, TraceRow,
+};
 use marklab_pipeline::State;
 use marklab_switch::Switch;
 use marklab_units::Duration;
@@ -88,7 +90,10 @@ impl Flows<'_> {
 /// `config` is the JSON of `marklab_netsim::Config`; `program` runs on all switches; `shared_entries` go into the tables
 /// of all of them, `entries[i]` into those of the i-th switch. `seed` is that of the programs' random streams.
 ///
-/// Gives a dict: `report` (JSON), and columns per flow and per trace row as numpy arrays.
+/// Gives a dict: `report` (JSON), columns per flow as numpy arrays, and columns of records over time: `traces` holds a
+/// list for each port, of all its queues together, with a column `register_N` for each cell asked for, and then of each
+/// queue, if it has several; `flow_trace` is there if it was
+/// asked for.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
 #[pyo3(signature = (config, program, shared_entries, entries, flows, seed, progress))]
@@ -162,31 +167,65 @@ fn result<'py>(
     let flows = &outcome.flows;
     let column = |value: FlowNumber| -> Vec<u64> { flows.iter().map(value).collect() };
     result.set_item("fct_ns", flows.iter().map(|flow| fct(flow.fct)).collect::<Vec<i64>>().into_pyarray(python))?;
-    let columns: [(&str, FlowNumber); 5] = [
+    let columns: [(&str, FlowNumber); 6] = [
         ("retransmissions", |flow| flow.sender.retransmissions),
         ("timeouts", |flow| flow.sender.timeouts),
         ("fast_recoveries", |flow| flow.sender.fast_recoveries),
         ("ecn_reductions", |flow| flow.sender.ecn_reductions),
         ("marked_packets", |flow| flow.marked),
+        ("delivered_bytes", |flow| flow.delivered_bytes),
     ];
     for (name, value) in columns {
         result.set_item(name, column(value).into_pyarray(python))?;
     }
     let traces = outcome.traces.iter().map(|trace| {
-        let columns = PyDict::new(python);
-        let column = |value: fn(&marklab_netsim::TraceRow) -> u64| {
-            trace.rows().iter().map(value).collect::<Vec<u64>>().into_pyarray(python)
-        };
-        columns.set_item("time_ns", column(|row| row.time.nanos()))?;
-        columns.set_item("packets", column(|row| row.last.packets))?;
-        columns.set_item("bytes", column(|row| row.last.bytes))?;
-        columns.set_item("max_packets", column(|row| row.max_packets))?;
-        columns.set_item("max_sojourn_ns", column(|row| row.max_sojourn.nanos()))?;
-        columns.set_item("departed", column(|row| row.departed))?;
-        columns.set_item("marked", column(|row| row.marked))?;
-        Ok(columns)
+        let port = queue_columns(python, trace.port())?;
+        for register in 0..trace.registers() {
+            let values = trace.samples(register).collect::<Vec<_>>();
+            port.set_item(format!("register_{register}"), values.into_pyarray(python))?;
+        }
+        let queues = trace.queues().map(|queue| queue_columns(python, queue));
+        std::iter::once(Ok(port)).chain(queues).collect::<PyResult<Vec<_>>>()
     });
     result.set_item("traces", traces.collect::<PyResult<Vec<_>>>()?)?;
+    if let Some(trace) = &outcome.flow_trace {
+        result.set_item("flow_trace", flow_columns(python, trace)?)?;
+    }
+    Ok(result)
+}
+
+/// A number of each row of a trace.
+type RowNumber = fn(&TraceRow) -> u64;
+
+/// Columns of a record of a queue.
+fn queue_columns<'py>(python: Python<'py>, trace: &QueueTrace) -> PyResult<Bound<'py, PyDict>> {
+    let columns: [(&str, RowNumber); 11] = [
+        ("time_ns", |row| row.time.nanos()),
+        ("packets", |row| row.last.packets),
+        ("bytes", |row| row.last.bytes),
+        ("max_packets", |row| row.max_packets),
+        ("departed", |row| row.departed),
+        ("sent_bytes", |row| row.sent_bytes),
+        ("marked", |row| row.marked),
+        ("max_sojourn_ns", |row| row.max_sojourn.nanos()),
+        ("sum_sojourn_ns", |row| row.sum_sojourn.nanos()),
+        ("rounds", |row| row.rounds),
+        ("sum_round_ns", |row| row.sum_round.nanos()),
+    ];
+    let result = PyDict::new(python);
+    for (name, value) in columns {
+        result.set_item(name, trace.rows().iter().map(value).collect::<Vec<_>>().into_pyarray(python))?;
+    }
+    Ok(result)
+}
+
+/// Columns of a record of what flows delivered.
+fn flow_columns<'py>(python: Python<'py>, trace: &FlowTrace) -> PyResult<Bound<'py, PyDict>> {
+    let rows = trace.rows();
+    let result = PyDict::new(python);
+    result.set_item("time_ns", rows.iter().map(|row| row.time.nanos()).collect::<Vec<_>>().into_pyarray(python))?;
+    result.set_item("flow", rows.iter().map(|row| row.flow).collect::<Vec<_>>().into_pyarray(python))?;
+    result.set_item("bytes", rows.iter().map(|row| row.bytes).collect::<Vec<_>>().into_pyarray(python))?;
     Ok(result)
 }
 

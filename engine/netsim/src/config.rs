@@ -1,5 +1,6 @@
 //! Description of a run: what is built, and how hosts behave. Read from JSON; units are in the names.
 
+use marklab_pipeline::ControlError;
 use marklab_units::{Duration, Rate};
 use serde::Deserialize;
 use thiserror::Error;
@@ -26,9 +27,12 @@ pub struct Config {
     pub connections: Connections,
     /// Virtual time at which the run ends whatever is unfinished.
     pub stop_ns: u64,
-    /// Queues to be recorded.
+    /// Ports whose queues are recorded.
     #[serde(default)]
     pub traces: Vec<Trace>,
+    /// Records what each flow delivers, in intervals of so many ns.
+    #[serde(default)]
+    pub trace_flows_ns: Option<u64>,
     /// Ports whose frames are written to files.
     #[serde(default)]
     pub captures: Vec<Capture>,
@@ -212,8 +216,8 @@ pub enum Connections {
     },
 }
 
-/// A queue to be recorded.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+/// A port whose queues are recorded.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Trace {
     /// Switch.
@@ -222,6 +226,19 @@ pub struct Trace {
     pub port: usize,
     /// At most one row per so many ns.
     pub interval_ns: u64,
+    /// What the program remembers, to be recorded beside the port.
+    #[serde(default)]
+    pub registers: Vec<Cell>,
+}
+
+/// A cell of a register of the program.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cell {
+    /// Name of the register.
+    pub register: String,
+    /// Number of the cell.
+    pub index: u64,
 }
 
 /// A port whose frames are written to a file.
@@ -256,7 +273,7 @@ pub struct Flow {
 }
 
 /// Why a description cannot be run.
-#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[derive(Clone, PartialEq, Debug, Error)]
 pub enum ConfigError {
     /// A link names a port that does not exist or is taken.
     #[error("link {link}: node {node} has no free port {port}")]
@@ -297,6 +314,17 @@ pub enum ConfigError {
         node: usize,
         /// The port.
         port: usize,
+    },
+    /// A trace names a register that the program does not have.
+    #[error("{0}")]
+    Register(#[from] ControlError),
+    /// A trace names a cell that its register does not have.
+    #[error("register `{register}` has no cell {index} to be recorded")]
+    Cell {
+        /// Name of the register.
+        register: String,
+        /// The cell.
+        index: u64,
     },
     /// A number is out of its range.
     #[error("{0}")]

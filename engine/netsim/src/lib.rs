@@ -7,8 +7,9 @@
 //! - `events`, `network::link`: time and lines;
 //! - [`tcp`]: end points as state machines, [`wire`]: their headers as bytes;
 //! - `network::hosts`, `network::switches`: the two kinds of nodes;
-//! - [`ledger`], [`trace`]: what is observed.
+//! - [`ledger`], [`trace`], `capture`: what is observed.
 
+mod capture;
 mod config;
 mod events;
 mod frame;
@@ -20,7 +21,8 @@ mod trace;
 pub mod wire;
 
 pub use config::{
-    Capture, Config, ConfigError, Connections, Control, Discipline, Flow, Framing, Link, Nic, Node, Trace, Transport,
+    Capture, Cell, Config, ConfigError, Connections, Control, Discipline, Flow, Framing, Link, Nic, Node, Trace,
+    Transport,
 };
 pub use frame::NetFrame;
 pub use ledger::{Ledger, Reason};
@@ -29,4 +31,4 @@ pub use network::{
     SwitchReport,
 };
 pub use queueing::{PoolSpec, QueueLimit, QueueSpec, Queueing, Round};
-pub use trace::{QueueTrace, TraceRow};
+pub use trace::{FlowRow, FlowTrace, PortTrace, QueueTrace, TraceRow};

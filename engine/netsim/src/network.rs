@@ -15,12 +15,13 @@ use marklab_tm::{Chains, QueueStats};
 use marklab_units::{Duration, Time};
 use thiserror::Error;
 
+use crate::capture::CaptureFile;
 use crate::config::{Config, ConfigError, Connections, Discipline, Flow, Framing, Nic, Node, Transport};
 use crate::events::EventQueue;
 use crate::frame::{Delayed, FramePool, NetFrame};
 use crate::ledger::{Ledger, Reason};
 use crate::tcp::SenderStats;
-use crate::trace::{CaptureFile, QueueTrace};
+use crate::trace::{FlowTrace, PortTrace};
 use connection::Connection;
 use hosts::{Host, Pool};
 use link::Line;
@@ -92,6 +93,8 @@ pub struct FlowRecord {
     pub sender: SenderStats,
     /// Data packets that came with congestion experienced.
     pub marked: u64,
+    /// Bytes of payload that the receiver could hand to its application, in order.
+    pub delivered_bytes: u64,
 }
 
 /// A line after the run.
@@ -137,7 +140,9 @@ pub struct Outcome {
     /// One per switch.
     pub switches: Vec<SwitchReport>,
     /// One per trace asked for.
-    pub traces: Vec<QueueTrace>,
+    pub traces: Vec<PortTrace>,
+    /// What flows delivered over time, if that was asked for.
+    pub flow_trace: Option<FlowTrace>,
     /// Frames that finished leaving a NIC or a switch port.
     pub link_transmissions: u64,
     /// Events handled.
@@ -176,7 +181,8 @@ pub struct Network {
     records: Vec<FlowRecord>,
     frames: FramePool,
     ledger: Ledger,
-    traces: Vec<QueueTrace>,
+    traces: Vec<PortTrace>,
+    flow_trace: Option<Box<FlowTrace>>,
     captures: Vec<CaptureFile>,
     /// First failure, which ends the run.
     failure: Option<RunError>,
@@ -229,6 +235,7 @@ impl Network {
             frames: FramePool::default(),
             ledger: Ledger::default(),
             traces: Vec::new(),
+            flow_trace: None,
             captures: Vec::new(),
             failure: None,
             busy_during_arrivals: Vec::new(),
@@ -262,8 +269,13 @@ impl Network {
                 return Err(ConfigError::Value("only queues of switches can be traced").into());
             };
             switch.ports[trace.port].trace = Some(self.traces.len() as u32);
-            self.traces.push(QueueTrace::new(trace.interval_ns));
+            if let Node::Switch { queueing, .. } = &config.nodes[trace.node] {
+                let cells = trace.registers.iter().map(|cell| switch.find_cell(cell));
+                let cells = cells.collect::<Result<_, _>>()?;
+                self.traces.push(PortTrace::new(trace.interval_ns, queueing, cells));
+            }
         }
+        self.flow_trace = config.trace_flows_ns.map(|interval| Box::new(FlowTrace::new(interval, self.flows.len())));
         for capture in &config.captures {
             let number = Some(self.captures.len() as u32);
             match &mut self.nodes[capture.node] {
@@ -413,6 +425,7 @@ impl Network {
             flows: self.records,
             ledger: self.ledger,
             traces: self.traces,
+            flow_trace: self.flow_trace.map(|trace| *trace),
             link_transmissions: begun - under_way,
             events,
             arrivals_end: Time::from_nanos(self.flows.last().map_or(0, |flow| flow.start_ns)),

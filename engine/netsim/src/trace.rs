@@ -1,17 +1,16 @@
-//! Records of a queue over time, and captures of frames.
+//! Records over time: queues of a port, and what flows deliver.
+//!
+//! Both are rows of intervals in which something happened. Between rows a queue stays as it was, and a flow delivers
+//! nothing.
 
-use std::fs::File;
-use std::io::{self, BufWriter};
-use std::path::Path;
-use std::time::Duration as StdDuration;
-
-use marklab_pipeline::Packet;
+use marklab_p4::ir::RegisterId;
+use marklab_pipeline::State;
 use marklab_tm::Depth;
 use marklab_units::{Duration, Time};
-use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
-use pcap_file::{DataLink, TsResolution};
 
-/// A queue during one interval in which something happened.
+use crate::queueing::Queueing;
+
+/// A queue, or all queues of a port together, during one interval in which something happened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TraceRow {
     /// Start of the interval.
@@ -20,15 +19,34 @@ pub struct TraceRow {
     pub last: Depth,
     /// Largest number of packets during the interval.
     pub max_packets: u64,
-    /// Longest sojourn among packets that left in the interval.
-    pub max_sojourn: Duration,
     /// Packets that left in the interval.
     pub departed: u64,
+    /// Bytes of frames among these that the port sent; a program may drop what leaves its queue.
+    pub sent_bytes: u64,
     /// Packets marked among these.
     pub marked: u64,
+    /// Longest sojourn among packets that left in the interval.
+    pub max_sojourn: Duration,
+    /// Sojourns of these together.
+    pub sum_sojourn: Duration,
+    /// Rounds of the scheduler that ended in the interval, as each queue sees them.
+    pub rounds: u64,
+    /// How long these took together.
+    pub sum_round: Duration,
 }
 
-/// Rows of one queue, oldest first. Between rows the queue stays as it was.
+/// A packet that leaves its queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Departure {
+    pub(crate) sojourn: Duration,
+    /// 0 if the port does not send it.
+    pub(crate) sent_bytes: u64,
+    pub(crate) marked: bool,
+    /// Whether its queue's turn ends with it.
+    pub(crate) ends_turn: bool,
+}
+
+/// Rows of a queue, oldest first.
 #[derive(Clone, Debug)]
 pub struct QueueTrace {
     interval: Duration,
@@ -36,8 +54,8 @@ pub struct QueueTrace {
 }
 
 impl QueueTrace {
-    pub(crate) fn new(interval_ns: u64) -> QueueTrace {
-        QueueTrace { interval: Duration::from_nanos(interval_ns.max(1)), rows: Vec::new() }
+    fn new(interval: Duration) -> QueueTrace {
+        QueueTrace { interval, rows: Vec::new() }
     }
 
     /// The rows.
@@ -46,17 +64,20 @@ impl QueueTrace {
     }
 
     fn row(&mut self, now: Time, depth: Depth) -> &mut TraceRow {
-        let start = now.nanos() - now.nanos() % self.interval.nanos();
-        let time = Time::from_nanos(start);
+        let time = start_of_interval(now, self.interval);
         if self.rows.last().is_none_or(|row| row.time != time) {
             let before = self.rows.last().map_or(0, |row| row.last.packets);
             self.rows.push(TraceRow {
                 time,
                 last: depth,
                 max_packets: before,
-                max_sojourn: Duration::ZERO,
                 departed: 0,
+                sent_bytes: 0,
                 marked: 0,
+                max_sojourn: Duration::ZERO,
+                sum_sojourn: Duration::ZERO,
+                rounds: 0,
+                sum_round: Duration::ZERO,
             });
         }
         let at = self.rows.len() - 1;
@@ -66,74 +87,254 @@ impl QueueTrace {
         row
     }
 
-    /// A packet came; the queue now holds `depth`.
-    pub(crate) fn arrived(&mut self, now: Time, depth: Depth) {
-        self.row(now, depth);
-    }
-
-    /// A packet left after `sojourn`; the queue now holds `depth`.
-    pub(crate) fn departed(&mut self, now: Time, depth: Depth, sojourn: Duration, marked: bool) {
+    fn departed(&mut self, now: Time, depth: Depth, departure: &Departure, round: Option<Duration>) {
         let row = self.row(now, depth);
-        row.max_sojourn = row.max_sojourn.max(sojourn);
         row.departed += 1;
-        row.marked += u64::from(marked);
+        row.sent_bytes += departure.sent_bytes;
+        row.marked += u64::from(departure.marked);
+        row.max_sojourn = row.max_sojourn.max(departure.sojourn);
+        row.sum_sojourn += departure.sojourn;
+        if let Some(round) = round {
+            row.rounds += 1;
+            row.sum_round += round;
+        }
     }
 }
 
-/// A pcap file being written, with ns timestamps and whole frames.
-pub(crate) struct CaptureFile {
-    writer: PcapWriter<BufWriter<File>>,
+/// A port: its queues together and, where there are several, each of them.
+#[derive(Clone, Debug)]
+pub struct PortTrace {
+    port: QueueTrace,
+    queues: Vec<TracedQueue>,
+    registers: Vec<(RegisterId, u64)>,
+    /// Of each row of the port, a value for each register.
+    samples: Vec<u64>,
 }
 
-impl CaptureFile {
-    pub(crate) fn create(path: &Path) -> io::Result<CaptureFile> {
-        let header = PcapHeader {
-            ts_resolution: TsResolution::NanoSecond,
-            datalink: DataLink::ETHERNET,
-            snaplen: 65_535,
-            ..PcapHeader::default()
+/// A queue among several.
+#[derive(Clone, Debug)]
+struct TracedQueue {
+    trace: QueueTrace,
+    /// Whether it shares its level with others: only then there are rounds.
+    takes_turns: bool,
+    /// When its last turn ended, or when it became busy if that was later: what a round is counted from (MQ-ECN paper,
+    /// section 3.3.1).
+    round_began: Time,
+}
+
+impl PortTrace {
+    /// `registers` are cells of the switch's program.
+    pub(crate) fn new(interval_ns: u64, queueing: &Queueing, registers: Vec<(RegisterId, u64)>) -> PortTrace {
+        let interval = Duration::from_nanos(interval_ns.max(1));
+        let on_level = |level: u8| queueing.queues.iter().filter(|queue| queue.level == level).count();
+        let queue = |level: u8| TracedQueue {
+            trace: QueueTrace::new(interval),
+            takes_turns: on_level(level) > 1,
+            round_began: Time::ZERO,
         };
-        let writer = PcapWriter::with_header(BufWriter::new(File::create(path)?), header).map_err(to_io)?;
-        Ok(CaptureFile { writer })
+        let several = queueing.queues.len() > 1;
+        let queues = queueing.queues.iter().filter(|_| several).map(|spec| queue(spec.level)).collect();
+        PortTrace { port: QueueTrace::new(interval), queues, registers, samples: Vec::new() }
     }
 
-    pub(crate) fn write(&mut self, now: Time, packet: &Packet) -> io::Result<()> {
-        let timestamp = StdDuration::from_nanos(now.nanos());
-        let bytes = packet.to_vec();
-        let record = PcapPacket::new(timestamp, packet.len() as u32, &bytes);
-        self.writer.write_packet(&record).map(|_| ()).map_err(to_io)
+    /// All queues together.
+    pub fn port(&self) -> &QueueTrace {
+        &self.port
     }
 
-    /// Writes out what is left.
-    pub(crate) fn finish(self) -> io::Result<()> {
-        use std::io::Write as _;
-        self.writer.into_writer().flush()
+    /// Each queue; none where the port has one only.
+    pub fn queues(&self) -> impl ExactSizeIterator<Item = &QueueTrace> {
+        self.queues.iter().map(|queue| &queue.trace)
+    }
+
+    /// Number of registers that are recorded.
+    pub fn registers(&self) -> usize {
+        self.registers.len()
+    }
+
+    /// Low 64 bits of a register's cell at the end of each row of the port.
+    pub fn samples(&self, register: usize) -> impl Iterator<Item = u64> {
+        self.samples.iter().copied().skip(register).step_by(self.registers.len().max(1))
+    }
+
+    /// Records what the registers hold, after an arrival or a departure.
+    pub(crate) fn sample(&mut self, state: &State) {
+        if self.registers.is_empty() {
+            return;
+        }
+        self.samples.truncate((self.port.rows.len() - 1) * self.registers.len());
+        let value = |&(register, index): &(RegisterId, u64)| {
+            let cell = state.register(register, index).expect("looked up when the network was built");
+            cell.iter_u64_digits().next().unwrap_or(0)
+        };
+        self.samples.extend(self.registers.iter().map(value));
+    }
+
+    /// A packet came to a queue; port and queue now hold `depth`.
+    pub(crate) fn arrived(&mut self, now: Time, queue: usize, depth: PortDepth) {
+        self.port.row(now, depth.port);
+        if let Some(queue) = self.queues.get_mut(queue) {
+            queue.trace.row(now, depth.queue);
+            if depth.queue.packets == 1 {
+                queue.round_began = now;
+            }
+        }
+    }
+
+    /// A packet left a queue; port and queue now hold `depth`.
+    pub(crate) fn departed(&mut self, now: Time, queue: usize, depth: PortDepth, departure: &Departure) {
+        let mut round = None;
+        if let Some(queue) = self.queues.get_mut(queue) {
+            if departure.ends_turn {
+                let began = std::mem::replace(&mut queue.round_began, now);
+                round = queue.takes_turns.then(|| now.since(began));
+            }
+            queue.trace.departed(now, depth.queue, departure, round);
+        }
+        self.port.departed(now, depth.port, departure, round);
     }
 }
 
-fn to_io(error: pcap_file::PcapError) -> io::Error {
-    match error {
-        pcap_file::PcapError::IoError(error) => error,
-        other => io::Error::other(other),
+/// What waits for a port, and in one of its queues.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PortDepth {
+    pub(crate) port: Depth,
+    pub(crate) queue: Depth,
+}
+
+/// Bytes that a flow delivered during one interval.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FlowRow {
+    /// Start of the interval.
+    pub time: Time,
+    /// The flow.
+    pub flow: u32,
+    /// Payload that the receiver could hand to its application, in order.
+    pub bytes: u64,
+}
+
+/// What flows delivered over time.
+#[derive(Clone, Debug)]
+pub struct FlowTrace {
+    interval: Duration,
+    rows: Vec<FlowRow>,
+    /// Of each flow: bytes so far, and its last row.
+    flows: Vec<(u64, Option<u32>)>,
+}
+
+impl FlowTrace {
+    pub(crate) fn new(interval_ns: u64, flows: usize) -> FlowTrace {
+        FlowTrace {
+            interval: Duration::from_nanos(interval_ns.max(1)),
+            rows: Vec::new(),
+            flows: vec![(0, None); flows],
+        }
     }
+
+    /// The rows, oldest first.
+    pub fn rows(&self) -> &[FlowRow] {
+        &self.rows
+    }
+
+    /// A flow has delivered so many bytes altogether.
+    pub(crate) fn delivered(&mut self, now: Time, flow: u32, total: u64) {
+        let (before, last) = &mut self.flows[flow as usize];
+        let bytes = total - std::mem::replace(before, total);
+        if bytes == 0 {
+            return;
+        }
+        let time = start_of_interval(now, self.interval);
+        match last.map(|at| &mut self.rows[at as usize]).filter(|row| row.time == time) {
+            Some(row) => row.bytes += bytes,
+            None => {
+                *last = Some(self.rows.len() as u32);
+                self.rows.push(FlowRow { time, flow, bytes });
+            }
+        }
+    }
+}
+
+fn start_of_interval(now: Time, interval: Duration) -> Time {
+    Time::from_nanos(now.nanos() - now.nanos() % interval.nanos())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::queueing::{QueueLimit, QueueSpec, Round};
+
+    const DEPARTURE: Departure = Departure { sojourn: Duration::ZERO, sent_bytes: 10, marked: false, ends_turn: false };
+
+    fn at(ns: u64) -> Time {
+        Time::from_nanos(ns)
+    }
+
+    fn depth(packets: u64) -> Depth {
+        Depth { packets, bytes: packets * 10 }
+    }
+
+    /// So many in the port, so many of them in the queue.
+    fn depths(port: u64, queue: u64) -> PortDepth {
+        PortDepth { port: depth(port), queue: depth(queue) }
+    }
+
+    fn port(levels: &[u8]) -> PortTrace {
+        let queue = |&level: &u8| QueueSpec { limit: QueueLimit::Packets(10), level, quantum_bytes: 10 };
+        let queues = levels.iter().map(queue).collect();
+        PortTrace::new(100, &Queueing { queues, round: Round::Deficit, port_limit: None, pool: None }, vec![])
+    }
 
     #[test]
     fn a_row_sums_up_its_interval() {
-        let mut trace = QueueTrace::new(100);
-        let at = Time::from_nanos;
-        let depth = |packets| Depth { packets, bytes: packets * 10 };
-        trace.arrived(at(10), depth(1));
-        trace.arrived(at(20), depth(2));
-        trace.departed(at(30), depth(1), Duration::from_nanos(20), true);
-        trace.departed(at(250), depth(0), Duration::from_nanos(230), false);
-        let rows: Vec<_> =
-            trace.rows().iter().map(|row| (row.time.nanos(), row.last.packets, row.max_packets, row.marked)).collect();
-        assert_eq!(rows, [(0, 1, 2, 1), (200, 0, 1, 0)]);
-        assert_eq!(trace.rows()[1].max_sojourn.nanos(), 230);
+        let mut trace = port(&[0]);
+        let waited = |ns| Departure { sojourn: Duration::from_nanos(ns), ..DEPARTURE };
+        trace.arrived(at(10), 0, depths(1, 1));
+        trace.arrived(at(20), 0, depths(2, 2));
+        trace.departed(at(30), 0, depths(1, 1), &Departure { marked: true, ..waited(20) });
+        trace.departed(at(250), 0, depths(0, 0), &waited(230));
+        let rows = trace.port().rows();
+        let counts: Vec<_> =
+            rows.iter().map(|row| (row.time.nanos(), row.last.packets, row.max_packets, row.marked)).collect();
+        assert_eq!(counts, [(0, 1, 2, 1), (200, 0, 1, 0)]);
+        assert_eq!(rows[1].max_sojourn.nanos(), 230);
+        assert_eq!(rows.iter().map(|row| row.sent_bytes).sum::<u64>(), 20);
+        assert_eq!(trace.queues().len(), 0, "the only queue is the port");
+    }
+
+    /// Round times are counted from the turn before, or from when the queue became busy.
+    #[test]
+    fn a_round_ends_with_a_turn() {
+        let mut trace = port(&[0, 0]);
+        let last = Departure { ends_turn: true, ..DEPARTURE };
+        trace.arrived(at(10), 1, depths(1, 1));
+        trace.arrived(at(20), 1, depths(2, 2));
+        trace.departed(at(30), 1, depths(1, 1), &DEPARTURE);
+        trace.departed(at(35), 1, depths(1, 1), &last);
+        trace.departed(at(75), 1, depths(0, 0), &last);
+        trace.arrived(at(90), 1, depths(1, 1));
+        trace.departed(at(97), 1, depths(0, 0), &last);
+        let of =
+            |trace: &QueueTrace| trace.rows().iter().map(|row| (row.rounds, row.sum_round.nanos())).collect::<Vec<_>>();
+        assert_eq!(of(trace.port()), [(3, 25 + 40 + 7)]);
+        assert_eq!(trace.queues().map(of).collect::<Vec<_>>(), [vec![], vec![(3, 25 + 40 + 7)]]);
+    }
+
+    #[test]
+    fn a_queue_with_a_level_of_its_own_makes_no_rounds() {
+        let mut trace = port(&[0, 0, 1]);
+        trace.arrived(at(10), 2, depths(1, 1));
+        trace.departed(at(30), 2, depths(0, 0), &Departure { ends_turn: true, ..DEPARTURE });
+        assert_eq!(trace.port().rows()[0].rounds, 0);
+        assert_eq!(trace.queues().nth(2).expect("there are three").rows()[0].departed, 1);
+    }
+
+    #[test]
+    fn deliveries_are_summed_by_flow_and_interval() {
+        let mut trace = FlowTrace::new(100, 2);
+        for (ns, flow, total) in [(5, 0, 10), (10, 1, 7), (99, 0, 30), (99, 0, 30), (100, 0, 31), (350, 1, 8)] {
+            trace.delivered(at(ns), flow, total);
+        }
+        let rows: Vec<_> = trace.rows().iter().map(|row| (row.time.nanos(), row.flow, row.bytes)).collect();
+        assert_eq!(rows, [(0, 0, 30), (0, 1, 7), (100, 0, 1), (300, 1, 1)]);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use marklab_tm::Chain;
 use marklab_units::{Duration, Rate, Time};
 
-use crate::config::Transport;
+use crate::config::{Flow, Transport};
 use crate::tcp::{Receiver, Sender, SenderStats};
 use crate::wire::{EndPoint, Template};
 
@@ -42,6 +42,13 @@ pub(super) struct Message {
     pub(super) before: SenderStats,
     /// Packets that came with congestion experienced.
     pub(super) marked: u64,
+}
+
+impl Message {
+    /// Bytes of the flow among those of the stream that have come in order, up to `next`.
+    pub(super) fn delivered(&self, flow: &Flow, next: u64) -> u64 {
+        next.min(self.end).saturating_sub(self.end - flow.size_bytes)
+    }
 }
 
 /// Packets of one end that wait in its host's NIC.

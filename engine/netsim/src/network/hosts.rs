@@ -145,7 +145,7 @@ impl Network {
             let flow = self.flows[message.flow as usize];
             self.records[message.flow as usize] = FlowRecord {
                 fct: Some(self.now.since(Time::from_nanos(flow.start_ns))),
-                ..record(&message, state.sender.stats)
+                ..record(&message, state.sender.stats, flow.size_bytes)
             };
             self.finished += 1;
             if !state.closes {
@@ -159,7 +159,8 @@ impl Network {
     pub(super) fn record_unfinished(&mut self) {
         for state in &self.connections {
             for message in &state.messages {
-                self.records[message.flow as usize] = record(message, state.sender.stats);
+                let delivered = message.delivered(&self.flows[message.flow as usize], state.receiver.rcv_nxt());
+                self.records[message.flow as usize] = record(message, state.sender.stats, delivered);
             }
         }
     }
@@ -436,6 +437,10 @@ impl Network {
         if fin {
             state.fin_at = Some(offset + u64::from(segment.payload));
         }
+        if self.flow_trace.is_some() {
+            self.trace_delivery(connection);
+        }
+        let state = &mut self.connections[connection];
         let acknowledge = match plan.now {
             Some(ece) => Some(ece),
             None => state.fin_received().then(|| state.receiver.acknowledge()),
@@ -449,6 +454,16 @@ impl Network {
             self.send_ack(connection, next, ece);
         }
         self.arm_receiver_timer(connection);
+    }
+
+    /// Records what a connection's flow has delivered so far.
+    #[cold]
+    fn trace_delivery(&mut self, connection: usize) {
+        let state = &self.connections[connection];
+        if let (Some(trace), Some(message)) = (&mut self.flow_trace, state.messages.front()) {
+            let delivered = message.delivered(&self.flows[message.flow as usize], state.receiver.rcv_nxt());
+            trace.delivered(self.now, message.flow, delivered);
+        }
     }
 
     fn client_receives(&mut self, connection: usize, segment: &Segment) {
@@ -568,7 +583,7 @@ impl Network {
     }
 }
 
-fn record(message: &Message, now: SenderStats) -> FlowRecord {
+fn record(message: &Message, now: SenderStats, delivered_bytes: u64) -> FlowRecord {
     let before = message.before;
     let sender = SenderStats {
         retransmissions: now.retransmissions - before.retransmissions,
@@ -576,5 +591,5 @@ fn record(message: &Message, now: SenderStats) -> FlowRecord {
         ecn_reductions: now.ecn_reductions - before.ecn_reductions,
         fast_recoveries: now.fast_recoveries - before.fast_recoveries,
     };
-    FlowRecord { fct: None, sender, marked: message.marked }
+    FlowRecord { fct: None, sender, marked: message.marked, delivered_bytes }
 }

@@ -1,11 +1,13 @@
 //! Switches in the network.
 
+use marklab_p4::ir::RegisterId;
 use marklab_switch::{Fate, Loss, Switch, Transmitted};
-use marklab_tm::Depth;
 
 use super::{Event, NetSwitch, Network, PortReport, RunError, SwitchReport};
+use crate::config::{Cell, ConfigError};
 use crate::frame::NetFrame;
 use crate::ledger::Reason;
+use crate::trace::{Departure, PortDepth};
 use crate::wire::{Ecn, frame_ecn};
 
 /// A switch with the lines of its ports.
@@ -31,11 +33,18 @@ impl SwitchNode {
         SwitchNode { switch, ports }
     }
 
-    /// What concerns frames that wait for a port: its line, its trace, how much waits.
-    #[inline]
-    fn waiting(&self, port: usize) -> (Option<u32>, Option<u32>, Depth) {
-        let Port { line, trace, .. } = self.ports[port];
-        (line, trace, self.switch.depth(port))
+    /// A cell that is to be recorded.
+    pub(super) fn find_cell(&self, cell: &Cell) -> Result<(RegisterId, u64), ConfigError> {
+        let state = self.switch.state();
+        let register = state.find_register(&cell.register)?;
+        match state.register(register, cell.index) {
+            Some(_) => Ok((register, cell.index)),
+            None => Err(ConfigError::Cell { register: cell.register.clone(), index: cell.index }),
+        }
+    }
+
+    fn depths(&self, port: usize, queue: usize) -> PortDepth {
+        PortDepth { port: self.switch.depth(port), queue: self.switch.queue_depth(port, queue) }
     }
 
     pub(super) fn report(self, node: usize) -> SwitchReport {
@@ -64,9 +73,11 @@ impl Network {
         let fate = switch.switch.receive(now, port, frame);
         let copies = switch.switch.has_copies();
         match fate {
-            Fate::Queued { port, .. } => {
-                let (line, trace, depth) = switch.waiting(port);
-                self.trace_arrival(trace, depth);
+            Fate::Queued { port, queue } => {
+                let Port { line, trace, .. } = switch.ports[port];
+                if let Some(trace) = trace {
+                    self.trace_arrival(trace, node, port, queue);
+                }
                 match line {
                     Some(line) => self.start(line as usize),
                     None => self.discard_waiting(node, port),
@@ -79,11 +90,18 @@ impl Network {
         }
     }
 
-    #[inline]
-    fn trace_arrival(&mut self, trace: Option<u32>, depth: Depth) {
-        if let Some(trace) = trace {
-            self.traces[trace as usize].arrived(self.now, depth);
-        }
+    #[cold]
+    fn trace_arrival(&mut self, trace: u32, node: usize, port: usize, queue: usize) {
+        let (switch, trace) = (self.nodes[node].switch(), &mut self.traces[trace as usize]);
+        trace.arrived(self.now, queue, switch.depths(port, queue));
+        trace.sample(switch.switch.state());
+    }
+
+    #[cold]
+    fn trace_departure(&mut self, trace: u32, node: usize, port: usize, queue: usize, departure: &Departure) {
+        let (switch, trace) = (self.nodes[node].switch(), &mut self.traces[trace as usize]);
+        trace.departed(self.now, queue, switch.depths(port, queue), departure);
+        trace.sample(switch.switch.state());
     }
 
     #[inline(never)]
@@ -109,9 +127,11 @@ impl Network {
     #[inline(never)]
     fn stayed(&mut self, node: usize, fate: Fate<Box<NetFrame>>) {
         match fate {
-            Fate::Queued { port, .. } => {
-                let (line, trace, depth) = self.switch(node).waiting(port);
-                self.trace_arrival(trace, depth);
+            Fate::Queued { port, queue } => {
+                let Port { line, trace, .. } = self.switch(node).ports[port];
+                if let Some(trace) = trace {
+                    self.trace_arrival(trace, node, port, queue);
+                }
                 match line {
                     Some(line) => self.wake_when_free(line as usize),
                     None => self.events.push(self.now, Event::Discard(node as u32, port as u32)),
@@ -133,7 +153,7 @@ impl Network {
         let now = self.now;
         loop {
             let switch = self.switch(node);
-            let Transmitted { outcome, signals, .. } = switch.switch.transmit(now, port)?;
+            let Transmitted { outcome, signals, queue, ends_turn } = switch.switch.transmit(now, port)?;
             let depth = switch.switch.depth(port);
             let copies = switch.switch.has_copies();
             let capable = |ecn| matches!(ecn, Some(Ecn::Ect0 | Ecn::Ect1));
@@ -145,7 +165,10 @@ impl Network {
             *marks += u64::from(marked);
             let (trace, capture) = (*trace, *capture);
             if let Some(trace) = trace {
-                self.traces[trace as usize].departed(now, depth, now.since(signals.enq_timestamp), marked);
+                let sojourn = now.since(signals.enq_timestamp);
+                let sent_bytes = outcome.as_ref().map_or(0, |frame| frame.packet.len() as u64);
+                let departure = Departure { sojourn, sent_bytes, marked, ends_turn };
+                self.trace_departure(trace, node, port, queue, &departure);
             }
             if copies {
                 self.copies_made(node);

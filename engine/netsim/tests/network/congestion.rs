@@ -136,7 +136,7 @@ impl Steady {
             reductions: later.ecn_reductions - earlier.ecn_reductions,
             recoveries: later.fast_recoveries - earlier.fast_recoveries,
             lost: after.ledger.total() - before.ledger.total(),
-            swing: swing(&after.traces[0], from),
+            swing: swing(after.traces[0].port(), from),
             outcome: after,
         }
     }

@@ -24,9 +24,10 @@ fn told(outcome: &Outcome) -> String {
         format!("{} {:?} {counters:?} {registers:?} {}", switch.node, switch.ports, state.faults)
     });
     let switches: Vec<_> = switches.collect();
-    let Outcome { flows, ledger, lines, traces, link_transmissions, events, arrivals_end, end, .. } = outcome;
+    let Outcome { flows, ledger, lines, traces, flow_trace, link_transmissions, events, arrivals_end, end, .. } =
+        outcome;
     format!(
-        "{flows:?}\n{ledger:?}\n{lines:?}\n{traces:?}\n{link_transmissions} {events} {arrivals_end} {end}\n{switches:?}"
+        "{flows:?}\n{ledger:?}\n{lines:?}\n{traces:?}\n{flow_trace:?}\n{link_transmissions} {events} {arrivals_end} {end}\n{switches:?}"
     )
 }
 
@@ -38,6 +39,7 @@ fn crowd(control: Control, capture: &str) -> (Config, Vec<Flow>) {
     config.connections = Connections::New;
     config.transport.ack_every_segments = 2;
     trace_queue(&mut config, 8);
+    config.trace_flows_ns = Some(50 * US);
     capture_host(&mut config, 8, capture);
     let flows = (0..24).map(|number| Flow {
         dscp: number as u8 % 3,

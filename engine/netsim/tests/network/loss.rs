@@ -102,7 +102,7 @@ fn a_full_queue_drops_the_tail_of_a_burst() {
     assert_eq!(full.place(), "queue");
     let port = outcome.switches[0].ports[1];
     assert_eq!((port.queue.dropped, port.queue.max.packets), (6, 3));
-    assert_eq!(outcome.traces[0].rows().iter().map(|row| row.max_packets).max(), Some(3));
+    assert_eq!(outcome.traces[0].port().rows().iter().map(|row| row.max_packets).max(), Some(3));
     let sender = outcome.flows[0].sender;
     assert_eq!((sender.retransmissions, sender.timeouts), (6, 1));
     // Segments take 1230.4 ns on the first line and 12304 ns on the second; the fourth leaves as the fourth of a burst

@@ -12,3 +12,4 @@ mod loss;
 mod pcap;
 mod queues;
 mod support;
+mod traces;

@@ -7,11 +7,11 @@ use crate::support::*;
 
 const DELAY: u64 = 10 * US;
 /// A full frame without its checksum.
-const FRAME: u32 = 1514;
+pub(crate) const FRAME: u32 = 1514;
 const MB: u64 = 1_000_000;
 
 /// `senders` hosts and, behind them, one receiver; ports with these queues (level, quantum).
-fn config(senders: usize, round: Round, queues: &[(u8, u32)], port_limit: Option<QueueLimit>) -> Config {
+pub(crate) fn config(senders: usize, round: Round, queues: &[(u8, u32)], port_limit: Option<QueueLimit>) -> Config {
     let mut hosts = vec![(4 * GBPS, DELAY); senders];
     hosts.push((GBPS, DELAY));
     let mut config = star(&hosts, QueueLimit::Packets(1), Control::Dctcp);
@@ -23,7 +23,7 @@ fn config(senders: usize, round: Round, queues: &[(u8, u32)], port_limit: Option
 }
 
 /// Flow `service` comes from host `service` and waits in queue `service`.
-fn flows(senders: usize, sizes: &[u64]) -> Vec<Flow> {
+pub(crate) fn flows(senders: usize, sizes: &[u64]) -> Vec<Flow> {
     let of = |(service, &size): (usize, &u64)| Flow { dscp: service as u8, ..flow(0, service, senders, size) };
     sizes.iter().enumerate().map(of).collect()
 }
@@ -39,7 +39,7 @@ fn services(state: &mut State) {
     }
 }
 
-fn run_all(config: &Config, flows: Vec<Flow>) -> Outcome {
+pub(crate) fn run_all(config: &Config, flows: Vec<Flow>) -> Outcome {
     run(config, &Program::of("dctcp-red"), services, flows)
 }
 

@@ -141,6 +141,7 @@ pub(crate) fn star(hosts: &[(u64, u64)], queue: QueueLimit, control: Control) ->
         connections: Connections::Persistent { per_pair: 1 },
         stop_ns: 1_000_000 * MS,
         traces: vec![],
+        trace_flows_ns: None,
         captures: vec![],
     }
 }
@@ -152,7 +153,7 @@ pub(crate) fn switch_of(config: &Config) -> usize {
 
 /// Records the queue towards a host of a [`star`], every change of it.
 pub(crate) fn trace_queue(config: &mut Config, host: usize) {
-    config.traces.push(Trace { node: switch_of(config), port: host, interval_ns: 1 });
+    config.traces.push(Trace { node: switch_of(config), port: host, interval_ns: 1, registers: vec![] });
 }
 
 /// Captures what a host sends and receives; `name` is unique among all tests.

@@ -1,0 +1,133 @@
+//! Records over time agree with what else is known of a run.
+
+use marklab_netsim::{Cell, Control, Flow, Outcome, QueueLimit, QueueTrace, Round, TraceRow};
+
+use crate::queues::{FRAME, config, flows, run_all};
+use crate::support::*;
+
+const SIZE: u64 = 10 * 1_000_000;
+
+/// Four queues, the last above the others; the flow of the upper one is limited by its sender.
+fn four_queues(quanta: &[u32; 3], interval_ns: u64) -> Outcome {
+    let [a, b, c] = *quanta;
+    let mut config = config(4, Round::Deficit, &[(0, a), (0, b), (0, c), (1, FRAME)], None);
+    trace_queue(&mut config, 4);
+    config.traces[0].interval_ns = interval_ns;
+    let mut flows = flows(4, &[SIZE, SIZE, SIZE, SIZE / 10]);
+    flows[3].rate_bps = GBPS / 20;
+    run_all(&config, flows)
+}
+
+fn sum(trace: &QueueTrace, value: fn(&TraceRow) -> u64) -> u64 {
+    trace.rows().iter().map(value).sum()
+}
+
+#[test]
+fn a_port_is_the_sum_of_its_queues() {
+    let outcome = four_queues(&[FRAME; 3], 10 * US);
+    let (trace, port) = (&outcome.traces[0], outcome.switches[0].ports[4]);
+    let values: [fn(&TraceRow) -> u64; 5] =
+        [|row| row.departed, |row| row.sent_bytes, |row| row.marked, |row| row.rounds, |row| row.sum_sojourn.nanos()];
+    for value in values {
+        assert!(sum(trace.port(), value) > 0);
+        assert_eq!(sum(trace.port(), value), trace.queues().map(|queue| sum(queue, value)).sum::<u64>());
+    }
+    assert_eq!(sum(trace.port(), |row| row.departed), port.queue.enqueued);
+    assert_eq!(sum(trace.port(), |row| row.marked), port.marked);
+    assert_eq!(trace.port().rows().iter().map(|row| row.max_packets).max(), Some(port.queue.max.packets));
+    // At the end of each interval, what a queue held last counts.
+    for row in trace.port().rows() {
+        let held = |queue: &QueueTrace| {
+            let rows = queue.rows();
+            let upto = rows.partition_point(|each| each.time <= row.time);
+            rows[..upto].last().map_or(0, |row| row.last.bytes)
+        };
+        assert_eq!(row.last.bytes, trace.queues().map(held).sum::<u64>());
+    }
+}
+
+/// While three queues are backlogged, each sees a round of as many frames as the quanta add up to, at 1 Gb/s.
+#[test]
+fn a_round_takes_what_the_quanta_take() {
+    for (quanta, frames) in [([FRAME; 3], 3), ([2 * FRAME, FRAME, FRAME], 4)] {
+        let mut config = config(3, Round::Deficit, &quanta.map(|quantum| (0, quantum)), None);
+        trace_queue(&mut config, 3);
+        let outcome = run_all(&config, flows(3, &[SIZE; 3]));
+        for queue in outcome.traces[0].queues() {
+            let steady = queue.rows().iter().filter(|row| (20 * MS..100 * MS).contains(&row.time.nanos()));
+            let rounds: Vec<_> = steady.filter(|row| row.rounds > 0).map(|row| row.sum_round.nanos()).collect();
+            assert!(rounds.len() > 1_000, "{}", rounds.len());
+            assert!(rounds.iter().all(|&round| round == frames * at_1g(MSS)), "{rounds:?}");
+        }
+    }
+}
+
+#[test]
+fn a_queue_above_the_others_takes_no_turns() {
+    let outcome = four_queues(&[FRAME; 3], 10 * US);
+    let rounds: Vec<u64> = outcome.traces[0].queues().map(|queue| sum(queue, |row| row.rounds)).collect();
+    assert!(rounds[..3].iter().all(|&rounds| rounds > 5_000), "{rounds:?}");
+    assert_eq!(rounds[3], 0);
+}
+
+/// What a flow delivers adds up to its size; a paced one to its rate in each interval.
+#[test]
+fn flows_deliver_their_bytes_at_their_rate() {
+    let mut config = star(&[(GBPS, 10 * US); 3], QueueLimit::Packets(1000), Control::Dctcp);
+    config.trace_flows_ns = Some(10 * MS);
+    let paced = Flow { rate_bps: GBPS / 10, ..flow(0, 0, 2, 1000 * MSS) };
+    let outcome = run(&config, &Program::of("droptail"), |_| (), vec![paced, flow(5 * MS, 1, 2, 300 * MSS + 1)]);
+    let trace = outcome.flow_trace.as_ref().expect("it was asked for");
+    for (number, size) in [(0, 1000 * MSS), (1, 300 * MSS + 1)] {
+        let rows = trace.rows().iter().filter(|row| row.flow == number);
+        assert_eq!(rows.map(|row| row.bytes).sum::<u64>(), size);
+        assert_eq!(outcome.flows[number as usize].delivered_bytes, size);
+    }
+    let inner = trace.rows().iter().filter(|row| row.flow == 0 && (20 * MS..100 * MS).contains(&row.time.nanos()));
+    // 100 Mb/s for 10 ms are 125 kB, to a segment.
+    let off: Vec<_> = inner.map(|row| row.bytes.abs_diff(125_000)).collect();
+    assert!(off.len() == 8 && off.iter().all(|&off| off < MSS), "{off:?}");
+}
+
+/// An unfinished flow has delivered what its trace says.
+#[test]
+fn what_an_unfinished_flow_delivered_is_known() {
+    let mut config = star(&[(GBPS, 10 * US); 2], QueueLimit::Packets(1000), Control::Dctcp);
+    config.trace_flows_ns = Some(MS);
+    config.stop_ns = 20 * MS;
+    let outcome = run(&config, &Program::of("droptail"), |_| (), vec![flow(0, 0, 1, 1 << 40)]);
+    let delivered = outcome.flow_trace.as_ref().expect("it was asked for").rows().iter().map(|row| row.bytes).sum();
+    assert_eq!((outcome.flows[0].fct, outcome.flows[0].delivered_bytes), (None, delivered));
+    assert!(delivered > 20 * MS * MSS / at_1g(MSS) * 9 / 10, "{delivered}");
+}
+
+/// A sample for each row; the last is what the register holds in the end.
+#[test]
+fn registers_are_recorded_beside_their_port() {
+    let mut config = config(2, Round::Deficit, &[(0, FRAME), (0, FRAME)], None);
+    trace_queue(&mut config, 2);
+    let cell = |register: &str, index| Cell { register: register.to_owned(), index };
+    config.traces[0].registers = vec![cell("marking.t_round", 2), cell("marking.last_time", 2)];
+    let program = Program::of("mq-ecn");
+    let quantum = [("quantum_bytes", FRAME.into()), ("quantum_rtt_q8", 1 << 39)];
+    let setup = |state: &mut _| set_default(state, "marking.quanta", "set_quantum", &quantum);
+    let outcome = run(&config, &program, setup, flows(2, &[SIZE / 10, SIZE / 10]));
+    let (trace, state) = (&outcome.traces[0], &outcome.switches[0].state);
+    let times: Vec<u64> = trace.samples(1).collect();
+    assert_eq!((trace.registers(), times.len()), (2, trace.port().rows().len()));
+    assert!(times.is_sorted() && times[times.len() - 1] > 1_000);
+    let last = state.register(state.find_register("marking.t_round").unwrap(), 2).unwrap();
+    assert_eq!(trace.samples(0).last().map(Into::into), Some(last));
+}
+
+#[test]
+fn a_cell_that_is_not_there_is_refused() {
+    for (register, index, why) in [("marking.t_rund", 0, "t_rund"), ("marking.t_round", 1 << 20, "has no cell 1048576")]
+    {
+        let mut config = config(2, Round::Deficit, &[(0, FRAME), (0, FRAME)], None);
+        trace_queue(&mut config, 2);
+        config.traces[0].registers = vec![Cell { register: register.to_owned(), index }];
+        let error = build(&config, &Program::of("mq-ecn"), |_| (), vec![]).err().expect("refused");
+        assert!(error.to_string().contains(why), "{error}");
+    }
+}

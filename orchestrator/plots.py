@@ -1,0 +1,194 @@
+"""Pictures of traces, a file each: columns of panels over time, a curve for each queue or flow.
+
+A trace may have more rows than a picture has pixels. So time is cut into bins, and a curve shows the largest value, or
+the mean rate, of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from matplotlib import colormaps, rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from orchestrator import traces
+from orchestrator.errors import BadInput
+from orchestrator.observation import ESTIMATED
+from orchestrator.randomness import Floats
+from orchestrator.results import load_run
+from orchestrator.units import parse_time
+
+_MOST_BINS = 800
+_WIDTH_INCHES, _PANEL_INCHES = 10.0, 2.1
+_DPI = 120
+# More names than that are no help.
+_MOST_NAMES = 32
+_FEW_COLOURS = 10
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Equal parts of the time that is shown."""
+
+    begin_ns: int
+    width_ns: int
+    count: int
+
+    @property
+    def centres_ms(self) -> Floats:
+        """Where their values are drawn."""
+        return np.asarray((self.begin_ns + (np.arange(self.count) + 0.5) * self.width_ns) / 1e6, dtype=np.float64)
+
+    def of(self, rows: pl.DataFrame) -> NDArray[np.intp]:
+        """The bin of each row; all rows must lie in the time that is shown."""
+        return ((rows["time_ns"].to_numpy().astype(np.int64) - self.begin_ns) // self.width_ns).astype(np.intp)
+
+    def sums(self, rows: pl.DataFrame, column: str) -> Floats:
+        """Sum of a column in each bin."""
+        weights = rows[column].to_numpy().astype(np.float64)
+        sums = np.bincount(self.of(rows), weights=weights, minlength=self.count)
+        return np.asarray(sums, dtype=np.float64)
+
+    def largest(self, rows: pl.DataFrame, column: str) -> Floats:
+        """Largest value of a column in each bin; NaN where there is no row."""
+        result = np.full(self.count, np.nan)
+        np.fmax.at(result, self.of(rows), rows[column].to_numpy().astype(np.float64))
+        return result
+
+
+def draw_traces(folder: Path, form: str, begin_ns: int, end_ns: int | None) -> Iterator[Path]:
+    """Draw each trace of a result; gives the files that were written."""
+    spec = load_run(folder).spec
+    paths = sorted((folder / traces.FOLDER).glob("*.parquet"))
+    if not paths:
+        raise BadInput(f"{folder} holds no traces", "run it again with --trace-queue or --trace-flows")
+    drawn = 0
+    for path in paths:
+        of_flows = traces.is_of_flows(path)
+        step_ns = parse_time(str(spec["trace_flows" if of_flows else "trace_queue"]))
+        table = traces.read(path)
+        shown = table.filter(pl.col("time_ns") >= begin_ns // step_ns * step_ns)
+        shown = shown if end_ns is None else shown.filter(pl.col("time_ns") < end_ns)
+        if shown.is_empty():
+            continue
+        bins = _bins(shown, step_ns)
+        figure = _flows(shown, bins) if of_flows else _queues(shown, bins)
+        figure.suptitle(path.stem, fontsize="medium")
+        picture = path.with_suffix(f".{form}")
+        # Without the date, and with names of its own, the same trace gives the same bytes.
+        with rc_context({"svg.hashsalt": path.stem}):
+            figure.savefig(picture, dpi=_DPI, metadata={"Date": None} if form == "svg" else None)
+        drawn += 1
+        yield picture
+    if not drawn:
+        raise BadInput("nothing happened in the time that is to be shown", "choose another --from and --to")
+
+
+def _bins(rows: pl.DataFrame, step_ns: int) -> Bins:
+    times = rows["time_ns"].to_numpy()
+    begin, end = int(times.min()), int(times.max()) + step_ns
+    steps = -(-(end - begin) // step_ns)
+    per_bin = -(-steps // _MOST_BINS)
+    return Bins(begin, per_bin * step_ns, -(-steps // per_bin))
+
+
+def _queues(rows: pl.DataFrame, bins: Bins) -> Figure:
+    """Length, wait, rate and marks of a port's queues, and the scheduler's round if there is one."""
+    numbers = rows["queue"].drop_nulls().unique().sort().to_list()
+    port = rows.filter(pl.col("queue").is_null())
+    curves = [(f"queue {number}", rows.filter(pl.col("queue") == number)) for number in numbers] or [("port", port)]
+    panels: list[tuple[str, Callable[[pl.DataFrame], Floats]]] = [
+        ("length, packets", lambda part: _lengths(part, bins)),
+        ("longest wait, µs", lambda part: bins.largest(part, "max_sojourn_ns") / 1e3),
+        ("sent, Gb/s", lambda part: bins.sums(part, "sent_bytes") * 8 / bins.width_ns),
+        ("marked, %", lambda part: _ratio(bins.sums(part, "marked") * 100, bins.sums(part, "departed"))),
+    ]
+    of_port = _of_port(port, bins)
+    figure, axes = _figure(len(panels) + len(of_port))
+    for (title, values), panel in zip(panels, axes, strict=False):
+        _draw(panel, title, bins, [(name, values(part)) for name, part in curves])
+    for (title, known), panel in zip(of_port.items(), axes[len(panels) :], strict=True):
+        _draw(panel, title, bins, known)
+        panel.legend(loc="upper left", fontsize="small", frameon=False)
+    _name(figure, axes[0], len(curves))
+    return figure
+
+
+def _of_port(port: pl.DataFrame, bins: Bins) -> dict[str, list[tuple[str, Floats]]]:
+    """The scheduler's rounds, if there are any, and what the scheme estimates, beside the truth if that is known."""
+    panels: dict[str, list[tuple[str, Floats]]] = {}
+    if port["rounds"].sum() > 0:
+        panels["mean_round_ns"] = [("scheduler", _mean(port, "mean_round_ns", "rounds", bins))]
+    for column in port.columns:
+        if column.startswith(ESTIMATED):
+            rows = port.with_columns(rows=1)
+            name = column.removeprefix(ESTIMATED)
+            panels.setdefault(name, []).append(("estimate", _mean(rows, column, "rows", bins)))
+    return panels
+
+
+def _mean(rows: pl.DataFrame, column: str, count: str, bins: Bins) -> Floats:
+    """Mean in each bin of a column that is itself a mean of so many."""
+    weighted = rows.with_columns(total=pl.col(column).fill_null(0) * pl.col(count))
+    return _ratio(bins.sums(weighted, "total"), bins.sums(rows, count))
+
+
+def _flows(rows: pl.DataFrame, bins: Bins) -> Figure:
+    """Rates of flows."""
+    figure, axes = _figure(1)
+    parts = rows.partition_by("flow", maintain_order=True)
+    parts.sort(key=lambda part: part["flow"][0])
+    rate = [(f"flow {part['flow'][0]}", bins.sums(part, "bytes") * 8 / bins.width_ns) for part in parts]
+    _draw(axes[0], "received, Gb/s", bins, rate)
+    _name(figure, axes[0], len(rate))
+    return figure
+
+
+def _lengths(rows: pl.DataFrame, bins: Bins) -> Floats:
+    """Largest length in each bin; where nothing happened, the length is that of before."""
+    largest, places = bins.largest(rows, "max_packets"), bins.of(rows)
+    left = np.full(bins.count, np.nan)
+    left[places] = rows["packets"].to_numpy()
+    latest = np.maximum.accumulate(np.where(np.isnan(left), -1, np.arange(bins.count)))
+    before = np.where(latest >= 0, left[latest], 0)
+    return np.where(np.isnan(largest), before, largest)
+
+
+def _ratio(over: Floats, under: Floats) -> Floats:
+    """Where there is nothing below, nothing is drawn."""
+    return np.divide(over, under, out=np.full_like(over, np.nan), where=under > 0)
+
+
+def _figure(panels: int) -> tuple[Figure, list[Axes]]:
+    figure = Figure(figsize=(_WIDTH_INCHES, 0.9 + _PANEL_INCHES * panels), layout="constrained")
+    axes = figure.subplots(panels, 1, sharex=True, squeeze=False)[:, 0].tolist()
+    axes[-1].set_xlabel("time, ms")
+    return figure, axes
+
+
+def _draw(panel: Axes, title: str, bins: Bins, curves: list[tuple[str, Floats]]) -> None:
+    for number, (name, values) in enumerate(curves):
+        panel.plot(bins.centres_ms, values, label=name, color=_colour(number, len(curves)), linewidth=1.0)
+    panel.set_ylabel(title)
+    panel.set_ylim(bottom=0)
+    panel.margins(x=0.01)
+    panel.grid(visible=True, alpha=0.3, linewidth=0.5)
+    panel.spines[["top", "right"]].set_visible(False)
+
+
+def _colour(number: int, of: int) -> Any:
+    return colormaps["tab10"](number) if of <= _FEW_COLOURS else colormaps["viridis"](number / (of - 1))
+
+
+def _name(figure: Figure, panel: Axes, curves: int) -> None:
+    """Names of the curves, unless there is one only, or too many."""
+    if 1 < curves <= _MOST_NAMES:
+        handles, names = panel.get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside right upper", fontsize="small", frameon=False)

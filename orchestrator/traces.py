@@ -1,0 +1,99 @@
+"""Traces: queues of ports and rates of flows over time. What is in their files, how they are called, how to read them.
+
+A row is an interval in which something happened. Between rows a queue stays as it was, and a flow delivers nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from orchestrator.observation import ESTIMATED, Columns
+from orchestrator.randomness import Floats
+
+FOLDER = "traces"
+
+# Columns of `SCHEME-seedN-SWITCH-PORT.parquet`.
+QUEUE_COLUMNS: Mapping[str, str] = {
+    "time_ns": "start of the interval",
+    "queue": "number of the queue; null for all of the port together",
+    "packets": "that wait at the end of the interval",
+    "bytes": "that wait at the end of the interval",
+    "max_packets": "largest number during the interval",
+    "departed": "packets that left in the interval",
+    "sent_bytes": "of their frames",
+    "marked": "packets marked among them",
+    "max_sojourn_ns": "longest wait among them",
+    "mean_sojourn_ns": "their mean wait; null if none left",
+    "rounds": "turns that ended in the interval",
+    "mean_round_ns": "mean time since the end of the queue's turn before, or since it became busy; null if none ended",
+}
+
+# Columns of `SCHEME-seedN-flows.parquet`.
+FLOW_COLUMNS: Mapping[str, str] = {
+    "time_ns": "start of the interval",
+    "flow": "as in flows.parquet",
+    "dscp": "its code point",
+    "bytes": "of payload that the receiver got in the interval, in order",
+    "rate_bps": "the same as a rate",
+}
+
+# What the trace of flows is called where those of ports have the port's name.
+FLOWS = "flows"
+
+
+def queue_table(queues: Sequence[Columns]) -> pl.DataFrame:
+    """Rows of a port: all of it first, with what the scheme estimates, then each of its queues, if it has several."""
+    numbered = enumerate(queues, start=-1)
+    tables = [pl.DataFrame(dict(columns)).with_columns(_number(number)) for number, columns in numbered]
+    estimates = [name for name in queues[0] if name.startswith(ESTIMATED)]
+    return (
+        pl.concat(tables, how="diagonal")
+        .with_columns(
+            _mean("sum_sojourn_ns", "departed").alias("mean_sojourn_ns"),
+            _mean("sum_round_ns", "rounds").alias("mean_round_ns"),
+        )
+        .select([*QUEUE_COLUMNS, *estimates])
+    )
+
+
+def _number(queue: int) -> pl.Expr:
+    return pl.lit(None if queue < 0 else queue, dtype=pl.UInt8).alias("queue")
+
+
+def _mean(total: str, count: str) -> pl.Expr:
+    return pl.when(pl.col(count) > 0).then(pl.col(total) / pl.col(count))
+
+
+def flow_table(columns: Columns, dscp: NDArray[np.uint8], interval_ns: int) -> pl.DataFrame:
+    """Rows of all flows, in order of time."""
+    table = pl.DataFrame(dict(columns))
+    rate = (pl.col("bytes") * 8e9 / interval_ns).alias("rate_bps")
+    return table.with_columns(pl.Series("dscp", dscp[columns["flow"]]), rate).select(list(FLOW_COLUMNS))
+
+
+def file_name(scheme: str, seed: int, what: str) -> str:
+    """Name of the trace of a port, or of `FLOWS`."""
+    return f"{scheme.replace('/', '_')}-seed{seed}-{what}.parquet"
+
+
+def is_of_flows(path: Path) -> bool:
+    """Whether a trace is one of flows."""
+    return path.stem.endswith(f"-{FLOWS}")
+
+
+def rates_bps(table: pl.DataFrame, flow: int, interval_ns: int, until_ns: int) -> Floats:
+    """Rate of a flow in each interval from 0 to a time."""
+    rates = np.zeros(-(-until_ns // interval_ns))
+    rows = table.filter((pl.col("flow") == flow) & (pl.col("time_ns") < until_ns))
+    rates[(rows["time_ns"] // interval_ns).to_numpy()] = rows["rate_bps"].to_numpy()
+    return rates
+
+
+def read(path: Path) -> pl.DataFrame:
+    """Read a trace."""
+    return pl.read_parquet(path)

@@ -1,0 +1,135 @@
+"""Traces of queues and flows: their tables, their files and their pictures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from conftest import Finished
+from runs import run
+
+from orchestrator.errors import BadInput
+from orchestrator.experiment import prepare
+from orchestrator.fairness import convergence_ns, max_min_shares
+from orchestrator.observation import Columns
+from orchestrator.paths import PROGRAMS
+from orchestrator.spec import make_spec
+from orchestrator.traces import FLOW_COLUMNS, QUEUE_COLUMNS, flow_table, queue_table, rates_bps
+
+Cli = Callable[..., Finished]
+
+MS = 10**6
+DOCS = Path(__file__).parent.parent / "docs"
+
+
+def four_flows(tmp_path: Path, size_bytes: int = 10**9) -> dict[str, object]:
+    """The DiffECN paper's flows of section III-A, in a third of the time, each in a queue of its own."""
+    rows = [("0", 25), ("10ms", 13), ("20ms", 5), ("20ms", 5)]
+    lines = [f"{start},h{host},h4,{size_bytes},{host},{gbps}G" for host, (start, gbps) in enumerate(rows)]
+    path = tmp_path / "four.csv"
+    path.write_text("\n".join(["start_ns,src,dst,size_bytes,dscp,rate_bps", *lines]))
+    return {
+        "schemes": ["dctcp-red"], "baseline": "none", "flow_list": str(path), "topology": "incast:senders=4",
+        "rate": "40G", "rtt": "28us", "queues": "dwrr:count=4", "stop": "20ms", "seeds": 1,
+        "trace_queue": "10us", "trace_flows": "100us",
+    }  # fmt: skip
+
+
+def test_rates_converge_to_the_max_min_shares(tmp_path: Path) -> None:
+    _, (seen,), summary = run(**four_flows(tmp_path))
+    assert seen.flow_trace is not None
+    table = flow_table(seen.flow_trace, seen.flows.dscp, 100_000)
+    assert tuple(table.columns) == tuple(FLOW_COLUMNS)
+    # Frames carry 1460 bytes in 1538 on the line.
+    line_gbps = 40 * 1460 / 1538
+    shares = max_min_shares([[0]] * 4, [line_gbps], [25, 13, 5, 5])
+    assert shares == pytest.approx([line_gbps - 23, 13, 5, 5])
+    for flow, share in enumerate(shares):
+        after = rates_bps(table, flow, 100_000, 40 * MS)[200:]
+        settled = convergence_ns(after, 100_000, share * 1e9, 0.1)
+        assert settled is not None
+        assert settled < 5 * MS
+    delivered = table.group_by("dscp").agg(pl.col("bytes").sum()).sort("dscp")["bytes"].to_list()
+    assert delivered == seen.per_flow["delivered_bytes"].tolist()
+    sharing = summary.main.sharing
+    assert sharing is not None
+    assert sharing.goodput_bps[1] == pytest.approx(delivered[1] * 8 / 40e-3, rel=1e-3)
+    assert sharing.jain == pytest.approx(sum(delivered) ** 2 / (4 * sum(each**2 for each in delivered)))
+
+
+def test_a_port_and_each_of_its_queues_are_recorded(tmp_path: Path) -> None:
+    _, (seen,), _ = run(**four_flows(tmp_path))
+    table = queue_table(seen.traces["s0-4"])
+    assert tuple(table.columns) == tuple(QUEUE_COLUMNS)
+    port, queues = table.filter(pl.col("queue").is_null()), table.filter(pl.col("queue").is_not_null())
+    assert sorted(queues["queue"].unique()) == [0, 1, 2, 3]
+    for column in ("departed", "sent_bytes", "marked", "rounds"):
+        assert port[column].sum() == queues[column].sum() > 0
+    assert (table["mean_sojourn_ns"] <= table["max_sojourn_ns"]).all()
+    assert (table["mean_sojourn_ns"].is_null() == (table["departed"] == 0)).all()
+    assert (table["mean_round_ns"].is_null() == (table["rounds"] == 0)).all()
+
+
+def test_a_port_with_one_queue_is_recorded_once() -> None:
+    _, (seen,), summary = run(trace_queue="10us", flows=50, seeds=1, baseline="none")
+    table = queue_table(seen.traces["s0-7"])
+    assert table["queue"].null_count() == len(table) > 0
+    assert table["rounds"].sum() == 0
+    assert summary.main.sharing is None
+
+
+@pytest.mark.parametrize(("queues", "frames"), [("dwrr:count=4", 4), ("dwrr:count=4,quantum=3mtu/1mtu/1mtu/1mtu", 6)])
+def test_t_round_is_within_2_percent_of_the_schedulers_round(tmp_path: Path, queues: str, frames: int) -> None:
+    """In steady state, all queues backlogged, on the testbed of the MQ-ECN paper: 1 Gb/s, 250 us."""
+    path = tmp_path / "long.csv"
+    rows = [f"0,h{host},h8,{10**9},{host % 4}" for host in range(8)]
+    path.write_text("\n".join(["start_ns,src,dst,size_bytes,dscp", *rows]))
+    _, (seen,), _ = run(
+        schemes=["mq-ecn"], baseline="none", flow_list=str(path), topology="incast:senders=8", rate="1G", rtt="250us",
+        queues=queues, stop="300ms", seeds=1, trace_queue="100us",
+    )  # fmt: skip
+    port = queue_table(seen.traces["s0-8"]).filter(pl.col("queue").is_null() & (pl.col("time_ns") > 100 * MS))
+    truth = (port["mean_round_ns"] * port["rounds"]).sum() / port["rounds"].sum()
+    assert truth == pytest.approx(frames * 1538 * 8, rel=0.01)
+    assert port["estimated_mean_round_ns"].mean() == pytest.approx(truth, rel=0.02)
+
+
+def test_an_estimate_in_no_register_is_refused(tmp_path: Path) -> None:
+    program = tmp_path / "own.p4"
+    program.write_bytes((PROGRAMS / "mq-ecn.p4").read_bytes())
+    described = (PROGRAMS / "mq-ecn.yaml").read_text()
+    for wrong, why in [("register: marking.rounds", "unknown"), ("cell: 100000", "no cell 100000")]:
+        right = "register: marking.t_round" if wrong.startswith("register") else "cell: port"
+        program.with_suffix(".yaml").write_text(described.replace(right, wrong))
+        with pytest.raises(BadInput, match=why):
+            prepare(make_spec({"schemes": [str(program)], "queues": "dwrr:count=4"}))
+
+
+def test_an_idle_port_has_a_table_of_the_same_columns() -> None:
+    means = {"mean_sojourn_ns": "sum_sojourn_ns", "mean_round_ns": "sum_round_ns"}
+    names = [means.get(name, name) for name in QUEUE_COLUMNS if name != "queue"]
+    empty: Columns = {name: np.array([], dtype=np.uint64) for name in names}
+    assert tuple(queue_table([empty]).columns) == tuple(QUEUE_COLUMNS)
+
+
+def test_rates_are_zero_where_nothing_came() -> None:
+    table = pl.DataFrame({"time_ns": [0, 300, 300, 500], "flow": [1, 1, 2, 1], "rate_bps": [5.0, 6.0, 7.0, 8.0]})
+    assert rates_bps(table, 1, 100, 450).tolist() == [5, 0, 0, 6, 0]
+
+
+def test_too_many_flows_are_refused(cli: Cli, tmp_path: Path) -> None:
+    run_of = ("-s", "tcn", "--seeds", "1", "--trace-flows", "--out", str(tmp_path))
+    done = cli(*run_of, "--flows", "1001")
+    assert done.code == 2
+    assert "1,001 flows per seed are too many" in done.err
+    assert "--flows 1000" in done.err
+
+
+def test_the_columns_are_documented() -> None:
+    section = (DOCS / "results.md").read_text().partition("\n## Traces\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)` \| (.*) \|$", section, re.MULTILINE)
+    assert rows == [*QUEUE_COLUMNS.items(), *FLOW_COLUMNS.items()]
