@@ -133,6 +133,8 @@ pub struct Transport {
     pub receive_window_bytes: u64,
     /// Whether the window grows only while it limits the sender.
     pub cwnd_validation: bool,
+    /// Whether a window that was idle for a timeout starts again at the initial one.
+    pub idle_restart: bool,
     /// DCTCP: g = 2^-gain_shift.
     pub dctcp_gain_shift: u32,
 }
@@ -150,6 +152,7 @@ impl Transport {
             rto: self.rto(),
             receive_window: self.receive_window_bytes,
             cwnd_validation: self.cwnd_validation,
+            idle_restart: self.idle_restart,
         }
     }
 

@@ -19,6 +19,8 @@ pub struct SenderConfig {
     pub receive_window: u64,
     /// Whether the window grows only while it is what limits the sender (RFC 7661, as in Linux).
     pub cwnd_validation: bool,
+    /// Whether a window that was idle for a timeout starts again at the initial one (RFC 2861, as in Linux).
+    pub idle_restart: bool,
 }
 
 /// A segment to be sent.
@@ -91,6 +93,7 @@ pub struct Sender {
     /// Next new byte when the window was last reduced: marks on what was sent before are answered.
     answered: Option<u64>,
     deadline: Option<Time>,
+    last_sent: Time,
     /// Counts so far.
     pub stats: SenderStats,
 }
@@ -109,6 +112,7 @@ impl Sender {
             cwr: false,
             answered: None,
             deadline: None,
+            last_sent: Time::ZERO,
             stats: SenderStats::default(),
             config,
             control,
@@ -162,11 +166,23 @@ impl Sender {
 
     /// The next segment that window and data allow. The caller sends it.
     pub fn next_segment(&mut self, now: Time) -> Option<Outgoing> {
+        if self.config.idle_restart && self.board.is_empty() {
+            self.restart_if_idle(now);
+        }
         let outgoing = self.next_lost(now).or_else(|| self.next_new(now))?;
+        self.last_sent = now;
         if self.deadline.is_none() {
             self.deadline = Some(now + self.rtt.rto());
         }
         Some(outgoing)
+    }
+
+    fn restart_if_idle(&mut self, now: Time) {
+        if now.since(self.last_sent) > self.rtt.rto() {
+            let Window { cwnd, ssthresh, mss, .. } = self.window;
+            self.window.ssthresh = ssthresh.max(cwnd / 4 * 3);
+            self.window.cwnd = cwnd.min(mss * u64::from(self.config.initial_window));
+        }
     }
 
     fn next_lost(&mut self, now: Time) -> Option<Outgoing> {
@@ -319,6 +335,7 @@ mod tests {
             rto: RtoConfig { min: us(1000), max: us(1_000_000), initial: us(3000) },
             receive_window: 1 << 20,
             cwnd_validation: true,
+            idle_restart: false,
         };
         Sender::new(config, Box::new(control))
     }
@@ -359,6 +376,23 @@ mod tests {
         send_all(&mut sender, at(100));
         ack(&mut sender, at(200), 6, &[], false);
         assert_eq!(sender.window().cwnd, 11_000);
+    }
+
+    #[test]
+    fn a_window_idle_for_longer_than_a_timeout_starts_again() {
+        for (restart, idle_us, cwnd) in [(true, 1000, 16_000), (true, 1001, 10_000), (false, 1001, 16_000)] {
+            let mut sender = sender(Reno);
+            sender.config.idle_restart = restart;
+            sender.window.cwnd = 16_000;
+            sender.window.ssthresh = 5_000;
+            sender.write(1_000);
+            send_all(&mut sender, at(0));
+            ack(&mut sender, at(100), 1, &[], false); // a timeout is 1 ms from now on
+            sender.write(50_000);
+            assert_eq!(send_all(&mut sender, at(idle_us)).len() as u64, cwnd / 1000, "{idle_us} us");
+            let ssthresh = if cwnd == 10_000 { 12_000 } else { 5_000 };
+            assert_eq!((sender.window.cwnd, sender.window.ssthresh), (cwnd, ssthresh));
+        }
     }
 
     #[test]
