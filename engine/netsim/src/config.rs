@@ -135,6 +135,8 @@ pub struct Transport {
     pub cwnd_validation: bool,
     /// Whether a window that was idle for a timeout starts again at the initial one.
     pub idle_restart: bool,
+    /// Whether a loss reduces a window that marks have just reduced.
+    pub loss_after_marks: bool,
     /// DCTCP: g = 2^-gain_shift.
     pub dctcp_gain_shift: u32,
 }
@@ -153,6 +155,7 @@ impl Transport {
             receive_window: self.receive_window_bytes,
             cwnd_validation: self.cwnd_validation,
             idle_restart: self.idle_restart,
+            loss_after_marks: self.loss_after_marks,
         }
     }
 

@@ -21,6 +21,9 @@ pub struct SenderConfig {
     pub cwnd_validation: bool,
     /// Whether a window that was idle for a timeout starts again at the initial one (RFC 2861, as in Linux).
     pub idle_restart: bool,
+    /// Whether a loss reduces a window that marks have just reduced (as in Linux's DCTCP since 2019: its cut by marks may
+    /// be small), or not (RFC 3168 section 6.1.2).
+    pub loss_after_marks: bool,
 }
 
 /// A segment to be sent.
@@ -260,7 +263,7 @@ impl Sender {
         }
     }
 
-    /// Fast recovery. A window already reduced because of marks is not reduced again (RFC 3168 section 6.1.2).
+    /// Fast recovery. Whether a window already reduced because of marks is reduced again is a setting.
     fn enter_recovery(&mut self, flight: u64) {
         match self.phase {
             Phase::Recovery(_) | Phase::Loss(_) => return,
@@ -268,6 +271,7 @@ impl Sender {
                 self.control.on_loss(&mut self.window, flight);
                 self.tell_reduction();
             }
+            Phase::Reduced(_) if self.config.loss_after_marks => self.control.on_loss(&mut self.window, flight),
             Phase::Reduced(_) => {}
         }
         self.stats.fast_recoveries += 1;
@@ -336,6 +340,7 @@ mod tests {
             receive_window: 1 << 20,
             cwnd_validation: true,
             idle_restart: false,
+            loss_after_marks: false,
         };
         Sender::new(config, Box::new(control))
     }
@@ -457,15 +462,22 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_in_a_window_already_reduced_does_not_reduce_again() {
+    fn a_loss_in_a_window_already_reduced_reduces_again_only_where_it_is_told_to() {
+        assert_eq!(window_after_mark_and_loss(false), (5_000, 5_000));
+        assert_eq!(window_after_mark_and_loss(true), (5_000, 4_500)); // half of the nine in flight
+    }
+
+    /// The window after a mark, and after a loss of the same flight.
+    fn window_after_mark_and_loss(loss_after_marks: bool) -> (u64, u64) {
         let mut sender = sender(Dctcp::new(4));
+        sender.config.loss_after_marks = loss_after_marks;
         sender.write(1_000_000);
         send_all(&mut sender, at(0));
         ack(&mut sender, at(100), 1, &[], true);
         let reduced = sender.window().cwnd;
         ack(&mut sender, at(110), 1, &[(2, 5)], true);
-        assert_eq!(sender.window().cwnd, reduced);
         assert_eq!(sender.stats.fast_recoveries, 1);
+        (reduced, sender.window().cwnd)
     }
 
     #[test]

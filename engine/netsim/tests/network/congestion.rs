@@ -252,6 +252,7 @@ fn alpha_converges_to_the_closed_form() {
             receive_window: 1 << 40,
             cwnd_validation: true,
             idle_restart: false,
+            loss_after_marks: false,
         };
         let mut sender = Sender::new(config, Box::new(DctcpControl::new(4)));
         sender.write(1 << 40);
