@@ -21,11 +21,12 @@ from orchestrator.summary import CLASSES, STATISTICS, SeedResult, Summary
 
 @dataclass(frozen=True)
 class Metric:
-    """A number of each seed. `worse` is +1 if more is worse, -1 if less is, 0 if neither is."""
+    """A number of each seed. `worse` is +1 if more is worse, -1 if less is, 0 if neither is; counts have no unit."""
 
     name: str
     of: Callable[[SeedResult], float | None]
     worse: int
+    unit: str = ""
 
 
 def _sample(block: str, size_class: str, statistic: str) -> Callable[[SeedResult], float | None]:
@@ -39,7 +40,7 @@ def _drops(place: str) -> Callable[[SeedResult], float | None]:
 def _metrics() -> Iterator[Metric]:
     for size_class in CLASSES:
         for statistic in STATISTICS:
-            yield Metric(f"{size_class}.{statistic}", _sample("fct_us", size_class, statistic), 1)
+            yield Metric(f"{size_class}.{statistic}", _sample("fct_us", size_class, statistic), 1, "µs")
             yield Metric(f"slowdown.{size_class}.{statistic}", _sample("slowdown", size_class, statistic), 1)
     for place in ("host", "link", "queue", "switch"):
         yield Metric(f"drops.{place}", _drops(place), 1)

@@ -26,6 +26,8 @@ class Transport(Model):
     ack_delay_ns: Time = Field(default=1_000_000, alias="ack_delay", le=_LONGEST_RTO_NS)
     receive_window_bytes: Size = Field(default=3 * 2**20, alias="receive_window", le=2**40)
     cwnd_validation: bool = True
+    idle_restart: bool = False
+    loss_after_marks: bool = False
     dctcp_gain_shift: int = Field(default=4, ge=0, lt=20, description="g = 2^-shift")
 
     @model_validator(mode="before")

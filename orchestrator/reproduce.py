@@ -2,7 +2,7 @@
 
 An experiment is a YAML file in `experiments/`: the setup as in a spec file, a grid of settings over it, and claims. A
 claim compares two schemes by a metric, at one point of the grid or at the point where the change is largest or
-smallest, with a number that the paper prints.
+smallest, with a number that the paper prints, or with a bound that it gives.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -39,7 +39,8 @@ class Claim(Model):
     """Something that the paper states as a number.
 
     With `over` it is the change of the metric in percent, else the metric itself. `at` picks points of the grid;
-    `take` says which of several counts.
+    `take` says which of several counts, `farthest` being the largest change of either sign. `within`: the paper says
+    that the change is not beyond that number, up or down.
     """
 
     says: str
@@ -47,21 +48,24 @@ class Claim(Model):
     of: str
     over: str | None = None
     at: Settings = Field(default_factory=dict)
-    take: Literal["only", "lowest", "highest"] = "only"
+    take: Literal["only", "lowest", "highest", "farthest"] = "only"
     paper: float
-    # The values behind a change, in us: of, over.
-    paper_us: tuple[float, float] | None = None
+    within: bool = False
+    # The means behind a change, in the metric's unit (FCTs in us): of, over.
+    paper_means: tuple[float, float] | None = None
 
     @model_validator(mode="after")
     def _known_metric(self) -> Claim:
         if self.metric not in METRICS:
             raise unknown("metric", self.metric, METRICS)
+        if self.within and (self.over is None or self.paper < 0):
+            raise BadInput(f"`{self.says}`: only a change can be within a number, which is not below 0", "state `over`")
         return self
 
     @property
     def unit(self) -> str:
         """Unit of its number."""
-        return "%" if self.over is not None else "µs"
+        return "%" if self.over is not None else METRICS[self.metric].unit
 
 
 class Effort(Model):
@@ -69,6 +73,7 @@ class Effort(Model):
 
     flows: int | None = None
     seeds: int | None = None
+    topology: str | None = None
     grid: dict[str, tuple[Any, ...]] = Field(default_factory=dict)
 
 
@@ -98,7 +103,7 @@ class PaperExperiment(Model):
 
     def reduced(self) -> PaperExperiment:
         """The same with less effort."""
-        effort = {key: value for key, value in (("flows", self.quick.flows), ("seeds", self.quick.seeds)) if value}
+        effort = self.quick.model_dump(exclude={"grid"}, exclude_none=True)
         return self.model_copy(update={"setup": self.setup | effort, "grid": self.grid | self.quick.grid})
 
     def points(self) -> Iterator[Settings]:
@@ -147,8 +152,12 @@ class Finding:
 
     @property
     def difference(self) -> float | None:
-        """Lab minus paper."""
-        return self.value - self.claim.paper if self.value is not None else None
+        """Lab minus paper; of a bound, how far the lab is beyond it."""
+        if self.value is None:
+            return None
+        if self.claim.within:
+            return max(0.0, abs(self.value) - self.claim.paper)
+        return self.value - self.claim.paper
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -169,6 +178,14 @@ def examine(paper: PaperExperiment, summaries: Sequence[Summary]) -> list[Findin
     return [_examine(claim, points) for claim in paper.claims]
 
 
+# What is greatest for the point that counts.
+_TAKE: Mapping[str, Callable[[float], float]] = {
+    "lowest": lambda value: -value,
+    "highest": lambda value: value,
+    "farthest": abs,
+}
+
+
 def _examine(claim: Claim, points: Sequence[tuple[Settings, Summary]]) -> Finding:
     chosen = [(point, summary) for point, summary in points if claim.at.items() <= point.items()]
     found = [finding for point, summary in chosen if (finding := _at(claim, point, summary)) is not None]
@@ -180,8 +197,7 @@ def _examine(claim: Claim, points: Sequence[tuple[Settings, Summary]]) -> Findin
                 f"the claim `{claim.says}` fits {len(found)} points of the grid", "narrow `at`, or say `take`"
             )
         return found[0]
-    pick = min if claim.take == "lowest" else max
-    return pick(found, key=lambda finding: finding.value or 0.0)
+    return max(found, key=lambda finding: _TAKE[claim.take](finding.value or 0.0))
 
 
 def _at(claim: Claim, point: Settings, summary: Summary) -> Finding | None:

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from orchestrator.compare import METRICS
 from orchestrator.reproduce import Finding, PaperExperiment
 from orchestrator.summary import Summary
 
@@ -36,23 +37,31 @@ def render(paper: PaperExperiment, findings: Sequence[Finding], summaries: Seque
 def cells(finding: Finding) -> tuple[str, str, str, str]:
     """Claim, paper, lab and difference as text."""
     claim = finding.claim
-    paper = _number(claim.paper, claim.unit) + _means(claim.paper_us or ())
+    unit = METRICS[claim.metric].unit
+    paper = f"within {claim.paper:g} %" if claim.within else _number(claim.paper, claim.unit)
+    paper += _means(claim.paper_means or (), unit)
     if finding.value is None:
         return claim.says, paper, "not run", ""
     half = f" ±{(finding.interval[1] - finding.interval[0]) / 2:,.1f}" if finding.interval else ""
     where = ", ".join(f"{key} {value}" for key, value in (finding.point or {}).items())
     at = f"\nat {where}" if claim.take != "only" else ""
-    lab = _number(finding.value, claim.unit, half) + (_means(finding.means) if claim.over else "") + at
-    points = " points" if claim.unit == "%" else f" {claim.unit}"
+    lab = _number(finding.value, claim.unit, half) + (_means(finding.means, unit) if claim.over else "") + at
+    if claim.within and not finding.difference:
+        return claim.says, paper, lab, "within"
+    points = " points" if claim.unit == "%" else _unit(claim.unit)
     return claim.says, paper, lab, f"{finding.difference:+,.1f}{points}"
 
 
 def _number(value: float, unit: str, half: str = "") -> str:
-    return f"{value:+,.1f}{half} %" if unit == "%" else f"{value:,.0f}{half} {unit}"
+    return f"{value:+,.1f}{half} %" if unit == "%" else f"{value:,.0f}{half}{_unit(unit)}"
 
 
-def _means(means: Sequence[float]) -> str:
-    return f"\n{' : '.join(f'{value:,.0f}' for value in means)} µs" if means else ""
+def _means(means: Sequence[float], unit: str) -> str:
+    return f"\n{' : '.join(f'{value:,.0f}' for value in means)}{_unit(unit)}" if means else ""
+
+
+def _unit(unit: str) -> str:
+    return f" {unit}" if unit else ""
 
 
 def to_markdown(paper: PaperExperiment, findings: Sequence[Finding]) -> str:

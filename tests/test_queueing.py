@@ -84,6 +84,7 @@ def test_the_engine_gets_levels_and_quanta() -> None:
         ({"services": {"count": 3, "weights": [0.5, 0.5]}}, "2 weights for 3 services"),
         ({"services": {"count": 2, "weights": [0.5, 0.5], "by": "pair"}}, "dealt out evenly"),
         ({"services": 65}, "64"),
+        ({"services": "many"}, "many"),
     ],
 )
 def test_what_cannot_be_is_refused(settings: dict[str, Any], says: str) -> None:
@@ -94,6 +95,23 @@ def test_what_cannot_be_is_refused(settings: dict[str, Any], says: str) -> None:
 
 def test_a_quantum_of_one_frame_is_enough() -> None:
     prepare(spec(queues="dwrr:count=4,quantum=1514"))
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("4", {"count": 4}),
+        (4, {"count": 4}),
+        ("4:weights=10/20/30/40", {"count": 4, "weights": [0.1, 0.2, 0.3, 0.4]}),
+        (
+            "8:by=pair,workloads=web_search/cache",
+            {"count": 8, "by": "pair", "workloads": ["web_search", "cache"]},
+        ),
+    ],
+)
+def test_services_may_be_text(text: object, same: dict[str, Any]) -> None:
+    queues = "dwrr:count=8"
+    assert spec(queues=queues, services=text).services == spec(queues=queues, services=same).services
 
 
 def test_weights_are_kept_by_the_flows() -> None:

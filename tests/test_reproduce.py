@@ -61,6 +61,24 @@ def test_claims_are_computed_from_their_points() -> None:
     assert "| at one load | -20.0 % | -20.0 ±0.0 %<br>120 : 150 µs | +0.0 points |" in to_markdown(paper, [one])
 
 
+@pytest.mark.parametrize(("bound", "difference"), [(49.9, "+0.1 points"), (50, "within"), (50.1, "within")])
+@pytest.mark.parametrize(("first", "second"), [((150, 100), (60, 100)), ((50, 100), (140, 100))])
+def test_a_bound_is_about_the_change_that_is_farthest_from_none(
+    bound: float, difference: str, first: tuple[float, float], second: tuple[float, float]
+) -> None:
+    claim = {"says": "so", "metric": "short.mean", "of": "tcn", "over": "red", "take": "farthest", "within": True}
+    paper = validate(PaperExperiment, PAPER | {"claims": [claim | {"paper": bound}]}, "")
+    (finding,) = examine(paper, [point((tcn,), (red,)) for tcn, red in (first, second)])
+    assert finding.point == {"load": 0.1}
+    assert (cells(finding)[1], cells(finding)[3]) == (f"within {bound:g} %", difference)
+
+
+def test_counts_have_no_unit() -> None:
+    claim = {"says": "so", "metric": "timeouts", "of": "tcn", "at": {"load": 0.1}, "paper": 45}
+    (finding,) = examine(validate(PaperExperiment, PAPER | {"claims": [claim]}, ""), POINTS[:1])
+    assert cells(finding) == ("so", "45", "0 ±0.0", "-45.0")
+
+
 def test_only_points_that_a_claim_is_about_are_run() -> None:
     grid = {"workload": ["web_search", "data_mining"], "load": [0.1, 0.8]}
     claim = {"says": "so", "metric": "short.mean", "of": "tcn", "take": "highest", "paper": 1}
@@ -83,6 +101,8 @@ def test_points_that_were_not_run_are_said_to_be_so() -> None:
         ({"metric": "short.p98"}, "unknown metric"),
         ({"of": "codel"}, "unknown scheme of a claim"),
         ({"at": {"laod": 0.9}}, "unknown setting of a claim"),
+        ({"over": None, "within": True}, "only a change can be within"),
+        ({"within": True}, "which is not below 0"),
     ],
 )
 def test_claims_that_cannot_be_computed_are_refused(claim: dict[str, object], why: str) -> None:

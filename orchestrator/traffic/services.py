@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
+from orchestrator import units
 from orchestrator.errors import BadInput
 from orchestrator.model import Model
 from orchestrator.traffic.description import Distribution
@@ -25,7 +26,8 @@ class Services(Model):
     """Services whose flows use queues of their own: service i has code point i and queue i.
 
     Each flow, or each pair of hosts, belongs to one of them, by weight. `weights` are shares of 1 or percents; without
-    them all are equal. `workloads` are theirs in turn; without them all have the run's.
+    them all are equal. `workloads` are theirs in turn; without them all have the run's. In
+    short: `4:weights=10/20/30/40`.
     """
 
     count: int = Field(ge=1, le=MAX_SERVICES)
@@ -35,8 +37,11 @@ class Services(Model):
 
     @model_validator(mode="before")
     @classmethod
-    def _by_number(cls, value: Any) -> Any:
-        return {"count": value} if isinstance(value, int) else value
+    def _by_text(cls, value: Any) -> Any:
+        if not isinstance(value, (int, str)):
+            return value
+        count, _, rest = str(value).partition(":")
+        return {"count": count, **(dict(units.parse_setting(part) for part in rest.split(",")) if rest else {})}
 
     @field_validator("weights", mode="before")
     @classmethod

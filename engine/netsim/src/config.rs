@@ -137,6 +137,10 @@ pub struct Transport {
     pub receive_window_bytes: u64,
     /// Whether the window grows only while it limits the sender.
     pub cwnd_validation: bool,
+    /// Whether a window that was idle for a timeout starts again at the initial one.
+    pub idle_restart: bool,
+    /// Whether a loss reduces a window that marks have just reduced.
+    pub loss_after_marks: bool,
     /// DCTCP: g = 2^-gain_shift.
     pub dctcp_gain_shift: u32,
 }
@@ -154,6 +158,8 @@ impl Transport {
             rto: self.rto(),
             receive_window: self.receive_window_bytes,
             cwnd_validation: self.cwnd_validation,
+            idle_restart: self.idle_restart,
+            loss_after_marks: self.loss_after_marks,
         }
     }
 

@@ -19,6 +19,11 @@ pub struct SenderConfig {
     pub receive_window: u64,
     /// Whether the window grows only while it is what limits the sender (RFC 7661, as in Linux).
     pub cwnd_validation: bool,
+    /// Whether a window that was idle for a timeout starts again at the initial one (RFC 2861, as in Linux).
+    pub idle_restart: bool,
+    /// Whether a loss reduces a window that marks have just reduced (as in Linux's DCTCP since 2019: its cut by marks may
+    /// be small), or not (RFC 3168 section 6.1.2).
+    pub loss_after_marks: bool,
 }
 
 /// A segment to be sent.
@@ -91,6 +96,7 @@ pub struct Sender {
     /// Next new byte when the window was last reduced: marks on what was sent before are answered.
     answered: Option<u64>,
     deadline: Option<Time>,
+    last_sent: Time,
     /// Counts so far.
     pub stats: SenderStats,
 }
@@ -109,6 +115,7 @@ impl Sender {
             cwr: false,
             answered: None,
             deadline: None,
+            last_sent: Time::ZERO,
             stats: SenderStats::default(),
             config,
             control,
@@ -162,11 +169,23 @@ impl Sender {
 
     /// The next segment that window and data allow. The caller sends it.
     pub fn next_segment(&mut self, now: Time) -> Option<Outgoing> {
+        if self.config.idle_restart && self.board.is_empty() {
+            self.restart_if_idle(now);
+        }
         let outgoing = self.next_lost(now).or_else(|| self.next_new(now))?;
+        self.last_sent = now;
         if self.deadline.is_none() {
             self.deadline = Some(now + self.rtt.rto());
         }
         Some(outgoing)
+    }
+
+    fn restart_if_idle(&mut self, now: Time) {
+        if now.since(self.last_sent) > self.rtt.rto() {
+            let Window { cwnd, ssthresh, mss, .. } = self.window;
+            self.window.ssthresh = ssthresh.max(cwnd / 4 * 3);
+            self.window.cwnd = cwnd.min(mss * u64::from(self.config.initial_window));
+        }
     }
 
     fn next_lost(&mut self, now: Time) -> Option<Outgoing> {
@@ -244,7 +263,7 @@ impl Sender {
         }
     }
 
-    /// Fast recovery. A window already reduced because of marks is not reduced again (RFC 3168 section 6.1.2).
+    /// Fast recovery. Whether a window already reduced because of marks is reduced again is a setting.
     fn enter_recovery(&mut self, flight: u64) {
         match self.phase {
             Phase::Recovery(_) | Phase::Loss(_) => return,
@@ -252,6 +271,7 @@ impl Sender {
                 self.control.on_loss(&mut self.window, flight);
                 self.tell_reduction();
             }
+            Phase::Reduced(_) if self.config.loss_after_marks => self.control.on_loss(&mut self.window, flight),
             Phase::Reduced(_) => {}
         }
         self.stats.fast_recoveries += 1;
@@ -319,6 +339,8 @@ mod tests {
             rto: RtoConfig { min: us(1000), max: us(1_000_000), initial: us(3000) },
             receive_window: 1 << 20,
             cwnd_validation: true,
+            idle_restart: false,
+            loss_after_marks: false,
         };
         Sender::new(config, Box::new(control))
     }
@@ -359,6 +381,23 @@ mod tests {
         send_all(&mut sender, at(100));
         ack(&mut sender, at(200), 6, &[], false);
         assert_eq!(sender.window().cwnd, 11_000);
+    }
+
+    #[test]
+    fn a_window_idle_for_longer_than_a_timeout_starts_again() {
+        for (restart, idle_us, cwnd) in [(true, 1000, 16_000), (true, 1001, 10_000), (false, 1001, 16_000)] {
+            let mut sender = sender(Reno);
+            sender.config.idle_restart = restart;
+            sender.window.cwnd = 16_000;
+            sender.window.ssthresh = 5_000;
+            sender.write(1_000);
+            send_all(&mut sender, at(0));
+            ack(&mut sender, at(100), 1, &[], false); // a timeout is 1 ms from now on
+            sender.write(50_000);
+            assert_eq!(send_all(&mut sender, at(idle_us)).len() as u64, cwnd / 1000, "{idle_us} us");
+            let ssthresh = if cwnd == 10_000 { 12_000 } else { 5_000 };
+            assert_eq!((sender.window.cwnd, sender.window.ssthresh), (cwnd, ssthresh));
+        }
     }
 
     #[test]
@@ -423,15 +462,22 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_in_a_window_already_reduced_does_not_reduce_again() {
+    fn a_loss_in_a_window_already_reduced_reduces_again_only_where_it_is_told_to() {
+        assert_eq!(window_after_mark_and_loss(false), (5_000, 5_000));
+        assert_eq!(window_after_mark_and_loss(true), (5_000, 4_500)); // half of the nine in flight
+    }
+
+    /// The window after a mark, and after a loss of the same flight.
+    fn window_after_mark_and_loss(loss_after_marks: bool) -> (u64, u64) {
         let mut sender = sender(Dctcp::new(4));
+        sender.config.loss_after_marks = loss_after_marks;
         sender.write(1_000_000);
         send_all(&mut sender, at(0));
         ack(&mut sender, at(100), 1, &[], true);
         let reduced = sender.window().cwnd;
         ack(&mut sender, at(110), 1, &[(2, 5)], true);
-        assert_eq!(sender.window().cwnd, reduced);
         assert_eq!(sender.stats.fast_recoveries, 1);
+        (reduced, sender.window().cwnd)
     }
 
     #[test]

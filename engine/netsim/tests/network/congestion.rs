@@ -245,7 +245,15 @@ fn a_threshold_far_below_the_rule_leaves_the_link_idle() {
 fn alpha_converges_to_the_closed_form() {
     for w in [60u64, 100, 144] {
         let rto = RtoConfig { min: ms(10), max: ms(1000), initial: ms(10) };
-        let config = SenderConfig { mss: 1000, initial_window: 2, rto, receive_window: 1 << 40, cwnd_validation: true };
+        let config = SenderConfig {
+            mss: 1000,
+            initial_window: 2,
+            rto,
+            receive_window: 1 << 40,
+            cwnd_validation: true,
+            idle_restart: false,
+            loss_after_marks: false,
+        };
         let mut sender = Sender::new(config, Box::new(DctcpControl::new(4)));
         sender.write(1 << 40);
         let mut in_flight = VecDeque::new();

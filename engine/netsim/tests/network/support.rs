@@ -121,6 +121,8 @@ pub(crate) fn transport(control: Control) -> Transport {
         ack_delay_ns: MS,
         receive_window_bytes: 64 << 20,
         cwnd_validation: true,
+        idle_restart: false,
+        loss_after_marks: false,
         dctcp_gain_shift: 4,
     }
 }
