@@ -67,6 +67,8 @@ def start(tmp_path: Path, *arguments: str) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # Under nohup these tests would hand down that a hang-up is ignored, which a run respects.
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # noqa: PLW1509
     )
     deadline = time.monotonic() + 60
     while not list(tmp_path.glob("out/.*.tmp")):
