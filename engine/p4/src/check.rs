@@ -9,6 +9,7 @@ mod call;
 mod coerce;
 mod constant;
 mod construct;
+mod core_calls;
 mod decl;
 mod expr;
 mod function;
