@@ -43,6 +43,11 @@ class ReadyScheme:
         """What it is called in tables."""
         return self.fitted.label
 
+    def identity(self) -> dict[str, Any]:
+        """What decides its results, beside the description of the run."""
+        own = {"queues": str(self.queues)} if self.fitted.deals_out_queues else {}
+        return {"program": self.program.digest, "entries": self.entries, **own}
+
     @property
     def causes(self) -> dict[int, str]:
         """Names of the causes that its counters tell apart."""
@@ -93,9 +98,7 @@ class Experiment:
 
     def digest(self) -> str:
         """Digest of all that decides the result."""
-        return self.spec.digest(
-            {scheme.label: {"program": scheme.program.digest, "entries": scheme.entries} for scheme in self.schemes}
-        )
+        return self.spec.digest({scheme.label: scheme.identity() for scheme in self.schemes})
 
 
 def setup_of(spec: Spec, network: Network) -> Setup:
@@ -151,11 +154,11 @@ def _ready(choice: SchemeChoice, setup: Setup, ecmp: bool, queue: Limit) -> Read
     tables = described["tables"]
     entries = fitted.entries if fitted.scheme.spec else _undescribed(fitted, tables)
     queues = fitted.queues
-    if queues != setup.queues and queues.buffer is None and queues.shared_bytes is None:
+    if not fitted.deals_out_queues and queues.count > 1:
+        entries = [*entries, *service_entries(path, tables, queues.count - queues.strict)]
+    elif fitted.deals_out_queues and queues.buffer is None and queues.shared_bytes is None:
         # A port has as much room as that of other schemes, however many queues share it.
         queues = queues.model_copy(update={"buffer": queue})
-    if queues == setup.queues and queues.count > 1:
-        entries = [*entries, *service_entries(path, tables, queues.count - queues.strict)]
     ready = ReadyScheme(fitted, program, entries, queues)
     if fitted.scheme.spec:
         check_entries(path.with_suffix(".yaml"), tables, entries)

@@ -206,6 +206,28 @@ def test_a_scheme_that_deals_out_queues_has_its_own(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("queues", ["dwrr:count=32,strict=1", "dwrr:count=4,quantum=2mtu/1mtu/1mtu/1mtu"])
+def test_the_queues_of_the_run_are_for_the_other_schemes(queues: str) -> None:
+    """The same queues by chance, and quanta that do not fit."""
+    experiment = prepare(make_spec({"schemes": ["diffecn"], "queues": queues}))
+    own, others = experiment.schemes
+    assert str(own.queues) == "dwrr:count=32,strict=1,buffer=600 packets"
+    assert str(others.queues) == queues
+    assert not any(entry["table"] == "service_queue" for entry in own.entries)
+    assert any(entry["table"] == "service_queue" for entry in others.entries)
+
+
+def test_the_digest_covers_the_queues_of_a_scheme(tmp_path: Path) -> None:
+    program = toy(tmp_path)
+    digests = set()
+    for strict in (0, 1):
+        program.with_suffix(".yaml").write_text(
+            f"title: Toy\nneeds: {{queues: {{scheduler: dwrr, count: 8, strict: {strict}}}}}\n"
+        )
+        digests.add(prepare(make_spec({"schemes": [str(program)]})).digest())
+    assert len(digests) == 2
+
+
 def test_errors_of_the_compiler_are_shown_with_their_place(tmp_path: Path) -> None:
     program = tmp_path / "bad.p4"
     program.write_text(toy(tmp_path).read_text().replace("decision_t.PASS", "decision_t.PAS"))

@@ -91,6 +91,11 @@ class FittedScheme:
         """What it is called in tables."""
         return self.choice.label
 
+    @property
+    def deals_out_queues(self) -> bool:
+        """Whether it has queues of its own, and not those of the run."""
+        return self.scheme.spec is not None and self.scheme.spec.needs.queues is not None
+
     @cached_property
     def queues(self) -> Queues:
         """Queues of each port: those of the run, or the scheme's own."""
@@ -99,7 +104,9 @@ class FittedScheme:
             return queues
         if spec.needs.queues is not None:
             own = {name: _setting(name, text, self._names) for name, text in spec.needs.queues.items()}
-            return validate(Queues, queues.model_dump() | own, f"queues of {self.scheme.name}")
+            # How many queues share the memory is the scheme's choice, how much there is the run's.
+            memory = queues.model_dump(include={"buffer", "shared_bytes", "alpha"})
+            return validate(Queues, memory | own, f"queues of {self.scheme.name}")
         if spec.needs.schedulers and queues.scheduler not in spec.needs.schedulers:
             likely = spec.needs.schedulers[0]
             raise BadInput(

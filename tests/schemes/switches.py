@@ -99,8 +99,7 @@ def services() -> list[dict[str, Any]]:
 def _entries(scheme: str, setup: Setup) -> str:
     chosen = fitted(scheme, setup)
     # A scheme that deals out queues itself does not ask for the code point.
-    asks = chosen.scheme.spec is None or chosen.scheme.spec.needs.queues is None
-    return json.dumps(chosen.entries + routes() + (services() if asks else []))
+    return json.dumps(chosen.entries + routes() + ([] if chosen.deals_out_queues else services()))
 
 
 class Switch:
