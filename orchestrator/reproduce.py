@@ -62,6 +62,10 @@ class Claim(Model):
             raise BadInput(f"`{self.says}`: only a change can be within a number, which is not below 0", "state `over`")
         return self
 
+    def is_about(self, point: Settings) -> bool:
+        """Whether a point of the grid is among those that it is about."""
+        return self.at.items() <= point.items()
+
     @property
     def unit(self) -> str:
         """Unit of its number."""
@@ -101,17 +105,23 @@ class PaperExperiment(Model):
                     raise unknown("setting of a claim:", key, self.grid)
         return self
 
-    def reduced(self) -> PaperExperiment:
-        """The same with less effort."""
-        effort = self.quick.model_dump(exclude={"grid"}, exclude_none=True)
-        return self.model_copy(update={"setup": self.setup | effort, "grid": self.grid | self.quick.grid})
+    def with_effort(self, effort: Effort) -> PaperExperiment:
+        """The same with more or less effort."""
+        setup = effort.model_dump(exclude={"grid"}, exclude_none=True)
+        return self.model_copy(update={"setup": self.setup | setup, "grid": self.grid | effort.grid})
 
     def points(self) -> Iterator[Settings]:
         """Settings of each point of the grid that a claim is about."""
         for values in itertools.product(*self.grid.values()):
             point = dict(zip(self.grid, values, strict=True))
-            if any(claim.at.items() <= point.items() for claim in self.claims):
+            if any(claim.is_about(point) for claim in self.claims):
                 yield point
+
+    def schemes_at(self, point: Settings) -> list[str]:
+        """The schemes that claims about a point compare: the others need not even work there."""
+        claims = [claim for claim in self.claims if claim.is_about(point)]
+        compared = {label for claim in claims for label in (claim.of, claim.over)}
+        return [scheme for scheme in self.schemes if parse_choice(scheme).label in compared]
 
     def digest(self, experiments: Sequence[Experiment]) -> str:
         """Digest of all that decides the result."""
@@ -135,8 +145,8 @@ def load_experiment(name: str) -> PaperExperiment:
 
 def prepare_points(paper: PaperExperiment) -> list[Experiment]:
     """Make every point of the grid ready."""
-    common = {"baseline": "none", **paper.setup, "schemes": list(paper.schemes)}
-    return [prepare(make_spec(common | point)) for point in paper.points()]
+    common = {"baseline": "none", **paper.setup}
+    return [prepare(make_spec(common | point | {"schemes": paper.schemes_at(point)})) for point in paper.points()]
 
 
 @dataclass(frozen=True)
@@ -187,7 +197,7 @@ _TAKE: Mapping[str, Callable[[float], float]] = {
 
 
 def _examine(claim: Claim, points: Sequence[tuple[Settings, Summary]]) -> Finding:
-    chosen = [(point, summary) for point, summary in points if claim.at.items() <= point.items()]
+    chosen = [(point, summary) for point, summary in points if claim.is_about(point)]
     found = [finding for point, summary in chosen if (finding := _at(claim, point, summary)) is not None]
     if not found:
         return Finding(claim)
