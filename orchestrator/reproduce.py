@@ -40,7 +40,7 @@ class Claim(Model):
 
     With `over` it is the change of the metric in percent, else the metric itself. `at` picks points of the grid;
     `take` says which of several counts, `farthest` being the largest change of either sign. `within`: the paper says
-    that the change is not beyond that number, up or down.
+    that the change is not beyond that number, up or down. `higher` and `lower` are changes that it has no number of.
     """
 
     says: str
@@ -49,7 +49,7 @@ class Claim(Model):
     over: str | None = None
     at: Settings = Field(default_factory=dict)
     take: Literal["only", "lowest", "highest", "farthest"] = "only"
-    paper: float
+    paper: float | Literal["higher", "lower"]
     within: bool = False
     # The means behind a change, in the metric's unit (FCTs in us): of, over.
     paper_means: tuple[float, float] | None = None
@@ -58,8 +58,10 @@ class Claim(Model):
     def _known_metric(self) -> Claim:
         if self.metric not in METRICS:
             raise unknown("metric", self.metric, METRICS)
-        if self.within and (self.over is None or self.paper < 0):
+        if self.within and (self.over is None or isinstance(self.paper, str) or self.paper < 0):
             raise BadInput(f"`{self.says}`: only a change can be within a number, which is not below 0", "state `over`")
+        if isinstance(self.paper, str) and self.over is None:
+            raise BadInput(f"`{self.says}`: only a change can be {self.paper}", "state `over`")
         return self
 
     def is_about(self, point: Settings) -> bool:
@@ -162,12 +164,20 @@ class Finding:
 
     @property
     def difference(self) -> float | None:
-        """Lab minus paper; of a bound, how far the lab is beyond it."""
-        if self.value is None:
+        """Lab minus paper; of a bound, how far the lab is beyond it; None without a number of both."""
+        if self.value is None or isinstance(self.claim.paper, str):
             return None
         if self.claim.within:
             return max(0.0, abs(self.value) - self.claim.paper)
         return self.value - self.claim.paper
+
+    @property
+    def same_sign(self) -> bool | None:
+        """Whether a change has the direction that the paper says; None where it says none."""
+        if self.value is None or self.claim.over is None or self.claim.within or not self.claim.paper:
+            return None
+        higher = self.claim.paper == "higher" if isinstance(self.claim.paper, str) else self.claim.paper > 0
+        return self.value > 0 if higher else self.value < 0
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -177,6 +187,7 @@ class Finding:
             "lab": self.value,
             "ci95": self.interval,
             "difference": self.difference,
+            "same_sign": self.same_sign,
             "point": self.point,
             "lab_means": self.means,
         }

@@ -73,6 +73,21 @@ def test_a_bound_is_about_the_change_that_is_farthest_from_none(
     assert (cells(finding)[1], cells(finding)[3]) == (f"within {bound:g} %", difference)
 
 
+@pytest.mark.parametrize(
+    ("tcn", "paper", "seen"),
+    [
+        (99, "lower", "same sign"),
+        (101, "lower", "other sign"),
+        (101, "higher", "same sign"),
+        (100, "higher", "other sign"),
+    ],
+)
+def test_a_direction_is_no_number(tcn: float, paper: str, seen: str) -> None:
+    claim = PAPER["claims"][0] | {"paper": paper}
+    (finding,) = examine(validate(PaperExperiment, PAPER | {"claims": [claim]}, ""), [point((tcn,), (100,))])
+    assert (cells(finding)[1], cells(finding)[3]) == (paper, seen)
+
+
 def test_counts_have_no_unit() -> None:
     claim = {"says": "so", "metric": "timeouts", "of": "tcn", "at": {"load": 0.1}, "paper": 45}
     (finding,) = examine(validate(PaperExperiment, PAPER | {"claims": [claim]}, ""), POINTS[:1])
@@ -117,6 +132,7 @@ def test_points_that_were_not_run_are_said_to_be_so() -> None:
         ({"at": {"laod": 0.9}}, "unknown setting of a claim"),
         ({"over": None, "within": True}, "only a change can be within"),
         ({"within": True}, "which is not below 0"),
+        ({"over": None, "paper": "lower"}, "only a change can be lower"),
     ],
 )
 def test_claims_that_cannot_be_computed_are_refused(claim: dict[str, object], why: str) -> None:
