@@ -13,9 +13,9 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from orchestrator.catalog.choice import parse_choice
 from orchestrator.compare import METRICS
@@ -34,6 +34,9 @@ EXPERIMENTS = REPOSITORY / "experiments"
 
 Settings = dict[str, Any]
 
+# A scheme as results call it, however its parameters are ordered where it is written.
+Label = Annotated[str, AfterValidator(lambda text: parse_choice(text).label)]
+
 
 class Claim(Model):
     """Something that the paper states as a number.
@@ -45,8 +48,8 @@ class Claim(Model):
 
     says: str
     metric: str
-    of: str
-    over: str | None = None
+    of: Label
+    over: Label | None = None
     at: Settings = Field(default_factory=dict)
     take: Literal["only", "lowest", "highest", "farthest"] = "only"
     paper: float | Literal["higher", "lower"]
