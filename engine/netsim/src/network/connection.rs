@@ -38,6 +38,8 @@ pub(super) struct Message {
     /// Bytes that the application has not written yet, and its rate.
     pub(super) unwritten: u64,
     pub(super) rate: Option<Rate>,
+    /// What the time of its last write left of a ns, in units of 1/rate ns.
+    pub(super) carry: u64,
     /// Counts of the sender when it began.
     pub(super) before: SenderStats,
     /// Packets that came with congestion experienced.

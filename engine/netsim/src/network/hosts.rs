@@ -76,6 +76,7 @@ impl Network {
             end: state.sender.written() + flow.size_bytes,
             unwritten: flow.size_bytes,
             rate: Rate::from_bps(flow.rate_bps),
+            carry: 0,
             before: state.sender.stats,
             marked: 0,
         });
@@ -122,7 +123,8 @@ impl Network {
         let bytes = if message.rate.is_some() { message.unwritten.min(mss) } else { message.unwritten };
         message.unwritten -= bytes;
         if let (Some(rate), true) = (message.rate, message.unwritten > 0) {
-            let (time, _) = rate.transmission(bytes, 0);
+            let (time, carry) = rate.transmission(bytes, message.carry);
+            message.carry = carry;
             self.events.push(self.now + time, Event::Write(connection as u32));
         }
         state.sender.write(bytes);
