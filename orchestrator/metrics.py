@@ -74,7 +74,8 @@ def seed_result(experiment: Experiment, scheme: ReadyScheme, seen: Observation) 
         flow_list=seen.flows.digest(),
         fct_us=by_class(fct / 1e3, sizes),
         slowdown=by_class(fct / ideal, sizes),
-        unfinished=int(np.sum(~finished)),
+        unfinished=int(np.sum(~finished & ~seen.flows.endless)),
+        endless=int(np.sum(seen.flows.endless)),
         drops=Drops(**lost),
         lost=tuple(_place(drop) for drop in report["drops"]),
         timeouts=int(seen.per_flow["timeouts"].sum()),
@@ -149,13 +150,19 @@ def _mean_sharing(seeds: Sequence[SeedResult]) -> Sharing | None:
 
 
 def _utilisation(experiment: Experiment, seen: Observation) -> float:
-    """Mean over the bottleneck's lines of the part of the time, until the last flow began, that they were busy."""
+    """Mean over the bottleneck's lines of the part of the time that they were busy.
+
+    The time is that until the last flow began, as a run then runs dry; or all of it, where `until` ends the run.
+    """
     network = experiment.network
     names = network.graph.names
     wanted = {(names[line.source.node], line.source.port) for line in network.bottleneck}
-    busy = [line["busy_during_arrivals_ns"] for line in seen.report["lines"] if tuple(line["from"]) in wanted]
-    end = seen.report["arrivals_end_ns"]
-    return sum(busy) / len(busy) / end if end else 0.0
+    ended = experiment.spec.until_ns is not None
+    column = "busy_ns" if ended else "busy_during_arrivals_ns"
+    end = seen.report["end_ns" if ended else "arrivals_end_ns"]
+    busy = [line[column] for line in seen.report["lines"] if tuple(line["from"]) in wanted]
+    # The frame that is being sent at the end counts as a whole.
+    return min(1.0, sum(busy) / len(busy) / end) if end else 0.0
 
 
 def _scheme_result(scheme: ReadyScheme, seeds: Sequence[SeedResult]) -> SchemeResult:
@@ -168,6 +175,7 @@ def _scheme_result(scheme: ReadyScheme, seeds: Sequence[SeedResult]) -> SchemeRe
         fct_us=_estimates([seed.fct_us for seed in seeds]),
         slowdown=_estimates([seed.slowdown for seed in seeds]),
         unfinished=sum(seed.unfinished for seed in seeds),
+        endless=sum(seed.endless for seed in seeds),
         drops=Drops(**_sums(seed.drops.model_dump() for seed in seeds)),
         timeouts=sum(seed.timeouts for seed in seeds),
         retransmissions=sum(seed.retransmissions for seed in seeds),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
@@ -43,10 +44,12 @@ def _heading(summary: Summary) -> Text:
     )
 
 
-def _traffic(spec: dict[str, object]) -> str:
+def _traffic(spec: dict[str, Any]) -> str:
     workload = spec["workload"]
     name = workload["name"] if isinstance(workload, dict) else workload
-    return f"{name} at load {spec['load']:g}, {spec['flows']} flows"
+    by_hand = sum(flow["count"] for flow in spec.get("added_flows", []))
+    generated = [f"{name} at load {spec['load']:g}, {spec['flows']} flows"] if spec["flows"] else []
+    return ", ".join([*generated, *([f"{by_hand} added flows"] if by_hand else [])])
 
 
 def _topology(topology: dict[str, object]) -> str:

@@ -18,7 +18,7 @@ from orchestrator.hosts import Connections, Framing, Limit, Nic, Transport
 from orchestrator.model import Model, Rate, Time, read_yaml, validate
 from orchestrator.queueing import Queues
 from orchestrator.topology import Incast, Topology, parse_topology
-from orchestrator.traffic.description import Distribution, FlowListFile, Queries
+from orchestrator.traffic.description import AddedFlow, Distribution, FlowListFile, Queries
 from orchestrator.traffic.rtt import Classes, LongTailed, parse_rtt
 from orchestrator.traffic.services import Services
 from orchestrator.traffic.workload import load_workload
@@ -68,10 +68,11 @@ class Spec(Model):
     lambda_: float = Field(default=1.0, alias="lambda", gt=0, le=1000)
     workload: Distribution = load_workload("web_search")
     load: float = Field(default=0.5, gt=0, le=1)
-    flows: int = Field(default=3000, ge=1, le=10**7)
+    flows: int = Field(default=3000, ge=0, le=10**7)
     services: Services | None = None
     queries: Queries | None = None
     flow_list: FlowListFile | None = None
+    added_flows: tuple[AddedFlow, ...] | None = None
     seeds: int = Field(default=5, ge=1, le=1000)
     first_seed: int = Field(default=1, ge=0, le=2**31)
     transport: Transport = Transport()
@@ -80,6 +81,8 @@ class Spec(Model):
     connections: Connections = Connections()
     # What is still under way so long after the last flow began has not finished.
     stop_ns: Time = Field(default=10**10, alias="stop", gt=0)
+    # Or the run ends at a time, whatever is under way.
+    until_ns: Time | None = Field(default=None, alias="until", gt=0)
     trace_queue_ns: Time | None = Field(default=None, alias="trace_queue", gt=0)
     trace_flows_ns: Time | None = Field(default=None, alias="trace_flows", gt=0)
     pcap: str | None = None
@@ -90,6 +93,12 @@ class Spec(Model):
         twice = next((label for label in labels if labels.count(label) > 1), None)
         if twice is not None:
             raise BadInput(f"two schemes of this run are called `{twice}`")
+        return self
+
+    @model_validator(mode="after")
+    def _has_flows(self) -> Spec:
+        if self.flow_list is None and self.flows == 0 and self.queries is None and not self.added_flows:
+            raise BadInput("a run without flows", "give it `flows`, or `added_flows`")
         return self
 
     @property
@@ -111,6 +120,8 @@ class Spec(Model):
         scheme = self.schemes[0].label.replace(":", "-").replace("=", "-").replace(",", "-")
         if self.flow_list is not None:
             return f"{scheme}-{Path(self.flow_list.path).stem}"
+        if self.flows == 0:
+            return f"{scheme}-{len(self.added_flows or ())}-flows"
         return f"{scheme}-{self.workload.name}-load{round(self.load * 100)}"
 
     def to_plain(self) -> dict[str, Any]:

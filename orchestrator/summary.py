@@ -92,6 +92,7 @@ class SeedResult(Model):
     fct_us: Samples
     slowdown: Samples
     unfinished: int
+    endless: int = 0
     drops: Drops
     lost: tuple[str, ...] = ()
     timeouts: int
@@ -114,6 +115,7 @@ class SchemeResult(Model):
     normalised: Estimates | None = None
     slowdown: Estimates
     unfinished: int
+    endless: int = 0
     drops: Drops
     timeouts: int
     retransmissions: int

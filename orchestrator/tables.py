@@ -42,7 +42,7 @@ def _rows(experiment: Experiment, seen: Observation, schemes: pl.Enum) -> pl.Dat
             "flow": np.arange(count, dtype=np.uint32),
             **seen.flows.columns(),
             "fct_ns": pl.Series(seen.fct_ns).replace(-1, None),
-            "ideal_ns": ideal,
+            "ideal_ns": pl.Series(ideal).set(pl.Series(seen.flows.endless), None),
             **seen.per_flow,
         }
     )

@@ -66,6 +66,10 @@ def run(
         Path | None,
         _option(value="FILE.csv", says="Replay these flows (start_ns,src,dst,size_bytes) instead.", panel=_TRAFFIC),
     ] = None,
+    until: Annotated[
+        str | None,
+        _option(value="TIME", says="When the run ends, whatever is under way: 100ms.", panel=_TRAFFIC),
+    ] = None,
     topology: Annotated[
         str | None,
         _option(
@@ -127,7 +131,7 @@ def run(
     given = {
         "load": load, "topology": topology, "workload": workload, "transport": transport, "rate": rate, "rtt": rtt,
         "queue": queue, "queues": queues, "services": services, "flows": flows, "seeds": seeds, "baseline": baseline,
-        "flow_list": flow_list, "name": name,
+        "flow_list": flow_list, "name": name, "until": until,
         "pcap": pcap, "trace_queue": _TRACE_QUEUE_EVERY if trace_queue else None,
         "trace_flows": _TRACE_FLOWS_EVERY if trace_flows else None,
     }  # fmt: skip
@@ -152,6 +156,7 @@ def _settings(spec: Path | None, given: dict[str, Any], more: list[str]) -> dict
     if settings.get("flow_list") is not None:
         _only_flow_list(given)
         settings["flow_list"] = str(settings["flow_list"])
+    if settings.get("flow_list") is not None or (not settings.get("flows", True) and not settings.get("queries")):
         # The flows are the same for every seed; more of them would tell programs without random numbers nothing.
         settings.setdefault("seeds", 1)
     return settings

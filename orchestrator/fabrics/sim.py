@@ -130,7 +130,7 @@ def configuration(
         "transport": _numbers(spec.transport),
         "nic": _numbers(spec.nic),
         "connections": _connections(spec),
-        "stop_ns": last_start_ns + spec.stop_ns,
+        "stop_ns": spec.until_ns or last_start_ns + spec.stop_ns,
         "traces": [_trace(at, spec.trace_queue_ns, scheme.fitted.estimates(at.port)) for at in traced],
     }
     if spec.trace_flows_ns is not None:
