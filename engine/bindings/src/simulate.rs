@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use marklab_netsim::{
-    BuildError, Config, Flow, FlowTrace, NetSwitch, Network, Node, Outcome, QueueTrace, Queueing, RunError, TraceRow,
+    BuildError, Config, EchoRecord, Flow, FlowTrace, NetSwitch, Network, Node, Outcome, QueueTrace, Queueing, RunError,
+    TraceRow,
 };
 use marklab_pipeline::State;
 use marklab_switch::Switch;
@@ -92,8 +93,8 @@ impl Flows<'_> {
 ///
 /// Gives a dict: `report` (JSON), columns per flow as numpy arrays, and columns of records over time: `traces` holds a
 /// list for each port, of all its queues together, with a column `register_N` for each cell asked for, and then of each
-/// queue, if it has several; `flow_trace` is there if it was
-/// asked for.
+/// queue, if it has several; `flow_trace` is there if it was asked for. `probes` has a row for each request of a probe, with
+/// an `rtt_ns` of -1 where no reply came.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
 #[pyo3(signature = (config, program, shared_entries, entries, flows, seed, progress))]
@@ -191,6 +192,7 @@ fn result<'py>(
     if let Some(trace) = &outcome.flow_trace {
         result.set_item("flow_trace", flow_columns(python, trace)?)?;
     }
+    result.set_item("probes", probe_columns(python, &outcome.probes)?)?;
     Ok(result)
 }
 
@@ -226,6 +228,17 @@ fn flow_columns<'py>(python: Python<'py>, trace: &FlowTrace) -> PyResult<Bound<'
     result.set_item("time_ns", rows.iter().map(|row| row.time.nanos()).collect::<Vec<_>>().into_pyarray(python))?;
     result.set_item("flow", rows.iter().map(|row| row.flow).collect::<Vec<_>>().into_pyarray(python))?;
     result.set_item("bytes", rows.iter().map(|row| row.bytes).collect::<Vec<_>>().into_pyarray(python))?;
+    Ok(result)
+}
+
+/// Columns of what probes found: one after the other, each in order of time.
+fn probe_columns<'py>(python: Python<'py>, probes: &[Vec<EchoRecord>]) -> PyResult<Bound<'py, PyDict>> {
+    let rows = || probes.iter().enumerate().flat_map(|(probe, records)| records.iter().map(move |row| (probe, row)));
+    let result = PyDict::new(python);
+    result.set_item("probe", rows().map(|(probe, _)| probe as u32).collect::<Vec<_>>().into_pyarray(python))?;
+    result.set_item("time_ns", rows().map(|(_, row)| row.sent.nanos()).collect::<Vec<_>>().into_pyarray(python))?;
+    let rtt = |row: &EchoRecord| row.rtt.map_or(-1, |rtt| rtt.nanos() as i64);
+    result.set_item("rtt_ns", rows().map(|(_, row)| rtt(row)).collect::<Vec<_>>().into_pyarray(python))?;
     Ok(result)
 }
 

@@ -100,7 +100,7 @@ impl Network {
     }
 
     /// Makes a connection; unless it is open already, its SYN goes out when the flow is written.
-    fn connect(&mut self, (src, dst): (usize, usize), open: bool, closes: bool) -> usize {
+    pub(super) fn connect(&mut self, (src, dst): (usize, usize), open: bool, closes: bool) -> usize {
         let number = self.connections.len();
         let ports = (FIRST_CLIENT_PORT + number % CLIENT_PORTS, FIRST_SERVER_PORT + number / CLIENT_PORTS);
         let end = |host: &Host, port| EndPoint { mac: host.mac, ip: host.ip, port };
@@ -341,7 +341,7 @@ impl Network {
 
     // NIC
 
-    fn enqueue(&mut self, connection: usize, side: Side, frame: Box<NetFrame>) {
+    pub(super) fn enqueue(&mut self, connection: usize, side: Side, frame: Box<NetFrame>) {
         let node = self.connections[connection].hosts[side as usize];
         let (limit, fair) = (self.nic.limit_packets, self.fair());
         let host = self.host(node);
@@ -399,7 +399,7 @@ impl Network {
         let parsed = Segment::parse(&frame.packet);
         let segment = match &parsed {
             Ok(segment) => segment,
-            Err(malformed) => return self.lose(node, None, Reason::Malformed(*malformed), frame),
+            Err(malformed) => return self.host_receives_other(node, frame, *malformed),
         };
         let connection = frame.connection as usize;
         let state = &self.connections[connection];

@@ -142,6 +142,7 @@ pub(crate) fn star(hosts: &[(u64, u64)], queue: QueueLimit, control: Control) ->
         nic: Nic { discipline: Discipline::Fair, limit_packets: 100_000, budget_bytes: 1 << 30 },
         connections: Connections::Persistent { per_pair: 1 },
         stop_ns: 1_000_000 * MS,
+        probes: vec![],
         traces: vec![],
         trace_flows_ns: None,
         captures: vec![],
