@@ -16,6 +16,7 @@ from orchestrator.observation import Observation
 from orchestrator.randomness import Floats
 from orchestrator.statistics import mean, mean_interval, nearest_rank, ratio, ratio_interval
 from orchestrator.summary import (
+    ALL_PROBES,
     CLASSES,
     STATISTICS,
     Confidence,
@@ -23,6 +24,8 @@ from orchestrator.summary import (
     Estimate,
     Estimates,
     Marks,
+    RttEstimate,
+    RttSample,
     Sample,
     Samples,
     SchemeResult,
@@ -30,6 +33,7 @@ from orchestrator.summary import (
     Sharing,
     Summary,
 )
+from orchestrator.traffic.probes import Probe
 from orchestrator.verdict import doubts
 
 # Cells of the counters in include/switch.p4: port * 8 + cause.
@@ -82,6 +86,7 @@ def seed_result(experiment: Experiment, scheme: ReadyScheme, seen: Observation) 
         retransmissions=int(seen.per_flow["retransmissions"].sum()),
         marks=_marks(scheme, seen),
         sharing=_sharing(seen),
+        rtt_us=_round_trips(experiment.spec.probes or (), seen),
         utilisation=_utilisation(experiment, seen),
         link_transmissions=report["link_transmissions"],
         events=report["events"],
@@ -94,13 +99,41 @@ def by_class(values: Floats, sizes: NDArray[np.uint64]) -> Samples:
     samples = {}
     for name, (above, up_to) in CLASSES.items():
         chosen = values[(sizes > above) & (sizes <= (up_to if up_to is not None else np.iinfo(np.uint64).max))]
-        if len(chosen):
-            ordered = np.sort(chosen)
-            p50, p99 = (nearest_rank(ordered, part) for part in (0.5, 0.99))
-            samples[name] = Sample(n=len(chosen), mean=mean(chosen.tolist()), p50=p50, p99=p99)
-        else:
-            samples[name] = Sample(n=0)
+        samples[name] = sample(chosen)
     return samples
+
+
+def sample(values: Floats) -> Sample:
+    """Mean and percentiles."""
+    if not len(values):
+        return Sample(n=0)
+    ordered = np.sort(values)
+    p50, p99 = (nearest_rank(ordered, part) for part in (0.5, 0.99))
+    return Sample(n=len(values), mean=mean(values.tolist()), p50=p50, p99=p99)
+
+
+def _round_trips(probes: Sequence[Probe], seen: Observation) -> dict[str, RttSample]:
+    """Each probe by itself, and all together."""
+    if not probes:
+        return {}
+    number, rtt_ns = seen.probes["probe"], seen.probes["rtt_ns"]
+    of = {ALL_PROBES: np.ones(len(number), dtype=np.bool_)}
+    of |= {probe.label: number == place for place, probe in enumerate(probes)}
+    came = rtt_ns >= 0
+    return {
+        label: RttSample(**sample(rtt_ns[chosen & came] / 1e3).model_dump(), lost=int(np.sum(chosen & ~came)))
+        for label, chosen in of.items()
+    }
+
+
+def _mean_round_trips(seeds: Sequence[SeedResult]) -> dict[str, RttEstimate]:
+    return {
+        label: RttEstimate(
+            **_estimate([seed.rtt_us[label] for seed in seeds]).model_dump(),
+            lost=sum(seed.rtt_us[label].lost for seed in seeds),
+        )
+        for label in seeds[0].rtt_us
+    }
 
 
 def _place(drop: Any) -> str:
@@ -187,6 +220,7 @@ def _scheme_result(scheme: ReadyScheme, seeds: Sequence[SeedResult]) -> SchemeRe
             dropped=sum(seed.marks.dropped for seed in seeds),
         ),
         sharing=_mean_sharing(seeds),
+        rtt_us=_mean_round_trips(seeds),
         utilisation=mean([seed.utilisation for seed in seeds]),
         link_transmissions=sum(seed.link_transmissions for seed in seeds),
         events=sum(seed.events for seed in seeds),

@@ -76,4 +76,6 @@ class Observation:
     # Of each recorded port: all of it, then each of its queues, if it has several.
     traces: Mapping[str, Sequence[Columns]]
     flow_trace: Columns | None
+    # Of each request of a probe: `probe`, `time_ns`, and `rtt_ns`, which is -1 if no reply came.
+    probes: Columns
     cpu_s: float

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from orchestrator.statistics import Interval
-from orchestrator.summary import CLASSES, Estimates, SchemeResult, Summary
+from orchestrator.summary import ALL_PROBES, CLASSES, STATISTICS, Estimates, SchemeResult, Summary
 
 # Rows of the paper's figures: class, statistic.
 _SHOWN = (("overall", "mean"), ("short", "mean"), ("short", "p99"), ("large", "mean"))
@@ -95,6 +95,8 @@ def _sections(summary: Summary) -> Iterator[tuple[str, Rows]]:
     yield "slowdown, FCT / ideal", slowdown
     if any(result.sharing for result in summary.schemes.values()):
         yield "services, goodput", _sharing(summary)
+    if any(result.rtt_us for result in summary.schemes.values()):
+        yield "round trips of probes, µs", _round_trips(summary)
     yield "network, all seeds", _network()
 
 
@@ -114,6 +116,20 @@ def _sharing(summary: Summary) -> Rows:
 
     rows: Rows = [(f"code point {dscp}", goodput(dscp)) for dscp in services]
     return [*rows, ("Jain's index", index)]
+
+
+def _round_trips(summary: Summary) -> Rows:
+    labels = [label for label in summary.main.rtt_us if label != ALL_PROBES]
+    shown = labels if len(labels) == 1 else [ALL_PROBES, *labels]
+
+    def cell(label: str, stat: str) -> Callable[[SchemeResult], RenderableType]:
+        def text(result: SchemeResult) -> RenderableType:
+            found = result.rtt_us[label]
+            return with_interval(getattr(found, stat), getattr(found.ci95, stat), "{:,.1f}", "no reply")
+
+        return text
+
+    return [(f"{label} {stat}", cell(label, stat)) for label in shown for stat in STATISTICS]
 
 
 def _network() -> Rows:
@@ -145,10 +161,10 @@ def _estimate(
     return cell
 
 
-def with_interval(value: float | None, interval: Interval | None, form: str) -> str:
+def with_interval(value: float | None, interval: Interval | None, form: str, none: str = "no flow") -> str:
     """A number and half the width of its confidence interval."""
     if value is None:
-        return "no flow"
+        return none
     half = f" ±{form.format((interval[1] - interval[0]) / 2)}" if interval else ""
     return form.format(value) + half
 

@@ -19,6 +19,7 @@ from orchestrator.model import Model, Rate, Time, read_yaml, validate
 from orchestrator.queueing import Queues
 from orchestrator.topology import Incast, Topology, parse_topology
 from orchestrator.traffic.description import AddedFlow, Distribution, FlowListFile, Queries
+from orchestrator.traffic.probes import Probe
 from orchestrator.traffic.rtt import Classes, LongTailed, parse_rtt
 from orchestrator.traffic.services import Services
 from orchestrator.traffic.workload import load_workload
@@ -83,6 +84,7 @@ class Spec(Model):
     stop_ns: Time = Field(default=10**10, alias="stop", gt=0)
     # Or the run ends at a time, whatever is under way.
     until_ns: Time | None = Field(default=None, alias="until", gt=0)
+    probes: Annotated[tuple[Probe, ...], BeforeValidator(as_list)] | None = None
     trace_queue_ns: Time | None = Field(default=None, alias="trace_queue", gt=0)
     trace_flows_ns: Time | None = Field(default=None, alias="trace_flows", gt=0)
     pcap: str | None = None
@@ -93,6 +95,14 @@ class Spec(Model):
         twice = next((label for label in labels if labels.count(label) > 1), None)
         if twice is not None:
             raise BadInput(f"two schemes of this run are called `{twice}`")
+        return self
+
+    @model_validator(mode="after")
+    def _distinct_probes(self) -> Spec:
+        labels = [probe.label for probe in self.probes or ()]
+        twice = next((label for label in labels if labels.count(label) > 1), None)
+        if twice is not None:
+            raise BadInput(f"two probes of this run are `{twice}`", "they would measure the same: leave one out")
         return self
 
     @model_validator(mode="after")

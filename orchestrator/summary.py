@@ -45,6 +45,21 @@ class Estimate(Sample):
     ci95: Confidence = Confidence()
 
 
+class RttSample(Sample):
+    """Round trips of probes of one seed, in us; `lost` are requests without a reply, at the end under way or not."""
+
+    lost: int = 0
+
+
+class RttEstimate(Estimate):
+    """Means over the seeds of what each seed gives; `n` and `lost` are sums."""
+
+    lost: int = 0
+
+
+# What stands for all probes together.
+ALL_PROBES = "all"
+
 Samples = dict[str, Sample]
 Estimates = dict[str, Estimate]
 
@@ -99,6 +114,8 @@ class SeedResult(Model):
     retransmissions: int
     marks: Marks
     sharing: Sharing | None = None
+    # By probe, and all together.
+    rtt_us: dict[str, RttSample] = Field(default_factory=dict)
     utilisation: float
     link_transmissions: int
     events: int
@@ -121,6 +138,7 @@ class SchemeResult(Model):
     retransmissions: int
     marks: Marks
     sharing: Sharing | None = None
+    rtt_us: dict[str, RttEstimate] = Field(default_factory=dict)
     utilisation: float
     link_transmissions: int
     events: int

@@ -117,6 +117,12 @@ def run(
         bool, _option("--trace-queue", says="Record the queues of the bottleneck.", panel=_OUTPUT)
     ] = False,
     trace_flows: Annotated[bool, _option("--trace-flows", says="Record the rate of each flow.", panel=_OUTPUT)] = False,
+    probe: Annotated[
+        list[str] | None,
+        _option(
+            value="A:B,every=1ms", says="Ping host B from host A (size=, dscp=, start=); repeatable.", panel=_OUTPUT
+        ),
+    ] = None,
     pcap: Annotated[
         str | None, _option(value="PORT", says="Capture SWITCH:PORT or HOST in the first cell.", panel=_OUTPUT)
     ] = None,
@@ -132,7 +138,7 @@ def run(
         "load": load, "topology": topology, "workload": workload, "transport": transport, "rate": rate, "rtt": rtt,
         "queue": queue, "queues": queues, "services": services, "flows": flows, "seeds": seeds, "baseline": baseline,
         "flow_list": flow_list, "name": name, "until": until,
-        "pcap": pcap, "trace_queue": _TRACE_QUEUE_EVERY if trace_queue else None,
+        "probes": probe or None, "pcap": pcap, "trace_queue": _TRACE_QUEUE_EVERY if trace_queue else None,
         "trace_flows": _TRACE_FLOWS_EVERY if trace_flows else None,
     }  # fmt: skip
     settings = _settings(spec, {key: value for key, value in given.items() if value is not None}, set_ or [])

@@ -18,6 +18,7 @@ from orchestrator.observation import ESTIMATED, Columns, Observation
 from orchestrator.queueing import Queues
 from orchestrator.spec import Spec
 from orchestrator.topology import Network, Port
+from orchestrator.traffic.flows import find_host
 
 # So many curves are more than anyone looks at, and their files stay small.
 MAX_TRACED_FLOWS = 1000
@@ -34,6 +35,7 @@ class Sim:
         """Refuse what the simulated switches do not have."""
         if experiment.spec.pcap is not None:
             find_port(experiment.network, experiment.spec.pcap)
+        _probes(experiment)
         if experiment.spec.trace_flows_ns is not None:
             _check_traced_flows(experiment)
 
@@ -66,6 +68,7 @@ class Sim:
                 for at, queues in zip(traced, result["traces"], strict=True)
             },
             flow_trace=result.get("flow_trace"),
+            probes=result["probes"],
             cpu_s=cpu_s,
         )
 
@@ -133,6 +136,8 @@ def configuration(
         "stop_ns": spec.until_ns or last_start_ns + spec.stop_ns,
         "traces": [_trace(at, spec.trace_queue_ns, scheme.fitted.estimates(at.port)) for at in traced],
     }
+    if spec.probes:
+        config["probes"] = _probes(experiment)
     if spec.trace_flows_ns is not None:
         config["trace_flows_ns"] = spec.trace_flows_ns
     if captures is not None and spec.pcap is not None:
@@ -140,6 +145,26 @@ def configuration(
         path = captures / f"{graph.names[at.node]}-{at.port}.pcap"
         config["captures"] = [{"node": at.node, "port": at.port, "path": str(path)}]
     return config
+
+
+def _probes(experiment: Experiment) -> list[dict[str, Any]]:
+    hosts = experiment.network.graph.hosts
+    probes = []
+    for probe in experiment.spec.probes or ():
+        src, dst = (find_host(host, hosts) for host in (probe.src, probe.dst))
+        if src == dst:
+            raise BadInput(f"the probe {probe.label} runs from a host to itself", "probe another host")
+        probes.append(
+            {
+                "src": src,
+                "dst": dst,
+                "dscp": probe.dscp,
+                "frame_bytes": probe.size_bytes,
+                "start_ns": probe.start_ns,
+                "interval_ns": probe.every_ns,
+            }
+        )
+    return probes
 
 
 def _nodes(experiment: Experiment, queues: Queues) -> list[dict[str, Any]]:
