@@ -14,15 +14,18 @@ from orchestrator.fairness import jain
 from orchestrator.ideal import ideal_ns
 from orchestrator.observation import Observation
 from orchestrator.randomness import Floats
+from orchestrator.sharing import convergence, window_rates
 from orchestrator.statistics import mean, mean_interval, nearest_rank, ratio, ratio_interval
 from orchestrator.summary import (
     ALL_PROBES,
     CLASSES,
     STATISTICS,
+    Change,
     Confidence,
     Drops,
     Estimate,
     Estimates,
+    FlowShare,
     Marks,
     RttEstimate,
     RttSample,
@@ -32,6 +35,7 @@ from orchestrator.summary import (
     SeedResult,
     Sharing,
     Summary,
+    WindowRates,
 )
 from orchestrator.traffic.probes import Probe
 from orchestrator.verdict import doubts
@@ -87,6 +91,8 @@ def seed_result(experiment: Experiment, scheme: ReadyScheme, seen: Observation) 
         marks=_marks(scheme, seen),
         sharing=_sharing(seen),
         rtt_us=_round_trips(experiment.spec.probes or (), seen),
+        windows=window_rates(experiment, seen),
+        convergence=convergence(experiment, seen),
         utilisation=_utilisation(experiment, seen),
         link_transmissions=report["link_transmissions"],
         events=report["events"],
@@ -182,6 +188,40 @@ def _mean_sharing(seeds: Sequence[SeedResult]) -> Sharing | None:
     return Sharing(goodput_bps=goodput, jain=mean(known) if known else None)
 
 
+def _mean_windows(seeds: Sequence[SeedResult]) -> dict[str, WindowRates]:
+    """Means over the seeds; one without flows of a service has a rate of 0 there."""
+    result = {}
+    for window in seeds[0].windows:
+        of = [seed.windows[window] for seed in seeds]
+        services = sorted({dscp for rates in of for dscp in rates.services_bps})
+        flows = of[0].flows_bps if all(rates.flows_bps for rates in of) else {}
+        result[window] = WindowRates(
+            services_bps={dscp: mean([rates.services_bps.get(dscp, 0.0) for rates in of]) for dscp in services},
+            flows_bps={flow: mean([rates.flows_bps[flow] for rates in of]) for flow in flows},
+        )
+    return result
+
+
+def _mean_convergence(seeds: Sequence[SeedResult]) -> dict[str, Change]:
+    """Means over the seeds of starts that all have, with the same flows; None where a seed did not converge."""
+    result = {}
+    for start, first in seeds[0].convergence.items():
+        of = [seed.convergence[start] for seed in seeds if start in seed.convergence]
+        if len(of) == len(seeds) and all(change.flows.keys() == first.flows.keys() for change in of):
+            flows = {flow: _mean_share([change.flows[flow] for change in of]) for flow in first.flows}
+            result[start] = Change(until_us=mean([change.until_us for change in of]), flows=flows)
+    return result
+
+
+def _mean_share(shares: Sequence[FlowShare]) -> FlowShare:
+    times = [share.converged_us for share in shares if share.converged_us is not None]
+    return FlowShare(
+        share_bps=mean([share.share_bps for share in shares]),
+        rate_bps=mean([share.rate_bps for share in shares]),
+        converged_us=mean(times) if len(times) == len(shares) else None,
+    )
+
+
 def _utilisation(experiment: Experiment, seen: Observation) -> float:
     """Mean over the bottleneck's lines of the part of the time that they were busy.
 
@@ -221,6 +261,8 @@ def _scheme_result(scheme: ReadyScheme, seeds: Sequence[SeedResult]) -> SchemeRe
         ),
         sharing=_mean_sharing(seeds),
         rtt_us=_mean_round_trips(seeds),
+        windows=_mean_windows(seeds),
+        convergence=_mean_convergence(seeds),
         utilisation=mean([seed.utilisation for seed in seeds]),
         link_transmissions=sum(seed.link_transmissions for seed in seeds),
         events=sum(seed.events for seed in seeds),

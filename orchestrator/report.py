@@ -9,6 +9,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from orchestrator.sharing import WITHIN
 from orchestrator.statistics import Interval
 from orchestrator.summary import ALL_PROBES, CLASSES, STATISTICS, Estimates, SchemeResult, Summary
 
@@ -95,6 +96,11 @@ def _sections(summary: Summary) -> Iterator[tuple[str, Rows]]:
     yield "slowdown, FCT / ideal", slowdown
     if any(result.sharing for result in summary.schemes.values()):
         yield "services, goodput", _sharing(summary)
+    if any(result.windows for result in summary.schemes.values()):
+        yield "rates in windows", _windows(summary)
+    if any(result.convergence for result in summary.schemes.values()):
+        within = summary.spec.get("converge_within", WITHIN)
+        yield f"time to within {within:.0%} of max-min shares", _convergence(summary)
     if any(result.rtt_us for result in summary.schemes.values()):
         yield "round trips of probes, µs", _round_trips(summary)
     yield "network, all seeds", _network()
@@ -116,6 +122,35 @@ def _sharing(summary: Summary) -> Rows:
 
     rows: Rows = [(f"code point {dscp}", goodput(dscp)) for dscp in services]
     return [*rows, ("Jain's index", index)]
+
+
+def _windows(summary: Summary) -> Rows:
+    def cell(window: str, dscp: int) -> Callable[[SchemeResult], RenderableType]:
+        return lambda result: f"{result.windows[window].services_bps[dscp] / 1e6:,.1f} Mb/s"
+
+    windows = summary.main.windows
+    return [
+        (f"{window} code point {dscp}", cell(window, dscp))
+        for window in windows
+        for dscp in windows[window].services_bps
+    ]
+
+
+def _convergence(summary: Summary) -> Rows:
+    def cell(start: str, flow: int) -> Callable[[SchemeResult], RenderableType]:
+        def text(result: SchemeResult) -> RenderableType:
+            share = result.convergence[start].flows.get(flow) if start in result.convergence else None
+            if share is None:
+                return ""
+            time = "never" if share.converged_us is None else f"{share.converged_us:,.0f} µs"
+            return f"{time}, {share.rate_bps / 1e9:.2f}/{share.share_bps / 1e9:.2f}"
+
+        return text
+
+    starts = {start: change for result in summary.schemes.values() for start, change in result.convergence.items()}
+    return [
+        (f"{start} flow {flow}, Gb/s", cell(start, flow)) for start, change in starts.items() for flow in change.flows
+    ]
 
 
 def _round_trips(summary: Summary) -> Rows:

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import yaml
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, model_validator
 
+from orchestrator import units
 from orchestrator.catalog.choice import SchemeChoice, parse_baseline, parse_choice
 from orchestrator.errors import BadInput
 from orchestrator.hosts import Connections, Framing, Limit, Nic, Transport
@@ -23,6 +24,7 @@ from orchestrator.traffic.probes import Probe
 from orchestrator.traffic.rtt import Classes, LongTailed, parse_rtt
 from orchestrator.traffic.services import Services
 from orchestrator.traffic.workload import load_workload
+from orchestrator.windows import TimeWindow
 
 
 def _read_rtt(value: Any) -> Any:
@@ -42,6 +44,7 @@ def as_list(value: Any) -> Any:
     return value if isinstance(value, (list, tuple)) else [value]
 
 
+Window = Annotated[TimeWindow, BeforeValidator(TimeWindow.parse), PlainSerializer(str)]
 Scheme = Annotated[SchemeChoice, BeforeValidator(parse_choice), PlainSerializer(str)]
 Baseline = Annotated[
     SchemeChoice | None,
@@ -87,6 +90,10 @@ class Spec(Model):
     probes: Annotated[tuple[Probe, ...], BeforeValidator(as_list)] | None = None
     trace_queue_ns: Time | None = Field(default=None, alias="trace_queue", gt=0)
     trace_flows_ns: Time | None = Field(default=None, alias="trace_flows", gt=0)
+    # Times between which rates are means, of what trace_flows records.
+    windows: Annotated[tuple[Window, ...], BeforeValidator(as_list)] | None = None
+    # Of a max-min share: how near a rate that has converged stays; a tenth if left out.
+    converge_within: float | None = Field(default=None, gt=0, lt=1)
     pcap: str | None = None
 
     @model_validator(mode="after")
@@ -103,6 +110,19 @@ class Spec(Model):
         twice = next((label for label in labels if labels.count(label) > 1), None)
         if twice is not None:
             raise BadInput(f"two probes of this run are `{twice}`", "they would measure the same: leave one out")
+        return self
+
+    @model_validator(mode="after")
+    def _recorded_windows(self) -> Spec:
+        every_ns = self.trace_flows_ns
+        for window in self.windows or ():
+            if every_ns is None:
+                raise BadInput(f"the rates of the window {window} are not recorded", "--trace-flows")
+            if any(time_ns % every_ns for time_ns in window):
+                raise BadInput(
+                    f"the window {window} does not consist of whole intervals of the trace",
+                    f"multiples of {units.format_time(every_ns)}",
+                )
         return self
 
     @model_validator(mode="after")
@@ -161,13 +181,17 @@ def make_spec(data: Mapping[str, Any], where: str = "") -> Spec:
 
 def read_spec(path: Path) -> dict[str, Any]:
     """Read a file's settings; paths in it are relative to the file."""
-    data = dict(read_yaml(path))
+    return placed(read_yaml(path), path.parent)
 
-    def placed(value: Any) -> Any:
+
+def placed(settings: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Settings of a file in a folder, which paths in it are relative to."""
+
+    def at(value: Any) -> Any:
         if isinstance(value, list):
-            return [placed(item) for item in value]
+            return [at(item) for item in value]
         is_file = isinstance(value, str) and value.partition(":")[0].endswith((".p4", ".csv", ".yaml", ".yml"))
-        return str(path.parent / value) if is_file else value
+        return str(folder / value) if is_file else value
 
     files = ("schemes", "baseline", "workload", "topology", "flow_list")
-    return data | {key: placed(data[key]) for key in files if key in data}
+    return dict(settings) | {key: at(settings[key]) for key in files if key in settings}

@@ -99,6 +99,28 @@ class Sharing(Model):
     jain: float | None
 
 
+class WindowRates(Model):
+    """Mean rates of payload in a window: of each service by code point, and of each flow where there are few."""
+
+    services_bps: dict[int, float]
+    flows_bps: dict[int, float]
+
+
+class FlowShare(Model):
+    """A flow after a start: max-min share, mean rate in the second half, and time until it stayed near the share."""
+
+    share_bps: float
+    rate_bps: float
+    converged_us: float | None
+
+
+class Change(Model):
+    """Flows that are under way after one has started, until one starts or ends."""
+
+    until_us: float
+    flows: dict[int, FlowShare]
+
+
 class SeedResult(Model):
     """One cell."""
 
@@ -116,6 +138,9 @@ class SeedResult(Model):
     sharing: Sharing | None = None
     # By probe, and all together.
     rtt_us: dict[str, RttSample] = Field(default_factory=dict)
+    windows: dict[str, WindowRates] = Field(default_factory=dict)
+    # By the time of the start.
+    convergence: dict[str, Change] = Field(default_factory=dict)
     utilisation: float
     link_transmissions: int
     events: int
@@ -123,7 +148,7 @@ class SeedResult(Model):
 
 
 class SchemeResult(Model):
-    """One scheme over all seeds. Counts are sums, utilisation and sharing are means."""
+    """One scheme over all seeds. Counts are sums, utilisation, sharing and rates are means."""
 
     label: str
     program: str
@@ -139,6 +164,8 @@ class SchemeResult(Model):
     marks: Marks
     sharing: Sharing | None = None
     rtt_us: dict[str, RttEstimate] = Field(default_factory=dict)
+    windows: dict[str, WindowRates] = Field(default_factory=dict)
+    convergence: dict[str, Change] = Field(default_factory=dict)
     utilisation: float
     link_transmissions: int
     events: int
