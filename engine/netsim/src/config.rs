@@ -259,6 +259,9 @@ pub struct Trace {
     /// What the program remembers, to be recorded beside the port.
     #[serde(default)]
     pub registers: Vec<Cell>,
+    /// Whether each packet that leaves the port is recorded by itself.
+    #[serde(default)]
+    pub packets: bool,
 }
 
 /// A cell of a register of the program.

@@ -31,4 +31,4 @@ pub use network::{
     RunError, SwitchReport,
 };
 pub use queueing::{PoolSpec, QueueLimit, QueueSpec, Queueing, Round};
-pub use trace::{FlowRow, FlowTrace, PortTrace, QueueTrace, TraceRow};
+pub use trace::{FlowRow, FlowTrace, Passage, PortTrace, QueueTrace, TraceRow};

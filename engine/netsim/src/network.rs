@@ -282,7 +282,7 @@ impl Network {
             if let Node::Switch { queueing, .. } = &config.nodes[trace.node] {
                 let cells = trace.registers.iter().map(|cell| switch.find_cell(cell));
                 let cells = cells.collect::<Result<_, _>>()?;
-                self.traces.push(PortTrace::new(trace.interval_ns, queueing, cells));
+                self.traces.push(PortTrace::new(trace.interval_ns, queueing, cells, trace.packets));
             }
         }
         self.flow_trace = config.trace_flows_ns.map(|interval| Box::new(FlowTrace::new(interval, self.flows.len())));

@@ -77,6 +77,8 @@ pub(super) struct Connection {
     pub(super) initial: [u32; 2],
     pub(super) identification: [u16; 2],
     pub(super) messages: VecDeque<Message>,
+    /// The flow that began last.
+    pub(super) latest_flow: Option<u32>,
     /// Closed after its first flow.
     pub(super) closes: bool,
     /// Stream offset at which the client's data ends, once a segment that says so has come to the server.
@@ -106,6 +108,7 @@ impl Connection {
             initial: [client_port << 16 | server_port, server_port << 16 | client_port],
             identification: [0; 2],
             messages: VecDeque::new(),
+            latest_flow: None,
             closes: false,
             fin_at: None,
             extra_delay: Duration::ZERO,

@@ -71,6 +71,7 @@ impl Network {
         let state = &mut self.connections[connection];
         state.extra_delay = Duration::from_nanos(flow.extra_delay_ns);
         state.set_dscp(flow.dscp);
+        state.latest_flow = Some(number as u32);
         state.messages.push_back(Message {
             flow: number as u32,
             end: state.sender.written() + flow.size_bytes,

@@ -156,7 +156,13 @@ pub(crate) fn switch_of(config: &Config) -> usize {
 
 /// Records the queue towards a host of a [`star`], every change of it.
 pub(crate) fn trace_queue(config: &mut Config, host: usize) {
-    config.traces.push(Trace { node: switch_of(config), port: host, interval_ns: 1, registers: vec![] });
+    config.traces.push(Trace {
+        node: switch_of(config),
+        port: host,
+        interval_ns: 1,
+        registers: vec![],
+        packets: false,
+    });
 }
 
 /// Captures what a host sends and receives; `name` is unique among all tests.
