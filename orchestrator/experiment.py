@@ -13,7 +13,7 @@ from orchestrator import engine
 from orchestrator.catalog.choice import SchemeChoice
 from orchestrator.catalog.description import Forwarding
 from orchestrator.catalog.parameters import MTU_BYTES, Setup
-from orchestrator.catalog.scheme import Entry, FittedScheme, find_scheme
+from orchestrator.catalog.scheme import Entry, Estimate, FittedScheme, find_scheme
 from orchestrator.control import (
     check_entries,
     check_estimates,
@@ -26,7 +26,7 @@ from orchestrator.errors import BadInput, unknown
 from orchestrator.hosts import Limit
 from orchestrator.queueing import Queues
 from orchestrator.spec import Spec
-from orchestrator.topology import Network, build
+from orchestrator.topology import Network, Port, build
 from orchestrator.traffic.arrivals import HEADER_BYTES, added, generate
 from orchestrator.traffic.flows import FlowList, merged, read_flow_list
 from orchestrator.units import format_time
@@ -56,6 +56,10 @@ class ReadyScheme:
         """Names of the causes that its counters tell apart."""
         spec = self.fitted.scheme.spec
         return spec.causes if spec else {}
+
+    def estimates(self, at: Port) -> list[Estimate]:
+        """What its program estimates of a port."""
+        return self.fitted.estimates(at.port)
 
     @property
     def forwarding(self) -> Forwarding:
