@@ -143,10 +143,10 @@ pub struct Transport {
     pub cwnd_validation: bool,
     /// Whether a window that was idle for a timeout starts again at the initial one.
     pub idle_restart: bool,
-    /// Whether a loss reduces a window that marks have just reduced.
-    pub loss_after_marks: bool,
     /// DCTCP: g = 2^-gain_shift.
     pub dctcp_gain_shift: u32,
+    /// DCTCP: whether a loss reduces a window that marks have just reduced.
+    pub dctcp_loss_after_marks: bool,
 }
 
 /// Ports of a switch: as many as v1model's 9 bits can name.
@@ -165,7 +165,6 @@ impl Transport {
             receive_window: self.receive_window_bytes,
             cwnd_validation: self.cwnd_validation,
             idle_restart: self.idle_restart,
-            loss_after_marks: self.loss_after_marks,
         }
     }
 
@@ -186,7 +185,7 @@ impl Transport {
 
     pub(crate) fn control(&self) -> Box<dyn CongestionControl> {
         match self.control {
-            Control::Dctcp => Box::new(Dctcp::new(self.dctcp_gain_shift)),
+            Control::Dctcp => Box::new(Dctcp::new(self.dctcp_gain_shift, self.dctcp_loss_after_marks)),
             Control::EcnStar => Box::new(EcnStar),
             Control::Reno => Box::new(Reno),
         }

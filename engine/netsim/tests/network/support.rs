@@ -122,8 +122,8 @@ pub(crate) fn transport(control: Control) -> Transport {
         receive_window_bytes: 64 << 20,
         cwnd_validation: true,
         idle_restart: false,
-        loss_after_marks: false,
         dctcp_gain_shift: 4,
+        dctcp_loss_after_marks: true,
     }
 }
 
