@@ -44,12 +44,15 @@ _PATIENT = {
     "(by_queue_length:0, ins:10000000, pst:10000000, pst_interval_us:10000000, next_from_now:0)",
     "diffecn": "setdefault marking.threshold_by_flows set_threshold(k_pkts:500000)\n"
     "setdefault marking.params set_params(queue_count:0, high:3, t_period_us:300)",
+    "per-pool": "setdefault marking.params set_params(k_pkts:500000)",
+    "per-port": "setdefault marking.params set_params(k_pkts:500000)",
     "pftcn": "setdefault marking.params set_params(t_us:10000000)",
 }
 
 # State that holds a time, or depends on how fast packets follow each other.
 _CLOCKS = ("idle_since", "last_time", "t_pre", "t_round", "t_start", "seq_interval", "n_now", "n_last", "marking.seen",
-           "queue_depth", "queue_used", "busy_queues", "flow_map", "next_stale", "steered")  # fmt: skip
+           "queue_depth", "queue_used", "busy_queues", "flow_map", "next_stale", "steered", "queue_gone",
+           "pool_gone")  # fmt: skip
 
 PACKETS = 300
 

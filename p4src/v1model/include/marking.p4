@@ -7,7 +7,8 @@
 //
 //     control Steering(in flow_t flow, out bit<7> queue)
 //
-// which is called once per packet in ingress, when its port is known.
+// which is called once per packet in ingress, when its port is known. One that looks at more than the packet's own queue
+// includes occupancy.p4.
 #ifndef MARKLAB_MARKING_P4
 #define MARKLAB_MARKING_P4
 
@@ -23,6 +24,7 @@ struct queue_signals_t {
     bit<32> sojourn_us;      // time from enqueue to dequeue
     bit<19> enq_qdepth_pkts; // packets that were waiting when this one came, without it
     bit<19> deq_qdepth_pkts; // packets that it leaves behind
+    bit<32> pool_pkts;       // packets that waited in its pool of queues when it came; 0 without occupancy.p4
     bit<16> length_bytes;    // of the frame
     bit<32> flow;            // what identifies the packet's flow; 0 unless MARKLAB_STEERS is defined
     bit<32> draw;            // uniformly random; 0 unless MARKLAB_NEEDS_DRAW is defined

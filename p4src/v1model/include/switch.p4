@@ -8,12 +8,17 @@
 #include "headers.p4"
 #include "marking.p4"
 
+// Where v1model sends what is dropped.
+const bit<9> DROP_PORT = 511;
+
 struct metadata_t {
     // The queue that the packet waits in. The annotation is how our traffic manager is told: v1model has a `priority`
     // of 3 bits for that, and BMv2 nothing but strict priorities.
     @alias("queueing_metadata.qid") bit<7> queue;
     // Hash of the 5-tuple, for schemes that tell flows apart.
     bit<32> flow;
+    // Packets that waited in its pool of queues, for schemes that look at more than its own.
+    bit<32> pool_pkts;
     bit<16> ecmp_group;
     bit<16> ecmp_member;
 }
@@ -62,6 +67,9 @@ control SwitchIngress(inout headers_t hdr,
 #ifdef MARKLAB_STEERS
     Steering() steering;
 #endif // MARKLAB_STEERS
+#ifdef MARKLAB_COUNTS_ARRIVALS
+    EnterPool() enter_pool;
+#endif // MARKLAB_COUNTS_ARRIVALS
 
     action drop() {
         mark_to_drop(standard_metadata);
@@ -151,6 +159,11 @@ control SwitchIngress(inout headers_t hdr,
                 service_queue.apply();
             }
 #endif // MARKLAB_STEERS
+#ifdef MARKLAB_COUNTS_ARRIVALS
+            if (standard_metadata.egress_spec != DROP_PORT) {
+                enter_pool.apply(standard_metadata.egress_spec, meta.queue, meta.pool_pkts);
+            }
+#endif // MARKLAB_COUNTS_ARRIVALS
         }
     }
 }
@@ -176,6 +189,7 @@ control SwitchEgress(inout headers_t hdr,
         q.sojourn_us = standard_metadata.deq_timedelta;
         q.enq_qdepth_pkts = standard_metadata.enq_qdepth;
         q.deq_qdepth_pkts = standard_metadata.deq_qdepth;
+        q.pool_pkts = meta.pool_pkts;
         q.length_bytes = (bit<16>)standard_metadata.packet_length;
         q.flow = meta.flow;
         q.draw = 0;

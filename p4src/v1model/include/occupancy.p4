@@ -1,0 +1,61 @@
+// How many packets wait in all queues of a pool: those of a port, or all of the switch.
+//
+// v1model shows a packet its own queue, and that in egress. So ingress counts what it sends to the queues and egress what
+// is gone from them; the difference waits there. Counts go round at 2^32, which leaves differences right, and each is
+// written by one side alone, so that none is lost where ingress and egress are threads of their own, as in BMv2.
+//
+// A packet that a full buffer drops never comes to egress. But a packet that leaves knows how many it leaves behind, so
+// that all others sent to its queue are gone, one way or the other. The occupancy is thus exact while nothing is dropped.
+// After that it is too large by what a queue has lost, until a packet leaves that queue.
+//
+// Define MARKLAB_POOL(port), the number of a port's pool, before including this file; call `leave_pool.apply(q)` once per
+// packet in `Marking`, and look at q.pool_pkts: what waited when the packet came, without it.
+#ifndef MARKLAB_OCCUPANCY_P4
+#define MARKLAB_OCCUPANCY_P4
+
+#include "marking.p4"
+
+#define MARKLAB_COUNTS_ARRIVALS
+
+// Packets per queue and per pool. Ingress writes what came, egress what is gone.
+register<bit<32>>(MARKLAB_QUEUES) queue_came;
+register<bit<32>>(MARKLAB_QUEUES) queue_gone;
+register<bit<32>>(MARKLAB_PORTS) pool_came;
+register<bit<32>>(MARKLAB_PORTS) pool_gone;
+
+// In ingress, when port and queue are known.
+control EnterPool(in bit<9> port, in bit<7> queue, out bit<32> found_pkts) {
+    apply {
+        bit<32> cell = (bit<32>)(queue ++ port);
+        bit<32> sent;
+        queue_came.read(sent, cell);
+        queue_came.write(cell, sent + 1);
+
+        bit<32> pool = (bit<32>)MARKLAB_POOL(port);
+        bit<32> came;
+        bit<32> gone;
+        pool_came.read(came, pool);
+        pool_gone.read(gone, pool);
+        pool_came.write(pool, came + 1);
+        found_pkts = came - gone;
+    }
+}
+
+control LeavePool(in queue_signals_t q) {
+    apply {
+        bit<32> cell = MARKLAB_QUEUE_CELL(q);
+        bit<32> sent;
+        bit<32> gone_before;
+        queue_came.read(sent, cell);
+        queue_gone.read(gone_before, cell);
+        bit<32> gone = sent - (bit<32>)q.deq_qdepth_pkts;
+        queue_gone.write(cell, gone);
+
+        bit<32> pool = (bit<32>)MARKLAB_POOL(q.port);
+        bit<32> pool_before;
+        pool_gone.read(pool_before, pool);
+        pool_gone.write(pool, pool_before + (gone - gone_before));
+    }
+}
+
+#endif // MARKLAB_OCCUPANCY_P4

@@ -1,0 +1,38 @@
+// Per-port ECN: marks while all of the port's queues together are longer than K (MQ-ECN paper, section 2.2).
+//
+// Signal: packets in these queues when the packet came, counted by include/occupancy.p4: the paper's switches mark at
+// enqueue. The mark is set one sojourn later, as with enq_qdepth in dctcp-red.p4.
+#include <core.p4>
+#include <v1model.p4>
+#define MARKLAB_POOL(port) (port)
+#include "include/occupancy.p4"
+
+const cause_t CAUSE_PORT_LENGTH = 1;
+
+control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {
+    LeavePool() leave_pool;
+
+    bit<19> k = 0;
+
+    action set_params(bit<19> k_pkts) {
+        k = k_pkts;
+    }
+
+    table params {
+        actions = { set_params; }
+        default_action = set_params(65);
+    }
+
+    apply {
+        params.apply();
+        leave_pool.apply(q);
+        decision = decision_t.PASS;
+        cause = 0;
+        if (q.pool_pkts > (bit<32>)k) {
+            decision = decision_t.MARK;
+            cause = CAUSE_PORT_LENGTH;
+        }
+    }
+}
+
+#include "include/switch.p4"
