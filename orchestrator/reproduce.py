@@ -18,17 +18,18 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from orchestrator.catalog.choice import parse_choice
-from orchestrator.compare import METRICS
 from orchestrator.errors import BadInput, unknown
 from orchestrator.experiment import Experiment, prepare
 from orchestrator.metrics import summarise
 from orchestrator.model import Model, read_yaml, validate
 from orchestrator.observation import Observation
 from orchestrator.paths import REPOSITORY
-from orchestrator.spec import make_spec
+from orchestrator.quantities import find_metric, window_of
+from orchestrator.spec import as_list, make_spec, placed
 from orchestrator.statistics import Interval, mean, mean_interval, ratio, ratio_interval
 from orchestrator.summary import Summary
 from orchestrator.versions import versions
+from orchestrator.windows import TimeWindow
 
 EXPERIMENTS = REPOSITORY / "experiments"
 
@@ -59,8 +60,7 @@ class Claim(Model):
 
     @model_validator(mode="after")
     def _known_metric(self) -> Claim:
-        if self.metric not in METRICS:
-            raise unknown("metric", self.metric, METRICS)
+        find_metric(self.metric)
         if self.within and (self.over is None or isinstance(self.paper, str) or self.paper < 0):
             raise BadInput(f"`{self.says}`: only a change can be within a number, which is not below 0", "state `over`")
         if isinstance(self.paper, str) and self.over is None:
@@ -74,7 +74,7 @@ class Claim(Model):
     @property
     def unit(self) -> str:
         """Unit of its number."""
-        return "%" if self.over is not None else METRICS[self.metric].unit
+        return "%" if self.over is not None else find_metric(self.metric).unit
 
 
 class Effort(Model):
@@ -105,6 +105,9 @@ class PaperExperiment(Model):
             for scheme in filter(None, (claim.of, claim.over)):
                 if scheme not in labels:
                     raise unknown("scheme of a claim:", scheme, labels)
+            window, windows = window_of(claim.metric), as_list(self.setup.get("windows", []))
+            if window is not None and window not in map(TimeWindow.parse, windows):
+                raise unknown("window of a claim:", str(window), windows)
             for key in claim.at:
                 if key not in self.grid:
                     raise unknown("setting of a claim:", key, self.grid)
@@ -145,7 +148,9 @@ def load_experiment(name: str) -> PaperExperiment:
     known = known_experiments()
     if name not in known:
         raise unknown("experiment", name, known)
-    return validate(PaperExperiment, read_yaml(known[name]), str(known[name]))
+    plain = dict(read_yaml(known[name]))
+    plain["setup"] = placed(plain.get("setup", {}), EXPERIMENTS)
+    return validate(PaperExperiment, plain, str(known[name]))
 
 
 def prepare_points(paper: PaperExperiment) -> list[Experiment]:
@@ -225,7 +230,7 @@ def _examine(claim: Claim, points: Sequence[tuple[Settings, Summary]]) -> Findin
 
 
 def _at(claim: Claim, point: Settings, summary: Summary) -> Finding | None:
-    metric = METRICS[claim.metric]
+    metric = find_metric(claim.metric)
     of = [metric.of(seed) for seed in summary.schemes[claim.of].seeds]
     over = [metric.of(seed) for seed in summary.schemes[claim.over].seeds] if claim.over else [1.0] * len(of)
     pairs = [(a, b) for a, b in zip(of, over, strict=True) if a is not None and b is not None]

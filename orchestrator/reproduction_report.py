@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from orchestrator.compare import METRICS
+from orchestrator.quantities import find_metric
 from orchestrator.reproduce import Claim, Finding, PaperExperiment
 from orchestrator.summary import Summary
 
@@ -37,7 +37,7 @@ def render(paper: PaperExperiment, findings: Sequence[Finding], summaries: Seque
 def cells(finding: Finding) -> tuple[str, str, str, str]:
     """Claim, paper, lab and difference as text."""
     claim = finding.claim
-    unit = METRICS[claim.metric].unit
+    unit = find_metric(claim.metric).unit
     paper = _stated(claim) + _means(claim.paper_means or (), unit)
     if finding.value is None:
         return claim.says, paper, "not run", ""
