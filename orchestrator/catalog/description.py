@@ -73,15 +73,17 @@ def _as_tuple(value: Any) -> Any:
 class EstimateSpec(Model):
     """What the program knows of a port: a cell of a register times `scale`; both are formulas over `port` as well.
 
-    Of several registers the largest value counts. `within` is the time that the estimate is about, as a formula in us.
+    Of several registers the largest value counts. `within` is the time that the estimate is about, as a formula in us;
+    without its `when` there is no estimate.
     """
 
     registers: Annotated[tuple[str, ...], BeforeValidator(_as_tuple)] = Field(alias="register", min_length=1)
     cell: str = "port"
     scale: str = "1"
     within: str | None = None
+    when: str | None = None
 
-    @field_validator("cell", "scale", "within", mode="before")
+    @field_validator("cell", "scale", "within", "when", mode="before")
     @classmethod
     def _formula(cls, value: Any) -> Any:
         return _text(value)

@@ -150,6 +150,7 @@ class FittedScheme:
                 None if estimate.within is None else round(1e3 * float(Expression(estimate.within)(scope))),
             )
             for name, estimate in (spec.estimates.items() if spec else ())
+            if estimate.when is None or Expression(estimate.when)(scope)
         ]
 
 
