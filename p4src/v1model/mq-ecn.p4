@@ -122,7 +122,8 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     //     P_i,max * (L - K_i,min) / (K_i,max - K_i,min) = slope * (L - s * k_min)
     //
     // since s is in both thresholds and in P_i,max. And s * k_min is min(quantum_rtt / T_round, k), so that draw < p needs
-    // no division when both sides are multiplied by T_round. A queue above the others has all of k.
+    // no division when both sides are multiplied by T_round. A queue above the others has all of k. Products of the length
+    // are at most quantum_rtt_max here, 40 bits, so that 72 are enough.
     action draw_lot(in bit<32> length, out bool chosen) {
         bool shares = quantum != 0 && round != 0;
         bit<72> scale = shares ? (bit<72>)round : 72w1;
