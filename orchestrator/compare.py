@@ -15,44 +15,9 @@ from functools import cached_property
 from typing import Any
 
 from orchestrator.errors import BadInput, unknown
+from orchestrator.quantities import Metric, find_metric
 from orchestrator.statistics import Interval, difference_interval, mean, ratio_interval
-from orchestrator.summary import CLASSES, STATISTICS, SeedResult, Summary
-
-
-@dataclass(frozen=True)
-class Metric:
-    """A number of each seed. `worse` is +1 if more is worse, -1 if less is, 0 if neither is; counts have no unit."""
-
-    name: str
-    of: Callable[[SeedResult], float | None]
-    worse: int
-    unit: str = ""
-
-
-def _sample(block: str, size_class: str, statistic: str) -> Callable[[SeedResult], float | None]:
-    return lambda seed: getattr(getattr(seed, block)[size_class], statistic)
-
-
-def _drops(place: str) -> Callable[[SeedResult], float | None]:
-    return lambda seed: float(getattr(seed.drops, place))
-
-
-def _metrics() -> Iterator[Metric]:
-    for size_class in CLASSES:
-        for statistic in STATISTICS:
-            yield Metric(f"{size_class}.{statistic}", _sample("fct_us", size_class, statistic), 1, "µs")
-            yield Metric(f"slowdown.{size_class}.{statistic}", _sample("slowdown", size_class, statistic), 1)
-    for place in ("host", "link", "queue", "switch"):
-        yield Metric(f"drops.{place}", _drops(place), 1)
-    yield Metric("drops", lambda seed: float(seed.drops.total), 1)
-    yield Metric("unfinished", lambda seed: float(seed.unfinished), 1)
-    yield Metric("timeouts", lambda seed: float(seed.timeouts), 1)
-    yield Metric("retransmissions", lambda seed: float(seed.retransmissions), 1)
-    yield Metric("marks", lambda seed: float(seed.marks.total), 0)
-    yield Metric("utilisation", lambda seed: seed.utilisation, -1)
-
-
-METRICS = {metric.name: metric for metric in _metrics()}
+from orchestrator.summary import SeedResult, Summary
 
 # What a comparison shows unless a rule asks for more.
 SHOWN = (
@@ -127,7 +92,7 @@ class Difference:
 
 
 _RULE = re.compile(
-    r"\s*(?:(?P<scheme>[^\s/]+)\s*/)?\s*(?P<metric>[a-z0-9_.]+)\s*(?P<op>[<>]=?)\s*"
+    r"\s*(?:(?P<scheme>[^\s/]+)\s*/)?\s*(?P<metric>[a-z0-9_.@]+)\s*(?P<op>[<>]=?)\s*"
     r"(?P<number>[+-]?[0-9]+(?:\.[0-9]+)?)\s*(?P<percent>%?)\s*"
 )
 _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
@@ -181,13 +146,12 @@ def parse_rule(text: str) -> Rule:
         raise BadInput(
             f"`{text}` is not a rule", "write it like 'short.p99 > +5%', 'timeouts > +10' or 'unfinished > 0'"
         )
-    if match["metric"] not in METRICS:
-        raise unknown(f"metric in `{text}`:", match["metric"], METRICS)
+    metric = find_metric(match["metric"], f"metric in `{text}`:")
     signed = match["number"][0] in "+-"
     if match["percent"] and not signed:
         raise BadInput(f"`{text}`: a percentage is a change and needs a sign", f"write +{match['number']}%")
     kind = "percent" if match["percent"] else "change" if signed else "value"
-    return Rule(text.strip(), match["scheme"], METRICS[match["metric"]], match["op"], float(match["number"]), kind)
+    return Rule(text.strip(), match["scheme"], metric, match["op"], float(match["number"]), kind)
 
 
 @dataclass(frozen=True)
@@ -219,7 +183,7 @@ def compare(a: Summary, b: Summary, rules: Sequence[Rule], names: tuple[str, str
     """Compare two runs scheme by scheme."""
     pairs = _schemes(a, b)
     asked = [rule.metric.name for rule in rules]
-    shown = [METRICS[name] for name in dict.fromkeys([*SHOWN, *asked])]
+    shown = [find_metric(name) for name in dict.fromkeys([*SHOWN, *asked])]
     differences = [
         found
         for title, label_a, label_b in pairs

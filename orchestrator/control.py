@@ -9,6 +9,7 @@ from typing import Any
 from orchestrator.catalog.description import Forwarding
 from orchestrator.catalog.scheme import Entry, Estimate
 from orchestrator.errors import BadInput, unknown
+from orchestrator.observation import ACTIVE_FLOWS
 from orchestrator.topology import Graph, Line
 
 _FIRST_IP = 10 << 24
@@ -105,11 +106,12 @@ def check_estimates(description: Path, registers: Sequence[Mapping[str, Any]], e
     """Refuse estimates that are in no cell of the program's registers."""
     for estimate in estimates:
         where = f"{description}, estimates:"
-        register = _named(f"{where} register", estimate.register, registers)
-        if estimate.cell >= register["size"]:
-            raise BadInput(
-                f"{where} `{estimate.register}` has no cell {estimate.cell}", f"its cells are 0..{register['size'] - 1}"
-            )
+        if estimate.within_ns is not None and estimate.name != ACTIVE_FLOWS:
+            raise BadInput(f"{where} `within` of `{estimate.name}` means nothing", f"it is for {ACTIVE_FLOWS} only")
+        for name in estimate.registers:
+            size = _named(f"{where} register", name, registers)["size"]
+            if estimate.cell >= size:
+                raise BadInput(f"{where} `{name}` has no cell {estimate.cell}", f"its cells are 0..{size - 1}")
 
 
 def _named(kind: str, name: str, known: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:

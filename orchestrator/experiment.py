@@ -7,11 +7,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from orchestrator import engine
 from orchestrator.catalog.choice import SchemeChoice
 from orchestrator.catalog.description import Forwarding
 from orchestrator.catalog.parameters import MTU_BYTES, Setup
-from orchestrator.catalog.scheme import Entry, FittedScheme, find_scheme
+from orchestrator.catalog.scheme import Entry, Estimate, FittedScheme, find_scheme
 from orchestrator.control import (
     check_entries,
     check_estimates,
@@ -24,9 +26,10 @@ from orchestrator.errors import BadInput, unknown
 from orchestrator.hosts import Limit
 from orchestrator.queueing import Queues
 from orchestrator.spec import Spec
-from orchestrator.topology import Network, build
-from orchestrator.traffic.arrivals import HEADER_BYTES, generate
-from orchestrator.traffic.flows import FlowList, read_flow_list
+from orchestrator.topology import Network, Port, build
+from orchestrator.traffic.arrivals import HEADER_BYTES, added, generate
+from orchestrator.traffic.flows import FlowList, merged, read_flow_list
+from orchestrator.units import format_time
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,10 @@ class ReadyScheme:
         """Names of the causes that its counters tell apart."""
         spec = self.fitted.scheme.spec
         return spec.causes if spec else {}
+
+    def estimates(self, at: Port) -> list[Estimate]:
+        """What its program estimates of a port."""
+        return self.fitted.estimates(at.port)
 
     @property
     def forwarding(self) -> Forwarding:
@@ -91,14 +98,29 @@ class Experiment:
     @cached_property
     def flow_lists(self) -> dict[int, FlowList]:
         """The flow list of each seed; that of a file is the same for all."""
-        if self.spec.flow_list is not None:
-            listed = read_flow_list(Path(self.spec.flow_list.path), self.network.graph.hosts)
-            return dict.fromkeys(self.spec.seed_numbers, listed)
-        return {seed: generate(self.spec, self.network, seed) for seed in self.spec.seed_numbers}
+        spec, hosts = self.spec, self.network.graph.hosts
+        more = [added(spec.added_flows, hosts)] if spec.added_flows else []
+        if spec.flow_list is not None:
+            listed = merged([read_flow_list(Path(spec.flow_list.path), hosts), *more])
+            return dict.fromkeys(spec.seed_numbers, _until(spec, listed))
+        return {seed: _until(spec, merged([generate(spec, self.network, seed), *more])) for seed in spec.seed_numbers}
 
     def digest(self) -> str:
         """Digest of all that decides the result."""
         return self.spec.digest({scheme.label: scheme.identity() for scheme in self.schemes})
+
+
+def _until(spec: Spec, flows: FlowList) -> FlowList:
+    """The flows that begin before the run ends."""
+    if spec.until_ns is None:
+        if flows.endless.any():
+            raise BadInput("a flow is endless, and so would be the run", "--until 100ms, or give the flow a size")
+        return flows
+    begun = flows.taken(np.flatnonzero(flows.start_ns < spec.until_ns))
+    if len(begun) == 0:
+        first = format_time(int(flows.start_ns[0]))
+        raise BadInput(f"the first flow starts at {first}, when the run has ended", f"an `until` beyond {first}")
+    return begun
 
 
 def setup_of(spec: Spec, network: Network) -> Setup:

@@ -27,8 +27,8 @@ class Transport(Model):
     receive_window_bytes: Size = Field(default=3 * 2**20, alias="receive_window", le=2**40)
     cwnd_validation: bool = True
     idle_restart: bool = False
-    loss_after_marks: bool = False
     dctcp_gain_shift: int = Field(default=4, ge=0, lt=20, description="g = 2^-shift")
+    dctcp_loss_after_marks: bool = Field(default=True, description="a loss cuts a window that marks have just cut")
 
     @model_validator(mode="before")
     @classmethod

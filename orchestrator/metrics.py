@@ -14,22 +14,30 @@ from orchestrator.fairness import jain
 from orchestrator.ideal import ideal_ns
 from orchestrator.observation import Observation
 from orchestrator.randomness import Floats
+from orchestrator.sharing import convergence, window_rates
 from orchestrator.statistics import mean, mean_interval, nearest_rank, ratio, ratio_interval
 from orchestrator.summary import (
+    ALL_PROBES,
     CLASSES,
     STATISTICS,
+    Change,
     Confidence,
     Drops,
     Estimate,
     Estimates,
+    FlowShare,
     Marks,
+    RttEstimate,
+    RttSample,
     Sample,
     Samples,
     SchemeResult,
     SeedResult,
     Sharing,
     Summary,
+    WindowRates,
 )
+from orchestrator.traffic.probes import Probe
 from orchestrator.verdict import doubts
 
 # Cells of the counters in include/switch.p4: port * 8 + cause.
@@ -74,13 +82,17 @@ def seed_result(experiment: Experiment, scheme: ReadyScheme, seen: Observation) 
         flow_list=seen.flows.digest(),
         fct_us=by_class(fct / 1e3, sizes),
         slowdown=by_class(fct / ideal, sizes),
-        unfinished=int(np.sum(~finished)),
+        unfinished=int(np.sum(~finished & ~seen.flows.endless)),
+        endless=int(np.sum(seen.flows.endless)),
         drops=Drops(**lost),
         lost=tuple(_place(drop) for drop in report["drops"]),
         timeouts=int(seen.per_flow["timeouts"].sum()),
         retransmissions=int(seen.per_flow["retransmissions"].sum()),
         marks=_marks(scheme, seen),
         sharing=_sharing(seen),
+        rtt_us=_round_trips(experiment.spec.probes or (), seen),
+        windows=window_rates(experiment, seen),
+        convergence=convergence(experiment, seen),
         utilisation=_utilisation(experiment, seen),
         link_transmissions=report["link_transmissions"],
         events=report["events"],
@@ -93,13 +105,41 @@ def by_class(values: Floats, sizes: NDArray[np.uint64]) -> Samples:
     samples = {}
     for name, (above, up_to) in CLASSES.items():
         chosen = values[(sizes > above) & (sizes <= (up_to if up_to is not None else np.iinfo(np.uint64).max))]
-        if len(chosen):
-            ordered = np.sort(chosen)
-            p50, p99 = (nearest_rank(ordered, part) for part in (0.5, 0.99))
-            samples[name] = Sample(n=len(chosen), mean=mean(chosen.tolist()), p50=p50, p99=p99)
-        else:
-            samples[name] = Sample(n=0)
+        samples[name] = sample(chosen)
     return samples
+
+
+def sample(values: Floats) -> Sample:
+    """Mean and percentiles."""
+    if not len(values):
+        return Sample(n=0)
+    ordered = np.sort(values)
+    p50, p99 = (nearest_rank(ordered, part) for part in (0.5, 0.99))
+    return Sample(n=len(values), mean=mean(values.tolist()), p50=p50, p99=p99)
+
+
+def _round_trips(probes: Sequence[Probe], seen: Observation) -> dict[str, RttSample]:
+    """Each probe by itself, and all together."""
+    if not probes:
+        return {}
+    number, rtt_ns = seen.probes["probe"], seen.probes["rtt_ns"]
+    of = {ALL_PROBES: np.ones(len(number), dtype=np.bool_)}
+    of |= {probe.label: number == place for place, probe in enumerate(probes)}
+    came = rtt_ns >= 0
+    return {
+        label: RttSample(**sample(rtt_ns[chosen & came] / 1e3).model_dump(), lost=int(np.sum(chosen & ~came)))
+        for label, chosen in of.items()
+    }
+
+
+def _mean_round_trips(seeds: Sequence[SeedResult]) -> dict[str, RttEstimate]:
+    return {
+        label: RttEstimate(
+            **_estimate([seed.rtt_us[label] for seed in seeds]).model_dump(),
+            lost=sum(seed.rtt_us[label].lost for seed in seeds),
+        )
+        for label in seeds[0].rtt_us
+    }
 
 
 def _place(drop: Any) -> str:
@@ -148,14 +188,54 @@ def _mean_sharing(seeds: Sequence[SeedResult]) -> Sharing | None:
     return Sharing(goodput_bps=goodput, jain=mean(known) if known else None)
 
 
+def _mean_windows(seeds: Sequence[SeedResult]) -> dict[str, WindowRates]:
+    """Means over the seeds; one without flows of a service has a rate of 0 there."""
+    result = {}
+    for window in seeds[0].windows:
+        of = [seed.windows[window] for seed in seeds]
+        services = sorted({dscp for rates in of for dscp in rates.services_bps})
+        flows = of[0].flows_bps if all(rates.flows_bps for rates in of) else {}
+        result[window] = WindowRates(
+            services_bps={dscp: mean([rates.services_bps.get(dscp, 0.0) for rates in of]) for dscp in services},
+            flows_bps={flow: mean([rates.flows_bps[flow] for rates in of]) for flow in flows},
+        )
+    return result
+
+
+def _mean_convergence(seeds: Sequence[SeedResult]) -> dict[str, Change]:
+    """Means over the seeds of starts that all have, with the same flows; None where a seed did not converge."""
+    result = {}
+    for start, first in seeds[0].convergence.items():
+        of = [seed.convergence[start] for seed in seeds if start in seed.convergence]
+        if len(of) == len(seeds) and all(change.flows.keys() == first.flows.keys() for change in of):
+            flows = {flow: _mean_share([change.flows[flow] for change in of]) for flow in first.flows}
+            result[start] = Change(until_us=mean([change.until_us for change in of]), flows=flows)
+    return result
+
+
+def _mean_share(shares: Sequence[FlowShare]) -> FlowShare:
+    times = [share.converged_us for share in shares if share.converged_us is not None]
+    return FlowShare(
+        share_bps=mean([share.share_bps for share in shares]),
+        rate_bps=mean([share.rate_bps for share in shares]),
+        converged_us=mean(times) if len(times) == len(shares) else None,
+    )
+
+
 def _utilisation(experiment: Experiment, seen: Observation) -> float:
-    """Mean over the bottleneck's lines of the part of the time, until the last flow began, that they were busy."""
+    """Mean over the bottleneck's lines of the part of the time that they were busy.
+
+    The time is that until the last flow began, as a run then runs dry; or all of it, where `until` ends the run.
+    """
     network = experiment.network
     names = network.graph.names
     wanted = {(names[line.source.node], line.source.port) for line in network.bottleneck}
-    busy = [line["busy_during_arrivals_ns"] for line in seen.report["lines"] if tuple(line["from"]) in wanted]
-    end = seen.report["arrivals_end_ns"]
-    return sum(busy) / len(busy) / end if end else 0.0
+    ended = experiment.spec.until_ns is not None
+    column = "busy_ns" if ended else "busy_during_arrivals_ns"
+    end = seen.report["end_ns" if ended else "arrivals_end_ns"]
+    busy = [line[column] for line in seen.report["lines"] if tuple(line["from"]) in wanted]
+    # The frame that is being sent at the end counts as a whole.
+    return min(1.0, sum(busy) / len(busy) / end) if end else 0.0
 
 
 def _scheme_result(scheme: ReadyScheme, seeds: Sequence[SeedResult]) -> SchemeResult:
@@ -168,6 +248,7 @@ def _scheme_result(scheme: ReadyScheme, seeds: Sequence[SeedResult]) -> SchemeRe
         fct_us=_estimates([seed.fct_us for seed in seeds]),
         slowdown=_estimates([seed.slowdown for seed in seeds]),
         unfinished=sum(seed.unfinished for seed in seeds),
+        endless=sum(seed.endless for seed in seeds),
         drops=Drops(**_sums(seed.drops.model_dump() for seed in seeds)),
         timeouts=sum(seed.timeouts for seed in seeds),
         retransmissions=sum(seed.retransmissions for seed in seeds),
@@ -179,6 +260,9 @@ def _scheme_result(scheme: ReadyScheme, seeds: Sequence[SeedResult]) -> SchemeRe
             dropped=sum(seed.marks.dropped for seed in seeds),
         ),
         sharing=_mean_sharing(seeds),
+        rtt_us=_mean_round_trips(seeds),
+        windows=_mean_windows(seeds),
+        convergence=_mean_convergence(seeds),
         utilisation=mean([seed.utilisation for seed in seeds]),
         link_transmissions=sum(seed.link_transmissions for seed in seeds),
         events=sum(seed.events for seed in seeds),

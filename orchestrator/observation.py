@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from orchestrator.topology import Port
 from orchestrator.traffic.flows import FlowList
 
 # Columns by name.
@@ -16,6 +17,8 @@ Columns = Mapping[str, NDArray[Any]]
 
 # Begin of the names of columns that hold what a scheme estimates.
 ESTIMATED = "estimated_"
+# Column of the number of 5-tuples whose packets left a port in the time that an estimate of it is about.
+ACTIVE_FLOWS = "active_flows"
 
 
 class Drop(TypedDict):
@@ -75,5 +78,9 @@ class Observation:
     report: Report
     # Of each recorded port: all of it, then each of its queues, if it has several.
     traces: Mapping[str, Sequence[Columns]]
+    # Packets of recorded ports one by one, where they are asked for.
+    passages: Mapping[Port, Columns]
     flow_trace: Columns | None
+    # Of each request of a probe: `probe`, `time_ns`, and `rtt_ns`, which is -1 if no reply came.
+    probes: Columns
     cpu_s: float

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from orchestrator import traces
 from orchestrator.errors import BadInput
-from orchestrator.observation import ESTIMATED
+from orchestrator.observation import ACTIVE_FLOWS, ESTIMATED
 from orchestrator.randomness import Floats
 from orchestrator.results import load_run
 from orchestrator.units import parse_time
@@ -126,6 +126,8 @@ def _of_port(port: pl.DataFrame, bins: Bins) -> dict[str, list[tuple[str, Floats
     panels: dict[str, list[tuple[str, Floats]]] = {}
     if port["rounds"].sum() > 0:
         panels["mean_round_ns"] = [("scheduler", _mean(port, "mean_round_ns", "rounds", bins))]
+    if ACTIVE_FLOWS in port.columns:
+        panels[ACTIVE_FLOWS] = [("port", _mean(port.with_columns(rows=1), ACTIVE_FLOWS, "rows", bins))]
     for column in port.columns:
         if column.startswith(ESTIMATED):
             rows = port.with_columns(rows=1)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from orchestrator.sharing import WITHIN
 from orchestrator.statistics import Interval
-from orchestrator.summary import CLASSES, Estimates, SchemeResult, Summary
+from orchestrator.summary import ALL_PROBES, CLASSES, STATISTICS, Estimates, SchemeResult, Summary
 
 # Rows of the paper's figures: class, statistic.
 _SHOWN = (("overall", "mean"), ("short", "mean"), ("short", "p99"), ("large", "mean"))
@@ -43,10 +45,12 @@ def _heading(summary: Summary) -> Text:
     )
 
 
-def _traffic(spec: dict[str, object]) -> str:
+def _traffic(spec: dict[str, Any]) -> str:
     workload = spec["workload"]
     name = workload["name"] if isinstance(workload, dict) else workload
-    return f"{name} at load {spec['load']:g}, {spec['flows']} flows"
+    by_hand = sum(flow["count"] for flow in spec.get("added_flows", []))
+    generated = [f"{name} at load {spec['load']:g}, {spec['flows']} flows"] if spec["flows"] else []
+    return ", ".join([*generated, *([f"{by_hand} added flows"] if by_hand else [])])
 
 
 def _topology(topology: dict[str, object]) -> str:
@@ -92,6 +96,13 @@ def _sections(summary: Summary) -> Iterator[tuple[str, Rows]]:
     yield "slowdown, FCT / ideal", slowdown
     if any(result.sharing for result in summary.schemes.values()):
         yield "services, goodput", _sharing(summary)
+    if any(result.windows for result in summary.schemes.values()):
+        yield "rates in windows", _windows(summary)
+    if any(result.convergence for result in summary.schemes.values()):
+        within = summary.spec.get("converge_within", WITHIN)
+        yield f"time to within {within:.0%} of max-min shares", _convergence(summary)
+    if any(result.rtt_us for result in summary.schemes.values()):
+        yield "round trips of probes, µs", _round_trips(summary)
     yield "network, all seeds", _network()
 
 
@@ -111,6 +122,49 @@ def _sharing(summary: Summary) -> Rows:
 
     rows: Rows = [(f"code point {dscp}", goodput(dscp)) for dscp in services]
     return [*rows, ("Jain's index", index)]
+
+
+def _windows(summary: Summary) -> Rows:
+    def cell(window: str, dscp: int) -> Callable[[SchemeResult], RenderableType]:
+        return lambda result: f"{result.windows[window].services_bps[dscp] / 1e6:,.1f} Mb/s"
+
+    windows = summary.main.windows
+    return [
+        (f"{window} code point {dscp}", cell(window, dscp))
+        for window in windows
+        for dscp in windows[window].services_bps
+    ]
+
+
+def _convergence(summary: Summary) -> Rows:
+    def cell(start: str, flow: int) -> Callable[[SchemeResult], RenderableType]:
+        def text(result: SchemeResult) -> RenderableType:
+            share = result.convergence[start].flows.get(flow) if start in result.convergence else None
+            if share is None:
+                return ""
+            time = "never" if share.converged_us is None else f"{share.converged_us:,.0f} µs"
+            return f"{time}, {share.rate_bps / 1e9:.2f}/{share.share_bps / 1e9:.2f}"
+
+        return text
+
+    starts = {start: change for result in summary.schemes.values() for start, change in result.convergence.items()}
+    return [
+        (f"{start} flow {flow}, Gb/s", cell(start, flow)) for start, change in starts.items() for flow in change.flows
+    ]
+
+
+def _round_trips(summary: Summary) -> Rows:
+    labels = [label for label in summary.main.rtt_us if label != ALL_PROBES]
+    shown = labels if len(labels) == 1 else [ALL_PROBES, *labels]
+
+    def cell(label: str, stat: str) -> Callable[[SchemeResult], RenderableType]:
+        def text(result: SchemeResult) -> RenderableType:
+            found = result.rtt_us[label]
+            return with_interval(getattr(found, stat), getattr(found.ci95, stat), "{:,.1f}", "no reply")
+
+        return text
+
+    return [(f"{label} {stat}", cell(label, stat)) for label in shown for stat in STATISTICS]
 
 
 def _network() -> Rows:
@@ -142,10 +196,10 @@ def _estimate(
     return cell
 
 
-def with_interval(value: float | None, interval: Interval | None, form: str) -> str:
+def with_interval(value: float | None, interval: Interval | None, form: str, none: str = "no flow") -> str:
     """A number and half the width of its confidence interval."""
     if value is None:
-        return "no flow"
+        return none
     half = f" ±{form.format((interval[1] - interval[0]) / 2)}" if interval else ""
     return form.format(value) + half
 

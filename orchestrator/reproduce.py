@@ -13,26 +13,30 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from orchestrator.catalog.choice import parse_choice
-from orchestrator.compare import METRICS
 from orchestrator.errors import BadInput, unknown
 from orchestrator.experiment import Experiment, prepare
 from orchestrator.metrics import summarise
 from orchestrator.model import Model, read_yaml, validate
 from orchestrator.observation import Observation
 from orchestrator.paths import REPOSITORY
-from orchestrator.spec import make_spec
+from orchestrator.quantities import find_metric, window_of
+from orchestrator.spec import as_list, make_spec, placed
 from orchestrator.statistics import Interval, mean, mean_interval, ratio, ratio_interval
 from orchestrator.summary import Summary
 from orchestrator.versions import versions
+from orchestrator.windows import TimeWindow
 
 EXPERIMENTS = REPOSITORY / "experiments"
 
 Settings = dict[str, Any]
+
+# A scheme as results call it, however its parameters are ordered where it is written.
+Label = Annotated[str, AfterValidator(lambda text: parse_choice(text).label)]
 
 
 class Claim(Model):
@@ -40,32 +44,37 @@ class Claim(Model):
 
     With `over` it is the change of the metric in percent, else the metric itself. `at` picks points of the grid;
     `take` says which of several counts, `farthest` being the largest change of either sign. `within`: the paper says
-    that the change is not beyond that number, up or down.
+    that the change is not beyond that number, up or down. `higher` and `lower` are changes that it has no number of.
     """
 
     says: str
     metric: str
-    of: str
-    over: str | None = None
+    of: Label
+    over: Label | None = None
     at: Settings = Field(default_factory=dict)
     take: Literal["only", "lowest", "highest", "farthest"] = "only"
-    paper: float
+    paper: float | Literal["higher", "lower"]
     within: bool = False
     # The means behind a change, in the metric's unit (FCTs in us): of, over.
     paper_means: tuple[float, float] | None = None
 
     @model_validator(mode="after")
     def _known_metric(self) -> Claim:
-        if self.metric not in METRICS:
-            raise unknown("metric", self.metric, METRICS)
-        if self.within and (self.over is None or self.paper < 0):
+        find_metric(self.metric)
+        if self.within and (self.over is None or isinstance(self.paper, str) or self.paper < 0):
             raise BadInput(f"`{self.says}`: only a change can be within a number, which is not below 0", "state `over`")
+        if isinstance(self.paper, str) and self.over is None:
+            raise BadInput(f"`{self.says}`: only a change can be {self.paper}", "state `over`")
         return self
+
+    def is_about(self, point: Settings) -> bool:
+        """Whether a point of the grid is among those that it is about."""
+        return self.at.items() <= point.items()
 
     @property
     def unit(self) -> str:
         """Unit of its number."""
-        return "%" if self.over is not None else METRICS[self.metric].unit
+        return "%" if self.over is not None else find_metric(self.metric).unit
 
 
 class Effort(Model):
@@ -96,22 +105,31 @@ class PaperExperiment(Model):
             for scheme in filter(None, (claim.of, claim.over)):
                 if scheme not in labels:
                     raise unknown("scheme of a claim:", scheme, labels)
+            window, windows = window_of(claim.metric), as_list(self.setup.get("windows", []))
+            if window is not None and window not in map(TimeWindow.parse, windows):
+                raise unknown("window of a claim:", str(window), windows)
             for key in claim.at:
                 if key not in self.grid:
                     raise unknown("setting of a claim:", key, self.grid)
         return self
 
-    def reduced(self) -> PaperExperiment:
-        """The same with less effort."""
-        effort = self.quick.model_dump(exclude={"grid"}, exclude_none=True)
-        return self.model_copy(update={"setup": self.setup | effort, "grid": self.grid | self.quick.grid})
+    def with_effort(self, effort: Effort) -> PaperExperiment:
+        """The same with more or less effort."""
+        setup = effort.model_dump(exclude={"grid"}, exclude_none=True)
+        return self.model_copy(update={"setup": self.setup | setup, "grid": self.grid | effort.grid})
 
     def points(self) -> Iterator[Settings]:
         """Settings of each point of the grid that a claim is about."""
         for values in itertools.product(*self.grid.values()):
             point = dict(zip(self.grid, values, strict=True))
-            if any(claim.at.items() <= point.items() for claim in self.claims):
+            if any(claim.is_about(point) for claim in self.claims):
                 yield point
+
+    def schemes_at(self, point: Settings) -> list[str]:
+        """The schemes that claims about a point compare: the others need not even work there."""
+        claims = [claim for claim in self.claims if claim.is_about(point)]
+        compared = {label for claim in claims for label in (claim.of, claim.over)}
+        return [scheme for scheme in self.schemes if parse_choice(scheme).label in compared]
 
     def digest(self, experiments: Sequence[Experiment]) -> str:
         """Digest of all that decides the result."""
@@ -130,13 +148,15 @@ def load_experiment(name: str) -> PaperExperiment:
     known = known_experiments()
     if name not in known:
         raise unknown("experiment", name, known)
-    return validate(PaperExperiment, read_yaml(known[name]), str(known[name]))
+    plain = dict(read_yaml(known[name]))
+    plain["setup"] = placed(plain.get("setup", {}), EXPERIMENTS)
+    return validate(PaperExperiment, plain, str(known[name]))
 
 
 def prepare_points(paper: PaperExperiment) -> list[Experiment]:
     """Make every point of the grid ready."""
-    common = {"baseline": "none", **paper.setup, "schemes": list(paper.schemes)}
-    return [prepare(make_spec(common | point)) for point in paper.points()]
+    common = {"baseline": "none", **paper.setup}
+    return [prepare(make_spec(common | point | {"schemes": paper.schemes_at(point)})) for point in paper.points()]
 
 
 @dataclass(frozen=True)
@@ -152,12 +172,20 @@ class Finding:
 
     @property
     def difference(self) -> float | None:
-        """Lab minus paper; of a bound, how far the lab is beyond it."""
-        if self.value is None:
+        """Lab minus paper; of a bound, how far the lab is beyond it; None without a number of both."""
+        if self.value is None or isinstance(self.claim.paper, str):
             return None
         if self.claim.within:
             return max(0.0, abs(self.value) - self.claim.paper)
         return self.value - self.claim.paper
+
+    @property
+    def same_sign(self) -> bool | None:
+        """Whether a change has the direction that the paper says; None where it says none."""
+        if self.value is None or self.claim.over is None or self.claim.within or not self.claim.paper:
+            return None
+        higher = self.claim.paper == "higher" if isinstance(self.claim.paper, str) else self.claim.paper > 0
+        return self.value > 0 if higher else self.value < 0
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -167,6 +195,7 @@ class Finding:
             "lab": self.value,
             "ci95": self.interval,
             "difference": self.difference,
+            "same_sign": self.same_sign,
             "point": self.point,
             "lab_means": self.means,
         }
@@ -187,7 +216,7 @@ _TAKE: Mapping[str, Callable[[float], float]] = {
 
 
 def _examine(claim: Claim, points: Sequence[tuple[Settings, Summary]]) -> Finding:
-    chosen = [(point, summary) for point, summary in points if claim.at.items() <= point.items()]
+    chosen = [(point, summary) for point, summary in points if claim.is_about(point)]
     found = [finding for point, summary in chosen if (finding := _at(claim, point, summary)) is not None]
     if not found:
         return Finding(claim)
@@ -201,7 +230,7 @@ def _examine(claim: Claim, points: Sequence[tuple[Settings, Summary]]) -> Findin
 
 
 def _at(claim: Claim, point: Settings, summary: Summary) -> Finding | None:
-    metric = METRICS[claim.metric]
+    metric = find_metric(claim.metric)
     of = [metric.of(seed) for seed in summary.schemes[claim.of].seeds]
     over = [metric.of(seed) for seed in summary.schemes[claim.over].seeds] if claim.over else [1.0] * len(of)
     pairs = [(a, b) for a, b in zip(of, over, strict=True) if a is not None and b is not None]

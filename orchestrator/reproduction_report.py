@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from orchestrator.compare import METRICS
-from orchestrator.reproduce import Finding, PaperExperiment
+from orchestrator.quantities import find_metric
+from orchestrator.reproduce import Claim, Finding, PaperExperiment
 from orchestrator.summary import Summary
 
 _COLUMNS = ("claim", "paper", "lab", "difference")
@@ -37,19 +37,26 @@ def render(paper: PaperExperiment, findings: Sequence[Finding], summaries: Seque
 def cells(finding: Finding) -> tuple[str, str, str, str]:
     """Claim, paper, lab and difference as text."""
     claim = finding.claim
-    unit = METRICS[claim.metric].unit
-    paper = f"within {claim.paper:g} %" if claim.within else _number(claim.paper, claim.unit)
-    paper += _means(claim.paper_means or (), unit)
+    unit = find_metric(claim.metric).unit
+    paper = _stated(claim) + _means(claim.paper_means or (), unit)
     if finding.value is None:
         return claim.says, paper, "not run", ""
     half = f" ±{(finding.interval[1] - finding.interval[0]) / 2:,.1f}" if finding.interval else ""
     where = ", ".join(f"{key} {value}" for key, value in (finding.point or {}).items())
     at = f"\nat {where}" if claim.take != "only" else ""
     lab = _number(finding.value, claim.unit, half) + (_means(finding.means, unit) if claim.over else "") + at
+    if finding.difference is None:
+        return claim.says, paper, lab, "same sign" if finding.same_sign else "other sign"
     if claim.within and not finding.difference:
         return claim.says, paper, lab, "within"
     points = " points" if claim.unit == "%" else _unit(claim.unit)
     return claim.says, paper, lab, f"{finding.difference:+,.1f}{points}"
+
+
+def _stated(claim: Claim) -> str:
+    if isinstance(claim.paper, str):
+        return claim.paper
+    return f"within {claim.paper:g} %" if claim.within else _number(claim.paper, claim.unit)
 
 
 def _number(value: float, unit: str, half: str = "") -> str:

@@ -74,6 +74,8 @@ def write_run(folder: Path, experiment: Experiment, observations: Sequence[Obser
     write_json(folder / "versions.json", summary.versions)
     write_json(folder / "summary.json", summary.to_json())
     tables.write_table(folder / "flows.parquet", tables.flow_table(experiment, observations))
+    if experiment.spec.probes:
+        tables.write_table(folder / "probes.parquet", tables.probe_table(experiment, observations))
     traced = folder / traces.FOLDER
     for seen in observations:
         recorded = {port: traces.queue_table(queues) for port, queues in seen.traces.items()}

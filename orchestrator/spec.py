@@ -12,16 +12,19 @@ from typing import Annotated, Any
 import yaml
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, model_validator
 
+from orchestrator import units
 from orchestrator.catalog.choice import SchemeChoice, parse_baseline, parse_choice
 from orchestrator.errors import BadInput
 from orchestrator.hosts import Connections, Framing, Limit, Nic, Transport
 from orchestrator.model import Model, Rate, Time, read_yaml, validate
 from orchestrator.queueing import Queues
 from orchestrator.topology import Incast, Topology, parse_topology
-from orchestrator.traffic.description import Distribution, FlowListFile, Queries
+from orchestrator.traffic.description import AddedFlow, Distribution, FlowListFile, Queries
+from orchestrator.traffic.probes import Probe
 from orchestrator.traffic.rtt import Classes, LongTailed, parse_rtt
 from orchestrator.traffic.services import Services
 from orchestrator.traffic.workload import load_workload
+from orchestrator.windows import TimeWindow
 
 
 def _read_rtt(value: Any) -> Any:
@@ -41,6 +44,7 @@ def as_list(value: Any) -> Any:
     return value if isinstance(value, (list, tuple)) else [value]
 
 
+Window = Annotated[TimeWindow, BeforeValidator(TimeWindow.parse), PlainSerializer(str)]
 Scheme = Annotated[SchemeChoice, BeforeValidator(parse_choice), PlainSerializer(str)]
 Baseline = Annotated[
     SchemeChoice | None,
@@ -68,10 +72,11 @@ class Spec(Model):
     lambda_: float = Field(default=1.0, alias="lambda", gt=0, le=1000)
     workload: Distribution = load_workload("web_search")
     load: float = Field(default=0.5, gt=0, le=1)
-    flows: int = Field(default=3000, ge=1, le=10**7)
+    flows: int = Field(default=3000, ge=0, le=10**7)
     services: Services | None = None
     queries: Queries | None = None
     flow_list: FlowListFile | None = None
+    added_flows: tuple[AddedFlow, ...] | None = None
     seeds: int = Field(default=5, ge=1, le=1000)
     first_seed: int = Field(default=1, ge=0, le=2**31)
     transport: Transport = Transport()
@@ -80,8 +85,15 @@ class Spec(Model):
     connections: Connections = Connections()
     # What is still under way so long after the last flow began has not finished.
     stop_ns: Time = Field(default=10**10, alias="stop", gt=0)
+    # Or the run ends at a time, whatever is under way.
+    until_ns: Time | None = Field(default=None, alias="until", gt=0)
+    probes: Annotated[tuple[Probe, ...], BeforeValidator(as_list)] | None = None
     trace_queue_ns: Time | None = Field(default=None, alias="trace_queue", gt=0)
     trace_flows_ns: Time | None = Field(default=None, alias="trace_flows", gt=0)
+    # Times between which rates are means, of what trace_flows records.
+    windows: Annotated[tuple[Window, ...], BeforeValidator(as_list)] | None = None
+    # Of a max-min share: how near a rate that has converged stays; a tenth if left out.
+    converge_within: float | None = Field(default=None, gt=0, lt=1)
     pcap: str | None = None
 
     @model_validator(mode="after")
@@ -90,6 +102,33 @@ class Spec(Model):
         twice = next((label for label in labels if labels.count(label) > 1), None)
         if twice is not None:
             raise BadInput(f"two schemes of this run are called `{twice}`")
+        return self
+
+    @model_validator(mode="after")
+    def _distinct_probes(self) -> Spec:
+        labels = [probe.label for probe in self.probes or ()]
+        twice = next((label for label in labels if labels.count(label) > 1), None)
+        if twice is not None:
+            raise BadInput(f"two probes of this run are `{twice}`", "they would measure the same: leave one out")
+        return self
+
+    @model_validator(mode="after")
+    def _recorded_windows(self) -> Spec:
+        every_ns = self.trace_flows_ns
+        for window in self.windows or ():
+            if every_ns is None:
+                raise BadInput(f"the rates of the window {window} are not recorded", "--trace-flows")
+            if any(time_ns % every_ns for time_ns in window):
+                raise BadInput(
+                    f"the window {window} does not consist of whole intervals of the trace",
+                    f"multiples of {units.format_time(every_ns)}",
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _has_flows(self) -> Spec:
+        if self.flow_list is None and self.flows == 0 and self.queries is None and not self.added_flows:
+            raise BadInput("a run without flows", "give it `flows`, or `added_flows`")
         return self
 
     @property
@@ -111,6 +150,8 @@ class Spec(Model):
         scheme = self.schemes[0].label.replace(":", "-").replace("=", "-").replace(",", "-")
         if self.flow_list is not None:
             return f"{scheme}-{Path(self.flow_list.path).stem}"
+        if self.flows == 0:
+            return f"{scheme}-{len(self.added_flows or ())}-flows"
         return f"{scheme}-{self.workload.name}-load{round(self.load * 100)}"
 
     def to_plain(self) -> dict[str, Any]:
@@ -140,13 +181,17 @@ def make_spec(data: Mapping[str, Any], where: str = "") -> Spec:
 
 def read_spec(path: Path) -> dict[str, Any]:
     """Read a file's settings; paths in it are relative to the file."""
-    data = dict(read_yaml(path))
+    return placed(read_yaml(path), path.parent)
 
-    def placed(value: Any) -> Any:
+
+def placed(settings: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Settings of a file in a folder, which paths in it are relative to."""
+
+    def at(value: Any) -> Any:
         if isinstance(value, list):
-            return [placed(item) for item in value]
+            return [at(item) for item in value]
         is_file = isinstance(value, str) and value.partition(":")[0].endswith((".p4", ".csv", ".yaml", ".yml"))
-        return str(path.parent / value) if is_file else value
+        return str(folder / value) if is_file else value
 
     files = ("schemes", "baseline", "workload", "topology", "flow_list")
-    return data | {key: placed(data[key]) for key in files if key in data}
+    return dict(settings) | {key: at(settings[key]) for key in files if key in settings}

@@ -45,6 +45,21 @@ class Estimate(Sample):
     ci95: Confidence = Confidence()
 
 
+class RttSample(Sample):
+    """Round trips of probes of one seed, in us; `lost` are requests without a reply, at the end under way or not."""
+
+    lost: int = 0
+
+
+class RttEstimate(Estimate):
+    """Means over the seeds of what each seed gives; `n` and `lost` are sums."""
+
+    lost: int = 0
+
+
+# What stands for all probes together.
+ALL_PROBES = "all"
+
 Samples = dict[str, Sample]
 Estimates = dict[str, Estimate]
 
@@ -84,6 +99,28 @@ class Sharing(Model):
     jain: float | None
 
 
+class WindowRates(Model):
+    """Mean rates of payload in a window: of each service by code point, and of each flow where there are few."""
+
+    services_bps: dict[int, float]
+    flows_bps: dict[int, float]
+
+
+class FlowShare(Model):
+    """A flow after a start: max-min share, mean rate in the second half, and time until it stayed near the share."""
+
+    share_bps: float
+    rate_bps: float
+    converged_us: float | None
+
+
+class Change(Model):
+    """Flows that are under way after one has started, until one starts or ends."""
+
+    until_us: float
+    flows: dict[int, FlowShare]
+
+
 class SeedResult(Model):
     """One cell."""
 
@@ -92,12 +129,18 @@ class SeedResult(Model):
     fct_us: Samples
     slowdown: Samples
     unfinished: int
+    endless: int = 0
     drops: Drops
     lost: tuple[str, ...] = ()
     timeouts: int
     retransmissions: int
     marks: Marks
     sharing: Sharing | None = None
+    # By probe, and all together.
+    rtt_us: dict[str, RttSample] = Field(default_factory=dict)
+    windows: dict[str, WindowRates] = Field(default_factory=dict)
+    # By the time of the start.
+    convergence: dict[str, Change] = Field(default_factory=dict)
     utilisation: float
     link_transmissions: int
     events: int
@@ -105,7 +148,7 @@ class SeedResult(Model):
 
 
 class SchemeResult(Model):
-    """One scheme over all seeds. Counts are sums, utilisation and sharing are means."""
+    """One scheme over all seeds. Counts are sums, utilisation, sharing and rates are means."""
 
     label: str
     program: str
@@ -114,11 +157,15 @@ class SchemeResult(Model):
     normalised: Estimates | None = None
     slowdown: Estimates
     unfinished: int
+    endless: int = 0
     drops: Drops
     timeouts: int
     retransmissions: int
     marks: Marks
     sharing: Sharing | None = None
+    rtt_us: dict[str, RttEstimate] = Field(default_factory=dict)
+    windows: dict[str, WindowRates] = Field(default_factory=dict)
+    convergence: dict[str, Change] = Field(default_factory=dict)
     utilisation: float
     link_transmissions: int
     events: int

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from orchestrator.observation import ESTIMATED, Columns
+from orchestrator.observation import ACTIVE_FLOWS, ESTIMATED, Columns
 from orchestrator.randomness import Floats
 
 FOLDER = "traces"
@@ -50,7 +50,7 @@ def queue_table(queues: Sequence[Columns]) -> pl.DataFrame:
     """Rows of a port: all of it first, with what the scheme estimates, then each of its queues, if it has several."""
     numbered = enumerate(queues, start=-1)
     tables = [pl.DataFrame(dict(columns)).with_columns(_number(number)) for number, columns in numbered]
-    estimates = [name for name in queues[0] if name.startswith(ESTIMATED)]
+    estimates = [name for name in queues[0] if name.startswith(ESTIMATED) or name == ACTIVE_FLOWS]
     return (
         pl.concat(tables, how="diagonal")
         .with_columns(

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from orchestrator.catalog.parameters import MTU_BYTES, Setting, Setup
 from orchestrator.experiment import Experiment, ReadyScheme
 from orchestrator.observation import Observation
 from orchestrator.summary import SchemeResult
+from orchestrator.traffic.arrivals import HEADER_BYTES
+from orchestrator.units import format_rate, format_time
 
 # Below this many values the 99th percentile by nearest rank is the largest value.
 _P99_NEEDS = 100
@@ -21,7 +25,8 @@ def doubts(
 ) -> Iterator[str]:
     """Reasons to doubt the numbers of a scheme."""
     yield from _of_marks(experiment, scheme, result)
-    yield from _of_losses(result, seen)
+    yield from _of_losses(experiment, result, seen)
+    yield from _of_rates(experiment)
     yield from _of_thresholds(scheme)
     if scheme.program.jit_declined is not None:
         yield f"the program was interpreted, which is slow: {scheme.program.jit_declined}"
@@ -44,15 +49,33 @@ def _of_marks(experiment: Experiment, scheme: ReadyScheme, result: SchemeResult)
 
 def _of_length(experiment: Experiment, result: SchemeResult) -> Iterator[str]:
     spec = experiment.spec
-    if spec.flow_list is None and result.utilisation < _SETTLED * spec.load:
+    if spec.flow_list is None and spec.flows and result.utilisation < _SETTLED * spec.load:
         yield (
             f"the bottleneck was busy {result.utilisation:.0%} of the time at a load of {spec.load:.0%}: "
             "the run is too short to build it up, or the scheme leaves the line idle"
         )
 
 
-def _of_losses(result: SchemeResult, seen: Sequence[Observation]) -> Iterator[str]:
-    if result.unfinished:
+def _of_rates(experiment: Experiment) -> Iterator[str]:
+    """Applications that write more than their sender's line carries are not limited in their rate."""
+    spec, graph = experiment.spec, experiment.network.graph
+    payload = spec.transport.mss_bytes / (spec.transport.mss_bytes + HEADER_BYTES + spec.framing.overhead_bytes)
+    flows = experiment.flow_lists[spec.first_seed]
+    lines = np.array([min(line.rate_bps for line in graph.lines_from[host]) for host in range(len(graph.hosts))])
+    beyond = np.flatnonzero(flows.rate_bps > payload * lines[flows.src])
+    if len(beyond):
+        rate, line = int(flows.rate_bps[beyond[0]]), int(lines[flows.src[beyond[0]]])
+        yield (
+            f"flow {beyond[0]} has an application of {format_rate(rate)}b/s behind a line of {format_rate(line)}b/s, "
+            f"which carries {payload * line / 1e9:.4g} Gb/s of payload: the rate limits nothing"
+        )
+
+
+def _of_losses(experiment: Experiment, result: SchemeResult, seen: Sequence[Observation]) -> Iterator[str]:
+    if result.unfinished and experiment.spec.until_ns is not None:
+        end = format_time(experiment.spec.until_ns)
+        yield f"{result.unfinished} flows were under way when the run ended at {end}, and are in no mean"
+    elif result.unfinished:
         yield f"{result.unfinished} flows did not finish and are in no mean: the others look better than they are"
     # A scheme may drop by decision. Hosts, links and the rest of a program must lose nothing.
     elsewhere = result.drops.total - result.drops.queue - result.marks.dropped

@@ -3,9 +3,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from orchestrator.compare import METRICS, Comparison, Verdict, compare, parse_rule
+from orchestrator.compare import Comparison, Verdict, compare, parse_rule
 from orchestrator.comparison_report import to_junit, to_markdown
 from orchestrator.errors import BadInput
+from orchestrator.quantities import METRICS
 from orchestrator.summary import CLASSES, Drops, Estimate, Marks, Sample, SchemeResult, SeedResult, Summary
 
 NAMES = ("a", "b")
@@ -154,4 +155,6 @@ def test_reports_hold_every_rule_and_metric(tmp_path: Path) -> None:
 
 
 def test_every_metric_has_a_value() -> None:
-    assert all(metric.of(BASE.main.seeds[0]) is not None for metric in METRICS.values())
+    """Those of services and probes where there are some."""
+    without = {name for name, metric in METRICS.items() if metric.of(BASE.main.seeds[0]) is None}
+    assert without == {"jain", "rtt.mean", "rtt.p50", "rtt.p99", "rtt.lost"}

@@ -3,12 +3,12 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import BadInput
-from orchestrator.traffic.flows import read_flow_list
+from orchestrator.traffic.flows import ENDLESS_BYTES, FlowList, read_flow_list
 
 HOSTS = ("h0", "h1", "h2")
 
 
-def read(tmp_path: Path, text: str) -> object:
+def read(tmp_path: Path, text: str) -> FlowList:
     path = tmp_path / "flows.csv"
     path.write_text(text)
     return read_flow_list(path, HOSTS)
@@ -63,3 +63,21 @@ def test_files_of_spreadsheets_are_read(tmp_path: Path) -> None:
 def test_a_missing_file_is_one_message(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="cannot read the flow list"):
         read_flow_list(tmp_path / "none.csv", HOSTS)
+
+
+def test_a_flow_can_be_endless(tmp_path: Path) -> None:
+    flows = read(tmp_path, "start_ns,src,dst,size_bytes,rate_bps\n0,0,1,endless,25G\n0,0,1,7,0\n")
+    assert flows.endless.tolist() == [True, False]
+    assert flows.rate_bps.tolist() == [25 * 10**9, 0]
+
+
+@pytest.mark.parametrize(
+    ("size", "fits"), [(ENDLESS_BYTES - 1, True), (ENDLESS_BYTES, True), (ENDLESS_BYTES + 1, False)]
+)
+def test_no_size_is_beyond_that_of_an_endless_flow(tmp_path: Path, size: int, fits: bool) -> None:
+    text = f"start_ns,src,dst,size_bytes\n0,0,1,{size}\n"
+    if fits:
+        assert read(tmp_path, text).endless.tolist() == [size == ENDLESS_BYTES]
+    else:
+        with pytest.raises(BadInput, match="too large"):
+            read(tmp_path, text)

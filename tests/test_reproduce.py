@@ -3,7 +3,7 @@ from test_compare import summary
 
 from orchestrator.errors import BadInput
 from orchestrator.model import validate
-from orchestrator.reproduce import PaperExperiment, examine, known_experiments, load_experiment, prepare_points
+from orchestrator.reproduce import Effort, PaperExperiment, examine, known_experiments, load_experiment, prepare_points
 from orchestrator.reproduction_report import cells, to_markdown
 from orchestrator.summary import Summary
 
@@ -11,7 +11,7 @@ from orchestrator.summary import Summary
 @pytest.mark.parametrize("name", known_experiments())
 def test_every_experiment_can_be_run(name: str) -> None:
     paper = load_experiment(name)
-    for form in (paper, paper.reduced()):
+    for form in (paper, paper.with_effort(paper.quick)):
         points = prepare_points(form)
         assert len(points) == len(list(form.points())) > 0
     assert paper.claims
@@ -22,8 +22,8 @@ def test_the_testbeds_setup_is_the_papers() -> None:
     points = prepare_points(load_experiment("ecnsharp-testbed"))
     assert sorted({point.spec.load for point in points}) == [number / 10 for number in range(1, 10)]
     assert {point.spec.workload.name for point in points} == {"web_search", "data_mining"}
-    values = [scheme.fitted.settings["k"].value for scheme in points[0].schemes if "k" in scheme.fitted.settings]
-    assert values == [167, 53]
+    schemes = [scheme for point in points for scheme in point.schemes]
+    assert {s.fitted.settings["k"].value for s in schemes if "k" in s.fitted.settings} == {167, 53}
     assert len(points[0].network.pairs) == 7
 
 
@@ -73,6 +73,21 @@ def test_a_bound_is_about_the_change_that_is_farthest_from_none(
     assert (cells(finding)[1], cells(finding)[3]) == (f"within {bound:g} %", difference)
 
 
+@pytest.mark.parametrize(
+    ("tcn", "paper", "seen"),
+    [
+        (99, "lower", "same sign"),
+        (101, "lower", "other sign"),
+        (101, "higher", "same sign"),
+        (100, "higher", "other sign"),
+    ],
+)
+def test_a_direction_is_no_number(tcn: float, paper: str, seen: str) -> None:
+    claim = PAPER["claims"][0] | {"paper": paper}
+    (finding,) = examine(validate(PaperExperiment, PAPER | {"claims": [claim]}, ""), [point((tcn,), (100,))])
+    assert (cells(finding)[1], cells(finding)[3]) == (paper, seen)
+
+
 def test_counts_have_no_unit() -> None:
     claim = {"says": "so", "metric": "timeouts", "of": "tcn", "at": {"load": 0.1}, "paper": 45}
     (finding,) = examine(validate(PaperExperiment, PAPER | {"claims": [claim]}, ""), POINTS[:1])
@@ -88,8 +103,22 @@ def test_only_points_that_a_claim_is_about_are_run() -> None:
     assert points == [("web_search", 0.1), ("web_search", 0.8), ("data_mining", 0.8)]
 
 
+def test_a_point_runs_the_schemes_that_its_claims_compare() -> None:
+    """mq-ecn needs a scheduler, which the other point has not."""
+    grid = {"queues": ["fifo", "dwrr:count=4"], "load": [0.5]}
+    claim = {"says": "so", "metric": "short.mean", "over": "tcn", "paper": 1}
+    claims = [
+        claim | {"of": "codel", "at": {"queues": "fifo"}},
+        claim | {"of": "mq-ecn", "at": {"queues": "dwrr:count=4"}},
+    ]
+    schemes = ["tcn", "codel", "mq-ecn", "red"]
+    paper = validate(PaperExperiment, PAPER | {"grid": grid, "claims": claims, "schemes": schemes}, "")
+    points = [[scheme.label for scheme in point.schemes] for point in prepare_points(paper)]
+    assert points == [["tcn", "codel"], ["tcn", "mq-ecn"]]
+
+
 def test_points_that_were_not_run_are_said_to_be_so() -> None:
-    paper = validate(PaperExperiment, PAPER | {"quick": {"grid": {"load": [0.1]}}}, "").reduced()
+    paper = validate(PaperExperiment, PAPER, "").with_effort(Effort(grid={"load": (0.1,)}))
     missing, *_ = examine(paper, POINTS[:1])
     assert missing.value is None
     assert cells(missing)[2] == "not run"
@@ -103,6 +132,7 @@ def test_points_that_were_not_run_are_said_to_be_so() -> None:
         ({"at": {"laod": 0.9}}, "unknown setting of a claim"),
         ({"over": None, "within": True}, "only a change can be within"),
         ({"within": True}, "which is not below 0"),
+        ({"over": None, "paper": "lower"}, "only a change can be lower"),
     ],
 )
 def test_claims_that_cannot_be_computed_are_refused(claim: dict[str, object], why: str) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import BeforeValidator, Field, field_validator
 
 from orchestrator.catalog.parameters import Parameter
 from orchestrator.model import Model
@@ -66,14 +66,24 @@ class Needs(Model):
         return {name: _text(value) for name, value in values.items()} if isinstance(values, dict) else values
 
 
-class EstimateSpec(Model):
-    """What the program knows of a port: a cell of a register times `scale`; both are formulas over `port` as well."""
+def _as_tuple(value: Any) -> Any:
+    return (value,) if isinstance(value, str) else value
 
-    register_: str = Field(alias="register")
+
+class EstimateSpec(Model):
+    """What the program knows of a port: a cell of a register times `scale`; both are formulas over `port` as well.
+
+    Of several registers the largest value counts. `within` is the time that the estimate is about, as a formula in us;
+    without its `when` there is no estimate.
+    """
+
+    registers: Annotated[tuple[str, ...], BeforeValidator(_as_tuple)] = Field(alias="register", min_length=1)
     cell: str = "port"
     scale: str = "1"
+    within: str | None = None
+    when: str | None = None
 
-    @field_validator("cell", "scale", mode="before")
+    @field_validator("cell", "scale", "within", "when", mode="before")
     @classmethod
     def _formula(cls, value: Any) -> Any:
         return _text(value)

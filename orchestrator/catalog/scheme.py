@@ -69,12 +69,13 @@ def _settings(
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a scheme estimates of a port: the cell's value times `scale`."""
+    """What a scheme estimates of a port: the largest of its registers' cells times `scale`, perhaps about some time."""
 
     name: str
-    register: str
+    registers: tuple[str, ...]
     cell: int
     scale: float
+    within_ns: int | None = None
 
 
 @dataclass(frozen=True)
@@ -143,11 +144,13 @@ class FittedScheme:
         return [
             Estimate(
                 name,
-                estimate.register_,
+                estimate.registers,
                 int(_number(Expression(estimate.cell), scope)),
                 float(Expression(estimate.scale)(scope)),
+                None if estimate.within is None else round(1e3 * float(Expression(estimate.within)(scope))),
             )
             for name, estimate in (spec.estimates.items() if spec else ())
+            if estimate.when is None or Expression(estimate.when)(scope)
         ]
 
 

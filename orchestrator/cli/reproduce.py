@@ -22,6 +22,8 @@ from orchestrator.runs import default_workers, run_cells, total_flows
 def reproduce(
     name: Annotated[str, typer.Argument(help="Name of an experiment, or list.")],
     quick: Annotated[bool, typer.Option("--quick", help="Fewer flows, seeds and points.")] = False,
+    flows: Annotated[int | None, typer.Option(min=1, help="Flows of each run, in place of the experiment's.")] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Runs to average, in place of the experiment's.")] = None,
     out: Annotated[Path, typer.Option(help="Folder that gets the result's folder.")] = DEFAULT_FOLDER,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of the table.")] = False,
     jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Cells at a time.  [default: cores]")] = None,
@@ -34,7 +36,8 @@ def reproduce(
         return
     paper = library.load_experiment(name)
     if quick:
-        paper = paper.reduced()
+        paper = paper.with_effort(paper.quick)
+    paper = paper.with_effort(library.Effort(flows=flows, seeds=seeds))
     fabric = Sim()
     experiments = library.prepare_points(paper)
     for experiment in experiments:

@@ -66,6 +66,10 @@ def run(
         Path | None,
         _option(value="FILE.csv", says="Replay these flows (start_ns,src,dst,size_bytes) instead.", panel=_TRAFFIC),
     ] = None,
+    until: Annotated[
+        str | None,
+        _option(value="TIME", says="When the run ends, whatever is under way: 100ms.", panel=_TRAFFIC),
+    ] = None,
     topology: Annotated[
         str | None,
         _option(
@@ -113,6 +117,12 @@ def run(
         bool, _option("--trace-queue", says="Record the queues of the bottleneck.", panel=_OUTPUT)
     ] = False,
     trace_flows: Annotated[bool, _option("--trace-flows", says="Record the rate of each flow.", panel=_OUTPUT)] = False,
+    probe: Annotated[
+        list[str] | None,
+        _option(
+            value="A:B,every=1ms", says="Ping host B from host A (size=, dscp=, start=); repeatable.", panel=_OUTPUT
+        ),
+    ] = None,
     pcap: Annotated[
         str | None, _option(value="PORT", says="Capture SWITCH:PORT or HOST in the first cell.", panel=_OUTPUT)
     ] = None,
@@ -127,8 +137,8 @@ def run(
     given = {
         "load": load, "topology": topology, "workload": workload, "transport": transport, "rate": rate, "rtt": rtt,
         "queue": queue, "queues": queues, "services": services, "flows": flows, "seeds": seeds, "baseline": baseline,
-        "flow_list": flow_list, "name": name,
-        "pcap": pcap, "trace_queue": _TRACE_QUEUE_EVERY if trace_queue else None,
+        "flow_list": flow_list, "name": name, "until": until,
+        "probes": probe or None, "pcap": pcap, "trace_queue": _TRACE_QUEUE_EVERY if trace_queue else None,
         "trace_flows": _TRACE_FLOWS_EVERY if trace_flows else None,
     }  # fmt: skip
     settings = _settings(spec, {key: value for key, value in given.items() if value is not None}, set_ or [])
@@ -152,6 +162,7 @@ def _settings(spec: Path | None, given: dict[str, Any], more: list[str]) -> dict
     if settings.get("flow_list") is not None:
         _only_flow_list(given)
         settings["flow_list"] = str(settings["flow_list"])
+    if settings.get("flow_list") is not None or (not settings.get("flows", True) and not settings.get("queries")):
         # The flows are the same for every seed; more of them would tell programs without random numbers nothing.
         settings.setdefault("seeds", 1)
     return settings

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from orchestrator import engine
 from orchestrator.catalog.scheme import Estimate
 from orchestrator.control import host_ip, mac
@@ -14,10 +16,12 @@ from orchestrator.errors import BadInput, unknown
 from orchestrator.experiment import Experiment, ReadyScheme
 from orchestrator.fabrics.fabric import Cell
 from orchestrator.model import Model
-from orchestrator.observation import ESTIMATED, Columns, Observation
+from orchestrator.observation import ACTIVE_FLOWS, ESTIMATED, Columns, Observation
+from orchestrator.passages import active_flows
 from orchestrator.queueing import Queues
 from orchestrator.spec import Spec
 from orchestrator.topology import Network, Port
+from orchestrator.traffic.flows import find_host
 
 # So many curves are more than anyone looks at, and their files stay small.
 MAX_TRACED_FLOWS = 1000
@@ -34,6 +38,7 @@ class Sim:
         """Refuse what the simulated switches do not have."""
         if experiment.spec.pcap is not None:
             find_port(experiment.network, experiment.spec.pcap)
+        _probes(experiment)
         if experiment.spec.trace_flows_ns is not None:
             _check_traced_flows(experiment)
 
@@ -62,10 +67,14 @@ class Sim:
             per_flow={name: result[name] for name in _PER_FLOW},
             report=result["report"],
             traces={
-                f"{names[at.node]}-{at.port}": _estimated(queues, cell.scheme.fitted.estimates(at.port))
-                for at, queues in zip(traced, result["traces"], strict=True)
+                f"{names[at.node]}-{at.port}": _estimated(experiment, queues, passages, cell.scheme.estimates(at))
+                for at, queues, passages in zip(traced, result["traces"], result["passages"], strict=True)
+            },
+            passages={
+                at: passages for at, passages in zip(traced, result["passages"], strict=True) if passages is not None
             },
             flow_trace=result.get("flow_trace"),
+            probes=result["probes"],
             cpu_s=cpu_s,
         )
 
@@ -87,18 +96,35 @@ def traced_ports(experiment: Experiment) -> list[Port]:
     return [line.source for line in experiment.network.bottleneck if not graph.is_host(line.source.node)]
 
 
-def _estimated(queues: Sequence[Columns], estimates: Sequence[Estimate]) -> list[Columns]:
-    """Give the registers of a recorded port their names and units."""
+def _estimated(
+    experiment: Experiment, queues: Sequence[Columns], passages: Columns | None, estimates: Sequence[Estimate]
+) -> list[Columns]:
+    """Give the registers of a recorded port their names and units, and put the truth beside an estimate of flows."""
     port, *others = queues
     columns = {name: values for name, values in port.items() if not name.startswith("register_")}
-    for number, estimate in enumerate(estimates):
-        columns[ESTIMATED + estimate.name] = port[f"register_{number}"] * estimate.scale
+    cells = iter(port[name] for name in port if name.startswith("register_"))
+    for estimate in estimates:
+        values = [next(cells) for _ in estimate.registers]
+        columns[ESTIMATED + estimate.name] = np.maximum.reduce(values) * estimate.scale
+        if passages is not None and estimate.within_ns is not None:
+            last_ns = port["time_ns"] + np.uint64((experiment.spec.trace_queue_ns or 1) - 1)
+            columns[ACTIVE_FLOWS] = active_flows(passages, last_ns, estimate.within_ns)
     return [columns, *others]
 
 
-def _trace(at: Port, interval_ns: int | None, estimates: Sequence[Estimate]) -> dict[str, Any]:
-    registers = [{"register": estimate.register, "index": estimate.cell} for estimate in estimates]
-    return {"node": at.node, "port": at.port, "interval_ns": interval_ns, "registers": registers}
+def _trace(experiment: Experiment, at: Port, estimates: Sequence[Estimate]) -> dict[str, Any]:
+    registers = [
+        {"register": register, "index": estimate.cell} for estimate in estimates for register in estimate.registers
+    ]
+    spec = experiment.spec
+    packets = spec.trace_flows_ns is not None or any(estimate.within_ns is not None for estimate in estimates)
+    return {
+        "node": at.node,
+        "port": at.port,
+        "interval_ns": spec.trace_queue_ns,
+        "registers": registers,
+        "packets": packets,
+    }
 
 
 def find_port(network: Network, text: str) -> Port:
@@ -130,9 +156,11 @@ def configuration(
         "transport": _numbers(spec.transport),
         "nic": _numbers(spec.nic),
         "connections": _connections(spec),
-        "stop_ns": last_start_ns + spec.stop_ns,
-        "traces": [_trace(at, spec.trace_queue_ns, scheme.fitted.estimates(at.port)) for at in traced],
+        "stop_ns": spec.until_ns or last_start_ns + spec.stop_ns,
+        "traces": [_trace(experiment, at, scheme.estimates(at)) for at in traced],
     }
+    if spec.probes:
+        config["probes"] = _probes(experiment)
     if spec.trace_flows_ns is not None:
         config["trace_flows_ns"] = spec.trace_flows_ns
     if captures is not None and spec.pcap is not None:
@@ -140,6 +168,26 @@ def configuration(
         path = captures / f"{graph.names[at.node]}-{at.port}.pcap"
         config["captures"] = [{"node": at.node, "port": at.port, "path": str(path)}]
     return config
+
+
+def _probes(experiment: Experiment) -> list[dict[str, Any]]:
+    hosts = experiment.network.graph.hosts
+    probes = []
+    for probe in experiment.spec.probes or ():
+        src, dst = (find_host(host, hosts) for host in (probe.src, probe.dst))
+        if src == dst:
+            raise BadInput(f"the probe {probe.label} runs from a host to itself", "probe another host")
+        probes.append(
+            {
+                "src": src,
+                "dst": dst,
+                "dscp": probe.dscp,
+                "frame_bytes": probe.size_bytes,
+                "start_ns": probe.start_ns,
+                "interval_ns": probe.every_ns,
+            }
+        )
+    return probes
 
 
 def _nodes(experiment: Experiment, queues: Queues) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ loads share sizes, pairs and round-trip times, schemes share everything, and a s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -16,8 +17,8 @@ from orchestrator.hosts import Framing
 from orchestrator.randomness import exponential, integers, uniform
 from orchestrator.spec import Spec
 from orchestrator.topology import Network
-from orchestrator.traffic.description import Queries
-from orchestrator.traffic.flows import FlowList, UInt64, make_flows, merged
+from orchestrator.traffic.description import AddedFlow, Queries
+from orchestrator.traffic.flows import FlowList, UInt64, find_host, make_flows, merged
 from orchestrator.traffic.workload import Workload
 
 # Ethernet 14, IPv4 20, TCP 20; data segments carry no options.
@@ -49,7 +50,25 @@ def generate(spec: Spec, network: Network, seed: int) -> FlowList:
     background = _background(spec, network, seed)
     if spec.queries is None:
         return background
-    return merged([background, _queries(spec, spec.queries, network, seed, int(background.start_ns[-1]))])
+    end_ns = int(background.start_ns[-1]) if len(background) else 0
+    return merged([background, _queries(spec, spec.queries, network, seed, end_ns)])
+
+
+def added(flows: Sequence[AddedFlow], hosts: Sequence[str]) -> FlowList:
+    """The flows that a description adds, in order of their start."""
+    each = [flow for flow in flows for _ in range(flow.count)]
+    pairs = [(find_host(flow.src, hosts), find_host(flow.dst, hosts)) for flow in each]
+    for flow, (src, dst) in zip(each, pairs, strict=True):
+        if src == dst:
+            raise BadInput(f"an added flow runs from {flow.src} to itself", "give it another host as `to`")
+    columns = ("start_ns", "size_bytes", "extra_delay_ns")
+    start, size, delay = (np.array([getattr(flow, name) for flow in each], dtype=np.uint64) for name in columns)
+    listed = replace(
+        make_flows(start, np.array(pairs, dtype=np.uint32), size, delay),
+        dscp=np.array([flow.dscp for flow in each], dtype=np.uint8),
+        rate_bps=np.array([flow.rate_bps or 0 for flow in each], dtype=np.uint64),
+    )
+    return merged([listed])
 
 
 def _background(spec: Spec, network: Network, seed: int) -> FlowList:

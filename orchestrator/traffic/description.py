@@ -8,8 +8,10 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
+from orchestrator import units
 from orchestrator.errors import BadInput
-from orchestrator.model import Model, Size, Time
+from orchestrator.model import Model, Rate, Size, Time
+from orchestrator.traffic.flows import ENDLESS, ENDLESS_BYTES
 from orchestrator.traffic.workload import Workload, load_workload
 
 
@@ -56,6 +58,32 @@ class Queries(Model):
         if self.smallest_bytes > self.largest_bytes:
             raise BadInput("the smallest query is larger than the largest")
         return self
+
+
+def _read_size(value: Any) -> int:
+    return ENDLESS_BYTES if value in (ENDLESS, ENDLESS_BYTES) else units.parse_size(value)
+
+
+def _write_size(size: int) -> str:
+    return ENDLESS if size == ENDLESS_BYTES else units.format_size(size)
+
+
+class AddedFlow(Model):
+    """A flow beside those of the workload or the flow list, or `count` alike: without end unless it has a `size`.
+
+    Its application writes as fast as it can, or at a `rate`, a segment at a time.
+    """
+
+    src: str | int = Field(alias="from")
+    dst: str | int = Field(alias="to")
+    start_ns: Time = Field(default=0, alias="start")
+    size_bytes: Annotated[int, BeforeValidator(_read_size), PlainSerializer(_write_size)] = Field(
+        default=ENDLESS_BYTES, alias="size", ge=1, le=ENDLESS_BYTES
+    )
+    rate_bps: Rate | None = Field(default=None, alias="rate", ge=1)
+    dscp: int = Field(default=0, ge=0, le=63)
+    extra_delay_ns: Time = Field(default=0, alias="extra_delay")
+    count: int = Field(default=1, ge=1, le=10_000)
 
 
 class FlowListFile(Model):

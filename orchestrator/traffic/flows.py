@@ -16,6 +16,10 @@ from orchestrator.units import parse_rate, parse_time
 
 UInt64 = NDArray[np.uint64]
 
+# The size of a flow without end, as written; and what stands for it: at 1 Mb/s it would take 285 years.
+ENDLESS = "endless"
+ENDLESS_BYTES = 2**50
+
 
 @dataclass(frozen=True)
 class FlowList:
@@ -31,6 +35,11 @@ class FlowList:
 
     def __len__(self) -> int:
         return len(self.start_ns)
+
+    @property
+    def endless(self) -> NDArray[np.bool_]:
+        """Which of them have no end."""
+        return np.asarray(self.size_bytes >= ENDLESS_BYTES)
 
     def columns(self) -> dict[str, NDArray[np.generic]]:
         """The columns by their names, as the engine takes them."""
@@ -64,7 +73,7 @@ def merged(lists: Sequence[FlowList]) -> FlowList:
 
 _REQUIRED = ("start_ns", "src", "dst", "size_bytes")
 _OPTIONAL = ("dscp", "extra_delay_ns", "rate_bps")
-_LARGEST = {"dscp": 63}
+_LARGEST = {"dscp": 63, "size_bytes": ENDLESS_BYTES}
 # Of a number that is too large for certain; Python reads a few thousand at most.
 _DIGITS = 100
 
@@ -118,6 +127,8 @@ def _row(path: Path, number: int, row: dict[str, str], hosts: Sequence[str]) -> 
 
 
 def _number(where: str, name: str, text: str) -> int:
+    if name == "size_bytes" and text.strip() == ENDLESS:
+        return ENDLESS_BYTES
     if text.strip().isdecimal():
         value = int(text[:_DIGITS])
     elif name.endswith("_ns"):
@@ -125,7 +136,8 @@ def _number(where: str, name: str, text: str) -> int:
     elif name == "rate_bps":
         value = _with_unit(parse_rate, where, name, text)
     else:
-        raise BadInput(f"{where}: `{text}` is not a {name}", "a whole number, without a unit")
+        or_endless = f", or `{ENDLESS}`" if name == "size_bytes" else ""
+        raise BadInput(f"{where}: `{text}` is not a {name}", f"a whole number, without a unit{or_endless}")
     if value > _LARGEST.get(name, 2**63 - 1):
         raise BadInput(f"{where}: a {name} of {text} is too large")
     return value
@@ -139,10 +151,18 @@ def _with_unit(parse: Callable[[str], int], where: str, name: str, text: str) ->
 
 
 def _host(where: str, text: str, hosts: Sequence[str]) -> int:
-    name = text.strip()
+    try:
+        return find_host(text, hosts)
+    except BadInput as error:
+        raise BadInput(f"{where}: {error}", error.remedy) from error
+
+
+def find_host(text: str | int, hosts: Sequence[str]) -> int:
+    """The index of a host, which is named or numbered."""
+    name = str(text).strip()
     if name in hosts:
         return hosts.index(name)
     if name.isdecimal() and int(name) < len(hosts):
         return int(name)
     error = unknown("host", name, hosts)
-    raise BadInput(f"{where}: {error}", f"{error.remedy}; or an index 0..{len(hosts) - 1}")
+    raise BadInput(str(error), f"{error.remedy}; or an index 0..{len(hosts) - 1}")

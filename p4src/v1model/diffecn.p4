@@ -4,7 +4,9 @@
 //     K_p = lambda * RTT * C / N_flow (Eq. 2)
 //
 // Signal: deq_qdepth, the packets that this one leaves behind in its queue, as the paper reads the length of the queue
-// before the packet is sent. Queues are dealt out by include/flow_queues.p4; N_flow is counted here.
+// before the packet is sent. Queues are dealt out by include/flow_queues.p4; N_flow is counted here, by periods (section
+// IV-C.3), or as the queues that hold packets at this moment: the paper's simulations "count active flows in real-time"
+// (section VI-C), and a flow is active while it is "currently in the queue" (section VII).
 #include <core.p4>
 #include <v1model.p4>
 #include "include/flow_queues.p4"
@@ -16,9 +18,8 @@ const cause_t CAUSE_PRIORITY = 3;  // the queue of high priority
 // Cells per port that tell the flows of a period apart (section V-B): 2^14.
 #define SEEN_CELLS 8388608
 
-control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {
-    LeaveQueue() leave_queue;
-
+// Flows that sent a packet in the present period or in the one before, whichever are more.
+control FlowsOfPeriod(in queue_signals_t q, in bit<48> t_period, out bit<16> flows) {
     // Per port: when the present period began, its number, and the flows seen in it and in the one before.
     register<bit<48>>(MARKLAB_PORTS) t_start;
     register<bit<16>>(MARKLAB_PORTS) seq_interval;
@@ -27,42 +28,8 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     // Per port and hash of (flow, period): that hash, when it was seen.
     register<bit<32>>(SEEN_CELLS) seen;
 
-    bit<16> queues = 0;
-    bit<7> priority_queue = 0;
-    bit<48> t_period = 0;
-
-    action set_params(bit<16> queue_count, bit<7> high, bit<32> t_period_us) {
-        queues = queue_count;
-        priority_queue = high;
-        t_period = (bit<48>)t_period_us;
-    }
-
-    table params {
-        actions = { set_params; }
-        default_action = set_params(32, 31, 285);
-    }
-
-    // K / N_flow, by table: no target divides at run time. A length is a whole number, so that the whole part of K / N_flow
-    // is as good as the exact one.
-    bit<16> n_flow = 0;
-    bit<19> threshold = 0;
-
-    action set_threshold(bit<19> k_pkts) {
-        threshold = k_pkts;
-    }
-
-    table threshold_by_flows {
-        key = { n_flow: exact @name("n_flow"); }
-        actions = { set_threshold; }
-        default_action = set_threshold(0);
-        size = 128;
-    }
-
     apply {
-        params.apply();
-        leave_queue.apply(q);
         bit<32> port = (bit<32>)q.port;
-
         bit<48> start;
         bit<16> now_flows;
         bit<16> last_flows;
@@ -90,8 +57,72 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
                 n_now.write(port, now_flows);
             }
         }
+        flows = now_flows > last_flows ? now_flows : last_flows;
+    }
+}
 
-        n_flow = now_flows > last_flows ? now_flows : last_flows;
+// Queues that hold packets.
+control FlowsQueued(in queue_signals_t q, out bit<16> flows) {
+    apply {
+        bit<32> ones;
+        busy_queues.read(ones, (bit<32>)q.port);
+        // Sums of neighbours: of 1 bit, of 2, of 4, and of all bytes.
+        ones = (ones & 0x55555555) + ((ones >> 1) & 0x55555555);
+        ones = (ones & 0x33333333) + ((ones >> 2) & 0x33333333);
+        ones = (ones & 0x0f0f0f0f) + ((ones >> 4) & 0x0f0f0f0f);
+        ones = ones + (ones >> 8);
+        ones = ones + (ones >> 16);
+        flows = 10w0 ++ ones[5:0];
+    }
+}
+
+control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {
+    LeaveQueue() leave_queue;
+    FlowsOfPeriod() flows_of_period;
+    FlowsQueued() flows_queued;
+
+    bit<16> queues = 0;
+    bit<7> priority_queue = 0;
+    bit<48> t_period = 0;
+    bit<1> by_queues = 0;
+
+    // count_queues: 1 if N_flow is the number of queues that hold packets.
+    action set_params(bit<16> queue_count, bit<7> high, bit<32> t_period_us, bit<1> count_queues) {
+        queues = queue_count;
+        priority_queue = high;
+        t_period = (bit<48>)t_period_us;
+        by_queues = count_queues;
+    }
+
+    table params {
+        actions = { set_params; }
+        default_action = set_params(32, 31, 285, 0);
+    }
+
+    // K / N_flow, by table: no target divides at run time. A length is a whole number, so that the whole part of K / N_flow
+    // is as good as the exact one.
+    bit<16> n_flow = 0;
+    bit<19> threshold = 0;
+
+    action set_threshold(bit<19> k_pkts) {
+        threshold = k_pkts;
+    }
+
+    table threshold_by_flows {
+        key = { n_flow: exact @name("n_flow"); }
+        actions = { set_threshold; }
+        default_action = set_threshold(0);
+        size = 128;
+    }
+
+    apply {
+        params.apply();
+        leave_queue.apply(q);
+        if (by_queues == 1) {
+            flows_queued.apply(q, n_flow);
+        } else {
+            flows_of_period.apply(q, t_period, n_flow);
+        }
         bool falls_back = n_flow > queues;
         if (falls_back) {
             n_flow = queues;

@@ -61,6 +61,10 @@ class QueueMapping:
     def _shortest(self) -> int:
         return min(range(self.high), key=lambda queue: self.depth.get(queue, 0))
 
+    def busy(self) -> int:
+        """How many queues hold packets."""
+        return sum(depth > 0 for depth in self.depth.values())
+
     def left(self, queue: int, now: int, left: int) -> None:
         """A packet has left a queue."""
         self.depth[queue] = left

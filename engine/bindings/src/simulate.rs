@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use marklab_netsim::{
-    BuildError, Config, Flow, FlowTrace, NetSwitch, Network, Node, Outcome, QueueTrace, Queueing, RunError, TraceRow,
+    BuildError, Config, EchoRecord, Flow, FlowTrace, NetSwitch, Network, Node, Outcome, Passage, QueueTrace, Queueing,
+    RunError, TraceRow,
 };
 use marklab_pipeline::State;
 use marklab_switch::Switch;
@@ -92,8 +93,9 @@ impl Flows<'_> {
 ///
 /// Gives a dict: `report` (JSON), columns per flow as numpy arrays, and columns of records over time: `traces` holds a
 /// list for each port, of all its queues together, with a column `register_N` for each cell asked for, and then of each
-/// queue, if it has several; `flow_trace` is there if it was
-/// asked for.
+/// queue, if it has several; `passages` holds columns of single packets for each port,
+/// or None; `flow_trace` is there if it was asked for. `probes` has a row for each request of a probe, with
+/// an `rtt_ns` of -1 where no reply came.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
 #[pyo3(signature = (config, program, shared_entries, entries, flows, seed, progress))]
@@ -188,9 +190,15 @@ fn result<'py>(
         std::iter::once(Ok(port)).chain(queues).collect::<PyResult<Vec<_>>>()
     });
     result.set_item("traces", traces.collect::<PyResult<Vec<_>>>()?)?;
+    let passages = outcome.traces.iter().map(|trace| {
+        let columns = trace.packets().map(|packets| passage_columns(python, packets));
+        columns.transpose()
+    });
+    result.set_item("passages", passages.collect::<PyResult<Vec<_>>>()?)?;
     if let Some(trace) = &outcome.flow_trace {
         result.set_item("flow_trace", flow_columns(python, trace)?)?;
     }
+    result.set_item("probes", probe_columns(python, &outcome.probes)?)?;
     Ok(result)
 }
 
@@ -219,6 +227,20 @@ fn queue_columns<'py>(python: Python<'py>, trace: &QueueTrace) -> PyResult<Bound
     Ok(result)
 }
 
+/// Columns of a record of packets; the flow of packets that belong to none is the largest number.
+fn passage_columns<'py>(python: Python<'py>, packets: &[Passage]) -> PyResult<Bound<'py, PyDict>> {
+    let result = PyDict::new(python);
+    let times = |value: fn(&Passage) -> u64| packets.iter().map(value).collect::<Vec<_>>().into_pyarray(python);
+    result.set_item("arrived_ns", times(|row| row.arrived.nanos()))?;
+    result.set_item("departed_ns", times(|row| row.departed.nanos()))?;
+    let numbers = |value: fn(&Passage) -> u32| packets.iter().map(value).collect::<Vec<_>>().into_pyarray(python);
+    result.set_item("five_tuple", numbers(|row| row.five_tuple))?;
+    result.set_item("flow", numbers(|row| row.flow.unwrap_or(u32::MAX)))?;
+    result.set_item("bytes", numbers(|row| row.bytes))?;
+    result.set_item("marked", packets.iter().map(|row| row.marked).collect::<Vec<_>>().into_pyarray(python))?;
+    Ok(result)
+}
+
 /// Columns of a record of what flows delivered.
 fn flow_columns<'py>(python: Python<'py>, trace: &FlowTrace) -> PyResult<Bound<'py, PyDict>> {
     let rows = trace.rows();
@@ -226,6 +248,17 @@ fn flow_columns<'py>(python: Python<'py>, trace: &FlowTrace) -> PyResult<Bound<'
     result.set_item("time_ns", rows.iter().map(|row| row.time.nanos()).collect::<Vec<_>>().into_pyarray(python))?;
     result.set_item("flow", rows.iter().map(|row| row.flow).collect::<Vec<_>>().into_pyarray(python))?;
     result.set_item("bytes", rows.iter().map(|row| row.bytes).collect::<Vec<_>>().into_pyarray(python))?;
+    Ok(result)
+}
+
+/// Columns of what probes found: one after the other, each in order of time.
+fn probe_columns<'py>(python: Python<'py>, probes: &[Vec<EchoRecord>]) -> PyResult<Bound<'py, PyDict>> {
+    let rows = || probes.iter().enumerate().flat_map(|(probe, records)| records.iter().map(move |row| (probe, row)));
+    let result = PyDict::new(python);
+    result.set_item("probe", rows().map(|(probe, _)| probe as u32).collect::<Vec<_>>().into_pyarray(python))?;
+    result.set_item("time_ns", rows().map(|(_, row)| row.sent.nanos()).collect::<Vec<_>>().into_pyarray(python))?;
+    let rtt = |row: &EchoRecord| row.rtt.map_or(-1, |rtt| rtt.nanos() as i64);
+    result.set_item("rtt_ns", rows().map(|(_, row)| rtt(row)).collect::<Vec<_>>().into_pyarray(python))?;
     Ok(result)
 }
 

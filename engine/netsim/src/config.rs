@@ -8,6 +8,7 @@ use thiserror::Error;
 use crate::queueing::Queueing;
 use crate::tcp::congestion::{CongestionControl, Dctcp, EcnStar, Reno};
 use crate::tcp::{EchoMode, ReceiverConfig, RtoConfig, SenderConfig};
+use crate::wire::Echo;
 
 /// A run, flows and programs aside.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
@@ -27,6 +28,9 @@ pub struct Config {
     pub connections: Connections,
     /// Virtual time at which the run ends whatever is unfinished.
     pub stop_ns: u64,
+    /// Round trips that are measured.
+    #[serde(default)]
+    pub probes: Vec<Probe>,
     /// Ports whose queues are recorded.
     #[serde(default)]
     pub traces: Vec<Trace>,
@@ -139,14 +143,16 @@ pub struct Transport {
     pub cwnd_validation: bool,
     /// Whether a window that was idle for a timeout starts again at the initial one.
     pub idle_restart: bool,
-    /// Whether a loss reduces a window that marks have just reduced.
-    pub loss_after_marks: bool,
     /// DCTCP: g = 2^-gain_shift.
     pub dctcp_gain_shift: u32,
+    /// DCTCP: whether a loss reduces a window that marks have just reduced.
+    pub dctcp_loss_after_marks: bool,
 }
 
 /// Ports of a switch: as many as v1model's 9 bits can name.
 const MAX_PORTS: usize = 512;
+/// Frames of probes: from headers alone to what an IPv4 packet can hold.
+const PROBE_BYTES: std::ops::RangeInclusive<u32> = Echo::HEADERS as u32..=65_000;
 /// Longest retransmission timeout: RFC 6298 section 2.5.
 const MAX_RTO: Duration = Duration::from_nanos(60_000_000_000);
 
@@ -159,7 +165,6 @@ impl Transport {
             receive_window: self.receive_window_bytes,
             cwnd_validation: self.cwnd_validation,
             idle_restart: self.idle_restart,
-            loss_after_marks: self.loss_after_marks,
         }
     }
 
@@ -180,7 +185,7 @@ impl Transport {
 
     pub(crate) fn control(&self) -> Box<dyn CongestionControl> {
         match self.control {
-            Control::Dctcp => Box::new(Dctcp::new(self.dctcp_gain_shift)),
+            Control::Dctcp => Box::new(Dctcp::new(self.dctcp_gain_shift, self.dctcp_loss_after_marks)),
             Control::EcnStar => Box::new(EcnStar),
             Control::Reno => Box::new(Reno),
         }
@@ -222,6 +227,24 @@ pub enum Connections {
     },
 }
 
+/// A host that asks another for an ICMP echo again and again, until the run ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Probe {
+    /// Index of the host that asks.
+    pub src: usize,
+    /// Index of the host that answers.
+    pub dst: usize,
+    /// Code point of requests and replies.
+    pub dscp: u8,
+    /// Length of their frames, without checksum.
+    pub frame_bytes: u32,
+    /// When the first request is sent, in ns.
+    pub start_ns: u64,
+    /// Time between requests in ns.
+    pub interval_ns: u64,
+}
+
 /// A port whose queues are recorded.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -235,6 +258,9 @@ pub struct Trace {
     /// What the program remembers, to be recorded beside the port.
     #[serde(default)]
     pub registers: Vec<Cell>,
+    /// Whether each packet that leaves the port is recorded by itself.
+    #[serde(default)]
+    pub packets: bool,
 }
 
 /// A cell of a register of the program.
@@ -305,6 +331,14 @@ pub enum ConfigError {
         /// What is wrong with it.
         problem: &'static str,
     },
+    /// A probe does not run between two hosts, or its numbers are out of range.
+    #[error("probe {probe}: {problem}")]
+    Probe {
+        /// Index of the probe.
+        probe: usize,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
     /// The number of switches given is not that of the nodes.
     #[error("{expected} switch(es) described, {given} given")]
     Switches {
@@ -362,8 +396,8 @@ impl Config {
         if let Some((_, problem)) = checks.into_iter().find(|(holds, _)| !holds) {
             return Err(ConfigError::Value(problem));
         }
+        let host = |node: usize| matches!(self.nodes.get(node), Some(Node::Host { .. }));
         for (flow, spec) in flows.iter().enumerate() {
-            let host = |node: usize| matches!(self.nodes.get(node), Some(Node::Host { .. }));
             let problem = if !host(spec.src) || !host(spec.dst) {
                 "source and destination must be hosts"
             } else if spec.src == spec.dst {
@@ -376,6 +410,22 @@ impl Config {
                 continue;
             };
             return Err(ConfigError::Flow { flow, problem });
+        }
+        for (probe, spec) in self.probes.iter().enumerate() {
+            let problem = if !host(spec.src) || !host(spec.dst) || spec.src == spec.dst {
+                "it must run between two hosts"
+            } else if spec.interval_ns == 0 {
+                "an interval of 0 never ends"
+            } else if !PROBE_BYTES.contains(&spec.frame_bytes) {
+                "its frames must have 42..65000 bytes"
+            } else if spec.dscp > 63 {
+                "a code point is 0..63"
+            } else if probe > u16::MAX.into() {
+                "there are 65536 probes at most"
+            } else {
+                continue;
+            };
+            return Err(ConfigError::Probe { probe, problem });
         }
         for (node, port) in self.records() {
             let ports = match self.nodes.get(node) {

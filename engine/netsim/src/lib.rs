@@ -6,7 +6,7 @@
 //!
 //! - `events`, `network::link`: time and lines;
 //! - [`tcp`]: end points as state machines, [`wire`]: their headers as bytes;
-//! - `network::hosts`, `network::switches`: the two kinds of nodes;
+//! - `network::hosts`, `network::switches`: the two kinds of nodes; `network::probes`: round trips that are measured;
 //! - [`ledger`], [`trace`], `capture`: what is observed.
 
 mod capture;
@@ -21,14 +21,14 @@ mod trace;
 pub mod wire;
 
 pub use config::{
-    Capture, Cell, Config, ConfigError, Connections, Control, Discipline, Flow, Framing, Link, Nic, Node, Trace,
+    Capture, Cell, Config, ConfigError, Connections, Control, Discipline, Flow, Framing, Link, Nic, Node, Probe, Trace,
     Transport,
 };
 pub use frame::NetFrame;
 pub use ledger::{Ledger, Reason};
 pub use network::{
-    BuildError, FlowRecord, LineReport, LineStats, NetSwitch, Network, Outcome, PortReport, Progress, RunError,
-    SwitchReport,
+    BuildError, EchoRecord, FlowRecord, LineReport, LineStats, NetSwitch, Network, Outcome, PortReport, Progress,
+    RunError, SwitchReport,
 };
 pub use queueing::{PoolSpec, QueueLimit, QueueSpec, Queueing, Round};
-pub use trace::{FlowRow, FlowTrace, PortTrace, QueueTrace, TraceRow};
+pub use trace::{FlowRow, FlowTrace, Passage, PortTrace, QueueTrace, TraceRow};

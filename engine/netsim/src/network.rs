@@ -3,6 +3,7 @@
 mod connection;
 mod hosts;
 mod link;
+mod probes;
 mod switches;
 
 use std::collections::BTreeMap;
@@ -26,6 +27,8 @@ use connection::Connection;
 use hosts::{Host, Pool};
 use link::Line;
 pub use link::LineStats;
+pub use probes::EchoRecord;
+use probes::ProbeState;
 use switches::SwitchNode;
 
 /// Something that is going to happen. The numbers are indices of lines and connections.
@@ -45,6 +48,8 @@ enum Event {
     Write(u32),
     /// The next flow starts.
     Start,
+    /// A probe sends its next request.
+    Probe(u32),
     /// Frames that a switch (node, port) made wait for a port without a link.
     Discard(u32, u32),
 }
@@ -143,6 +148,8 @@ pub struct Outcome {
     pub traces: Vec<PortTrace>,
     /// What flows delivered over time, if that was asked for.
     pub flow_trace: Option<FlowTrace>,
+    /// Requests of each probe, in order of time.
+    pub probes: Vec<Vec<EchoRecord>>,
     /// Frames that finished leaving a NIC or a switch port.
     pub link_transmissions: u64,
     /// Events handled.
@@ -183,6 +190,7 @@ pub struct Network {
     ledger: Ledger,
     traces: Vec<PortTrace>,
     flow_trace: Option<Box<FlowTrace>>,
+    probes: Vec<ProbeState>,
     captures: Vec<CaptureFile>,
     /// First failure, which ends the run.
     failure: Option<RunError>,
@@ -236,12 +244,14 @@ impl Network {
             ledger: Ledger::default(),
             traces: Vec::new(),
             flow_trace: None,
+            probes: Vec::new(),
             captures: Vec::new(),
             failure: None,
             busy_during_arrivals: Vec::new(),
         };
         network.link_up(config)?;
         network.record(config)?;
+        network.plan_probes(&config.probes);
         Ok(network)
     }
 
@@ -272,7 +282,7 @@ impl Network {
             if let Node::Switch { queueing, .. } = &config.nodes[trace.node] {
                 let cells = trace.registers.iter().map(|cell| switch.find_cell(cell));
                 let cells = cells.collect::<Result<_, _>>()?;
-                self.traces.push(PortTrace::new(trace.interval_ns, queueing, cells));
+                self.traces.push(PortTrace::new(trace.interval_ns, queueing, cells, trace.packets));
             }
         }
         self.flow_trace = config.trace_flows_ns.map(|interval| Box::new(FlowTrace::new(interval, self.flows.len())));
@@ -339,6 +349,7 @@ impl Network {
             Event::ReceiverTimer(connection) => self.receiver_timer(connection as usize),
             Event::Write(connection) => self.write_more(connection as usize),
             Event::Start => self.start_flow(),
+            Event::Probe(number) => self.send_probe(number),
             Event::Discard(node, port) => self.discard_waiting(node as usize, port as usize),
         }
     }
@@ -426,6 +437,7 @@ impl Network {
             ledger: self.ledger,
             traces: self.traces,
             flow_trace: self.flow_trace.map(|trace| *trace),
+            probes: self.probes.into_iter().map(|probe| probe.records).collect(),
             link_transmissions: begun - under_way,
             events,
             arrivals_end: Time::from_nanos(self.flows.last().map_or(0, |flow| flow.start_ns)),

@@ -101,6 +101,23 @@ impl QueueTrace {
     }
 }
 
+/// A packet that went through a port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Passage {
+    /// When it came to its queue.
+    pub arrived: Time,
+    /// When it left.
+    pub departed: Time,
+    /// Number of the 5-tuple: that of the connection, twice, and 1 more from the host that receives data.
+    pub five_tuple: u32,
+    /// Latest flow of the connection; `None` if it has none, as those of probes.
+    pub flow: Option<u32>,
+    /// Of its frame.
+    pub bytes: u32,
+    /// Whether it was marked here.
+    pub marked: bool,
+}
+
 /// A port: its queues together and, where there are several, each of them.
 #[derive(Clone, Debug)]
 pub struct PortTrace {
@@ -109,6 +126,7 @@ pub struct PortTrace {
     registers: Vec<(RegisterId, u64)>,
     /// Of each row of the port, a value for each register.
     samples: Vec<u64>,
+    packets: Option<Vec<Passage>>,
 }
 
 /// A queue among several.
@@ -123,8 +141,13 @@ struct TracedQueue {
 }
 
 impl PortTrace {
-    /// `registers` are cells of the switch's program.
-    pub(crate) fn new(interval_ns: u64, queueing: &Queueing, registers: Vec<(RegisterId, u64)>) -> PortTrace {
+    /// `registers` are cells of the switch's program; `packets` asks for a record of each packet.
+    pub(crate) fn new(
+        interval_ns: u64,
+        queueing: &Queueing,
+        registers: Vec<(RegisterId, u64)>,
+        packets: bool,
+    ) -> PortTrace {
         let interval = Duration::from_nanos(interval_ns.max(1));
         let on_level = |level: u8| queueing.queues.iter().filter(|queue| queue.level == level).count();
         let queue = |level: u8| TracedQueue {
@@ -134,7 +157,13 @@ impl PortTrace {
         };
         let several = queueing.queues.len() > 1;
         let queues = queueing.queues.iter().filter(|_| several).map(|spec| queue(spec.level)).collect();
-        PortTrace { port: QueueTrace::new(interval), queues, registers, samples: Vec::new() }
+        PortTrace {
+            port: QueueTrace::new(interval),
+            queues,
+            registers,
+            samples: Vec::new(),
+            packets: packets.then(Vec::new),
+        }
     }
 
     /// All queues together.
@@ -155,6 +184,17 @@ impl PortTrace {
     /// Low 64 bits of a register's cell at the end of each row of the port.
     pub fn samples(&self, register: usize) -> impl Iterator<Item = u64> {
         self.samples.iter().copied().skip(register).step_by(self.registers.len().max(1))
+    }
+
+    /// Packets in the order in which they left, if they are recorded.
+    pub fn packets(&self) -> Option<&[Passage]> {
+        self.packets.as_deref()
+    }
+
+    pub(crate) fn passed(&mut self, passage: impl FnOnce() -> Passage) {
+        if let Some(packets) = &mut self.packets {
+            packets.push(passage());
+        }
     }
 
     /// Records what the registers hold, after an arrival or a departure.
@@ -281,7 +321,7 @@ mod tests {
     fn port(levels: &[u8]) -> PortTrace {
         let queue = |&level: &u8| QueueSpec { limit: QueueLimit::Packets(10), level, quantum_bytes: 10 };
         let queues = levels.iter().map(queue).collect();
-        PortTrace::new(100, &Queueing { queues, round: Round::Deficit, port_limit: None, pool: None }, vec![])
+        PortTrace::new(100, &Queueing { queues, round: Round::Deficit, port_limit: None, pool: None }, vec![], false)
     }
 
     #[test]

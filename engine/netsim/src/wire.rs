@@ -1,6 +1,10 @@
-//! Ethernet, IPv4 and TCP headers as bytes.
+//! Ethernet, IPv4 and TCP headers as bytes; in `echo` those of ICMP.
+
+mod echo;
 
 use marklab_pipeline::{INLINE_BYTES, Packet};
+
+pub use echo::Echo;
 
 /// Length of Ethernet, IPv4 and TCP headers without options.
 pub const HEADERS: usize = ETHERNET + IPV4 + TCP;

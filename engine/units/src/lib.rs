@@ -39,6 +39,11 @@ impl Time {
         self.0 / 1_000
     }
 
+    /// The point so long before `self`, or the start of the clock.
+    pub const fn before(self, length: Duration) -> Time {
+        Time(self.0.saturating_sub(length.0))
+    }
+
     /// The length from `earlier` to `self`; zero if `earlier` is later.
     pub const fn since(self, earlier: Time) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))

@@ -38,6 +38,8 @@ pub(super) struct Message {
     /// Bytes that the application has not written yet, and its rate.
     pub(super) unwritten: u64,
     pub(super) rate: Option<Rate>,
+    /// What the time of its last write left of a ns, in units of 1/rate ns.
+    pub(super) carry: u64,
     /// Counts of the sender when it began.
     pub(super) before: SenderStats,
     /// Packets that came with congestion experienced.
@@ -75,6 +77,8 @@ pub(super) struct Connection {
     pub(super) initial: [u32; 2],
     pub(super) identification: [u16; 2],
     pub(super) messages: VecDeque<Message>,
+    /// The flow that began last.
+    pub(super) latest_flow: Option<u32>,
     /// Closed after its first flow.
     pub(super) closes: bool,
     /// Stream offset at which the client's data ends, once a segment that says so has come to the server.
@@ -104,6 +108,7 @@ impl Connection {
             initial: [client_port << 16 | server_port, server_port << 16 | client_port],
             identification: [0; 2],
             messages: VecDeque::new(),
+            latest_flow: None,
             closes: false,
             fin_at: None,
             extra_delay: Duration::ZERO,

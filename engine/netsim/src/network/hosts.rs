@@ -71,11 +71,13 @@ impl Network {
         let state = &mut self.connections[connection];
         state.extra_delay = Duration::from_nanos(flow.extra_delay_ns);
         state.set_dscp(flow.dscp);
+        state.latest_flow = Some(number as u32);
         state.messages.push_back(Message {
             flow: number as u32,
             end: state.sender.written() + flow.size_bytes,
             unwritten: flow.size_bytes,
             rate: Rate::from_bps(flow.rate_bps),
+            carry: 0,
             before: state.sender.stats,
             marked: 0,
         });
@@ -99,7 +101,7 @@ impl Network {
     }
 
     /// Makes a connection; unless it is open already, its SYN goes out when the flow is written.
-    fn connect(&mut self, (src, dst): (usize, usize), open: bool, closes: bool) -> usize {
+    pub(super) fn connect(&mut self, (src, dst): (usize, usize), open: bool, closes: bool) -> usize {
         let number = self.connections.len();
         let ports = (FIRST_CLIENT_PORT + number % CLIENT_PORTS, FIRST_SERVER_PORT + number / CLIENT_PORTS);
         let end = |host: &Host, port| EndPoint { mac: host.mac, ip: host.ip, port };
@@ -122,7 +124,8 @@ impl Network {
         let bytes = if message.rate.is_some() { message.unwritten.min(mss) } else { message.unwritten };
         message.unwritten -= bytes;
         if let (Some(rate), true) = (message.rate, message.unwritten > 0) {
-            let (time, _) = rate.transmission(bytes, 0);
+            let (time, carry) = rate.transmission(bytes, message.carry);
+            message.carry = carry;
             self.events.push(self.now + time, Event::Write(connection as u32));
         }
         state.sender.write(bytes);
@@ -339,7 +342,7 @@ impl Network {
 
     // NIC
 
-    fn enqueue(&mut self, connection: usize, side: Side, frame: Box<NetFrame>) {
+    pub(super) fn enqueue(&mut self, connection: usize, side: Side, frame: Box<NetFrame>) {
         let node = self.connections[connection].hosts[side as usize];
         let (limit, fair) = (self.nic.limit_packets, self.fair());
         let host = self.host(node);
@@ -397,7 +400,7 @@ impl Network {
         let parsed = Segment::parse(&frame.packet);
         let segment = match &parsed {
             Ok(segment) => segment,
-            Err(malformed) => return self.lose(node, None, Reason::Malformed(*malformed), frame),
+            Err(malformed) => return self.host_receives_other(node, frame, *malformed),
         };
         let connection = frame.connection as usize;
         let state = &self.connections[connection];

@@ -2,12 +2,13 @@
 
 use marklab_p4::ir::RegisterId;
 use marklab_switch::{Fate, Loss, Switch, Transmitted};
+use marklab_units::Time;
 
 use super::{Event, NetSwitch, Network, PortReport, RunError, SwitchReport};
 use crate::config::{Cell, ConfigError};
 use crate::frame::NetFrame;
 use crate::ledger::Reason;
-use crate::trace::{Departure, PortDepth};
+use crate::trace::{Departure, Passage, PortDepth};
 use crate::wire::{Ecn, frame_ecn};
 
 /// A switch with the lines of its ports.
@@ -104,6 +105,19 @@ impl Network {
         trace.sample(switch.switch.state());
     }
 
+    #[cold]
+    fn trace_passage(&mut self, trace: u32, frame: &NetFrame, arrived: Time, marked: bool) {
+        let flow = self.connections[frame.connection as usize].latest_flow;
+        self.traces[trace as usize].passed(|| Passage {
+            arrived,
+            departed: self.now,
+            five_tuple: 2 * frame.connection + u32::from(!frame.from_client),
+            flow,
+            bytes: frame.packet.len() as u32,
+            marked,
+        });
+    }
+
     #[inline(never)]
     fn lost_in_switch(&mut self, node: usize, port: Option<usize>, loss: Loss, frame: Box<NetFrame>) {
         if loss == Loss::Assertion
@@ -169,6 +183,9 @@ impl Network {
                 let sent_bytes = outcome.as_ref().map_or(0, |frame| frame.packet.len() as u64);
                 let departure = Departure { sojourn, sent_bytes, marked, ends_turn };
                 self.trace_departure(trace, node, port, queue, &departure);
+                if let Ok(frame) = &outcome {
+                    self.trace_passage(trace, frame, signals.enq_timestamp, marked);
+                }
             }
             if copies {
                 self.copies_made(node);

@@ -88,6 +88,11 @@ pub trait CongestionControl: Send + std::fmt::Debug {
         window.reduce_to(flight / 2);
     }
 
+    /// Whether a loss reduces a window that marks have just reduced; RFC 3168 section 6.1.2 says that it does not.
+    fn loss_after_marks(&self) -> bool {
+        false
+    }
+
     /// A number that describes the state, for traces: DCTCP's alpha.
     fn alpha(&self) -> Option<f64> {
         None

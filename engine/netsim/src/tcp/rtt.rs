@@ -19,6 +19,7 @@ pub struct RttEstimator {
     config: RtoConfig,
     /// `srtt` and `rttvar` in ns, once there is a sample.
     smoothed: Option<(u64, u64)>,
+    minimum: Option<Duration>,
     /// Number of timeouts in a row.
     backoff: u32,
 }
@@ -26,11 +27,12 @@ pub struct RttEstimator {
 impl RttEstimator {
     /// An estimator without samples.
     pub fn new(config: RtoConfig) -> RttEstimator {
-        RttEstimator { config, smoothed: None, backoff: 0 }
+        RttEstimator { config, smoothed: None, minimum: None, backoff: 0 }
     }
 
     /// Takes a sample (RFC 6298 section 2), which also ends backing off.
     pub fn sample(&mut self, rtt: Duration) {
+        self.minimum = Some(self.minimum.map_or(rtt, |minimum| minimum.min(rtt)));
         let rtt = rtt.nanos();
         self.smoothed = Some(match self.smoothed {
             None => (rtt, rtt / 2),
@@ -50,6 +52,11 @@ impl RttEstimator {
     /// The smoothed round-trip time, if there is a sample.
     pub fn srtt(&self) -> Option<Duration> {
         self.smoothed.map(|(srtt, _)| Duration::from_nanos(srtt))
+    }
+
+    /// The shortest sample.
+    pub fn minimum(&self) -> Option<Duration> {
+        self.minimum
     }
 
     /// The timeout.

@@ -1,4 +1,5 @@
-//! What is in flight: one record per segment sent and not yet acknowledged (RFC 6675, by segments).
+//! What is in flight: one record per segment sent and not yet acknowledged (RFC 6675, by segments), and of segments sent
+//! again those that were lost again (RFC 8985).
 
 use std::collections::VecDeque;
 
@@ -39,6 +40,11 @@ pub(super) struct Scoreboard {
     lost: usize,
     /// Segments in state `Sacked`.
     sacked: usize,
+    /// Segments in state `Resent`.
+    resent: usize,
+    /// When the last sent of the segments that have arrived was sent, and its first byte: those sent in one moment left in
+    /// the order of their bytes.
+    latest: (Time, u64),
 }
 
 /// What an acknowledgement changed.
@@ -70,8 +76,9 @@ impl Scoreboard {
         self.pipe += u64::from(len);
     }
 
-    /// Takes note of a cumulative acknowledgement and of selective ones, `[start, end)` each.
-    pub(super) fn acknowledge(&mut self, una: u64, sacks: &[(u64, u64)]) -> Change {
+    /// Takes note of a cumulative acknowledgement and of selective ones, `[start, end)` each. What was sent after
+    /// `back_since` can not be back yet: of a segment sent again since then, an earlier copy is what arrived.
+    pub(super) fn acknowledge(&mut self, una: u64, sacks: &[(u64, u64)], back_since: Time) -> Change {
         let mut change = Change::default();
         while let Some(segment) = self.segments.front().copied() {
             if segment.start + u64::from(segment.len) > una {
@@ -79,6 +86,7 @@ impl Scoreboard {
             }
             self.leave(segment);
             self.segments.pop_front();
+            self.arrived(segment, back_since);
             if !segment.resent && segment.state != State::Sacked {
                 change.sent = change.sent.max(Some(segment.sent));
             }
@@ -93,6 +101,7 @@ impl Scoreboard {
                 }
                 if segment.state != State::Sacked {
                     self.leave(segment);
+                    self.arrived(segment, back_since);
                     self.segments[at].state = State::Sacked;
                     self.sacked += 1;
                     newly_sacked = true;
@@ -103,13 +112,25 @@ impl Scoreboard {
             }
         }
         change.new_loss = newly_sacked && self.find_losses();
+        change.new_loss |= self.resent > 0 && self.find_lost_again();
         change
+    }
+
+    /// A segment has arrived that was in that state before.
+    fn arrived(&mut self, segment: Segment, back_since: Time) {
+        if segment.state != State::Sacked && (!segment.resent || segment.sent <= back_since) {
+            self.latest = self.latest.max((segment.sent, segment.start));
+        }
     }
 
     /// Takes a segment out of the counts of its state.
     fn leave(&mut self, segment: Segment) {
         match segment.state {
-            State::InFlight | State::Resent => self.pipe -= u64::from(segment.len),
+            State::InFlight => self.pipe -= u64::from(segment.len),
+            State::Resent => {
+                self.pipe -= u64::from(segment.len);
+                self.resent -= 1;
+            }
             State::Sacked => self.sacked -= 1,
             State::Lost => self.lost -= 1,
         }
@@ -137,6 +158,21 @@ impl Scoreboard {
         found
     }
 
+    /// Marks segments lost that were sent again, and before one that has arrived: RFC 8985 section 6.2, without a window for
+    /// reordering, as in Linux before any was seen.
+    fn find_lost_again(&mut self) -> bool {
+        let lost_before = self.lost;
+        for segment in &mut self.segments {
+            if segment.state == State::Resent && (segment.sent, segment.start) < self.latest {
+                segment.state = State::Lost;
+                self.pipe -= u64::from(segment.len);
+                self.resent -= 1;
+                self.lost += 1;
+            }
+        }
+        self.lost > lost_before
+    }
+
     /// After a timeout everything that was not selectively acknowledged counts as lost.
     pub(super) fn lose_all(&mut self) {
         for segment in &mut self.segments {
@@ -145,7 +181,7 @@ impl Scoreboard {
                 self.lost += 1;
             }
         }
-        self.pipe = 0;
+        (self.pipe, self.resent) = (0, 0);
     }
 
     /// Length of the first lost segment.
@@ -161,6 +197,7 @@ impl Scoreboard {
         segment.resent = true;
         segment.sent = now;
         self.lost -= 1;
+        self.resent += 1;
         self.pipe += u64::from(segment.len);
         Some((segment.start, segment.len))
     }
@@ -187,16 +224,50 @@ mod tests {
         board
     }
 
+    const LATER: Time = Time::from_nanos(1000);
+
     #[test]
     fn three_segments_above_make_a_loss_two_do_not() {
         let mut board = board(10);
-        assert!(!board.acknowledge(0, &[(100, 300)]).new_loss);
+        assert!(!board.acknowledge(0, &[(100, 300)], LATER).new_loss);
         assert_eq!(board.pipe(), 800);
-        assert!(board.acknowledge(0, &[(100, 400)]).new_loss);
+        assert!(board.acknowledge(0, &[(100, 400)], LATER).new_loss);
         assert_eq!((board.pipe(), board.next_lost()), (600, Some(100)));
         assert_eq!(board.resend(Time::ZERO), Some((0, 100)));
         assert_eq!((board.pipe(), board.has_lost()), (700, false));
-        assert!(!board.acknowledge(0, &[(100, 500)]).new_loss, "a segment sent again is not lost again");
+    }
+
+    #[test]
+    fn a_segment_sent_again_is_lost_again_once_one_sent_after_it_has_arrived() {
+        let at = Time::from_nanos;
+        let mut board = board(5);
+        board.acknowledge(0, &[(200, 500)], LATER); // the first two are lost
+        assert_eq!((board.resend(at(50)), board.resend(at(50))), (Some((0, 100)), Some((100, 100))));
+        board.push(500, 100, at(50));
+        // One that was sent before tells nothing.
+        assert!(!board.acknowledge(0, &[], LATER).new_loss);
+        // The second was sent in the same moment, and after the first.
+        assert!(board.acknowledge(0, &[(100, 500)], LATER).new_loss);
+        assert_eq!((board.pipe(), board.next_lost()), (100, Some(100)));
+        assert_eq!(board.resend(at(60)), Some((0, 100)));
+        // What arrives now was sent before.
+        assert!(!board.acknowledge(0, &[(100, 600)], LATER).new_loss);
+        board.push(600, 100, at(61));
+        assert!(board.acknowledge(0, &[(100, 700)], LATER).new_loss);
+    }
+
+    #[test]
+    fn a_segment_that_can_not_be_back_yet_tells_nothing_of_those_sent_before() {
+        let at = Time::from_nanos;
+        for (rtt, lost_again) in [(11, false), (10, true), (9, true)] {
+            let mut board = board(5);
+            board.acknowledge(0, &[(200, 500)], LATER);
+            board.resend(at(50));
+            board.resend(at(60));
+            // Acknowledged at 70: the copy of 60 if that is a round trip ago, else the first one, late.
+            let change = board.acknowledge(0, &[(100, 500)], at(70 - rtt));
+            assert_eq!(change.new_loss, lost_again, "{rtt} ns");
+        }
     }
 
     #[test]
@@ -204,9 +275,9 @@ mod tests {
         let mut board = board(3);
         board.lose_all();
         board.resend(Time::from_nanos(50));
-        assert_eq!(board.acknowledge(100, &[]).sent, None);
+        assert_eq!(board.acknowledge(100, &[], LATER).sent, None);
         let mut board = self::board(3);
-        assert_eq!(board.acknowledge(200, &[]).sent, Some(Time::from_nanos(1)));
+        assert_eq!(board.acknowledge(200, &[], LATER).sent, Some(Time::from_nanos(1)));
     }
 
     proptest! {
@@ -221,10 +292,10 @@ mod tests {
                 match kind {
                     0 => {
                         una = una.max(at * 100);
-                        board.acknowledge(una, &[]);
+                        board.acknowledge(una, &[], LATER);
                     }
                     1 => {
-                        board.acknowledge(una, &[(at * 100, (at + len) * 100)]);
+                        board.acknowledge(una, &[(at * 100, (at + len) * 100)], LATER);
                     }
                     2 => {
                         board.resend(Time::ZERO);
@@ -233,6 +304,7 @@ mod tests {
                 }
                 let count = |state| board.segments.iter().filter(|segment| segment.state == state).count();
                 prop_assert_eq!(board.pipe, 100 * (count(State::InFlight) + count(State::Resent)) as u64);
+                prop_assert_eq!(board.resent, count(State::Resent));
                 prop_assert_eq!((board.lost, board.sacked), (count(State::Lost), count(State::Sacked)));
             }
         }

@@ -21,9 +21,6 @@ pub struct SenderConfig {
     pub cwnd_validation: bool,
     /// Whether a window that was idle for a timeout starts again at the initial one (RFC 2861, as in Linux).
     pub idle_restart: bool,
-    /// Whether a loss reduces a window that marks have just reduced (as in Linux's DCTCP since 2019: its cut by marks may
-    /// be small), or not (RFC 3168 section 6.1.2).
-    pub loss_after_marks: bool,
 }
 
 /// A segment to be sent.
@@ -229,7 +226,8 @@ impl Sender {
         let flight = self.snd_nxt - self.snd_una;
         let acked = event.ack - self.snd_una;
         self.snd_una = event.ack;
-        let change = self.board.acknowledge(event.ack, event.sacks);
+        let back_since = self.rtt.minimum().map_or(Time::ZERO, |minimum| now.before(minimum));
+        let change = self.board.acknowledge(event.ack, event.sacks, back_since);
         if let Some(sent) = change.sent {
             self.rtt.sample(now.since(sent));
         }
@@ -263,7 +261,7 @@ impl Sender {
         }
     }
 
-    /// Fast recovery. Whether a window already reduced because of marks is reduced again is a setting.
+    /// Fast recovery. Whether a window already reduced because of marks is reduced again is up to the congestion control.
     fn enter_recovery(&mut self, flight: u64) {
         match self.phase {
             Phase::Recovery(_) | Phase::Loss(_) => return,
@@ -271,7 +269,7 @@ impl Sender {
                 self.control.on_loss(&mut self.window, flight);
                 self.tell_reduction();
             }
-            Phase::Reduced(_) if self.config.loss_after_marks => self.control.on_loss(&mut self.window, flight),
+            Phase::Reduced(_) if self.control.loss_after_marks() => self.control.on_loss(&mut self.window, flight),
             Phase::Reduced(_) => {}
         }
         self.stats.fast_recoveries += 1;
@@ -340,7 +338,6 @@ mod tests {
             receive_window: 1 << 20,
             cwnd_validation: true,
             idle_restart: false,
-            loss_after_marks: false,
         };
         Sender::new(config, Box::new(control))
     }
@@ -469,8 +466,7 @@ mod tests {
 
     /// The window after a mark, and after a loss of the same flight.
     fn window_after_mark_and_loss(loss_after_marks: bool) -> (u64, u64) {
-        let mut sender = sender(Dctcp::new(4));
-        sender.config.loss_after_marks = loss_after_marks;
+        let mut sender = sender(Dctcp::new(4, loss_after_marks));
         sender.write(1_000_000);
         send_all(&mut sender, at(0));
         ack(&mut sender, at(100), 1, &[], true);

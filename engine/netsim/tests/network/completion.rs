@@ -118,6 +118,19 @@ fn a_rate_limited_application_sets_the_pace() {
     assert_eq!(fct(&outcome, 0), 4 * MSS * 8 * 10 + stream_ns(MSS, 1));
 }
 
+/// At 25 Gb/s segments are written every 467.2 ns: the fractions of four intervals are not lost, and the last write begins
+/// on the whole ns before its time.
+#[test]
+fn an_application_keeps_its_rate_in_the_long_run() {
+    let config = star(&[(100 * GBPS, DELAY); 2], QueueLimit::Packets(1000), Control::Dctcp);
+    let of = |segments| marklab_netsim::Flow { rate_bps: 25 * GBPS, ..flow(0, 0, 1, segments * MSS) };
+    let time = |segments| fct(&run(&config, &Program::of("droptail"), |_| (), vec![of(segments)]), 0);
+    let one = time(1);
+    for (segments, written_ns) in [(2, 467), (5, 1868), (6, 2336), (10, 4204)] {
+        assert_eq!(time(segments), written_ns + one, "{segments} segments");
+    }
+}
+
 /// At 10 Gb/s a full frame takes 1230.4 ns. What transmitters round off stays below a ns per line.
 #[test]
 fn fractions_of_a_ns_do_not_add_up() {

@@ -252,9 +252,8 @@ fn alpha_converges_to_the_closed_form() {
             receive_window: 1 << 40,
             cwnd_validation: true,
             idle_restart: false,
-            loss_after_marks: false,
         };
-        let mut sender = Sender::new(config, Box::new(DctcpControl::new(4)));
+        let mut sender = Sender::new(config, Box::new(DctcpControl::new(4, true)));
         sender.write(1 << 40);
         let mut in_flight = VecDeque::new();
         let mut alphas = vec![sender.control().alpha().unwrap()];

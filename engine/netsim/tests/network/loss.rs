@@ -69,6 +69,25 @@ fn sacks_repair_many_losses_of_one_window() {
     }
 }
 
+/// A retransmission is lost as well: what was sent after it and arrives shows it, a round trip later.
+#[test]
+fn lost_retransmissions_are_found_without_timeout() {
+    let (segments, window) = (40, 10);
+    for control in [Control::Reno, Control::EcnStar, Control::Dctcp] {
+        let repaired = |drops: &[u64]| {
+            let outcome = with_drops(&config(control), segments, drops);
+            let sender = outcome.flows[0].sender;
+            assert_eq!((sender.retransmissions, sender.timeouts), (drops.len() as u64, 0), "{control:?} {drops:?}");
+            assert_eq!(sender.fast_recoveries, 1, "{control:?} {drops:?}");
+            fct(&outcome, 0)
+        };
+        // The first of the window, and its copy right after the window.
+        let once = repaired(&[1]);
+        let twice = repaired(&[1, window + 1]);
+        assert!(twice > once && twice - once < 3 * round_trip(MSS), "{control:?}: {once} and {twice} ns");
+    }
+}
+
 /// With fewer than three segments behind it a loss takes the timer. It was set anew by the last acknowledgement that
 /// brought something new, and with round trips far below it is the smallest timeout.
 #[test]

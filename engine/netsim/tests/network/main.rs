@@ -10,6 +10,7 @@ mod echo;
 mod hosts;
 mod loss;
 mod pcap;
+mod probes;
 mod queues;
 mod support;
 mod traces;

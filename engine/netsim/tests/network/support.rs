@@ -122,8 +122,8 @@ pub(crate) fn transport(control: Control) -> Transport {
         receive_window_bytes: 64 << 20,
         cwnd_validation: true,
         idle_restart: false,
-        loss_after_marks: false,
         dctcp_gain_shift: 4,
+        dctcp_loss_after_marks: true,
     }
 }
 
@@ -142,6 +142,7 @@ pub(crate) fn star(hosts: &[(u64, u64)], queue: QueueLimit, control: Control) ->
         nic: Nic { discipline: Discipline::Fair, limit_packets: 100_000, budget_bytes: 1 << 30 },
         connections: Connections::Persistent { per_pair: 1 },
         stop_ns: 1_000_000 * MS,
+        probes: vec![],
         traces: vec![],
         trace_flows_ns: None,
         captures: vec![],
@@ -155,7 +156,13 @@ pub(crate) fn switch_of(config: &Config) -> usize {
 
 /// Records the queue towards a host of a [`star`], every change of it.
 pub(crate) fn trace_queue(config: &mut Config, host: usize) {
-    config.traces.push(Trace { node: switch_of(config), port: host, interval_ns: 1, registers: vec![] });
+    config.traces.push(Trace {
+        node: switch_of(config),
+        port: host,
+        interval_ns: 1,
+        registers: vec![],
+        packets: false,
+    });
 }
 
 /// Captures what a host sends and receives; `name` is unique among all tests.

@@ -89,6 +89,38 @@ fn flows_deliver_their_bytes_at_their_rate() {
     assert!(off.len() == 8 && off.iter().all(|&off| off < MSS), "{off:?}");
 }
 
+/// Every packet, in order: when it came and left, whose it was, whether it was marked.
+#[test]
+fn packets_are_recorded_one_by_one() {
+    let mut config = star(&[(GBPS, 10 * US); 3], QueueLimit::Packets(1000), Control::Dctcp);
+    trace_queue(&mut config, 2);
+    config.traces[0].packets = true;
+    let both = vec![flow(0, 0, 2, 500 * MSS), flow(0, 1, 2, 400 * MSS), flow(90 * MS, 2, 0, 20 * MSS)];
+    let setup = |state: &mut _| set_params(state, &[("k_pkts", 20)]);
+    let outcome = run(&config, &Program::of("dctcp-red"), setup, both);
+    let (trace, port) = (&outcome.traces[0], outcome.switches[0].ports[2]);
+    let packets = trace.packets().expect("they were asked for");
+    assert_eq!(
+        (packets.len() as u64, packets.iter().filter(|row| row.marked).count() as u64),
+        (port.queue.enqueued, port.marked)
+    );
+    assert!(port.marked > 10);
+    assert!(packets.windows(2).all(|pair| pair[0].departed < pair[1].departed));
+    let waited: u64 = packets.iter().map(|row| row.departed.since(row.arrived).nanos()).sum();
+    assert_eq!(waited, sum(trace.port(), |row| row.sum_sojourn.nanos()));
+    for (flow, segments, five_tuple) in [(0, 500, 0), (1, 400, 2)] {
+        let own: Vec<_> = packets.iter().filter(|row| row.flow == Some(flow)).collect();
+        assert_eq!(own.iter().map(|row| u64::from(row.bytes)).sum::<u64>(), segments * (MSS + 54));
+        assert!(own.iter().all(|row| row.five_tuple == five_tuple));
+    }
+    // Acknowledgements of the flow that goes the other way are the receiver's.
+    let last = packets[packets.len() - 1];
+    assert_eq!((last.flow, last.five_tuple), (Some(2), 5));
+    trace_queue(&mut config, 0);
+    let outcome = run(&config, &Program::of("dctcp-red"), setup, vec![flow(0, 0, 2, MSS)]);
+    assert!(outcome.traces[1].packets().is_none());
+}
+
 /// An unfinished flow has delivered what its trace says.
 #[test]
 fn what_an_unfinished_flow_delivered_is_known() {

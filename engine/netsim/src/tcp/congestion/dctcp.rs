@@ -39,12 +39,14 @@ pub struct Dctcp {
     marked: u64,
     /// The observation window ends when this byte is acknowledged.
     window_end: u64,
+    loss_after_marks: bool,
 }
 
 impl Dctcp {
-    /// With alpha = 1 and g = 2^-`gain_shift`; RFC 8257 recommends 1/16.
-    pub fn new(gain_shift: u32) -> Dctcp {
-        Dctcp { alpha: Alpha::FULL, gain_shift, acked: 0, marked: 0, window_end: 0 }
+    /// With alpha = 1 and g = 2^-`gain_shift`; RFC 8257 recommends 1/16. Its section 3.5 has losses halve the window as in
+    /// any TCP, also after marks, whose cut may have been small; Linux does so since version 5.1 (2019).
+    pub fn new(gain_shift: u32, loss_after_marks: bool) -> Dctcp {
+        Dctcp { alpha: Alpha::FULL, gain_shift, acked: 0, marked: 0, window_end: 0, loss_after_marks }
     }
 }
 
@@ -76,6 +78,10 @@ impl CongestionControl for Dctcp {
         window.reduce_to(self.alpha.reduce(window.cwnd));
     }
 
+    fn loss_after_marks(&self) -> bool {
+        self.loss_after_marks
+    }
+
     fn alpha(&self) -> Option<f64> {
         Some(self.alpha.as_f64())
     }
@@ -99,7 +105,7 @@ mod tests {
 
     #[test]
     fn alpha_converges_to_the_share_of_marked_bytes() {
-        let mut dctcp = Dctcp::new(4);
+        let mut dctcp = Dctcp::new(4, true);
         for window in 0..200 {
             observe(&mut dctcp, 3, window);
         }
@@ -108,7 +114,7 @@ mod tests {
 
     #[test]
     fn without_marks_alpha_decays_by_one_sixteenth_per_window() {
-        let mut dctcp = Dctcp::new(4);
+        let mut dctcp = Dctcp::new(4, true);
         observe(&mut dctcp, 0, 0); // the first acknowledgement closes the empty initial window
         let start = dctcp.alpha.as_f64();
         for window in 1..=10 {
@@ -121,7 +127,7 @@ mod tests {
     #[test]
     fn the_window_is_cut_by_half_of_alpha() {
         let mut window = Window::new(1000, 100);
-        let mut dctcp = Dctcp::new(4);
+        let mut dctcp = Dctcp::new(4, true);
         dctcp.on_ece(&mut window);
         assert_eq!(window.cwnd, 50_000);
         dctcp.alpha = Alpha(Alpha::ONE / 4);
