@@ -90,6 +90,19 @@ def test_a_variant_is_reported_if_it_is_on(text: str, reported: bool, testbed: S
     assert ({"k_min", "k_max", "p_max"} <= found) == reported == (not found.isdisjoint({"k_min", "k_max", "p_max"}))
 
 
+@pytest.mark.parametrize(("text", "reported"), [("", ["t"]), (":soft", ["t", "low"]), (":low=3us", ["t", "low"])])
+def test_a_preset_turns_a_variant_on_as_well(text: str, reported: list[str], testbed: Setup, tmp_path: Path) -> None:
+    (tmp_path / "mine.p4").write_text("")
+    (tmp_path / "mine.yaml").write_text(
+        "title: Mine\n"
+        "parameters:\n"
+        "  t: {kind: time, doc: marks begin above it, rule: 20}\n"
+        "  low: {kind: time, doc: where lots begin, rule: t, variant: true}\n"
+        "presets: {soft: {low: 10}}\n"
+    )
+    assert list(fit(f"{tmp_path}/mine.p4{text}", testbed).reported) == reported
+
+
 def entries(text: str, setup: Setup, table: str) -> list[dict[str, object]]:
     return [entry for entry in fit(text, setup).entries if entry["table"] == table]
 

@@ -95,8 +95,7 @@ class FittedScheme:
     @property
     def reported(self) -> dict[str, Setting]:
         """Settings that matter: those of a variant only if it is on."""
-        given = dict(self.choice.params)
-        on = any(setting.parameter.variant and name in given for name, setting in self.settings.items())
+        on = any(each.parameter.variant and each.origin != each.parameter.rule for each in self.settings.values())
         return {name: setting for name, setting in self.settings.items() if on or not setting.parameter.variant}
 
     @property

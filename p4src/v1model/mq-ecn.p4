@@ -3,8 +3,8 @@
 //
 //     K_i = min(quantum_i / T_round, C) * RTT * lambda
 //
-// With two thresholds, of which K is the lower one, it marks by lot between them (section 3.4): K_i,min, K_i,max and P_i,max
-// are the same part of k_min, k_max and p_max as K_i is of K.
+// With two thresholds, of which K is the lower one, it marks by lot between them (section 3.4): K_i,min, K_i,max and
+// P_i,max are the same part of k_min, k_max and p_max as K_i is of K.
 //
 // Signal: enq_qdepth, as the paper marks at enqueue. T_round is that of the time of dequeue.
 //
@@ -117,9 +117,13 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
         round = round + up[39:8] - down[39:8];
     }
 
-    // With L for the length and s for the part, p is P_i,max * (L - K_i,min) / (K_i,max - K_i,min) = slope * (L - s * k_min),
-    // since s is in both thresholds and in P_i,max. And s * k_min is min(quantum_rtt / T_round, k), so that draw < p needs no
-    // division when both sides are multiplied by T_round. A queue above the others has all of k.
+    // With L for the length and s for the part, p is
+    //
+    //     P_i,max * (L - K_i,min) / (K_i,max - K_i,min) = slope * (L - s * k_min)
+    //
+    // since s is in both thresholds and in P_i,max. And s * k_min is min(quantum_rtt / T_round, k), so that draw < p needs
+    // no division when both sides are multiplied by T_round. A queue above the others has all of k. Products of the length
+    // are at most quantum_rtt_max here, 40 bits, so that 72 are enough.
     action draw_lot(in bit<32> length, out bool chosen) {
         bool shares = quantum != 0 && round != 0;
         bit<72> scale = shares ? (bit<72>)round : 72w1;
