@@ -14,13 +14,14 @@ from orchestrator.fairness import jain
 from orchestrator.ideal import ideal_ns
 from orchestrator.observation import Observation
 from orchestrator.randomness import Floats
-from orchestrator.sharing import convergence, window_rates
+from orchestrator.sharing import classification, convergence, window_rates
 from orchestrator.statistics import mean, mean_interval, nearest_rank, ratio, ratio_interval
 from orchestrator.summary import (
     ALL_PROBES,
     CLASSES,
     STATISTICS,
     Change,
+    Classification,
     Confidence,
     Drops,
     Estimate,
@@ -93,6 +94,7 @@ def seed_result(experiment: Experiment, scheme: ReadyScheme, seen: Observation) 
         rtt_us=_round_trips(experiment.spec.probes or (), seen),
         windows=window_rates(experiment, seen),
         convergence=convergence(experiment, seen),
+        classification=classification(experiment, seen),
         utilisation=_utilisation(experiment, seen),
         link_transmissions=report["link_transmissions"],
         events=report["events"],
@@ -213,6 +215,12 @@ def _mean_convergence(seeds: Sequence[SeedResult]) -> dict[str, Change]:
     return result
 
 
+def _all_classified(seeds: Sequence[SeedResult]) -> Classification | None:
+    there = [seed.classification for seed in seeds if seed.classification is not None]
+    counts = _sums(found.model_dump(exclude={"accuracy", "recall"}) for found in there)
+    return Classification.of(**counts) if there else None
+
+
 def _mean_share(shares: Sequence[FlowShare]) -> FlowShare:
     times = [share.converged_us for share in shares if share.converged_us is not None]
     return FlowShare(
@@ -263,6 +271,7 @@ def _scheme_result(scheme: ReadyScheme, seeds: Sequence[SeedResult]) -> SchemeRe
         rtt_us=_mean_round_trips(seeds),
         windows=_mean_windows(seeds),
         convergence=_mean_convergence(seeds),
+        classification=_all_classified(seeds),
         utilisation=mean([seed.utilisation for seed in seeds]),
         link_transmissions=sum(seed.link_transmissions for seed in seeds),
         events=sum(seed.events for seed in seeds),
