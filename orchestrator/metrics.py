@@ -251,7 +251,7 @@ def _scheme_result(scheme: ReadyScheme, seeds: Sequence[SeedResult]) -> SchemeRe
     return SchemeResult(
         label=scheme.label,
         program=scheme.program.digest,
-        parameters={name: setting.text(fitted.setup) for name, setting in fitted.settings.items()}
+        parameters={name: setting.text(fitted.setup) for name, setting in fitted.reported.items()}
         or dict(fitted.choice.params),
         fct_us=_estimates([seed.fct_us for seed in seeds]),
         slowdown=_estimates([seed.slowdown for seed in seeds]),

@@ -89,7 +89,7 @@ def _of_losses(experiment: Experiment, result: SchemeResult, seen: Sequence[Obse
 
 def _of_thresholds(scheme: ReadyScheme) -> Iterator[str]:
     fitted = scheme.fitted
-    for setting in fitted.settings.values():
+    for setting in fitted.reported.values():
         if setting.parameter.kind == "time" and float(setting.exact) < 1:
             yield f"{setting.name} is {float(setting.exact):g} us, the switch's clock counts whole microseconds"
         if setting.parameter.threshold and _in_packets(setting, fitted.setup) >= fitted.setup.queue_packets:

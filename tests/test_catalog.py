@@ -33,7 +33,8 @@ def values(text: str, setup: Setup) -> dict[str, object]:
         ("codel", {"target": 85, "interval": 200}),
         (
             "ecn-sharp",
-            {"signal": "sojourn", "ins_target": 200, "pst_interval": 200, "pst_target": 85, "control_law": "paper"},
+            {"signal": "sojourn", "ins_target": 200, "pst_interval": 200, "pst_target": 85, "control_law": "paper"}
+            | {"k_min": 200, "k_max": 200, "p_max": 1},
         ),
     ],
 )
@@ -80,6 +81,15 @@ def test_values_show_all_units(testbed: Setup) -> None:
     assert fit("tcn:t=120us", testbed).settings["t"].text(testbed) == "120 us = 150 KB = 100 packets"
 
 
+@pytest.mark.parametrize(
+    ("text", "reported"), [("ecn-sharp", False), ("ecn-sharp:ins_target=9us", False), ("ecn-sharp:k_max=300us", True)]
+)
+def test_a_variant_is_reported_if_it_is_on(text: str, reported: bool, testbed: Setup) -> None:
+    found = set(fit(text, testbed).reported)
+    assert {"signal", "ins_target", "pst_interval", "pst_target", "control_law"} <= found
+    assert ({"k_min", "k_max", "p_max"} <= found) == reported == (not found.isdisjoint({"k_min", "k_max", "p_max"}))
+
+
 def entries(text: str, setup: Setup, table: str) -> list[dict[str, object]]:
     return [entry for entry in fit(text, setup).entries if entry["table"] == table]
 
@@ -89,6 +99,23 @@ def test_the_parameters_of_ecn_sharp_reach_the_switch(testbed: Setup) -> None:
     assert entry["params"] == {"by_queue_length": 0, "ins": 200, "pst": 85, "pst_interval_us": 200, "next_from_now": 1}
     (entry,) = entries("ecn-sharp:signal=qlen", testbed, "marking.params")
     assert entry["params"] == {"by_queue_length": 1, "ins": 167, "pst": 71, "pst_interval_us": 200, "next_from_now": 0}
+
+
+@pytest.mark.parametrize(
+    ("text", "ins", "lots"),
+    [
+        ("k_min=50us,k_max=150us,p_max=0.5", 50, {"max": 150, "slope_q32": 2**32 // 200}),
+        ("k_max=300us", 200, {"max": 300, "slope_q32": round(2**32 / 100)}),
+        ("signal=qlen,k_min=60packets,p_max=0.1", 60, {"max": 167, "slope_q32": round(2**32 * 0.1 / 107)}),
+        ("k_min=199us", 199, {"max": 200, "slope_q32": 2**32 - 1}),
+    ],
+)
+def test_lots_lie_between_their_thresholds(text: str, ins: int, lots: dict[str, int], testbed: Setup) -> None:
+    (entry,) = entries(f"ecn-sharp:{text}", testbed, "marking.params")
+    assert isinstance(entry["params"], dict)
+    assert entry["params"]["ins"] == ins
+    (entry,) = entries(f"ecn-sharp:{text}", testbed, "marking.lots")
+    assert entry["params"] == lots
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,8 @@ class Parameter(Model):
     range: tuple[float, float] | None = None
     # Whether marking begins where the queue reaches it, so that a shorter queue limit makes it void.
     threshold: bool = False
+    # Whether it belongs to a variant that is off unless one of its parameters is set.
+    variant: bool = False
 
     @field_validator("rule", mode="before")
     @classmethod

@@ -93,6 +93,13 @@ class FittedScheme:
         return self.choice.label
 
     @property
+    def reported(self) -> dict[str, Setting]:
+        """Settings that matter: those of a variant only if it is on."""
+        given = dict(self.choice.params)
+        on = any(setting.parameter.variant and name in given for name, setting in self.settings.items())
+        return {name: setting for name, setting in self.settings.items() if on or not setting.parameter.variant}
+
+    @property
     def deals_out_queues(self) -> bool:
         """Whether it has queues of its own, and not those of the run."""
         return self.scheme.spec is not None and self.scheme.spec.needs.queues is not None

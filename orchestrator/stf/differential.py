@@ -35,8 +35,9 @@ _TIMED = {"queue": "it copies timestamps into the packet"}
 # What p4c-bm2-ss refuses although p4c knows it.
 _REFUSED = {"for_in": "p4c-bm2-ss has no for-in loops"}
 
-# Schemes that look at the time in the queue wait for ten seconds, since nobody knows how long BMv2's threads take.
-# Those whose ingress must know the queues have a threshold that no queue reaches, since the threads do not agree on it.
+# Schemes that look at times wait for ten seconds, or leave marks to a lot that is never drawn, since nobody knows how
+# long BMv2's threads take. Those whose ingress must know the queues have a threshold that no queue reaches, since the
+# threads do not agree on it.
 _PATIENT = {
     "tcn": "setdefault marking.params set_params(t_us:10000000)",
     "codel": "setdefault marking.params set_params(target_us:10000000, interval_us:10000000)",
@@ -44,6 +45,7 @@ _PATIENT = {
     "(by_queue_length:0, ins:10000000, pst:10000000, pst_interval_us:10000000, next_from_now:0)",
     "diffecn": "setdefault marking.threshold_by_flows set_threshold(k_pkts:500000)\n"
     "setdefault marking.params set_params(queue_count:0, high:3, t_period_us:300)",
+    "mq-ecn": "setdefault marking.lots set_lots(max_pkts:500000, quantum_rtt_max_q8:0xffffffffff, slope_q32:0)",
     "per-pool": "setdefault marking.params set_params(k_pkts:500000)",
     "per-port": "setdefault marking.params set_params(k_pkts:500000)",
     "pftcn": "setdefault marking.params set_params(t_us:10000000)",

@@ -3,6 +3,8 @@
 //
 // Signal: deq_timedelta (sojourn), or enq_qdepth (queue length) where `by_length` is 1; both targets are then packets.
 // In a single queue the two are the same (section 3.5): n packets take n packet times to pass.
+//
+// With two instantaneous thresholds, of which ins_target is the lower one, it marks by lot between them (section 3.5).
 #include <core.p4>
 #include <v1model.p4>
 #include "include/marking.p4"
@@ -37,6 +39,22 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     table params {
         actions = { set_params; }
         default_action = set_params(0, 200, 85, 200, 0);
+    }
+
+    bit<32> k_max = 0;
+    bit<32> slope = 0;
+
+    // Every packet above max is marked, and with a probability of slope_q32 / 2^32 for each step above ins_target up to
+    // there.
+    action set_lots(bit<32> max, bit<32> slope_q32) {
+        k_max = max;
+        slope = slope_q32;
+    }
+
+    // Only asked for packets above ins_target.
+    table lots {
+        actions = { set_lots; }
+        default_action = set_lots(0, 0);
     }
 
     // pst_interval / marking_count, in 1/256 us, by table: no target divides at run time. The control plane fills in
@@ -105,9 +123,19 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
             persistent = true;
         }
 
+        bool instantaneous = signal > ins_target;
+        if (instantaneous) {
+            lots.apply();
+            if (signal <= k_max) {
+                bit<32> draw;
+                random(draw, 32w0, 32w0xffffffff);
+                instantaneous = (bit<64>)draw < (bit<64>)(signal - ins_target) * (bit<64>)slope;
+            }
+        }
+
         decision = decision_t.PASS;
         cause = 0;
-        if (signal > ins_target) {
+        if (instantaneous) {
             decision = decision_t.MARK;
             cause = CAUSE_INSTANTANEOUS;
         } else if (persistent) {

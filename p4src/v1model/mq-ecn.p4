@@ -3,6 +3,9 @@
 //
 //     K_i = min(quantum_i / T_round, C) * RTT * lambda
 //
+// With two thresholds, of which K is the lower one, it marks by lot between them (section 3.4): K_i,min, K_i,max and P_i,max
+// are the same part of k_min, k_max and p_max as K_i is of K.
+//
 // Signal: enq_qdepth, as the paper marks at enqueue. T_round is that of the time of dequeue.
 //
 // v1model shows the queue in egress only, so that the end of a turn is seen there: by the packets that leave, in their
@@ -65,6 +68,25 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
         size = 128;
     }
 
+    bit<19> k_max = 0;
+    bit<40> quantum_rtt_max = 0;
+    bit<32> slope = 0;
+
+    // As k_pkts and quantum_rtt_q8, of the upper thresholds. slope_q32: p_max / (k_max - k_min) per packet, in 2^-32.
+    action set_lots(bit<19> max_pkts, bit<40> quantum_rtt_max_q8, bit<32> slope_q32) {
+        k_max = max_pkts;
+        quantum_rtt_max = quantum_rtt_max_q8;
+        slope = slope_q32;
+    }
+
+    // Only asked for packets above the lower thresholds.
+    table lots {
+        key = { q.queue: exact @name("queue"); }
+        actions = { set_lots; }
+        default_action = set_lots(0, 0, 0);
+        size = 128;
+    }
+
     // beta^n in 1/65536, for a port that was idle for n times T_idle; 0 beyond what the table knows. The time is that
     // since the packet before left its queue, of which the packet's own transmission is no idle time.
     bit<48> since_last = 0;
@@ -93,6 +115,19 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
         bit<40> up = (bit<40>)gain * (bit<40>)(sample |-| round);
         bit<40> down = (bit<40>)gain * (bit<40>)(round |-| sample);
         round = round + up[39:8] - down[39:8];
+    }
+
+    // With L for the length and s for the part, p is P_i,max * (L - K_i,min) / (K_i,max - K_i,min) = slope * (L - s * k_min),
+    // since s is in both thresholds and in P_i,max. And s * k_min is min(quantum_rtt / T_round, k), so that draw < p needs no
+    // division when both sides are multiplied by T_round. A queue above the others has all of k.
+    action draw_lot(in bit<32> length, out bool chosen) {
+        bool shares = quantum != 0 && round != 0;
+        bit<72> scale = shares ? (bit<72>)round : 72w1;
+        bit<72> above_line = (bit<72>)(length |-| (bit<32>)k) * scale;
+        bit<72> above_share = shares ? (bit<72>)length * scale |-| (bit<72>)quantum_rtt : 72w0;
+        bit<32> draw;
+        random(draw, 32w0, 32w0xffffffff);
+        chosen = (bit<72>)draw * scale < (bit<72>)slope * (above_line > above_share ? above_line : above_share);
     }
 
     apply {
@@ -151,11 +186,22 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
         decision = decision_t.PASS;
         cause = 0;
         if (q.enq_qdepth_pkts > k) {
-            decision = decision_t.MARK;
             cause = CAUSE_STANDARD;
         } else if (quantum != 0 && (bit<64>)q.enq_qdepth_pkts * (bit<64>)round > (bit<64>)quantum_rtt) {
-            decision = decision_t.MARK;
             cause = CAUSE_SHARE;
+        }
+        if (cause != 0) {
+            decision = decision_t.MARK;
+            lots.apply();
+            if (q.enq_qdepth_pkts <= k_max &&
+                (quantum == 0 || (bit<64>)q.enq_qdepth_pkts * (bit<64>)round <= (bit<64>)quantum_rtt_max)) {
+                bool chosen;
+                draw_lot((bit<32>)q.enq_qdepth_pkts, chosen);
+                if (!chosen) {
+                    decision = decision_t.PASS;
+                    cause = 0;
+                }
+            }
         }
     }
 }

@@ -182,6 +182,7 @@ class MqEcn:
     the time since it was put into line. Exact; what ends a turn is told."""
 
     k: int
+    # quantum / C * k, by queue: packets times microseconds.
     quantum_rtt: dict[int, Fraction]
     beta: Fraction
     t_idle: Fraction
@@ -214,3 +215,13 @@ class MqEcn:
     def excess(self, out: Departure) -> Fraction:
         """By how much the queue is longer than its share needs, in packets times microseconds."""
         return out.found * self.t_round - self.quantum_rtt[out.queue]
+
+    def probability(self, out: Departure, k_min: int, p_max: Fraction, t_round: Fraction) -> Fraction:
+        """Of a mark, by section 3.4, where k is k_max: both thresholds and p_max in the same part."""
+        part = Fraction(1)
+        if out.queue in self.quantum_rtt and t_round:
+            part = min(self.quantum_rtt[out.queue] / self.k / t_round, part)
+        low, high, most = (part * each for each in (k_min, self.k, p_max))
+        if out.found <= low:
+            return Fraction(0)
+        return Fraction(1) if out.found > high else most * (out.found - low) / (high - low)

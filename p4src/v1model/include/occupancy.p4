@@ -17,6 +17,9 @@
 
 #define MARKLAB_COUNTS_ARRIVALS
 
+// Where v1model sends what ingress drops: nothing waits there.
+const bit<9> DROP_PORT = 511;
+
 // Packets per queue and per pool. Ingress writes what came, egress what is gone.
 register<bit<32>>(MARKLAB_QUEUES) queue_came;
 register<bit<32>>(MARKLAB_QUEUES) queue_gone;
@@ -26,18 +29,21 @@ register<bit<32>>(MARKLAB_PORTS) pool_gone;
 // In ingress, when port and queue are known.
 control EnterPool(in bit<9> port, in bit<7> queue, out bit<32> found_pkts) {
     apply {
-        bit<32> cell = (bit<32>)(queue ++ port);
-        bit<32> sent;
-        queue_came.read(sent, cell);
-        queue_came.write(cell, sent + 1);
+        found_pkts = 0;
+        if (port != DROP_PORT) {
+            bit<32> cell = (bit<32>)(queue ++ port);
+            bit<32> sent;
+            queue_came.read(sent, cell);
+            queue_came.write(cell, sent + 1);
 
-        bit<32> pool = (bit<32>)MARKLAB_POOL(port);
-        bit<32> came;
-        bit<32> gone;
-        pool_came.read(came, pool);
-        pool_gone.read(gone, pool);
-        pool_came.write(pool, came + 1);
-        found_pkts = came - gone;
+            bit<32> pool = (bit<32>)MARKLAB_POOL(port);
+            bit<32> came;
+            bit<32> gone;
+            pool_came.read(came, pool);
+            pool_gone.read(gone, pool);
+            pool_came.write(pool, came + 1);
+            found_pkts = came - gone;
+        }
     }
 }
 

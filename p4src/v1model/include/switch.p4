@@ -8,9 +8,6 @@
 #include "headers.p4"
 #include "marking.p4"
 
-// Where v1model sends what is dropped.
-const bit<9> DROP_PORT = 511;
-
 struct metadata_t {
     // The queue that the packet waits in. The annotation is how our traffic manager is told: v1model has a `priority`
     // of 3 bits for that, and BMv2 nothing but strict priorities.
@@ -160,9 +157,7 @@ control SwitchIngress(inout headers_t hdr,
             }
 #endif // MARKLAB_STEERS
 #ifdef MARKLAB_COUNTS_ARRIVALS
-            if (standard_metadata.egress_spec != DROP_PORT) {
-                enter_pool.apply(standard_metadata.egress_spec, meta.queue, meta.pool_pkts);
-            }
+            enter_pool.apply(standard_metadata.egress_spec, meta.queue, meta.pool_pkts);
 #endif // MARKLAB_COUNTS_ARRIVALS
         }
     }
