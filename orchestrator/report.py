@@ -9,7 +9,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from orchestrator.sharing import WITHIN
+from orchestrator.fairness import WITHIN
 from orchestrator.statistics import Interval
 from orchestrator.summary import ALL_PROBES, CLASSES, STATISTICS, Estimates, SchemeResult, Summary
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.experiment import Experiment
-from orchestrator.fairness import convergence_ns, max_min_shares
+from orchestrator.fairness import WITHIN, convergence_ns, max_min_shares
 from orchestrator.observation import Columns, Observation
 from orchestrator.passages import flows_of, marked_flows, senders_beyond_share
 from orchestrator.randomness import Floats
@@ -23,7 +23,6 @@ from orchestrator.units import format_time
 
 # Flows by themselves are of interest where there are few.
 FEW_FLOWS = 32
-WITHIN = 0.1
 # In fewer intervals nothing can be said of a rate that stays where it is.
 _FEWEST_INTERVALS = 10
 
