@@ -191,12 +191,12 @@ def _mean_sharing(seeds: Sequence[SeedResult]) -> Sharing | None:
 
 
 def _mean_windows(seeds: Sequence[SeedResult]) -> dict[str, WindowRates]:
-    """Means over the seeds; one without flows of a service has a rate of 0 there."""
+    """Means over the seeds, of flows that all have; one without flows of a service has a rate of 0 there."""
     result = {}
     for window in seeds[0].windows:
         of = [seed.windows[window] for seed in seeds]
         services = sorted({dscp for rates in of for dscp in rates.services_bps})
-        flows = of[0].flows_bps if all(rates.flows_bps for rates in of) else {}
+        flows = [flow for flow in of[0].flows_bps if all(flow in rates.flows_bps for rates in of)]
         result[window] = WindowRates(
             services_bps={dscp: mean([rates.services_bps.get(dscp, 0.0) for rates in of]) for dscp in services},
             flows_bps={flow: mean([rates.flows_bps[flow] for rates in of]) for flow in flows},
