@@ -12,6 +12,9 @@ from orchestrator.randomness import Floats
 # Of a capacity or demand: what floating point may leave of it.
 _EPSILON = 1e-9
 
+# Of a share: how near a rate that has converged stays, unless a description says otherwise.
+WITHIN = 0.1
+
 
 def jain(values: Sequence[float]) -> float | None:
     """Jain's index: 1 if all have the same, 1 / n if one has all; None if nobody has anything."""

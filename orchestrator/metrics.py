@@ -14,13 +14,14 @@ from orchestrator.fairness import jain
 from orchestrator.ideal import ideal_ns
 from orchestrator.observation import Observation
 from orchestrator.randomness import Floats
-from orchestrator.sharing import convergence, window_rates
+from orchestrator.sharing import classification, convergence, window_rates
 from orchestrator.statistics import mean, mean_interval, nearest_rank, ratio, ratio_interval
 from orchestrator.summary import (
     ALL_PROBES,
     CLASSES,
     STATISTICS,
     Change,
+    Classification,
     Confidence,
     Drops,
     Estimate,
@@ -93,6 +94,7 @@ def seed_result(experiment: Experiment, scheme: ReadyScheme, seen: Observation) 
         rtt_us=_round_trips(experiment.spec.probes or (), seen),
         windows=window_rates(experiment, seen),
         convergence=convergence(experiment, seen),
+        classification=classification(experiment, seen),
         utilisation=_utilisation(experiment, seen),
         link_transmissions=report["link_transmissions"],
         events=report["events"],
@@ -189,12 +191,12 @@ def _mean_sharing(seeds: Sequence[SeedResult]) -> Sharing | None:
 
 
 def _mean_windows(seeds: Sequence[SeedResult]) -> dict[str, WindowRates]:
-    """Means over the seeds; one without flows of a service has a rate of 0 there."""
+    """Means over the seeds, of flows that all have; one without flows of a service has a rate of 0 there."""
     result = {}
     for window in seeds[0].windows:
         of = [seed.windows[window] for seed in seeds]
         services = sorted({dscp for rates in of for dscp in rates.services_bps})
-        flows = of[0].flows_bps if all(rates.flows_bps for rates in of) else {}
+        flows = [flow for flow in of[0].flows_bps if all(flow in rates.flows_bps for rates in of)]
         result[window] = WindowRates(
             services_bps={dscp: mean([rates.services_bps.get(dscp, 0.0) for rates in of]) for dscp in services},
             flows_bps={flow: mean([rates.flows_bps[flow] for rates in of]) for flow in flows},
@@ -211,6 +213,12 @@ def _mean_convergence(seeds: Sequence[SeedResult]) -> dict[str, Change]:
             flows = {flow: _mean_share([change.flows[flow] for change in of]) for flow in first.flows}
             result[start] = Change(until_us=mean([change.until_us for change in of]), flows=flows)
     return result
+
+
+def _all_classified(seeds: Sequence[SeedResult]) -> Classification | None:
+    there = [seed.classification for seed in seeds if seed.classification is not None]
+    counts = _sums(found.model_dump(exclude={"accuracy", "recall"}) for found in there)
+    return Classification.of(**counts) if there else None
 
 
 def _mean_share(shares: Sequence[FlowShare]) -> FlowShare:
@@ -263,6 +271,7 @@ def _scheme_result(scheme: ReadyScheme, seeds: Sequence[SeedResult]) -> SchemeRe
         rtt_us=_mean_round_trips(seeds),
         windows=_mean_windows(seeds),
         convergence=_mean_convergence(seeds),
+        classification=_all_classified(seeds),
         utilisation=mean([seed.utilisation for seed in seeds]),
         link_transmissions=sum(seed.link_transmissions for seed in seeds),
         events=sum(seed.events for seed in seeds),

@@ -65,21 +65,21 @@ class Bins:
 
 def draw_traces(folder: Path, form: str, begin_ns: int, end_ns: int | None) -> Iterator[Path]:
     """Draw each trace of a result; gives the files that were written."""
-    spec = load_run(folder).spec
+    intervals_ns = _intervals_ns(load_run(folder).spec)
     paths = sorted((folder / traces.FOLDER).glob("*.parquet"))
     if not paths:
-        raise BadInput(f"{folder} holds no traces", "run it again with --trace-queue or --trace-flows")
+        raise BadInput(f"{folder} holds no traces", "run it again with --trace-queue, --trace-flows or --probe")
     drawn = 0
     for path in paths:
-        of_flows = traces.is_of_flows(path)
-        step_ns = parse_time(str(spec["trace_flows" if of_flows else "trace_queue"]))
+        kind = traces.kind_of(path)
+        step_ns = intervals_ns[kind]
         table = traces.read(path)
         shown = table.filter(pl.col("time_ns") >= begin_ns // step_ns * step_ns)
         shown = shown if end_ns is None else shown.filter(pl.col("time_ns") < end_ns)
         if shown.is_empty():
             continue
         bins = _bins(shown, step_ns)
-        figure = _flows(shown, bins) if of_flows else _queues(shown, bins)
+        figure = _DRAWN[kind](shown, bins)
         figure.suptitle(path.stem, fontsize="medium")
         picture = path.with_suffix(f".{form}")
         # Without the date, and with names of its own, the same trace gives the same bytes.
@@ -89,6 +89,14 @@ def draw_traces(folder: Path, form: str, begin_ns: int, end_ns: int | None) -> I
         yield picture
     if not drawn:
         raise BadInput("nothing happened in the time that is to be shown", "choose another --from and --to")
+
+
+def _intervals_ns(spec: dict[str, Any]) -> dict[str, int]:
+    """Time between rows, by kind of trace."""
+    of = {traces.FLOWS: spec.get("trace_flows"), traces.PORT: spec.get("trace_queue")}
+    known = {kind: parse_time(str(every)) for kind, every in of.items() if every is not None}
+    probes = [parse_time(str(probe["every"])) for probe in spec.get("probes", [])]
+    return known | ({traces.PROBES: min(probes)} if probes else {})
 
 
 def _bins(rows: pl.DataFrame, step_ns: int) -> Bins:
@@ -151,6 +159,19 @@ def _flows(rows: pl.DataFrame, bins: Bins) -> Figure:
     _draw(axes[0], "received, Gb/s", bins, rate)
     _name(figure, axes[0], len(rate))
     return figure
+
+
+def _probes(rows: pl.DataFrame, bins: Bins) -> Figure:
+    """Longest round trips of each probe."""
+    figure, axes = _figure(1)
+    parts = rows.drop_nulls("rtt_ns").partition_by("probe", maintain_order=True)
+    trips = [(str(part["probe"][0]), bins.largest(part, "rtt_ns") / 1e3) for part in parts]
+    _draw(axes[0], "longest round trip, µs", bins, trips)
+    _name(figure, axes[0], len(trips))
+    return figure
+
+
+_DRAWN = {traces.PORT: _queues, traces.FLOWS: _flows, traces.PROBES: _probes}
 
 
 def _lengths(rows: pl.DataFrame, bins: Bins) -> Floats:

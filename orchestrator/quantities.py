@@ -34,6 +34,14 @@ def _round_trips(statistic: str) -> Callable[[SeedResult], float | None]:
     return lambda seed: getattr(seed.rtt_us.get(ALL_PROBES), statistic, None)
 
 
+def _classified(statistic: str) -> Callable[[SeedResult], float | None]:
+    def of(seed: SeedResult) -> float | None:
+        part = getattr(seed.classification, statistic, None)
+        return None if part is None else 100 * part
+
+    return of
+
+
 def _metrics() -> Iterator[Metric]:
     for size_class in CLASSES:
         for statistic in STATISTICS:
@@ -49,6 +57,8 @@ def _metrics() -> Iterator[Metric]:
     yield Metric("jain", lambda seed: seed.sharing.jain if seed.sharing else None, -1)
     for statistic in STATISTICS:
         yield Metric(f"rtt.{statistic}", _round_trips(statistic), 1, "µs")
+    yield Metric("accuracy", _classified("accuracy"), -1, "%")
+    yield Metric("recall", _classified("recall"), -1, "%")
     yield Metric("rtt.lost", _round_trips("lost"), 1)
     yield Metric("utilisation", lambda seed: seed.utilisation, -1)
 

@@ -9,7 +9,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from orchestrator.sharing import WITHIN
+from orchestrator.fairness import WITHIN
 from orchestrator.statistics import Interval
 from orchestrator.summary import ALL_PROBES, CLASSES, STATISTICS, Estimates, SchemeResult, Summary
 
@@ -101,6 +101,8 @@ def _sections(summary: Summary) -> Iterator[tuple[str, Rows]]:
     if any(result.convergence for result in summary.schemes.values()):
         within = summary.spec.get("converge_within", WITHIN)
         yield f"time to within {within:.0%} of max-min shares", _convergence(summary)
+    if any(result.classification for result in summary.schemes.values()):
+        yield "flows beyond their share, by marks", _classification()
     if any(result.rtt_us for result in summary.schemes.values()):
         yield "round trips of probes, µs", _round_trips(summary)
     yield "network, all seeds", _network()
@@ -150,6 +152,30 @@ def _convergence(summary: Summary) -> Rows:
     starts = {start: change for result in summary.schemes.values() for start, change in result.convergence.items()}
     return [
         (f"{start} flow {flow}, Gb/s", cell(start, flow)) for start, change in starts.items() for flow in change.flows
+    ]
+
+
+def _classification() -> Rows:
+    def part(name: str) -> Callable[[SchemeResult], RenderableType]:
+        def cell(result: SchemeResult) -> RenderableType:
+            value = getattr(result.classification, name, None)
+            return "" if value is None else f"{value:.1%}"
+
+        return cell
+
+    def counts(result: SchemeResult) -> RenderableType:
+        found = result.classification
+        return f"{found.congested_marked:,} {found.congested_unmarked:,}" if found else ""
+
+    def others(result: SchemeResult) -> RenderableType:
+        found = result.classification
+        return f"{found.others_marked:,} {found.others_unmarked:,}" if found else ""
+
+    return [
+        ("accuracy", part("accuracy")),
+        ("recall", part("recall")),
+        ("  beyond: marked, not", counts),
+        ("  within: marked, not", others),
     ]
 
 

@@ -44,7 +44,7 @@ def cells(finding: Finding) -> tuple[str, str, str, str]:
     half = f" ±{(finding.interval[1] - finding.interval[0]) / 2:,.1f}" if finding.interval else ""
     where = ", ".join(f"{key} {value}" for key, value in (finding.point or {}).items())
     at = f"\nat {where}" if claim.take != "only" else ""
-    lab = _number(finding.value, claim.unit, half) + (_means(finding.means, unit) if claim.over else "") + at
+    lab = _number(claim, finding.value, half) + (_means(finding.means, unit) if claim.over else "") + at
     if finding.difference is None:
         return claim.says, paper, lab, "same sign" if finding.same_sign else "other sign"
     if claim.within and not finding.difference:
@@ -56,11 +56,14 @@ def cells(finding: Finding) -> tuple[str, str, str, str]:
 def _stated(claim: Claim) -> str:
     if isinstance(claim.paper, str):
         return claim.paper
-    return f"within {claim.paper:g} %" if claim.within else _number(claim.paper, claim.unit)
+    return f"within {claim.paper:g} %" if claim.within else _number(claim, claim.paper)
 
 
-def _number(value: float, unit: str, half: str = "") -> str:
-    return f"{value:+,.1f}{half} %" if unit == "%" else f"{value:,.0f}{half}{_unit(unit)}"
+def _number(claim: Claim, value: float, half: str = "") -> str:
+    if claim.over is not None:
+        return f"{value:+,.1f}{half} %"
+    digits = 1 if claim.unit == "%" else 0
+    return f"{value:,.{digits}f}{half}{_unit(claim.unit)}"
 
 
 def _means(means: Sequence[float], unit: str) -> str:

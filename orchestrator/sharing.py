@@ -1,4 +1,4 @@
-"""What a trace of flows says of how they shared the network: rates in windows, and the way to max-min shares.
+"""What traces say of how flows shared the network: rates in windows, the way to max-min shares, and who exceeded them.
 
 Shares are those of water-filling: a flow wants the rate of its application, or all it can get, and a line carries the
 payload of full frames.
@@ -12,17 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.experiment import Experiment
-from orchestrator.fairness import convergence_ns, max_min_shares
+from orchestrator.fairness import WITHIN, convergence_ns, max_min_shares
 from orchestrator.observation import Columns, Observation
+from orchestrator.passages import flows_of, marked_flows, senders_beyond_share
 from orchestrator.randomness import Floats
-from orchestrator.summary import Change, FlowShare, WindowRates
+from orchestrator.summary import Change, Classification, FlowShare, WindowRates
 from orchestrator.topology import Line
 from orchestrator.traffic.arrivals import HEADER_BYTES
 from orchestrator.units import format_time
 
 # Flows by themselves are of interest where there are few.
 FEW_FLOWS = 32
-WITHIN = 0.1
 # In fewer intervals nothing can be said of a rate that stays where it is.
 _FEWEST_INTERVALS = 10
 
@@ -68,6 +68,26 @@ def convergence(experiment: Experiment, seen: Observation) -> dict[str, Change]:
         }
         result[format_time(begin)] = Change(until_us=until / 1e3, flows=flows)
     return result
+
+
+def classification(experiment: Experiment, seen: Observation) -> Classification | None:
+    """How marks tell congested flows from others, at the ports whose packets are recorded, together."""
+    every_ns = experiment.spec.trace_flows_ns
+    if every_ns is None or not seen.passages:
+        return None
+    lines = {line.source: line for line in experiment.network.bottleneck}
+    frame = experiment.setup.frame_bytes
+    part = frame / (frame + experiment.spec.framing.overhead_bytes)
+    counts = np.zeros((2, 2), dtype=np.int64)
+    for port, passages in seen.passages.items():
+        congested = senders_beyond_share(passages, every_ns, lines[port].rate_bps * part)
+        flows = flows_of(passages)
+        truth, taken = np.isin(flows, congested).astype(int), np.isin(flows, marked_flows(passages)).astype(int)
+        np.add.at(counts, (truth, taken), 1)
+    (unmarked, marked), (missed, found) = counts.tolist()
+    return Classification.of(
+        congested_marked=found, congested_unmarked=missed, others_marked=marked, others_unmarked=unmarked
+    )
 
 
 def _share(rates: Floats, every_ns: int, share: float, before_ns: int, experiment: Experiment) -> FlowShare:

@@ -118,6 +118,10 @@ class Spec(Model):
         for window in self.windows or ():
             if every_ns is None:
                 raise BadInput(f"the rates of the window {window} are not recorded", "--trace-flows")
+            if self.until_ns is not None and window.end_ns > self.until_ns:
+                raise BadInput(
+                    f"the window {window} ends after the run", f"it ends at {units.format_time(self.until_ns)}"
+                )
             if any(time_ns % every_ns for time_ns in window):
                 raise BadInput(
                     f"the window {window} does not consist of whole intervals of the trace",

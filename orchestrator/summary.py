@@ -121,6 +121,40 @@ class Change(Model):
     flows: dict[int, FlowShare]
 
 
+class Classification(Model):
+    """Flows by their marks, and by whether they sent faster than their max-min share (DiffECN paper, section IV-C).
+
+    A flow is taken for congested if a packet of it was marked. Accuracy is the part of the flows that were taken for
+    what they are (Eq. 3), recall the part of the congested ones that were marked (Eq. 4); None where there are none.
+    """
+
+    congested_marked: int
+    congested_unmarked: int
+    others_marked: int
+    others_unmarked: int
+    accuracy: float | None
+    recall: float | None
+
+    @classmethod
+    def of(
+        cls, *, congested_marked: int, congested_unmarked: int, others_marked: int, others_unmarked: int
+    ) -> Classification:
+        """Of numbers of flows."""
+        right, congested = congested_marked + others_unmarked, congested_marked + congested_unmarked
+        return cls(
+            congested_marked=congested_marked,
+            congested_unmarked=congested_unmarked,
+            others_marked=others_marked,
+            others_unmarked=others_unmarked,
+            accuracy=_part(right, congested + others_marked + others_unmarked),
+            recall=_part(congested_marked, congested),
+        )
+
+
+def _part(some: int, of: int) -> float | None:
+    return some / of if of else None
+
+
 class SeedResult(Model):
     """One cell."""
 
@@ -141,6 +175,7 @@ class SeedResult(Model):
     windows: dict[str, WindowRates] = Field(default_factory=dict)
     # By the time of the start.
     convergence: dict[str, Change] = Field(default_factory=dict)
+    classification: Classification | None = None
     utilisation: float
     link_transmissions: int
     events: int
@@ -166,6 +201,7 @@ class SchemeResult(Model):
     rtt_us: dict[str, RttEstimate] = Field(default_factory=dict)
     windows: dict[str, WindowRates] = Field(default_factory=dict)
     convergence: dict[str, Change] = Field(default_factory=dict)
+    classification: Classification | None = None
     utilisation: float
     link_transmissions: int
     events: int

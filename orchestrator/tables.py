@@ -32,23 +32,6 @@ def flow_table(experiment: Experiment, observations: Sequence[Observation]) -> p
     return pl.concat([_rows(experiment, seen, schemes) for seen in ordered])
 
 
-def probe_table(experiment: Experiment, observations: Sequence[Observation]) -> pl.DataFrame:
-    """One row per request of a probe, by scheme, seed, probe and time."""
-    labels = pl.Series([probe.label for probe in experiment.spec.probes or ()])
-    return pl.concat(
-        pl.DataFrame(
-            {
-                "scheme": pl.Series([seen.scheme]).new_from_index(0, len(seen.probes["probe"])),
-                "seed": np.full(len(seen.probes["probe"]), seen.seed, dtype=np.uint32),
-                "probe": labels.gather(seen.probes["probe"]),
-                "time_ns": seen.probes["time_ns"],
-                "rtt_ns": pl.Series(seen.probes["rtt_ns"]).replace(-1, None),
-            }
-        )
-        for seen in observations
-    )
-
-
 def _rows(experiment: Experiment, seen: Observation, schemes: pl.Enum) -> pl.DataFrame:
     count = len(seen.flows)
     ideal = np.ceil(ideal_ns(experiment.spec, experiment.network, seen.flows)).astype(np.uint64)

@@ -1,4 +1,4 @@
-"""Traces: queues of ports and rates of flows over time. What is in their files, how they are called, how to read them.
+"""Traces: queues, rates of flows, round trips over time. What is in their files, how they are called, how to read them.
 
 A row is an interval in which something happened. Between rows a queue stays as it was, and a flow delivers nothing.
 """
@@ -42,8 +42,17 @@ FLOW_COLUMNS: Mapping[str, str] = {
     "rate_bps": "the same as a rate",
 }
 
-# What the trace of flows is called where those of ports have the port's name.
+# Columns of `SCHEME-seedN-probes.parquet`.
+PROBE_COLUMNS: Mapping[str, str] = {
+    "time_ns": "when the request was sent",
+    "probe": "`FROM:TO`, with its code point",
+    "rtt_ns": "until the reply came; null if it did not",
+}
+
+# What the traces of flows and of probes are called where those of ports have the port's name.
 FLOWS = "flows"
+PROBES = "probes"
+PORT = "port"
 
 
 def queue_table(queues: Sequence[Columns]) -> pl.DataFrame:
@@ -76,14 +85,27 @@ def flow_table(columns: Columns, dscp: NDArray[np.uint8], interval_ns: int) -> p
     return table.with_columns(pl.Series("dscp", dscp[columns["flow"]]), rate).select(list(FLOW_COLUMNS))
 
 
+def probe_table(columns: Columns, labels: Sequence[str]) -> pl.DataFrame:
+    """Rows of all requests, probe by probe."""
+    number = pl.Series("number", columns["probe"])
+    return pl.DataFrame(
+        {
+            "time_ns": columns["time_ns"],
+            "probe": pl.Series(labels, dtype=pl.String).gather(number),
+            "rtt_ns": pl.Series(columns["rtt_ns"]).replace(-1, None),
+        }
+    ).select(list(PROBE_COLUMNS))
+
+
 def file_name(scheme: str, seed: int, what: str) -> str:
-    """Name of the trace of a port, or of `FLOWS`."""
+    """Name of the trace of a port, of `FLOWS` or of `PROBES`."""
     return f"{scheme.replace('/', '_')}-seed{seed}-{what}.parquet"
 
 
-def is_of_flows(path: Path) -> bool:
-    """Whether a trace is one of flows."""
-    return path.stem.endswith(f"-{FLOWS}")
+def kind_of(path: Path) -> str:
+    """`FLOWS`, `PROBES`, or `PORT`."""
+    name = path.stem.rpartition("-")[2]
+    return name if name in (FLOWS, PROBES) else PORT
 
 
 def rates_bps(table: pl.DataFrame, flow: int, interval_ns: int, until_ns: int) -> Floats:

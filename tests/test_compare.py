@@ -157,4 +157,4 @@ def test_reports_hold_every_rule_and_metric(tmp_path: Path) -> None:
 def test_every_metric_has_a_value() -> None:
     """Those of services and probes where there are some."""
     without = {name for name, metric in METRICS.items() if metric.of(BASE.main.seeds[0]) is None}
-    assert without == {"jain", "rtt.mean", "rtt.p50", "rtt.p99", "rtt.lost"}
+    assert without == {"accuracy", "recall", "jain", "rtt.mean", "rtt.p50", "rtt.p99", "rtt.lost"}

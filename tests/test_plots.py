@@ -11,6 +11,7 @@ from conftest import Finished
 
 Cli = Callable[..., Finished]
 
+NAMES = ("flows", "probes", "s0-7")
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -18,7 +19,16 @@ PNG = b"\x89PNG\r\n\x1a\n"
 def traced(cli: Cli, tmp_path: Path) -> Path:
     """Folder of a run with all traces."""
     queues = ("--queues", "dwrr:count=2", "--services", "2")
-    traces = ("--trace-queue", "--trace-flows", "--baseline", "none", "--out", str(tmp_path))
+    traces = (
+        "--trace-queue",
+        "--trace-flows",
+        "--probe",
+        "h0:h7,every=100us",
+        "--baseline",
+        "none",
+        "--out",
+        str(tmp_path),
+    )
     assert cli("-s", "tcn", "--flows", "20", "--seeds", "1", *queues, *traces).code == 0
     (folder,) = tmp_path.iterdir()
     return folder
@@ -30,7 +40,7 @@ def test_each_trace_is_drawn(cli: Cli, traced: Path, form: str, begins: bytes) -
     for _ in range(2):
         done = cli("plot", str(traced), "--format", form)
         assert done.code == 0, done.err
-        pictures.append([(traced / "traces" / f"tcn-seed1-{name}.{form}").read_bytes() for name in ("flows", "s0-7")])
+        pictures.append([(traced / "traces" / f"tcn-seed1-{name}.{form}").read_bytes() for name in NAMES])
     assert all(picture.startswith(begins) and len(picture) > 10_000 for picture in pictures[0])
     assert pictures[0] == pictures[1]
 

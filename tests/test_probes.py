@@ -15,7 +15,7 @@ from orchestrator.errors import BadInput
 from orchestrator.experiment import prepare
 from orchestrator.fabrics import Sim
 from orchestrator.spec import make_spec
-from orchestrator.tables import probe_table
+from orchestrator.traces import PROBE_COLUMNS, probe_table
 
 Cli = Callable[..., Finished]
 
@@ -29,7 +29,7 @@ LONG = {
 
 def test_probes_measure_the_queue_that_they_wait_in() -> None:
     probes = ["h1:h2,every=50us,start=2ms", {"from": 1, "to": "h2", "every": "50us", "start": "2ms", "dscp": 1}]
-    experiment, (seen,), summary = run(**LONG, probes=probes)
+    _, (seen,), summary = run(**LONG, probes=probes)
     rtt = summary.main.rtt_us
     assert list(rtt) == ["all", "h1:h2", "1:h2,dscp=1"]
     idle, busy = rtt["h1:h2"], rtt["1:h2,dscp=1"]
@@ -42,8 +42,9 @@ def test_probes_measure_the_queue_that_they_wait_in() -> None:
     # From 2 to 10 ms, both included.
     times = list(range(2_000_000, 10_000_001, 50_000))
     assert idle.n + idle.lost == len(times)
-    table = probe_table(experiment, [seen])
+    table = probe_table(seen.probes, list(rtt)[1:])
     assert table.filter(pl.col("probe") == "h1:h2")["time_ns"].to_list() == times
+    assert tuple(table.columns) == tuple(PROBE_COLUMNS)
     assert table["rtt_ns"].null_count() == rtt["all"].lost
     assert summary.main.fct_us["overall"].n == 0
 
@@ -78,7 +79,7 @@ def test_the_command_line_probes(cli: Cli, tmp_path: Path) -> None:
     plain = json.loads(done.out)
     assert plain["rtt_us"]["h0:h7"] == plain["rtt_us"]["all"]
     assert plain["rtt_us"]["all"]["ci95"]["mean"] is not None
-    assert len(list(tmp_path.glob("*/probes.parquet"))) == 1
+    assert len(list(tmp_path.glob("*/traces/*-probes.parquet"))) == 2
     text = cli(*options, "--out", str(tmp_path)).out
     assert "round trips of probes" in text
     assert "h0:h7 p99" in text

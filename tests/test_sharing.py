@@ -113,11 +113,21 @@ def test_the_report_has_both() -> None:
     assert re.search(r"30ms\.\.40ms code point 2 +\d+\.\d Mb/s", text)
 
 
+def test_seeds_of_different_numbers_of_flows_have_means_of_those_that_all_have() -> None:
+    _, _, summary = run(
+        schemes=["tcn"], baseline="none", flows=40, seeds=2, until="5ms", trace_flows="100us", windows="0ms..5ms"
+    )
+    of = [set(seed.windows["0s..5ms"].flows_bps) for seed in summary.main.seeds]
+    assert of[0] != of[1]
+    assert set(summary.main.windows["0s..5ms"].flows_bps) == of[0] & of[1] != set()
+
+
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
         ({"windows": "1ms..2ms"}, "not recorded"),
         ({"windows": "1ms..2050us", "trace_flows": "100us"}, "whole intervals"),
+        ({"windows": "1ms..2ms", "trace_flows": "100us", "until": "1900us"}, "ends after the run"),
         ({"windows": "2ms..2ms", "trace_flows": "100us"}, "ends before it begins"),
         ({"windows": "2ms", "trace_flows": "100us"}, "is not a window"),
         ({"converge_within": 0}, "converge_within"),

@@ -18,7 +18,7 @@ from orchestrator.fairness import convergence_ns, max_min_shares
 from orchestrator.observation import Columns
 from orchestrator.paths import PROGRAMS
 from orchestrator.spec import make_spec
-from orchestrator.traces import FLOW_COLUMNS, QUEUE_COLUMNS, flow_table, queue_table, rates_bps
+from orchestrator.traces import FLOW_COLUMNS, PROBE_COLUMNS, QUEUE_COLUMNS, flow_table, queue_table, rates_bps
 
 Cli = Callable[..., Finished]
 
@@ -132,4 +132,4 @@ def test_too_many_flows_are_refused(cli: Cli, tmp_path: Path) -> None:
 def test_the_columns_are_documented() -> None:
     section = (DOCS / "results.md").read_text().partition("\n## Traces\n")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| `(\w+)` \| (.*) \|$", section, re.MULTILINE)
-    assert rows == [*QUEUE_COLUMNS.items(), *FLOW_COLUMNS.items()]
+    assert rows == [*QUEUE_COLUMNS.items(), *FLOW_COLUMNS.items(), *PROBE_COLUMNS.items()]

@@ -22,7 +22,7 @@ class Form(StrEnum):
 
 
 def plot(
-    folder: Annotated[Path, typer.Argument(help="A result of a run with --trace-queue or --trace-flows.")],
+    folder: Annotated[Path, typer.Argument(help="A result of a run with --trace-queue, --trace-flows or --probe.")],
     form: Annotated[Form, typer.Option("--format", help="Format of the pictures.")] = Form.PNG,
     begin: Annotated[str, typer.Option("--from", metavar="TIME", help="Begin of what is shown.")] = "0",
     end: Annotated[
