@@ -180,6 +180,14 @@ class Finding:
         return self.value - self.claim.paper
 
     @property
+    def ratio(self) -> float | None:
+        """Lab by paper; of changes, that of what they make of 1; None of bounds and without a number of both."""
+        if self.value is None or isinstance(self.claim.paper, str) or self.claim.within:
+            return None
+        base = 100.0 if self.claim.over is not None else 0.0
+        return (base + self.value) / (base + self.claim.paper) if base + self.claim.paper else None
+
+    @property
     def same_sign(self) -> bool | None:
         """Whether a change has the direction that the paper says; None where it says none."""
         if self.value is None or self.claim.over is None or self.claim.within or not self.claim.paper:
@@ -195,6 +203,7 @@ class Finding:
             "lab": self.value,
             "ci95": self.interval,
             "difference": self.difference,
+            "ratio": self.ratio,
             "same_sign": self.same_sign,
             "point": self.point,
             "lab_means": self.means,

@@ -12,7 +12,7 @@ from orchestrator.quantities import find_metric
 from orchestrator.reproduce import Claim, Finding, PaperExperiment
 from orchestrator.summary import Summary
 
-_COLUMNS = ("claim", "paper", "lab", "difference")
+_COLUMNS = ("claim", "paper", "lab", "difference", "ratio")
 
 
 def render(paper: PaperExperiment, findings: Sequence[Finding], summaries: Sequence[Summary], console: Console) -> None:
@@ -34,23 +34,31 @@ def render(paper: PaperExperiment, findings: Sequence[Finding], summaries: Seque
         console.print(Text(f"! {warning}", style="bold yellow"))
 
 
-def cells(finding: Finding) -> tuple[str, str, str, str]:
-    """Claim, paper, lab and difference as text."""
+def cells(finding: Finding) -> tuple[str, str, str, str, str]:
+    """Claim, paper, lab, difference and ratio as text."""
     claim = finding.claim
     unit = find_metric(claim.metric).unit
     paper = _stated(claim) + _means(claim.paper_means or (), unit)
     if finding.value is None:
-        return claim.says, paper, "not run", ""
+        return claim.says, paper, "not run", "", ""
     half = f" ±{(finding.interval[1] - finding.interval[0]) / 2:,.1f}" if finding.interval else ""
     where = ", ".join(f"{key} {value}" for key, value in (finding.point or {}).items())
     at = f"\nat {where}" if claim.take != "only" else ""
     lab = _number(claim, finding.value, half) + (_means(finding.means, unit) if claim.over else "") + at
     if finding.difference is None:
-        return claim.says, paper, lab, "same sign" if finding.same_sign else "other sign"
+        return claim.says, paper, lab, "same sign" if finding.same_sign else "other sign", ""
     if claim.within and not finding.difference:
-        return claim.says, paper, lab, "within"
+        return claim.says, paper, lab, "within", ""
     points = " points" if claim.unit == "%" else _unit(claim.unit)
-    return claim.says, paper, lab, f"{finding.difference:+,.1f}{points}"
+    ratio = f"{finding.ratio:,.2f}" if finding.ratio is not None else ""
+    return claim.says, paper, lab, f"{finding.difference:+,.1f}{points}", ratio
+
+
+def effort(paper: PaperExperiment) -> str:
+    """How much was run, in words."""
+    said = [f"{name} {paper.setup[name]}" for name in ("flows", "seeds", "topology") if name in paper.setup]
+    loads = paper.grid.get("load", ())
+    return "; ".join([*said, f"loads {', '.join(str(load) for load in loads)}"] if loads else said)
 
 
 def _stated(claim: Claim) -> str:
@@ -76,6 +84,7 @@ def _unit(unit: str) -> str:
 
 def to_markdown(paper: PaperExperiment, findings: Sequence[Finding]) -> str:
     """Write the table for a document."""
-    lines = [f"### {paper.title}", "", paper.paper, "", f"| {' | '.join(_COLUMNS)} |", "|---|---:|---:|---:|"]
+    lines = [f"### {paper.title}", "", paper.paper, "", effort(paper), ""]
+    lines += [f"| {' | '.join(_COLUMNS)} |", "|---|---:|---:|---:|---:|"]
     lines += [f"| {' | '.join(cell.replace(chr(10), '<br>') for cell in cells(finding))} |" for finding in findings]
     return "\n".join([*lines, "", *(f"- {remark}" for remark in paper.remarks)]) + "\n"

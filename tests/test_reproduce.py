@@ -58,7 +58,7 @@ def test_claims_are_computed_from_their_points() -> None:
     assert worst.point == {"load": 0.1}
     assert itself.value == pytest.approx(110)
     assert cells(itself)[2].startswith("110 ±")
-    assert "| at one load | -20.0 % | -20.0 ±0.0 %<br>120 : 150 µs | +0.0 points |" in to_markdown(paper, [one])
+    assert "| at one load | -20.0 % | -20.0 ±0.0 %<br>120 : 150 µs | +0.0 points | 1.00 |" in to_markdown(paper, [one])
 
 
 @pytest.mark.parametrize(("bound", "difference"), [(49.9, "+0.1 points"), (50, "within"), (50.1, "within")])
@@ -88,10 +88,18 @@ def test_a_direction_is_no_number(tcn: float, paper: str, seen: str) -> None:
     assert (cells(finding)[1], cells(finding)[3]) == (paper, seen)
 
 
+@pytest.mark.parametrize(("tcn", "paper", "ratio"), [(100, -20, 1.25), (120, 50, 0.8), (100, -100, None)])
+def test_the_ratio_of_changes_is_that_of_what_they_leave(tcn: float, paper: float, ratio: float | None) -> None:
+    """100 % against 80 %, 120 % against 150 %, and a paper that has nothing left."""
+    claim = PAPER["claims"][0] | {"paper": paper}
+    (finding,) = examine(validate(PaperExperiment, PAPER | {"claims": [claim]}, ""), [point((tcn,), (100,))])
+    assert finding.ratio == pytest.approx(ratio) if ratio else finding.ratio is None
+
+
 def test_counts_have_no_unit() -> None:
     claim = {"says": "so", "metric": "timeouts", "of": "tcn", "at": {"load": 0.1}, "paper": 45}
     (finding,) = examine(validate(PaperExperiment, PAPER | {"claims": [claim]}, ""), POINTS[:1])
-    assert cells(finding) == ("so", "45", "0 ±0.0", "-45.0")
+    assert cells(finding) == ("so", "45", "0 ±0.0", "-45.0", "0.00")
 
 
 def test_only_points_that_a_claim_is_about_are_run() -> None:
