@@ -20,7 +20,7 @@ BASE_PYTHON := $(shell for python in python3.11 python3.12 python3.13 python3.14
 setup: $(STAMPS)/engine
 
 run: setup
-	$(PYTHON) orchestrator.py --scheme ecn-sharp --load 0.8
+	$(PYTHON) orchestrator.py --scheme diffecn --load 0.8
 
 test: setup lint pytest cargo-test fuzz
 

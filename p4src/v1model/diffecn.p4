@@ -4,9 +4,8 @@
 //     K_p = lambda * RTT * C / N_flow (Eq. 2)
 //
 // Signal: deq_qdepth, the packets that this one leaves behind in its queue, as the paper reads the length of the queue
-// before the packet is sent. Queues are dealt out by include/flow_queues.p4; N_flow is counted here, by periods (section
-// IV-C.3), or as the queues that hold packets at this moment: the paper's simulations "count active flows in real-time"
-// (section VI-C), and a flow is active while it is "currently in the queue" (section VII).
+// before the packet is sent. Queues are dealt out by include/flow_queues.p4; N_flow is counted here: by periods (section
+// IV-C.3), as its program does, or the queues that hold packets, as the simulations "count active flows in real-time" (VI-C).
 #include <core.p4>
 #include <v1model.p4>
 #include "include/flow_queues.p4"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from collections import Counter
 from dataclasses import dataclass, field
 
 
@@ -14,6 +15,8 @@ class Mapping:
     queue: int
     passed: int
     last: int
+    # The queue's turn when the flow came to it.
+    turn: int = 0
 
 
 @dataclass
@@ -23,10 +26,14 @@ class QueueMapping:
     queues: int
     t_period: int
     pass_limit: int
+    # Whether flows are active as long as they are queued, not by periods.
+    while_queued: bool = False
     flow_map: dict[int, Mapping] = field(default_factory=dict)
     depth: dict[int, int] = field(default_factory=dict)
     # When something last came to a queue or left it, and which queue is doubted next.
     used: dict[int, int] = field(default_factory=dict)
+    # How often it was given to a flow because it was empty.
+    turns: Counter[int] = field(default_factory=Counter)
     doubted: int = 0
 
     @property
@@ -37,16 +44,26 @@ class QueueMapping:
         """The queue of a packet."""
         index = (flow >> 18) % (512 * self.queues)
         mapping = self.flow_map.get(index)
-        if mapping is None or now - mapping.last > self.t_period:
+        if mapping is None or not self._active(mapping, now):
             mapping = self.flow_map[index] = Mapping(self.high, 0, now)
         if mapping.queue == self.high:
-            mapping.queue = self._empty(now) if mapping.passed <= self.pass_limit else self._shortest()
+            if mapping.passed <= self.pass_limit:
+                mapping.queue = self._empty(now)
+                self.turns[mapping.queue] += 1
+            else:
+                mapping.queue = self._shortest()
+            mapping.turn = self.turns[mapping.queue]
         if mapping.queue == self.high:
             mapping.passed += length
         mapping.last = now
         self.depth[mapping.queue] = self.depth.get(mapping.queue, 0) + 1
         self.used[mapping.queue] = now
         return mapping.queue
+
+    def _active(self, mapping: Mapping, now: int) -> bool:
+        if self.while_queued and mapping.queue != self.high:
+            return self.depth.get(mapping.queue, 0) > 0 and self.turns[mapping.queue] == mapping.turn
+        return now - mapping.last <= self.t_period
 
     def _empty(self, now: int) -> int:
         for queue in range(self.high):

@@ -33,15 +33,15 @@ def flow_id(frame: Frame) -> int:
 class Switch:
     """The scheme with real queues, beside the paper's algorithm."""
 
-    def __init__(self, buffer: int = 1000, count: str = "period") -> None:
-        scheme = fitted(f"{SCHEME},count={count}")
+    def __init__(self, buffer: int = 1000, active: str = "period") -> None:
+        scheme = fitted(f"{SCHEME},active={active}")
         queueing = scheme.queues.model_copy(update={"buffer": Limit(packets=buffer)}).to_engine(
             Limit(packets=600), 1514
         )
         entries = json.dumps(scheme.entries + routes())
         self.harness = marklab_engine.Harness(compiled(scheme.scheme.program), entries, 0, json.dumps(queueing))
-        self.mapping = {port: QueueMapping(QUEUES, T_PERIOD, PASS_LIMIT) for port in PORTS}
-        self.by_period = count == "period"
+        self.mapping = {port: QueueMapping(QUEUES, T_PERIOD, PASS_LIMIT, active == "queued") for port in PORTS}
+        self.by_period = active == "period"
         self.count = {port: FlowCount(T_PERIOD) for port in PORTS}
         self.waiting: dict[tuple[int, int], list[Frame]] = {}
         self.steps: Counter[str] = Counter()
@@ -87,11 +87,11 @@ steps = st.lists(
 )
 
 
-@pytest.mark.parametrize("count", ["period", "queued"])
+@pytest.mark.parametrize("active", ["period", "queued"])
 @pytest.mark.parametrize("buffer", [1000, 3])
 @given(steps)
-def test_any_traffic_agrees_with_the_paper(buffer: int, count: str, traffic: list[tuple[int, bool, int, int]]) -> None:
-    switch, now = Switch(buffer, count), 5000
+def test_any_traffic_agrees_with_the_paper(buffer: int, active: str, traffic: list[tuple[int, bool, int, int]]) -> None:
+    switch, now = Switch(buffer, active), 5000
     for gap, comes, port, number in traffic:
         now += gap
         if comes:
@@ -100,11 +100,11 @@ def test_any_traffic_agrees_with_the_paper(buffer: int, count: str, traffic: lis
             switch.transmit(port, now)
 
 
-@pytest.mark.parametrize("count", ["period", "queued"])
+@pytest.mark.parametrize("active", ["period", "queued"])
 @pytest.mark.parametrize("buffer", [1000, 12])
-def test_long_congestion_agrees_with_the_paper(buffer: int, count: str) -> None:
+def test_long_congestion_agrees_with_the_paper(buffer: int, active: str) -> None:
     lot = random.Random(3)  # noqa: S311
-    switch, now, flows = Switch(buffer, count), 5000, 4
+    switch, now, flows = Switch(buffer, active), 5000, 4
     for number in range(20_000):
         if number % 500 == 0:
             flows = lot.choice((1, 2, 4, 7, 12))
@@ -118,7 +118,7 @@ def test_long_congestion_agrees_with_the_paper(buffer: int, count: str) -> None:
             switch.transmit(port, now)
     wanted = {"high", "ordinary", "marked", "passed"} | ({"dropped"} if buffer < 100 else set())
     # Not more queues can hold packets than there are.
-    wanted |= {"fell back"} if count == "period" else set()
+    wanted |= {"fell back"} if active == "period" else set()
     assert all(switch.steps[step] > 50 for step in wanted), switch.steps
 
 
@@ -189,11 +189,21 @@ def test_the_threshold_is_k_by_the_number_of_flows(flows: int) -> None:
     assert k <= Fraction(43, flows) < k + 1, "a queue is longer than the one exactly if it is longer than the other"
 
 
+@pytest.mark.parametrize(("active", "queue"), [("period", 0), ("queued", 1)])
+def test_a_flow_whose_queue_was_given_away_gets_another_if_it_has_to_be_queued(active: str, queue: int) -> None:
+    """A flow's queue runs empty, and another flow gets it at once."""
+    switch = Switch(active=active)
+    assert switch.receive(1, 0, 5000) == 0
+    switch.transmit(1, 5000)
+    assert switch.receive(1, 1, 5000) == 0
+    assert switch.receive(1, 0, 5000) == queue
+
+
 @pytest.mark.parametrize(("others", "marked"), [(0, False), (1, False), (2, True)])
 def test_flows_that_are_queued_count_only_while_they_are(others: int, marked: bool) -> None:
     """K / N = 12, 6, 4: five packets of each remain after the first. Once the others have gone, they count no more."""
     for gone in (False, True):
-        switch = Switch(count="queued")
+        switch = Switch(active="queued")
         for number in range(6 * others):
             switch.receive(1, 1 + number % others, 5000)
         if gone:
@@ -210,7 +220,7 @@ def test_flows_that_are_queued_count_only_while_they_are(others: int, marked: bo
 def test_the_rules_are_those_of_the_paper() -> None:
     scheme = fitted("diffecn")
     values = {name: setting.value for name, setting in scheme.settings.items()}
-    assert values == {"k": 167, "queues": 32, "t_period": 300, "count": "period", "pass_limit": 10}
+    assert values == {"k": 167, "queues": 32, "t_period": 300, "active": "period", "pass_limit": 10}
     assert (scheme.queues.scheduler, scheme.queues.count, scheme.queues.strict) == ("dwrr", 32, 1)
     (params,) = (entry["params"] for entry in scheme.entries if entry["action"] == "set_steering")
     assert params["pass_limit_bytes"] == 10 * 1500

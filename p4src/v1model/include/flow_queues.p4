@@ -2,7 +2,13 @@
 //
 // Ordinary queues 0, 1, ... take turns; the last one, of high priority, is for flows that found no empty queue. Ingress
 // must know how long the queues are, which v1model shows in egress only: both share registers. Ingress counts what it
-// sends to a queue, egress writes what is left there. Include this file, define nothing else in ingress, and call
+// sends to a queue, egress writes what is left there.
+//
+// The paper has two notions of an active flow. Its program's flow map knows a flow that sent something in the last t_period
+// (Algorithm 1): its queue may run empty meanwhile, and be given to another flow as well. In section IV-B a flow is active
+// while it "has one or more packets queued", which its simulations can see: then a flow whose queue ran empty is a new one.
+//
+// Include this file, define nothing else in ingress, and call
 // `leave_queue.apply(q)` once per packet in `Marking`.
 #ifndef MARKLAB_FLOW_QUEUES_P4
 #define MARKLAB_FLOW_QUEUES_P4
@@ -18,6 +24,8 @@
 // Per port and queue: packets in it, as far as ingress and egress know, and when one was last sent to it or left it.
 register<bit<32>>(MARKLAB_QUEUES) queue_depth;
 register<bit<32>>(MARKLAB_QUEUES) queue_used;
+// How often it was given to a flow because it was empty, going round.
+register<bit<8>>(MARKLAB_QUEUES) queue_turn;
 // Per port: a bit for each queue that is not empty.
 register<bit<32>>(MARKLAB_PORTS) busy_queues;
 
@@ -41,6 +49,8 @@ enum bit<3> steered_t {
 control Steering(in flow_t flow, out bit<7> queue) {
     // Per port and entry: a mapping_t.
     register<bit<64>>(FLOW_MAP_CELLS) flow_map;
+    // queue_turn when the entry's flow came to its queue.
+    register<bit<8>>(FLOW_MAP_CELLS) flow_turn;
     // Per port: the queue to be looked at next when none seems empty.
     register<bit<7>>(MARKLAB_PORTS) next_stale;
     counter(MARKLAB_PORTS * 8, CounterType.packets) steered;
@@ -50,20 +60,23 @@ control Steering(in flow_t flow, out bit<7> queue) {
     bit<32> t_period = 0;
     bit<32> t_stale = 0;
     bit<24> pass_limit = 0;
+    bit<1> while_queued = 0;
 
     // high: the last queue. t_period_us: a flow that sent nothing for so long is a new one. t_stale_us: a queue that
-    // nothing came to or left for so long is empty.
-    action set_steering(bit<7> high, bit<14> mask, bit<32> t_period_us, bit<32> t_stale_us, bit<24> pass_limit_bytes) {
+    // nothing came to or left for so long is empty. active_while_queued: 1 if a flow whose queue ran empty is a new one.
+    action set_steering(bit<7> high, bit<14> mask, bit<32> t_period_us, bit<32> t_stale_us, bit<24> pass_limit_bytes,
+                        bit<1> active_while_queued) {
         priority_queue = high;
         map_mask = mask;
         t_period = t_period_us;
         t_stale = t_stale_us;
         pass_limit = pass_limit_bytes;
+        while_queued = active_while_queued;
     }
 
     table steering_params {
         actions = { set_steering; }
-        default_action = set_steering(31, 0x3fff, 285, 2850, 15000);
+        default_action = set_steering(31, 0x3fff, 285, 2850, 15000, 0);
     }
 
     // The first empty queue, by one look at all of them (section V-A): entry i of the control plane asks for bit i to be 0.
@@ -128,6 +141,13 @@ control Steering(in flow_t flow, out bit<7> queue) {
 
         steered_t what = steered_t.KEPT;
         bool is_new = mapping.known == 0 || now - mapping.last_us > t_period;
+        if (while_queued == 1 && mapping.known == 1 && mapping.queue != priority_queue) {
+            bit<8> present_turn;
+            bit<8> own_turn;
+            queue_turn.read(present_turn, (bit<32>)(mapping.queue ++ flow.port));
+            flow_turn.read(own_turn, entry);
+            is_new = busy & (32w1 << (bit<8>)mapping.queue) == 0 || own_turn != present_turn;
+        }
         if (is_new) {
             mapping.queue = priority_queue;
             mapping.passed_bytes = 0;
@@ -168,6 +188,15 @@ control Steering(in flow_t flow, out bit<7> queue) {
         queue_depth.read(depth, cell);
         queue_depth.write(cell, depth + 1);
         queue_used.write(cell, now);
+        if (while_queued == 1 && what != steered_t.KEPT) {
+            bit<8> turn;
+            queue_turn.read(turn, cell);
+            if (what != steered_t.SHORTEST) {
+                turn = turn + 1;
+                queue_turn.write(cell, turn);
+            }
+            flow_turn.write(entry, turn);
+        }
         busy_queues.write(port, busy | (32w1 << (bit<8>)queue));
         if (what != steered_t.KEPT) {
             steered.count((bit<32>)(flow.port ++ what));
