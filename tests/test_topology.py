@@ -49,6 +49,22 @@ def test_leaf_spine_has_all_ways_between_leaves() -> None:
     assert [shares[line] for line in network.bottleneck] == pytest.approx([1 / 12] * 12)
 
 
+@pytest.mark.parametrize("topology", [Incast(senders=3), LeafSpine(leaves=2, spines=2, hosts=2)])
+def test_marking_nics_are_switches_between_hosts_and_their_lines(topology: Incast | LeafSpine) -> None:
+    plain = build(topology, RATE, 80_000)
+    marking = build(topology.model_copy(update={"marking_nics": True}), RATE, 80_000)
+    hosts = len(plain.graph.hosts)
+    assert marking.graph.switches == (*plain.graph.switches, *(f"h{host}-nic" for host in range(hosts)))
+    assert marking.pairs == plain.pairs
+    assert [line.source for line in marking.bottleneck] == [line.source for line in plain.bottleneck]
+    assert marking.bottleneck_share == pytest.approx(plain.bottleneck_share)
+    for source, target in plain.pairs:
+        assert marking.graph.base_rtt_ns(source, target) == plain.graph.base_rtt_ns(source, target)
+        there, between = plain.graph.path(source, target), marking.graph.path(source, target)
+        rates = [line.rate_bps for line in there]
+        assert [line.rate_bps for line in between] == [10 * RATE, *rates, 10 * RATE]
+
+
 def test_any_pattern_leaves_part_of_the_flows_in_their_leaf() -> None:
     network = build(LeafSpine(leaves=4, spines=2, hosts=2, pattern="any"), RATE, 80_000)
     assert network.bottleneck_share == pytest.approx(6 / 7)

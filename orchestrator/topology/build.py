@@ -16,6 +16,9 @@ from orchestrator.topology.description import BUILDERS, Incast, LeafSpine, Links
 from orchestrator.topology.graph import MAX_PORTS, Graph, Line, Link, Port
 from orchestrator.units import parse_setting
 
+# How much faster a host is than its line if the NIC's queue is a switch's.
+_NIC_SPEEDUP = 10
+
 
 @dataclass(frozen=True)
 class Network:
@@ -68,13 +71,32 @@ def build(topology: Topology, rate_bps: int, base_rtt_ns: int) -> Network:
     """Build a network whose longest ways have this base RTT, unless the description states other delays."""
     match topology:
         case Incast():
-            return _incast(topology, rate_bps, base_rtt_ns)
+            network = _incast(topology, rate_bps, base_rtt_ns)
         case LeafSpine():
-            return _leaf_spine(topology, rate_bps, base_rtt_ns)
+            network = _leaf_spine(topology, rate_bps, base_rtt_ns)
         case Links():
             return _links(topology, rate_bps, base_rtt_ns)
         case _:
             assert_never(topology)
+    return _with_marking_nics(network) if topology.marking_nics else network
+
+
+def _with_marking_nics(network: Network) -> Network:
+    """Put a switch between each host and its line, to which the host itself is no bottleneck."""
+    graph = network.graph
+    count = len(graph.hosts)
+    first = count + len(graph.switches)
+    links = []
+    for link in graph.links:
+        if link.a.node >= count:  # builders name a host's end first
+            links.append(link)
+            continue
+        nic = first + link.a.node
+        links.append(Link(link.a, Port(nic, 0), _NIC_SPEEDUP * link.rate_bps, 0))
+        links.append(Link(Port(nic, 1), link.b, link.rate_bps, link.delay_ns))
+    wider = Graph(graph.hosts, (*graph.switches, *(f"{host}-nic" for host in graph.hosts)), tuple(links))
+    sources = {line.source for line in network.bottleneck}
+    return Network(wider, network.pairs, tuple(line for line in wider.lines if line.source in sources))
 
 
 def _delay(base_rtt_ns: int, hops: int) -> int:

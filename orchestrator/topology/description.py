@@ -9,14 +9,22 @@ from pydantic import Field, field_validator
 from orchestrator.model import Model, Rate, Time
 
 
-class Incast(Model):
+class Built(Model):
+    """What all builders know."""
+
+    marking_nics: bool = Field(
+        default=False, description="hosts' NICs have the queues and the scheme of a switch's port, as in ns-2 and ns-3"
+    )
+
+
+class Incast(Built):
     """Hosts h0, h1, ... at one switch s0 send to the last host."""
 
     builder: Literal["incast"] = "incast"
     senders: int = Field(default=7, ge=1, le=500)
 
 
-class LeafSpine(Model):
+class LeafSpine(Built):
     """Leaves l0, l1, ... with hosts each, every one linked to every spine p0, p1, ..."""
 
     builder: Literal["leaf-spine"] = "leaf-spine"
