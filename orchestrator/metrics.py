@@ -14,7 +14,7 @@ from orchestrator.fairness import jain
 from orchestrator.ideal import ideal_ns
 from orchestrator.observation import Observation
 from orchestrator.randomness import Floats
-from orchestrator.sharing import classification, convergence, window_rates
+from orchestrator.sharing import classification, convergence
 from orchestrator.statistics import mean, mean_interval, nearest_rank, ratio, ratio_interval
 from orchestrator.summary import (
     ALL_PROBES,
@@ -28,6 +28,7 @@ from orchestrator.summary import (
     Estimates,
     FlowShare,
     Marks,
+    QueueLength,
     RttEstimate,
     RttSample,
     Sample,
@@ -36,10 +37,11 @@ from orchestrator.summary import (
     SeedResult,
     Sharing,
     Summary,
-    WindowRates,
+    WindowMeans,
 )
 from orchestrator.traffic.probes import Probe
 from orchestrator.verdict import doubts
+from orchestrator.window_means import window_means
 
 # Cells of the counters in include/switch.p4: port * 8 + cause.
 _CAUSES_PER_PORT = 8
@@ -92,7 +94,7 @@ def seed_result(experiment: Experiment, scheme: ReadyScheme, seen: Observation) 
         marks=_marks(scheme, seen),
         sharing=_sharing(seen),
         rtt_us=_round_trips(experiment.spec.probes or (), seen),
-        windows=window_rates(experiment, seen),
+        windows=window_means(experiment, seen),
         convergence=convergence(experiment, seen),
         classification=classification(experiment, seen),
         utilisation=_utilisation(experiment, seen),
@@ -190,18 +192,25 @@ def _mean_sharing(seeds: Sequence[SeedResult]) -> Sharing | None:
     return Sharing(goodput_bps=goodput, jain=mean(known) if known else None)
 
 
-def _mean_windows(seeds: Sequence[SeedResult]) -> dict[str, WindowRates]:
+def _mean_windows(seeds: Sequence[SeedResult]) -> dict[str, WindowMeans]:
     """Means over the seeds, of flows that all have; one without flows of a service has a rate of 0 there."""
     result = {}
     for window in seeds[0].windows:
         of = [seed.windows[window] for seed in seeds]
-        services = sorted({dscp for rates in of for dscp in rates.services_bps})
-        flows = [flow for flow in of[0].flows_bps if all(flow in rates.flows_bps for rates in of)]
-        result[window] = WindowRates(
-            services_bps={dscp: mean([rates.services_bps.get(dscp, 0.0) for rates in of]) for dscp in services},
-            flows_bps={flow: mean([rates.flows_bps[flow] for rates in of]) for flow in flows},
+        services = sorted({dscp for means in of for dscp in means.services_bps})
+        flows = [flow for flow in of[0].flows_bps if all(flow in means.flows_bps for means in of)]
+        result[window] = WindowMeans(
+            services_bps={dscp: mean([means.services_bps.get(dscp, 0.0) for means in of]) for dscp in services},
+            flows_bps={flow: mean([means.flows_bps[flow] for means in of]) for flow in flows},
+            queue_packets=_mean_length([means.queue_packets for means in of if means.queue_packets is not None]),
         )
     return result
+
+
+def _mean_length(lengths: Sequence[QueueLength]) -> QueueLength | None:
+    if not lengths:
+        return None
+    return QueueLength(mean=mean([length.mean for length in lengths]), max=mean([length.max for length in lengths]))
 
 
 def _mean_convergence(seeds: Sequence[SeedResult]) -> dict[str, Change]:
@@ -288,7 +297,7 @@ def _sums(counts: Iterable[dict[str, int]]) -> dict[str, int]:
 
 
 def _estimates(seeds: Sequence[Samples]) -> Estimates:
-    return {name: _estimate([seed[name] for seed in seeds]) for name in CLASSES}
+    return {name: _estimate([seed[name] for seed in seeds]) for name in seeds[0]}
 
 
 def _estimate(samples: Sequence[Sample]) -> Estimate:
@@ -307,7 +316,7 @@ def _estimate(samples: Sequence[Sample]) -> Estimate:
 def normalise(seeds: Sequence[SeedResult], baseline: Sequence[SeedResult]) -> Estimates:
     """Ratios of the means over seeds, with the intervals of paired values."""
     estimates = {}
-    for name in CLASSES:
+    for name in seeds[0].fct_us:
         pairs = [(a.fct_us[name], b.fct_us[name]) for a, b in zip(seeds, baseline, strict=True)]
         pairs = [(a, b) for a, b in pairs if a.n and b.n]
         columns = {

@@ -97,7 +97,7 @@ def _sections(summary: Summary) -> Iterator[tuple[str, Rows]]:
     if any(result.sharing for result in summary.schemes.values()):
         yield "services, goodput", _sharing(summary)
     if any(result.windows for result in summary.schemes.values()):
-        yield "rates in windows", _windows(summary)
+        yield "windows", _windows(summary)
     if any(result.convergence for result in summary.schemes.values()):
         within = summary.spec.get("converge_within", WITHIN)
         yield f"time to within {within:.0%} of max-min shares", _convergence(summary)
@@ -127,15 +127,22 @@ def _sharing(summary: Summary) -> Rows:
 
 
 def _windows(summary: Summary) -> Rows:
-    def cell(window: str, dscp: int) -> Callable[[SchemeResult], RenderableType]:
+    def rate(window: str, dscp: int) -> Callable[[SchemeResult], RenderableType]:
         return lambda result: f"{result.windows[window].services_bps[dscp] / 1e6:,.1f} Mb/s"
 
-    windows = summary.main.windows
-    return [
-        (f"{window} code point {dscp}", cell(window, dscp))
-        for window in windows
-        for dscp in windows[window].services_bps
-    ]
+    def queue(window: str) -> Callable[[SchemeResult], RenderableType]:
+        def cell(result: SchemeResult) -> RenderableType:
+            length = result.windows[window].queue_packets
+            return "" if length is None else f"{length.mean:,.1f} {length.max:,.0f} packets"
+
+        return cell
+
+    rows: Rows = []
+    for window, means in summary.main.windows.items():
+        rows.extend((f"{window} code point {dscp}", rate(window, dscp)) for dscp in means.services_bps)
+        if means.queue_packets is not None:
+            rows.append((f"{window} queue: mean max", queue(window)))
+    return rows
 
 
 def _convergence(summary: Summary) -> Rows:
