@@ -19,6 +19,7 @@ from orchestrator.statistics import mean, mean_interval, nearest_rank, ratio, ra
 from orchestrator.summary import (
     ALL_PROBES,
     CLASSES,
+    QUERY,
     STATISTICS,
     Change,
     Classification,
@@ -74,6 +75,7 @@ def seed_result(experiment: Experiment, scheme: ReadyScheme, seen: Observation) 
     """Reduce a cell to numbers."""
     finished = seen.fct_ns >= 0
     sizes = seen.flows.size_bytes[finished]
+    queries = seen.flows.query[finished] if experiment.spec.queries is not None else None
     fct = seen.fct_ns[finished].astype(np.float64)
     ideal = ideal_ns(experiment.spec, experiment.network, seen.flows)[finished]
     report = seen.report
@@ -83,8 +85,8 @@ def seed_result(experiment: Experiment, scheme: ReadyScheme, seen: Observation) 
     return SeedResult(
         seed=seen.seed,
         flow_list=seen.flows.digest(),
-        fct_us=by_class(fct / 1e3, sizes),
-        slowdown=by_class(fct / ideal, sizes),
+        fct_us=by_class(fct / 1e3, sizes, queries),
+        slowdown=by_class(fct / ideal, sizes, queries),
         unfinished=int(np.sum(~finished & ~seen.flows.endless)),
         endless=int(np.sum(seen.flows.endless)),
         drops=Drops(**lost),
@@ -104,12 +106,14 @@ def seed_result(experiment: Experiment, scheme: ReadyScheme, seen: Observation) 
     )
 
 
-def by_class(values: Floats, sizes: NDArray[np.uint64]) -> Samples:
-    """Mean and percentiles of each size class."""
+def by_class(values: Floats, sizes: NDArray[np.uint64], queries: NDArray[np.bool_] | None) -> Samples:
+    """Mean and percentiles of each size class, and of queries where there are such."""
     samples = {}
     for name, (above, up_to) in CLASSES.items():
         chosen = values[(sizes > above) & (sizes <= (up_to if up_to is not None else np.iinfo(np.uint64).max))]
         samples[name] = sample(chosen)
+    if queries is not None:
+        samples[QUERY] = sample(values[queries])
     return samples
 
 

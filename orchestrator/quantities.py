@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from orchestrator.errors import BadInput, unknown
-from orchestrator.summary import ALL_PROBES, CLASSES, STATISTICS, SeedResult
+from orchestrator.summary import ALL_PROBES, CLASSES, QUERY, STATISTICS, SeedResult
 from orchestrator.units import format_time, parse_time
 from orchestrator.windows import TimeWindow
 
@@ -48,10 +48,11 @@ def _classified(statistic: str) -> Callable[[SeedResult], float | None]:
 
 
 def _metrics() -> Iterator[Metric]:
-    for size_class in CLASSES:
+    for name in (*CLASSES, QUERY):
+        needs = ("queries",) if name == QUERY else ()
         for statistic in STATISTICS:
-            yield Metric(f"{size_class}.{statistic}", _sample("fct_us", size_class, statistic), 1, "µs")
-            yield Metric(f"slowdown.{size_class}.{statistic}", _sample("slowdown", size_class, statistic), 1)
+            yield Metric(f"{name}.{statistic}", _sample("fct_us", name, statistic), 1, "µs", needs=needs)
+            yield Metric(f"slowdown.{name}.{statistic}", _sample("slowdown", name, statistic), 1, needs=needs)
     for place in ("host", "link", "queue", "switch"):
         yield Metric(f"drops.{place}", _drops(place), 1)
     yield Metric("drops", lambda seed: float(seed.drops.total), 1)

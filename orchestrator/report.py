@@ -11,11 +11,12 @@ from rich.text import Text
 
 from orchestrator.fairness import WITHIN
 from orchestrator.statistics import Interval
-from orchestrator.summary import ALL_PROBES, CLASSES, STATISTICS, Estimates, SchemeResult, Summary
+from orchestrator.summary import ALL_PROBES, QUERY, STATISTICS, Estimates, SchemeResult, Summary
 
 # Rows of the paper's figures: class, statistic.
 _SHOWN = (("overall", "mean"), ("short", "mean"), ("short", "p99"), ("large", "mean"))
-_CLASS_NAMES = {"overall": "overall", "short": "short ≤100 KB", "medium": "medium", "large": "large >10 MB"}
+_OF_QUERIES = ((QUERY, "mean"), (QUERY, "p99"))
+_CLASS_NAMES = {"overall": "overall", "short": "short ≤100 KB", "large": "large >10 MB", QUERY: "queries"}
 
 _LABEL_WIDTH = 20
 _COLUMN_WIDTH = 19
@@ -84,7 +85,7 @@ Rows = list[tuple[str, Callable[[SchemeResult], RenderableType]]]
 
 def _sections(summary: Summary) -> Iterator[tuple[str, Rows]]:
     fct: Rows = []
-    for name, stat in _SHOWN:
+    for name, stat in _SHOWN + (_OF_QUERIES if QUERY in summary.main.fct_us else ()):
         fct.append((f"{_CLASS_NAMES[name]} {stat}", _estimate(name, stat, lambda r: r.fct_us, "{:,.0f}")))
         if any(result.normalised for result in summary.schemes.values()):
             fct.append(("  / baseline", _estimate(name, stat, lambda r: r.normalised, "{:.3f}")))
@@ -241,7 +242,7 @@ def _footnotes(summary: Summary) -> Group:
     lines = [Text("± is half a 95 % confidence interval over the seeds.", style="dim")]
     if len(summary.main.seeds) == 1:
         lines = [Text("One seed: no confidence intervals.", style="dim")]
-    classes = ", ".join(f"{name} {summary.main.fct_us[name].n:,}" for name in CLASSES)
+    classes = ", ".join(f"{name} {sample.n:,}" for name, sample in summary.main.fct_us.items())
     lines.append(Text(f"Flows per scheme: {classes}.", style="dim"))
     for label, result in summary.schemes.items():
         values = ", ".join(f"{name} {value}" for name, value in result.parameters.items())

@@ -19,6 +19,8 @@ CLASSES: dict[str, tuple[int, int | None]] = {
     "medium": (SHORT_BYTES, LARGE_BYTES),
     "large": (LARGE_BYTES, None),
 }
+# Beside them, in runs that have queries: their flows, of whatever size.
+QUERY = "query"
 STATISTICS = ("mean", "p50", "p99")
 
 

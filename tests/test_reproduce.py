@@ -141,6 +141,9 @@ def test_points_that_were_not_run_are_said_to_be_so() -> None:
         ({"over": None, "within": True}, "only a change can be within"),
         ({"within": True}, "which is not below 0"),
         ({"over": None, "paper": "lower"}, "only a change can be lower"),
+        ({"metric": "query.mean"}, "without `queries` have no query.mean"),
+        ({"metric": "rtt.mean"}, "without `probes` have no rtt.mean"),
+        ({"metric": "queue.mean@1ms..2ms"}, "unknown window of a claim"),
     ],
 )
 def test_claims_that_cannot_be_computed_are_refused(claim: dict[str, object], why: str) -> None:
