@@ -14,11 +14,12 @@ from orchestrator.fairness import jain
 from orchestrator.ideal import ideal_ns
 from orchestrator.observation import Observation
 from orchestrator.randomness import Floats
-from orchestrator.sharing import classification, convergence, window_rates
+from orchestrator.sharing import classification, convergence
 from orchestrator.statistics import mean, mean_interval, nearest_rank, ratio, ratio_interval
 from orchestrator.summary import (
     ALL_PROBES,
     CLASSES,
+    QUERY,
     STATISTICS,
     Change,
     Classification,
@@ -28,6 +29,7 @@ from orchestrator.summary import (
     Estimates,
     FlowShare,
     Marks,
+    QueueLength,
     RttEstimate,
     RttSample,
     Sample,
@@ -36,10 +38,11 @@ from orchestrator.summary import (
     SeedResult,
     Sharing,
     Summary,
-    WindowRates,
+    WindowMeans,
 )
 from orchestrator.traffic.probes import Probe
 from orchestrator.verdict import doubts
+from orchestrator.window_means import window_means
 
 # Cells of the counters in include/switch.p4: port * 8 + cause.
 _CAUSES_PER_PORT = 8
@@ -72,6 +75,7 @@ def seed_result(experiment: Experiment, scheme: ReadyScheme, seen: Observation) 
     """Reduce a cell to numbers."""
     finished = seen.fct_ns >= 0
     sizes = seen.flows.size_bytes[finished]
+    queries = seen.flows.query[finished] if experiment.spec.queries is not None else None
     fct = seen.fct_ns[finished].astype(np.float64)
     ideal = ideal_ns(experiment.spec, experiment.network, seen.flows)[finished]
     report = seen.report
@@ -81,8 +85,8 @@ def seed_result(experiment: Experiment, scheme: ReadyScheme, seen: Observation) 
     return SeedResult(
         seed=seen.seed,
         flow_list=seen.flows.digest(),
-        fct_us=by_class(fct / 1e3, sizes),
-        slowdown=by_class(fct / ideal, sizes),
+        fct_us=by_class(fct / 1e3, sizes, queries),
+        slowdown=by_class(fct / ideal, sizes, queries),
         unfinished=int(np.sum(~finished & ~seen.flows.endless)),
         endless=int(np.sum(seen.flows.endless)),
         drops=Drops(**lost),
@@ -92,7 +96,7 @@ def seed_result(experiment: Experiment, scheme: ReadyScheme, seen: Observation) 
         marks=_marks(scheme, seen),
         sharing=_sharing(seen),
         rtt_us=_round_trips(experiment.spec.probes or (), seen),
-        windows=window_rates(experiment, seen),
+        windows=window_means(experiment, seen),
         convergence=convergence(experiment, seen),
         classification=classification(experiment, seen),
         utilisation=_utilisation(experiment, seen),
@@ -102,12 +106,14 @@ def seed_result(experiment: Experiment, scheme: ReadyScheme, seen: Observation) 
     )
 
 
-def by_class(values: Floats, sizes: NDArray[np.uint64]) -> Samples:
-    """Mean and percentiles of each size class."""
+def by_class(values: Floats, sizes: NDArray[np.uint64], queries: NDArray[np.bool_] | None) -> Samples:
+    """Mean and percentiles of each size class, and of queries where there are such."""
     samples = {}
     for name, (above, up_to) in CLASSES.items():
         chosen = values[(sizes > above) & (sizes <= (up_to if up_to is not None else np.iinfo(np.uint64).max))]
         samples[name] = sample(chosen)
+    if queries is not None:
+        samples[QUERY] = sample(values[queries])
     return samples
 
 
@@ -190,18 +196,25 @@ def _mean_sharing(seeds: Sequence[SeedResult]) -> Sharing | None:
     return Sharing(goodput_bps=goodput, jain=mean(known) if known else None)
 
 
-def _mean_windows(seeds: Sequence[SeedResult]) -> dict[str, WindowRates]:
+def _mean_windows(seeds: Sequence[SeedResult]) -> dict[str, WindowMeans]:
     """Means over the seeds, of flows that all have; one without flows of a service has a rate of 0 there."""
     result = {}
     for window in seeds[0].windows:
         of = [seed.windows[window] for seed in seeds]
-        services = sorted({dscp for rates in of for dscp in rates.services_bps})
-        flows = [flow for flow in of[0].flows_bps if all(flow in rates.flows_bps for rates in of)]
-        result[window] = WindowRates(
-            services_bps={dscp: mean([rates.services_bps.get(dscp, 0.0) for rates in of]) for dscp in services},
-            flows_bps={flow: mean([rates.flows_bps[flow] for rates in of]) for flow in flows},
+        services = sorted({dscp for means in of for dscp in means.services_bps})
+        flows = [flow for flow in of[0].flows_bps if all(flow in means.flows_bps for means in of)]
+        result[window] = WindowMeans(
+            services_bps={dscp: mean([means.services_bps.get(dscp, 0.0) for means in of]) for dscp in services},
+            flows_bps={flow: mean([means.flows_bps[flow] for means in of]) for flow in flows},
+            queue_packets=_mean_length([means.queue_packets for means in of if means.queue_packets is not None]),
         )
     return result
+
+
+def _mean_length(lengths: Sequence[QueueLength]) -> QueueLength | None:
+    if not lengths:
+        return None
+    return QueueLength(mean=mean([length.mean for length in lengths]), max=mean([length.max for length in lengths]))
 
 
 def _mean_convergence(seeds: Sequence[SeedResult]) -> dict[str, Change]:
@@ -288,7 +301,7 @@ def _sums(counts: Iterable[dict[str, int]]) -> dict[str, int]:
 
 
 def _estimates(seeds: Sequence[Samples]) -> Estimates:
-    return {name: _estimate([seed[name] for seed in seeds]) for name in CLASSES}
+    return {name: _estimate([seed[name] for seed in seeds]) for name in seeds[0]}
 
 
 def _estimate(samples: Sequence[Sample]) -> Estimate:
@@ -307,7 +320,7 @@ def _estimate(samples: Sequence[Sample]) -> Estimate:
 def normalise(seeds: Sequence[SeedResult], baseline: Sequence[SeedResult]) -> Estimates:
     """Ratios of the means over seeds, with the intervals of paired values."""
     estimates = {}
-    for name in CLASSES:
+    for name in seeds[0].fct_us:
         pairs = [(a.fct_us[name], b.fct_us[name]) for a, b in zip(seeds, baseline, strict=True)]
         pairs = [(a, b) for a, b in pairs if a.n and b.n]
         columns = {

@@ -7,23 +7,28 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from orchestrator.errors import BadInput, unknown
-from orchestrator.summary import ALL_PROBES, CLASSES, STATISTICS, SeedResult
+from orchestrator.summary import ALL_PROBES, CLASSES, QUERY, STATISTICS, SeedResult
 from orchestrator.units import format_time, parse_time
 from orchestrator.windows import TimeWindow
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A number of each seed. `worse` is +1 if more is worse, -1 if less is, 0 if neither is; counts have no unit."""
+    """A number of each seed. `worse` is +1 if more is worse, -1 if less is, 0 if neither is; counts have no unit.
+
+    `needs` names the settings without which a run does not have it.
+    """
 
     name: str
     of: Callable[[SeedResult], float | None]
     worse: int
     unit: str = ""
+    needs: tuple[str, ...] = ()
+    window: TimeWindow | None = None
 
 
 def _sample(block: str, size_class: str, statistic: str) -> Callable[[SeedResult], float | None]:
-    return lambda seed: getattr(getattr(seed, block)[size_class], statistic)
+    return lambda seed: getattr(getattr(seed, block).get(size_class), statistic, None)
 
 
 def _drops(place: str) -> Callable[[SeedResult], float | None]:
@@ -43,10 +48,11 @@ def _classified(statistic: str) -> Callable[[SeedResult], float | None]:
 
 
 def _metrics() -> Iterator[Metric]:
-    for size_class in CLASSES:
+    for name in (*CLASSES, QUERY):
+        needs = ("queries",) if name == QUERY else ()
         for statistic in STATISTICS:
-            yield Metric(f"{size_class}.{statistic}", _sample("fct_us", size_class, statistic), 1, "µs")
-            yield Metric(f"slowdown.{size_class}.{statistic}", _sample("slowdown", size_class, statistic), 1)
+            yield Metric(f"{name}.{statistic}", _sample("fct_us", name, statistic), 1, "µs", needs=needs)
+            yield Metric(f"slowdown.{name}.{statistic}", _sample("slowdown", name, statistic), 1, needs=needs)
     for place in ("host", "link", "queue", "switch"):
         yield Metric(f"drops.{place}", _drops(place), 1)
     yield Metric("drops", lambda seed: float(seed.drops.total), 1)
@@ -56,18 +62,20 @@ def _metrics() -> Iterator[Metric]:
     yield Metric("marks", lambda seed: float(seed.marks.total), 0)
     yield Metric("jain", lambda seed: seed.sharing.jain if seed.sharing else None, -1)
     for statistic in STATISTICS:
-        yield Metric(f"rtt.{statistic}", _round_trips(statistic), 1, "µs")
-    yield Metric("accuracy", _classified("accuracy"), -1, "%")
-    yield Metric("recall", _classified("recall"), -1, "%")
-    yield Metric("rtt.lost", _round_trips("lost"), 1)
+        yield Metric(f"rtt.{statistic}", _round_trips(statistic), 1, "µs", needs=("probes",))
+    yield Metric("rtt.lost", _round_trips("lost"), 1, needs=("probes",))
+    for part in ("accuracy", "recall"):
+        yield Metric(part, _classified(part), -1, "%", needs=("trace_flows", "trace_queue"))
     yield Metric("utilisation", lambda seed: seed.utilisation, -1)
 
 
 METRICS = {metric.name: metric for metric in _metrics()}
 
-# Of a flow by its number, or a service by its code point, the mean rate in a window; of a flow, the time to its share
-# after the start at a time.
-_RATE = re.compile(r"rate\.(?P<what>flow|service)(?P<number>[0-9]+)@(?P<window>[0-9a-z.]+\.\.[0-9a-z.]+)")
+# Of a flow by its number, or a service by its code point, the mean rate in a window; of the bottleneck's ports, the
+# packets that wait in a window; of a flow, the time to its share after the start at a time.
+_WINDOW = r"@(?P<window>[0-9a-z.]+\.\.[0-9a-z.]+)"
+_RATE = re.compile(r"rate\.(?P<what>flow|service)(?P<number>[0-9]+)" + _WINDOW)
+_QUEUE = re.compile(r"queue\.(?P<statistic>mean|max)" + _WINDOW)
 _CONVERGED = re.compile(r"converged\.flow(?P<number>[0-9]+)@(?P<start>[0-9][0-9a-z.]*)")
 
 
@@ -76,28 +84,36 @@ def find_metric(name: str, kind: str = "metric") -> Metric:
     if name in METRICS:
         return METRICS[name]
     if match := _RATE.fullmatch(name):
-        window = str(TimeWindow.parse(match["window"]))
-        return Metric(name, _rate(match["what"], int(match["number"]), window), -1, "Mb/s")
+        window = TimeWindow.parse(match["window"])
+        rate = _rate(match["what"], int(match["number"]), str(window))
+        return Metric(name, rate, -1, "Mb/s", needs=("trace_flows",), window=window)
+    if match := _QUEUE.fullmatch(name):
+        window = TimeWindow.parse(match["window"])
+        length = _queue_length(match["statistic"], str(window))
+        return Metric(name, length, 1, "packets", needs=("trace_queue",), window=window)
     if match := _CONVERGED.fullmatch(name):
         start = format_time(parse_time(match["start"]))
-        return Metric(name, _converged(int(match["number"]), start), 1, "µs")
+        return Metric(name, _converged(int(match["number"]), start), 1, "µs", needs=("trace_flows",))
     error = unknown(kind, name, METRICS)
-    raise BadInput(str(error), f"{error.remedy}; rate.flow0@0ms..9ms, rate.service0@0ms..9ms, converged.flow0@0s")
-
-
-def window_of(name: str) -> TimeWindow | None:
-    """The window that a metric is about."""
-    match = _RATE.fullmatch(name)
-    return TimeWindow.parse(match["window"]) if match else None
+    others = "rate.flow0@0ms..9ms, rate.service0@0ms..9ms, queue.mean@0ms..9ms, converged.flow0@0s"
+    raise BadInput(str(error), f"{error.remedy}; {others}")
 
 
 def _rate(what: str, number: int, window: str) -> Callable[[SeedResult], float | None]:
     def of(seed: SeedResult) -> float | None:
-        rates = seed.windows.get(window)
-        if rates is None:
+        means = seed.windows.get(window)
+        if means is None:
             return None
-        rate = (rates.flows_bps if what == "flow" else rates.services_bps).get(number)
+        rate = (means.flows_bps if what == "flow" else means.services_bps).get(number)
         return None if rate is None else rate / 1e6
+
+    return of
+
+
+def _queue_length(statistic: str, window: str) -> Callable[[SeedResult], float | None]:
+    def of(seed: SeedResult) -> float | None:
+        means = seed.windows.get(window)
+        return getattr(means.queue_packets, statistic, None) if means is not None else None
 
     return of
 

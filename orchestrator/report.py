@@ -11,11 +11,12 @@ from rich.text import Text
 
 from orchestrator.fairness import WITHIN
 from orchestrator.statistics import Interval
-from orchestrator.summary import ALL_PROBES, CLASSES, STATISTICS, Estimates, SchemeResult, Summary
+from orchestrator.summary import ALL_PROBES, QUERY, STATISTICS, Estimates, SchemeResult, Summary
 
 # Rows of the paper's figures: class, statistic.
 _SHOWN = (("overall", "mean"), ("short", "mean"), ("short", "p99"), ("large", "mean"))
-_CLASS_NAMES = {"overall": "overall", "short": "short ≤100 KB", "medium": "medium", "large": "large >10 MB"}
+_OF_QUERIES = ((QUERY, "mean"), (QUERY, "p99"))
+_CLASS_NAMES = {"overall": "overall", "short": "short ≤100 KB", "large": "large >10 MB", QUERY: "queries"}
 
 _LABEL_WIDTH = 20
 _COLUMN_WIDTH = 19
@@ -84,7 +85,7 @@ Rows = list[tuple[str, Callable[[SchemeResult], RenderableType]]]
 
 def _sections(summary: Summary) -> Iterator[tuple[str, Rows]]:
     fct: Rows = []
-    for name, stat in _SHOWN:
+    for name, stat in _SHOWN + (_OF_QUERIES if QUERY in summary.main.fct_us else ()):
         fct.append((f"{_CLASS_NAMES[name]} {stat}", _estimate(name, stat, lambda r: r.fct_us, "{:,.0f}")))
         if any(result.normalised for result in summary.schemes.values()):
             fct.append(("  / baseline", _estimate(name, stat, lambda r: r.normalised, "{:.3f}")))
@@ -97,7 +98,7 @@ def _sections(summary: Summary) -> Iterator[tuple[str, Rows]]:
     if any(result.sharing for result in summary.schemes.values()):
         yield "services, goodput", _sharing(summary)
     if any(result.windows for result in summary.schemes.values()):
-        yield "rates in windows", _windows(summary)
+        yield "windows", _windows(summary)
     if any(result.convergence for result in summary.schemes.values()):
         within = summary.spec.get("converge_within", WITHIN)
         yield f"time to within {within:.0%} of max-min shares", _convergence(summary)
@@ -127,15 +128,22 @@ def _sharing(summary: Summary) -> Rows:
 
 
 def _windows(summary: Summary) -> Rows:
-    def cell(window: str, dscp: int) -> Callable[[SchemeResult], RenderableType]:
+    def rate(window: str, dscp: int) -> Callable[[SchemeResult], RenderableType]:
         return lambda result: f"{result.windows[window].services_bps[dscp] / 1e6:,.1f} Mb/s"
 
-    windows = summary.main.windows
-    return [
-        (f"{window} code point {dscp}", cell(window, dscp))
-        for window in windows
-        for dscp in windows[window].services_bps
-    ]
+    def queue(window: str) -> Callable[[SchemeResult], RenderableType]:
+        def cell(result: SchemeResult) -> RenderableType:
+            length = result.windows[window].queue_packets
+            return "" if length is None else f"{length.mean:,.1f} {length.max:,.0f} packets"
+
+        return cell
+
+    rows: Rows = []
+    for window, means in summary.main.windows.items():
+        rows.extend((f"{window} code point {dscp}", rate(window, dscp)) for dscp in means.services_bps)
+        if means.queue_packets is not None:
+            rows.append((f"{window} queue: mean max", queue(window)))
+    return rows
 
 
 def _convergence(summary: Summary) -> Rows:
@@ -234,7 +242,7 @@ def _footnotes(summary: Summary) -> Group:
     lines = [Text("± is half a 95 % confidence interval over the seeds.", style="dim")]
     if len(summary.main.seeds) == 1:
         lines = [Text("One seed: no confidence intervals.", style="dim")]
-    classes = ", ".join(f"{name} {summary.main.fct_us[name].n:,}" for name in CLASSES)
+    classes = ", ".join(f"{name} {sample.n:,}" for name, sample in summary.main.fct_us.items())
     lines.append(Text(f"Flows per scheme: {classes}.", style="dim"))
     for label, result in summary.schemes.items():
         values = ", ".join(f"{name} {value}" for name, value in result.parameters.items())

@@ -24,7 +24,7 @@ from orchestrator.metrics import summarise
 from orchestrator.model import Model, read_yaml, validate
 from orchestrator.observation import Observation
 from orchestrator.paths import REPOSITORY
-from orchestrator.quantities import find_metric, window_of
+from orchestrator.quantities import find_metric
 from orchestrator.spec import as_list, make_spec, placed
 from orchestrator.statistics import Interval, mean, mean_interval, ratio, ratio_interval
 from orchestrator.summary import Summary
@@ -105,9 +105,12 @@ class PaperExperiment(Model):
             for scheme in filter(None, (claim.of, claim.over)):
                 if scheme not in labels:
                     raise unknown("scheme of a claim:", scheme, labels)
-            window, windows = window_of(claim.metric), as_list(self.setup.get("windows", []))
-            if window is not None and window not in map(TimeWindow.parse, windows):
-                raise unknown("window of a claim:", str(window), windows)
+            metric, windows = find_metric(claim.metric), as_list(self.setup.get("windows", []))
+            if metric.window is not None and metric.window not in map(TimeWindow.parse, windows):
+                raise unknown("window of a claim:", str(metric.window), windows)
+            for need in metric.needs:
+                if need not in {**self.setup, **self.grid}:
+                    raise BadInput(f"`{claim.says}`: runs without `{need}` have no {claim.metric}", "add it to `setup`")
             for key in claim.at:
                 if key not in self.grid:
                     raise unknown("setting of a claim:", key, self.grid)

@@ -1,4 +1,4 @@
-"""What traces say of how flows shared the network: rates in windows, the way to max-min shares, and who exceeded them.
+"""What traces say of how flows shared the network: the way to max-min shares, and who exceeded them.
 
 Shares are those of water-filling: a flow wants the rate of its application, or all it can get, and a line carries the
 payload of full frames.
@@ -16,7 +16,7 @@ from orchestrator.fairness import WITHIN, convergence_ns, max_min_shares
 from orchestrator.observation import Columns, Observation
 from orchestrator.passages import flows_of, marked_flows, senders_beyond_share
 from orchestrator.randomness import Floats
-from orchestrator.summary import Change, Classification, FlowShare, WindowRates
+from orchestrator.summary import Change, Classification, FlowShare
 from orchestrator.topology import Line
 from orchestrator.traffic.arrivals import HEADER_BYTES
 from orchestrator.units import format_time
@@ -25,22 +25,6 @@ from orchestrator.units import format_time
 FEW_FLOWS = 32
 # In fewer intervals nothing can be said of a rate that stays where it is.
 _FEWEST_INTERVALS = 10
-
-
-def window_rates(experiment: Experiment, seen: Observation) -> dict[str, WindowRates]:
-    """Mean rates in each window of the description."""
-    result = {}
-    for window in experiment.spec.windows or ():
-        if seen.flow_trace is None:
-            raise ValueError("windows need a trace of flows")
-        time_ns = seen.flow_trace["time_ns"]
-        inside = (time_ns >= window.begin_ns) & (time_ns < window.end_ns)
-        weights = seen.flow_trace["bytes"][inside].astype(np.float64) * 8e9 / (window.end_ns - window.begin_ns)
-        rates = np.bincount(seen.flow_trace["flow"][inside], weights=weights, minlength=len(seen.flows))
-        services = {int(dscp): float(rates[seen.flows.dscp == dscp].sum()) for dscp in np.unique(seen.flows.dscp)}
-        few = enumerate(rates.tolist()) if len(rates) <= FEW_FLOWS else ()
-        result[str(window)] = WindowRates(services_bps=services, flows_bps=dict(few))
-    return result
 
 
 def convergence(experiment: Experiment, seen: Observation) -> dict[str, Change]:

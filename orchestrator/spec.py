@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -90,7 +91,7 @@ class Spec(Model):
     probes: Annotated[tuple[Probe, ...], BeforeValidator(as_list)] | None = None
     trace_queue_ns: Time | None = Field(default=None, alias="trace_queue", gt=0)
     trace_flows_ns: Time | None = Field(default=None, alias="trace_flows", gt=0)
-    # Times between which rates are means, of what trace_flows records.
+    # Times between which rates and queue lengths are means, of what trace_flows and trace_queue record.
     windows: Annotated[tuple[Window, ...], BeforeValidator(as_list)] | None = None
     # Of a max-min share: how near a rate that has converged stays; a tenth if left out.
     converge_within: float | None = Field(default=None, gt=0, lt=1)
@@ -114,17 +115,20 @@ class Spec(Model):
 
     @model_validator(mode="after")
     def _recorded_windows(self) -> Spec:
-        every_ns = self.trace_flows_ns
+        intervals_ns = [every_ns for every_ns in (self.trace_flows_ns, self.trace_queue_ns) if every_ns is not None]
         for window in self.windows or ():
-            if every_ns is None:
-                raise BadInput(f"the rates of the window {window} are not recorded", "--trace-flows")
+            if not intervals_ns:
+                raise BadInput(
+                    f"rates and queues of the window {window} are not recorded", "--trace-flows, --trace-queue, or both"
+                )
             if self.until_ns is not None and window.end_ns > self.until_ns:
                 raise BadInput(
                     f"the window {window} ends after the run", f"it ends at {units.format_time(self.until_ns)}"
                 )
+            every_ns = math.lcm(*intervals_ns)
             if any(time_ns % every_ns for time_ns in window):
                 raise BadInput(
-                    f"the window {window} does not consist of whole intervals of the trace",
+                    f"the window {window} does not consist of whole intervals of what is recorded",
                     f"multiples of {units.format_time(every_ns)}",
                 )
         return self

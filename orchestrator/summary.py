@@ -19,6 +19,8 @@ CLASSES: dict[str, tuple[int, int | None]] = {
     "medium": (SHORT_BYTES, LARGE_BYTES),
     "large": (LARGE_BYTES, None),
 }
+# Beside them, in runs that have queries: their flows, of whatever size.
+QUERY = "query"
 STATISTICS = ("mean", "p50", "p99")
 
 
@@ -99,11 +101,19 @@ class Sharing(Model):
     jain: float | None
 
 
-class WindowRates(Model):
-    """Mean rates of payload in a window: of each service by code point, and of each flow where there are few."""
+class QueueLength(Model):
+    """Packets that waited in a port of the bottleneck: mean over time and ports, and the most that waited in one."""
 
-    services_bps: dict[int, float]
-    flows_bps: dict[int, float]
+    mean: float
+    max: float
+
+
+class WindowMeans(Model):
+    """What was recorded of a window: rates of payload, of flows by themselves where they are few, and queue lengths."""
+
+    services_bps: dict[int, float] = Field(default_factory=dict)
+    flows_bps: dict[int, float] = Field(default_factory=dict)
+    queue_packets: QueueLength | None = None
 
 
 class FlowShare(Model):
@@ -172,7 +182,7 @@ class SeedResult(Model):
     sharing: Sharing | None = None
     # By probe, and all together.
     rtt_us: dict[str, RttSample] = Field(default_factory=dict)
-    windows: dict[str, WindowRates] = Field(default_factory=dict)
+    windows: dict[str, WindowMeans] = Field(default_factory=dict)
     # By the time of the start.
     convergence: dict[str, Change] = Field(default_factory=dict)
     classification: Classification | None = None
@@ -199,7 +209,7 @@ class SchemeResult(Model):
     marks: Marks
     sharing: Sharing | None = None
     rtt_us: dict[str, RttEstimate] = Field(default_factory=dict)
-    windows: dict[str, WindowRates] = Field(default_factory=dict)
+    windows: dict[str, WindowMeans] = Field(default_factory=dict)
     convergence: dict[str, Change] = Field(default_factory=dict)
     classification: Classification | None = None
     utilisation: float

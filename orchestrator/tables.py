@@ -41,6 +41,7 @@ def _rows(experiment: Experiment, seen: Observation, schemes: pl.Enum) -> pl.Dat
             "seed": np.full(count, seen.seed, dtype=np.uint32),
             "flow": np.arange(count, dtype=np.uint32),
             **seen.flows.columns(),
+            "query": seen.flows.query,
             "fct_ns": pl.Series(seen.fct_ns).replace(-1, None),
             "ideal_ns": pl.Series(ideal).set(pl.Series(seen.flows.endless), None),
             **seen.per_flow,

@@ -1,10 +1,14 @@
+import io
 import math
 
 import numpy as np
 import polars as pl
 import pytest
+from rich.console import Console
 from runs import run, small
 
+from orchestrator.quantities import find_metric
+from orchestrator.report import render
 from orchestrator.summary import CLASSES, STATISTICS, read_summary
 from orchestrator.tables import flow_table
 
@@ -58,6 +62,38 @@ def test_classes_partition_the_flows() -> None:
     _, _, summary = small()
     fct = summary.main.fct_us
     assert fct["short"].n + fct["medium"].n + fct["large"].n == fct["overall"].n == 600
+
+
+def test_queries_are_a_class_of_their_own_and_of_their_size() -> None:
+    """A query of 150 KB is no short flow; without queries there is no such class."""
+    experiment, observations, summary = run(queries={"senders": 20, "at": ["1ms", "2ms"], "largest": "150KB"})
+    table = flow_table(experiment, observations)
+    for label, result in summary.schemes.items():
+        for seed in result.seeds:
+            own = table.filter((pl.col("scheme") == label) & (pl.col("seed") == seed.seed) & pl.col("query"))
+            assert set(own["start_ns"]) == {10**6, 2 * 10**6}
+            assert seed.fct_us["query"].n == len(own) == 40
+            assert seed.fct_us["query"].mean == pytest.approx(own["fct_ns"].mean() / 1000)
+            assert find_metric("query.p99").of(seed) == own["fct_ns"].max() / 1000
+            sizes = [seed.fct_us[name].n for name in ("short", "medium", "large")]
+            assert sum(sizes) == seed.fct_us["overall"].n == 340
+            assert 0 < (own["size_bytes"] > 100_000).sum() < 40
+    assert summary.main.fct_us["query"].n == 80
+    assert summary.main.normalised is not None
+    assert summary.main.normalised["query"].mean is not None
+    assert read_summary(summary.to_json()) == summary
+    without = small()[2].main.seeds[0]
+    assert "query" not in without.fct_us
+    assert find_metric("query.mean").of(without) is None
+
+
+def test_the_report_has_queries_where_there_are_some() -> None:
+    for settings, there in ({"queries": {"senders": 20, "at": ["1ms"]}}, True), ({}, False):
+        console = Console(width=120, file=io.StringIO(), record=True)
+        render(run(flows=50, seeds=1, **settings)[2], console)
+        text = console.export_text()
+        assert ("queries p99" in text) is there
+        assert (", query 20." in text) is there
 
 
 def test_marks_of_program_and_network_agree() -> None:

@@ -141,11 +141,26 @@ def test_points_that_were_not_run_are_said_to_be_so() -> None:
         ({"over": None, "within": True}, "only a change can be within"),
         ({"within": True}, "which is not below 0"),
         ({"over": None, "paper": "lower"}, "only a change can be lower"),
+        ({"metric": "query.mean"}, "without `queries` have no query.mean"),
+        ({"metric": "rtt.mean"}, "without `probes` have no rtt.mean"),
+        ({"metric": "queue.mean@1ms..2ms"}, "unknown window of a claim"),
     ],
 )
 def test_claims_that_cannot_be_computed_are_refused(claim: dict[str, object], why: str) -> None:
     with pytest.raises(BadInput, match=why):
         validate(PaperExperiment, PAPER | {"claims": [PAPER["claims"][0] | claim]}, "")
+
+
+@pytest.mark.parametrize(
+    ("metric", "recorded", "other"),
+    [("queue.mean@1ms..2ms", "trace_queue", "trace_flows"), ("rate.flow0@1ms..2ms", "trace_flows", "trace_queue")],
+)
+def test_a_claim_about_a_window_needs_what_is_recorded_of_it(metric: str, recorded: str, other: str) -> None:
+    about = PAPER | {"claims": [PAPER["claims"][0] | {"metric": metric}]}
+    setup = {"windows": "1ms..2ms"}
+    validate(PaperExperiment, about | {"setup": setup | {recorded: "10us"}}, "")
+    with pytest.raises(BadInput, match=f"without `{recorded}`"):
+        validate(PaperExperiment, about | {"setup": setup | {other: "10us"}}, "")
 
 
 def test_a_claim_that_fits_several_points_must_choose() -> None:

@@ -1,4 +1,4 @@
-"""Rates in windows, and the way to max-min shares."""
+"""Rates in windows, and the way to max-min shares. Queues in windows are in test_windows."""
 
 from __future__ import annotations
 

@@ -142,12 +142,13 @@ def _queries(spec: Spec, queries: Queries, network: Network, seed: int, end_ns: 
         raise BadInput("the run is over before the first query comes", "take more flows or a higher query load")
     span = queries.largest_bytes - queries.smallest_bytes + 1
     sizes = queries.smallest_bytes + integers(uniform(seed, "query sizes", count), span)
-    return make_flows(
+    flows = make_flows(
         start_ns=np.repeat(np.array(starts, dtype=np.uint64), queries.senders),
         pairs=np.concatenate(pairs),
         size_bytes=sizes.astype(np.uint64),
         extra_delay_ns=spec.rtt.extra_delays(uniform(seed, "query rtt", count)),
     )
+    return replace(flows, query=np.ones(count, dtype=np.bool_))
 
 
 def _askers(network: Network, senders: int, seed: int, number: int) -> np.ndarray[tuple[int, int], np.dtype[np.uint32]]:

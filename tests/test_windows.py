@@ -1,0 +1,133 @@
+"""Lengths of queues in windows. Rates are in test_sharing."""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+from runs import run
+
+from orchestrator.errors import BadInput
+from orchestrator.observation import Columns
+from orchestrator.quantities import find_metric
+from orchestrator.report import render
+from orchestrator.spec import make_spec
+from orchestrator.summary import read_summary
+from orchestrator.traces import queue_table
+from orchestrator.window_means import queue_length
+from orchestrator.windows import TimeWindow
+
+EVERY = 10
+# Rows are intervals with an event: 3 packets wait at the end of [20, 30), none at that of [50, 60).
+PORT: Columns = {
+    "time_ns": np.array([20, 50, 60], dtype=np.uint64),
+    "packets": np.array([3, 0, 5], dtype=np.uint64),
+    "max_packets": np.array([4, 9, 7], dtype=np.uint64),
+}
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "ends", "most"),
+    [
+        (0, 20, [0, 0], 0),
+        (0, 30, [0, 0, 3], 4),
+        (20, 30, [3], 4),
+        (30, 50, [3, 3], 3),  # held, as nothing happens
+        (30, 60, [3, 3, 0], 9),
+        (40, 70, [3, 0, 5], 9),
+        (60, 70, [5], 7),
+        (70, 100, [5, 5, 5], 5),
+    ],
+)
+def test_a_queue_stays_as_it_was_between_rows(begin: int, end: int, ends: list[int], most: int) -> None:
+    length = queue_length(PORT, TimeWindow(begin, end), EVERY)
+    assert (length.mean, length.max) == (pytest.approx(sum(ends) / len(ends)), most)
+
+
+def test_a_port_where_nothing_happened_is_empty() -> None:
+    nothing: Columns = {name: column[:0] for name, column in PORT.items()}
+    assert queue_length(nothing, TimeWindow(0, 50), EVERY).model_dump() == {"mean": 0, "max": 0}
+
+
+TRACED: dict[str, Any] = {"schemes": ["dctcp-red"], "baseline": "none", "load": 0.9, "trace_queue": "10us"}
+
+
+def test_the_mean_length_is_what_packets_wait_altogether() -> None:
+    """Little's law: packets in a queue, over time, are the sojourns of those that pass it."""
+    _, observations, summary = run(**TRACED, windows="0ms..4s")
+    for seen, seed in zip(observations, summary.main.seeds, strict=True):
+        table = queue_table(seen.traces["s0-7"])
+        waited_ns = (table["mean_sojourn_ns"] * table["departed"]).sum()
+        length = seed.windows["0s..4s"].queue_packets
+        assert length is not None
+        assert seen.report["end_ns"] < 4e9
+        assert length.mean == pytest.approx(waited_ns / 4e9, rel=0.01)
+        assert length.max == table["max_packets"].max()
+
+
+def test_a_window_has_what_is_recorded() -> None:
+    _, _, queues = run(**TRACED, windows="10ms..20ms")
+    both = run(**TRACED, windows="10ms..20ms", trace_flows="100us")[2]
+    (of_queues,), (of_both,) = queues.main.windows.values(), both.main.windows.values()
+    assert (of_queues.services_bps, of_queues.flows_bps) == ({}, {})
+    assert of_both.queue_packets == of_queues.queue_packets
+    assert of_both.services_bps[0] > 0
+    assert read_summary(both.to_json()) == both
+
+
+def test_metric_and_report_have_the_mean_over_the_seeds() -> None:
+    _, _, summary = run(**TRACED, windows="10ms..20ms")
+    for statistic in ("mean", "max"):
+        metric = find_metric(f"queue.{statistic}@10000us..20ms")
+        values = [metric.of(seed) for seed in summary.main.seeds]
+        length = summary.main.windows["10ms..20ms"].queue_packets
+        assert sum(values) > 0
+        assert getattr(length, statistic) == pytest.approx(sum(values) / 2)
+    assert metric.unit == "packets"
+    assert find_metric("queue.mean@10ms..21ms").of(summary.main.seeds[0]) is None
+    console = Console(width=120, file=io.StringIO(), record=True)
+    render(summary, console)
+    assert re.search(
+        rf"10ms\.\.20ms queue: mean max +{length.mean:,.1f} {length.max:,.0f} packets", console.export_text()
+    )
+
+
+def test_several_ports_have_the_mean_of_their_means_and_the_most_of_one() -> None:
+    _, (seen,), summary = run(
+        **TRACED | {"topology": "leaf-spine:leaves=2,spines=2,hosts=2", "seeds": 1}, windows="0ms..5ms"
+    )
+    window = TimeWindow(0, 5 * 10**6)
+    ports = [queue_length(queues[0], window, 10_000) for queues in seen.traces.values()]
+    length = summary.main.windows["0s..5ms"].queue_packets
+    assert len(ports) == 4
+    assert length is not None
+    assert (length.mean, length.max) == (
+        pytest.approx(sum(each.mean for each in ports) / 4),
+        max(each.max for each in ports),
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"windows": "1ms..2ms"}, "not recorded"),
+        ({"windows": "1ms..2005us", "trace_queue": "10us"}, "whole intervals"),
+        ({"windows": "1ms..1050us", "trace_queue": "10us", "trace_flows": "100us"}, "whole intervals"),
+        ({"windows": "1ms..2ms", "trace_queue": "10us", "until": "1900us"}, "ends after the run"),
+    ],
+)
+def test_windows_that_are_not_recorded_are_refused(settings: dict[str, object], why: str) -> None:
+    with pytest.raises(BadInput, match=why):
+        make_spec({"schemes": ["tcn"]} | settings)
+
+
+def test_intervals_of_both_traces_count() -> None:
+    settings = {"windows": "0ms..60us", "trace_queue": "20us", "trace_flows": "30us"}
+    assert make_spec({"schemes": ["tcn"]} | settings).windows == (TimeWindow(0, 60_000),)
+    with pytest.raises(BadInput) as refused:
+        make_spec({"schemes": ["tcn"]} | settings | {"windows": "0ms..30us"})
+    assert refused.value.remedy == "multiples of 60us"
