@@ -9,7 +9,7 @@ import numpy as np
 from orchestrator.catalog.parameters import MTU_BYTES, Setting, Setup
 from orchestrator.experiment import Experiment, ReadyScheme
 from orchestrator.observation import Observation
-from orchestrator.summary import SchemeResult
+from orchestrator.summary import QUERY, SchemeResult
 from orchestrator.traffic.arrivals import HEADER_BYTES
 from orchestrator.units import format_rate, format_time
 
@@ -31,9 +31,14 @@ def doubts(
     if scheme.program.jit_declined is not None:
         yield f"the program was interpreted, which is slow: {scheme.program.jit_declined}"
     yield from _of_length(experiment, result)
-    fewest = min(seed.fct_us["short"].n for seed in result.seeds)
-    if 0 < fewest < _P99_NEEDS:
-        yield f"a seed has {fewest} short flows only: their 99th percentile is the largest of them"
+    yield from _of_percentiles(result)
+
+
+def _of_percentiles(result: SchemeResult) -> Iterator[str]:
+    for name, what in (("short", "short flows"), (QUERY, "flows of queries")):
+        fewest = min((seed.fct_us[name].n for seed in result.seeds if name in seed.fct_us), default=0)
+        if 0 < fewest < _P99_NEEDS:
+            yield f"a seed has {fewest} {what} only: their 99th percentile is the largest of them"
 
 
 def _of_marks(experiment: Experiment, scheme: ReadyScheme, result: SchemeResult) -> Iterator[str]:

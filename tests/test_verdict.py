@@ -21,6 +21,12 @@ def test_few_short_flows() -> None:
     assert "short flows only" in warnings()
 
 
+@pytest.mark.parametrize(("senders", "few"), [(99, True), (100, False)])
+def test_few_flows_of_queries(senders: int, few: bool) -> None:
+    text = f"a seed has {senders} flows of queries only"
+    assert (text in warnings(queries={"senders": senders, "at": ["1ms"]})) is few
+
+
 def test_a_run_that_is_too_short_for_its_load() -> None:
     assert "too short to build it up" in warnings(topology="leaf-spine:leaves=8,spines=8,hosts=8")
 
