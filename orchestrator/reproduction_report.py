@@ -46,7 +46,8 @@ def cells(finding: Finding) -> tuple[str, str, str, str, str]:
     at = f"\nat {where}" if claim.take != "only" else ""
     lab = _number(claim, finding.value, half) + (_means(finding.means, unit) if claim.over else "") + at
     if finding.difference is None:
-        return claim.says, paper, lab, "same sign" if finding.same_sign else "other sign", ""
+        direction = "same sign" if finding.same_sign else "other sign" if finding.value else "no change"
+        return claim.says, paper, lab, direction, ""
     if claim.within and not finding.difference:
         return claim.says, paper, lab, "within", ""
     points = " points" if claim.unit == "%" else _unit(claim.unit)

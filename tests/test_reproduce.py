@@ -79,7 +79,7 @@ def test_a_bound_is_about_the_change_that_is_farthest_from_none(
         (99, "lower", "same sign"),
         (101, "lower", "other sign"),
         (101, "higher", "same sign"),
-        (100, "higher", "other sign"),
+        (100, "higher", "no change"),
     ],
 )
 def test_a_direction_is_no_number(tcn: float, paper: str, seen: str) -> None:
