@@ -44,7 +44,7 @@ _PATIENT = {
     "ecn-sharp": "setdefault marking.params set_params"
     "(by_queue_length:0, ins:10000000, pst:10000000, pst_interval_us:10000000, next_from_now:0)",
     "diffecn": "setdefault marking.threshold_by_flows set_threshold(k_pkts:500000)\n"
-    "setdefault marking.params set_params(queue_count:0, high:3, t_period_us:300)",
+    "setdefault marking.params set_params(queue_count:0, high:3, t_period_us:300, count_queues:0)",
     "mq-ecn": "setdefault marking.lots set_lots(max_pkts:500000, quantum_rtt_max_q8:0xffffffffff, slope_q32:0)",
     "per-pool": "setdefault marking.params set_params(k_pkts:500000)",
     "per-port": "setdefault marking.params set_params(k_pkts:500000)",
@@ -52,9 +52,11 @@ _PATIENT = {
 }
 
 # State that holds a time, or depends on how fast packets follow each other.
-_CLOCKS = ("idle_since", "last_time", "t_pre", "t_round", "t_start", "seq_interval", "n_now", "n_last", "marking.seen",
-           "queue_depth", "queue_used", "busy_queues", "flow_map", "next_stale", "steered", "queue_gone",
-           "pool_gone")  # fmt: skip
+_CLOCKS = (
+    "idle_since", "last_time", "t_pre", "t_round", "t_start", "seq_interval", "n_now", "n_last", "flows_of_period.seen",
+    "queue_depth", "queue_used", "queue_turn", "flow_turn", "busy_queues", "flow_map", "next_stale", "steered",
+    "queue_gone", "pool_gone",
+)  # fmt: skip
 
 PACKETS = 300
 
