@@ -10,7 +10,7 @@ from orchestrator.spec import Spec, make_spec, read_spec
 def test_the_defaults_are_the_papers_testbed() -> None:
     spec = make_spec({"schemes": ["ecn-sharp"]})
     plain = spec.to_plain()
-    assert plain["topology"] == {"builder": "incast", "senders": 7}
+    assert plain["topology"] == {"builder": "incast", "senders": 7, "marking_nics": False}
     assert (plain["rate"], plain["queue"], plain["baseline"]) == ("10G", "600 packets", "dctcp-red:tail")
     assert plain["rtt"] == "70us..210us,mean=85us,p90=200us"
     assert spec.transport.min_rto_ns == 10_000_000
