@@ -93,9 +93,8 @@ impl Flows<'_> {
 ///
 /// Gives a dict: `report` (JSON), columns per flow as numpy arrays, and columns of records over time: `traces` holds a
 /// list for each port, of all its queues together, with a column `register_N` for each cell asked for, and then of each
-/// queue, if it has several; `passages` holds columns of single packets for each port,
-/// or None; `flow_trace` is there if it was asked for. `probes` has a row for each request of a probe, with
-/// an `rtt_ns` of -1 where no reply came.
+/// queue, if it has several; `passages` holds columns of single packets for each port, or None; `flow_trace` is there if
+/// it was asked for. `probes` has a row for each request of a probe, with an `rtt_ns` of -1 where no reply came.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
 #[pyo3(signature = (config, program, shared_entries, entries, flows, seed, progress))]
