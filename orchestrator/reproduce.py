@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -120,6 +120,25 @@ class PaperExperiment(Model):
         """The same with more or less effort."""
         setup = effort.model_dump(exclude={"grid"}, exclude_none=True)
         return self.model_copy(update={"setup": self.setup | setup, "grid": self.grid | effort.grid})
+
+    def narrowed(self, at: Mapping[str, Collection[str]]) -> PaperExperiment:
+        """The same at these values of its grid only; settings that are not named keep all of theirs.
+
+        Raises BadInput for a setting or a value that the grid does not have, and where no claim is left.
+        """
+        grid = dict(self.grid)
+        for key, wanted in at.items():
+            if key not in grid:
+                raise unknown("setting of the grid", key, grid)
+            values = {str(value): value for value in grid[key]}
+            for text in wanted:
+                if text not in values:
+                    raise unknown(f"{key} of the grid", text, values)
+            grid[key] = tuple(value for text, value in values.items() if text in wanted)
+        paper = self.model_copy(update={"grid": grid})
+        if next(paper.points(), None) is None:
+            raise BadInput("no claim of the experiment is about these points", "see `at` of the claims in its file")
+        return paper
 
     def points(self) -> Iterator[Settings]:
         """Settings of each point of the grid that a claim is about."""

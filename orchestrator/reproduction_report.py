@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
@@ -57,7 +58,10 @@ def cells(finding: Finding) -> tuple[str, str, str, str, str]:
 
 def effort(paper: PaperExperiment) -> str:
     """How much was run, in words."""
-    said = [f"{name} {paper.setup[name]}" for name in ("flows", "seeds", "topology") if name in paper.setup]
+    said = [f"{name} {paper.setup[name]}" for name in ("flows", "seeds") if name in paper.setup]
+    if "topology" in paper.setup:
+        # A file without its folder, which is the reader's own.
+        said.append(f"topology {Path(paper.setup['topology']).name}")
     loads = paper.grid.get("load", ())
     return "; ".join([*said, f"loads {', '.join(str(load) for load in loads)}"] if loads else said)
 

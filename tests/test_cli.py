@@ -120,6 +120,8 @@ def test_traces_and_captures_are_kept(cli: Cli, tmp_path: Path) -> None:
         (["rnu"], "unknown command `rnu`", "did you mean `run`"),
         (["check", "nothing"], "unknown scheme", "known: "),
         (["reproduce", "ecnsharp"], "unknown experiment", "ecnsharp-testbed"),
+        (["reproduce", "diffecn-fair", "--at", "load"], "--at load", "load=0.9"),
+        (["reproduce", "diffecn-fair", "--at", "load=0.9"], "unknown setting of the grid `load`", "no setting"),
         (["compare", "/no/a", "/no/b"], "is no result", ""),
     ],
 )

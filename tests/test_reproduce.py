@@ -4,7 +4,7 @@ from test_compare import summary
 from orchestrator.errors import BadInput
 from orchestrator.model import validate
 from orchestrator.reproduce import Effort, PaperExperiment, examine, known_experiments, load_experiment, prepare_points
-from orchestrator.reproduction_report import cells, to_markdown
+from orchestrator.reproduction_report import cells, effort, to_markdown
 from orchestrator.summary import Summary
 
 
@@ -44,6 +44,8 @@ def point(tcn: tuple[float, ...], red: tuple[float, ...]) -> Summary:
     one, other = summary(*tcn), summary(*red, label="red")
     return one.model_copy(update={"schemes": one.schemes | other.schemes})
 
+
+PAPER_AT_90 = {"says": "so", "metric": "short.mean", "of": "tcn", "over": "red", "at": {"load": 0.9}, "paper": 1}
 
 POINTS = [point((100, 120), (100, 110)), point((80, 160), (100, 200))]
 
@@ -109,6 +111,35 @@ def test_only_points_that_a_claim_is_about_are_run() -> None:
     paper = validate(PaperExperiment, PAPER | {"grid": grid, "claims": claims}, "")
     points = [(point["workload"], point["load"]) for point in paper.points()]
     assert points == [("web_search", 0.1), ("web_search", 0.8), ("data_mining", 0.8)]
+
+
+def test_a_grid_is_narrowed_to_values_as_they_are_written() -> None:
+    grid = {"queues": ["fifo", "dwrr:count=4"], "load": [0.1, 0.5, 0.9]}
+    paper = validate(PaperExperiment, PAPER | {"grid": grid, "claims": [PAPER_AT_90]}, "")
+    narrow = paper.narrowed({"load": ["0.9", "0.1"], "queues": ["fifo"]})
+    assert narrow.grid == {"queues": ("fifo",), "load": (0.1, 0.9)}
+    assert list(narrow.points()) == [{"queues": "fifo", "load": 0.9}]
+
+
+@pytest.mark.parametrize(
+    ("at", "why"),
+    [
+        ({"lood": ["0.9"]}, "unknown setting of the grid `lood`: did you mean `load`"),
+        ({"load": ["0.8"]}, "unknown load of the grid `0.8`: did you mean `0.9`? known: 0.1, 0.9"),
+        ({"load": ["0.1"]}, "no claim of the experiment is about these points"),
+    ],
+)
+def test_a_grid_is_not_narrowed_to_what_it_has_not(at: dict[str, list[str]], why: str) -> None:
+    settings = {"grid": {"load": [0.1, 0.9]}, "claims": [PAPER_AT_90]}
+    with pytest.raises(BadInput) as refused:
+        validate(PaperExperiment, PAPER | settings, "").narrowed(at)
+    assert why in f"{refused.value}: {refused.value.remedy}"
+
+
+def test_effort_names_a_topology_without_its_folder() -> None:
+    paper = load_experiment("diffecn-fair")
+    assert "topology diffecn-unit.yaml" in effort(paper)
+    assert "leaves=12" in effort(load_experiment("mqecn-leafspine"))
 
 
 def test_a_point_runs_the_schemes_that_its_claims_compare() -> None:

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from orchestrator import reproduce as library
+from orchestrator.errors import BadInput
 from orchestrator.fabrics import Cell, Sim
 from orchestrator.progress import progress_bar
 from orchestrator.reproduction_report import render, to_markdown
@@ -24,6 +25,10 @@ def reproduce(
     quick: Annotated[bool, typer.Option("--quick", help="Fewer flows, seeds and points.")] = False,
     flows: Annotated[int | None, typer.Option(min=1, help="Flows of each run, in place of the experiment's.")] = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="Runs to average, in place of the experiment's.")] = None,
+    at: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="Only this part of its grid, as load=0.9; repeat for more."),
+    ] = None,
     out: Annotated[Path, typer.Option(help="Folder that gets the result's folder.")] = DEFAULT_FOLDER,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of the table.")] = False,
     jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Cells at a time.  [default: cores]")] = None,
@@ -37,7 +42,7 @@ def reproduce(
     paper = library.load_experiment(name)
     if quick:
         paper = paper.with_effort(paper.quick)
-    paper = paper.with_effort(library.Effort(flows=flows, seeds=seeds))
+    paper = paper.with_effort(library.Effort(flows=flows, seeds=seeds)).narrowed(_points(at or []))
     fabric = Sim()
     experiments = library.prepare_points(paper)
     for experiment in experiments:
@@ -62,3 +67,14 @@ def reproduce(
         return
     render(paper, findings, summaries, console)
     console.print(f"[dim]{folder}[/dim]", soft_wrap=True)
+
+
+def _points(at: list[str]) -> dict[str, list[str]]:
+    """What of the grid is wanted, by its setting."""
+    wanted: dict[str, list[str]] = {}
+    for text in at:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise BadInput(f"--at {text}", "say a setting of the grid and its value, as load=0.9")
+        wanted.setdefault(key, []).append(value)
+    return wanted
