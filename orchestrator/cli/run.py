@@ -100,7 +100,12 @@ def run(
         ),
     ] = None,
     services: Annotated[
-        int | None, _option(value="N", says="Services, each with a queue of its own.", panel=_TRAFFIC)
+        str | None,
+        _option(
+            value="N",
+            says="Services, each with a queue of its own: 4, 4:weights=10/20/30/40, 4:by=pair.",
+            panel=_TRAFFIC,
+        ),
     ] = None,
     transport: Annotated[str | None, _option(value="NAME", says="dctcp, ecn-star or reno.", panel=_NETWORK)] = None,
     spec: Annotated[Path | None, _option(value="FILE.yaml", says="Settings of a run; options come first.")] = None,
