@@ -22,6 +22,6 @@ pub use delay::{Delays, flow_hash};
 pub use lateness::Lateness;
 pub use line::{Framing, LineConfig};
 pub use packet_socket::PacketSocket;
-pub use port::{Memory, MemoryEnd, Port, PortError};
+pub use port::{Mailbox, MailboxEnd, Memory, MemoryEnd, Port, PortError, Source};
 pub use runner::{Runner, Stopped};
 pub use switch::{LiveSwitch, PortReport, Report};

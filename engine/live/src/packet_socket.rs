@@ -5,11 +5,11 @@
 use std::ffi::CString;
 use std::io;
 use std::mem::{offset_of, size_of};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::port::{Port, PortError};
+use crate::port::{Port, PortError, Source};
 
 /// Bytes of a slot: a full Ethernet frame of 1,500 bytes, and some more, with the kernel's header.
 const SLOT: usize = 2_048;
@@ -164,8 +164,8 @@ impl Port for PacketSocket {
         }
     }
 
-    fn readable(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.socket.as_fd())
+    fn source(&self) -> Source<'_> {
+        Source::Readable(self.socket.as_fd())
     }
 
     fn missed(&mut self) -> u64 {

@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use thiserror::Error;
 
@@ -25,6 +26,17 @@ pub enum PortError {
     },
 }
 
+/// How to learn that frames wait at a port.
+#[derive(Clone, Copy, Debug)]
+pub enum Source<'a> {
+    /// This becomes readable.
+    Readable(BorrowedFd<'a>),
+    /// By asking, now and then.
+    Asked,
+    /// None ever come.
+    Silent,
+}
+
 /// An end of a link.
 pub trait Port: Send {
     /// Hands over frames that wait, `budget` at most; gives how many.
@@ -36,8 +48,8 @@ pub trait Port: Send {
     /// Sends what was accepted.
     fn flush(&mut self);
 
-    /// What becomes readable when frames wait; `None` if the port must be asked.
-    fn readable(&self) -> Option<BorrowedFd<'_>>;
+    /// How to learn that frames wait.
+    fn source(&self) -> Source<'_>;
 
     /// Frames that were lost before they could be received, since the last call.
     fn missed(&mut self) -> u64;
@@ -94,8 +106,68 @@ impl Port for Memory {
 
     fn flush(&mut self) {}
 
-    fn readable(&self) -> Option<BorrowedFd<'_>> {
-        None
+    fn source(&self) -> Source<'_> {
+        Source::Asked
+    }
+
+    fn missed(&mut self) -> u64 {
+        0
+    }
+}
+
+/// A port that keeps what is sent to it for somebody else: the control plane, behind a CPU port.
+#[derive(Debug)]
+pub struct Mailbox(Arc<Letters>);
+
+/// The other end of a [`Mailbox`].
+#[derive(Clone, Debug)]
+pub struct MailboxEnd(Arc<Letters>);
+
+#[derive(Debug, Default)]
+struct Letters {
+    frames: Mutex<VecDeque<Vec<u8>>>,
+    arrived: Condvar,
+}
+
+/// Frames that a mailbox holds; others find no room.
+const MAILBOX: usize = 4_096;
+
+impl Mailbox {
+    /// A port and its other end.
+    pub fn new() -> (Mailbox, MailboxEnd) {
+        let letters = Arc::new(Letters::default());
+        (Mailbox(letters.clone()), MailboxEnd(letters))
+    }
+}
+
+impl MailboxEnd {
+    /// Frames that have been sent since the last call; waits for the first one, but not longer than `patience`.
+    pub fn wait(&self, patience: Duration) -> Vec<Vec<u8>> {
+        let frames = lock(&self.0.frames);
+        let waited = self.0.arrived.wait_timeout_while(frames, patience, |frames| frames.is_empty());
+        waited.unwrap_or_else(PoisonError::into_inner).0.drain(..).collect()
+    }
+}
+
+impl Port for Mailbox {
+    fn receive(&mut self, _budget: usize, _take: &mut dyn FnMut(&[u8])) -> usize {
+        0
+    }
+
+    fn send(&mut self, frame: &[u8]) -> bool {
+        let mut frames = lock(&self.0.frames);
+        let room = frames.len() < MAILBOX;
+        if room {
+            frames.push_back(frame.to_vec());
+            self.0.arrived.notify_one();
+        }
+        room
+    }
+
+    fn flush(&mut self) {}
+
+    fn source(&self) -> Source<'_> {
+        Source::Silent
     }
 
     fn missed(&mut self) -> u64 {
@@ -104,6 +176,6 @@ impl Port for Memory {
 }
 
 /// Frames are whole even if a thread died while it held them.
-fn lock(frames: &Frames) -> std::sync::MutexGuard<'_, VecDeque<Vec<u8>>> {
+fn lock(frames: &Mutex<VecDeque<Vec<u8>>>) -> MutexGuard<'_, VecDeque<Vec<u8>>> {
     frames.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -3,7 +3,7 @@
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::{io, thread};
 
@@ -11,6 +11,7 @@ use marklab_units::{Duration, Time};
 use thiserror::Error;
 
 use crate::clock::Clock;
+use crate::port::Source;
 use crate::switch::LiveSwitch;
 
 /// Sleeping takes longer than asked for by up to this, so that the rest is waited for awake.
@@ -30,7 +31,7 @@ pub struct Stopped;
 pub struct Runner {
     commands: Sender<Command>,
     doorbell: Arc<Doorbell>,
-    thread: Option<JoinHandle<LiveSwitch>>,
+    thread: Mutex<Option<JoinHandle<LiveSwitch>>>,
 }
 
 impl Runner {
@@ -45,7 +46,7 @@ impl Runner {
         let rung = doorbell.clone();
         let thread =
             thread::Builder::new().name("switch".to_owned()).spawn(move || run(switch, clock, &rung, &waiting))?;
-        Ok(Runner { commands, doorbell, thread: Some(thread) })
+        Ok(Runner { commands, doorbell, thread: Mutex::new(Some(thread)) })
     }
 
     /// Does something between two steps, and gives what came of it.
@@ -67,21 +68,18 @@ impl Runner {
         answered.recv().map_err(|_| Stopped)
     }
 
-    /// Ends the thread, and gives the switch as it was left; `None` if it failed.
-    pub fn stop(mut self) -> Option<LiveSwitch> {
-        self.end()
-    }
-
-    fn end(&mut self) -> Option<LiveSwitch> {
+    /// Ends the thread, and gives the switch as it was left; `None` if it failed, or was stopped before.
+    pub fn stop(&self) -> Option<LiveSwitch> {
         self.doorbell.stop.store(true, Ordering::Release);
         self.doorbell.ring();
-        self.thread.take()?.join().ok()
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        thread?.join().ok()
     }
 }
 
 impl Drop for Runner {
     fn drop(&mut self) {
-        self.end();
+        self.stop();
     }
 }
 
@@ -103,14 +101,15 @@ fn run(mut switch: LiveSwitch, clock: Clock, doorbell: &Doorbell, commands: &Rec
 /// Waits until a frame comes, the bell rings, or something is due, which is after `left`.
 fn sleep(switch: &LiveSwitch, doorbell: &Doorbell, left: Option<Duration>) {
     let mut polled = vec![poll_in(doorbell.event.as_raw_fd())];
-    let mut silent = false;
+    let mut asked = false;
     for port in switch.interfaces() {
-        match port.readable() {
-            Some(readable) => polled.push(poll_in(readable.as_raw_fd())),
-            None => silent = true,
+        match port.source() {
+            Source::Readable(readable) => polled.push(poll_in(readable.as_raw_fd())),
+            Source::Asked => asked = true,
+            Source::Silent => {}
         }
     }
-    let left = if silent { Some(left.unwrap_or(ASK_AGAIN).min(ASK_AGAIN)) } else { left };
+    let left = if asked { Some(left.unwrap_or(ASK_AGAIN).min(ASK_AGAIN)) } else { left };
     match left {
         Some(left) if left <= SPIN => std::hint::spin_loop(),
         left => poll(&mut polled, left.map(|left| Duration::from_nanos(left.nanos() - SPIN.nanos()))),

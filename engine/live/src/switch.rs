@@ -82,6 +82,8 @@ struct LivePort {
 pub struct LiveSwitch {
     switch: Switch<Packet>,
     ports: Vec<Option<LivePort>>,
+    /// Numbers of the ports that have interfaces, in order.
+    attached: Vec<usize>,
     /// Ports that have got frames to send.
     woken: Vec<usize>,
     spare: Vec<Packet>,
@@ -108,6 +110,7 @@ impl LiveSwitch {
         LiveSwitch {
             ports: (0..switch.ports()).map(|_| None).collect(),
             switch,
+            attached: Vec::new(),
             woken: Vec::new(),
             spare: Vec::new(),
             losses: BTreeMap::new(),
@@ -121,8 +124,16 @@ impl LiveSwitch {
     ///
     /// If there is no such port.
     pub fn attach(&mut self, port: usize, io: Box<dyn Port>, line: LineConfig, delays: Delays) {
+        if let Err(place) = self.attached.binary_search(&port) {
+            self.attached.insert(place, port);
+        }
         self.ports[port] =
             Some(LivePort { io, line: Line::new(line), delays, pending: false, report: PortReport::default() });
+    }
+
+    /// Number of ports, with interfaces or without.
+    pub fn ports(&self) -> usize {
+        self.ports.len()
     }
 
     /// Interfaces in use.
@@ -156,12 +167,14 @@ impl LiveSwitch {
             self.perform(time, due, port);
             worked = true;
         }
-        for number in 0..self.ports.len() {
-            worked |= self.receive(now, number) > 0;
+        for place in 0..self.attached.len() {
+            worked |= self.receive(now, self.attached[place]) > 0;
         }
-        for port in self.ports.iter_mut().flatten().filter(|port| port.pending) {
-            port.pending = false;
-            port.io.flush();
+        for &number in &self.attached {
+            if let Some(port) = self.ports[number].as_mut().filter(|port| port.pending) {
+                port.pending = false;
+                port.io.flush();
+            }
         }
         Step { worked, next: self.next_due().map(|(time, ..)| time) }
     }
@@ -178,12 +191,12 @@ impl LiveSwitch {
     }
 
     fn next_due(&self) -> Option<(Time, Due, usize)> {
-        let dues = self.ports.iter().enumerate().flat_map(|(number, port)| {
-            let dues = port.as_ref().map(|port| {
-                let free = (self.switch.depth(number).packets > 0).then(|| port.line.free_at());
-                [(port.line.through_at(), Due::Through), (port.delays.due_at(), Due::Delayed), (free, Due::Free)]
-            });
-            dues.into_iter().flatten().filter_map(move |(time, due)| Some((time?, due, number)))
+        let dues = self.attached.iter().filter_map(|&number| {
+            let port = self.ports[number].as_ref()?;
+            let free = (self.switch.depth(number).packets > 0).then(|| port.line.free_at());
+            let dues =
+                [(port.line.through_at(), Due::Through), (port.delays.due_at(), Due::Delayed), (free, Due::Free)];
+            dues.into_iter().filter_map(|(time, due)| Some((time?, due, number))).min()
         });
         dues.min()
     }
