@@ -3,13 +3,16 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from marklab_engine import EngineError, LiveSwitch, Program
+from test_cli import Cli
 
 from orchestrator.paths import REPOSITORY
 
@@ -168,3 +171,47 @@ def ipv4(destination: bytes) -> bytes:
     total = sum(int.from_bytes((start + end)[at : at + 2], "big") for at in range(0, 18, 2))
     checksum = 0xFFFF - (total % 0xFFFF)
     return bytes(12) + b"\x08\x00" + start + checksum.to_bytes(2, "big") + end
+
+
+@pytest.mark.parametrize(
+    ("options", "message", "remedy"),
+    [
+        (["-i", "s1-eth1"], "`s1-eth1` is no interface on a port", "write PORT@NAME"),
+        (["-i", "0@marklab-none"], "there is no interface `marklab-none`", ""),
+        (["-i", "511@lo"], "interfaces.0.port: `511`", "less than or equal to 510"),
+        (["-i", "0@lo", "-i", "0@lo"], "two interfaces have the port 0", "an interface of its own"),
+        (["-i", "0@lo", "-i", "1@lo"], "two interfaces have the name lo", "an interface of its own"),
+        (["-i", "0@lo", "--rate", "fast"], "`fast` is not a rate", "write it like 10G or 100M"),
+        (["-i", "0@lo", "--queues", "dwrr:count=0"], "queues.count", "at least 1"),
+        (["-i", "0@lo", "--entries", "/no/entries.json"], "/no/entries.json", "a list of entries in JSON"),
+        ([], "missing option '--interface'", "switch --help"),
+    ],
+)
+def test_a_switch_that_is_badly_described_is_refused(cli: Cli, options: list[str], message: str, remedy: str) -> None:
+    done = cli("switch", str(SCHEMES / "dctcp-red.p4"), *options)
+    assert done.code == 2
+    assert message in done.err
+    assert remedy in done.err
+
+
+@needs_root
+def test_a_switch_process_ends_with_a_report(hosts: Hosts, tmp_path: Path) -> None:
+    entries = tmp_path / "entries.json"
+    entries.write_text(json.dumps([route(1, 0), route(2, 1)]), encoding="utf-8")
+    interfaces = [f"-i{port}@{name}" for port, name in enumerate(hosts.interfaces)]
+    command = [sys.executable, str(REPOSITORY / "orchestrator.py"), "switch", str(SCHEMES / "dctcp-red.p4")]
+    options = [*interfaces, "--entries", str(entries)]
+    with subprocess.Popen([*command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert "runs on ports 0" in process.stderr.readline()
+        with hosts.python(1, RECEIVER.format(count=3)) as receiver:
+            assert receiver.stdout is not None
+            assert receiver.stdout.readline() == "ready\n"
+            with hosts.python(0, SENDER.format(count=3)) as sender:
+                assert sender.wait(30) == 0
+            _, numbers = json.loads(receiver.communicate(timeout=30)[0])
+        process.send_signal(signal.SIGTERM)
+        out, _ = process.communicate(timeout=20)
+    assert numbers == [0, 1, 2]
+    assert process.returncode == 0
+    assert json.loads(out)["ports"][1]["sent"] >= 3

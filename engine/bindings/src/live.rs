@@ -151,6 +151,11 @@ impl LiveSwitch {
         Ok(to_json(&report).to_string())
     }
 
+    /// Stops the switch, if it has not stopped.
+    fn end(&self, python: Python<'_>) {
+        python.detach(|| self.runner.stop());
+    }
+
     /// Stops the switch and gives its last report as JSON. Raises EngineError if it had stopped before, or failed.
     fn stop(&self, python: Python<'_>) -> PyResult<String> {
         let mut switch = python.detach(|| self.runner.stop()).ok_or_else(|| refuse("the switch has stopped"))?;
