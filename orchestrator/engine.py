@@ -32,18 +32,8 @@ class CompiledProgram(Protocol):
         """Tables, registers, counters, meters, action profiles and value sets, as JSON."""
 
 
-class Harness(Protocol):
-    """One switch without a network, whose queue is what the test says."""
-
-    def process(
-        self, port: int, frame: bytes, now_ns: int, sojourn_ns: int, enq_qdepth: int, deq_qdepth: int
-    ) -> tuple[int | None, bytes | None, str | None]:
-        """One packet in, one out; or the reason of its loss."""
-
-    def inject(self, port: int, frame: bytes, now_ns: int = 0) -> list[tuple[int, bytes]]:
-        """A packet and everything that it causes: all that leaves the switch."""
-
-    losses: list[tuple[str, int | None]]
+class Control(Protocol):
+    """What a control plane does to a switch. Names are those of simple_switch_CLI, entries are JSON."""
 
     def add_entry(self, entry: str) -> int | None:
         """Adds an entry and gives its handle, or sets a default action."""
@@ -71,6 +61,42 @@ class Harness(Protocol):
 
     def reset_register(self, name: str) -> None:
         """Sets all cells to 0."""
+
+
+class LiveSwitch(Control, Protocol):
+    """A switch between interfaces of this machine, in a thread of its own."""
+
+    def inject(self, port: int, frame: bytes) -> None:
+        """Lets a frame come in by a port."""
+
+    def packets_in(self, seconds: float) -> list[bytes]:
+        """Frames sent to the CPU port since the last call; waits for the first one."""
+
+    def log(self) -> list[str]:
+        """What the program logged since the last call."""
+
+    def report(self) -> str:
+        """What happened so far, as JSON."""
+
+    def stop(self) -> str:
+        """Stops it and gives the last report."""
+
+    def end(self) -> None:
+        """Stops it, if it has not stopped."""
+
+
+class Harness(Control, Protocol):
+    """One switch without a network, whose queue is what the test says."""
+
+    def process(
+        self, port: int, frame: bytes, now_ns: int, sojourn_ns: int, enq_qdepth: int, deq_qdepth: int
+    ) -> tuple[int | None, bytes | None, str | None]:
+        """One packet in, one out; or the reason of its loss."""
+
+    def inject(self, port: int, frame: bytes, now_ns: int = 0) -> list[tuple[int, bytes]]:
+        """A packet and everything that it causes: all that leaves the switch."""
+
+    losses: list[tuple[str, int | None]]
 
     def log(self) -> list[str]:
         """What the program logged since the last call."""
@@ -103,6 +129,8 @@ class _Module(Protocol):
     ) -> CompiledProgram: ...
 
     def Harness(self, program: CompiledProgram, entries: str = "[]", seed: int = 0) -> Harness: ...  # noqa: N802
+
+    def LiveSwitch(self, program: CompiledProgram, config: str, entries: str = "[]") -> LiveSwitch: ...  # noqa: N802
 
     def Progress(self) -> Watch: ...  # noqa: N802
 
@@ -169,6 +197,11 @@ def describe(program: CompiledProgram) -> dict[str, Any]:
 def new_harness(program: CompiledProgram, seed: int = 0) -> Harness:
     """A switch for packet tests."""
     return _module().Harness(program, seed=seed)
+
+
+def start_switch(config: Mapping[str, Any], program: CompiledProgram, entries: str) -> LiveSwitch:
+    """A switch in real time, which runs from now on."""
+    return _module().LiveSwitch(program, json.dumps(config), entries)
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from orchestrator.cli.reproduce import reproduce
 from orchestrator.cli.run import run
 from orchestrator.cli.show import check, schemes
 from orchestrator.cli.stf import stf
+from orchestrator.cli.switch import switch
 from orchestrator.errors import Interrupted, MarklabError, unknown
 
 _COMMANDS: dict[str, Callable[..., None]] = {
@@ -28,6 +29,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "schemes": schemes,
     "check": check,
     "stf": stf,
+    "switch": switch,
     "compare": compare,
     "plot": plot,
     "reproduce": reproduce,

@@ -1,22 +1,21 @@
 //! One switch without a network, for tests of single packets.
 
+use std::sync::{Arc, Mutex, MutexGuard};
+
 use marklab_netsim::Queueing;
-use marklab_p4::ir::{CounterId, TableId};
-use marklab_pipeline::{Count, Digest, EntryHandle, Packet, State};
-use marklab_switch::replication::{Mirror, NodeHandle, Replication, ReplicationError};
+use marklab_pipeline::{Digest, Packet, State};
 use marklab_switch::{Completed, Fate as SwitchFate, Loss, MAX_ROUNDS, QueueSignals, Switch, Transmitted};
 use marklab_tm::{Limit, MAX_QUEUES, PortConfig, QueueConfig, Round};
 use marklab_units::{Duration, Time};
-use num_bigint::BigUint;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyInt};
+use pyo3::types::PyBytes;
 
-use crate::objects::Operation;
+use crate::control::{Control, Target, lock, to_python};
 use crate::program::Program;
 use crate::{entries, refuse, trace};
 
 /// Ports 0 to 511, as many as `egress_spec` can name.
-const PORTS: usize = 512;
+pub(crate) const PORTS: usize = 512;
 
 /// Port and bytes of a frame that came out, or the reason of its loss.
 type Fate<'py> = (Option<usize>, Option<Bound<'py, PyBytes>>, Option<&'static str>);
@@ -35,7 +34,7 @@ pub(crate) fn described(queueing: &str) -> PyResult<PortConfig> {
 
 /// A port as described, or one with room for everything: in as many queues as there can be, if the program chooses among
 /// them.
-fn port(program: &marklab_p4::ir::Program, queueing: Option<&str>) -> PyResult<PortConfig> {
+pub(crate) fn port(program: &marklab_p4::ir::Program, queueing: Option<&str>) -> PyResult<PortConfig> {
     if let Some(text) = queueing {
         return described(text);
     }
@@ -45,12 +44,10 @@ fn port(program: &marklab_p4::ir::Program, queueing: Option<&str>) -> PyResult<P
 }
 
 /// A switch whose packets go through it one after the other.
-///
-/// Names of the control plane are those of simple_switch_CLI; entries are JSON, see `entries.rs`.
-#[pyclass(module = "marklab_engine")]
+#[pyclass(extends = Control, module = "marklab_engine")]
 pub(crate) struct Harness {
     program: Py<Program>,
-    switch: Switch<Packet>,
+    switch: Arc<Mutex<Switch<Packet>>>,
     losses: Vec<(&'static str, Option<usize>)>,
 }
 
@@ -60,13 +57,21 @@ impl Harness {
     /// them); without, there is room for everything.
     #[new]
     #[pyo3(signature = (program, entries = "[]", seed = 0, queueing = None))]
-    fn new(program: &Bound<'_, Program>, entries: &str, seed: u64, queueing: Option<&str>) -> PyResult<Harness> {
+    fn new(
+        program: &Bound<'_, Program>,
+        entries: &str,
+        seed: u64,
+        queueing: Option<&str>,
+    ) -> PyResult<PyClassInitializer<Harness>> {
         let Program { program: ir, layout, engine, .. } = program.get();
         let mut state = State::new(ir, layout, seed).map_err(refuse)?;
         entries::install(&mut state, &entries::parse(entries)?)?;
         let mut switch = Switch::new(engine.clone(), state, vec![port(ir, queueing)?; PORTS]);
         switch.listen();
-        Ok(Harness { program: program.clone().unbind(), switch, losses: Vec::new() })
+        let switch = Arc::new(Mutex::new(switch));
+        let control = Control::new(Target::Alone(switch.clone()));
+        let harness = Harness { program: program.clone().unbind(), switch, losses: Vec::new() };
+        Ok(PyClassInitializer::from(control).add_subclass(harness))
     }
 
     /// Sends a frame, and all that it causes, through the switch.
@@ -85,7 +90,8 @@ impl Harness {
     /// for the reason in `losses`.
     fn receive(&mut self, port: usize, frame: &[u8], now_ns: u64) -> Option<(usize, usize)> {
         self.losses.clear();
-        match self.switch.receive(Time::from_nanos(now_ns), port, Packet::new(frame, 0)) {
+        let fate = self.switch().receive(Time::from_nanos(now_ns), port, Packet::new(frame, 0));
+        match fate {
             SwitchFate::Queued { port, queue } => Some((port, queue)),
             SwitchFate::Lost(loss, port, _) => {
                 self.losses.push((loss.text(), port));
@@ -100,7 +106,7 @@ impl Harness {
     fn transmit<'py>(&mut self, python: Python<'py>, port: usize, now_ns: u64) -> Option<Departure<'py>> {
         self.losses.clear();
         let now = Time::from_nanos(now_ns);
-        let Transmitted { outcome, signals, queue, ends_turn } = self.switch.transmit(now, port)?;
+        let Transmitted { outcome, signals, queue, ends_turn } = self.switch().transmit(now, port)?;
         match outcome {
             Ok(packet) => {
                 let bytes = PyBytes::new(python, &packet.to_vec());
@@ -156,158 +162,32 @@ impl Harness {
             let values = digest.values.iter().map(|value| to_python(python, value)).collect::<PyResult<_>>()?;
             Ok((digest.name, values))
         };
-        self.switch.take_digests().into_iter().map(digest).collect()
+        self.switch().take_digests().into_iter().map(digest).collect()
     }
 
     /// Texts of `log_msg` since the last call.
     fn log(&mut self) -> Vec<String> {
-        self.switch.take_log()
+        self.switch().take_log()
     }
 
     /// Whether the interpreter writes down what the program does, for `take_trace`.
     fn trace(&mut self, on: bool) {
-        self.switch.state_mut().trace = on.then(Vec::new);
+        self.switch().state_mut().trace = on.then(Vec::new);
     }
 
     /// What was written down since the last call, as JSON (see `trace.rs`).
     fn take_trace(&mut self) -> String {
-        let events = self.switch.state_mut().trace.as_mut().map(std::mem::take).unwrap_or_default();
+        let events = self.switch().state_mut().trace.as_mut().map(std::mem::take).unwrap_or_default();
         let Program { program, sources, .. } = self.program.get();
         trace::to_json(&events, program, sources).to_string()
-    }
-
-    /// Adds an entry (JSON), or sets a default action if it has no `match`. Gives the entry's handle.
-    fn add_entry(&mut self, entry: &str) -> PyResult<Option<u32>> {
-        let handle = entries::parse_one(entry)?.install(self.switch.state_mut())?;
-        Ok(handle.map(|EntryHandle(number)| number))
-    }
-
-    /// Gives an entry the action and parameters of another (JSON), whose table is that of the entry.
-    fn modify_entry(&mut self, handle: u32, entry: &str) -> PyResult<()> {
-        entries::parse_one(entry)?.modify(self.switch.state_mut(), EntryHandle(handle))
-    }
-
-    /// Removes an entry.
-    fn delete_entry(&mut self, table: &str, handle: u32) -> PyResult<()> {
-        self.switch.state_mut().delete_entry(table, EntryHandle(handle)).map_err(refuse)
-    }
-
-    /// Removes all entries of a table.
-    fn clear_table(&mut self, table: &str) -> PyResult<()> {
-        let state = self.switch.state_mut();
-        let table = state.find_table(table).map_err(refuse)?;
-        state.table_mut(table).clear().map_err(refuse)
-    }
-
-    /// Value of a register cell.
-    fn register<'py>(&self, python: Python<'py>, name: &str, index: u64) -> PyResult<Bound<'py, PyAny>> {
-        let state = self.switch.state();
-        let register = state.find_register(name).map_err(refuse)?;
-        let value = state.register(register, index).ok_or_else(|| no_cell(name, index))?;
-        to_python(python, &value)
-    }
-
-    /// Sets a register cell, to a value cut to its width.
-    fn set_register(&mut self, name: &str, index: u64, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        let state = self.switch.state_mut();
-        let register = state.find_register(name).map_err(refuse)?;
-        state.register(register, index).ok_or_else(|| no_cell(name, index))?;
-        state.set_register(register, index, &from_python(value)?);
-        Ok(())
-    }
-
-    /// Sets all cells of a register to 0.
-    fn reset_register(&mut self, name: &str) -> PyResult<()> {
-        let state = self.switch.state_mut();
-        let register = state.find_register(name).map_err(refuse)?;
-        let cells = state.program().registers[register.index()].size;
-        (0..cells).for_each(|index| state.set_register(register, index, &BigUint::ZERO));
-        Ok(())
-    }
-
-    /// Packets and bytes of a counter cell; of a direct counter, those of the entry with this handle.
-    fn counter(&self, name: &str, index: u64) -> PyResult<(u64, u64)> {
-        let state = self.switch.state();
-        let counter = state.find_counter(name).map_err(refuse)?;
-        let count = match counted_table(state, counter) {
-            None => state.counter(counter, index).ok_or_else(|| no_cell(name, index))?,
-            Some(table) => {
-                let handle = u32::try_from(index).map_err(|_| no_cell(name, index))?;
-                state.table(table).direct_count(EntryHandle(handle)).map_err(refuse)?
-            }
-        };
-        Ok((count.packets, count.bytes))
-    }
-
-    /// Does something to a meter, an action profile or a value set, described as JSON (see `objects.rs`); gives what
-    /// came of it as JSON.
-    fn control(&mut self, operation: &str) -> PyResult<String> {
-        let operation: Operation =
-            serde_json::from_str(operation).map_err(|error| refuse(format!("control operation: {error}")))?;
-        operation.perform(self.switch.state_mut()).map(|value| value.to_string()).map_err(refuse)
-    }
-
-    /// Sets a counter cell.
-    fn set_counter(&mut self, name: &str, index: u64, packets: u64, bytes: u64) -> PyResult<()> {
-        let state = self.switch.state_mut();
-        let counter = state.find_counter(name).map_err(refuse)?;
-        state.counter(counter, index).ok_or_else(|| no_cell(name, index))?;
-        state.set_counter(counter, index, Count { packets, bytes });
-        Ok(())
-    }
-
-    /// Lets clones of a session go to a port.
-    fn mirroring_add(&mut self, session: u32, port: usize) -> PyResult<()> {
-        self.replicate(|replication| replication.add_session(session, Mirror::Port(port)))
-    }
-
-    /// Lets clones of a session go to a multicast group.
-    fn mirroring_add_mc(&mut self, session: u32, group: u32) -> PyResult<()> {
-        self.replicate(|replication| replication.add_session(session, Mirror::Group(group)))
-    }
-
-    /// Ends a session.
-    fn mirroring_delete(&mut self, session: u32) -> PyResult<()> {
-        self.replicate(|replication| replication.delete_session(session))
-    }
-
-    /// Makes a multicast group.
-    fn mc_mgrp_create(&mut self, group: u32) {
-        self.switch.replication_mut().create_group(group);
-    }
-
-    /// Removes a multicast group.
-    fn mc_mgrp_destroy(&mut self, group: u32) -> PyResult<()> {
-        self.replicate(|replication| replication.destroy_group(group))
-    }
-
-    /// Makes a node of a replication id with ports; gives its handle.
-    fn mc_node_create(&mut self, rid: u16, ports: Vec<usize>) -> PyResult<u32> {
-        self.replicate(|replication| replication.create_node(rid, &ports)).map(|NodeHandle(number)| number)
-    }
-
-    /// Gives a node other ports.
-    fn mc_node_update(&mut self, handle: u32, ports: Vec<usize>) -> PyResult<()> {
-        self.replicate(|replication| replication.update_node(NodeHandle(handle), &ports))
-    }
-
-    /// Removes a node.
-    fn mc_node_destroy(&mut self, handle: u32) -> PyResult<()> {
-        self.replicate(|replication| replication.destroy_node(NodeHandle(handle)))
-    }
-
-    /// Puts a node into a group.
-    fn mc_node_associate(&mut self, group: u32, handle: u32) -> PyResult<()> {
-        self.replicate(|replication| replication.associate(group, NodeHandle(handle)))
-    }
-
-    /// Takes a node out of a group.
-    fn mc_node_dissociate(&mut self, group: u32, handle: u32) -> PyResult<()> {
-        self.replicate(|replication| replication.dissociate(group, NodeHandle(handle)))
     }
 }
 
 impl Harness {
+    fn switch(&self) -> MutexGuard<'_, Switch<Packet>> {
+        lock(&self.switch)
+    }
+
     fn run(
         &mut self,
         python: Python<'_>,
@@ -319,9 +199,9 @@ impl Harness {
         if port >= PORTS {
             return Err(refuse(format!("there is no port {port}: ports are 0 to {}", PORTS - 1)));
         }
-        let completed = self.switch.run(now, port, Packet::new(frame, 0), signals);
+        let completed = self.switch().run(now, port, Packet::new(frame, 0), signals);
         self.losses = completed.lost.iter().map(|(loss, port, _)| (loss.text(), *port)).collect();
-        if let Some(failed) = self.switch.failed_assertion() {
+        if let Some(failed) = self.switch().failed_assertion() {
             return Err(refuse(self.program.bind(python).get().explain(failed)));
         }
         if completed.lost.iter().any(|(loss, ..)| *loss == Loss::Endless) {
@@ -332,29 +212,4 @@ impl Harness {
         }
         Ok(completed)
     }
-
-    fn replicate<T>(&mut self, change: impl FnOnce(&mut Replication) -> Result<T, ReplicationError>) -> PyResult<T> {
-        change(self.switch.replication_mut()).map_err(refuse)
-    }
-}
-
-/// The table that a direct counter belongs to.
-fn counted_table(state: &State, counter: CounterId) -> Option<TableId> {
-    let at = state.program().tables.iter().position(|table| table.direct_counter == Some(counter))?;
-    Some(TableId(at as u32))
-}
-
-fn no_cell(name: &str, index: u64) -> PyErr {
-    refuse(format!("`{name}` has no cell {index}"))
-}
-
-/// A number of any size as Python's int.
-fn to_python<'py>(python: Python<'py>, value: &BigUint) -> PyResult<Bound<'py, PyAny>> {
-    python.get_type::<PyInt>().call_method1("from_bytes", (value.to_bytes_le(), "little"))
-}
-
-/// Python's int as a number of any size.
-fn from_python(value: &Bound<'_, PyAny>) -> PyResult<BigUint> {
-    let digits: String = value.call_method1("__format__", ("x",))?.extract()?;
-    BigUint::parse_bytes(digits.as_bytes(), 16).ok_or_else(|| refuse(format!("{value} is no value of a register cell")))
 }

@@ -3,10 +3,12 @@
 //! A run crosses the border twice: once with everything it needs, once with everything it found. Descriptions and
 //! reports are JSON, columns are numpy arrays.
 
+mod control;
 mod control_plane;
 mod diagnostics;
 mod entries;
 mod harness;
+mod live;
 mod objects;
 mod program;
 mod pump;
@@ -32,7 +34,9 @@ fn marklab_engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<program::Program>()?;
     module.add_function(wrap_pyfunction!(control_plane::control_plane, module)?)?;
     module.add_function(wrap_pyfunction!(diagnostics::diagnostics, module)?)?;
+    module.add_class::<control::Control>()?;
     module.add_class::<harness::Harness>()?;
+    module.add_class::<live::LiveSwitch>()?;
     module.add_class::<simulate::Progress>()?;
     module.add_function(wrap_pyfunction!(pump::pump, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::simulate, module)?)

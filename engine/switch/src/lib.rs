@@ -238,6 +238,11 @@ impl<F: Frame> Switch<F> {
         &mut self.replication
     }
 
+    /// Both, for the control plane.
+    pub fn control(&mut self) -> (&mut State, &mut Replication) {
+        (&mut self.state, &mut self.replication)
+    }
+
     /// Keeps digests and log messages from now on.
     pub fn listen(&mut self) {
         self.messages.get_or_insert_default();

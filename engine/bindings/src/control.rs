@@ -1,0 +1,242 @@
+//! The control plane of a switch, whether it stands still between two packets or runs.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use marklab_live::Runner;
+use marklab_p4::ir::{CounterId, TableId};
+use marklab_pipeline::{Count, EntryHandle, Packet, State};
+use marklab_switch::Switch;
+use marklab_switch::replication::{Mirror, NodeHandle, Replication, ReplicationError};
+use num_bigint::BigUint;
+use pyo3::prelude::*;
+use pyo3::types::PyInt;
+
+use crate::objects::Operation;
+use crate::{entries, refuse};
+
+/// The switch that is controlled.
+pub(crate) enum Target {
+    /// By whoever sends it packets.
+    Alone(Arc<Mutex<Switch<Packet>>>),
+    /// In a thread of its own: changes come between two packets.
+    Live(Arc<Runner>),
+}
+
+/// What a control plane does to a switch.
+///
+/// Names are those of simple_switch_CLI; entries are JSON, see `entries.rs`. Each call raises EngineError if the switch
+/// refuses it, or has stopped.
+#[pyclass(subclass, frozen, module = "marklab_engine")]
+pub(crate) struct Control {
+    target: Target,
+}
+
+#[pymethods]
+impl Control {
+    /// Adds an entry (JSON), or sets a default action if it has no `match`. Gives the entry's handle.
+    fn add_entry(&self, python: Python<'_>, entry: &str) -> PyResult<Option<u32>> {
+        let entry = entries::parse_one(entry)?;
+        let handle = self.act(python, move |state, _| entry.install(state))?;
+        Ok(handle.map(|EntryHandle(number)| number))
+    }
+
+    /// Gives an entry the action and parameters of another (JSON), whose table is that of the entry.
+    fn modify_entry(&self, python: Python<'_>, handle: u32, entry: &str) -> PyResult<()> {
+        let entry = entries::parse_one(entry)?;
+        self.act(python, move |state, _| entry.modify(state, EntryHandle(handle)))
+    }
+
+    /// Removes an entry.
+    fn delete_entry(&self, python: Python<'_>, table: String, handle: u32) -> PyResult<()> {
+        self.act(python, move |state, _| state.delete_entry(&table, EntryHandle(handle)).map_err(refuse))
+    }
+
+    /// Removes all entries of a table.
+    fn clear_table(&self, python: Python<'_>, table: String) -> PyResult<()> {
+        self.act(python, move |state, _| {
+            let table = state.find_table(&table).map_err(refuse)?;
+            state.table_mut(table).clear().map_err(refuse)
+        })
+    }
+
+    /// Value of a register cell.
+    fn register<'py>(&self, python: Python<'py>, name: String, index: u64) -> PyResult<Bound<'py, PyAny>> {
+        let value = self.act(python, move |state, _| {
+            let register = state.find_register(&name).map_err(refuse)?;
+            state.register(register, index).ok_or_else(|| no_cell(&name, index))
+        })?;
+        to_python(python, &value)
+    }
+
+    /// Sets a register cell, to a value cut to its width.
+    fn set_register(&self, python: Python<'_>, name: String, index: u64, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let value = from_python(value)?;
+        self.act(python, move |state, _| {
+            let register = state.find_register(&name).map_err(refuse)?;
+            state.register(register, index).ok_or_else(|| no_cell(&name, index))?;
+            state.set_register(register, index, &value);
+            Ok(())
+        })
+    }
+
+    /// Sets all cells of a register to 0.
+    fn reset_register(&self, python: Python<'_>, name: String) -> PyResult<()> {
+        self.act(python, move |state, _| {
+            let register = state.find_register(&name).map_err(refuse)?;
+            let cells = state.program().registers[register.index()].size;
+            (0..cells).for_each(|index| state.set_register(register, index, &BigUint::ZERO));
+            Ok(())
+        })
+    }
+
+    /// Packets and bytes of a counter cell; of a direct counter, those of the entry with this handle.
+    fn counter(&self, python: Python<'_>, name: String, index: u64) -> PyResult<(u64, u64)> {
+        self.act(python, move |state, _| {
+            let counter = state.find_counter(&name).map_err(refuse)?;
+            let count = match counted_table(state, counter) {
+                None => state.counter(counter, index).ok_or_else(|| no_cell(&name, index))?,
+                Some(table) => {
+                    let handle = u32::try_from(index).map_err(|_| no_cell(&name, index))?;
+                    state.table(table).direct_count(EntryHandle(handle)).map_err(refuse)?
+                }
+            };
+            Ok((count.packets, count.bytes))
+        })
+    }
+
+    /// Sets a counter cell.
+    fn set_counter(&self, python: Python<'_>, name: String, index: u64, packets: u64, bytes: u64) -> PyResult<()> {
+        self.act(python, move |state, _| {
+            let counter = state.find_counter(&name).map_err(refuse)?;
+            state.counter(counter, index).ok_or_else(|| no_cell(&name, index))?;
+            state.set_counter(counter, index, Count { packets, bytes });
+            Ok(())
+        })
+    }
+
+    /// Does something to a meter, an action profile or a value set, described as JSON (see `objects.rs`); gives what
+    /// came of it as JSON.
+    fn control(&self, python: Python<'_>, operation: &str) -> PyResult<String> {
+        let operation: Operation =
+            serde_json::from_str(operation).map_err(|error| refuse(format!("control operation: {error}")))?;
+        self.act(python, move |state, _| operation.perform(state).map(|value| value.to_string()).map_err(refuse))
+    }
+
+    /// Lets clones of a session go to a port.
+    fn mirroring_add(&self, python: Python<'_>, session: u32, port: usize) -> PyResult<()> {
+        self.replicate(python, move |replication| replication.add_session(session, Mirror::Port(port)))
+    }
+
+    /// Lets clones of a session go to a multicast group.
+    fn mirroring_add_mc(&self, python: Python<'_>, session: u32, group: u32) -> PyResult<()> {
+        self.replicate(python, move |replication| replication.add_session(session, Mirror::Group(group)))
+    }
+
+    /// Ends a session.
+    fn mirroring_delete(&self, python: Python<'_>, session: u32) -> PyResult<()> {
+        self.replicate(python, move |replication| replication.delete_session(session))
+    }
+
+    /// Makes a multicast group.
+    fn mc_mgrp_create(&self, python: Python<'_>, group: u32) -> PyResult<()> {
+        self.replicate(python, move |replication| {
+            replication.create_group(group);
+            Ok(())
+        })
+    }
+
+    /// Removes a multicast group.
+    fn mc_mgrp_destroy(&self, python: Python<'_>, group: u32) -> PyResult<()> {
+        self.replicate(python, move |replication| replication.destroy_group(group))
+    }
+
+    /// Makes a node of a replication id with ports; gives its handle.
+    fn mc_node_create(&self, python: Python<'_>, rid: u16, ports: Vec<usize>) -> PyResult<u32> {
+        let node = self.replicate(python, move |replication| replication.create_node(rid, &ports));
+        node.map(|NodeHandle(number)| number)
+    }
+
+    /// Gives a node other ports.
+    fn mc_node_update(&self, python: Python<'_>, handle: u32, ports: Vec<usize>) -> PyResult<()> {
+        self.replicate(python, move |replication| replication.update_node(NodeHandle(handle), &ports))
+    }
+
+    /// Removes a node.
+    fn mc_node_destroy(&self, python: Python<'_>, handle: u32) -> PyResult<()> {
+        self.replicate(python, move |replication| replication.destroy_node(NodeHandle(handle)))
+    }
+
+    /// Puts a node into a group.
+    fn mc_node_associate(&self, python: Python<'_>, group: u32, handle: u32) -> PyResult<()> {
+        self.replicate(python, move |replication| replication.associate(group, NodeHandle(handle)))
+    }
+
+    /// Takes a node out of a group.
+    fn mc_node_dissociate(&self, python: Python<'_>, group: u32, handle: u32) -> PyResult<()> {
+        self.replicate(python, move |replication| replication.dissociate(group, NodeHandle(handle)))
+    }
+}
+
+impl Control {
+    pub(crate) fn new(target: Target) -> Control {
+        Control { target }
+    }
+
+    /// Does something to the switch, between two packets.
+    fn act<R: Send + 'static>(
+        &self,
+        python: Python<'_>,
+        act: impl FnOnce(&mut State, &mut Replication) -> PyResult<R> + Send + 'static,
+    ) -> PyResult<R> {
+        match &self.target {
+            Target::Alone(switch) => {
+                let mut switch = lock(switch);
+                let (state, replication) = switch.control();
+                act(state, replication)
+            }
+            Target::Live(runner) => {
+                let act = move || {
+                    runner.with(|switch, _| {
+                        let (state, replication) = switch.control();
+                        act(state, replication)
+                    })
+                };
+                python.detach(act).map_err(refuse)?
+            }
+        }
+    }
+
+    fn replicate<R: Send + 'static>(
+        &self,
+        python: Python<'_>,
+        change: impl FnOnce(&mut Replication) -> Result<R, ReplicationError> + Send + 'static,
+    ) -> PyResult<R> {
+        self.act(python, |_, replication| change(replication).map_err(refuse))
+    }
+}
+
+/// A switch is whole even if a thread died while it held it: a call is refused before it changes anything.
+pub(crate) fn lock(switch: &Mutex<Switch<Packet>>) -> MutexGuard<'_, Switch<Packet>> {
+    switch.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The table that a direct counter belongs to.
+fn counted_table(state: &State, counter: CounterId) -> Option<TableId> {
+    let at = state.program().tables.iter().position(|table| table.direct_counter == Some(counter))?;
+    Some(TableId(at as u32))
+}
+
+fn no_cell(name: &str, index: u64) -> PyErr {
+    refuse(format!("`{name}` has no cell {index}"))
+}
+
+/// A number of any size as Python's int.
+pub(crate) fn to_python<'py>(python: Python<'py>, value: &BigUint) -> PyResult<Bound<'py, PyAny>> {
+    python.get_type::<PyInt>().call_method1("from_bytes", (value.to_bytes_le(), "little"))
+}
+
+/// Python's int as a number of any size.
+fn from_python(value: &Bound<'_, PyAny>) -> PyResult<BigUint> {
+    let digits: String = value.call_method1("__format__", ("x",))?.extract()?;
+    BigUint::parse_bytes(digits.as_bytes(), 16).ok_or_else(|| refuse(format!("{value} is no value of a register cell")))
+}

@@ -1,0 +1,27 @@
+//! A switch in real time.
+//!
+//! [`LiveSwitch`] drives the pipeline and the traffic manager of the simulator between [`Port`]s, which give and take real
+//! frames. It owns no clock: whoever calls [`LiveSwitch::step`] says what time it is, and is told when to call again.
+//! [`Runner`] does so in a thread, by the monotonic clock, and lets a control plane in between two steps.
+//!
+//! A port with a rate is a line, as in the simulator: a frame that leaves its queue occupies the line for as long as
+//! its bits take, then travels for the line's delay, and is handed to the port when its last bit is there. What is due
+//! is done at the time at which it was due, however late the loop wakes; [`Lateness`] tells how late that was.
+
+mod clock;
+mod delay;
+mod lateness;
+mod line;
+mod packet_socket;
+mod port;
+mod runner;
+mod switch;
+
+pub use clock::Clock;
+pub use delay::{Delays, flow_hash};
+pub use lateness::Lateness;
+pub use line::{Framing, LineConfig};
+pub use packet_socket::PacketSocket;
+pub use port::{Mailbox, MailboxEnd, Memory, MemoryEnd, Port, PortError, Source};
+pub use runner::{Runner, Stopped};
+pub use switch::{LiveSwitch, PortReport, Report};

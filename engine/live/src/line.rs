@@ -1,0 +1,110 @@
+//! The line behind a port.
+
+use std::collections::VecDeque;
+
+use marklab_pipeline::Packet;
+use marklab_units::{Duration, Rate, Time};
+
+/// What a frame takes on a line beside its own bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Framing {
+    /// Shorter frames are padded to this.
+    pub min_bytes: u32,
+    /// Added to each frame: preamble, gap, check sequence.
+    pub overhead_bytes: u32,
+}
+
+impl Framing {
+    fn wire_bytes(self, bytes: usize) -> u64 {
+        (bytes as u64).max(self.min_bytes.into()) + u64::from(self.overhead_bytes)
+    }
+}
+
+/// A line.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct LineConfig {
+    /// Its rate; `None`: frames pass at once, as fast as the port takes them.
+    pub rate: Option<Rate>,
+    /// What bits travel for.
+    pub delay: Duration,
+    /// What frames take on it.
+    pub framing: Framing,
+}
+
+/// A transmitter, its line, and the frames on it.
+#[derive(Debug)]
+pub(crate) struct Line {
+    config: LineConfig,
+    free_at: Time,
+    /// Fraction of a ns left by the last transmission.
+    carry: u64,
+    /// Frames on the line, with the time at which they are through.
+    travelling: VecDeque<(Time, Packet)>,
+}
+
+impl Line {
+    pub(crate) fn new(config: LineConfig) -> Line {
+        Line { config, free_at: Time::ZERO, carry: 0, travelling: VecDeque::new() }
+    }
+
+    /// When the next frame may be put on it.
+    pub(crate) fn free_at(&self) -> Time {
+        self.free_at
+    }
+
+    /// Whether frames need no time on it.
+    pub(crate) fn is_instant(&self) -> bool {
+        self.config.rate.is_none() && self.config.delay == Duration::ZERO
+    }
+
+    /// Puts a frame on it at a time at which it is free.
+    pub(crate) fn put(&mut self, now: Time, packet: Packet) {
+        debug_assert!(now >= self.free_at, "the line is busy");
+        if let Some(rate) = self.config.rate {
+            let carry = if now == self.free_at { self.carry } else { 0 };
+            let (time, carry) = rate.transmission(self.config.framing.wire_bytes(packet.len()), carry);
+            self.carry = carry;
+            self.free_at = now + time;
+        } else {
+            self.free_at = now;
+        }
+        self.travelling.push_back((self.free_at + self.config.delay, packet));
+    }
+
+    /// When the first frame is through.
+    pub(crate) fn through_at(&self) -> Option<Time> {
+        self.travelling.front().map(|(time, _)| *time)
+    }
+
+    /// Takes the first frame.
+    pub(crate) fn take(&mut self) -> Option<Packet> {
+        self.travelling.pop_front().map(|(_, packet)| packet)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_busy_line_keeps_fractions() {
+        let rate = Rate::from_bps(3_000_000_000);
+        let mut line = Line::new(LineConfig { rate, ..LineConfig::default() });
+        // 100 bytes at 3 Gb/s take 266 2/3 ns.
+        for frame in 1..=3 {
+            line.put(line.free_at(), Packet::new(&[0; 100], 0));
+            assert_eq!(line.free_at(), Time::from_nanos(frame * 800 / 3));
+        }
+    }
+
+    #[test]
+    fn a_frame_is_through_after_its_bits_and_the_delay() {
+        let framing = Framing { min_bytes: 64, overhead_bytes: 20 };
+        let rate = Rate::from_bps(1_000_000_000);
+        let mut line = Line::new(LineConfig { rate, delay: Duration::from_micros(5), framing });
+        line.put(Time::from_nanos(7), Packet::new(&[0; 60], 0));
+        assert_eq!(line.free_at(), Time::from_nanos(7 + 84 * 8));
+        assert_eq!(line.through_at(), Some(Time::from_nanos(7 + 84 * 8 + 5_000)));
+        assert!(line.take().is_some() && line.through_at().is_none());
+    }
+}

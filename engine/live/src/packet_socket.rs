@@ -1,0 +1,243 @@
+//! Frames of a Linux interface, by rings in memory shared with the kernel (packet(7), "PACKET_MMAP").
+
+#![expect(unsafe_code, reason = "memory that the kernel writes to")]
+
+use std::ffi::CString;
+use std::io;
+use std::mem::{offset_of, size_of};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::port::{Port, PortError, Source};
+
+/// Bytes of a slot: a full Ethernet frame of 1,500 bytes, and some more, with the kernel's header.
+const SLOT: usize = 2_048;
+/// Slots of each ring.
+const SLOTS: usize = 4_096;
+/// Memory comes in blocks of this.
+const BLOCK: usize = 1 << 16;
+const RING: usize = SLOT * SLOTS;
+
+/// Where the bytes of a frame to be sent begin in their slot: after the header, aligned.
+const SEND_AT: usize = size_of::<libc::tpacket2_hdr>().next_multiple_of(libc::TPACKET_ALIGNMENT);
+
+/// Options of <linux/if_packet.h>, at level SOL_PACKET.
+const QDISC_BYPASS: i32 = 20;
+const IGNORE_OUTGOING: i32 = 23;
+
+/// An interface, by a packet socket with a ring for each direction.
+#[derive(Debug)]
+pub struct PacketSocket {
+    socket: OwnedFd,
+    memory: NonNull<u8>,
+    receive_at: usize,
+    send_at: usize,
+    accepted: bool,
+    partial_checksums: u64,
+}
+
+// SAFETY: the memory belongs to the socket, and both have one owner.
+unsafe impl Send for PacketSocket {}
+
+impl PacketSocket {
+    /// Opens an interface, in promiscuous mode.
+    ///
+    /// # Errors
+    ///
+    /// There is no such interface, or the system refuses: CAP_NET_RAW is missing, or memory for 16 MiB of rings.
+    pub fn open(interface: &str) -> Result<PacketSocket, PortError> {
+        let failed =
+            |what| PortError::System { interface: interface.to_owned(), what, error: io::Error::last_os_error() };
+        let index = index_of(interface).ok_or_else(|| PortError::NoInterface(interface.to_owned()))?;
+        // SAFETY: the call takes no pointers. Protocol 0: no frame comes before the socket is bound.
+        let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
+        if fd < 0 {
+            return Err(failed("packet socket (needs root or CAP_NET_RAW)"));
+        }
+        // SAFETY: the descriptor is new and belongs to nobody else.
+        let socket = unsafe { OwnedFd::from_raw_fd(fd) };
+        let ring = libc::tpacket_req {
+            tp_block_size: BLOCK as u32,
+            tp_block_nr: (RING / BLOCK) as u32,
+            tp_frame_size: SLOT as u32,
+            tp_frame_nr: SLOTS as u32,
+        };
+        let version = libc::tpacket_versions::TPACKET_V2 as i32;
+        let promiscuous = libc::packet_mreq {
+            mr_ifindex: index,
+            mr_type: libc::PACKET_MR_PROMISC as u16,
+            mr_alen: 0,
+            mr_address: [0; 8],
+        };
+        set(&socket, libc::PACKET_VERSION, &version).map_err(|()| failed("ring of version 2"))?;
+        set(&socket, libc::PACKET_RX_RING, &ring).map_err(|()| failed("receive ring"))?;
+        set(&socket, libc::PACKET_TX_RING, &ring).map_err(|()| failed("send ring"))?;
+        set(&socket, QDISC_BYPASS, &1i32).map_err(|()| failed("sending past the queueing discipline"))?;
+        set(&socket, IGNORE_OUTGOING, &1i32).map_err(|()| failed("leaving out own frames"))?;
+        set(&socket, libc::PACKET_ADD_MEMBERSHIP, &promiscuous).map_err(|()| failed("promiscuous mode"))?;
+        // SAFETY: a new mapping; the kernel checks the size against the rings.
+        let memory = unsafe {
+            let protection = libc::PROT_READ | libc::PROT_WRITE;
+            let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
+            libc::mmap(ptr::null_mut(), 2 * RING, protection, flags, socket.as_raw_fd(), 0)
+        };
+        let memory = if memory == libc::MAP_FAILED { None } else { NonNull::new(memory.cast()) };
+        let memory = memory.ok_or_else(|| failed("memory of the rings"))?;
+        let opened = PacketSocket { socket, memory, receive_at: 0, send_at: 0, accepted: false, partial_checksums: 0 };
+        opened.bind(index).map_err(|()| failed("binding"))?;
+        Ok(opened)
+    }
+
+    /// Frames whose checksums the sender had left to its interface: offloads are on, and a switch sends broken packets.
+    pub fn partial_checksums(&self) -> u64 {
+        self.partial_checksums
+    }
+
+    fn bind(&self, index: i32) -> Result<(), ()> {
+        // SAFETY: all bytes 0 is a valid address.
+        let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+        address.sll_family = libc::AF_PACKET as u16;
+        address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+        address.sll_ifindex = index;
+        let length = size_of::<libc::sockaddr_ll>() as u32;
+        // SAFETY: the pointer is to a live address of that length.
+        let bound = unsafe { libc::bind(self.socket.as_raw_fd(), ptr::from_ref(&address).cast(), length) };
+        if bound == 0 { Ok(()) } else { Err(()) }
+    }
+
+    fn slot(&self, ring: usize, number: usize) -> Slot {
+        debug_assert!(ring < 2 && number < SLOTS);
+        // SAFETY: the slot lies in the mapping.
+        Slot(unsafe { self.memory.add(ring * RING + number * SLOT) })
+    }
+}
+
+impl Drop for PacketSocket {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours, and nothing refers to it any more.
+        unsafe { libc::munmap(self.memory.as_ptr().cast(), 2 * RING) };
+    }
+}
+
+impl Port for PacketSocket {
+    fn receive(&mut self, budget: usize, take: &mut dyn FnMut(&[u8])) -> usize {
+        for count in 0..budget {
+            let slot = self.slot(0, self.receive_at);
+            let status = slot.status().load(Ordering::Acquire);
+            if status & libc::TP_STATUS_USER == 0 {
+                return count;
+            }
+            self.partial_checksums += u64::from(status & libc::TP_STATUS_CSUMNOTREADY != 0);
+            slot.with_frame(status, take);
+            slot.status().store(libc::TP_STATUS_KERNEL, Ordering::Release);
+            self.receive_at = (self.receive_at + 1) % SLOTS;
+        }
+        budget
+    }
+
+    fn send(&mut self, frame: &[u8]) -> bool {
+        if frame.len() > SLOT - SEND_AT {
+            return false;
+        }
+        let slot = self.slot(1, self.send_at);
+        if slot.status().load(Ordering::Acquire) != libc::TP_STATUS_AVAILABLE {
+            self.flush();
+            if slot.status().load(Ordering::Acquire) != libc::TP_STATUS_AVAILABLE {
+                return false;
+            }
+        }
+        slot.fill(frame);
+        slot.status().store(libc::TP_STATUS_SEND_REQUEST, Ordering::Release);
+        self.send_at = (self.send_at + 1) % SLOTS;
+        self.accepted = true;
+        true
+    }
+
+    fn flush(&mut self) {
+        if std::mem::take(&mut self.accepted) {
+            // SAFETY: no buffer and no address are given. What the kernel does not take now stays in the ring, and a full
+            // ring is seen by `send`.
+            unsafe {
+                libc::sendto(self.socket.as_raw_fd(), ptr::null(), 0, libc::MSG_DONTWAIT, ptr::null(), 0);
+            }
+        }
+    }
+
+    fn source(&self) -> Source<'_> {
+        Source::Readable(self.socket.as_fd())
+    }
+
+    fn missed(&mut self) -> u64 {
+        let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
+        let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
+        // SAFETY: the pointers are to live values of the right types.
+        let done = unsafe {
+            let statistics = ptr::from_mut(&mut statistics).cast();
+            libc::getsockopt(
+                self.socket.as_raw_fd(),
+                libc::SOL_PACKET,
+                libc::PACKET_STATISTICS,
+                statistics,
+                &mut length,
+            )
+        };
+        if done == 0 { statistics.tp_drops.into() } else { 0 }
+    }
+}
+
+/// A slot of a ring: a header of version 2, then the frame. The status says whether kernel or user has it.
+#[derive(Clone, Copy)]
+struct Slot(NonNull<u8>);
+
+impl Slot {
+    fn status(&self) -> &AtomicU32 {
+        // SAFETY: slots are aligned; the status is shared with the kernel and only read and written as an atomic.
+        unsafe { AtomicU32::from_ptr(self.0.as_ptr().add(offset_of!(libc::tpacket2_hdr, tp_status)).cast()) }
+    }
+
+    /// A frame that was received, with the VLAN tag that the kernel has taken out.
+    fn with_frame(self, status: u32, take: &mut dyn FnMut(&[u8])) {
+        // SAFETY: the status says that the slot is ours: the header is written, and the frame lies in the slot.
+        let (header, frame) = unsafe {
+            let header = ptr::read(self.0.as_ptr().cast::<libc::tpacket2_hdr>());
+            let length = (header.tp_snaplen as usize).min(SLOT - usize::from(header.tp_mac));
+            (header, std::slice::from_raw_parts(self.0.as_ptr().add(header.tp_mac.into()), length))
+        };
+        if status & libc::TP_STATUS_VLAN_VALID == 0 || frame.len() < 12 {
+            return take(frame);
+        }
+        let tag_type = if status & libc::TP_STATUS_VLAN_TPID_VALID == 0 { 0x8100 } else { header.tp_vlan_tpid };
+        let mut tagged = Vec::with_capacity(frame.len() + 4);
+        tagged.extend_from_slice(&frame[..12]);
+        tagged.extend_from_slice(&tag_type.to_be_bytes());
+        tagged.extend_from_slice(&header.tp_vlan_tci.to_be_bytes());
+        tagged.extend_from_slice(&frame[12..]);
+        take(&tagged);
+    }
+
+    fn fill(self, frame: &[u8]) {
+        debug_assert!(frame.len() <= SLOT - SEND_AT);
+        // SAFETY: the status said that the slot is ours, and the frame fits.
+        unsafe {
+            ptr::copy_nonoverlapping(frame.as_ptr(), self.0.as_ptr().add(SEND_AT), frame.len());
+            let length = self.0.as_ptr().add(offset_of!(libc::tpacket2_hdr, tp_len)).cast::<u32>();
+            length.write(frame.len() as u32);
+        }
+    }
+}
+
+fn index_of(interface: &str) -> Option<i32> {
+    let name = CString::new(interface).ok()?;
+    // SAFETY: the name ends with a zero.
+    let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
+    (index > 0).then_some(index as i32)
+}
+
+fn set<T>(socket: &OwnedFd, option: i32, value: &T) -> Result<(), ()> {
+    let length = size_of::<T>() as libc::socklen_t;
+    // SAFETY: the pointer is to a live value of that length.
+    let done =
+        unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_PACKET, option, ptr::from_ref(value).cast(), length) };
+    if done == 0 { Ok(()) } else { Err(()) }
+}

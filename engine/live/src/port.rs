@@ -1,0 +1,181 @@
+//! Where frames come from and go to.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use thiserror::Error;
+
+/// An interface that cannot be used.
+#[derive(Debug, Error)]
+pub enum PortError {
+    /// There is none of that name.
+    #[error("there is no interface `{0}`")]
+    NoInterface(String),
+    /// The system refused something.
+    #[error("interface `{interface}`: {what}: {error}")]
+    System {
+        /// The interface.
+        interface: String,
+        /// What was asked for.
+        what: &'static str,
+        /// The system's answer.
+        error: io::Error,
+    },
+}
+
+/// How to learn that frames wait at a port.
+#[derive(Clone, Copy, Debug)]
+pub enum Source<'a> {
+    /// This becomes readable.
+    Readable(BorrowedFd<'a>),
+    /// By asking, now and then.
+    Asked,
+    /// None ever come.
+    Silent,
+}
+
+/// An end of a link.
+pub trait Port: Send {
+    /// Hands over frames that wait, `budget` at most; gives how many.
+    fn receive(&mut self, budget: usize, take: &mut dyn FnMut(&[u8])) -> usize;
+
+    /// Accepts a frame to be sent; false if there is no room for it, so that it is lost.
+    fn send(&mut self, frame: &[u8]) -> bool;
+
+    /// Sends what was accepted.
+    fn flush(&mut self);
+
+    /// How to learn that frames wait.
+    fn source(&self) -> Source<'_>;
+
+    /// Frames that were lost before they could be received, since the last call.
+    fn missed(&mut self) -> u64;
+}
+
+type Frames = Arc<Mutex<VecDeque<Vec<u8>>>>;
+
+/// A port whose frames are in memory, for tests.
+#[derive(Debug)]
+pub struct Memory {
+    incoming: Frames,
+    outgoing: Frames,
+}
+
+/// The other end of a [`Memory`] port.
+#[derive(Clone, Debug)]
+pub struct MemoryEnd {
+    to_port: Frames,
+    from_port: Frames,
+}
+
+impl Memory {
+    /// A port and its other end.
+    pub fn new() -> (Memory, MemoryEnd) {
+        let (there, back) = (Frames::default(), Frames::default());
+        (Memory { incoming: there.clone(), outgoing: back.clone() }, MemoryEnd { to_port: there, from_port: back })
+    }
+}
+
+impl MemoryEnd {
+    /// Sends a frame to the port.
+    pub fn send(&self, frame: &[u8]) {
+        lock(&self.to_port).push_back(frame.to_vec());
+    }
+
+    /// Frames that the port has sent since the last call.
+    pub fn take(&self) -> Vec<Vec<u8>> {
+        lock(&self.from_port).drain(..).collect()
+    }
+}
+
+impl Port for Memory {
+    fn receive(&mut self, budget: usize, take: &mut dyn FnMut(&[u8])) -> usize {
+        let mut waiting = lock(&self.incoming);
+        let count = budget.min(waiting.len());
+        waiting.drain(..count).for_each(|frame| take(&frame));
+        count
+    }
+
+    fn send(&mut self, frame: &[u8]) -> bool {
+        lock(&self.outgoing).push_back(frame.to_vec());
+        true
+    }
+
+    fn flush(&mut self) {}
+
+    fn source(&self) -> Source<'_> {
+        Source::Asked
+    }
+
+    fn missed(&mut self) -> u64 {
+        0
+    }
+}
+
+/// A port that keeps what is sent to it for somebody else: the control plane, behind a CPU port.
+#[derive(Debug)]
+pub struct Mailbox(Arc<Letters>);
+
+/// The other end of a [`Mailbox`].
+#[derive(Clone, Debug)]
+pub struct MailboxEnd(Arc<Letters>);
+
+#[derive(Debug, Default)]
+struct Letters {
+    frames: Mutex<VecDeque<Vec<u8>>>,
+    arrived: Condvar,
+}
+
+/// Frames that a mailbox holds; others find no room.
+const MAILBOX: usize = 4_096;
+
+impl Mailbox {
+    /// A port and its other end.
+    pub fn new() -> (Mailbox, MailboxEnd) {
+        let letters = Arc::new(Letters::default());
+        (Mailbox(letters.clone()), MailboxEnd(letters))
+    }
+}
+
+impl MailboxEnd {
+    /// Frames that have been sent since the last call; waits for the first one, but not longer than `patience`.
+    pub fn wait(&self, patience: Duration) -> Vec<Vec<u8>> {
+        let frames = lock(&self.0.frames);
+        let waited = self.0.arrived.wait_timeout_while(frames, patience, |frames| frames.is_empty());
+        waited.unwrap_or_else(PoisonError::into_inner).0.drain(..).collect()
+    }
+}
+
+impl Port for Mailbox {
+    fn receive(&mut self, _budget: usize, _take: &mut dyn FnMut(&[u8])) -> usize {
+        0
+    }
+
+    fn send(&mut self, frame: &[u8]) -> bool {
+        let mut frames = lock(&self.0.frames);
+        let room = frames.len() < MAILBOX;
+        if room {
+            frames.push_back(frame.to_vec());
+            self.0.arrived.notify_one();
+        }
+        room
+    }
+
+    fn flush(&mut self) {}
+
+    fn source(&self) -> Source<'_> {
+        Source::Silent
+    }
+
+    fn missed(&mut self) -> u64 {
+        0
+    }
+}
+
+/// Frames are whole even if a thread died while it held them.
+fn lock(frames: &Mutex<VecDeque<Vec<u8>>>) -> MutexGuard<'_, VecDeque<Vec<u8>>> {
+    frames.lock().unwrap_or_else(PoisonError::into_inner)
+}

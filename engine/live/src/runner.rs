@@ -1,0 +1,175 @@
+//! A switch in a thread of its own.
+
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread::JoinHandle;
+use std::{io, thread};
+
+use marklab_units::{Duration, Time};
+use thiserror::Error;
+
+use crate::clock::Clock;
+use crate::port::Source;
+use crate::switch::LiveSwitch;
+
+/// Sleeping takes longer than asked for by up to this, so that the rest is waited for awake.
+const SPIN: Duration = Duration::from_micros(50);
+/// How long ports that cannot tell are left alone.
+const ASK_AGAIN: Duration = Duration::from_micros(200);
+
+type Command = Box<dyn FnOnce(&mut LiveSwitch, Time) + Send>;
+
+/// The switch does not run any more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+#[error("the switch has stopped")]
+pub struct Stopped;
+
+/// A running switch.
+#[derive(Debug)]
+pub struct Runner {
+    commands: Sender<Command>,
+    doorbell: Arc<Doorbell>,
+    thread: Mutex<Option<JoinHandle<LiveSwitch>>>,
+}
+
+impl Runner {
+    /// Lets a switch run by a clock.
+    ///
+    /// # Errors
+    ///
+    /// The system has no thread or no file descriptor left.
+    pub fn start(switch: LiveSwitch, clock: Clock) -> io::Result<Runner> {
+        let (commands, waiting) = channel();
+        let doorbell = Arc::new(Doorbell::new()?);
+        let rung = doorbell.clone();
+        let thread =
+            thread::Builder::new().name("switch".to_owned()).spawn(move || run(switch, clock, &rung, &waiting))?;
+        Ok(Runner { commands, doorbell, thread: Mutex::new(Some(thread)) })
+    }
+
+    /// Does something between two steps, and gives what came of it.
+    ///
+    /// # Errors
+    ///
+    /// The switch has stopped.
+    pub fn with<R: Send + 'static>(
+        &self,
+        act: impl FnOnce(&mut LiveSwitch, Time) -> R + Send + 'static,
+    ) -> Result<R, Stopped> {
+        let (answer, answered) = mpsc::sync_channel(1);
+        let command: Command = Box::new(move |switch, now| {
+            // Nobody waits for it any more: there is nobody to tell.
+            let _ = answer.send(act(switch, now));
+        });
+        self.commands.send(command).map_err(|_| Stopped)?;
+        self.doorbell.ring();
+        answered.recv().map_err(|_| Stopped)
+    }
+
+    /// Ends the thread, and gives the switch as it was left; `None` if it failed, or was stopped before.
+    pub fn stop(&self) -> Option<LiveSwitch> {
+        self.doorbell.stop.store(true, Ordering::Release);
+        self.doorbell.ring();
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        thread?.join().ok()
+    }
+}
+
+impl Drop for Runner {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn run(mut switch: LiveSwitch, clock: Clock, doorbell: &Doorbell, commands: &Receiver<Command>) -> LiveSwitch {
+    loop {
+        if doorbell.answer() {
+            commands.try_iter().for_each(|command| command(&mut switch, clock.now()));
+            if doorbell.stop.load(Ordering::Acquire) {
+                return switch;
+            }
+        }
+        let step = switch.step(clock.now());
+        if !step.worked {
+            sleep(&switch, doorbell, step.next.map(|next| next.since(clock.now())));
+        }
+    }
+}
+
+/// Waits until a frame comes, the bell rings, or something is due, which is after `left`.
+fn sleep(switch: &LiveSwitch, doorbell: &Doorbell, left: Option<Duration>) {
+    let mut polled = vec![poll_in(doorbell.event.as_raw_fd())];
+    let mut asked = false;
+    for port in switch.interfaces() {
+        match port.source() {
+            Source::Readable(readable) => polled.push(poll_in(readable.as_raw_fd())),
+            Source::Asked => asked = true,
+            Source::Silent => {}
+        }
+    }
+    let left = if asked { Some(left.unwrap_or(ASK_AGAIN).min(ASK_AGAIN)) } else { left };
+    match left {
+        Some(left) if left <= SPIN => std::hint::spin_loop(),
+        left => poll(&mut polled, left.map(|left| Duration::from_nanos(left.nanos() - SPIN.nanos()))),
+    }
+}
+
+fn poll_in(fd: i32) -> libc::pollfd {
+    libc::pollfd { fd, events: libc::POLLIN, revents: 0 }
+}
+
+#[expect(unsafe_code, reason = "system call")]
+fn poll(polled: &mut [libc::pollfd], timeout: Option<Duration>) {
+    let timeout = timeout.map(|timeout| libc::timespec {
+        tv_sec: (timeout.nanos() / 1_000_000_000) as libc::time_t,
+        tv_nsec: (timeout.nanos() % 1_000_000_000) as libc::c_long,
+    });
+    let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY: the pointers are to live values of the right types, and the length is theirs. An interrupted call is as
+    // good as one that ended early.
+    unsafe { libc::ppoll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, timeout, std::ptr::null()) };
+}
+
+/// Wakes the thread.
+#[derive(Debug)]
+struct Doorbell {
+    event: OwnedFd,
+    rung: AtomicBool,
+    stop: AtomicBool,
+}
+
+impl Doorbell {
+    #[expect(unsafe_code, reason = "system call")]
+    fn new() -> io::Result<Doorbell> {
+        // SAFETY: the call takes no pointers.
+        let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the descriptor is new and belongs to nobody else.
+        let event = unsafe { OwnedFd::from_raw_fd(fd) };
+        Ok(Doorbell { event, rung: AtomicBool::new(false), stop: AtomicBool::new(false) })
+    }
+
+    #[expect(unsafe_code, reason = "system call")]
+    fn ring(&self) {
+        self.rung.store(true, Ordering::Release);
+        let one = 1u64;
+        // SAFETY: eight bytes are written from a live value. A full counter would ring as well.
+        unsafe { libc::write(self.event.as_raw_fd(), std::ptr::from_ref(&one).cast(), 8) };
+    }
+
+    /// Whether it was rung since the last answer.
+    #[expect(unsafe_code, reason = "system call")]
+    fn answer(&self) -> bool {
+        if !self.rung.swap(false, Ordering::AcqRel) {
+            return false;
+        }
+        let mut count = 0u64;
+        // SAFETY: eight bytes are read to a live value; the descriptor does not block.
+        unsafe { libc::read(self.event.as_raw_fd(), std::ptr::from_mut(&mut count).cast(), 8) };
+        true
+    }
+}

@@ -1,0 +1,81 @@
+"""`switch`: the real-time switch as a process of its own."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from orchestrator import engine, live
+from orchestrator.errors import BadInput, Interrupted, RunFailed
+from orchestrator.model import validate
+
+# How often the program's messages are fetched.
+_TICK_S = 0.2
+
+# Who starts a switch stops it so.
+_STOPS = (128 + signal.SIGTERM, 128 + signal.SIGINT)
+
+
+def switch(
+    program: Annotated[Path, typer.Argument(help="A P4 program.")],
+    interface: Annotated[
+        list[str], typer.Option("--interface", "-i", metavar="PORT@NAME", help="Interface on a port; repeat for more.")
+    ],
+    rate: Annotated[str | None, typer.Option(help="Rate of each port, as 100M; without, nothing waits.")] = None,
+    delay: Annotated[str, typer.Option(help="Delay of the line behind each port.")] = "0",
+    queue: Annotated[str, typer.Option(help="Limit of each port's queue: 600 (packets), 900KB.")] = "600",
+    queues: Annotated[str, typer.Option(help="Queues of each port, as dwrr:count=4.")] = "fifo",
+    cpu_port: Annotated[int | None, typer.Option(help="Port behind which the control plane is.")] = None,
+    entries: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.json", help="Table entries, as a list (engine/bindings/src/entries.rs)."),
+    ] = None,
+    log: Annotated[bool, typer.Option("--log", help="Print what the program logs.")] = False,
+) -> None:
+    """Run a program between interfaces of this machine, in real time, until SIGTERM or Ctrl-C; then print a report."""
+    settings = {"rate": rate, "delay": delay, "queue": queue, "queues": queues, "cpu_port": cpu_port}
+    given: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
+    description = validate(live.SwitchDescription, given | {"interfaces": interface}, "")
+    compiled = engine.compile_program(program)
+    with live.running(description, compiled, _read(entries)) as running:
+        console = Console(stderr=True, highlight=False, soft_wrap=True)
+        ports = ", ".join(f"{each.port} {each.name}" for each in description.interfaces)
+        console.print(f"{program.name} runs on ports {ports}; Ctrl-C stops it")
+        try:
+            _watch(running, log)
+        except Interrupted as interrupted:
+            if interrupted.exit_code not in _STOPS:
+                raise
+        report = json.loads(running.stop())
+    sys.stdout.write(json.dumps(report, indent=2) + "\n")
+
+
+def _watch(running: engine.LiveSwitch, log: bool) -> None:
+    while True:
+        time.sleep(_TICK_S)
+        try:
+            messages = running.log()
+        except Exception as error:
+            raise RunFailed(f"the switch failed: {error}") from error
+        if log and messages:
+            sys.stdout.writelines(f"{message}\n" for message in messages)
+            sys.stdout.flush()
+
+
+def _read(path: Path | None) -> list[dict[str, Any]]:
+    if path is None:
+        return []
+    try:
+        entries = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{path}: {error}", "a list of entries in JSON") from error
+    if not isinstance(entries, list):
+        raise BadInput(f"{path} is no list", "a list of entries in JSON")
+    return entries
