@@ -18,6 +18,8 @@ from orchestrator.paths import PROGRAMS
 # What a test can say about the queue that a packet went through.
 QUEUE_SIGNALS = ("now_ns", "sojourn_ns", "enq_qdepth", "deq_qdepth")
 
+_WORD_BITS = 64
+
 
 class CompiledProgram(Protocol):
     """A compiled P4 program."""
@@ -169,6 +171,11 @@ def describe(program: CompiledProgram) -> dict[str, Any]:
 def new_harness(program: CompiledProgram, seed: int = 0) -> Harness:
     """A switch for packet tests."""
     return _module().Harness(program, seed=seed)
+
+
+def json_number(value: int) -> int | str:
+    """A number of an entry or an operation in JSON: the engine reads those beyond 64 bits from text."""
+    return value if value.bit_length() <= _WORD_BITS else hex(value)
 
 
 @contextmanager
