@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from orchestrator.p4runtime.messages import p4runtime_pb2
+from orchestrator.p4runtime.messages import p4data_pb2
 from orchestrator.p4runtime.server.bytestrings import decode, decode_signed, encode, encode_signed
 from orchestrator.p4runtime.server.refusal import invalid, out_of_range, unsupported
 
@@ -31,7 +31,7 @@ class Codec:
 
     def encode(self, value: int) -> Any:
         """Bits of the engine as a client reads them."""
-        data = p4runtime_pb2.P4Data()
+        data = p4data_pb2.P4Data()
         match self._form:
             case "bool":
                 data.bool = bool(value)
