@@ -141,7 +141,9 @@ class Service(p4runtime_pb2_grpc.P4RuntimeServicer):  # type: ignore[misc]
     def _take_in(self, session: Session, request: Any) -> None:
         match request.WhichOneof("update"):
             case "arbitration":
-                self._arbitration.update(session, request.arbitration)
+                # Writes of the primary before are done when the next one is told (section 5.3).
+                with self._lock:
+                    self._arbitration.update(session, request.arbitration)
             case "packet":
                 refused = _outcome(lambda packet: self._send(session, packet), request.packet)
                 if refused is not None:
