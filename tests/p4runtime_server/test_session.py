@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import pytest
 from google.rpc import code_pb2
 
+from orchestrator import engine
+from orchestrator.errors import SetupError
 from orchestrator.p4runtime.messages import p4info_pb2, p4runtime_pb2
+from orchestrator.p4runtime.server import Server
 from orchestrator.p4runtime.server.arbitration import MAX_STREAMS
 from orchestrator.paths import PROGRAMS
 from p4runtime_server.controller import FEATURES, Client, Refused, Switch, entity
@@ -91,6 +95,22 @@ def test_streams_are_limited(switch: Switch, client_of: Clients) -> None:
     with pytest.raises(Refused) as refused:
         client_of(switch, MAX_STREAMS + 1)
     assert refused.value.code == "RESOURCE_EXHAUSTED"
+
+
+def test_a_server_that_stops_ends_its_streams(switch: Switch, client: Client) -> None:
+    before = time.monotonic()
+    switch.server.stop()
+    assert time.monotonic() - before < 1
+    with pytest.raises(StopIteration):
+        client.answer()
+
+
+def test_a_port_in_use_is_named(switch: Switch) -> None:
+    harness = engine.new_harness(engine.compile_program(FEATURES))
+    harness.set_register("FeaturesIngress.notes", 0, 5)
+    with pytest.raises(SetupError, match=f"cannot serve P4Runtime at {switch.address}"):
+        Server(switch.running, harness, address=switch.address)
+    assert harness.register("FeaturesIngress.notes", 0) == 5, "the switch is as it was"
 
 
 def test_only_the_primary_writes_and_everybody_reads(switch: Switch, client_of: Clients) -> None:

@@ -58,6 +58,12 @@ class Arbitration:
             if was_primary:
                 self._tell(self._sessions)
 
+    def end(self) -> None:
+        """End all streams."""
+        with self._lock:
+            for session in self._sessions:
+                session.outgoing.put(None)
+
     def check_writer(self, election_id: int) -> None:
         """Refuse a client that is not primary."""
         with self._lock:

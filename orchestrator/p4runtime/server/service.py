@@ -126,6 +126,10 @@ class Service(p4runtime_pb2_grpc.P4RuntimeServicer):  # type: ignore[misc]
         finally:
             self._arbitration.leave(session)
 
+    def end_streams(self) -> None:
+        """End the streams of all controllers, which would last as long as they do."""
+        self._arbitration.end()
+
     def _listen(self, session: Session, requests: Iterator[Any]) -> None:
         """Take in what a controller sends, until its stream ends or one of its messages ends it."""
         try:
@@ -203,17 +207,20 @@ class Server:
         pool = ThreadPoolExecutor(MAX_STREAMS + _CALL_THREADS, thread_name_prefix="p4runtime")
         limits = [("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES), ("grpc.so_reuseport", 0)]
         self._server = grpc.server(pool, options=limits)
-        service = Service(running, control, cpu, device_id)
-        p4runtime_pb2_grpc.add_P4RuntimeServicer_to_server(service, self._server)
+        # Before the switch is touched: a port in use leaves it as it was.
         try:
             self.port = self._server.add_insecure_port(address)
         except RuntimeError as error:
             raise SetupError(f"cannot serve P4Runtime at {address}: {error}", "choose another port") from error
+        self._service = Service(running, control, cpu, device_id)
+        p4runtime_pb2_grpc.add_P4RuntimeServicer_to_server(self._service, self._server)
         self._server.start()
 
     def stop(self) -> None:
-        """End all streams and calls."""
-        self._server.stop(_STOP_SECONDS).wait()
+        """End all streams, and calls that take longer than a moment."""
+        stopped = self._server.stop(_STOP_SECONDS)
+        self._service.end_streams()
+        stopped.wait()
 
     def __enter__(self) -> Server:
         return self
