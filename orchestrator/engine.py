@@ -18,6 +18,8 @@ from orchestrator.paths import PROGRAMS
 # What a test can say about the queue that a packet went through.
 QUEUE_SIGNALS = ("now_ns", "sojourn_ns", "enq_qdepth", "deq_qdepth")
 
+_WORD_BITS = 64
+
 
 class CompiledProgram(Protocol):
     """A compiled P4 program."""
@@ -33,10 +35,17 @@ class CompiledProgram(Protocol):
 
 
 class Control(Protocol):
-    """What a control plane does to a switch. Names are those of simple_switch_CLI, entries are JSON."""
+    """What a control plane does to a switch; what one refuses raises EngineError.
+
+    Names are those of simple_switch_CLI. Entries and operations are JSON, as engine/bindings/src/entries.rs and
+    objects.rs describe them; the smallest priority wins.
+    """
 
     def add_entry(self, entry: str) -> int | None:
         """Adds an entry and gives its handle, or sets a default action."""
+
+    def modify_entry(self, handle: int, entry: str) -> None:
+        """Gives an entry the action of another."""
 
     def delete_entry(self, table: str, handle: int) -> None:
         """Removes an entry."""
@@ -45,12 +54,12 @@ class Control(Protocol):
         """Removes all entries of a table."""
 
     def control(self, operation: str) -> str:
-        """Does something to a meter, an action profile or a value set (see engine/bindings/src/objects.rs)."""
+        """Does something to a meter, an action profile or a value set; gives what came of it as JSON."""
 
     def counter(self, name: str, index: int) -> tuple[int, int]:
         """Packets and bytes of a cell, or of the entry with this handle."""
 
-    def set_counter(self, name: str, index: int, packets: int, bytes_: int) -> None:
+    def set_counter(self, name: str, index: int, packets: int, bytes: int) -> None:  # noqa: A002
         """Sets a cell."""
 
     def register(self, name: str, index: int) -> int:
@@ -61,6 +70,27 @@ class Control(Protocol):
 
     def reset_register(self, name: str) -> None:
         """Sets all cells to 0."""
+
+    def mirroring_add_mc(self, session: int, group: int) -> None:
+        """Lets clones of a session go to a multicast group."""
+
+    def mirroring_delete(self, session: int) -> None:
+        """Ends a session."""
+
+    def mc_mgrp_create(self, group: int) -> None:
+        """Makes a multicast group."""
+
+    def mc_mgrp_destroy(self, group: int) -> None:
+        """Removes a multicast group."""
+
+    def mc_node_create(self, rid: int, ports: Sequence[int]) -> int:
+        """Makes a node of a replication id with ports; gives its handle."""
+
+    def mc_node_destroy(self, handle: int) -> None:
+        """Removes a node, from its group as well."""
+
+    def mc_node_associate(self, group: int, handle: int) -> None:
+        """Puts a node into a group."""
 
 
 class LiveSwitch(Control, Protocol):
@@ -202,6 +232,11 @@ def new_harness(program: CompiledProgram, seed: int = 0) -> Harness:
 def start_switch(config: Mapping[str, Any], program: CompiledProgram, entries: str) -> LiveSwitch:
     """A switch in real time, which runs from now on."""
     return _module().LiveSwitch(program, json.dumps(config), entries)
+
+
+def json_number(value: int) -> int | str:
+    """A number of an entry or an operation in JSON: the engine reads those beyond 64 bits from text."""
+    return value if value.bit_length() <= _WORD_BITS else hex(value)
 
 
 @contextmanager

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -63,6 +64,19 @@ class SwitchDescription(Model):
                 raise BadInput(f"two interfaces have the {what} {twice[0]}", "give each port an interface of its own")
         return interfaces
 
+    @model_validator(mode="after")
+    def _has_ports(self) -> SwitchDescription:
+        if not self.ports():
+            raise BadInput("a switch needs a port", "-i 0@s1-eth1, or --cpu-port 510")
+        if self.cpu_port in {interface.port for interface in self.interfaces}:
+            raise BadInput(f"port {self.cpu_port} has an interface and the controller", "choose another --cpu-port")
+        return self
+
+    def ports(self) -> dict[int, str]:
+        """What is behind each port, in the order of their numbers."""
+        behind = {interface.port: interface.name for interface in self.interfaces}
+        return dict(sorted((behind | ({} if self.cpu_port is None else {self.cpu_port: "controller"})).items()))
+
     def to_engine(self) -> dict[str, Any]:
         """As the engine takes it."""
         line = {"delay_ns": self.delay_ns, **self.framing.model_dump()}
@@ -87,3 +101,28 @@ def running(
         yield switch
     finally:
         switch.end()
+
+
+class CpuPort:
+    """The port of a running switch behind which its controller is."""
+
+    # How long a listener is left when the switch has ended.
+    _PATIENCE_S = 0.2
+
+    def __init__(self, number: int, switch: engine.LiveSwitch) -> None:
+        self.number = number
+        self._switch = switch
+
+    def send(self, frame: bytes) -> None:
+        """Lets a frame come in at this port."""
+        self._switch.inject(self.number, frame)
+
+    def listen(self, receive: Callable[[bytes], None]) -> None:
+        """Has `receive` called in a thread with each frame that leaves by this port, as long as the process lives."""
+
+        def forward() -> None:
+            while True:
+                for frame in self._switch.packets_in(self._PATIENCE_S):
+                    receive(frame)
+
+        threading.Thread(target=forward, name="packet-in", daemon=True).start()

@@ -184,7 +184,10 @@ def ipv4(destination: bytes) -> bytes:
         (["-i", "0@lo", "--rate", "fast"], "`fast` is not a rate", "write it like 10G or 100M"),
         (["-i", "0@lo", "--queues", "dwrr:count=0"], "queues.count", "at least 1"),
         (["-i", "0@lo", "--entries", "/no/entries.json"], "/no/entries.json", "a list of entries in JSON"),
-        ([], "missing option '--interface'", "switch --help"),
+        ([], "a switch needs a port", "-i 0@s1-eth1"),
+        (["-i", "3@lo", "--cpu-port", "3"], "port 3 has an interface and the controller", "another --cpu-port"),
+        (["--cpu-port", "3", "--entries", "e", "--grpc-server-addr", "a:1"], "--entries beside", "by P4Runtime"),
+        (["--cpu-port", "3", "--grpc-server-addr", "256.0.0.1:1"], "cannot serve P4Runtime at 256.0.0.1:1", ""),
     ],
 )
 def test_a_switch_that_is_badly_described_is_refused(cli: Cli, options: list[str], message: str, remedy: str) -> None:

@@ -6,6 +6,8 @@ import json
 import signal
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +17,7 @@ from rich.console import Console
 from orchestrator import engine, live
 from orchestrator.errors import BadInput, Interrupted, RunFailed
 from orchestrator.model import validate
+from orchestrator.p4runtime import server
 
 # How often the program's messages are fetched.
 _TICK_S = 0.2
@@ -26,8 +29,9 @@ _STOPS = (128 + signal.SIGTERM, 128 + signal.SIGINT)
 def switch(
     program: Annotated[Path, typer.Argument(help="A P4 program.")],
     interface: Annotated[
-        list[str], typer.Option("--interface", "-i", metavar="PORT@NAME", help="Interface on a port; repeat for more.")
-    ],
+        list[str] | None,
+        typer.Option("--interface", "-i", metavar="PORT@NAME", help="Interface on a port; repeat for more."),
+    ] = None,
     rate: Annotated[str | None, typer.Option(help="Rate of each port, as 100M; without, nothing waits.")] = None,
     delay: Annotated[str, typer.Option(help="Delay of the line behind each port.")] = "0",
     queue: Annotated[str, typer.Option(help="Limit of each port's queue: 600 (packets), 900KB.")] = "600",
@@ -37,24 +41,52 @@ def switch(
         Path | None,
         typer.Option(metavar="FILE.json", help="Table entries, as a list (engine/bindings/src/entries.rs)."),
     ] = None,
+    grpc: Annotated[
+        str | None, typer.Option("--grpc-server-addr", metavar="HOST:PORT", help="Where to serve P4Runtime.")
+    ] = None,
+    device_id: Annotated[int, typer.Option(min=0, help="The switch's number in P4Runtime.")] = 0,
     log: Annotated[bool, typer.Option("--log", help="Print what the program logs.")] = False,
 ) -> None:
     """Run a program between interfaces of this machine, in real time, until SIGTERM or Ctrl-C; then print a report."""
     settings = {"rate": rate, "delay": delay, "queue": queue, "queues": queues, "cpu_port": cpu_port}
     given: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
-    description = validate(live.SwitchDescription, given | {"interfaces": interface}, "")
+    description = validate(live.SwitchDescription, given | {"interfaces": interface or []}, "")
+    if entries is not None and grpc is not None:
+        raise BadInput(
+            "--entries beside --grpc-server-addr: no controller would know of them", "write them by P4Runtime"
+        )
     compiled = engine.compile_program(program)
     with live.running(description, compiled, _read(entries)) as running:
         console = Console(stderr=True, highlight=False, soft_wrap=True)
-        ports = ", ".join(f"{each.port} {each.name}" for each in description.interfaces)
-        console.print(f"{program.name} runs on ports {ports}; Ctrl-C stops it")
+        ports = ", ".join(f"{port} {name}" for port, name in description.ports().items())
         try:
-            _watch(running, log)
+            with _served(running, description, program, compiled, grpc, device_id) as served:
+                console.print(f"{program.name} runs on ports {ports}{served}; Ctrl-C stops it")
+                _watch(running, log)
         except Interrupted as interrupted:
             if interrupted.exit_code not in _STOPS:
                 raise
         report = json.loads(running.stop())
     sys.stdout.write(json.dumps(report, indent=2) + "\n")
+
+
+@contextmanager
+def _served(
+    running: engine.LiveSwitch,
+    description: live.SwitchDescription,
+    program: Path,
+    compiled: engine.CompiledProgram,
+    address: str | None,
+    device_id: int,
+) -> Iterator[str]:
+    """P4Runtime as long as the context, if it is wanted; gives what to say of it."""
+    if address is None:
+        yield ""
+        return
+    cpu = None if description.cpu_port is None else live.CpuPort(description.cpu_port, running)
+    served = server.Running.load(program, compiled)
+    with server.Server(served, running, address=address, device_id=device_id, cpu=cpu) as serving:
+        yield f", P4Runtime at {address.rpartition(':')[0]}:{serving.port}"
 
 
 def _watch(running: engine.LiveSwitch, log: bool) -> None:

@@ -2,7 +2,7 @@
 
 The facts come from the engine (`engine.describe_control_plane`) as plain data. `program` gives them ids (`ids`) and
 types (`types`); `p4info` with `objects`, and `entries`, build the messages; `files` writes them. All of it follows p4c,
-so that one control plane serves programs of either compiler.
+so that one control plane serves programs of either compiler. `server` is a P4Runtime server on top of it.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from orchestrator.engine import json_number
 from orchestrator.errors import BadInput
 from orchestrator.stf import names
 from orchestrator.stf.statements import Command, Key, Number
@@ -151,7 +152,7 @@ def _params(parts: Parts, profile: str, action: str, words: Sequence[str]) -> di
     if len(params) != len(words):
         raise BadInput(f"`{action}` has {len(params)} parameter(s), this gives {len(words)}")
     return {
-        param["name"]: names.json_number(names.fitting(int(word), param["bits"], f"parameter `{param['name']}`"))
+        param["name"]: json_number(names.fitting(int(word), param["bits"], f"parameter `{param['name']}`"))
         for param, word in zip(params, words, strict=True)
     }
 
@@ -162,7 +163,7 @@ def _value(parts: Parts, name: str, value: int) -> list[dict[str, Any]]:
     names.fitting(value, sum(widths), f"value set `{name}`")
     components = []
     for bits in reversed(widths):
-        components.append({"exact": names.json_number(value & ((1 << bits) - 1))})
+        components.append({"exact": json_number(value & ((1 << bits) - 1))})
         value >>= bits
     return components[::-1]
 

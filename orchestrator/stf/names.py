@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from orchestrator.engine import json_number
 from orchestrator.errors import BadInput, unknown
 from orchestrator.stf.statements import Add, Call, Key, Number, SetDefault
 
@@ -16,8 +17,6 @@ Entry = dict[str, Any]
 
 # Larger priorities win in a test, smaller ones in BMv2; this is what p4c's runner subtracts from.
 _LOWEST_PRIORITY = 10_000
-
-_WORD_BITS = 64
 
 
 def find(kind: str, name: str, known: Iterable[str]) -> str:
@@ -162,8 +161,3 @@ def fitting(value: int, bits: int, what: str) -> int:
     if value.bit_length() > bits:
         raise BadInput(f"{value:#x} does not fit {what}, which has {bits} bits")
     return value
-
-
-def json_number(value: int) -> int | str:
-    """The engine reads numbers beyond 64 bits from text."""
-    return value if value.bit_length() <= _WORD_BITS else hex(value)
