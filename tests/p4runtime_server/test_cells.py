@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from orchestrator.p4runtime.messages import p4runtime_pb2
+from orchestrator.p4runtime.messages import p4info_pb2, p4runtime_pb2
+from orchestrator.p4runtime.server.cells import MAX_CELLS, cells_of
+from orchestrator.p4runtime.server.refusal import Refusal
 from p4runtime_server.controller import Client, Switch, colour, entity, probe
 
 
@@ -144,3 +146,15 @@ def test_what_is_wrong_is_named(
 ) -> None:
     found, text = client.refused("MODIFY", cell(switch, kind, name, more))
     assert (found, said in text) == (code, True), text
+
+
+def test_a_request_has_so_many_cells_at_most() -> None:
+    wanted = p4runtime_pb2.RegisterEntry()
+    halves = [p4info_pb2.Register(size=MAX_CELLS // 2)] * 2
+    assert [cells for _, cells in cells_of("register", halves, wanted)] == [range(MAX_CELLS // 2)] * 2
+    with pytest.raises(Refusal, match=f"{MAX_CELLS + 1} cells are more than the {MAX_CELLS} of one request") as refused:
+        cells_of("register", [*halves, p4info_pb2.Register(size=1)], wanted)
+    assert refused.value.code.name == "RESOURCE_EXHAUSTED"
+    wanted.index.index = MAX_CELLS
+    large = p4info_pb2.Register(size=MAX_CELLS + 1)
+    assert cells_of("register", [large], wanted) == [(large, range(MAX_CELLS, MAX_CELLS + 1))]

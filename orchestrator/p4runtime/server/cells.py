@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from orchestrator.engine import Control
 from orchestrator.p4runtime.messages import p4info_pb2, p4runtime_pb2
 from orchestrator.p4runtime.server.objects import Objects
-from orchestrator.p4runtime.server.refusal import invalid, out_of_range, unsupported
+from orchestrator.p4runtime.server.refusal import full, invalid, out_of_range, unsupported
 from orchestrator.p4runtime.server.values import Codec
+
+# Of one request. Each costs about 0.1 ms in Python, while others wait; some schemes have millions.
+MAX_CELLS = 1 << 16
 
 _MICROSECONDS_PER_SECOND = 1_000_000
 _UNITS = p4info_pb2.CounterSpec.Unit
@@ -27,15 +30,15 @@ class Counters:
         """Set a cell, or all of a counter."""
         counter = self._objects.find("counters", entry.counter_id)
         check_modify(kind, f"counter `{counter.preamble.name}`")
-        for index in indices(f"counter `{counter.preamble.name}`", counter.size, entry):
-            if entry.HasField("data"):
-                data = entry.data
-                self._control.set_counter(counter.preamble.name, index, data.packet_count, data.byte_count)
+        ((_, cells),) = cells_of("counter", [counter], entry)
+        if entry.HasField("data"):
+            for index in cells:
+                self._control.set_counter(counter.preamble.name, index, entry.data.packet_count, entry.data.byte_count)
 
     def read(self, wanted: Any) -> Iterator[Any]:
         """The cells that a request selects."""
-        for counter in self._objects.selected("counters", wanted.counter_id):
-            for index in indices(f"counter `{counter.preamble.name}`", counter.size, wanted):
+        for counter, cells in cells_of("counter", self._objects.selected("counters", wanted.counter_id), wanted):
+            for index in cells:
                 message = p4runtime_pb2.CounterEntry(counter_id=counter.preamble.id)
                 message.index.index = index
                 message.data.CopyFrom(counter_data(counter, *self._control.counter(counter.preamble.name, index)))
@@ -63,7 +66,8 @@ class Meters:
         check_modify(kind, what)
         check_no_colours(entry, "counter_data", what)
         given = rates(entry.config, what) if entry.HasField("config") else None
-        for index in indices(what, meter.size, entry):
+        ((_, cells),) = cells_of("meter", [meter], entry)
+        for index in cells:
             if given is None:
                 self._clear(name, (entry.meter_id, index))
             else:
@@ -73,8 +77,8 @@ class Meters:
     def read(self, wanted: Any) -> Iterator[Any]:
         """The cells that a request selects."""
         check_no_colours(wanted, "counter_data", "meters")
-        for meter in self._objects.selected("meters", wanted.meter_id):
-            for index in indices(f"meter `{meter.preamble.name}`", meter.size, wanted):
+        for meter, cells in cells_of("meter", self._objects.selected("meters", wanted.meter_id), wanted):
+            for index in cells:
                 message = p4runtime_pb2.MeterEntry(meter_id=meter.preamble.id)
                 message.index.index = index
                 config = self._configs.get((meter.preamble.id, index))
@@ -102,17 +106,18 @@ class Registers:
     def write(self, kind: str, entry: Any) -> None:
         """Set a cell, or all of a register."""
         register = self._objects.find("registers", entry.register_id)
-        name, what = register.preamble.name, f"register `{register.preamble.name}`"
-        check_modify(kind, what)
+        name = register.preamble.name
+        check_modify(kind, f"register `{name}`")
         value = self._codec(register).decode(entry.data)
-        for index in indices(what, register.size, entry):
+        ((_, cells),) = cells_of("register", [register], entry)
+        for index in cells:
             self._control.set_register(name, index, value)
 
     def read(self, wanted: Any) -> Iterator[Any]:
         """The cells that a request selects."""
-        for register in self._objects.selected("registers", wanted.register_id):
+        for register, cells in cells_of("register", self._objects.selected("registers", wanted.register_id), wanted):
             codec = self._codec(register)
-            for index in indices(f"register `{register.preamble.name}`", register.size, wanted):
+            for index in cells:
                 message = p4runtime_pb2.RegisterEntry(register_id=register.preamble.id)
                 message.index.index = index
                 message.data.CopyFrom(codec.encode(self._control.register(register.preamble.name, index)))
@@ -127,16 +132,21 @@ class Registers:
         return Codec(register.type_spec, self._objects.info.type_info, f"register `{register.preamble.name}`")
 
 
-def indices(what: str, size: int, entry: Any) -> range:
-    """The cells that an index stands for: all without one."""
+def cells_of(kind: str, owners: Sequence[Any], entry: Any) -> list[tuple[Any, range]]:
+    """The cells of each owner that an index stands for: all without one."""
     if not entry.HasField("index"):
-        return range(size)
+        total = sum(owner.size for owner in owners)
+        if total > MAX_CELLS:
+            raise full(f"{kind}s: {total} cells are more than the {MAX_CELLS} of one request", "give an index")
+        return [(owner, range(owner.size)) for owner in owners]
     index = entry.index.index
-    if index < 0:
-        raise invalid(f"{what}: index {index} is negative", f"its cells are 0..{size - 1}")
-    if index >= size:
-        raise out_of_range(f"{what} has no cell {index}", f"its cells are 0..{size - 1}")
-    return range(index, index + 1)
+    for owner in owners:
+        what, remedy = f"{kind} `{owner.preamble.name}`", f"its cells are 0..{owner.size - 1}"
+        if index < 0:
+            raise invalid(f"{what}: index {index} is negative", remedy)
+        if index >= owner.size:
+            raise out_of_range(f"{what} has no cell {index}", remedy)
+    return [(owner, range(index, index + 1)) for owner in owners]
 
 
 def check_modify(kind: str, what: str) -> None:
