@@ -88,6 +88,15 @@ impl Status {
             Status::Failed(_) => 8,
         }
     }
+
+    /// The kernel's number of the error of [`Status::Failed`]; 0 of others.
+    #[must_use]
+    pub fn errno(self) -> i32 {
+        match self {
+            Status::Failed(error) => error.raw_os_error(),
+            _ => 0,
+        }
+    }
 }
 
 impl fmt::Display for Status {
@@ -173,6 +182,8 @@ mod tests {
 
     #[test]
     fn an_error_of_its_own_is_told() {
-        assert!(Status::from(Errno::MFILE).to_string().starts_with("failed: "));
+        let status = Status::from(Errno::MFILE);
+        assert!(status.to_string().starts_with("failed: "));
+        assert_eq!((status.errno(), Status::Done.errno()), (24, 0));
     }
 }

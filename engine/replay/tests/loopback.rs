@@ -22,10 +22,20 @@ fn with_server<T>(client: impl FnOnce(SocketAddrV4) -> T) -> (T, Vec<Arrival>) {
     let watch = Watch { ended: &ended, cancel: &cancel };
     thread::scope(|scope| {
         let serving = scope.spawn(move || server.serve(watch).unwrap());
+        let ends = Ends(&cancel);
         let result = client(address);
-        cancel.store(true, Ordering::Relaxed);
+        drop(ends);
         (result, serving.join().unwrap())
     })
+}
+
+/// Ends the server, also when the client panics.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Replays with a start 20 ms ahead and gives up after `run_ms`.
