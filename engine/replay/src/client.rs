@@ -1,9 +1,11 @@
 //! The end that starts flows.
 
 use std::io;
+use std::num::NonZeroU64;
 
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
+use rustix::thread::{current_timer_slack, set_current_timer_slack};
 
 use crate::clock::now_ns;
 use crate::connection::{Connection, Filler};
@@ -44,7 +46,12 @@ pub fn replay(plan: &Plan<'_>, watch: Watch<'_>) -> io::Result<Vec<FlowRecord>> 
     }
     let mut client = Client::new(plan, watch)?;
     client.open_pools();
-    client.run()?;
+    // Linux wakes a thread up to 50 us late, so as to save power.
+    let slack_ns = NonZeroU64::new(current_timer_slack()?);
+    set_current_timer_slack(NonZeroU64::new(1))?;
+    let ran = client.run();
+    set_current_timer_slack(slack_ns)?;
+    ran?;
     Ok(client.records())
 }
 
