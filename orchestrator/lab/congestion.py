@@ -24,6 +24,8 @@ from orchestrator.lab.commands import require, run
 
 _SOURCE = Path(__file__).with_name("dctcp.bpf.c")
 _TYPES = Path("/sys/kernel/btf/vmlinux")
+# What dctcp.bpf.c implements; it had other arguments before Linux 6.10.
+_CONG_CONTROL = "void (*cong_control)(struct sock *, u32, int, const struct rate_sample *);"
 _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 # One of another container has its file elsewhere, and is left alone.
 _LOCKS = Path("/run/marklab")
@@ -105,6 +107,8 @@ def _check() -> None:
 
 def _compile(name: str, folder: Path, records: int) -> Path:
     types = run("bpftool", "btf", "dump", "file", str(_TYPES), "format", "c")
+    if _CONG_CONTROL not in types:
+        raise SetupError("DCTCP in BPF needs Linux 6.10", "a newer kernel, or one with tcp_dctcp, as Debian's")
     (folder / "vmlinux.h").write_text(types, encoding="utf-8")
     program = folder / f"{name}.o"
     defined = [f"-DCC_NAME={name}", *([f"-DCC_RECORDS={records}"] if records else [])]

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* DCTCP (RFC 8257) as a congestion control of Linux in BPF, for kernels that lack tcp_dctcp.
  *
- * It decides as Linux' own tcp_dctcp.c does (alpha in units of 1/1024, the same reductions), with one difference: alpha
- * is the share of *bytes* that were marked, as in section 3.3, where Linux counts segments. Like there, it is TCP that
- * asks for a smaller window once per window of data at most (state CWR), and that brings it down by PRR.
+ * It decides as Linux' own tcp_dctcp.c does (alpha in units of 1/1024, the same reductions), with two differences. Alpha
+ * is the share of *bytes* that were marked, as in section 3.3, where Linux counts segments. And it moves the window
+ * itself (see cong_control), in the way of TCP: to which it leaves when to do so, once per window of data at most (state
+ * CWR). For controls that do, Linux leaves out the restart after idle time.
  *
  * CC_NAME is the congestion control's, and that of its BPF map: at most 15 letters, digits or `_`. If CC_RECORDS is defined,
  * the last so many observation windows of all connections are kept. The kernel lends its functions to GPL code only.
@@ -21,6 +22,9 @@
 #define TCP_ECN_DEMAND_CWR 4 /* acknowledgements carry ECE */
 #define SOL_TCP 6
 #define TCP_CONGESTION 13
+
+#define INFINITE_SSTHRESH 0x7fffffff
+#define FLAG_DATA_ACKED 0x04 /* of what an acknowledgement does */
 
 #define ALPHA_ONE 1024u
 #define GAIN_SHIFT 4 /* g = 1/16: section 4.2 */
@@ -43,6 +47,11 @@ struct dctcp {
 	__u32 loss_cwnd;     /* before the last reduction */
 	__u32 prior_rcv_nxt; /* before the packet that is being received */
 	__u32 ce;            /* DCTCP.CE: whether the last packet came with CE */
+	__u32 ssthresh;
+	__u32 reducing;      /* the state in which the window is being brought down to it, or 0 */
+	__u32 reduced_until; /* tp->high_seq of that */
+	__u32 prr_cwnd;      /* before that */
+	__u32 prr_delivered; /* segments since then */
 };
 
 #ifdef CC_RECORDS
@@ -101,6 +110,8 @@ void BPF_PROG(init, struct sock *sk)
 	dctcp->loss_cwnd = 0;
 	dctcp->prior_rcv_nxt = tp->rcv_nxt;
 	dctcp->ce = 0;
+	dctcp->ssthresh = INFINITE_SSTHRESH;
+	dctcp->reducing = 0;
 	start_window(tp, dctcp);
 }
 
@@ -161,35 +172,99 @@ void BPF_PROG(in_ack_event, struct sock *sk, __u32 flags)
 	start_window(tp, dctcp);
 }
 
-/* Section 3.3, item 9: cwnd = cwnd * (1 - alpha / 2). TCP asks when it enters CWR. */
-SEC("struct_ops/ssthresh")
-__u32 BPF_PROG(ssthresh, struct sock *sk)
+static __always_inline __u32 at_least_minimum(__u32 segments)
+{
+	return segments > MIN_CWND_SEGMENTS ? segments : MIN_CWND_SEGMENTS;
+}
+
+static __always_inline __u32 reduce_to(struct sock *sk, __u32 segments)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct dctcp *dctcp = state_of(sk);
+
+	dctcp->loss_cwnd = tp->snd_cwnd;
+	dctcp->ssthresh = at_least_minimum(segments);
+	return dctcp->ssthresh;
+}
+
+/* Section 3.3, item 9: cwnd = cwnd * (1 - alpha / 2). */
+static __always_inline __u32 react_to_marks(struct sock *sk)
 {
 	__u32 cwnd = ((struct tcp_sock *)sk)->snd_cwnd;
-	struct dctcp *dctcp = state_of(sk);
-	__u32 reduced = cwnd - (__u32)(((__u64)cwnd * dctcp->alpha) / (2 * ALPHA_ONE));
 
-	dctcp->loss_cwnd = cwnd;
-	return reduced > MIN_CWND_SEGMENTS ? reduced : MIN_CWND_SEGMENTS;
+	return reduce_to(sk, cwnd - (__u32)(((__u64)cwnd * state_of(sk)->alpha) / (2 * ALPHA_ONE)));
 }
 
 /* Section 3.5: a loss halves the window, as in Reno. */
-static __always_inline void react_to_loss(struct sock *sk)
+static __always_inline __u32 react_to_loss(struct sock *sk)
 {
-	struct tcp_sock *tp = (struct tcp_sock *)sk;
-	__u32 half = tp->snd_cwnd / 2;
-
-	state_of(sk)->loss_cwnd = tp->snd_cwnd;
-	tp->snd_ssthresh = half > MIN_CWND_SEGMENTS ? half : MIN_CWND_SEGMENTS;
+	return reduce_to(sk, ((struct tcp_sock *)sk)->snd_cwnd / 2);
 }
 
-SEC("struct_ops/set_state")
-void BPF_PROG(set_state, struct sock *sk, __u8 state)
+SEC("struct_ops/ssthresh")
+__u32 BPF_PROG(ssthresh, struct sock *sk)
+{
+	return react_to_marks(sk);
+}
+
+/* RFC 6937, section 3, with its slow start bound, as in tcp_cwnd_reduction. */
+static __always_inline void proportional_rate_reduction(struct tcp_sock *tp, struct dctcp *dctcp, __u32 delivered)
+{
+	__s32 in_flight = tp->packets_out - tp->sacked_out - tp->lost_out + tp->retrans_out;
+	__s32 room = dctcp->ssthresh - in_flight;
+	__s32 sent = tp->prr_out;
+	__s32 send;
+
+	if (!delivered)
+		return;
+	dctcp->prr_delivered += delivered;
+	if (room < 0) {
+		__u64 share = (__u64)dctcp->ssthresh * dctcp->prr_delivered + dctcp->prr_cwnd - 1;
+		send = (__s32)(share / dctcp->prr_cwnd) - sent;
+	} else {
+		send = (__s32)dctcp->prr_delivered - sent;
+		if (send < (__s32)delivered)
+			send = delivered;
+		send += 1;
+		if (send > room)
+			send = room;
+	}
+	if (send < !sent)
+		send = !sent; /* the fast retransmission */
+	tp->snd_cwnd = in_flight + send > 0 ? in_flight + send : 1;
+}
+
+/* TCP could do all of this itself, if it could rely on what ssthresh answers. A kernel (6.18) was seen to process an
+ * acknowledgement, once in some seconds, without running any of these programs: TCP took what lay on the stack for the
+ * answer, and the window became 10^8 segments. Here a program that did not run leaves the window as it was.
+ */
+SEC("struct_ops/cong_control")
+void BPF_PROG(cong_control, struct sock *sk, __u32 ack, int flag, const struct rate_sample *sample)
 {
 	struct inet_connection_sock *icsk = (struct inet_connection_sock *)sk;
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct dctcp *dctcp = state_of(sk);
+	__u8 state = BPF_CORE_READ_BITFIELD(icsk, icsk_ca_state);
 
-	if (state == TCP_CA_Recovery && state != BPF_CORE_READ_BITFIELD(icsk, icsk_ca_state))
-		react_to_loss(sk);
+	if (state == TCP_CA_CWR || state == TCP_CA_Recovery) {
+		if (dctcp->reducing != state || dctcp->reduced_until != tp->high_seq) {
+			if (dctcp->reducing)
+				tp->snd_cwnd = dctcp->ssthresh;
+			tp->snd_ssthresh = state == TCP_CA_CWR ? react_to_marks(sk) : react_to_loss(sk);
+			dctcp->reducing = state;
+			dctcp->reduced_until = tp->high_seq;
+			dctcp->prr_cwnd = tp->snd_cwnd;
+			dctcp->prr_delivered = 0;
+		}
+		proportional_rate_reduction(tp, dctcp, sample->acked_sacked);
+		return;
+	}
+	tp->snd_ssthresh = dctcp->ssthresh;
+	if (dctcp->reducing && state != TCP_CA_Loss)
+		tp->snd_cwnd = dctcp->ssthresh;
+	dctcp->reducing = 0;
+	if (flag & FLAG_DATA_ACKED)
+		tcp_reno_cong_avoid(sk, ack, sample->acked_sacked);
 }
 
 static __always_inline void echo(struct tcp_sock *tp, __u32 ce)
@@ -246,21 +321,14 @@ __u32 BPF_PROG(undo_cwnd, struct sock *sk)
 	return cwnd > loss_cwnd ? cwnd : loss_cwnd;
 }
 
-SEC("struct_ops/cong_avoid")
-void BPF_PROG(cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
-{
-	tcp_reno_cong_avoid(sk, ack, acked);
-}
-
 SEC(".struct_ops")
 struct tcp_congestion_ops CC_NAME = {
 	.init = (void *)init,
 	.in_ack_event = (void *)in_ack_event,
 	.ssthresh = (void *)ssthresh,
-	.set_state = (void *)set_state,
 	.cwnd_event = (void *)cwnd_event,
 	.undo_cwnd = (void *)undo_cwnd,
-	.cong_avoid = (void *)cong_avoid,
+	.cong_control = (void *)cong_control,
 	.flags = TCP_CONG_NEEDS_ECN | TCP_CONG_NON_RESTRICTED,
 	.name = QUOTED(CC_NAME),
 };
