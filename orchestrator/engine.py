@@ -148,8 +148,18 @@ class Watch(Protocol):
         """End the run soon."""
 
 
+class FlowServer(Protocol):
+    """The end of real TCP flows that listens."""
+
+    address: str
+
+    def serve(self, watch: Watch) -> dict[str, NDArray[Any]]:
+        """Serve until cancelled, once. Gives `flow`, `end_ns` (CLOCK_MONOTONIC, or -1) and `bytes` of what came."""
+
+
 class _Module(Protocol):
     __version__: str
+    FLOW_STATUSES: list[str]
     EngineError: type[Exception]
     CompileError: type[Exception]
     CancelledError: type[Exception]
@@ -174,6 +184,18 @@ class _Module(Protocol):
         seed: int,
         watch: Watch,
     ) -> dict[str, Any]: ...
+
+    def FlowServer(self, listen: str) -> FlowServer: ...  # noqa: N802
+
+    def replay_flows(
+        self,
+        flows: Mapping[str, NDArray[Any]],
+        peers: Sequence[str],
+        start_at_ns: int,
+        stop_at_ns: int,
+        per_pair: int | None,
+        progress: Watch,
+    ) -> dict[str, NDArray[Any]]: ...
 
     def control_plane(self, path: Path, include_dirs: Sequence[Path] = ()) -> tuple[str, str]: ...
 
@@ -297,3 +319,33 @@ def simulate(
             watch,
         )
     return result | {"report": json.loads(result["report"])}
+
+
+def flow_statuses() -> list[str]:
+    """Names of what becomes of a real flow; column `status` has their indices."""
+    return _module().FLOW_STATUSES
+
+
+def listen(address: str) -> FlowServer:
+    """Make a server of real TCP flows at `address:port`, which listens from now on; port 0 is a free one."""
+    with refusals():
+        try:
+            return _module().FlowServer(address)
+        except OSError as error:
+            raise RunFailed(str(error), "free the port, or give the host its address first") from error
+
+
+def replay_flows(
+    flows: Mapping[str, NDArray[Any]],
+    peers: Sequence[str],
+    start_at_ns: int,
+    stop_at_ns: int,
+    per_pair: int | None,
+    watch: Watch,
+) -> dict[str, NDArray[Any]]:
+    """Replay real TCP flows; engine/bindings/src/replay.rs has the columns. If cancelled, gives what is known."""
+    with refusals():
+        try:
+            return _module().replay_flows(flows, peers, start_at_ns, stop_at_ns, per_pair, watch)
+        except OSError as error:
+            raise RunFailed(f"the flows could not be replayed: {error}") from error

@@ -12,6 +12,7 @@ mod live;
 mod objects;
 mod program;
 mod pump;
+mod replay;
 mod simulate;
 mod trace;
 
@@ -23,7 +24,7 @@ create_exception!(marklab_engine, EngineError, PyException, "The engine refused 
 create_exception!(marklab_engine, CompileError, EngineError, "A P4 program has errors; the text shows them.");
 create_exception!(marklab_engine, CancelledError, EngineError, "The run was cancelled.");
 
-/// Runs ECN marking schemes written in P4 in a simulated network.
+/// Runs ECN marking schemes written in P4 in a simulated network, and real TCP flows.
 #[pymodule]
 fn marklab_engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let python = module.py();
@@ -38,6 +39,9 @@ fn marklab_engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<harness::Harness>()?;
     module.add_class::<live::LiveSwitch>()?;
     module.add_class::<simulate::Progress>()?;
+    module.add("FLOW_STATUSES", marklab_replay::Status::NAMES)?;
+    module.add_class::<replay::FlowServer>()?;
+    module.add_function(wrap_pyfunction!(replay::replay_flows, module)?)?;
     module.add_function(wrap_pyfunction!(pump::pump, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::simulate, module)?)
 }

@@ -23,7 +23,7 @@ use crate::{CancelledError, refuse};
 /// How far a run is, and the wish to end it; to be read from another thread.
 #[pyclass(frozen, module = "marklab_engine")]
 pub(crate) struct Progress {
-    inner: Arc<marklab_netsim::Progress>,
+    pub(crate) inner: Arc<marklab_netsim::Progress>,
 }
 
 #[pymethods]

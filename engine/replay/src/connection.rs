@@ -1,0 +1,176 @@
+//! One TCP connection, and the message on it.
+
+use std::os::fd::{AsFd, BorrowedFd};
+
+use rustix::fd::OwnedFd;
+use rustix::io::{self, Errno};
+use rustix::net::{RecvFlags, SendFlags, recv, send, sockopt};
+
+use crate::message::{HEADER_BYTES, Header};
+use crate::poller::{Interest, Poller};
+
+/// Bytes per system call: the cost of a call no longer counts, and the zeros stay in the cache.
+const CHUNK_BYTES: usize = 64 << 10;
+
+/// System calls for one connection until it is the next one's turn.
+const CALLS_PER_TURN: u32 = 8;
+
+/// What messages are made of, and where they go: nobody looks at it, so all connections share it.
+pub(crate) struct Filler(Box<[u8; CHUNK_BYTES]>);
+
+impl Filler {
+    pub(crate) fn new() -> Filler {
+        Filler(Box::new([0; CHUNK_BYTES]))
+    }
+}
+
+struct Outgoing {
+    header: Header,
+    sent: u64,
+}
+
+#[derive(Default)]
+struct Incoming {
+    bytes: [u8; HEADER_BYTES],
+    /// Known when all of it has come.
+    header: Option<Header>,
+    received: u64,
+}
+
+pub(crate) struct Connection {
+    socket: OwnedFd,
+    token: usize,
+    /// What the poller waits for.
+    awaited: Interest,
+    /// Code point of what is sent.
+    dscp: u8,
+    outgoing: Option<Outgoing>,
+    incoming: Incoming,
+}
+
+impl AsFd for Connection {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl Connection {
+    /// Takes a socket that does not block; the poller tells of it by `token`.
+    pub(crate) fn new(socket: OwnedFd, poller: &Poller, token: usize, awaited: Interest) -> io::Result<Connection> {
+        // A flow's last segment must not wait for the acknowledgement of the one before it (Nagle).
+        sockopt::set_tcp_nodelay(&socket, true)?;
+        poller.add(&socket, token, awaited)?;
+        Ok(Connection { socket, token, awaited, dscp: 0, outgoing: None, incoming: Incoming::default() })
+    }
+
+    /// The code point of what is sent from now on. Linux keeps the ECN bits of a TCP socket to itself.
+    pub(crate) fn set_dscp(&mut self, dscp: u8) -> io::Result<()> {
+        if dscp != self.dscp {
+            sockopt::set_ip_tos(&self.socket, dscp << 2)?;
+            self.dscp = dscp;
+        }
+        Ok(())
+    }
+
+    /// Why connecting or sending failed, if it did.
+    pub(crate) fn error(&self) -> io::Result<()> {
+        sockopt::socket_error(&self.socket)?
+    }
+
+    pub(crate) fn interest(&self) -> Interest {
+        if self.outgoing.is_some() { Interest::Write } else { Interest::Read }
+    }
+
+    /// Tells the poller what the connection now waits for.
+    pub(crate) fn follow(&mut self, poller: &Poller) -> io::Result<()> {
+        let interest = self.interest();
+        if interest != self.awaited {
+            poller.modify(&self.socket, self.token, interest)?;
+            self.awaited = interest;
+        }
+        Ok(())
+    }
+
+    /// A message to be written, which [`Connection::write`] does.
+    pub(crate) fn begin(&mut self, header: Header) {
+        self.outgoing = Some(Outgoing { header, sent: 0 });
+    }
+
+    /// Writes what TCP takes. Gives the bytes of the message that TCP has taken so far.
+    pub(crate) fn write(&mut self, filler: &mut Filler) -> io::Result<u64> {
+        let Some(outgoing) = &mut self.outgoing else { return Ok(0) };
+        let total = outgoing.header.message_bytes();
+        for _ in 0..CALLS_PER_TURN {
+            match outgoing.write(&self.socket, total, filler) {
+                Ok(sent) => outgoing.sent += sent as u64,
+                Err(Errno::AGAIN) => break,
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error),
+            }
+            if outgoing.sent == total {
+                self.outgoing = None;
+                return Ok(total);
+            }
+        }
+        Ok(outgoing.sent)
+    }
+
+    /// Reads on; gives the header of a message that is now complete.
+    ///
+    /// # Errors
+    /// `CONNRESET` if the other end has closed, `PROTO` if it sent something else, and what the kernel says.
+    pub(crate) fn read(&mut self, filler: &mut Filler) -> io::Result<Option<Header>> {
+        for _ in 0..CALLS_PER_TURN {
+            match self.incoming.read(&self.socket, filler) {
+                Ok(0) => return Err(Errno::CONNRESET),
+                Ok(count) => self.incoming.received += count as u64,
+                Err(Errno::AGAIN) => break,
+                Err(Errno::INTR) => continue,
+                Err(error) => return Err(error),
+            }
+            if self.incoming.received == HEADER_BYTES as u64 {
+                let header = Header::decode(&self.incoming.bytes).ok_or(Errno::PROTO)?;
+                self.incoming.header = Some(header);
+                // What goes back, acknowledgements too, is of the flow's class: as in `netsim`.
+                self.set_dscp(header.dscp)?;
+            }
+            if let Some(header) = self.incoming.header.filter(|it| it.message_bytes() == self.incoming.received) {
+                self.incoming = Incoming::default();
+                return Ok(Some(header));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The message that is being received, if its header is there, and the bytes that have come.
+    pub(crate) fn incoming(&self) -> Option<(Header, u64)> {
+        self.incoming.header.map(|header| (header, self.incoming.received))
+    }
+}
+
+impl Outgoing {
+    fn write(&self, socket: &OwnedFd, total: u64, filler: &mut Filler) -> io::Result<usize> {
+        let left = total - self.sent;
+        let bytes = &mut filler.0[..left.min(CHUNK_BYTES as u64) as usize];
+        let unsent = &self.header.encode()[self.sent.min(HEADER_BYTES as u64) as usize..];
+        bytes[..unsent.len()].copy_from_slice(unsent);
+        // Without `MORE`, a segment would end with every chunk.
+        let more = if left > CHUNK_BYTES as u64 { SendFlags::MORE } else { SendFlags::empty() };
+        let sent = send(socket, bytes, SendFlags::NOSIGNAL | more);
+        bytes[..unsent.len()].fill(0);
+        sent
+    }
+}
+
+impl Incoming {
+    fn read(&mut self, socket: &OwnedFd, filler: &mut Filler) -> io::Result<usize> {
+        match self.header {
+            None => Ok(recv(socket, &mut self.bytes[self.received as usize..], RecvFlags::empty())?.0),
+            Some(header) => {
+                let left = (header.message_bytes() - self.received).min(CHUNK_BYTES as u64) as usize;
+                // TCP then drops the bytes, without copying them (tcp(7), MSG_TRUNC).
+                Ok(recv(socket, &mut filler.0[..left], RecvFlags::TRUNC)?.0)
+            }
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! What is to be replayed, and what became of it.
+
+use std::fmt;
+use std::net::SocketAddrV4;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use rustix::io::Errno;
+
+/// Which way a flow's bytes go.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Direction {
+    /// The client sends them to the server.
+    Push,
+    /// The client asks the server for them: one part of an incast query.
+    Pull,
+}
+
+/// A flow of the list.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Flow {
+    /// Its number, by which both ends know it.
+    pub id: u32,
+    /// When it starts, in ns since the common start.
+    pub start_ns: u64,
+    /// Address and port of the server.
+    pub peer: SocketAddrV4,
+    /// Bytes of payload, the 16 that name the flow included.
+    pub size_bytes: u64,
+    /// Code point of its packets, 0..=63. The two ECN bits beside it stay TCP's.
+    pub dscp: u8,
+    /// Who sends.
+    pub direction: Direction,
+}
+
+/// Life of connections.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Connections {
+    /// One per flow: handshake, data, close.
+    New,
+    /// Taken from a pool for each server and direction; so many are opened before the common start, more when all are
+    /// busy. The one opened first is used first.
+    Persistent {
+        /// Open before the start, for each server and direction in the list.
+        per_pair: u32,
+    },
+}
+
+/// How a flow ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Status {
+    /// The receiver has all bytes.
+    Done,
+    /// The run ended first.
+    Unfinished,
+    /// The run ended before the flow started.
+    NotStarted,
+    /// Nobody listens there.
+    Refused,
+    /// The other end aborted the connection, or closed it before the flow was over.
+    Reset,
+    /// The kernel gave up to retransmit.
+    TimedOut,
+    /// No route to the server.
+    Unreachable,
+    /// The other end does not speak this protocol, or answered for another flow.
+    Garbled,
+    /// Another error of the kernel: no ports or descriptors left, not permitted, ...
+    Failed(Errno),
+}
+
+impl Status {
+    /// Names of all statuses; [`Status::code`] is an index.
+    pub const NAMES: [&'static str; 9] =
+        ["done", "unfinished", "not-started", "refused", "reset", "timed-out", "unreachable", "garbled", "failed"];
+
+    /// Index of its name.
+    #[must_use]
+    pub fn code(self) -> u8 {
+        match self {
+            Status::Done => 0,
+            Status::Unfinished => 1,
+            Status::NotStarted => 2,
+            Status::Refused => 3,
+            Status::Reset => 4,
+            Status::TimedOut => 5,
+            Status::Unreachable => 6,
+            Status::Garbled => 7,
+            Status::Failed(_) => 8,
+        }
+    }
+
+    /// The kernel's number of the error of [`Status::Failed`]; 0 of others.
+    #[must_use]
+    pub fn errno(self) -> i32 {
+        match self {
+            Status::Failed(error) => error.raw_os_error(),
+            _ => 0,
+        }
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Status::Failed(error) => write!(formatter, "failed: {error}"),
+            _ => formatter.write_str(Status::NAMES[usize::from(self.code())]),
+        }
+    }
+}
+
+impl From<Errno> for Status {
+    fn from(error: Errno) -> Status {
+        match error {
+            Errno::CONNREFUSED => Status::Refused,
+            Errno::CONNRESET | Errno::PIPE | Errno::CONNABORTED => Status::Reset,
+            Errno::TIMEDOUT => Status::TimedOut,
+            Errno::HOSTUNREACH | Errno::NETUNREACH | Errno::HOSTDOWN | Errno::NETDOWN => Status::Unreachable,
+            Errno::PROTO => Status::Garbled,
+            other => Status::Failed(other),
+        }
+    }
+}
+
+/// What became of a flow. Times are in ns since the common start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FlowRecord {
+    /// The flow's number.
+    pub id: u32,
+    /// When it really started; `None` if it did not.
+    pub start_ns: Option<u64>,
+    /// How much later that was than planned.
+    pub late_ns: u64,
+    /// When the receiver had the last byte; `None` of a flow that is not done.
+    pub end_ns: Option<u64>,
+    /// How it ended.
+    pub status: Status,
+    /// Bytes that the client gave to TCP (push) or got from it (pull); at least 16 of a flow that is done.
+    pub bytes: u64,
+}
+
+/// How far a run is, and the wish to end it; both may be shared with another thread.
+#[derive(Clone, Copy, Debug)]
+pub struct Watch<'a> {
+    /// Counts flows that have ended.
+    pub ended: &'a AtomicU64,
+    /// Set to end the run soon.
+    pub cancel: &'a AtomicBool,
+}
+
+impl Watch<'_> {
+    pub(crate) fn cancelled(&self) -> bool {
+        self.cancel.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn count(&self) {
+        self.ended.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_status_has_the_name_of_its_code() {
+        let statuses = [
+            (Status::Done, "done"),
+            (Status::Unfinished, "unfinished"),
+            (Status::NotStarted, "not-started"),
+            (Errno::CONNREFUSED.into(), "refused"),
+            (Errno::CONNRESET.into(), "reset"),
+            (Errno::PIPE.into(), "reset"),
+            (Errno::TIMEDOUT.into(), "timed-out"),
+            (Errno::HOSTUNREACH.into(), "unreachable"),
+            (Errno::PROTO.into(), "garbled"),
+            (Errno::MFILE.into(), "failed"),
+        ];
+        for (status, name) in statuses {
+            assert_eq!(Status::NAMES[usize::from(status.code())], name, "{status}");
+        }
+    }
+
+    #[test]
+    fn an_error_of_its_own_is_told() {
+        let status = Status::from(Errno::MFILE);
+        assert!(status.to_string().starts_with("failed: "));
+        assert_eq!((status.errno(), Status::Done.errno()), (24, 0));
+    }
+}

@@ -1,0 +1,1 @@
+"""Real hosts: what the kernel's TCP offers and how a namespace's is set up. Knows nothing of fabrics."""

@@ -1,0 +1,162 @@
+"""Congestion controls by the names that experiments have for them, in the kernel as long as somebody needs them.
+
+`dctcp` is the kernel's tcp_dctcp where it has that. Else it is dctcp.bpf.c, compiled against the type information of
+the kernel that runs, and registered under a name of its own, so that labs side by side do not share one. What is
+registered outlives its process. So each name has a file that its process holds locked: a control whose file nobody
+holds may be removed by anyone.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import secrets
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.errors import MarklabError, SetupError, unknown
+from orchestrator.lab.commands import require, run
+
+_SOURCE = Path(__file__).with_name("dctcp.bpf.c")
+_TYPES = Path("/sys/kernel/btf/vmlinux")
+# What dctcp.bpf.c implements; it had other arguments before Linux 6.10.
+_CONG_CONTROL = "void (*cong_control)(struct sock *, u32, int, const struct rate_sample *);"
+_AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+# One of another container has its file elsewhere, and is left alone.
+_LOCKS = Path("/run/marklab")
+_LOCK = ".lock"
+
+# Names have 15 characters at most, and no `-`.
+_NAME = re.compile(r"mldctcp_[0-9a-f]{6}")
+
+
+@dataclass(frozen=True)
+class Control:
+    """How Linux is made to behave in a certain way."""
+
+    kernel: str
+    ecn: bool
+
+
+# `ecn-star` is RFC 3168's: ECN is negotiated, and Reno takes a mark as it takes a loss, once per window of data.
+CONTROLS = {
+    "dctcp": Control("dctcp", ecn=True),
+    "ecn-star": Control("reno", ecn=True),
+    "reno": Control("reno", ecn=False),
+    "cubic": Control("cubic", ecn=False),
+}
+
+
+def control_named(name: str) -> Control:
+    """What an experiment's name for a control means."""
+    if name not in CONTROLS:
+        raise unknown("congestion control", name, CONTROLS)
+    return CONTROLS[name]
+
+
+def in_kernel(name: str) -> bool:
+    """Whether the kernel has it, perhaps as a module that it loads when asked for."""
+    if name in _AVAILABLE.read_text(encoding="ascii").split():
+        return True
+    with suppress(MarklabError):
+        run("modprobe", "--quiet", f"tcp_{name}")
+        return True
+    return False
+
+
+@contextmanager
+def loaded(control: Control, records: int = 0) -> Iterator[str]:
+    """The kernel's name for a control, which is there as long as the context.
+
+    `records`, if it is not 0, is how many observation windows the DCTCP in BPF remembers; the kernel's own does not.
+    """
+    if control.kernel != "dctcp" or (not records and in_kernel("dctcp")):
+        if not in_kernel(control.kernel):
+            raise SetupError(
+                f"this kernel has no congestion control `{control.kernel}`", f"modprobe tcp_{control.kernel}"
+            )
+        yield control.kernel
+        return
+    _check()
+    remove_orphans()
+    name = f"mldctcp_{secrets.token_hex(3)}"
+    with _claimed(name), tempfile.TemporaryDirectory(prefix=f"{name}-") as folder:
+        program = _compile(name, Path(folder), records)
+        try:
+            run("bpftool", "struct_ops", "register", str(program))
+            yield name
+        finally:
+            _remove(name)
+
+
+def _check() -> None:
+    require(["bpftool", "clang", "llvm-strip"])
+    if os.geteuid() != 0:
+        raise SetupError("DCTCP in BPF can be loaded by root only", "sudo")
+    if not _TYPES.exists():
+        raise SetupError(
+            f"this kernel has no type information ({_TYPES}), which DCTCP in BPF needs",
+            "a kernel with CONFIG_DEBUG_INFO_BTF, or with tcp_dctcp; Debian's has both",
+        )
+
+
+def _compile(name: str, folder: Path, records: int) -> Path:
+    types = run("bpftool", "btf", "dump", "file", str(_TYPES), "format", "c")
+    if _CONG_CONTROL not in types:
+        raise SetupError("DCTCP in BPF needs Linux 6.10", "a newer kernel, or one with tcp_dctcp, as Debian's")
+    (folder / "vmlinux.h").write_text(types, encoding="utf-8")
+    program = folder / f"{name}.o"
+    defined = [f"-DCC_NAME={name}", *([f"-DCC_RECORDS={records}"] if records else [])]
+    options = ["-g", "-O2", "-Wall", "-Werror", "-target", "bpf", "-mcpu=v3", f"-I{folder}", *defined]
+    run("clang", *options, "-c", str(_SOURCE), "-o", str(program))
+    # The loader needs the types only.
+    run("llvm-strip", "--strip-debug", str(program))
+    return program
+
+
+def registered() -> list[str]:
+    """Controls of labs that the kernel has now."""
+    rows = json.loads(run("bpftool", "--json", "struct_ops", "list"))
+    return [row["name"] for row in rows if _NAME.fullmatch(row["name"])]
+
+
+def remove_orphans() -> list[str]:
+    """Remove controls whose process has not lived to do it. Gives their names."""
+    orphans = []
+    for path in sorted(_LOCKS.glob(f"*{_LOCK}")):
+        with suppress(FileNotFoundError, BlockingIOError), _locked(path, "r+"):
+            _remove(path.stem)
+            path.unlink()
+            orphans.append(path.stem)
+    return orphans
+
+
+def _remove(name: str) -> None:
+    """Connections that use it keep it until they are closed."""
+    if name in registered():
+        run("bpftool", "struct_ops", "unregister", "name", name)
+
+
+@contextmanager
+def _claimed(name: str) -> Iterator[None]:
+    _LOCKS.mkdir(exist_ok=True)
+    path, unlocked = _LOCKS / (name + _LOCK), _LOCKS / f"{name}.new"
+    with _locked(unlocked, "x"):
+        # Nobody finds it before it is locked.
+        unlocked.rename(path)
+        try:
+            yield
+        finally:
+            path.unlink()
+
+
+@contextmanager
+def _locked(path: Path, mode: str) -> Iterator[None]:
+    with path.open(mode, encoding="ascii") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield

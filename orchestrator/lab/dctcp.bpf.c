@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* DCTCP (RFC 8257) as a congestion control of Linux in BPF, for kernels that lack tcp_dctcp.
+ *
+ * It decides as Linux' own tcp_dctcp.c does (alpha in units of 1/1024, the same reductions), with two differences. Alpha
+ * is the share of *bytes* that were marked, as in section 3.3, where Linux counts segments. And it moves the window
+ * itself (see cong_control), in the way of TCP: to which it leaves when to do so, once per window of data at most (state
+ * CWR). For controls that do, Linux leaves out the restart after idle time.
+ *
+ * CC_NAME is the congestion control's, and that of its BPF map: at most 15 letters, digits or `_`. If CC_RECORDS is defined,
+ * the last so many observation windows of all connections are kept. The kernel lends its functions to GPL code only.
+ */
+#include "vmlinux.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+/* Macros of the kernel, which its type information does not have. */
+#define TCP_CONG_NON_RESTRICTED 0x1 /* every network namespace may use it */
+#define TCP_CONG_NEEDS_ECN 0x2
+#define TCP_ECN_OK 1
+#define TCP_ECN_DEMAND_CWR 4 /* acknowledgements carry ECE */
+#define SOL_TCP 6
+#define TCP_CONGESTION 13
+
+#define INFINITE_SSTHRESH 0x7fffffff
+#define FLAG_DATA_ACKED 0x04 /* of what an acknowledgement does */
+
+#define ALPHA_ONE 1024u
+#define GAIN_SHIFT 4 /* g = 1/16: section 4.2 */
+#define MIN_CWND_SEGMENTS 2u
+
+#define QUOTED_(name) #name
+#define QUOTED(name) QUOTED_(name)
+
+char _license[] SEC("license") = "GPL";
+
+extern void tcp_reno_cong_avoid(struct sock *sk, __u32 ack, __u32 acked) __ksym;
+
+/* A connection's state, of the 104 bytes that the kernel has for it. */
+struct dctcp {
+	__u32 alpha;         /* moving average of the marked share; of ALPHA_ONE */
+	__u32 window_end;    /* the observation window is over when this has been acknowledged */
+	__u32 last_una;
+	__u32 acked_bytes;   /* in this window */
+	__u32 marked_bytes;  /* of those, acknowledged with ECE */
+	__u32 loss_cwnd;     /* before the last reduction */
+	__u32 prior_rcv_nxt; /* before the packet that is being received */
+	__u32 ce;            /* DCTCP.CE: whether the last packet came with CE */
+	__u32 ssthresh;
+	__u32 reducing;      /* the state in which the window is being brought down to it, or 0 */
+	__u32 reduced_until; /* tp->high_seq of that */
+	__u32 prr_cwnd;      /* before that */
+	__u32 prr_delivered; /* segments since then */
+};
+
+#ifdef CC_RECORDS
+struct observation_window {
+	__u64 time_ns;
+	__u32 port; /* of the sender */
+	__u32 acked_bytes;
+	__u32 marked_bytes;
+	__u32 alpha_before;
+	__u32 alpha;
+	__u32 cwnd_segments;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, CC_RECORDS);
+	__type(key, __u32);
+	__type(value, struct observation_window);
+} windows SEC(".maps");
+
+__u32 recorded;
+#endif
+
+static __always_inline struct dctcp *state_of(struct sock *sk)
+{
+	return (struct dctcp *)((struct inet_connection_sock *)sk)->icsk_ca_priv;
+}
+
+/* Sequence numbers wrap. */
+static __always_inline bool before(__u32 a, __u32 b)
+{
+	return (__s32)(a - b) < 0;
+}
+
+static __always_inline void start_window(const struct tcp_sock *tp, struct dctcp *dctcp)
+{
+	dctcp->window_end = tp->snd_nxt;
+	dctcp->acked_bytes = 0;
+	dctcp->marked_bytes = 0;
+}
+
+SEC("struct_ops/init")
+void BPF_PROG(init, struct sock *sk)
+{
+	const struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct dctcp *dctcp = state_of(sk);
+
+	/* Section 3.5: without ECN it is a conventional TCP. */
+	if (!(tp->ecn_flags & TCP_ECN_OK)) {
+		char reno[] = "reno";
+		bpf_setsockopt(sk, SOL_TCP, TCP_CONGESTION, reno, sizeof(reno));
+		return;
+	}
+	dctcp->alpha = ALPHA_ONE; /* section 4.2 */
+	dctcp->last_una = tp->snd_una;
+	dctcp->loss_cwnd = 0;
+	dctcp->prior_rcv_nxt = tp->rcv_nxt;
+	dctcp->ce = 0;
+	dctcp->ssthresh = INFINITE_SSTHRESH;
+	dctcp->reducing = 0;
+	start_window(tp, dctcp);
+}
+
+/* Section 3.3, item 5: alpha = (1 - g) * alpha + g * M. An alpha below 1/g units would never decay. */
+static __always_inline __u32 next_alpha(__u32 alpha, __u32 acked_bytes, __u32 marked_bytes)
+{
+	__u32 decay = alpha >> GAIN_SHIFT;
+	__u64 marked;
+
+	alpha -= decay ? decay : alpha;
+	if (!marked_bytes)
+		return alpha;
+	marked = ((__u64)marked_bytes * (ALPHA_ONE >> GAIN_SHIFT)) / acked_bytes;
+	return alpha + marked < ALPHA_ONE ? alpha + marked : ALPHA_ONE;
+}
+
+#ifdef CC_RECORDS
+static __always_inline void record(struct sock *sk, const struct dctcp *dctcp, __u32 alpha)
+{
+	__u32 slot = __sync_fetch_and_add(&recorded, 1) % CC_RECORDS;
+	struct observation_window *row = bpf_map_lookup_elem(&windows, &slot);
+
+	if (!row)
+		return;
+	row->time_ns = bpf_ktime_get_ns();
+	row->port = sk->__sk_common.skc_num;
+	row->acked_bytes = dctcp->acked_bytes;
+	row->marked_bytes = dctcp->marked_bytes;
+	row->alpha_before = dctcp->alpha;
+	row->alpha = alpha;
+	row->cwnd_segments = ((struct tcp_sock *)sk)->snd_cwnd;
+}
+#endif
+
+SEC("struct_ops/in_ack_event")
+void BPF_PROG(in_ack_event, struct sock *sk, __u32 flags)
+{
+	struct inet_connection_sock *icsk = (struct inet_connection_sock *)sk;
+	const struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct dctcp *dctcp = state_of(sk);
+	__u32 acked_bytes = tp->snd_una - dctcp->last_una;
+	__u32 alpha;
+
+	/* The acknowledgement of the SYN comes before init. */
+	if (!BPF_CORE_READ_BITFIELD(icsk, icsk_ca_initialized))
+		return;
+	dctcp->last_una = tp->snd_una;
+	dctcp->acked_bytes += acked_bytes;
+	if (flags & CA_ACK_ECE)
+		dctcp->marked_bytes += acked_bytes;
+	if (before(tp->snd_una, dctcp->window_end) || !dctcp->acked_bytes)
+		return;
+	alpha = next_alpha(dctcp->alpha, dctcp->acked_bytes, dctcp->marked_bytes);
+#ifdef CC_RECORDS
+	record(sk, dctcp, alpha);
+#endif
+	dctcp->alpha = alpha;
+	start_window(tp, dctcp);
+}
+
+static __always_inline __u32 at_least_minimum(__u32 segments)
+{
+	return segments > MIN_CWND_SEGMENTS ? segments : MIN_CWND_SEGMENTS;
+}
+
+static __always_inline __u32 reduce_to(struct sock *sk, __u32 segments)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct dctcp *dctcp = state_of(sk);
+
+	dctcp->loss_cwnd = tp->snd_cwnd;
+	dctcp->ssthresh = at_least_minimum(segments);
+	return dctcp->ssthresh;
+}
+
+/* Section 3.3, item 9: cwnd = cwnd * (1 - alpha / 2). */
+static __always_inline __u32 react_to_marks(struct sock *sk)
+{
+	__u32 cwnd = ((struct tcp_sock *)sk)->snd_cwnd;
+
+	return reduce_to(sk, cwnd - (__u32)(((__u64)cwnd * state_of(sk)->alpha) / (2 * ALPHA_ONE)));
+}
+
+/* Section 3.5: a loss halves the window, as in Reno. */
+static __always_inline __u32 react_to_loss(struct sock *sk)
+{
+	return reduce_to(sk, ((struct tcp_sock *)sk)->snd_cwnd / 2);
+}
+
+SEC("struct_ops/ssthresh")
+__u32 BPF_PROG(ssthresh, struct sock *sk)
+{
+	return react_to_marks(sk);
+}
+
+/* RFC 6937, section 3, with its slow start bound, as in tcp_cwnd_reduction. */
+static __always_inline void proportional_rate_reduction(struct tcp_sock *tp, struct dctcp *dctcp, __u32 delivered)
+{
+	__s32 in_flight = tp->packets_out - tp->sacked_out - tp->lost_out + tp->retrans_out;
+	__s32 room = dctcp->ssthresh - in_flight;
+	__s32 sent = tp->prr_out;
+	__s32 send;
+
+	if (!delivered)
+		return;
+	dctcp->prr_delivered += delivered;
+	if (room < 0) {
+		__u64 share = (__u64)dctcp->ssthresh * dctcp->prr_delivered + dctcp->prr_cwnd - 1;
+		send = (__s32)(share / dctcp->prr_cwnd) - sent;
+	} else {
+		send = (__s32)dctcp->prr_delivered - sent;
+		if (send < (__s32)delivered)
+			send = delivered;
+		send += 1;
+		if (send > room)
+			send = room;
+	}
+	if (send < !sent)
+		send = !sent; /* the fast retransmission */
+	tp->snd_cwnd = in_flight + send > 0 ? in_flight + send : 1;
+}
+
+/* TCP could do all of this itself, if it could rely on what ssthresh answers. A kernel (6.18) was seen to process an
+ * acknowledgement, once in some seconds, without running any of these programs: TCP took what lay on the stack for the
+ * answer, and the window became 10^8 segments. Here a program that did not run leaves the window as it was.
+ */
+SEC("struct_ops/cong_control")
+void BPF_PROG(cong_control, struct sock *sk, __u32 ack, int flag, const struct rate_sample *sample)
+{
+	struct inet_connection_sock *icsk = (struct inet_connection_sock *)sk;
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct dctcp *dctcp = state_of(sk);
+	__u8 state = BPF_CORE_READ_BITFIELD(icsk, icsk_ca_state);
+
+	if (state == TCP_CA_CWR || state == TCP_CA_Recovery) {
+		if (dctcp->reducing != state || dctcp->reduced_until != tp->high_seq) {
+			if (dctcp->reducing)
+				tp->snd_cwnd = dctcp->ssthresh;
+			tp->snd_ssthresh = state == TCP_CA_CWR ? react_to_marks(sk) : react_to_loss(sk);
+			dctcp->reducing = state;
+			dctcp->reduced_until = tp->high_seq;
+			dctcp->prr_cwnd = tp->snd_cwnd;
+			dctcp->prr_delivered = 0;
+		}
+		proportional_rate_reduction(tp, dctcp, sample->acked_sacked);
+		return;
+	}
+	tp->snd_ssthresh = dctcp->ssthresh;
+	if (dctcp->reducing && state != TCP_CA_Loss)
+		tp->snd_cwnd = dctcp->ssthresh;
+	dctcp->reducing = 0;
+	if (flag & FLAG_DATA_ACKED)
+		tcp_reno_cong_avoid(sk, ack, sample->acked_sacked);
+}
+
+static __always_inline void echo(struct tcp_sock *tp, __u32 ce)
+{
+	if (ce)
+		tp->ecn_flags |= TCP_ECN_DEMAND_CWR;
+	else
+		tp->ecn_flags &= ~TCP_ECN_DEMAND_CWR;
+}
+
+/* Section 3.2: when CE changes, what came before it is acknowledged at once, with the old state. */
+static __always_inline void receive(struct sock *sk, __u32 ce)
+{
+	struct inet_connection_sock *icsk = (struct inet_connection_sock *)sk;
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct dctcp *dctcp = state_of(sk);
+
+	if (dctcp->ce != ce) {
+		if (icsk->icsk_ack.pending & ICSK_ACK_TIMER) {
+			echo(tp, dctcp->ce);
+			bpf_tcp_send_ack(tp, dctcp->prior_rcv_nxt);
+		}
+		icsk->icsk_ack.pending |= ICSK_ACK_NOW;
+	}
+	dctcp->prior_rcv_nxt = tp->rcv_nxt;
+	dctcp->ce = ce;
+	echo(tp, ce);
+}
+
+SEC("struct_ops/cwnd_event")
+void BPF_PROG(cwnd_event, struct sock *sk, enum tcp_ca_event event)
+{
+	switch (event) {
+	case CA_EVENT_ECN_IS_CE:
+		receive(sk, 1);
+		break;
+	case CA_EVENT_ECN_NO_CE:
+		receive(sk, 0);
+		break;
+	case CA_EVENT_LOSS:
+		react_to_loss(sk);
+		break;
+	default:
+		break;
+	}
+}
+
+SEC("struct_ops/undo_cwnd")
+__u32 BPF_PROG(undo_cwnd, struct sock *sk)
+{
+	__u32 cwnd = ((struct tcp_sock *)sk)->snd_cwnd;
+	__u32 loss_cwnd = state_of(sk)->loss_cwnd;
+
+	return cwnd > loss_cwnd ? cwnd : loss_cwnd;
+}
+
+SEC(".struct_ops")
+struct tcp_congestion_ops CC_NAME = {
+	.init = (void *)init,
+	.in_ack_event = (void *)in_ack_event,
+	.ssthresh = (void *)ssthresh,
+	.cwnd_event = (void *)cwnd_event,
+	.undo_cwnd = (void *)undo_cwnd,
+	.cong_control = (void *)cong_control,
+	.flags = TCP_CONG_NEEDS_ECN | TCP_CONG_NON_RESTRICTED,
+	.name = QUOTED(CC_NAME),
+};

@@ -1,0 +1,326 @@
+"""Real TCP: congestion controls in the kernel, and what they do at a queue that marks."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+import pytest
+
+from orchestrator import engine
+from orchestrator.errors import BadInput, RunFailed, SetupError
+from orchestrator.hosts import Transport
+from orchestrator.lab import commands, congestion
+from orchestrator.lab.congestion import CONTROLS, control_named, loaded, registered, remove_orphans
+from orchestrator.lab.host import host_process, joined
+from orchestrator.lab.records import ALPHA_ONE, ObservationWindow, observation_windows
+from orchestrator.lab.tcp import configure, route_options, sysctls
+
+TOOLS = ("bpftool", "clang", "ethtool", "ip", "iperf3", "llvm-strip", "nstat", "sysctl", "tc")
+
+
+def _lacking() -> str | None:
+    if os.geteuid() != 0:
+        return "needs root"
+    if absent := commands.missing(TOOLS):
+        return f"not on PATH: {', '.join(absent)}"
+    return None if Path("/sys/kernel/btf/vmlinux").exists() else "the kernel has no type information"
+
+
+LACKING = _lacking()
+real = pytest.mark.skipif(LACKING is not None, reason=f"lab: {LACKING}")
+
+RATE_MBPS = 100
+THRESHOLD_PACKETS = 20
+MSS_BYTES, MTU_BYTES, ETHERNET_BYTES = 1460, 1500, 14
+# What TCP can deliver through a shaper that counts Ethernet frames without checksum, preamble and gap.
+GOODPUT_MBPS = RATE_MBPS * MSS_BYTES / (MTU_BYTES + ETHERNET_BYTES)
+
+
+# Words
+
+
+def test_an_unknown_control_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(BadInput, match="congestion control `dtcp`") as refused:
+        control_named("dtcp")
+    assert refused.value.remedy is not None
+    assert "did you mean `dctcp`" in refused.value.remedy
+
+
+def test_a_missing_tool_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(SetupError, match="not on PATH: ss") as refused:
+        commands.run("ss")
+    assert refused.value.remedy == "apt-get install iproute2"
+
+
+def test_a_command_that_fails_says_what_it_said() -> None:
+    with pytest.raises(RunFailed, match=r"`sh -c echo no >&2; exit 3` failed with status 3: no"):
+        commands.run("sh", "-c", "echo no >&2; exit 3")
+
+
+def test_a_command_that_hangs_is_ended() -> None:
+    with pytest.raises(RunFailed, match=r"did not end within 0\.1 s"):
+        commands.run("sleep", "5", timeout_s=0.1)
+
+
+def test_a_transport_becomes_settings() -> None:
+    transport = Transport(receive_window=1000, idle_restart=True, initial_window=7, min_rto="2500us")
+    values = sysctls(transport, ecn=False)
+    assert values["net.ipv4.tcp_ecn"] == "0"
+    assert values["net.ipv4.tcp_slow_start_after_idle"] == "1"
+    assert values["net.ipv4.tcp_rmem"] == "4096 2000 2000"
+    options = route_options(transport, "reno")
+    assert options == ["congctl", "reno", "initcwnd", "7", "rto_min", "2ms", "advmss", "1460"]
+
+
+def test_no_minimum_rto_is_rounded_to_none() -> None:
+    assert "1ms" in route_options(Transport(min_rto="10us"), "reno")
+
+
+# Loading
+
+
+@real
+def test_dctcp_is_there_as_long_as_the_context() -> None:
+    with loaded(CONTROLS["dctcp"], records=1) as first, loaded(CONTROLS["dctcp"], records=1) as second:
+        assert first != second
+        assert {first, second} <= set(registered())
+        assert not {first, second} & set(remove_orphans())
+    assert not {first, second} & set(registered())
+
+
+@real
+def test_dctcp_goes_with_an_error() -> None:
+    with pytest.raises(ZeroDivisionError), loaded(CONTROLS["dctcp"], records=1) as name:
+        raise ZeroDivisionError
+    assert name not in registered()
+
+
+@real
+def test_what_a_killed_process_left_is_removed_at_the_next_start() -> None:
+    program = (
+        "import time; from orchestrator.lab.congestion import *\n"
+        "with loaded(CONTROLS['dctcp'], records=1) as name: print(name, flush=True); time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        name = process.stdout.readline().strip()
+        assert name in registered()
+        process.send_signal(signal.SIGKILL)
+    assert name in registered(), "nobody can remove it when its process is killed"
+    with loaded(CONTROLS["dctcp"], records=1):
+        assert name not in registered()
+    assert not list(Path("/run/marklab").glob(f"{name}*"))
+
+
+@real
+def test_a_control_that_the_kernel_lacks_is_refused() -> None:
+    lacking = congestion.Control("nonesuch", ecn=False)
+    with pytest.raises(SetupError, match="no congestion control `nonesuch`"), loaded(lacking):
+        pass
+
+
+# Behaviour
+
+
+@dataclass(frozen=True)
+class Dumbbell:
+    """Two hosts behind a router, which shapes what goes to the second."""
+
+    sender: Sequence[str]
+    receiver: Sequence[str]
+
+    def transfer(self, seconds: int = 2) -> dict[str, float]:
+        """Send for so long. Gives what the receiver got, and the counters of both."""
+        commands.run(*self.receiver, "iperf3", "--server", "--one-off", "--daemon")
+        deadline = time.monotonic() + 5
+        while "5201" not in commands.run(*self.receiver, "ss", "-tln"):
+            assert time.monotonic() < deadline, "iperf3 does not listen"
+        before = self._counters()
+        report = json.loads(
+            commands.run(*self.sender, "iperf3", "--client", "10.78.2.2", "--time", str(seconds), "--json")
+        )
+        counters = {name: count - before[name] for name, count in self._counters().items()}
+        end = report["end"]
+        mbps = end["sum_received"]["bits_per_second"] / 1e6
+        return {"mbps": mbps, "retransmits": end["sum_sent"]["retransmits"], **counters}
+
+    def _counters(self) -> dict[str, float]:
+        def count(inside: Sequence[str], name: str) -> float:
+            return float(commands.run(*inside, "nstat", "-asz", name).split()[-2])
+
+        return {
+            "ce_received": count(self.receiver, "IpExtInCEPkts"),
+            "ce_echoed": count(self.sender, "TcpExtTCPDeliveredCE"),
+        }
+
+
+@pytest.fixture(scope="module")
+def dumbbell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dumbbell]:
+    names = {part: f"mlt{os.getpid()}{part}" for part in "arb"}
+    try:
+        for name in names.values():
+            commands.run("ip", "netns", "add", name)
+        _connect(names, tmp_path_factory.mktemp("marker"))
+        yield Dumbbell(("ip", "netns", "exec", names["a"]), ("ip", "netns", "exec", names["b"]))
+    finally:
+        for name in names.values():
+            with suppress(RunFailed):  # the set-up may have failed before it
+                commands.run("ip", "netns", "delete", name)
+
+
+def _connect(names: dict[str, str], folder: Path) -> None:
+    def ip(part: str, *words: str) -> None:
+        commands.run("ip", "-n", names[part], *words)
+
+    for part, net in (("a", 1), ("b", 2)):
+        ip(part, "link", "add", "eth0", "type", "veth", "peer", "name", f"r{part}", "netns", names["r"])
+        for where, device, host in ((part, "eth0", 2), ("r", f"r{part}", 1)):
+            commands.run(
+                "ip", "netns", "exec", names[where], "ethtool", "-K", device, "tso", "off", "gso", "off", "gro", "off"
+            )
+            ip(where, "address", "add", f"10.78.{net}.{host}/24", "dev", device)
+            ip(where, "link", "set", device, "up")
+        ip(part, "route", "add", "default", "via", f"10.78.{net}.1")
+    router = ("ip", "netns", "exec", names["r"])
+    commands.run(*router, "sysctl", "--quiet", "--write", "net.ipv4.ip_forward=1")
+    shaper = f"tbf rate {RATE_MBPS}mbit burst 3200 limit 3000000"
+    commands.run(*router, "tc", "qdisc", "add", "dev", "rb", "root", *shaper.split())
+    commands.run(*router, "tc", "qdisc", "add", "dev", "rb", "clsact")
+    marker = _compile_marker(folder)
+    commands.run(
+        *router,
+        "tc",
+        "filter",
+        "add",
+        "dev",
+        "rb",
+        "egress",
+        "bpf",
+        "direct-action",
+        "object-file",
+        str(marker),
+        "section",
+        "tc",
+    )
+
+
+def _compile_marker(folder: Path) -> Path:
+    types = commands.run("bpftool", "btf", "dump", "file", "/sys/kernel/btf/vmlinux", "format", "c")
+    (folder / "vmlinux.h").write_text(types, encoding="utf-8")
+    source, marker = Path(__file__).parent / "lab/marker.bpf.c", folder / "marker.o"
+    options = ["-g", "-O2", "-target", "bpf", f"-I{folder}", f"-DTHRESHOLD_PACKETS={THRESHOLD_PACKETS}"]
+    commands.run("clang", *options, "-c", str(source), "-o", str(marker))
+    return marker
+
+
+def _use(dumbbell: Dumbbell, name: str, control: str) -> None:
+    for inside in (dumbbell.sender, dumbbell.receiver):
+        configure(inside, Transport(), name, ecn=CONTROLS[control].ecn)
+
+
+def _next_alpha(window: ObservationWindow) -> int:
+    """RFC 8257, section 3.3, with g = 1/16, in the integers of Linux' tcp_dctcp.c."""
+    kept = window.alpha_before - ((window.alpha_before // 16) or window.alpha_before)
+    return min(ALPHA_ONE, kept + window.marked_bytes * (ALPHA_ONE // 16) // window.acked_bytes)
+
+
+@real
+def test_dctcp_fills_the_line_and_its_alpha_is_that_of_the_rfc(dumbbell: Dumbbell) -> None:
+    with loaded(CONTROLS["dctcp"], records=4096) as name:
+        _use(dumbbell, name, "dctcp")
+        seen = dumbbell.transfer()
+        windows = observation_windows(name)
+    # The queue holds 2.4 ms of work, and runs empty when the machine is busy for longer.
+    assert seen["mbps"] == pytest.approx(GOODPUT_MBPS, rel=0.1), seen
+    assert seen["retransmits"] == 0
+    assert seen["ce_received"] > 0
+    # Every mark is echoed, and none is made up (RFC 8257, section 3.2): by packets, with delayed acknowledgements.
+    assert seen["ce_echoed"] == pytest.approx(seen["ce_received"], rel=0.05)
+    busiest = max({window.port for window in windows}, key=[window.port for window in windows].count)
+    flow = [window for window in windows if window.port == busiest]
+    assert len(flow) > 100
+    assert flow[0].alpha_before == ALPHA_ONE
+    assert [window.alpha for window in flow] == [_next_alpha(window) for window in flow]
+    assert all(before.alpha == after.alpha_before for before, after in pairwise(flow))
+    settled = flow[len(flow) // 2 :]
+    assert 0 < median(window.alpha for window in settled) < ALPHA_ONE // 2
+    # The base RTT is far below the threshold's worth of queue, so the window is what the queue holds.
+    assert median(window.cwnd_segments for window in settled) == pytest.approx(THRESHOLD_PACKETS, rel=0.3)
+
+
+@real
+def test_ecn_star_answers_marks_without_a_loss(dumbbell: Dumbbell) -> None:
+    with loaded(CONTROLS["ecn-star"]) as name:
+        assert name == "reno"
+        _use(dumbbell, name, "ecn-star")
+        seen = dumbbell.transfer()
+    assert seen["ce_received"] > 0
+    assert seen["retransmits"] == 0
+    assert seen["mbps"] > 0.5 * GOODPUT_MBPS
+
+
+@real
+@pytest.mark.parametrize("control", ["reno", "cubic"])
+def test_without_ecn_nothing_is_marked(dumbbell: Dumbbell, control: str) -> None:
+    with loaded(CONTROLS[control]) as name:
+        _use(dumbbell, name, control)
+        seen = dumbbell.transfer(1)
+    assert (seen["ce_received"], seen["ce_echoed"]) == (0, 0)
+    assert seen["mbps"] > 0.5 * GOODPUT_MBPS
+
+
+@real
+def test_dctcp_falls_back_to_reno_without_ecn(dumbbell: Dumbbell) -> None:
+    with loaded(CONTROLS["dctcp"], records=64) as name:
+        _use(dumbbell, name, "dctcp")
+        configure(dumbbell.receiver, Transport(), "reno", ecn=False)
+        seen = dumbbell.transfer(1)
+        assert observation_windows(name) == []
+    assert seen["ce_received"] == 0
+
+
+@real
+@pytest.mark.parametrize("per_pair", [None, 2])
+def test_a_flow_list_crosses_the_line_under_dctcp(dumbbell: Dumbbell, tmp_path: Path, per_pair: int | None) -> None:
+    n, size_bytes = 60, 100_000
+    columns = {
+        "id": np.arange(n, dtype=np.uint32),
+        "start_ns": np.zeros(n, dtype=np.uint64),
+        "peer": np.zeros(n, dtype=np.uint32),
+        "size_bytes": np.full(n, size_bytes, dtype=np.uint64),
+        "dscp": np.zeros(n, dtype=np.uint8),
+        "pull": np.zeros(n, dtype=np.bool_),
+    }
+    none = {name: column[:0] for name, column in columns.items()}
+    peers = ["10.78.2.2:5000"]
+    with loaded(CONTROLS["dctcp"]) as name, ExitStack() as stack:
+        _use(dumbbell, name, "dctcp")
+        ends = [("a", dumbbell.sender, "10.78.1.2:5000", columns), ("b", dumbbell.receiver, peers[0], none)]
+        hosts = [
+            stack.enter_context(host_process(inside, end, listen, tmp_path / end, (flows, peers, per_pair)))
+            for end, inside, listen, flows in ends
+        ]
+        start_at_ns = time.monotonic_ns() + 100 * 10**6
+        for host in hosts:
+            host.begin(start_at_ns, start_at_ns + 20 * 10**9)
+        for host in hosts:
+            host.expect("ended")
+        found = joined(n, [host.finish() for host in hosts])
+    assert found.status.tolist() == [engine.flow_statuses().index("done")] * n
+    # An incast: the line is never idle, so that the last flow ends when all bytes are through.
+    ideal_s = n * size_bytes * 8 / (GOODPUT_MBPS * 1e6)
+    last_s = (found.fct_ns + found.late_ns.astype(np.int64)).max() / 1e9
+    assert ideal_s * 0.97 < last_s < ideal_s * 1.4, (ideal_s, last_s)
