@@ -247,6 +247,7 @@ ONE = '1 ternary value:"\\x01" mask:"\\x0f"'
         ("INSERT", ("routes", LPM, "send 7", "priority: 1"), "INVALID_ARGUMENT", "hence no priorities; send 0"),
         ("INSERT", ("routes", LPM, "send 7", "is_const: true"), "INVALID_ARGUMENT", "only the program"),
         ("INSERT", ("routes", LPM, "send 7", "idle_timeout_ns: 1"), "UNIMPLEMENTED", "leave idle_timeout_ns out"),
+        ("INSERT", ("routes", LPM, "send 7", "counter_data { byte_count: -1 }"), "INVALID_ARGUMENT", "is negative"),
         ("INSERT", ("routes", LPM, "send 7", "meter_config {}"), "INVALID_ARGUMENT", "has no direct meter"),
         ("INSERT", ("routes", LPM, "send 7", "meter_counter_data {}"), "UNIMPLEMENTED", "colours of a meter"),
         (

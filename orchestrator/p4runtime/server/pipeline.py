@@ -1,4 +1,4 @@
-"""The pipeline config (P4Runtime specification, sections 7, 15 and 16).
+"""The pipeline config (P4Runtime specification, sections 7, 14 and 15).
 
 A switch is started with a program and runs no other. A client's config is accepted if it means that program.
 """
