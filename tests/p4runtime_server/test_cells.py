@@ -130,6 +130,8 @@ def test_cells_are_where_they_are(switch: Switch, client: Client, kind: str, nam
 @pytest.mark.parametrize(
     ("kind", "name", "more", "code", "said"),
     [
+        ("counter", "seen", "data { packet_count: -1 }", "INVALID_ARGUMENT", "packet_count -1 is negative"),
+        ("counter", "seen", "data { byte_count: -1 }", "INVALID_ARGUMENT", "byte_count -1 is negative"),
         ("meter", "limits", "config { cir: 2 pir: 1 }", "INVALID_ARGUMENT", "cir 2 is above pir 1"),
         ("meter", "limits", "config { cir: -1 pir: 1 }", "INVALID_ARGUMENT", "cir -1 is negative"),
         ("meter", "limits", "config { cir: 1 pir: 1 eburst: 1 }", "UNIMPLEMENTED", "no excess burst"),

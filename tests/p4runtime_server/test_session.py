@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from google.rpc import code_pb2
@@ -222,6 +223,21 @@ def test_another_device_config_is_refused(switch: Switch, client: Client, device
     with pytest.raises(Refused, match=said) as refused:
         client.call("SetForwardingPipelineConfig", request)
     assert refused.value.code == "INVALID_ARGUMENT"
+
+
+def test_the_program_is_that_of_the_start(switch_of: Callable[..., Switch], client_of: Clients, tmp_path: Path) -> None:
+    source = tmp_path / "edited.p4"
+    source.write_bytes(FEATURES.read_bytes())
+    switch = switch_of(source)
+    client = client_of(switch)
+    edited = FEATURES.read_text().replace("send(31)", "send(30)")
+    source.write_text(edited)
+    request = Set(action="VERIFY", config=config_of(switch))
+    request.config.p4_device_config = FEATURES.read_bytes()
+    client.call("SetForwardingPipelineConfig", request)
+    request.config.p4_device_config = edited.encode()
+    with pytest.raises(Refused, match="another program"):
+        client.call("SetForwardingPipelineConfig", request)
 
 
 def test_another_p4info_is_refused_with_what_differs(switch: Switch, client: Client) -> None:

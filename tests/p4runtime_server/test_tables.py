@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from orchestrator.p4runtime.messages import p4runtime_pb2
+from orchestrator.p4runtime.server import Server
+from orchestrator.paths import PROGRAMS
 from p4runtime_server.controller import Client, Switch, colour, entity, probe
 
 
@@ -242,6 +247,7 @@ ONE = '1 ternary value:"\\x01" mask:"\\x0f"'
         ("INSERT", ("routes", LPM, "send 7", "priority: 1"), "INVALID_ARGUMENT", "hence no priorities; send 0"),
         ("INSERT", ("routes", LPM, "send 7", "is_const: true"), "INVALID_ARGUMENT", "only the program"),
         ("INSERT", ("routes", LPM, "send 7", "idle_timeout_ns: 1"), "UNIMPLEMENTED", "leave idle_timeout_ns out"),
+        ("INSERT", ("routes", LPM, "send 7", "counter_data { byte_count: -1 }"), "INVALID_ARGUMENT", "is negative"),
         ("INSERT", ("routes", LPM, "send 7", "meter_config {}"), "INVALID_ARGUMENT", "has no direct meter"),
         ("INSERT", ("routes", LPM, "send 7", "meter_counter_data {}"), "UNIMPLEMENTED", "colours of a meter"),
         (
@@ -323,3 +329,33 @@ def test_direct_resources_are_only_modified(switch: Switch, client: Client, kind
         assert client.refused(kind, entity(name, ""))[0] == "INVALID_ARGUMENT"
     wrong = entity("direct_counter_entry", f"table_entry {{ table_id: {switch.id('tables', 'rules')} priority: 1 }}")
     assert client.refused("MODIFY", wrong)[0] == "NOT_FOUND"
+
+
+@pytest.mark.parametrize("program", sorted(PROGRAMS.glob("*.p4")), ids=lambda path: path.stem)
+def test_every_scheme_is_served(
+    switch_of: Callable[..., Switch], client_of: Callable[..., Client], program: Path
+) -> None:
+    switch = switch_of(program)
+    client = client_of(switch)
+    defaults = client.read(entity("table_entry", "is_default_action: true"))
+    initial = {table.preamble.id: table.initial_default_action for table in switch.running.info.tables}
+    assert {each.table_entry.table_id: each.table_entry.action.action.action_id for each in defaults} == {
+        number: action.action_id for number, action in initial.items()
+    }
+    assert client.read(entity("table_entry", "")) == []
+    forward = next(each for each in switch.running.info.actions if each.preamble.name.endswith(".forward"))
+    params = " ".join(f'params {{ param_id: {param.id} value: "\\x03" }}' for param in forward.params)
+    route = 'match { field_id: 1 lpm { value: "\\x0a\\0\\0\\0" prefix_len: 8 } }'
+    action = f"action {{ action {{ action_id: {forward.preamble.id} {params} }} }}"
+    entry = entity("table_entry", f"table_id: {switch.id('tables', 'ipv4_lpm')} {route} {action}")
+    client.write("INSERT", entry)
+    assert client.read(entity("table_entry", "")) == [entry]
+
+
+def test_a_server_takes_over_a_switch(switch: Switch) -> None:
+    send = {"action": "FeaturesIngress.send", "params": {"port": 40}}
+    for entry in ({"table": "FeaturesIngress.keyless"}, {"table": "FeaturesIngress.routes", "match": {}}):
+        switch.harness.add_entry(json.dumps(entry | send))
+    assert switch.ports(probe(0)) + switch.ports(probe(6)) == [40, 40]
+    with Server(switch.running, switch.harness, address="127.0.0.1:0"):
+        assert switch.ports(probe(0)) + switch.ports(probe(6)) == [31]

@@ -10,7 +10,7 @@ from typing import Any
 from google.rpc import code_pb2
 
 from orchestrator.p4runtime.messages import p4runtime_pb2
-from orchestrator.p4runtime.server.refusal import Refusal, absent, denied, full, invalid, unsupported, untimely
+from orchestrator.p4runtime.server.refusal import absent, denied, full, invalid, unsupported, untimely
 
 # As many streams as may be open; each has a thread of its own.
 MAX_STREAMS = 16
@@ -157,9 +157,4 @@ def number_of(election_id: Any) -> int:
 def check_role(name: str) -> None:
     """Refuse all roles but the default one."""
     if name:
-        raise role_refusal(name)
-
-
-def role_refusal(name: str) -> Refusal:
-    """Why a role is refused."""
-    return unsupported(f"role `{name}`: {_NO_ROLES}", "leave the role out")
+        raise unsupported(f"role `{name}`: {_NO_ROLES}", "leave the role out")

@@ -30,6 +30,7 @@ class Counters:
         """Set a cell, or all of a counter."""
         counter = self._objects.find("counters", entry.counter_id)
         check_modify(kind, f"counter `{counter.preamble.name}`")
+        check_count(entry.data, f"counter `{counter.preamble.name}`")
         ((_, cells),) = cells_of("counter", [counter], entry)
         if entry.HasField("data"):
             for index in cells:
@@ -159,6 +160,13 @@ def check_no_colours(message: Any, field: str, what: str) -> None:
     """Refuse counters of a meter's colours."""
     if message.HasField(field):
         raise unsupported(f"{what}: nobody counts the colours of a meter here", f"leave `{field}` out")
+
+
+def check_count(data: Any, what: str) -> None:
+    """Refuse counts that no counter can have."""
+    for name in ("packet_count", "byte_count"):
+        if getattr(data, name) < 0:
+            raise invalid(f"{what}: {name} {getattr(data, name)} is negative", "give at least 0")
 
 
 def counter_data(counter: Any, packets: int, bytes_: int) -> Any:

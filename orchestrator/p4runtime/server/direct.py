@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from orchestrator.engine import Control
-from orchestrator.p4runtime.server.cells import check_no_colours, counter_data, rates
+from orchestrator.p4runtime.server.cells import check_count, check_no_colours, counter_data, rates
 from orchestrator.p4runtime.server.objects import Objects
 from orchestrator.p4runtime.server.refusal import invalid
 
@@ -44,7 +44,7 @@ class Direct:
         """Refuse an entry with resources that its table does not have."""
         check_no_colours(sent, "meter_counter_data", f"table `{self._table}`")
         if sent.HasField("counter_data"):
-            self.counter()
+            check_count(sent.counter_data, f"direct counter `{self.counter().preamble.name}`")
         if sent.HasField("meter_config"):
             rates(sent.meter_config, f"direct meter `{self.meter().preamble.name}`")
 
@@ -74,7 +74,9 @@ class Direct:
 
     def set_count(self, handle: int, known: Resources, data: Any) -> Resources:
         """Let the count be what a client says."""
-        packets, bytes_ = self._control.counter(self.counter().preamble.name, handle)
+        name = self.counter().preamble.name
+        check_count(data, f"direct counter `{name}`")
+        packets, bytes_ = self._control.counter(name, handle)
         return replace(known, packets=data.packet_count - packets, bytes=data.byte_count - bytes_)
 
     def set_rates(self, handle: int, known: Resources, config: Any) -> Resources:

@@ -26,7 +26,7 @@ _UNSUPPORTED = {
 
 
 class Entities:
-    """The state of a switch that P4Runtime can see. It takes over a switch: what others have set up there goes."""
+    """The state of a switch that P4Runtime can see. What others have put into its tables goes."""
 
     def __init__(self, objects: Objects, control: Control, initial: Any) -> None:
         self._objects = objects
@@ -48,7 +48,8 @@ class Entities:
             "register_entry": (self._registers.write, self._registers.read),
             "packet_replication_engine_entry": (self._replication.write, self._replication.read),
         }
-        self.reset()
+        with engine.refusals():
+            self._tables.reset()
 
     def reset(self) -> None:
         """The state that the program starts with."""

@@ -1,4 +1,4 @@
-"""Packet-out and packet-in (P4Runtime specification, section 17.1).
+"""Packet-out and packet-in (P4Runtime specification, section 16.1).
 
 A program says by headers annotated `@controller_header` what stands before a packet on the CPU port: "packet_out" on
 the way in, "packet_in" on the way out. Fields that are hidden are there, and 0.

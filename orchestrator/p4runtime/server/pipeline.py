@@ -1,4 +1,4 @@
-"""The pipeline config (P4Runtime specification, sections 7, 15 and 16).
+"""The pipeline config (P4Runtime specification, sections 7, 14 and 15).
 
 A switch is started with a program and runs no other. A client's config is accepted if it means that program.
 """
@@ -44,6 +44,8 @@ class Running:
     """The program that a switch runs, as P4Runtime sees it."""
 
     source: Path
+    # As it was when the switch was started; the file may change.
+    text: bytes
     digest: str
     info: Any
     program: Program
@@ -55,7 +57,7 @@ class Running:
         """Describe a program; `compiled` is what the switch runs of it."""
         described, _ = engine.describe_control_plane(source)
         info, program = p4info.build(described)
-        return cls(source, compiled.digest, info, program, entries.build(program))
+        return cls(source, source.read_bytes(), compiled.digest, info, program, entries.build(program))
 
 
 class PipelineConfig:
@@ -64,7 +66,7 @@ class PipelineConfig:
     def __init__(self, running: Running) -> None:
         self._running = running
         self._config = p4runtime_pb2.ForwardingPipelineConfig(p4info=running.info)
-        self._config.p4_device_config = running.source.read_bytes()
+        self._config.p4_device_config = running.text
         self._saved: Any = None
 
     def set(self, request: Any) -> bool:
@@ -119,7 +121,7 @@ class PipelineConfig:
 
     def _verify_device_config(self, sent: bytes) -> None:
         """A BMv2 JSON, our program's text or its path; nothing says that P4Info is enough."""
-        if not sent or sent == self._running.source.read_bytes():
+        if not sent or sent == self._running.text:
             return
         try:
             text = sent.decode()

@@ -192,7 +192,7 @@ class Service(p4runtime_pb2_grpc.P4RuntimeServicer):  # type: ignore[misc]
             raise absent(f"there is no device {device_id} here", f"use device id {self._device_id}")
 
     def _check_writer(self, request: Any) -> None:
-        """The checks of sections 13 and 15, in their order."""
+        """The checks of sections 12 and 14, in their order."""
         self._check_device(request.device_id)
         check_role(request.role)
         self._arbitration.check_writer(number_of(request.election_id))

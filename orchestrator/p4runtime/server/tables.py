@@ -122,7 +122,7 @@ class Tables:
             for entry in self._entries[number].values():
                 self._release(entry.action)
             self._entries[number].clear()
-            if number in self._defaults:
+            if not table.const_default_action_id:
                 self._restore_default(table)
         for update in self._initial.updates:
             sent = update.entity.table_entry
