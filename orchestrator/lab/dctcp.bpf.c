@@ -177,34 +177,36 @@ static __always_inline __u32 at_least_minimum(__u32 segments)
 	return segments > MIN_CWND_SEGMENTS ? segments : MIN_CWND_SEGMENTS;
 }
 
-static __always_inline __u32 reduce_to(struct sock *sk, __u32 segments)
-{
-	struct tcp_sock *tp = (struct tcp_sock *)sk;
-	struct dctcp *dctcp = state_of(sk);
-
-	dctcp->loss_cwnd = tp->snd_cwnd;
-	dctcp->ssthresh = at_least_minimum(segments);
-	return dctcp->ssthresh;
-}
-
 /* Section 3.3, item 9: cwnd = cwnd * (1 - alpha / 2). */
-static __always_inline __u32 react_to_marks(struct sock *sk)
+static __always_inline __u32 less_marks(__u32 cwnd, __u32 alpha)
 {
-	__u32 cwnd = ((struct tcp_sock *)sk)->snd_cwnd;
-
-	return reduce_to(sk, cwnd - (__u32)(((__u64)cwnd * state_of(sk)->alpha) / (2 * ALPHA_ONE)));
+	return at_least_minimum(cwnd - (__u32)(((__u64)cwnd * alpha) / (2 * ALPHA_ONE)));
 }
 
 /* Section 3.5: a loss halves the window, as in Reno. */
-static __always_inline __u32 react_to_loss(struct sock *sk)
+static __always_inline __u32 less_loss(__u32 cwnd)
 {
-	return reduce_to(sk, ((struct tcp_sock *)sk)->snd_cwnd / 2);
+	return at_least_minimum(cwnd / 2);
 }
 
+/* TCP asks at the beginning of a reduction. It gets an answer, but cong_control does not rely on that. */
 SEC("struct_ops/ssthresh")
 __u32 BPF_PROG(ssthresh, struct sock *sk)
 {
-	return react_to_marks(sk);
+	return less_marks(((struct tcp_sock *)sk)->snd_cwnd, state_of(sk)->alpha);
+}
+
+static __always_inline void begin_reduction(struct tcp_sock *tp, struct dctcp *dctcp, __u8 state)
+{
+	if (dctcp->reducing)
+		tp->snd_cwnd = dctcp->ssthresh; /* the one before ends here */
+	dctcp->loss_cwnd = tp->snd_cwnd;
+	dctcp->ssthresh = state == TCP_CA_CWR ? less_marks(tp->snd_cwnd, dctcp->alpha) : less_loss(tp->snd_cwnd);
+	dctcp->reducing = state;
+	dctcp->reduced_until = tp->high_seq;
+	dctcp->prr_cwnd = tp->snd_cwnd;
+	dctcp->prr_delivered = tp->prr_out;
+	tp->snd_ssthresh = dctcp->ssthresh;
 }
 
 /* RFC 6937, section 3, with its slow start bound, as in tcp_cwnd_reduction. */
@@ -247,15 +249,8 @@ void BPF_PROG(cong_control, struct sock *sk, __u32 ack, int flag, const struct r
 	__u8 state = BPF_CORE_READ_BITFIELD(icsk, icsk_ca_state);
 
 	if (state == TCP_CA_CWR || state == TCP_CA_Recovery) {
-		if (dctcp->reducing != state || dctcp->reduced_until != tp->high_seq) {
-			if (dctcp->reducing)
-				tp->snd_cwnd = dctcp->ssthresh;
-			tp->snd_ssthresh = state == TCP_CA_CWR ? react_to_marks(sk) : react_to_loss(sk);
-			dctcp->reducing = state;
-			dctcp->reduced_until = tp->high_seq;
-			dctcp->prr_cwnd = tp->snd_cwnd;
-			dctcp->prr_delivered = 0;
-		}
+		if (dctcp->reducing != state || dctcp->reduced_until != tp->high_seq)
+			begin_reduction(tp, dctcp, state);
 		proportional_rate_reduction(tp, dctcp, sample->acked_sacked);
 		return;
 	}
@@ -304,8 +299,9 @@ void BPF_PROG(cwnd_event, struct sock *sk, enum tcp_ca_event event)
 	case CA_EVENT_ECN_NO_CE:
 		receive(sk, 0);
 		break;
-	case CA_EVENT_LOSS:
-		react_to_loss(sk);
+	case CA_EVENT_LOSS: /* a timeout; the window is still that before it */
+		state_of(sk)->loss_cwnd = ((struct tcp_sock *)sk)->snd_cwnd;
+		state_of(sk)->ssthresh = less_loss(((struct tcp_sock *)sk)->snd_cwnd);
 		break;
 	default:
 		break;

@@ -3,8 +3,8 @@
 Who knows the namespace says how a command is run in it: `ip netns exec NAME`, `mnexec -a PID`, `nsenter -t PID -n`.
 
 Routes carry what Linux lets them: the congestion control, since some may not be a namespace's default; initial
-window and minimum RTO. Linux leaves no choice of others: the first RTO is 1 s (RFC 6298), an acknowledgement waits
-40 ms at most, and timers tick with the kernel's HZ.
+window and minimum RTO. Linux leaves no choice of others: the first RTO is 1 s (RFC 6298), a delayed acknowledgement
+waits 40 to 200 ms, and timers tick with the kernel's HZ.
 """
 
 from __future__ import annotations
