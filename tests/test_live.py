@@ -112,8 +112,9 @@ def test_datagrams_pass_at_the_rate_of_the_line(hosts: Hosts) -> None:
     report = json.loads(switch.stop())
     assert numbers == list(range(count))
     expected_s = (count - 1) * 8 * (1_042 + 24) / rate_bps
-    # The first and the last frame may be late by some ms where the machine is busy: bench/ measures the rate itself.
-    assert elapsed_s == pytest.approx(expected_s, rel=0.25)
+    # Without the line it is some ms. The first and the last frame may be late where the machine is busy: exact times
+    # are compared in engine/live/tests, where time is what the test says.
+    assert 0.5 * expected_s < elapsed_s < 5 * expected_s
     assert [port["missed"] + port["unsent"] for port in report["ports"]] == [0, 0]
     assert report["ports"][1]["sent"] >= count
     assert report["lateness_ns"]["count"] >= count
