@@ -59,9 +59,12 @@ def cells(finding: Finding) -> tuple[str, str, str, str, str]:
 def effort(paper: PaperExperiment) -> str:
     """How much was run, in words."""
     said = [f"{name} {paper.setup[name]}" for name in ("flows", "seeds") if name in paper.setup]
-    if "topology" in paper.setup:
+    topology = paper.setup.get("topology")
+    if isinstance(topology, str):
         # A file without its folder, which is the reader's own.
-        said.append(f"topology {Path(paper.setup['topology']).name}")
+        said.append(f"topology {Path(topology).name}")
+    elif topology is not None:
+        said.append(f"topology {topology.get('builder', 'of its own')}")
     loads = paper.grid.get("load", ())
     return "; ".join([*said, f"loads {', '.join(str(load) for load in loads)}"] if loads else said)
 

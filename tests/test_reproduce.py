@@ -14,6 +14,7 @@ def test_every_experiment_can_be_run(name: str) -> None:
     for form in (paper, paper.with_effort(paper.quick)):
         points = prepare_points(form)
         assert len(points) == len(list(form.points())) > 0
+        assert f"flows {form.setup['flows']}" in effort(form)
     assert paper.claims
 
 
