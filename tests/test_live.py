@@ -82,6 +82,16 @@ class Hosts:
         command = ["ip", "netns", "exec", self.names[number], sys.executable, "-c", code]
         return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
+    def send(self, count: int) -> tuple[float, list[int]]:
+        """Datagrams from the first host to the second: seconds from first to last, and their numbers as they came."""
+        with self.python(1, RECEIVER.format(count=count)) as receiver:
+            assert receiver.stdout is not None
+            assert receiver.stdout.readline() == "ready\n"
+            with self.python(0, SENDER.format(count=count)) as sender:
+                assert sender.wait(30) == 0
+            elapsed_s, numbers = json.loads(receiver.communicate(timeout=30)[0])
+        return elapsed_s, numbers
+
     def remove(self) -> None:
         for name in self.names:
             subprocess.run(["ip", "netns", "del", name], check=False)  # noqa: S607 - found above
@@ -103,21 +113,17 @@ def test_datagrams_pass_at_the_rate_of_the_line(hosts: Hosts) -> None:
         for number, name in enumerate(hosts.interfaces)
     ]
     switch = LiveSwitch(program(), json.dumps({"interfaces": interfaces}), json.dumps([route(1, 0), route(2, 1)]))
-    with hosts.python(1, RECEIVER.format(count=count)) as receiver:
-        assert receiver.stdout is not None
-        assert receiver.stdout.readline() == "ready\n"
-        with hosts.python(0, SENDER.format(count=count)) as sender:
-            assert sender.wait(30) == 0
-        elapsed_s, numbers = json.loads(receiver.communicate(timeout=30)[0])
+    # The first and the last frame may be late where the machine is busy, which three times in a row it is not.
+    bursts = [hosts.send(count) for _ in range(3)]
     report = json.loads(switch.stop())
-    assert numbers == list(range(count))
+    assert [numbers for _, numbers in bursts] == [list(range(count))] * 3
     expected_s = (count - 1) * 8 * (1_042 + 24) / rate_bps
-    # Without the line it is some ms. The first and the last frame may be late where the machine is busy: exact times
-    # are compared in engine/live/tests, where time is what the test says.
-    assert 0.5 * expected_s < elapsed_s < 5 * expected_s
+    closest_s = min((elapsed_s for elapsed_s, _ in bursts), key=lambda elapsed_s: abs(elapsed_s - expected_s))
+    assert closest_s == pytest.approx(expected_s, rel=0.25)
     assert [port["missed"] + port["unsent"] for port in report["ports"]] == [0, 0]
-    assert report["ports"][1]["sent"] >= count
-    assert report["lateness_ns"]["count"] >= count
+    assert report["ports"][1]["sent"] >= 3 * count
+    assert report["lateness_ns"]["count"] >= 3 * count
+    assert [port["offloaded"] for port in report["ports"]] == [0, 0]
 
 
 SENDER = """
@@ -208,14 +214,16 @@ def test_a_switch_process_ends_with_a_report(hosts: Hosts, tmp_path: Path) -> No
     with subprocess.Popen([*command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         assert "runs on ports 0" in process.stderr.readline()
-        with hosts.python(1, RECEIVER.format(count=3)) as receiver:
-            assert receiver.stdout is not None
-            assert receiver.stdout.readline() == "ready\n"
-            with hosts.python(0, SENDER.format(count=3)) as sender:
-                assert sender.wait(30) == 0
-            _, numbers = json.loads(receiver.communicate(timeout=30)[0])
+        _, numbers = hosts.send(3)
+        # A sender that leaves checksums to its interface sends packets that no line carries.
+        ip("netns", "exec", hosts.names[0], "ethtool", "-K", "eth0", "tx", "on")
+        with hosts.python(0, SENDER.format(count=2)) as sender:
+            assert sender.wait(30) == 0
         process.send_signal(signal.SIGTERM)
-        out, _ = process.communicate(timeout=20)
+        out, errors = process.communicate(timeout=20)
     assert numbers == [0, 1, 2]
     assert process.returncode == 0
-    assert json.loads(out)["ports"][1]["sent"] >= 3
+    report = json.loads(out)
+    assert report["ports"][1]["sent"] >= 5
+    assert report["ports"][0]["offloaded"] == 2
+    assert f"2 frames from {hosts.interfaces[0]} were not what a line carries" in errors

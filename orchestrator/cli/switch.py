@@ -67,6 +67,13 @@ def switch(
             if interrupted.exit_code not in _STOPS:
                 raise
         report = json.loads(running.stop())
+    for port in report["ports"]:
+        if port["offloaded"]:
+            name = description.ports()[port["port"]]
+            console.print(
+                f"! {port['offloaded']} frames from {name} were not what a line carries: turn offloads off at the "
+                "other end (ethtool -K INTERFACE tx off tso off gso off)"
+            )
     sys.stdout.write(json.dumps(report, indent=2) + "\n")
 
 

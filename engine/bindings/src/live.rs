@@ -169,7 +169,7 @@ fn to_json(report: &Report) -> Value {
             "port": number,
             "received": port.received, "received_bytes": port.received_bytes,
             "sent": port.sent, "sent_bytes": port.sent_bytes,
-            "unsent": port.unsent, "missed": port.missed,
+            "unsent": port.unsent, "missed": port.missed, "offloaded": port.offloaded,
             "enqueued": port.queue.enqueued, "dropped": port.queue.dropped,
             "max_packets": port.queue.max.packets, "max_bytes": port.queue.max.bytes,
         })

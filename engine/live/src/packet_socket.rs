@@ -34,7 +34,7 @@ pub struct PacketSocket {
     receive_at: usize,
     send_at: usize,
     accepted: bool,
-    partial_checksums: u64,
+    offloaded: u64,
 }
 
 // SAFETY: the memory belongs to the socket, and both have one owner.
@@ -84,14 +84,9 @@ impl PacketSocket {
         };
         let memory = if memory == libc::MAP_FAILED { None } else { NonNull::new(memory.cast()) };
         let memory = memory.ok_or_else(|| failed("memory of the rings"))?;
-        let opened = PacketSocket { socket, memory, receive_at: 0, send_at: 0, accepted: false, partial_checksums: 0 };
+        let opened = PacketSocket { socket, memory, receive_at: 0, send_at: 0, accepted: false, offloaded: 0 };
         opened.bind(index).map_err(|()| failed("binding"))?;
         Ok(opened)
-    }
-
-    /// Frames whose checksums the sender had left to its interface: offloads are on, and a switch sends broken packets.
-    pub fn partial_checksums(&self) -> u64 {
-        self.partial_checksums
     }
 
     fn bind(&self, index: i32) -> Result<(), ()> {
@@ -128,8 +123,8 @@ impl Port for PacketSocket {
             if status & libc::TP_STATUS_USER == 0 {
                 return count;
             }
-            self.partial_checksums += u64::from(status & libc::TP_STATUS_CSUMNOTREADY != 0);
-            slot.with_frame(status, take);
+            let whole = slot.with_frame(status, take);
+            self.offloaded += u64::from(!whole || status & libc::TP_STATUS_CSUMNOTREADY != 0);
             slot.status().store(libc::TP_STATUS_KERNEL, Ordering::Release);
             self.receive_at = (self.receive_at + 1) % SLOTS;
         }
@@ -184,6 +179,10 @@ impl Port for PacketSocket {
         };
         if done == 0 { statistics.tp_drops.into() } else { 0 }
     }
+
+    fn offloaded(&self) -> u64 {
+        self.offloaded
+    }
 }
 
 /// A slot of a ring: a header of version 2, then the frame. The status says whether kernel or user has it.
@@ -196,16 +195,21 @@ impl Slot {
         unsafe { AtomicU32::from_ptr(self.0.as_ptr().add(offset_of!(libc::tpacket2_hdr, tp_status)).cast()) }
     }
 
-    /// A frame that was received, with the VLAN tag that the kernel has taken out.
-    fn with_frame(self, status: u32, take: &mut dyn FnMut(&[u8])) {
+    /// A frame that was received, with the VLAN tag that the kernel has taken out; false if it is larger than the slot, so
+    /// that a part is missing.
+    fn with_frame(self, status: u32, take: &mut dyn FnMut(&[u8])) -> bool {
         // SAFETY: the status says that the slot is ours: the header is written, and the frame lies in the slot.
         let (header, frame) = unsafe {
             let header = ptr::read(self.0.as_ptr().cast::<libc::tpacket2_hdr>());
             let length = (header.tp_snaplen as usize).min(SLOT - usize::from(header.tp_mac));
             (header, std::slice::from_raw_parts(self.0.as_ptr().add(header.tp_mac.into()), length))
         };
+        if header.tp_len as usize > frame.len() {
+            return false;
+        }
         if status & libc::TP_STATUS_VLAN_VALID == 0 || frame.len() < 12 {
-            return take(frame);
+            take(frame);
+            return true;
         }
         let tag_type = if status & libc::TP_STATUS_VLAN_TPID_VALID == 0 { 0x8100 } else { header.tp_vlan_tpid };
         let mut tagged = Vec::with_capacity(frame.len() + 4);
@@ -214,6 +218,7 @@ impl Slot {
         tagged.extend_from_slice(&header.tp_vlan_tci.to_be_bytes());
         tagged.extend_from_slice(&frame[12..]);
         take(&tagged);
+        true
     }
 
     fn fill(self, frame: &[u8]) {

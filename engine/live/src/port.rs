@@ -53,6 +53,12 @@ pub trait Port: Send {
 
     /// Frames that were lost before they could be received, since the last call.
     fn missed(&mut self) -> u64;
+
+    /// Frames so far whose sender had left work to its interface: those that were larger than any frame of a line, which are
+    /// lost, and those without a checksum, which are broken.
+    fn offloaded(&self) -> u64 {
+        0
+    }
 }
 
 type Frames = Arc<Mutex<VecDeque<Vec<u8>>>>;

@@ -34,6 +34,8 @@ pub struct PortReport {
     pub unsent: u64,
     /// Frames that were lost before the switch could take them: it did not keep up.
     pub missed: u64,
+    /// Frames that its hosts had left to their interfaces to finish: offloads are on, and the switch sees what no line carries.
+    pub offloaded: u64,
     /// What happened in its queues.
     pub queue: QueueStats,
 }
@@ -87,6 +89,8 @@ pub struct LiveSwitch {
     /// Ports that have got frames to send.
     woken: Vec<usize>,
     spare: Vec<Packet>,
+    /// What a port has just handed over; empty between two ports.
+    arrivals: Vec<Packet>,
     losses: BTreeMap<(Option<usize>, &'static str), u64>,
     lateness: Lateness,
 }
@@ -113,6 +117,7 @@ impl LiveSwitch {
             attached: Vec::new(),
             woken: Vec::new(),
             spare: Vec::new(),
+            arrivals: Vec::new(),
             losses: BTreeMap::new(),
             lateness: Lateness::default(),
         }
@@ -185,6 +190,7 @@ impl LiveSwitch {
         for (number, port) in self.ports.iter_mut().enumerate() {
             let Some(port) = port else { continue };
             port.report.missed += port.io.missed();
+            port.report.offloaded = port.io.offloaded();
             ports.insert(number, PortReport { queue: self.switch.port_stats(number), ..port.report });
         }
         Report { ports, losses: self.losses.clone(), lateness: self.lateness.clone() }
@@ -221,22 +227,22 @@ impl LiveSwitch {
     }
 
     fn receive(&mut self, now: Time, number: usize) -> usize {
-        let Some(mut port) = self.ports[number].take() else { return 0 };
-        let mut frames = Vec::new();
-        let spare = &mut self.spare;
+        let (spare, arrivals) = (&mut self.spare, &mut self.arrivals);
+        let Some(port) = &mut self.ports[number] else { return 0 };
+        let report = &mut port.report;
         let count = port.io.receive(BATCH, &mut |frame| {
-            port.report.received += 1;
-            port.report.received_bytes += frame.len() as u64;
-            frames.push(packet(spare, frame));
+            report.received += 1;
+            report.received_bytes += frame.len() as u64;
+            arrivals.push(packet(spare, frame));
         });
-        let delayed = !port.delays.is_empty();
-        if delayed {
-            frames.drain(..).for_each(|packet| port.delays.hold(now, packet));
+        if !port.delays.is_empty() {
+            arrivals.drain(..).for_each(|packet| port.delays.hold(now, packet));
         }
-        self.ports[number] = Some(port);
-        for packet in frames {
+        let mut arrivals = std::mem::take(&mut self.arrivals);
+        for packet in arrivals.drain(..) {
             self.arrived(now, number, packet);
         }
+        self.arrivals = arrivals;
         count
     }
 
