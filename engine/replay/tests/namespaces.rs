@@ -123,16 +123,20 @@ fn flow(id: u32, peer: &str, size_bytes: u64) -> Flow {
 #[test]
 fn a_flow_takes_what_the_line_takes_in_its_class_with_ecn() {
     let Some(line) = Line::new("f") else { return };
-    let size_bytes = 4_000_000;
-    let records = line.replay(&[flow(0, "10.79.0.2:5000", size_bytes)], Connections::New);
-    assert_eq!(records[0].status, Status::Done);
+    let size_bytes = 4_000_000_u64;
     let wire_bytes = size_bytes.div_ceil(SEGMENT_BYTES) * (FRAME_BYTES - SEGMENT_BYTES) + size_bytes;
     let ideal_ns = wire_bytes * 8 * 1_000_000_000 / RATE_BPS;
-    let fct_ns = records[0].end_ns.unwrap() - records[0].start_ns.unwrap();
-    // Never faster than the line. A busy machine is slower, which says nothing of the flow: bench/ is for speed.
-    assert!((ideal_ns * 98 / 100..ideal_ns * 3).contains(&fct_ns), "{fct_ns} ns, ideally {ideal_ns} ns");
+    // Other work on the machine can only make a flow slower: the fastest of three is the flow's own.
+    let fct_ns = (0..3).map(|id| {
+        let records = line.replay(&[flow(id, "10.79.0.2:5000", size_bytes)], Connections::New);
+        assert_eq!(records[0].status, Status::Done);
+        records[0].end_ns.unwrap() - records[0].start_ns.unwrap()
+    });
+    let fct_ns = fct_ns.min().unwrap();
+    assert!((ideal_ns * 98 / 100..ideal_ns * 110 / 100).contains(&fct_ns), "{fct_ns} ns, ideally {ideal_ns} ns");
     // All data is of the flow's class and ECN capable, at full segments: TCP keeps its two bits of the byte.
     let (data_bytes, other_bytes) = line.sent_bytes();
+    let wire_bytes = 3 * wire_bytes;
     assert!((wire_bytes..wire_bytes + 20 * FRAME_BYTES).contains(&data_bytes), "{data_bytes} for {wire_bytes}");
     assert!(other_bytes < 10_000, "handshake, receipt's acknowledgement, ARP: {other_bytes}");
 }
