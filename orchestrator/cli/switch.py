@@ -42,7 +42,8 @@ def switch(
         typer.Option(metavar="FILE.json", help="Table entries, as a list (engine/bindings/src/entries.rs)."),
     ] = None,
     grpc: Annotated[
-        str | None, typer.Option("--grpc-server-addr", metavar="HOST:PORT", help="Where to serve P4Runtime.")
+        str | None,
+        typer.Option("--grpc-server-addr", metavar="ADDRESS", help="Where to serve P4Runtime: HOST:PORT or unix:PATH."),
     ] = None,
     device_id: Annotated[int, typer.Option(min=0, help="The switch's number in P4Runtime.")] = 0,
     log: Annotated[bool, typer.Option("--log", help="Print what the program logs.")] = False,
@@ -93,7 +94,7 @@ def _served(
     cpu = None if description.cpu_port is None else live.CpuPort(description.cpu_port, running)
     served = server.Running.load(program, compiled)
     with server.Server(served, running, address=address, device_id=device_id, cpu=cpu) as serving:
-        yield f", P4Runtime at {address.rpartition(':')[0]}:{serving.port}"
+        yield f", P4Runtime at {serving.address}"
 
 
 def _watch(running: engine.LiveSwitch, log: bool) -> None:

@@ -75,7 +75,7 @@ class Switch:
         self.cpu = HarnessCpu(self.harness)
         cpu = self.cpu if with_cpu else None
         self.server = Server(self.running, self.harness, address="127.0.0.1:0", device_id=DEVICE, cpu=cpu)
-        self.address = f"127.0.0.1:{self.server.port}"
+        self.address = self.server.address
 
     def sent(self, frame: bytes, port: int = 1) -> list[tuple[int, bytes]]:
         """What leaves the switch for a frame."""

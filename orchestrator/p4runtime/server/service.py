@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -204,15 +205,17 @@ class Server:
     def __init__(
         self, running: Running, control: Control, *, address: str, device_id: int = 0, cpu: CpuPort | None = None
     ) -> None:
-        """Serve at once. `address` is HOST:PORT; with port 0 any free one, which `port` then has."""
+        """Serve at once, at HOST:PORT or unix:PATH; with port 0 at any free one. `address` says where."""
         pool = ThreadPoolExecutor(MAX_STREAMS + _CALL_THREADS, thread_name_prefix="p4runtime")
         limits = [("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES), ("grpc.so_reuseport", 0)]
         self._server = grpc.server(pool, options=limits)
         # Before the switch is touched: a port in use leaves it as it was.
+        _check_free(address)
         try:
-            self.port = self._server.add_insecure_port(address)
+            port = self._server.add_insecure_port(address)
         except RuntimeError as error:
-            raise SetupError(f"cannot serve P4Runtime at {address}: {error}", "choose another port") from error
+            raise SetupError(f"cannot serve P4Runtime at {address}: {error}", "choose another address") from error
+        self.address = address if _is_path(address) else f"{address.rpartition(':')[0]}:{port}"
         self._service = Service(running, control, cpu, device_id)
         p4runtime_pb2_grpc.add_P4RuntimeServicer_to_server(self._service, self._server)
         self._server.start()
@@ -228,6 +231,22 @@ class Server:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+
+def _is_path(address: str) -> bool:
+    return address.startswith("unix:")
+
+
+def _check_free(address: str) -> None:
+    """Refuse the path of another server: gRPC would take it away, and leave that one without clients."""
+    if not _is_path(address):
+        return
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(address.removeprefix("unix:").removeprefix("//"))
+        except OSError:
+            return
+    raise SetupError(f"cannot serve P4Runtime at {address}: another process does", "choose another address")
 
 
 def _outcome(do: Callable[[Any], None], element: Any) -> Refusal | None:
