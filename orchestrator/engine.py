@@ -143,6 +143,10 @@ class Watch(Protocol):
 
     finished: int
     now_ns: int
+    cancelled: bool
+
+    def add(self, flows: int) -> None:
+        """Count flows that have finished where the engine does not see them."""
 
     def cancel(self) -> None:
         """End the run soon."""

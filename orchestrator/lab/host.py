@@ -36,8 +36,12 @@ _END_S = 20.0
 _NEW = -1
 
 
-def client_columns(flows: FlowList, host: int, *, pull_queries: bool = False) -> Columns:
+def client_columns(
+    flows: FlowList, host: int, *, ttl: NDArray[np.uint8] | None = None, pull_queries: bool = False
+) -> Columns:
     """Flows that a host's client starts: those that it sends; `peer` is the index of the other host.
+
+    `ttl` is that of each flow's packets, by which switches know its extra delay (see lab.delays); else the kernel's.
 
     With `pull_queries`, a part of a query is asked for by the host that gets it, and its time begins with the question.
     In `sim`, as without it, all servers know when to send.
@@ -52,6 +56,7 @@ def client_columns(flows: FlowList, host: int, *, pull_queries: bool = False) ->
         "peer": np.where(pull, flows.src, flows.dst)[rows].astype(np.uint32),
         "size_bytes": flows.size_bytes[rows],
         "dscp": flows.dscp[rows],
+        "ttl": np.zeros(len(rows), np.uint8) if ttl is None else ttl[rows],
         "pull": pull[rows],
     }
 

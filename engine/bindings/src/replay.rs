@@ -66,14 +66,16 @@ pub(crate) struct ClientFlows<'py> {
     peer: PyReadonlyArray1<'py, u32>,
     size_bytes: PyReadonlyArray1<'py, u64>,
     dscp: PyReadonlyArray1<'py, u8>,
+    ttl: PyReadonlyArray1<'py, u8>,
     pull: PyReadonlyArray1<'py, bool>,
 }
 
 impl ClientFlows<'_> {
     fn rows(&self, peers: &[SocketAddrV4]) -> PyResult<Vec<Flow>> {
         let (id, start, peer) = (self.id.as_slice()?, self.start_ns.as_slice()?, self.peer.as_slice()?);
-        let (size, dscp, pull) = (self.size_bytes.as_slice()?, self.dscp.as_slice()?, self.pull.as_slice()?);
-        if [start.len(), peer.len(), size.len(), dscp.len(), pull.len()].iter().any(|&len| len != id.len()) {
+        let (size, dscp) = (self.size_bytes.as_slice()?, self.dscp.as_slice()?);
+        let (ttl, pull) = (self.ttl.as_slice()?, self.pull.as_slice()?);
+        if [start.len(), peer.len(), size.len(), dscp.len(), ttl.len(), pull.len()].iter().any(|&len| len != id.len()) {
             return Err(refuse("the columns of the flow list differ in length"));
         }
         let row = |at: usize| {
@@ -84,6 +86,7 @@ impl ClientFlows<'_> {
                 peer: *peers.get(peer[at] as usize).ok_or_else(unknown)?,
                 size_bytes: size[at],
                 dscp: dscp[at],
+                ttl: ttl[at],
                 direction: if pull[at] { Direction::Pull } else { Direction::Push },
             })
         };
@@ -97,7 +100,8 @@ impl ClientFlows<'_> {
 /// `per_pair` is how many connections to each server are opened before the start, or None for a connection per flow.
 ///
 /// Gives columns: `id`, `start_ns` (-1 if it did not start), `late_ns`, `end_ns` (-1 if it is not done), `status` (an
-/// index of FLOW_STATUSES), `errno` (of `failed`, else 0), `bytes`. Times are since `start_at_ns`.
+/// index of FLOW_STATUSES), `errno` (of `failed`, else 0), `bytes`, and of the client's segments `retransmissions`,
+/// `timeouts` and `marked`. Times are since `start_at_ns`.
 #[pyfunction]
 #[pyo3(signature = (flows, peers, start_at_ns, stop_at_ns, per_pair, progress))]
 pub(crate) fn replay_flows<'py>(
@@ -127,6 +131,9 @@ fn columns<'py>(python: Python<'py>, records: &[FlowRecord]) -> PyResult<Bound<'
     let numbers = |value: fn(&FlowRecord) -> u64| records.iter().map(value).collect::<Vec<u64>>();
     result.set_item("late_ns", numbers(|row| row.late_ns).into_pyarray(python))?;
     result.set_item("bytes", numbers(|row| row.bytes).into_pyarray(python))?;
+    result.set_item("retransmissions", numbers(|row| row.sender.retransmissions).into_pyarray(python))?;
+    result.set_item("timeouts", numbers(|row| row.sender.timeouts).into_pyarray(python))?;
+    result.set_item("marked", numbers(|row| row.sender.marked).into_pyarray(python))?;
     result.set_item("status", records.iter().map(|row| row.status.code()).collect::<Vec<_>>().into_pyarray(python))?;
     result.set_item("errno", records.iter().map(|row| row.status.errno()).collect::<Vec<_>>().into_pyarray(python))?;
     Ok(result)

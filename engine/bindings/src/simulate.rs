@@ -45,6 +45,17 @@ impl Progress {
         self.inner.now_ns.load(Ordering::Relaxed)
     }
 
+    /// Tells of flows that have finished where the engine does not see them.
+    fn add(&self, flows: u64) {
+        self.inner.finished.fetch_add(flows, Ordering::Relaxed);
+    }
+
+    /// Whether the run is to end.
+    #[getter]
+    fn cancelled(&self) -> bool {
+        self.inner.cancel.load(Ordering::Relaxed)
+    }
+
     /// Ends the run soon; `simulate` then raises CancelledError.
     fn cancel(&self) {
         self.inner.cancel.store(true, Ordering::Relaxed);

@@ -13,6 +13,7 @@ use crate::flow::{Connections, Direction, Flow, FlowRecord, Status, Watch};
 use crate::message::{Header, Kind};
 use crate::poller::{Interest, Poller};
 use crate::pool::{Pool, Route};
+use crate::tcp_info::SenderCounts;
 
 /// What a client replays. Instants are in ns of CLOCK_MONOTONIC.
 #[derive(Clone, Copy, Debug)]
@@ -62,6 +63,8 @@ struct Carrier {
     /// Whether the handshake is over.
     open: bool,
     flow: Option<usize>,
+    /// When its flow began.
+    counts: SenderCounts,
 }
 
 struct Client<'a> {
@@ -90,6 +93,7 @@ impl<'a> Client<'a> {
             end_ns: None,
             status: Status::NotStarted,
             bytes: 0,
+            sender: SenderCounts::default(),
         };
         Ok(Client {
             plan,
@@ -114,7 +118,7 @@ impl<'a> Client<'a> {
         routes.dedup();
         for route in routes {
             for _ in 0..per_pair {
-                let _ = self.open(route, 0);
+                let _ = self.open(route, 0, 0);
             }
         }
     }
@@ -163,20 +167,21 @@ impl<'a> Client<'a> {
         let route = (flow.peer, flow.direction);
         let token = match self.idle(route) {
             Some(token) => token,
-            None => match self.open(route, flow.dscp) {
+            None => match self.open(route, flow.dscp, flow.ttl) {
                 Ok(token) => token,
                 Err(error) => return self.end(number, error.into()),
             },
         };
         let carrier = self.carriers[token].as_mut().expect("it is idle or new");
         carrier.flow = Some(number);
+        carrier.counts = carrier.connection.sender_counts();
         let kind = match flow.direction {
             Direction::Push => Kind::Data,
             Direction::Pull => Kind::Request,
         };
         carrier.connection.begin(Header { kind, dscp: flow.dscp, flow: flow.id, value: flow.size_bytes });
         if carrier.open {
-            let set = carrier.connection.set_dscp(flow.dscp);
+            let set = carrier.connection.set_dscp(flow.dscp).and_then(|()| carrier.connection.set_ttl(flow.ttl));
             if let Err(error) = set.and_then(|()| self.go_on(token)) {
                 self.fail(token, error);
             }
@@ -189,17 +194,24 @@ impl<'a> Client<'a> {
     }
 
     /// Begins a connection and gives its token.
-    fn open(&mut self, route: Route, dscp: u8) -> Result<usize, Errno> {
+    fn open(&mut self, route: Route, dscp: u8, ttl: u8) -> Result<usize, Errno> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = net::socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?;
         let token = self.carriers.len();
         let mut connection = Connection::new(socket, &self.poller, token, Interest::Write)?;
         connection.set_dscp(dscp)?;
+        connection.set_ttl(ttl)?;
         match net::connect(&connection, &route.0) {
             Ok(()) | Err(Errno::INPROGRESS) => {}
             Err(error) => return Err(error),
         }
-        self.carriers.push(Some(Carrier { connection, route, open: false, flow: None }));
+        self.carriers.push(Some(Carrier {
+            connection,
+            route,
+            open: false,
+            flow: None,
+            counts: SenderCounts::default(),
+        }));
         Ok(token)
     }
 
@@ -246,6 +258,7 @@ impl<'a> Client<'a> {
             self.records[number].bytes = message.message_bytes();
         }
         carrier.flow = None;
+        self.records[number].sender = carrier.connection.sender_counts() - carrier.counts;
         match self.plan.connections {
             Connections::New => self.carriers[token] = None,
             Connections::Persistent { .. } => self.pool.put(carrier.route, token),
@@ -266,6 +279,7 @@ impl<'a> Client<'a> {
         if let Some((_, bytes)) = carrier.connection.incoming() {
             self.records[flow].bytes = bytes;
         }
+        self.records[flow].sender = carrier.connection.sender_counts() - carrier.counts;
         self.end(flow, status);
     }
 

@@ -1,6 +1,6 @@
 //! One TCP connection, and the message on it.
 
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use rustix::fd::OwnedFd;
 use rustix::io::{self, Errno};
@@ -8,6 +8,7 @@ use rustix::net::{RecvFlags, SendFlags, recv, send, sockopt};
 
 use crate::message::{HEADER_BYTES, Header};
 use crate::poller::{Interest, Poller};
+use crate::tcp_info::SenderCounts;
 
 /// Bytes per system call: the cost of a call no longer counts, and the zeros stay in the cache.
 const CHUNK_BYTES: usize = 64 << 10;
@@ -44,6 +45,8 @@ pub(crate) struct Connection {
     awaited: Interest,
     /// Code point of what is sent.
     dscp: u8,
+    /// And its TTL; 0 is the kernel's.
+    ttl: u8,
     outgoing: Option<Outgoing>,
     incoming: Incoming,
 }
@@ -60,7 +63,7 @@ impl Connection {
         // A flow's last segment must not wait for the acknowledgement of the one before it (Nagle).
         sockopt::set_tcp_nodelay(&socket, true)?;
         poller.add(&socket, token, awaited)?;
-        Ok(Connection { socket, token, awaited, dscp: 0, outgoing: None, incoming: Incoming::default() })
+        Ok(Connection { socket, token, awaited, dscp: 0, ttl: 0, outgoing: None, incoming: Incoming::default() })
     }
 
     /// The code point of what is sent from now on. Linux keeps the ECN bits of a TCP socket to itself.
@@ -70,6 +73,21 @@ impl Connection {
             self.dscp = dscp;
         }
         Ok(())
+    }
+
+    /// The TTL of what is sent from now on; 0 is the kernel's own.
+    pub(crate) fn set_ttl(&mut self, ttl: u8) -> io::Result<()> {
+        if ttl != self.ttl {
+            // As ip(7) has it: -1 is the default again.
+            set_ip_ttl(&self.socket, if ttl == 0 { -1 } else { ttl.into() })?;
+            self.ttl = ttl;
+        }
+        Ok(())
+    }
+
+    /// What became of what it has sent so far.
+    pub(crate) fn sender_counts(&self) -> SenderCounts {
+        SenderCounts::of(&self.socket)
     }
 
     /// Why connecting or sending failed, if it did.
@@ -145,6 +163,21 @@ impl Connection {
     /// The message that is being received, if its header is there, and the bytes that have come.
     pub(crate) fn incoming(&self) -> Option<(Header, u64)> {
         self.incoming.header.map(|header| (header, self.incoming.received))
+    }
+}
+
+/// rustix takes no -1.
+#[expect(unsafe_code, reason = "system call")]
+fn set_ip_ttl(socket: &OwnedFd, ttl: libc::c_int) -> io::Result<()> {
+    let length = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: the pointer is to a live value of that length.
+    let status = unsafe {
+        libc::setsockopt(socket.as_raw_fd(), libc::IPPROTO_IP, libc::IP_TTL, (&raw const ttl).cast(), length)
+    };
+    if status == 0 {
+        Ok(())
+    } else {
+        Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::INVAL))
     }
 }
 

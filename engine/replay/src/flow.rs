@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rustix::io::Errno;
 
+use crate::tcp_info::SenderCounts;
+
 /// Which way a flow's bytes go.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Direction {
@@ -28,6 +30,8 @@ pub struct Flow {
     pub size_bytes: u64,
     /// Code point of its packets, 0..=63. The two ECN bits beside it stay TCP's.
     pub dscp: u8,
+    /// TTL of the packets that the client sends, by which a delay line may tell flows apart; 0 leaves it to the kernel.
+    pub ttl: u8,
     /// Who sends.
     pub direction: Direction,
 }
@@ -136,6 +140,8 @@ pub struct FlowRecord {
     pub status: Status,
     /// Bytes that the client gave to TCP (push) or got from it (pull); at least 16 of a flow that is done.
     pub bytes: u64,
+    /// What became of the client's segments meanwhile.
+    pub sender: SenderCounts,
 }
 
 /// How far a run is, and the wish to end it; both may be shared with another thread.

@@ -21,8 +21,10 @@ mod message;
 mod poller;
 mod pool;
 mod server;
+mod tcp_info;
 
 pub use client::{Plan, replay};
 pub use clock::now_ns;
 pub use flow::{Connections, Direction, Flow, FlowRecord, Status, Watch};
 pub use server::{Arrival, Server};
+pub use tcp_info::SenderCounts;

@@ -11,7 +11,7 @@ const MS: u64 = 1_000_000;
 const PERSISTENT: Connections = Connections::Persistent { per_pair: 2 };
 
 fn flow(id: u32, peer: SocketAddrV4, size_bytes: u64) -> Flow {
-    Flow { id, start_ns: 0, peer, size_bytes, dscp: 0, direction: Direction::Push }
+    Flow { id, start_ns: 0, peer, size_bytes, dscp: 0, ttl: 0, direction: Direction::Push }
 }
 
 /// Runs a server beside what `client` does with its address.

@@ -117,7 +117,7 @@ fn in_namespace<T>(name: &str, then: impl FnOnce() -> T) -> T {
 
 fn flow(id: u32, peer: &str, size_bytes: u64) -> Flow {
     let peer: SocketAddrV4 = peer.parse().unwrap();
-    Flow { id, start_ns: 0, peer, size_bytes, dscp: DSCP, direction: Direction::Push }
+    Flow { id, start_ns: 0, peer, size_bytes, dscp: DSCP, ttl: 0, direction: Direction::Push }
 }
 
 #[test]
