@@ -135,10 +135,8 @@ def prepare(spec: Spec) -> Experiment:
     network = build(spec.topology, spec.rate_bps, spec.rtt.base_ns)
     setup = setup_of(spec, network)
     graph = network.graph
-    nodes = range(len(graph.hosts), len(graph.names))
-    ecmp = any(len(graph.next_lines(node, host)) > 1 for node in nodes for host in range(len(graph.hosts)))
     _check_services(spec)
-    schemes = tuple(_ready(choice, setup, ecmp, spec.queue) for choice in spec.choices)
+    schemes = tuple(ready_scheme(choice, setup, graph.has_equal_ways, spec.queue) for choice in spec.choices)
     return Experiment(spec, network, schemes)
 
 
@@ -167,7 +165,8 @@ def _check_services(spec: Spec) -> None:
         )
 
 
-def _ready(choice: SchemeChoice, setup: Setup, ecmp: bool, queue: Limit) -> ReadyScheme:
+def ready_scheme(choice: SchemeChoice, setup: Setup, ecmp: bool, queue: Limit) -> ReadyScheme:
+    """A scheme with its compiled program, for switches that may have several equal ways (`ecmp`)."""
     fitted = find_scheme(choice).fit(choice, setup)
     path = fitted.scheme.program
     program = engine.compile_program(path)

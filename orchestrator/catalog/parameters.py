@@ -79,6 +79,8 @@ class Parameter(Model):
     threshold: bool = False
     # Whether it belongs to a variant that is off unless one of its parameters is set.
     variant: bool = False
+    # Whether a `number` is a time in us, as of one that is finer than the switch's clock.
+    in_us: bool = False
 
     @field_validator("rule", mode="before")
     @classmethod

@@ -130,6 +130,12 @@ class Graph:
         nearer = (line for line in self.lines_from[node] if distance[line.target.node] == here - 1)
         return tuple(line for line in nearer if not self.is_host(line.target.node) or line.target.node == host)
 
+    @cached_property
+    def has_equal_ways(self) -> bool:
+        """Whether a switch has several ways to a host."""
+        switches, hosts = range(len(self.hosts), len(self.names)), range(len(self.hosts))
+        return any(len(self.next_lines(switch, host)) > 1 for switch in switches for host in hosts)
+
     def path(self, source: int, target: int) -> tuple[Line, ...]:
         """The shortest way from host to host; of several equal ones the one by the lowest ports."""
         lines = []
