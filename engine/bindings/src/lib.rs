@@ -10,6 +10,7 @@ mod entries;
 mod harness;
 mod live;
 mod objects;
+mod observed;
 mod program;
 mod pump;
 mod replay;

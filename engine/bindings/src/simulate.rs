@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use marklab_netsim::{
-    BuildError, Config, EchoRecord, Flow, FlowTrace, NetSwitch, Network, Node, Outcome, Passage, QueueTrace, Queueing,
-    RunError, TraceRow,
+    BuildError, Config, EchoRecord, Flow, FlowTrace, NetSwitch, Network, Node, Outcome, Queueing, RunError,
 };
+use marklab_observe::Passage;
 use marklab_pipeline::State;
 use marklab_switch::Switch;
 use marklab_units::Duration;
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::entries::{self, Entry};
 use crate::program::Program;
-use crate::{CancelledError, refuse};
+use crate::{CancelledError, observed, refuse};
 
 /// How far a run is, and the wish to end it; to be read from another thread.
 #[pyclass(frozen, module = "marklab_engine")]
@@ -125,7 +125,7 @@ pub(crate) fn simulate<'py>(
     let rows = flows.rows()?;
     let switches = build_switches(&config, program, &shared, &own, seed)?;
     let network = Network::new(&config, rows, switches).map_err(|error| match error {
-        BuildError::Capture(..) => PyOSError::new_err(error.to_string()),
+        BuildError::Capture(_) => PyOSError::new_err(error.to_string()),
         BuildError::Config(_) => refuse(error),
     })?;
     let inner = progress.inner.clone();
@@ -136,7 +136,7 @@ pub(crate) fn simulate<'py>(
             refuse(format!("{} (at {})", program.explain(failed), config.nodes[node].name()))
         }
     })?;
-    result(python, &config, program, outcome)
+    result(python, &config, outcome)
 }
 
 fn build_switches(
@@ -167,14 +167,9 @@ fn build_switches(
 /// A number of each flow.
 type FlowNumber = fn(&marklab_netsim::FlowRecord) -> u64;
 
-fn result<'py>(
-    python: Python<'py>,
-    config: &Config,
-    program: &Program,
-    outcome: Outcome,
-) -> PyResult<Bound<'py, PyDict>> {
+fn result<'py>(python: Python<'py>, config: &Config, outcome: Outcome) -> PyResult<Bound<'py, PyDict>> {
     let result = PyDict::new(python);
-    result.set_item("report", report(config, program, &outcome).to_string())?;
+    result.set_item("report", report(config, &outcome).to_string())?;
     let fct = |fct: Option<Duration>| fct.map_or(-1, |fct| fct.nanos() as i64);
     let flows = &outcome.flows;
     let column = |value: FlowNumber| -> Vec<u64> { flows.iter().map(value).collect() };
@@ -190,15 +185,7 @@ fn result<'py>(
     for (name, value) in columns {
         result.set_item(name, column(value).into_pyarray(python))?;
     }
-    let traces = outcome.traces.iter().map(|trace| {
-        let port = queue_columns(python, trace.port())?;
-        for register in 0..trace.registers() {
-            let values = trace.samples(register).collect::<Vec<_>>();
-            port.set_item(format!("register_{register}"), values.into_pyarray(python))?;
-        }
-        let queues = trace.queues().map(|queue| queue_columns(python, queue));
-        std::iter::once(Ok(port)).chain(queues).collect::<PyResult<Vec<_>>>()
-    });
+    let traces = outcome.traces.iter().map(|trace| observed::port_columns(python, trace));
     result.set_item("traces", traces.collect::<PyResult<Vec<_>>>()?)?;
     let passages = outcome.traces.iter().map(|trace| {
         let columns = trace.packets().map(|packets| passage_columns(python, packets));
@@ -209,31 +196,6 @@ fn result<'py>(
         result.set_item("flow_trace", flow_columns(python, trace)?)?;
     }
     result.set_item("probes", probe_columns(python, &outcome.probes)?)?;
-    Ok(result)
-}
-
-/// A number of each row of a trace.
-type RowNumber = fn(&TraceRow) -> u64;
-
-/// Columns of a record of a queue.
-fn queue_columns<'py>(python: Python<'py>, trace: &QueueTrace) -> PyResult<Bound<'py, PyDict>> {
-    let columns: [(&str, RowNumber); 11] = [
-        ("time_ns", |row| row.time.nanos()),
-        ("packets", |row| row.last.packets),
-        ("bytes", |row| row.last.bytes),
-        ("max_packets", |row| row.max_packets),
-        ("departed", |row| row.departed),
-        ("sent_bytes", |row| row.sent_bytes),
-        ("marked", |row| row.marked),
-        ("max_sojourn_ns", |row| row.max_sojourn.nanos()),
-        ("sum_sojourn_ns", |row| row.sum_sojourn.nanos()),
-        ("rounds", |row| row.rounds),
-        ("sum_round_ns", |row| row.sum_round.nanos()),
-    ];
-    let result = PyDict::new(python);
-    for (name, value) in columns {
-        result.set_item(name, trace.rows().iter().map(value).collect::<Vec<_>>().into_pyarray(python))?;
-    }
     Ok(result)
 }
 
@@ -273,7 +235,7 @@ fn probe_columns<'py>(python: Python<'py>, probes: &[Vec<EchoRecord>]) -> PyResu
 }
 
 /// Everything that is not a column.
-fn report(config: &Config, program: &Program, outcome: &Outcome) -> Value {
+fn report(config: &Config, outcome: &Outcome) -> Value {
     let name = |node: usize| config.nodes[node].name();
     let drops = outcome.ledger.iter().map(|(node, port, reason, packets)| {
         json!({"place": reason.place(), "node": name(node), "port": port, "reason": reason.text(), "packets": packets})
@@ -304,7 +266,10 @@ fn report(config: &Config, program: &Program, outcome: &Outcome) -> Value {
             }));
         }
         faults += switch.state.faults;
-        counters.extend(nonzero_counters(program, name(switch.node), &switch.state));
+        counters.extend(observed::counters(&switch.state).map(|mut cell| {
+            cell["node"] = name(switch.node).into();
+            cell
+        }));
     }
     json!({
         "drops": drops.collect::<Vec<_>>(),
@@ -317,24 +282,4 @@ fn report(config: &Config, program: &Program, outcome: &Outcome) -> Value {
         "arrivals_end_ns": outcome.arrivals_end.nanos(),
         "end_ns": outcome.end.nanos(),
     })
-}
-
-/// Counter cells that counted something.
-fn nonzero_counters(program: &Program, node: &str, state: &State) -> Vec<Value> {
-    let mut cells = Vec::new();
-    for (number, counter) in program.program.counters.iter().enumerate() {
-        let id = marklab_p4::ir::CounterId(number as u32);
-        for index in 0..counter.size.unwrap_or(0) {
-            if let Some(count) = state.counter(id, index).filter(|count| count.packets > 0) {
-                cells.push(json!({
-                    "node": node,
-                    "counter": counter.name,
-                    "index": index,
-                    "packets": count.packets,
-                    "bytes": count.bytes,
-                }));
-            }
-        }
-    }
-    cells
 }

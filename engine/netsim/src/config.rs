@@ -1,6 +1,7 @@
 //! Description of a run: what is built, and how hosts behave. Read from JSON; units are in the names.
 
-use marklab_pipeline::ControlError;
+use marklab_observe::{Cell, CellError};
+use marklab_tm::InvalidPort;
 use marklab_units::{Duration, Rate};
 use serde::Deserialize;
 use thiserror::Error;
@@ -263,16 +264,6 @@ pub struct Trace {
     pub packets: bool,
 }
 
-/// A cell of a register of the program.
-#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Cell {
-    /// Name of the register.
-    pub register: String,
-    /// Number of the cell.
-    pub index: u64,
-}
-
 /// A port whose frames are written to a file.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -355,17 +346,12 @@ pub enum ConfigError {
         /// The port.
         port: usize,
     },
-    /// A trace names a register that the program does not have.
-    #[error("{0}")]
-    Register(#[from] ControlError),
-    /// A trace names a cell that its register does not have.
-    #[error("register `{register}` has no cell {index} to be recorded")]
-    Cell {
-        /// Name of the register.
-        register: String,
-        /// The cell.
-        index: u64,
-    },
+    /// Ports of a switch that cannot send.
+    #[error(transparent)]
+    Queues(#[from] InvalidPort),
+    /// A trace names a cell that the program does not have.
+    #[error(transparent)]
+    Cell(#[from] CellError),
     /// A number is out of its range.
     #[error("{0}")]
     Value(&'static str),

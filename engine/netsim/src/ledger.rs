@@ -26,8 +26,8 @@ impl Reason {
     pub fn place(self) -> &'static str {
         match self {
             Reason::NicFull | Reason::Malformed(_) | Reason::NoConnection => "host",
-            Reason::Switch(Loss::QueueFull) => "queue",
-            Reason::Switch(_) | Reason::NoLink => "switch",
+            Reason::Switch(loss) => loss.place(),
+            Reason::NoLink => "switch",
         }
     }
 

@@ -7,28 +7,28 @@
 //! - `events`, `network::link`: time and lines;
 //! - [`tcp`]: end points as state machines, [`wire`]: their headers as bytes;
 //! - `network::hosts`, `network::switches`: the two kinds of nodes; `network::probes`: round trips that are measured;
-//! - [`ledger`], [`trace`], `capture`: what is observed.
+//! - [`ledger`], `flow_trace`: what is observed, beside what [`marklab_observe`] has.
 
-mod capture;
 mod config;
 mod events;
+mod flow_trace;
 mod frame;
 mod ledger;
 mod network;
 mod queueing;
 pub mod tcp;
-mod trace;
 pub mod wire;
 
 pub use config::{
-    Capture, Cell, Config, ConfigError, Connections, Control, Discipline, Flow, Framing, Link, Nic, Node, Probe, Trace,
+    Capture, Config, ConfigError, Connections, Control, Discipline, Flow, Framing, Link, Nic, Node, Probe, Trace,
     Transport,
 };
+pub use flow_trace::{FlowRow, FlowTrace};
 pub use frame::NetFrame;
 pub use ledger::{Ledger, Reason};
+pub use marklab_observe::{Cell, Passage, PortTrace, QueueTrace, TraceRow};
 pub use network::{
     BuildError, EchoRecord, FlowRecord, LineReport, LineStats, NetSwitch, Network, Outcome, PortReport, Progress,
     RunError, SwitchReport,
 };
 pub use queueing::{PoolSpec, QueueLimit, QueueSpec, Queueing, Round};
-pub use trace::{FlowRow, FlowTrace, Passage, PortTrace, QueueTrace, TraceRow};

@@ -7,22 +7,22 @@ mod probes;
 mod switches;
 
 use std::collections::BTreeMap;
-use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration as StdDuration;
 
+use marklab_observe::{CaptureError, CaptureFile, PortTrace};
 use marklab_pipeline::{FailedAssertion, State};
 use marklab_switch::Switch;
 use marklab_tm::{Chains, QueueStats};
 use marklab_units::{Duration, Time};
 use thiserror::Error;
 
-use crate::capture::CaptureFile;
 use crate::config::{Config, ConfigError, Connections, Discipline, Flow, Framing, Nic, Node, Transport};
 use crate::events::EventQueue;
+use crate::flow_trace::FlowTrace;
 use crate::frame::{Delayed, FramePool, NetFrame};
 use crate::ledger::{Ledger, Reason};
 use crate::tcp::SenderStats;
-use crate::trace::{FlowTrace, PortTrace};
 use connection::Connection;
 use hosts::{Host, Pool};
 use link::Line;
@@ -77,8 +77,8 @@ pub enum RunError {
     #[error("the run was cancelled")]
     Cancelled,
     /// A capture could not be written.
-    #[error("writing a capture failed: {0}")]
-    Capture(#[from] io::Error),
+    #[error("cannot write {0}")]
+    Capture(#[from] CaptureError),
     /// An `assert` or `assume` of a switch's program did not hold.
     #[error("an assertion of the program failed at node {node}")]
     Assertion {
@@ -280,9 +280,11 @@ impl Network {
             };
             switch.ports[trace.port].trace = Some(self.traces.len() as u32);
             if let Node::Switch { queueing, .. } = &config.nodes[trace.node] {
-                let cells = trace.registers.iter().map(|cell| switch.find_cell(cell));
-                let cells = cells.collect::<Result<_, _>>()?;
-                self.traces.push(PortTrace::new(trace.interval_ns, queueing, cells, trace.packets));
+                let interval = Duration::from_nanos(trace.interval_ns);
+                let port = queueing.port().map_err(ConfigError::Queues)?;
+                let cells = trace.registers.iter().map(|cell| cell.find(switch.switch.state()));
+                let cells = cells.collect::<Result<_, _>>().map_err(ConfigError::Cell)?;
+                self.traces.push(PortTrace::new(interval, &port, cells, trace.packets));
             }
         }
         self.flow_trace = config.trace_flows_ns.map(|interval| Box::new(FlowTrace::new(interval, self.flows.len())));
@@ -292,9 +294,7 @@ impl Network {
                 NodeState::Switch(switch) => switch.ports[capture.port].capture = number,
                 NodeState::Host(host) => host.capture = number,
             }
-            let file = CaptureFile::create(&capture.path)
-                .map_err(|error| BuildError::Capture(capture.path.display().to_string(), error))?;
-            self.captures.push(file);
+            self.captures.push(CaptureFile::create(&capture.path, StdDuration::ZERO)?);
         }
         Ok(())
     }
@@ -484,6 +484,6 @@ pub enum BuildError {
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// A capture file cannot be created.
-    #[error("cannot create `{0}`: {1}")]
-    Capture(String, io::Error),
+    #[error("cannot create {0}")]
+    Capture(#[from] CaptureError),
 }

@@ -5,6 +5,7 @@ mod echo;
 use marklab_pipeline::{INLINE_BYTES, Packet};
 
 pub use echo::Echo;
+pub use marklab_observe::Ecn;
 
 /// Length of Ethernet, IPv4 and TCP headers without options.
 pub const HEADERS: usize = ETHERNET + IPV4 + TCP;
@@ -29,19 +30,6 @@ pub mod flags {
     pub const ECE: u8 = 0x40;
     /// Congestion window reduced.
     pub const CWR: u8 = 0x80;
-}
-
-/// ECN field of an IPv4 header.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ecn {
-    /// The sender does not take part.
-    NotEct = 0,
-    /// ECN capable.
-    Ect1 = 1,
-    /// ECN capable.
-    Ect0 = 2,
-    /// Congestion experienced.
-    Ce = 3,
 }
 
 /// Address of an end point.
@@ -214,7 +202,7 @@ impl Segment {
             sequence: be32(&tcp[4..]),
             ack: be32(&tcp[8..]),
             flags: tcp[13],
-            ecn: ecn_of(ip[1]),
+            ecn: Ecn::of(ip[1]),
             sacks,
             sack_count,
             payload: (length - IPV4 - header_length) as u32,
@@ -265,21 +253,6 @@ pub mod options {
             place[4..].copy_from_slice(&end.to_be_bytes());
         }
         4 + 8 * count
-    }
-}
-
-/// ECN field of an Ethernet frame that carries IPv4.
-pub fn frame_ecn(packet: &Packet) -> Option<Ecn> {
-    let bytes = packet.stored();
-    (bytes.len() > ETHERNET + 1 && bytes[12..14] == [0x08, 0x00]).then(|| ecn_of(bytes[ETHERNET + 1]))
-}
-
-fn ecn_of(traffic_class: u8) -> Ecn {
-    match traffic_class & 3 {
-        0 => Ecn::NotEct,
-        1 => Ecn::Ect1,
-        2 => Ecn::Ect0,
-        _ => Ecn::Ce,
     }
 }
 

@@ -71,6 +71,14 @@ pub enum Loss {
 }
 
 impl Loss {
+    /// Kind of place: `queue`, or `switch` (a decision of its program).
+    pub fn place(self) -> &'static str {
+        match self {
+            Loss::QueueFull => "queue",
+            _ => "switch",
+        }
+    }
+
     /// In words.
     pub fn text(self) -> &'static str {
         match self {

@@ -44,6 +44,11 @@ impl Time {
         Time(self.0.saturating_sub(length.0))
     }
 
+    /// Start of the interval that holds `self`, where intervals follow one another from the start of the clock.
+    pub const fn start_of(self, interval: Duration) -> Time {
+        Time(self.0 - self.0 % interval.0)
+    }
+
     /// The length from `earlier` to `self`; zero if `earlier` is later.
     pub const fn since(self, earlier: Time) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
@@ -190,6 +195,12 @@ mod tests {
     #[test]
     fn a_rate_of_zero_does_not_exist() {
         assert_eq!(Rate::from_bps(0), None);
+    }
+
+    #[test]
+    fn an_interval_holds_its_start_and_not_its_end() {
+        let starts = [99, 100, 199, 200].map(|ns| Time(ns).start_of(Duration(100)).nanos());
+        assert_eq!(starts, [0, 100, 100, 200]);
     }
 
     #[test]

@@ -1,15 +1,12 @@
 //! Switches in the network.
 
-use marklab_p4::ir::RegisterId;
+use marklab_observe::{Departure, Passage, PortDepth, became_marked, frame_ecn};
 use marklab_switch::{Fate, Loss, Switch, Transmitted};
 use marklab_units::Time;
 
 use super::{Event, NetSwitch, Network, PortReport, RunError, SwitchReport};
-use crate::config::{Cell, ConfigError};
 use crate::frame::NetFrame;
 use crate::ledger::Reason;
-use crate::trace::{Departure, Passage, PortDepth};
-use crate::wire::{Ecn, frame_ecn};
 
 /// A switch with the lines of its ports.
 pub(super) struct SwitchNode {
@@ -32,16 +29,6 @@ impl SwitchNode {
     pub(super) fn new(switch: NetSwitch) -> SwitchNode {
         let ports = (0..switch.ports()).map(|_| Port::default()).collect();
         SwitchNode { switch, ports }
-    }
-
-    /// A cell that is to be recorded.
-    pub(super) fn find_cell(&self, cell: &Cell) -> Result<(RegisterId, u64), ConfigError> {
-        let state = self.switch.state();
-        let register = state.find_register(&cell.register)?;
-        match state.register(register, cell.index) {
-            Some(_) => Ok((register, cell.index)),
-            None => Err(ConfigError::Cell { register: cell.register.clone(), index: cell.index }),
-        }
     }
 
     fn depths(&self, port: usize, queue: usize) -> PortDepth {
@@ -170,11 +157,7 @@ impl Network {
             let Transmitted { outcome, signals, queue, ends_turn } = switch.switch.transmit(now, port)?;
             let depth = switch.switch.depth(port);
             let copies = switch.switch.has_copies();
-            let capable = |ecn| matches!(ecn, Some(Ecn::Ect0 | Ecn::Ect1));
-            let marked = match &outcome {
-                Ok(frame) => capable(frame.arrived_as) && frame_ecn(&frame.packet) == Some(Ecn::Ce),
-                Err(_) => false,
-            };
+            let marked = outcome.as_ref().is_ok_and(|frame| became_marked(frame.arrived_as, &frame.packet));
             let Port { trace, capture, marked: marks, .. } = &mut switch.ports[port];
             *marks += u64::from(marked);
             let (trace, capture) = (*trace, *capture);

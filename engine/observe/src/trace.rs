@@ -1,14 +1,9 @@
-//! Records over time: queues of a port, and what flows deliver.
-//!
-//! Both are rows of intervals in which something happened. Between rows a queue stays as it was, and a flow delivers
-//! nothing.
+//! Queues of a port over time: rows of intervals in which something happened. Between rows a queue stays as it was.
 
 use marklab_p4::ir::RegisterId;
 use marklab_pipeline::State;
-use marklab_tm::Depth;
+use marklab_tm::{Depth, PortConfig};
 use marklab_units::{Duration, Time};
-
-use crate::queueing::Queueing;
 
 /// A queue, or all queues of a port together, during one interval in which something happened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,13 +32,15 @@ pub struct TraceRow {
 
 /// A packet that leaves its queue.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Departure {
-    pub(crate) sojourn: Duration,
-    /// 0 if the port does not send it.
-    pub(crate) sent_bytes: u64,
-    pub(crate) marked: bool,
+pub struct Departure {
+    /// How long it was there.
+    pub sojourn: Duration,
+    /// Of its frame; 0 if the port does not send it.
+    pub sent_bytes: u64,
+    /// Whether it was marked here.
+    pub marked: bool,
     /// Whether its queue's turn ends with it.
-    pub(crate) ends_turn: bool,
+    pub ends_turn: bool,
 }
 
 /// Rows of a queue, oldest first.
@@ -64,7 +61,7 @@ impl QueueTrace {
     }
 
     fn row(&mut self, now: Time, depth: Depth) -> &mut TraceRow {
-        let time = start_of_interval(now, self.interval);
+        let time = now.start_of(self.interval);
         if self.rows.last().is_none_or(|row| row.time != time) {
             let before = self.rows.last().map_or(0, |row| row.last.packets);
             self.rows.push(TraceRow {
@@ -141,22 +138,18 @@ struct TracedQueue {
 }
 
 impl PortTrace {
-    /// `registers` are cells of the switch's program; `packets` asks for a record of each packet.
-    pub(crate) fn new(
-        interval_ns: u64,
-        queueing: &Queueing,
-        registers: Vec<(RegisterId, u64)>,
-        packets: bool,
-    ) -> PortTrace {
-        let interval = Duration::from_nanos(interval_ns.max(1));
-        let on_level = |level: u8| queueing.queues.iter().filter(|queue| queue.level == level).count();
+    /// A record of a port with such queues, with a row per interval at most. `registers` are cells of the switch's
+    /// program; `packets` asks for a record of each packet.
+    pub fn new(interval: Duration, config: &PortConfig, registers: Vec<(RegisterId, u64)>, packets: bool) -> PortTrace {
+        let interval = interval.max(Duration::from_nanos(1));
+        let on_level = |level: u8| config.queues().iter().filter(|queue| queue.level == level).count();
         let queue = |level: u8| TracedQueue {
             trace: QueueTrace::new(interval),
             takes_turns: on_level(level) > 1,
             round_began: Time::ZERO,
         };
-        let several = queueing.queues.len() > 1;
-        let queues = queueing.queues.iter().filter(|_| several).map(|spec| queue(spec.level)).collect();
+        let several = config.queues().len() > 1;
+        let queues = config.queues().iter().filter(|_| several).map(|spec| queue(spec.level)).collect();
         PortTrace {
             port: QueueTrace::new(interval),
             queues,
@@ -191,27 +184,28 @@ impl PortTrace {
         self.packets.as_deref()
     }
 
-    pub(crate) fn passed(&mut self, passage: impl FnOnce() -> Passage) {
+    /// Notes a packet that left, if packets are recorded.
+    pub fn passed(&mut self, passage: impl FnOnce() -> Passage) {
         if let Some(packets) = &mut self.packets {
             packets.push(passage());
         }
     }
 
     /// Records what the registers hold, after an arrival or a departure.
-    pub(crate) fn sample(&mut self, state: &State) {
+    pub fn sample(&mut self, state: &State) {
         if self.registers.is_empty() {
             return;
         }
         self.samples.truncate((self.port.rows.len() - 1) * self.registers.len());
         let value = |&(register, index): &(RegisterId, u64)| {
-            let cell = state.register(register, index).expect("looked up when the network was built");
+            let cell = state.register(register, index).expect("looked up by `Cell::find`");
             cell.iter_u64_digits().next().unwrap_or(0)
         };
         self.samples.extend(self.registers.iter().map(value));
     }
 
     /// A packet came to a queue; port and queue now hold `depth`.
-    pub(crate) fn arrived(&mut self, now: Time, queue: usize, depth: PortDepth) {
+    pub fn arrived(&mut self, now: Time, queue: usize, depth: PortDepth) {
         self.port.row(now, depth.port);
         if let Some(queue) = self.queues.get_mut(queue) {
             queue.trace.row(now, depth.queue);
@@ -222,7 +216,7 @@ impl PortTrace {
     }
 
     /// A packet left a queue; port and queue now hold `depth`.
-    pub(crate) fn departed(&mut self, now: Time, queue: usize, depth: PortDepth, departure: &Departure) {
+    pub fn departed(&mut self, now: Time, queue: usize, depth: PortDepth, departure: &Departure) {
         let mut round = None;
         if let Some(queue) = self.queues.get_mut(queue) {
             if departure.ends_turn {
@@ -237,71 +231,18 @@ impl PortTrace {
 
 /// What waits for a port, and in one of its queues.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct PortDepth {
-    pub(crate) port: Depth,
-    pub(crate) queue: Depth,
-}
-
-/// Bytes that a flow delivered during one interval.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct FlowRow {
-    /// Start of the interval.
-    pub time: Time,
-    /// The flow.
-    pub flow: u32,
-    /// Payload that the receiver could hand to its application, in order.
-    pub bytes: u64,
-}
-
-/// What flows delivered over time.
-#[derive(Clone, Debug)]
-pub struct FlowTrace {
-    interval: Duration,
-    rows: Vec<FlowRow>,
-    /// Of each flow: bytes so far, and its last row.
-    flows: Vec<(u64, Option<u32>)>,
-}
-
-impl FlowTrace {
-    pub(crate) fn new(interval_ns: u64, flows: usize) -> FlowTrace {
-        FlowTrace {
-            interval: Duration::from_nanos(interval_ns.max(1)),
-            rows: Vec::new(),
-            flows: vec![(0, None); flows],
-        }
-    }
-
-    /// The rows, oldest first.
-    pub fn rows(&self) -> &[FlowRow] {
-        &self.rows
-    }
-
-    /// A flow has delivered so many bytes altogether.
-    pub(crate) fn delivered(&mut self, now: Time, flow: u32, total: u64) {
-        let (before, last) = &mut self.flows[flow as usize];
-        let bytes = total - std::mem::replace(before, total);
-        if bytes == 0 {
-            return;
-        }
-        let time = start_of_interval(now, self.interval);
-        match last.map(|at| &mut self.rows[at as usize]).filter(|row| row.time == time) {
-            Some(row) => row.bytes += bytes,
-            None => {
-                *last = Some(self.rows.len() as u32);
-                self.rows.push(FlowRow { time, flow, bytes });
-            }
-        }
-    }
-}
-
-fn start_of_interval(now: Time, interval: Duration) -> Time {
-    Time::from_nanos(now.nanos() - now.nanos() % interval.nanos())
+pub struct PortDepth {
+    /// In all of its queues.
+    pub port: Depth,
+    /// In that queue.
+    pub queue: Depth,
 }
 
 #[cfg(test)]
 mod tests {
+    use marklab_tm::{Limit, QueueConfig, Round};
+
     use super::*;
-    use crate::queueing::{QueueLimit, QueueSpec, Round};
 
     const DEPARTURE: Departure = Departure { sojourn: Duration::ZERO, sent_bytes: 10, marked: false, ends_turn: false };
 
@@ -319,9 +260,9 @@ mod tests {
     }
 
     fn port(levels: &[u8]) -> PortTrace {
-        let queue = |&level: &u8| QueueSpec { limit: QueueLimit::Packets(10), level, quantum_bytes: 10 };
-        let queues = levels.iter().map(queue).collect();
-        PortTrace::new(100, &Queueing { queues, round: Round::Deficit, port_limit: None, pool: None }, vec![], false)
+        let queue = |&level: &u8| QueueConfig { limit: Limit::Packets(10), level, quantum_bytes: 10 };
+        let config = PortConfig::new(levels.iter().map(queue).collect(), Round::Deficit, None).unwrap();
+        PortTrace::new(Duration::from_nanos(100), &config, vec![], false)
     }
 
     #[test]
@@ -366,15 +307,5 @@ mod tests {
         trace.departed(at(30), 2, depths(0, 0), &Departure { ends_turn: true, ..DEPARTURE });
         assert_eq!(trace.port().rows()[0].rounds, 0);
         assert_eq!(trace.queues().nth(2).expect("there are three").rows()[0].departed, 1);
-    }
-
-    #[test]
-    fn deliveries_are_summed_by_flow_and_interval() {
-        let mut trace = FlowTrace::new(100, 2);
-        for (ns, flow, total) in [(5, 0, 10), (10, 1, 7), (99, 0, 30), (99, 0, 30), (100, 0, 31), (350, 1, 8)] {
-            trace.delivered(at(ns), flow, total);
-        }
-        let rows: Vec<_> = trace.rows().iter().map(|row| (row.time.nanos(), row.flow, row.bytes)).collect();
-        assert_eq!(rows, [(0, 0, 30), (0, 1, 7), (100, 0, 1), (300, 1, 1)]);
     }
 }

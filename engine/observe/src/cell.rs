@@ -1,0 +1,47 @@
+//! Cells of registers that are recorded beside a port.
+
+use marklab_p4::ir::RegisterId;
+use marklab_pipeline::{ControlError, State};
+use serde::Deserialize;
+use thiserror::Error;
+
+/// A cell of a register of the program.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cell {
+    /// Name of the register.
+    pub register: String,
+    /// Number of the cell.
+    pub index: u64,
+}
+
+/// Why a cell cannot be recorded.
+#[derive(Clone, PartialEq, Debug, Error)]
+pub enum CellError {
+    /// The program does not have the register.
+    #[error("{0}")]
+    Register(#[from] ControlError),
+    /// The register does not have the cell.
+    #[error("register `{register}` has no cell {index} to be recorded")]
+    Cell {
+        /// Name of the register.
+        register: String,
+        /// The cell.
+        index: u64,
+    },
+}
+
+impl Cell {
+    /// Finds it in the memory of a program.
+    ///
+    /// # Errors
+    ///
+    /// The program has no such register, or the register no such cell.
+    pub fn find(&self, state: &State) -> Result<(RegisterId, u64), CellError> {
+        let register = state.find_register(&self.register)?;
+        match state.register(register, self.index) {
+            Some(_) => Ok((register, self.index)),
+            None => Err(CellError::Cell { register: self.register.clone(), index: self.index }),
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! What is recorded of a switch, in virtual time as in real time: its queues, its marks, its frames.
+//!
+//! Nothing here owns a clock: whoever drives the switch says when something happened.
+
+mod capture;
+mod cell;
+mod ecn;
+mod trace;
+
+pub use capture::{CaptureError, CaptureFile};
+pub use cell::{Cell, CellError};
+pub use ecn::{Ecn, became_marked, frame_ecn};
+pub use trace::{Departure, Passage, PortDepth, PortTrace, QueueTrace, TraceRow};
