@@ -108,8 +108,11 @@ class LiveSwitch(Control, Protocol):
     def report(self) -> str:
         """What happened so far, as JSON."""
 
-    def stop(self) -> str:
-        """Stops it and gives the last report."""
+    def failure(self) -> str | None:
+        """Why what was observed so far is not whole, if it is not."""
+
+    def stop(self) -> dict[str, Any]:
+        """Stops it; gives the last `report`, as JSON, and `traces`, by port, as `simulate` gives them."""
 
     def end(self) -> None:
         """Stops it, if it has not stopped."""

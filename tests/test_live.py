@@ -4,16 +4,23 @@ import json
 import os
 import shutil
 import signal
+import struct
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 from marklab_engine import EngineError, LiveSwitch, Program
 from test_cli import Cli
 
+from orchestrator import live
+from orchestrator.errors import RunFailed
+from orchestrator.model import validate
 from orchestrator.paths import REPOSITORY
 
 SCHEMES = REPOSITORY / "p4src" / "v1model"
@@ -21,6 +28,9 @@ needs_root = pytest.mark.skipif(
     os.geteuid() != 0 or None in (shutil.which("ip"), shutil.which("ethtool")),
     reason="network namespaces need root, iproute2 and ethtool",
 )
+
+
+NO_REGISTER = {"register": "none", "index": 0}
 
 
 def program(name: str = "dctcp-red") -> Program:
@@ -34,6 +44,11 @@ def program(name: str = "dctcp-red") -> Program:
         ({"interfaces": [{"port": 512, "name": "lo"}]}, "there is no port 512: ports are 0 to 511"),
         ({"interfaces": [], "ports": 3}, "unknown field `ports`"),
         ({"interfaces": [], "queueing": {"queues": []}}, "a port without queues"),
+        ({"interfaces": [], "traces": [{"port": 0, "interval_ns": 1}]}, "port 0 has no interface"),
+        (
+            {"interfaces": [], "cpu_port": 0, "traces": [{"port": 0, "interval_ns": 1, "registers": [NO_REGISTER]}]},
+            "no register `none`",
+        ),
     ],
 )
 def test_a_switch_that_cannot_be_is_refused(config: dict[str, object], why: str) -> None:
@@ -53,8 +68,8 @@ def test_a_switch_without_interfaces_still_has_a_control_plane() -> None:
         switch.inject(4, b"")
     with pytest.raises(EngineError, match="has no table `nothing`"):
         switch.clear_table("nothing")
-    report = json.loads(switch.stop())
-    assert report["losses"] == [{"port": None, "reason": "dropped by ingress", "packets": 1}]
+    report = json.loads(switch.stop()["report"])
+    assert report["drops"] == [{"place": "switch", "port": None, "reason": "dropped by ingress", "packets": 1}]
     with pytest.raises(EngineError, match="the switch has stopped"):
         switch.add_entry(json.dumps(route(1, 3)))
     with pytest.raises(EngineError, match="the switch has stopped"):
@@ -82,19 +97,27 @@ class Hosts:
         command = ["ip", "netns", "exec", self.names[number], sys.executable, "-c", code]
         return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
-    def send(self, count: int) -> tuple[float, list[int]]:
-        """Datagrams from the first host to the second: seconds from first to last, and their numbers as they came."""
+    def send(self, count: int, ttls: tuple[int, ...] = (64,)) -> "Received":
+        """Datagrams that are ECN capable from the first host to the second, with these TTLs in turn."""
         with self.python(1, RECEIVER.format(count=count)) as receiver:
             assert receiver.stdout is not None
             assert receiver.stdout.readline() == "ready\n"
-            with self.python(0, SENDER.format(count=count)) as sender:
+            with self.python(0, SENDER.format(count=count, ttls=ttls)) as sender:
                 assert sender.wait(30) == 0
-            elapsed_s, numbers = json.loads(receiver.communicate(timeout=30)[0])
-        return elapsed_s, numbers
+            return Received(*json.loads(receiver.communicate(timeout=30)[0]))
 
     def remove(self) -> None:
         for name in self.names:
             subprocess.run(["ip", "netns", "del", name], check=False)  # noqa: S607 - found above
+
+
+class Received(NamedTuple):
+    """Datagrams as they came: seconds from first to last, numbers, how many are marked, seconds under way."""
+
+    elapsed_s: float
+    numbers: list[int]
+    marked: int
+    ages_s: list[float]
 
 
 @pytest.fixture
@@ -115,10 +138,10 @@ def test_datagrams_pass_at_the_rate_of_the_line(hosts: Hosts) -> None:
     switch = LiveSwitch(program(), json.dumps({"interfaces": interfaces}), json.dumps([route(1, 0), route(2, 1)]))
     # The first and the last frame may be late where the machine is busy, which three times in a row it is not.
     bursts = [hosts.send(count) for _ in range(3)]
-    report = json.loads(switch.stop())
-    assert [numbers for _, numbers in bursts] == [list(range(count))] * 3
+    report = json.loads(switch.stop()["report"])
+    assert [burst.numbers for burst in bursts] == [list(range(count))] * 3
     expected_s = (count - 1) * 8 * (1_042 + 24) / rate_bps
-    closest_s = min((elapsed_s for elapsed_s, _ in bursts), key=lambda elapsed_s: abs(elapsed_s - expected_s))
+    closest_s = min((burst.elapsed_s for burst in bursts), key=lambda elapsed_s: abs(elapsed_s - expected_s))
     assert closest_s == pytest.approx(expected_s, rel=0.25)
     assert [port["missed"] + port["unsent"] for port in report["ports"]] == [0, 0]
     assert report["ports"][1]["sent"] >= 3 * count
@@ -127,10 +150,13 @@ def test_datagrams_pass_at_the_rate_of_the_line(hosts: Hosts) -> None:
 
 
 SENDER = """
-import socket
+import socket, time
 udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+udp.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, 2)
+ttls = {ttls}
 for number in range({count}):
-    udp.sendto(number.to_bytes(2, "big") + bytes(998), ("10.0.0.2", 7))
+    udp.setsockopt(socket.IPPROTO_IP, socket.IP_TTL, ttls[number % len(ttls)])
+    udp.sendto(number.to_bytes(2, "big") + time.time_ns().to_bytes(8, "big") + bytes(990), ("10.0.0.2", 7))
 """
 
 RECEIVER = """
@@ -138,17 +164,21 @@ import json, socket, struct
 SO_TIMESTAMPNS = 35
 udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 udp.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
+udp.setsockopt(socket.IPPROTO_IP, socket.IP_RECVTOS, 1)
 udp.bind(("10.0.0.2", 7))
 udp.settimeout(20)
 print("ready", flush=True)
 udp.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
-numbers, times = [], []
+numbers, times, marked, ages = [], [], 0, []
 for _ in range({count}):
-    payload, [(_, _, stamp)], _, _ = udp.recvmsg(2000, 64)
+    payload, ancillary, _, _ = udp.recvmsg(2000, 128)
+    said = {{kind: data for _, kind, data in ancillary}}
     numbers.append(int.from_bytes(payload[:2], "big"))
-    seconds, nanoseconds = struct.unpack("qq", stamp)
+    seconds, nanoseconds = struct.unpack("qq", said[SO_TIMESTAMPNS])
     times.append(seconds + nanoseconds / 1e9)
-print(json.dumps([times[-1] - times[0], numbers]))
+    ages.append((seconds * 10**9 + nanoseconds - int.from_bytes(payload[2:10], "big")) / 1e9)
+    marked += said[socket.IP_TOS][0] & 3 == 3
+print(json.dumps([times[-1] - times[0], numbers, marked, ages]))
 """
 
 
@@ -195,6 +225,9 @@ def ipv4(destination: bytes) -> bytes:
         (["-i", "3@lo", "--cpu-port", "3"], "port 3 has an interface and the controller", "another --cpu-port"),
         (["--cpu-port", "3", "--entries", "e", "--grpc-server-addr", "a:1"], "--entries beside", "by P4Runtime"),
         (["--cpu-port", "3", "--grpc-server-addr", "256.0.0.1:1"], "cannot serve P4Runtime at 256.0.0.1:1", ""),
+        (["--description", "/no/file.yaml"], "cannot read /no/file.yaml", ""),
+        (["--cpu-port", "3", "--out", "/proc/none"], "/proc/none: No such file", "another folder with --out"),
+        (["-i", "0@lo", "--pcap", "/proc/none"], "/proc/none: No such file", "another folder with --pcap"),
     ],
 )
 def test_a_switch_that_is_badly_described_is_refused(cli: Cli, options: list[str], message: str, remedy: str) -> None:
@@ -214,10 +247,10 @@ def test_a_switch_process_ends_with_a_report(hosts: Hosts, tmp_path: Path) -> No
     with subprocess.Popen([*command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         assert "runs on ports 0" in process.stderr.readline()
-        _, numbers = hosts.send(3)
+        numbers = hosts.send(3).numbers
         # A sender that leaves checksums to its interface sends packets that no line carries.
         ip("netns", "exec", hosts.names[0], "ethtool", "-K", "eth0", "tx", "on")
-        with hosts.python(0, SENDER.format(count=2)) as sender:
+        with hosts.python(0, SENDER.format(count=2, ttls=(64,))) as sender:
             assert sender.wait(30) == 0
         process.send_signal(signal.SIGTERM)
         out, errors = process.communicate(timeout=20)
@@ -227,3 +260,142 @@ def test_a_switch_process_ends_with_a_report(hosts: Hosts, tmp_path: Path) -> No
     assert report["ports"][1]["sent"] >= 5
     assert report["ports"][0]["offloaded"] == 2
     assert f"2 frames from {hosts.interfaces[0]} were not what a line carries" in errors
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("interfaces: [{port: 0, name: lo, rate: 5}]", [], "interfaces.0.rate: `5` should be greater"),
+        ("interfaces: [0@lo]", ["-i", "1@lo"], "--interface beside the interfaces of"),
+        ("{interfaces: [0@lo], traces: [{port: 1, interval: 1us}]}", [], "traces: there is nothing on port 1"),
+        (
+            "{cpu_port: 1, traces: [{port: 1, interval: 1us}, {port: 1, interval: 1ms}]}",
+            [],
+            "two traces of port 1",
+        ),
+        (
+            "{interfaces: [0@lo], captures: [{port: 0, path: /no/x}]}",
+            [],
+            "cannot create the capture /no/x: No such file",
+        ),
+        ("{interfaces: [0@lo], captures: [{port: 0, path: x}]}", ["--pcap", "f"], "--pcap beside captures"),
+        ("interfaces: [{port: 0, name: lo, ttl_delays: [1ms, -1ms]}]", [], "ttl_delays"),
+        ("interface: [0@lo]", [], "unknown key `interface`"),
+    ],
+)
+def test_a_description_that_cannot_be_is_refused(
+    cli: Cli, tmp_path: Path, text: str, options: list[str], message: str
+) -> None:
+    file = tmp_path / "switch.yaml"
+    file.write_text(text, encoding="utf-8")
+    done = cli("switch", str(SCHEMES / "dctcp-red.p4"), "--description", str(file), *options)
+    assert done.code == 2
+    assert message in done.err
+
+
+def test_an_interface_has_the_line_of_all_unless_it_has_its_own() -> None:
+    fast = {"port": 1, "name": "b", "rate": "1G", "delay": "2us", "arrival_delay": "3us", "ttl_delays": ["0", "4us"]}
+    given = {"interfaces": ["0@a", fast], "rate": "100M", "delay": "1us"}
+    described = validate(live.SwitchDescription, given, "")
+    lines = described.to_engine()["interfaces"]
+    assert [line["rate_bps"] for line in lines] == [100_000_000, 1_000_000_000]
+    assert [line["delay_ns"] for line in lines] == [1_000, 2_000]
+    assert [(line["arrival_delay_ns"], line["ttl_delays_ns"]) for line in lines] == [(0, ()), (3_000, (0, 4_000))]
+    assert validate(live.SwitchDescription, described.model_dump(mode="json"), "") == described
+
+
+@needs_root
+def test_a_described_switch_observes_what_a_simulated_one_does(hosts: Hosts, tmp_path: Path) -> None:
+    """A burst at a marking threshold of its own; the receiver's count of marks is the oracle."""
+    count, out = 300, tmp_path / "out"
+    entries, description = tmp_path / "entries.json", tmp_path / "switch.yaml"
+    entries.write_text(json.dumps([route(1, 0), route(2, 1)]), encoding="utf-8")
+    a, b = hosts.interfaces
+    traced = {"port": 1, "interval": "100us"}
+    described: dict[str, Any] = {"interfaces": [f"0@{a}", {"port": 1, "name": b, "rate": "20M"}], "traces": [traced]}
+    described |= {"captures": [{"port": 1, "path": str(tmp_path / "b.pcap")}]}
+    description.write_text(json.dumps(described), encoding="utf-8")
+    options = ["--description", str(description), "--entries", str(entries), "--out", str(out)]
+    out.mkdir()
+    (out / "report.json").write_text("of another run", encoding="utf-8")
+    begin_s = time.time()
+    with switch_process(*options):
+        assert not (out / "report.json").exists()
+        received = hosts.send(count)
+    report = live.read_report(out)
+    assert 0 < received.marked < count
+    port = next(port for port in report["ports"] if port["port"] == 1)
+    assert (port["marked"], port["dropped"], port["enqueued"]) == (received.marked, 0, port["sent"])
+    [trace] = live.read_traces(out)[1]
+    assert int(trace["marked"].sum()) == received.marked
+    assert int(trace["departed"].sum()) == port["sent"]
+    assert int(trace["sent_bytes"].sum()) == port["sent_bytes"]
+    assert int(trace["max_packets"].max()) == port["max_packets"]
+    assert int(trace["packets"][-1]) == 0
+    assert port["wire_bytes"] - port["sent_bytes"] >= 24 * count
+    assert port["busy_ns"] == pytest.approx(port["wire_bytes"] * 8e9 / 20e6, rel=1e-6)
+    marks = [cell["packets"] for cell in report["counters"] if cell["counter"].endswith("marks")]
+    assert (marks, report["faults"]) == ([received.marked], 0)
+    capture = (tmp_path / "b.pcap").read_bytes()
+    assert struct.unpack_from("<I", capture) == (0xA1B23C4D,) or struct.unpack_from(">I", capture) == (0xA1B23C4D,)
+    seconds = struct.unpack_from(">I", capture, 24)[0]
+    assert begin_s - 2 < seconds < time.time() + 2
+
+
+@needs_root
+def test_a_sender_chooses_the_delay_of_its_packets_by_ttl(hosts: Hosts, tmp_path: Path) -> None:
+    """One flow stays in order; a machine that is busy can only make packets later."""
+    description = tmp_path / "switch.yaml"
+    a, b = hosts.interfaces
+    delayed = {"port": 0, "name": a, "arrival_delay": "20ms", "ttl_delays": ["0", "100ms"]}
+    described = {"interfaces": [delayed, f"1@{b}"]}
+    entries = tmp_path / "entries.json"
+    entries.write_text(json.dumps([route(1, 0), route(2, 1)]), encoding="utf-8")
+    description.write_text(json.dumps(described), encoding="utf-8")
+    with switch_process("--description", str(description), "--entries", str(entries)):
+        plain, longer, mixed = hosts.send(5), hosts.send(5, ttls=(65,)), hosts.send(5, ttls=(65, 64))
+    assert 0.02 <= min(plain.ages_s) < 0.12 <= min(longer.ages_s)
+    assert mixed.numbers == [0, 1, 2, 3, 4]
+    assert min(mixed.ages_s) >= 0.1
+
+
+@needs_root
+def test_a_switch_without_room_for_its_records_ends_with_their_names(hosts: Hosts, tmp_path: Path) -> None:
+    full = tmp_path / "full.pcap"
+    full.symlink_to("/dev/full")
+    description = tmp_path / "switch.yaml"
+    a, b = hosts.interfaces
+    described = {"interfaces": [f"0@{a}", f"1@{b}"], "captures": [{"port": 0, "path": str(full)}]}
+    description.write_text(json.dumps(described), encoding="utf-8")
+    with switch_process("--description", str(description), code=2) as process:
+        with hosts.python(0, SENDER.format(count=100, ttls=(64,))) as sender:
+            assert sender.wait(30) == 0
+        # It ends by itself.
+        assert process.wait(20) == 2
+        assert process.stderr is not None
+        assert f"{full}: No space left on device" in process.stderr.read()
+
+
+def test_a_folder_without_room_is_named(tmp_path: Path) -> None:
+    (tmp_path / "report.json").symlink_to("/dev/full")
+    switch = LiveSwitch(program(), json.dumps({"interfaces": [], "cpu_port": 3}))
+    with pytest.raises(RunFailed, match=r"report\.json could not be written: No space left on device"):
+        live.write(tmp_path, live.stop(switch))
+    with pytest.raises(RunFailed, match="left no report"):
+        live.read_report(tmp_path)
+
+
+@contextmanager
+def switch_process(*options: str, code: int = 0) -> Iterator["subprocess.Popen[str]"]:
+    """A switch as a process that is told to end after the context, and does so with that code."""
+    command = [sys.executable, str(REPOSITORY / "orchestrator.py"), "switch", str(SCHEMES / "dctcp-red.p4"), *options]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            said = process.stderr.readline()
+            assert "runs on ports" in said, said + process.stderr.read()
+            yield process
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(20) == code
+        finally:
+            process.kill()

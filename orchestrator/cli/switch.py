@@ -16,7 +16,7 @@ from rich.console import Console
 
 from orchestrator import engine, live
 from orchestrator.errors import BadInput, Interrupted, RunFailed
-from orchestrator.model import validate
+from orchestrator.model import read_yaml, validate
 from orchestrator.p4runtime import server
 
 # How often the program's messages are fetched.
@@ -32,10 +32,16 @@ def switch(
         list[str] | None,
         typer.Option("--interface", "-i", metavar="PORT@NAME", help="Interface on a port; repeat for more."),
     ] = None,
+    description: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.yaml", help="All of the switch (docs/lab.md); other options come first."),
+    ] = None,
     rate: Annotated[str | None, typer.Option(help="Rate of each port, as 100M; without, nothing waits.")] = None,
-    delay: Annotated[str, typer.Option(help="Delay of the line behind each port.")] = "0",
-    queue: Annotated[str, typer.Option(help="Limit of each port's queue: 600 (packets), 900KB.")] = "600",
-    queues: Annotated[str, typer.Option(help="Queues of each port, as dwrr:count=4.")] = "fifo",
+    delay: Annotated[str | None, typer.Option(help="Delay of the line behind each port. Default: 0.")] = None,
+    queue: Annotated[
+        str | None, typer.Option(help="Limit of each port's queue: 600 (packets), 900KB. Default: 600.")
+    ] = None,
+    queues: Annotated[str | None, typer.Option(help="Queues of each port, as dwrr:count=4. Default: fifo.")] = None,
     cpu_port: Annotated[int | None, typer.Option(help="Port behind which the control plane is.")] = None,
     entries: Annotated[
         Path | None,
@@ -47,35 +53,68 @@ def switch(
     ] = None,
     device_id: Annotated[int, typer.Option(min=0, help="The switch's number in P4Runtime.")] = 0,
     log: Annotated[bool, typer.Option("--log", help="Print what the program logs.")] = False,
+    pcap: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Capture each interface there, as s1-eth1.pcap, both ways.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Where the report and traces go. Default: standard output.")
+    ] = None,
 ) -> None:
-    """Run a program between interfaces of this machine, in real time, until SIGTERM or Ctrl-C; then print a report."""
+    """Run a program between interfaces of this machine, in real time, until SIGTERM or Ctrl-C; then give a report."""
     settings = {"rate": rate, "delay": delay, "queue": queue, "queues": queues, "cpu_port": cpu_port}
-    given: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
-    description = validate(live.SwitchDescription, given | {"interfaces": interface or []}, "")
+    described = _describe(description, interface, {key: value for key, value in settings.items() if value is not None})
+    if pcap is not None:
+        described = _captured(described, pcap)
     if entries is not None and grpc is not None:
         raise BadInput(
             "--entries beside --grpc-server-addr: no controller would know of them", "write them by P4Runtime"
         )
+    if out is not None:
+        live.prepare_folder(out)
     compiled = engine.compile_program(program)
-    with live.running(description, compiled, _read(entries)) as running:
+    with live.running(described, compiled, _read(entries)) as running:
         console = Console(stderr=True, highlight=False, soft_wrap=True)
-        ports = ", ".join(f"{port} {name}" for port, name in description.ports().items())
+        ports = ", ".join(f"{port} {name}" for port, name in described.ports().items())
         try:
-            with _served(running, description, program, compiled, grpc, device_id) as served:
+            with _served(running, described, program, compiled, grpc, device_id) as served:
                 console.print(f"{program.name} runs on ports {ports}{served}; Ctrl-C stops it")
                 _watch(running, log)
         except Interrupted as interrupted:
             if interrupted.exit_code not in _STOPS:
                 raise
-        report = json.loads(running.stop())
-    for port in report["ports"]:
+        observed = live.stop(running)
+    for port in observed.report["ports"]:
         if port["offloaded"]:
-            name = description.ports()[port["port"]]
+            name = described.ports()[port["port"]]
             console.print(
                 f"! {port['offloaded']} frames from {name} were not what a line carries: turn offloads off at the "
                 "other end (ethtool -K INTERFACE tx off tso off gso off)"
             )
-    sys.stdout.write(json.dumps(report, indent=2) + "\n")
+    if out is None:
+        sys.stdout.write(json.dumps(observed.report, indent=2) + "\n")
+    else:
+        live.write(out, observed)
+
+
+def _describe(file: Path | None, interfaces: list[str] | None, given: dict[str, Any]) -> live.SwitchDescription:
+    written = dict(read_yaml(file)) if file is not None else {}
+    if interfaces and "interfaces" in written:
+        raise BadInput(f"--interface beside the interfaces of {file}", "describe all of them in one place")
+    if interfaces:
+        given["interfaces"] = interfaces
+    return validate(live.SwitchDescription, written | given, str(file) if file is not None else "")
+
+
+def _captured(described: live.SwitchDescription, folder: Path) -> live.SwitchDescription:
+    """Have each interface captured to a file of its name."""
+    if described.captures:
+        raise BadInput("--pcap beside captures in the description", "describe all of them in one place")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(f"{folder}: {error.strerror}", "choose another folder with --pcap") from error
+    captures = [live.Capture(port=each.port, path=folder / f"{each.name}.pcap") for each in described.interfaces]
+    return described.model_copy(update={"captures": tuple(captures)})
 
 
 @contextmanager
@@ -101,12 +140,14 @@ def _watch(running: engine.LiveSwitch, log: bool) -> None:
     while True:
         time.sleep(_TICK_S)
         try:
-            messages = running.log()
+            messages, failure = running.log(), running.failure()
         except Exception as error:
             raise RunFailed(f"the switch failed: {error}") from error
         if log and messages:
             sys.stdout.writelines(f"{message}\n" for message in messages)
             sys.stdout.flush()
+        if failure is not None:
+            raise RunFailed(f"the switch was stopped: {failure}", "free some space, or do without --pcap")
 
 
 def _read(path: Path | None) -> list[dict[str, Any]]:

@@ -34,7 +34,7 @@ def address() -> Iterator[str]:
         process.send_signal(signal.SIGINT)
         out, errors = process.communicate(timeout=20)
     assert (process.returncode, errors) == (0, "")
-    assert '"losses"' in out
+    assert '"drops"' in out
 
 
 def test_a_controller_sets_up_a_running_switch_and_exchanges_packets(address: str) -> None:

@@ -1,5 +1,7 @@
 //! A switch in real time, as Python starts and asks it.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration as Patience;
 
@@ -8,16 +10,19 @@ use marklab_live::{
     Runner,
 };
 use marklab_netsim::Queueing;
+use marklab_observe::{CaptureFile, Cell, PortTrace};
 use marklab_pipeline::State;
-use marklab_units::{Duration, Rate};
+use marklab_tm::PortConfig;
+use marklab_units::{Duration, Rate, Time};
+use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyDict};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::control::{Control, Target, to_python};
 use crate::program::Program;
-use crate::{entries, harness, refuse};
+use crate::{entries, harness, observed, refuse};
 
 /// A switch, as described in JSON.
 #[derive(Debug, Deserialize)]
@@ -30,6 +35,10 @@ struct Config {
     /// Port behind which the control plane is.
     #[serde(default)]
     cpu_port: Option<usize>,
+    #[serde(default)]
+    traces: Vec<Trace>,
+    #[serde(default)]
+    captures: Vec<Capture>,
 }
 
 /// An interface and its line.
@@ -46,10 +55,33 @@ struct Interface {
     #[serde(default)]
     min_bytes: u32,
     #[serde(default)]
-    overhead_bytes: u32,
-    /// Delays of the flows that come in, chosen by hash.
+    overhead_bytes: i32,
+    /// Delay of all frames that come in.
     #[serde(default)]
-    flow_delays_ns: Vec<u64>,
+    arrival_delay_ns: u64,
+    /// What an IPv4 packet waits beside that, by how far its TTL is above 64.
+    #[serde(default)]
+    ttl_delays_ns: Vec<u64>,
+}
+
+/// A port whose queues are recorded.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Trace {
+    port: usize,
+    /// At most one row per so many ns.
+    interval_ns: u64,
+    /// Cells that are recorded beside it.
+    #[serde(default)]
+    registers: Vec<Cell>,
+}
+
+/// A port whose frames are written to a file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Capture {
+    port: usize,
+    path: PathBuf,
 }
 
 impl Interface {
@@ -61,6 +93,36 @@ impl Interface {
         let framing = Framing { min_bytes: self.min_bytes, overhead_bytes: self.overhead_bytes };
         Ok(LineConfig { rate, delay: Duration::from_nanos(self.delay_ns), framing })
     }
+
+    fn delays(&self) -> Delays {
+        let by_ttl = self.ttl_delays_ns.iter().map(|&ns| Duration::from_nanos(ns)).collect();
+        Delays::new(Duration::from_nanos(self.arrival_delay_ns), by_ttl)
+    }
+}
+
+impl Config {
+    /// Records what was asked for.
+    fn record(&self, switch: &mut Switch, queues: &PortConfig, clock: &Clock) -> PyResult<()> {
+        let attached = self.interfaces.iter().map(|interface| interface.port).chain(self.cpu_port);
+        let attached: Vec<usize> = attached.collect();
+        let check = |port: usize| match attached.contains(&port) {
+            true => Ok(port),
+            false => Err(refuse(format!("port {port} has no interface, so that nothing can be recorded there"))),
+        };
+        for trace in &self.traces {
+            let state = switch.switch().state();
+            let cells = trace.registers.iter().map(|cell| cell.find(state)).collect::<Result<_, _>>();
+            let interval = Duration::from_nanos(trace.interval_ns);
+            let record = PortTrace::new(interval, queues, cells.map_err(refuse)?, false);
+            switch.trace(check(trace.port)?, record);
+        }
+        for Capture { port, path } in &self.captures {
+            let file = CaptureFile::create(path, clock.started_at());
+            let file = file.map_err(|error| PyOSError::new_err(error.to_string()))?;
+            switch.capture(check(*port)?, file);
+        }
+        Ok(())
+    }
 }
 
 /// A switch that runs a program between interfaces of this machine, in a thread of its own, from its creation until
@@ -68,6 +130,7 @@ impl Interface {
 #[pyclass(extends = Control, frozen, module = "marklab_engine")]
 pub(crate) struct LiveSwitch {
     runner: Arc<Runner>,
+    clock: Clock,
     cpu: Option<MailboxEnd>,
 }
 
@@ -83,29 +146,30 @@ impl LiveSwitch {
         entries::install(&mut state, &entries::parse(entries)?)?;
         let queueing = config.queueing.as_ref().map(Value::to_string);
         let port = harness::port(ir, queueing.as_deref())?;
-        let pool = match config.queueing {
+        let pool = match &config.queueing {
             None => None,
-            Some(queueing) => serde_json::from_value::<Queueing>(queueing).map_err(refuse)?.pool(),
+            Some(queueing) => Queueing::deserialize(queueing).map_err(refuse)?.pool(),
         };
         let numbers = config.interfaces.iter().map(|interface| interface.port).chain(config.cpu_port);
         let ports = numbers.max().map_or(0, |largest| largest + 1);
         if ports > harness::PORTS {
             return Err(refuse(format!("there is no port {}: ports are 0 to {}", ports - 1, harness::PORTS - 1)));
         }
-        let mut switch = Switch::new(engine.clone(), state, vec![port; ports], pool);
+        let mut switch = Switch::new(engine.clone(), state, vec![port.clone(); ports], pool);
         for interface in &config.interfaces {
-            let delays = Delays::new(interface.flow_delays_ns.iter().map(|&ns| Duration::from_nanos(ns)).collect());
             let socket = PacketSocket::open(&interface.name).map_err(refuse)?;
-            switch.attach(interface.port, Box::new(socket), interface.line()?, delays);
+            switch.attach(interface.port, Box::new(socket), interface.line()?, interface.delays());
         }
         let cpu = config.cpu_port.map(|port| {
             let (mailbox, end) = Mailbox::new();
             switch.attach(port, Box::new(mailbox), LineConfig::default(), Delays::default());
             end
         });
-        let runner = Arc::new(Runner::start(switch, Clock::start()).map_err(refuse)?);
+        let clock = Clock::start();
+        config.record(&mut switch, &port, &clock)?;
+        let runner = Arc::new(Runner::start(switch, clock).map_err(refuse)?);
         let control = Control::new(Target::Live(runner.clone()));
-        Ok(PyClassInitializer::from(control).add_subclass(LiveSwitch { runner, cpu }))
+        Ok(PyClassInitializer::from(control).add_subclass(LiveSwitch { runner, clock, cpu }))
     }
 
     /// Lets a frame come in by a port, as if its interface had received it.
@@ -147,8 +211,15 @@ impl LiveSwitch {
 
     /// What happened so far, as JSON.
     fn report(&self, python: Python<'_>) -> PyResult<String> {
-        let report = python.detach(|| self.runner.with(|switch, _| switch.report())).map_err(refuse)?;
-        Ok(to_json(&report).to_string())
+        let clock = self.clock;
+        let report = move |switch: &mut Switch, now| to_json(switch, &clock, now);
+        Ok(python.detach(|| self.runner.with(report)).map_err(refuse)?.to_string())
+    }
+
+    /// Why what was observed so far is not whole, if it is not: a capture that cannot be written.
+    fn failure(&self, python: Python<'_>) -> PyResult<Option<String>> {
+        let failure = |switch: &mut Switch, _| switch.failure().map(ToString::to_string);
+        python.detach(|| self.runner.with(failure)).map_err(refuse)
     }
 
     /// Stops the switch, if it has not stopped.
@@ -156,34 +227,54 @@ impl LiveSwitch {
         python.detach(|| self.runner.stop());
     }
 
-    /// Stops the switch and gives its last report as JSON. Raises EngineError if it had stopped before, or failed.
-    fn stop(&self, python: Python<'_>) -> PyResult<String> {
+    /// Stops the switch. Gives a dict: `report` (JSON), and `traces`, columns of each recorded port as `simulate` gives
+    /// them, by its number. Raises EngineError if it had stopped before, or failed, and OSError for a capture that could
+    /// not be written.
+    fn stop<'py>(&self, python: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let mut switch = python.detach(|| self.runner.stop()).ok_or_else(|| refuse("the switch has stopped"))?;
-        Ok(to_json(&switch.report()).to_string())
+        switch.end_captures();
+        if let Some(failure) = switch.failure() {
+            return Err(PyOSError::new_err(failure.to_string()));
+        }
+        let result = PyDict::new(python);
+        result.set_item("report", to_json(&mut switch, &self.clock, self.clock.now()).to_string())?;
+        let traces = switch.take_traces().into_iter();
+        let traces = traces.map(|(port, trace)| Ok((port, observed::port_columns(python, &trace)?)));
+        result.set_item("traces", traces.collect::<PyResult<BTreeMap<_, _>>>()?)?;
+        Ok(result)
     }
 }
 
-fn to_json(report: &Report) -> Value {
-    let ports = report.ports.iter().map(|(number, port)| {
+/// What happened until now. Names are those of the simulator's report, where it has the same; times are in ns.
+fn to_json(switch: &mut Switch, clock: &Clock, now: Time) -> Value {
+    let Report { ports, losses, lateness } = switch.report();
+    let ports = ports.iter().map(|(number, port)| {
         json!({
             "port": number,
             "received": port.received, "received_bytes": port.received_bytes,
             "sent": port.sent, "sent_bytes": port.sent_bytes,
+            "wire_bytes": port.line.wire_bytes, "busy_ns": port.line.busy.nanos(),
             "unsent": port.unsent, "missed": port.missed, "offloaded": port.offloaded,
-            "enqueued": port.queue.enqueued, "dropped": port.queue.dropped,
+            "marked": port.marked, "enqueued": port.queue.enqueued, "dropped": port.queue.dropped,
             "max_packets": port.queue.max.packets, "max_bytes": port.queue.max.bytes,
         })
     });
-    let losses =
-        report.losses.iter().map(|((port, reason), count)| json!({"port": port, "reason": reason, "packets": count}));
+    let drops = losses.iter().map(|((port, reason), packets)| {
+        json!({"place": reason.place(), "port": port, "reason": reason.text(), "packets": packets})
+    });
+    let state = switch.switch().state();
     json!({
         "ports": ports.collect::<Vec<_>>(),
-        "losses": losses.collect::<Vec<_>>(),
-        "lateness_ns": lateness(&report.lateness),
+        "drops": drops.collect::<Vec<_>>(),
+        "counters": observed::counters(state).collect::<Vec<_>>(),
+        "faults": state.faults,
+        "lateness_ns": late(&lateness),
+        "started_ns": clock.started_ns(),
+        "end_ns": now.nanos(),
     })
 }
 
-fn lateness(late: &Lateness) -> Value {
+fn late(late: &Lateness) -> Value {
     let quantile = |part| late.quantile(part).map(Duration::nanos);
     json!({
         "count": late.total(), "p50": quantile(0.5), "p99": quantile(0.99), "p999": quantile(0.999),

@@ -1,6 +1,6 @@
 //! The clock of a running switch.
 
-use std::time::Instant;
+use std::time::{Duration as StdDuration, Instant, SystemTime, UNIX_EPOCH};
 
 use marklab_units::Time;
 
@@ -8,12 +8,17 @@ use marklab_units::Time;
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     start: Instant,
+    started_ns: u64,
+    started_at: StdDuration,
 }
 
 impl Clock {
     /// A clock that is at zero now.
     pub fn start() -> Clock {
-        Clock { start: Instant::now() }
+        let start = Instant::now();
+        // Of a system whose clock is before 1970, captures begin there.
+        let started_at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Clock { start, started_ns: monotonic_ns(), started_at }
     }
 
     /// The time.
@@ -22,4 +27,22 @@ impl Clock {
         // 64 bits of ns are 584 years.
         Time::from_nanos(self.start.elapsed().as_nanos() as u64)
     }
+
+    /// What CLOCK_MONOTONIC, which all network namespaces share, showed at zero, in ns.
+    pub fn started_ns(&self) -> u64 {
+        self.started_ns
+    }
+
+    /// Zero as time since 1970.
+    pub fn started_at(&self) -> StdDuration {
+        self.started_at
+    }
+}
+
+#[expect(unsafe_code, reason = "system call")]
+fn monotonic_ns() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the pointer is to a live timespec. The clock exists on every Linux, so that the call cannot fail.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }

@@ -5,44 +5,56 @@ use std::collections::BinaryHeap;
 
 use marklab_pipeline::Packet;
 use marklab_units::{Duration, Time};
+use rustc_hash::FxHashMap;
 
-/// Delays of the frames that come in by a port, one per flow: a flow always has the same, so that its frames stay in
-/// order.
+/// TTL that stands for the first delay of a list: what Linux gives packets unless their socket says otherwise.
+pub const FIRST_TTL: u8 = 64;
+
+/// Delays of the frames that come in by a port.
+///
+/// All frames have the same one, and IPv4 packets another one beside it that their sender chooses by their TTL. Where the
+/// TTL of a flow changes, its packets stay in order: none is released before one that came earlier.
 #[derive(Debug, Default)]
 pub struct Delays {
-    choices: Vec<Duration>,
+    all: Duration,
+    by_ttl: Vec<Duration>,
     waiting: BinaryHeap<Reverse<Waiting>>,
     packets: Vec<Option<Packet>>,
     spare: Vec<usize>,
     count: u64,
+    /// When the last packet of each flow that has some here is due.
+    last_of_flow: FxHashMap<u128, Time>,
 }
 
 /// When it is due, which one it was, and where its packet is.
 type Waiting = (Time, u64, usize);
 
 impl Delays {
-    /// Delays that flows choose among, by the hash of addresses and ports, each as often as it is listed. Without any there
-    /// is none.
-    pub fn new(choices: Vec<Duration>) -> Delays {
-        Delays { choices, ..Delays::default() }
+    /// A delay of all frames, and more for IPv4 packets that come with a TTL of [`FIRST_TTL`], one above, and so on.
+    pub fn new(all: Duration, by_ttl: Vec<Duration>) -> Delays {
+        Delays { all, by_ttl, ..Delays::default() }
     }
 
-    /// Whether there is any.
+    /// Whether no frame is delayed.
     pub fn is_empty(&self) -> bool {
-        self.choices.is_empty()
+        self.all == Duration::ZERO && self.by_ttl.is_empty()
     }
 
-    /// The delay of a frame.
+    /// The delay of a frame that has none of its flow before it.
     pub fn of(&self, frame: &[u8]) -> Duration {
-        match self.choices.len() {
-            0 => Duration::ZERO,
-            count => self.choices[(flow_hash(frame) % count as u64) as usize],
-        }
+        let above = ipv4(frame).and_then(|ip| ip[8].checked_sub(FIRST_TTL));
+        let chosen = above.and_then(|above| self.by_ttl.get(usize::from(above)));
+        self.all + chosen.copied().unwrap_or_default()
     }
 
     /// Holds a frame back that came at a time.
     pub(crate) fn hold(&mut self, now: Time, packet: Packet) {
-        let due = now + self.of(packet.stored());
+        let mut due = now + self.of(packet.stored());
+        if let Some(flow) = self.flow_of(&packet) {
+            let last = self.last_of_flow.entry(flow).or_default();
+            due = due.max(*last);
+            *last = due;
+        }
         let place = self.spare.pop().unwrap_or_else(|| {
             self.packets.push(None);
             self.packets.len() - 1
@@ -59,111 +71,130 @@ impl Delays {
 
     /// Takes the next frame.
     pub(crate) fn take(&mut self) -> Option<Packet> {
-        let Reverse((_, _, place)) = self.waiting.pop()?;
+        let Reverse((due, _, place)) = self.waiting.pop()?;
         self.spare.push(place);
-        self.packets[place].take()
-    }
-}
-
-/// Hash of a frame's IPv4 addresses, protocol and ports, the same in both directions; of Ethernet addresses if it is
-/// something else.
-///
-/// FNV-1a, and a mixing step, so that its low bits can be used.
-pub fn flow_hash(frame: &[u8]) -> u64 {
-    const IPV4: [u8; 2] = [0x08, 0x00];
-    let ipv4 = frame.len() >= 34 && frame[12..14] == IPV4;
-    if !ipv4 {
-        let end = |range: std::ops::Range<usize>| frame.get(range).map_or(0, hash);
-        return mix(end(0..6) ^ end(6..12));
-    }
-    let header = 14 + usize::from(frame[14] & 0x0f) * 4;
-    let has_ports = matches!(frame[23], 6 | 17) && frame.len() >= header + 4;
-    let end = |address: usize, port: usize| {
-        let mut bytes = [0; 6];
-        bytes[..4].copy_from_slice(&frame[address..address + 4]);
-        if has_ports {
-            bytes[4..].copy_from_slice(&frame[header + port..header + port + 2]);
+        let packet = self.packets[place].take()?;
+        // With the last packet of a flow the flow is forgotten, so that memory does not grow with their number. Others that
+        // are due at the same time come before all that are still to arrive.
+        if let Some(flow) = self.flow_of(&packet)
+            && self.last_of_flow.get(&flow) == Some(&due)
+        {
+            self.last_of_flow.remove(&flow);
         }
-        hash(&bytes)
+        Some(packet)
+    }
+
+    /// The flow of a packet, if delays can bring it out of order.
+    fn flow_of(&self, packet: &Packet) -> Option<u128> {
+        if self.by_ttl.is_empty() { None } else { ipv4(packet.stored()).map(five_tuple) }
+    }
+}
+
+/// The IPv4 packet in an Ethernet frame, if there is one with a whole header.
+fn ipv4(frame: &[u8]) -> Option<&[u8]> {
+    const TYPE: [u8; 2] = [0x08, 0x00];
+    (frame.len() >= 34 && frame[12..14] == TYPE).then(|| &frame[14..])
+}
+
+/// Protocol, addresses and, of TCP and UDP, ports.
+fn five_tuple(ip: &[u8]) -> u128 {
+    let (protocol, header) = (ip[9], usize::from(ip[0] & 0x0f) * 4);
+    let ports = match ip.get(header..header + 4) {
+        Some(ports) if matches!(protocol, 6 | 17) => ports,
+        _ => &[0; 4],
     };
-    mix(end(26, 0) ^ end(30, 2) ^ u64::from(frame[23]))
-}
-
-fn hash(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
-}
-
-/// The finaliser of SplitMix64 (Steele, Lea and Flood 2014).
-fn mix(mut hash: u64) -> u64 {
-    hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    hash ^ (hash >> 31)
+    let bytes = ip[12..20].iter().chain(ports);
+    bytes.fold(protocol.into(), |key, &byte| key << 8 | u128::from(byte))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use proptest::prelude::*;
 
     use super::*;
 
-    fn tcp(src: [u8; 4], dst: [u8; 4], ports: (u16, u16)) -> Vec<u8> {
+    fn tcp(port: u16, ttl: u8) -> Vec<u8> {
         let mut frame = vec![0; 54];
         frame[12..14].copy_from_slice(&[8, 0]);
         frame[14] = 0x45;
+        frame[22] = ttl;
         frame[23] = 6;
-        frame[26..30].copy_from_slice(&src);
-        frame[30..34].copy_from_slice(&dst);
-        frame[34..36].copy_from_slice(&ports.0.to_be_bytes());
-        frame[36..38].copy_from_slice(&ports.1.to_be_bytes());
+        frame[26..34].copy_from_slice(&[10, 0, 0, 1, 10, 0, 0, 2]);
+        frame[34..36].copy_from_slice(&port.to_be_bytes());
         frame
     }
 
-    #[test]
-    fn both_directions_of_a_connection_have_one_hash() {
-        let there = tcp([10, 0, 0, 1], [10, 0, 0, 2], (40_000, 80));
-        let back = tcp([10, 0, 0, 2], [10, 0, 0, 1], (80, 40_000));
-        assert_eq!(flow_hash(&there), flow_hash(&back));
-        assert_ne!(flow_hash(&there), flow_hash(&tcp([10, 0, 0, 1], [10, 0, 0, 2], (40_001, 80))));
+    fn ns(list: &[u64]) -> Vec<Duration> {
+        list.iter().map(|&ns| Duration::from_nanos(ns)).collect()
     }
 
     #[test]
-    fn connections_choose_evenly() {
-        let delays = Delays::new((0..10).map(Duration::from_micros).collect());
-        let mut counts = [0; 10];
-        for port in 0..10_000 {
-            counts[(delays.of(&tcp([10, 0, 0, 1], [10, 0, 0, 2], (port, 80))).nanos() / 1_000) as usize] += 1;
+    fn a_ttl_chooses_a_delay_beside_that_of_all() {
+        let delays = Delays::new(Duration::from_nanos(5), ns(&[0, 100, 200]));
+        let delay = |frame: &[u8]| delays.of(frame).nanos();
+        let of_ttl = [63, 64, 65, 66, 67, 255].map(|ttl| delay(&tcp(1, ttl)));
+        assert_eq!(of_ttl, [5, 5, 105, 205, 5, 5]);
+        let mut arp = tcp(1, 65);
+        arp[13] = 6;
+        assert_eq!(delay(&arp), 5);
+        assert_eq!(delay(&tcp(1, 65)[..33]), 5);
+        assert!(!delays.is_empty() && Delays::new(Duration::ZERO, Vec::new()).is_empty());
+    }
+
+    #[test]
+    fn packets_of_a_flow_do_not_overtake_and_those_of_others_do() {
+        let mut delays = Delays::new(Duration::ZERO, ns(&[0, 100]));
+        for (now, port, ttl) in [(10, 1, 65), (20, 1, 64), (20, 2, 64), (109, 1, 64), (200, 1, 64)] {
+            delays.hold(Time::from_nanos(now), Packet::new(&tcp(port, ttl), 0));
         }
-        // Four standard deviations of a binomial distribution with n = 10,000 and p = 0.1.
-        assert!(counts.iter().all(|&count: &i32| (count - 1_000).abs() < 120), "{counts:?}");
+        let mut released = Vec::new();
+        while let Some(due) = delays.due_at() {
+            let packet = delays.take().unwrap();
+            released.push((due.nanos(), packet.stored()[35], packet.stored()[22]));
+        }
+        assert_eq!(released, [(20, 2, 64), (110, 1, 65), (110, 1, 64), (110, 1, 64), (200, 1, 64)]);
+        assert!(delays.last_of_flow.is_empty(), "flows without packets are forgotten");
     }
 
     proptest! {
+        /// Oracle: each flow's own recursion, as in the simulator: release = max(now + delay, release before).
         #[test]
         fn frames_come_out_when_they_are_due_and_flows_in_order(
-            frames in prop::collection::vec((0..1_000u64, 0..4u16), 1..60),
+            frames in prop::collection::vec((0..1_000u64, 0..4u16, 60..70u8), 1..60),
         ) {
-            let mut delays = Delays::new([7, 3_000, 90, 500].map(Duration::from_nanos).to_vec());
-            let mut now = 0;
+            let mut delays = Delays::new(Duration::from_nanos(40), ns(&[7, 3_000, 90, 500]));
+            let (mut now, mut released) = (0, Vec::new());
+            let mut last = HashMap::new();
             let mut expected = Vec::new();
-            for (number, (gap, flow)) in frames.into_iter().enumerate() {
+            for (number, (gap, flow, ttl)) in frames.into_iter().enumerate() {
                 now += gap;
-                let mut frame = tcp([10, 0, 0, 1], [10, 0, 0, 2], (flow, 80));
+                while delays.due_at().is_some_and(|due| due.nanos() <= now) {
+                    released.push((delays.due_at().unwrap().nanos(), delays.take().unwrap()));
+                }
+                let mut frame = tcp(flow, ttl);
+                let release = last.entry(flow).or_insert(0);
+                *release = (now + delays.of(&frame).nanos()).max(*release);
+                expected.push((*release, number));
                 frame.extend((number as u16).to_be_bytes());
-                expected.push((now + delays.of(&frame).nanos(), number));
                 delays.hold(Time::from_nanos(now), Packet::new(&frame, 0));
             }
-            expected.sort_unstable();
-            for (due, number) in expected {
-                prop_assert_eq!(delays.due_at(), Some(Time::from_nanos(due)));
-                let packet = delays.take().unwrap();
-                prop_assert_eq!(&packet.stored()[54..], &(number as u16).to_be_bytes()[..]);
+            while let Some(due) = delays.due_at() {
+                released.push((due.nanos(), delays.take().unwrap()));
             }
-            prop_assert!(delays.take().is_none());
+            expected.sort_unstable();
+            let number = |packet: &Packet| usize::from(u16::from_be_bytes([packet.stored()[54], packet.stored()[55]]));
+            let released: Vec<_> = released.iter().map(|(due, packet)| (*due, number(packet))).collect();
+            prop_assert_eq!(released, expected);
+            prop_assert!(delays.last_of_flow.is_empty());
         }
 
         #[test]
-        fn any_bytes_have_a_hash(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
-            flow_hash(&bytes);
+        fn any_bytes_have_a_delay(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
+            let mut delays = Delays::new(Duration::ZERO, ns(&[3]));
+            delays.hold(Time::ZERO, Packet::new(&bytes, 0));
+            prop_assert!(delays.take().is_some());
         }
     }
 }

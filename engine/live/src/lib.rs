@@ -6,7 +6,8 @@
 //!
 //! A port with a rate is a line, as in the simulator: a frame that leaves its queue occupies the line for as long as
 //! its bits take, then travels for the line's delay, and is handed to the port when its last bit is there. What is due
-//! is done at the time at which it was due, however late the loop wakes; [`Lateness`] tells how late that was.
+//! is done at the time at which it was due, however late the loop wakes; [`Lateness`] tells how late that was. Records are
+//! those of the simulator ([`marklab_observe`]).
 
 mod clock;
 mod delay;
@@ -14,14 +15,16 @@ mod lateness;
 mod line;
 mod packet_socket;
 mod port;
+mod report;
 mod runner;
 mod switch;
 
 pub use clock::Clock;
-pub use delay::{Delays, flow_hash};
+pub use delay::{Delays, FIRST_TTL};
 pub use lateness::Lateness;
-pub use line::{Framing, LineConfig};
+pub use line::{Framing, LineConfig, LineStats};
 pub use packet_socket::PacketSocket;
 pub use port::{Mailbox, MailboxEnd, Memory, MemoryEnd, Port, PortError, Source};
+pub use report::{PortReport, Reason, Report};
 pub use runner::{Runner, Stopped};
-pub use switch::{LiveSwitch, PortReport, Report};
+pub use switch::{LiveFrame, LiveSwitch};

@@ -10,13 +10,13 @@ use marklab_units::{Duration, Rate, Time};
 pub struct Framing {
     /// Shorter frames are padded to this.
     pub min_bytes: u32,
-    /// Added to each frame: preamble, gap, check sequence.
-    pub overhead_bytes: u32,
+    /// Added to each frame: preamble, gap, check sequence. May be negative, where what a frame has is not counted.
+    pub overhead_bytes: i32,
 }
 
 impl Framing {
     fn wire_bytes(self, bytes: usize) -> u64 {
-        (bytes as u64).max(self.min_bytes.into()) + u64::from(self.overhead_bytes)
+        (bytes as u64).max(self.min_bytes.into()).saturating_add_signed(self.overhead_bytes.into())
     }
 }
 
@@ -31,6 +31,15 @@ pub struct LineConfig {
     pub framing: Framing,
 }
 
+/// What a line did.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct LineStats {
+    /// Bytes of the frames put on it, and of what they take beside their own.
+    pub wire_bytes: u64,
+    /// Time that they took; none where there is no rate.
+    pub busy: Duration,
+}
+
 /// A transmitter, its line, and the frames on it.
 #[derive(Debug)]
 pub(crate) struct Line {
@@ -38,13 +47,19 @@ pub(crate) struct Line {
     free_at: Time,
     /// Fraction of a ns left by the last transmission.
     carry: u64,
+    stats: LineStats,
     /// Frames on the line, with the time at which they are through.
     travelling: VecDeque<(Time, Packet)>,
 }
 
 impl Line {
     pub(crate) fn new(config: LineConfig) -> Line {
-        Line { config, free_at: Time::ZERO, carry: 0, travelling: VecDeque::new() }
+        Line { config, free_at: Time::ZERO, carry: 0, stats: LineStats::default(), travelling: VecDeque::new() }
+    }
+
+    /// What it did so far.
+    pub(crate) fn stats(&self) -> LineStats {
+        self.stats
     }
 
     /// When the next frame may be put on it.
@@ -57,13 +72,22 @@ impl Line {
         self.config.rate.is_none() && self.config.delay == Duration::ZERO
     }
 
+    /// Counts a frame of so many bytes; gives what it takes on the line.
+    pub(crate) fn pass(&mut self, bytes: usize) -> u64 {
+        let wire_bytes = self.config.framing.wire_bytes(bytes);
+        self.stats.wire_bytes += wire_bytes;
+        wire_bytes
+    }
+
     /// Puts a frame on it at a time at which it is free.
     pub(crate) fn put(&mut self, now: Time, packet: Packet) {
         debug_assert!(now >= self.free_at, "the line is busy");
+        let wire_bytes = self.pass(packet.len());
         if let Some(rate) = self.config.rate {
             let carry = if now == self.free_at { self.carry } else { 0 };
-            let (time, carry) = rate.transmission(self.config.framing.wire_bytes(packet.len()), carry);
+            let (time, carry) = rate.transmission(wire_bytes, carry);
             self.carry = carry;
+            self.stats.busy += time;
             self.free_at = now + time;
         } else {
             self.free_at = now;

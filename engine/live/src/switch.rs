@@ -3,53 +3,23 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use marklab_observe::{CaptureError, CaptureFile, Departure, Ecn, PortDepth, PortTrace, became_marked, frame_ecn};
 use marklab_pipeline::{Engine, Packet, State};
 use marklab_switch::replication::Replication;
-use marklab_switch::{Fate, Switch};
-use marklab_tm::{Pool, PortConfig, QueueStats};
+use marklab_switch::{Fate, Frame, Switch, Transmitted};
+use marklab_tm::{Pool, PortConfig};
 use marklab_units::Time;
 
 use crate::delay::Delays;
 use crate::lateness::Lateness;
 use crate::line::{Line, LineConfig};
 use crate::port::Port;
+use crate::report::{PortReport, Reason, Report};
 
 /// Frames that a port may hand over before the others have their turn.
 const BATCH: usize = 64;
 /// Packets that are kept for later frames.
 const SPARE: usize = 4_096;
-
-/// What happened at a port.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct PortReport {
-    /// Frames that came in.
-    pub received: u64,
-    /// Their bytes.
-    pub received_bytes: u64,
-    /// Frames that went out.
-    pub sent: u64,
-    /// Their bytes.
-    pub sent_bytes: u64,
-    /// Frames that the interface had no room for, after the switch had sent them: a loss that no switch has.
-    pub unsent: u64,
-    /// Frames that were lost before the switch could take them: it did not keep up.
-    pub missed: u64,
-    /// Frames that its hosts had left to their interfaces to finish: offloads are on, and the switch sees what no line carries.
-    pub offloaded: u64,
-    /// What happened in its queues.
-    pub queue: QueueStats,
-}
-
-/// What happened so far.
-#[derive(Clone, Debug)]
-pub struct Report {
-    /// At each port that has an interface.
-    pub ports: BTreeMap<usize, PortReport>,
-    /// Frames that the switch lost, by port, where they had come to one, and reason.
-    pub losses: BTreeMap<(Option<usize>, &'static str), u64>,
-    /// How late frames left their queues and lines.
-    pub lateness: Lateness,
-}
 
 /// What a step leaves to be done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,10 +41,30 @@ enum Due {
     Free,
 }
 
+/// A frame in the switch.
+#[derive(Clone, Debug)]
+pub struct LiveFrame {
+    packet: Packet,
+    /// Its ECN field when it came.
+    arrived_as: Option<Ecn>,
+}
+
+impl Frame for LiveFrame {
+    fn packet(&mut self) -> &mut Packet {
+        &mut self.packet
+    }
+
+    fn duplicate(&self) -> LiveFrame {
+        self.clone()
+    }
+}
+
 struct LivePort {
     io: Box<dyn Port>,
     line: Line,
     delays: Delays,
+    trace: Option<PortTrace>,
+    capture: Option<CaptureFile>,
     /// Whether frames were sent that are not flushed.
     pending: bool,
     report: PortReport,
@@ -82,7 +72,7 @@ struct LivePort {
 
 /// A switch that runs a program between real ports.
 pub struct LiveSwitch {
-    switch: Switch<Packet>,
+    switch: Switch<LiveFrame>,
     ports: Vec<Option<LivePort>>,
     /// Numbers of the ports that have interfaces, in order.
     attached: Vec<usize>,
@@ -91,8 +81,9 @@ pub struct LiveSwitch {
     spare: Vec<Packet>,
     /// What a port has just handed over; empty between two ports.
     arrivals: Vec<Packet>,
-    losses: BTreeMap<(Option<usize>, &'static str), u64>,
+    losses: BTreeMap<(Option<usize>, Reason), u64>,
     lateness: Lateness,
+    failure: Option<CaptureError>,
 }
 
 impl std::fmt::Debug for LiveSwitch {
@@ -120,6 +111,7 @@ impl LiveSwitch {
             arrivals: Vec::new(),
             losses: BTreeMap::new(),
             lateness: Lateness::default(),
+            failure: None,
         }
     }
 
@@ -132,8 +124,53 @@ impl LiveSwitch {
         if let Err(place) = self.attached.binary_search(&port) {
             self.attached.insert(place, port);
         }
-        self.ports[port] =
-            Some(LivePort { io, line: Line::new(line), delays, pending: false, report: PortReport::default() });
+        self.ports[port] = Some(LivePort {
+            io,
+            line: Line::new(line),
+            delays,
+            trace: None,
+            capture: None,
+            pending: false,
+            report: PortReport::default(),
+        });
+    }
+
+    /// Records the queues of a port from now on.
+    ///
+    /// # Panics
+    ///
+    /// If the port has no interface.
+    pub fn trace(&mut self, port: usize, trace: PortTrace) {
+        self.ports[port].as_mut().expect("it has an interface").trace = Some(trace);
+    }
+
+    /// Writes the frames that come to a port and leave by it to a file from now on.
+    ///
+    /// # Panics
+    ///
+    /// If the port has no interface.
+    pub fn capture(&mut self, port: usize, capture: CaptureFile) {
+        self.ports[port].as_mut().expect("it has an interface").capture = Some(capture);
+    }
+
+    /// Ends the records of queues and gives them.
+    pub fn take_traces(&mut self) -> BTreeMap<usize, PortTrace> {
+        let ports = self.ports.iter_mut().enumerate();
+        ports.filter_map(|(number, port)| Some((number, port.as_mut()?.trace.take()?))).collect()
+    }
+
+    /// Ends the captures.
+    pub fn end_captures(&mut self) {
+        for capture in self.ports.iter_mut().flatten().filter_map(|port| port.capture.take()) {
+            if let Err(error) = capture.finish() {
+                self.failure.get_or_insert(error);
+            }
+        }
+    }
+
+    /// What went wrong, so that what was observed is not whole.
+    pub fn failure(&self) -> Option<&CaptureError> {
+        self.failure.as_ref()
     }
 
     /// Number of ports, with interfaces or without.
@@ -152,7 +189,7 @@ impl LiveSwitch {
     }
 
     /// The switch itself.
-    pub fn switch(&mut self) -> &mut Switch<Packet> {
+    pub fn switch(&mut self) -> &mut Switch<LiveFrame> {
         &mut self.switch
     }
 
@@ -191,7 +228,8 @@ impl LiveSwitch {
             let Some(port) = port else { continue };
             port.report.missed += port.io.missed();
             port.report.offloaded = port.io.offloaded();
-            ports.insert(number, PortReport { queue: self.switch.port_stats(number), ..port.report });
+            let (line, queue) = (port.line.stats(), self.switch.port_stats(number));
+            ports.insert(number, PortReport { line, queue, ..port.report });
         }
         Report { ports, losses: self.losses.clone(), lateness: self.lateness.clone() }
     }
@@ -247,26 +285,34 @@ impl LiveSwitch {
     }
 
     fn arrived(&mut self, now: Time, port: usize, packet: Packet) {
-        let fate = self.switch.receive(now, port, packet);
-        self.settle(fate);
-        self.settle_copies();
+        self.write_capture(now, port, &packet);
+        let frame = LiveFrame { arrived_as: frame_ecn(&packet), packet };
+        let fate = self.switch.receive(now, port, frame);
+        self.settle(now, fate);
+        self.settle_copies(now);
         self.serve_woken(now);
     }
 
-    fn settle(&mut self, fate: Fate<Packet>) {
+    fn settle(&mut self, now: Time, fate: Fate<LiveFrame>) {
         match fate {
-            Fate::Queued { port, .. } => self.woken.push(port),
-            Fate::Lost(loss, port, packet) => self.lose(port, loss.text(), packet),
+            Fate::Queued { port, queue } => {
+                self.woken.push(port);
+                if let Some(trace) = trace_of(&mut self.ports[port]) {
+                    trace.arrived(now, queue, depths(&self.switch, port, queue));
+                    trace.sample(self.switch.state());
+                }
+            }
+            Fate::Lost(loss, port, frame) => self.lose(port, Reason::Switch(loss), frame.packet),
         }
     }
 
-    fn settle_copies(&mut self) {
+    fn settle_copies(&mut self, now: Time) {
         if self.switch.has_copies() {
-            self.switch.take_copies().into_iter().for_each(|fate| self.settle(fate));
+            self.switch.take_copies().into_iter().for_each(|fate| self.settle(now, fate));
         }
     }
 
-    fn lose(&mut self, port: Option<usize>, reason: &'static str, packet: Packet) {
+    fn lose(&mut self, port: Option<usize>, reason: Reason, packet: Packet) {
         *self.losses.entry((port, reason)).or_default() += 1;
         recycle(&mut self.spare, packet);
     }
@@ -275,27 +321,62 @@ impl LiveSwitch {
     fn serve_woken(&mut self, now: Time) {
         while let Some(number) = self.woken.pop() {
             while self.ports[number].as_ref().is_none_or(|port| port.line.free_at() <= now) {
-                let Some(sent) = self.switch.transmit(now, number) else { break };
-                self.settle_copies();
-                match sent.outcome {
-                    Ok(packet) => self.put_on_line(now, number, packet),
-                    Err(fate) => self.settle(fate),
-                }
+                let Some(left) = self.switch.transmit(now, number) else { break };
+                self.left(now, number, left);
             }
         }
     }
 
-    fn put_on_line(&mut self, now: Time, number: usize, packet: Packet) {
+    /// A frame has left its queue.
+    fn left(&mut self, now: Time, number: usize, left: Transmitted<LiveFrame>) {
+        let Transmitted { outcome, signals, queue, ends_turn } = left;
+        let marked = outcome.as_ref().is_ok_and(|frame| became_marked(frame.arrived_as, &frame.packet));
+        if let Some(trace) = trace_of(&mut self.ports[number]) {
+            let sent_bytes = outcome.as_ref().map_or(0, |frame| frame.packet.len() as u64);
+            let departure = Departure { sojourn: now.since(signals.enq_timestamp), sent_bytes, marked, ends_turn };
+            trace.departed(now, queue, depths(&self.switch, number, queue), &departure);
+            trace.sample(self.switch.state());
+        }
+        self.settle_copies(now);
+        match outcome {
+            Ok(frame) => self.put_on_line(now, number, frame.packet, marked),
+            Err(fate) => self.settle(now, fate),
+        }
+    }
+
+    fn put_on_line(&mut self, now: Time, number: usize, packet: Packet, marked: bool) {
+        self.write_capture(now, number, &packet);
         let Some(port) = &mut self.ports[number] else {
-            return self.lose(Some(number), "sent to a port without an interface", packet);
+            return self.lose(Some(number), Reason::NoInterface, packet);
         };
+        port.report.marked += u64::from(marked);
         if port.line.is_instant() {
+            port.line.pass(packet.len());
             port.hand_out(&packet);
             recycle(&mut self.spare, packet);
         } else {
             port.line.put(now, packet);
         }
     }
+
+    /// Writes a frame to the capture of a port, if there is one. One that fails ends.
+    fn write_capture(&mut self, now: Time, number: usize, packet: &Packet) {
+        let Some(Some(LivePort { capture: place, .. })) = self.ports.get_mut(number) else { return };
+        if let Some(capture) = place
+            && let Err(error) = capture.write(now, packet)
+        {
+            *place = None;
+            self.failure.get_or_insert(error);
+        }
+    }
+}
+
+fn trace_of(port: &mut Option<LivePort>) -> Option<&mut PortTrace> {
+    port.as_mut()?.trace.as_mut()
+}
+
+fn depths(switch: &Switch<LiveFrame>, port: usize, queue: usize) -> PortDepth {
+    PortDepth { port: switch.depth(port), queue: switch.queue_depth(port, queue) }
 }
 
 impl LivePort {

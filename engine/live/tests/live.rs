@@ -4,9 +4,11 @@ use std::path::Path;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration as RealDuration, Instant};
 
-use marklab_live::{Clock, Delays, Framing, LineConfig, LiveSwitch, Memory, MemoryEnd, Runner, Stopped};
+use marklab_live::{Clock, Delays, Framing, LineConfig, LiveSwitch, Memory, MemoryEnd, Reason, Runner, Stopped};
+use marklab_observe::{CaptureFile, PortTrace};
 use marklab_p4::ir::Program;
 use marklab_pipeline::{Engine, Jit, Layout, State};
+use marklab_switch::Loss;
 use marklab_tm::{Limit, PortConfig};
 use marklab_units::{Duration, Rate, Time};
 use proptest::prelude::*;
@@ -147,7 +149,7 @@ fn a_queue_holds_its_limit_beside_the_frame_on_the_line() {
         switch.step(at(100_000));
         assert_eq!(one.take().len(), kept);
         let report = switch.report();
-        let lost = report.losses.get(&(Some(1), "queue full")).copied().unwrap_or(0);
+        let lost = report.losses.get(&(Some(1), Reason::Switch(Loss::QueueFull))).copied().unwrap_or(0);
         assert_eq!((report.ports[&0].received, report.ports[&1].sent, lost), (4, kept as u64, 4 - kept as u64));
     }
 }
@@ -159,13 +161,13 @@ fn frames_for_a_port_without_interface_are_lost_there() {
     zero.send(&frame(300, 0));
     switch.step(at(0));
     let losses = switch.report().losses;
-    assert_eq!(losses[&(Some(2), "sent to a port without an interface")], 1);
-    assert_eq!(losses[&(None, "sent to a port that does not exist")], 1);
+    assert_eq!(losses[&(Some(2), Reason::NoInterface)], 1);
+    assert_eq!(losses[&(None, Reason::Switch(Loss::NoPort))], 1);
 }
 
 #[test]
 fn delayed_frames_come_to_the_switch_when_they_are_due() {
-    let delays = Delays::new(vec![Duration::from_nanos(30_000)]);
+    let delays = Delays::new(Duration::from_nanos(30_000), Vec::new());
     let (mut switch, zero, one) = switch(PLENTY, LineConfig::default(), delays);
     zero.send(&frame(1, 0));
     assert_eq!(switch.step(at(5_000)).next, Some(at(35_000)));
@@ -173,6 +175,60 @@ fn delayed_frames_come_to_the_switch_when_they_are_due() {
     assert!(one.take().is_empty());
     switch.step(at(40_000));
     assert_eq!(egress_us(&one.take()[0]), 35);
+}
+
+#[test]
+fn records_of_a_port_are_those_of_the_simulator() {
+    let (mut switch, zero, one) = switch(Limit::Packets(2), shaped(), Delays::default());
+    switch.trace(1, PortTrace::new(Duration::from_nanos(10_000), &PLENTY.into(), Vec::new(), false));
+    (0..4).for_each(|number| zero.send(&frame(1, number)));
+    switch.step(at(3_000));
+    switch.step(at(100_000));
+    assert_eq!(one.take().len(), 3);
+    let traces = switch.take_traces();
+    // Frames leave the queue at 3, 11 and 19 us; the fourth found no room.
+    let rows: Vec<_> =
+        traces[&1].port().rows().iter().map(|row| (row.time.nanos(), row.last.packets, row.departed)).collect();
+    assert_eq!(rows, [(0, 2, 1), (10_000, 0, 2)]);
+    let sojourns = traces[&1].port().rows().iter().map(|row| row.sum_sojourn.nanos());
+    assert_eq!(sojourns.collect::<Vec<_>>(), [0, FRAME_NS + 2 * FRAME_NS]);
+    let line = switch.report().ports[&1].line;
+    assert_eq!((line.wire_bytes, line.busy.nanos()), (3 * BYTES as u64, 3 * FRAME_NS));
+    assert!(switch.take_traces().is_empty(), "a record ends when it is taken");
+}
+
+#[test]
+fn a_capture_has_the_frames_of_a_port_in_both_directions() {
+    let path = std::env::temp_dir().join(format!("marklab-live-{}.pcap", std::process::id()));
+    let (mut switch, zero, one) = switch(PLENTY, shaped(), Delays::default());
+    switch.capture(1, CaptureFile::create(&path, RealDuration::from_secs(1_000)).unwrap());
+    zero.send(&frame(1, 1));
+    switch.step(at(5_000));
+    one.send(&frame(0, 2));
+    switch.step(at(50_000));
+    switch.end_captures();
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    assert!(switch.failure().is_none());
+    let word = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap());
+    // Magic number of files with ns; then records of 16 + 100 bytes: seconds, ns, and the last byte of the frame.
+    assert_eq!((word(0), bytes.len()), (0xa1b2_3c4d, 24 + 2 * (16 + BYTES)));
+    let records = [24, 24 + 16 + BYTES].map(|at| (word(at), word(at + 4), bytes[at + 16 + BYTES - 1]));
+    assert_eq!(records, [(1_000, 5_000, 1), (1_000, 50_000, 2)]);
+}
+
+#[test]
+fn a_capture_without_room_ends_and_is_told_of() {
+    let (mut switch, zero, one) = switch(PLENTY, LineConfig::default(), Delays::default());
+    switch.capture(1, CaptureFile::create(Path::new("/dev/full"), RealDuration::ZERO).unwrap());
+    // More than what is kept until it is written.
+    (0..200).for_each(|number| zero.send(&frame(1, number)));
+    for now in 0..10 {
+        switch.step(at(now));
+    }
+    let failure = switch.failure().map(ToString::to_string).expect("the disk is full");
+    assert!(failure.starts_with("/dev/full: No space left on device"), "{failure}");
+    assert_eq!(one.take().len(), 200);
 }
 
 proptest! {
