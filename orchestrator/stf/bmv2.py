@@ -1,4 +1,4 @@
-"""Drives simple_switch: compiles by p4c-bm2-ss, configures by simple_switch_CLI, sends and receives by pcap files.
+"""Drives simple_switch: configures by simple_switch_CLI, sends and receives by pcap files.
 
 One process per run; its ports are named pipes, so that packets come when its tables are filled. Nothing needs root.
 """
@@ -19,7 +19,6 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from orchestrator.errors import RunFailed
-from orchestrator.paths import PROGRAMS
 from orchestrator.stf.device import Memory
 
 TOOLS = ("p4c-bm2-ss", "simple_switch", "simple_switch_CLI")
@@ -51,16 +50,6 @@ def versions() -> dict[str, str]:
         number = re.search(r"\d+(\.\d+)+", run.stdout + run.stderr)
         found[tool] = number[0] if number else "of an unknown version"
     return found
-
-
-def compile_program(program: Path, folder: Path) -> Path:
-    """The program as simple_switch reads it."""
-    target = folder / f"{program.stem}.json"
-    command = ["p4c-bm2-ss", "-I", str(PROGRAMS), "-o", str(target), str(program)]
-    found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)  # noqa: S603 - no shell
-    if found.returncode != 0:
-        raise RunFailed(f"p4c-bm2-ss refuses {program}: {found.stderr.strip()}")
-    return target
 
 
 def table_command(entry: Mapping[str, Any], tables: Sequence[Mapping[str, Any]]) -> str:

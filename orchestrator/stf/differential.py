@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from orchestrator import engine
+from orchestrator import engine, p4c
 from orchestrator.errors import BadInput, MarklabError
 from orchestrator.paths import PROGRAMS, REPOSITORY
 from orchestrator.stf import bmv2, commands, names, trace
@@ -150,7 +150,7 @@ def run_bmv2(case: Case, frames: Sequence[bytes]) -> tuple[dict[int, list[bytes]
     parts = engine.describe(compiled(case.program, True))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        with bmv2.SimpleSwitch(bmv2.compile_program(case.program, folder), folder) as switch:
+        with bmv2.SimpleSwitch(p4c.compile_program(case.program, folder).json, folder) as switch:
             switch.command([_command(statement, parts) for statement in case.configuration])
             sent = switch.exchange([(_IN_PORT, frame) for frame in frames])
             return sent, switch.memory(parts)
