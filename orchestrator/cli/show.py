@@ -18,6 +18,7 @@ from orchestrator.catalog.scheme import FittedScheme, find_scheme, known_schemes
 from orchestrator.control import check_forwarding
 from orchestrator.experiment import check_needs
 from orchestrator.hosts import Limit
+from orchestrator.lab import bmv2_limits
 from orchestrator.spec import Spec
 from orchestrator.traffic.rtt import parse_rtt
 from orchestrator.units import format_rate, parse_rate
@@ -38,6 +39,7 @@ def schemes(
         choice = parse_choice(each)
         _show(find_scheme(choice).fit(choice, setup), console)
     console.print(Text(f"Values are for {format_rate(setup.rate_bps)}b/s and RTT {setup.rtt}.", style="dim"))
+    console.print(Text(f"Limits of BMv2: {'; '.join(bmv2_limits.LIMITS)}.", style="dim"))
 
 
 def _show(fitted: FittedScheme, console: Console) -> None:
@@ -50,6 +52,8 @@ def _show(fitted: FittedScheme, console: Console) -> None:
     if spec.signal:
         facts.append(f"Signal: {spec.signal.what}, {spec.signal.when}, in {spec.signal.unit}.")
     facts.append(f"Queues: {_queues(spec.needs)}.")
+    obstacle = bmv2_limits.obstacle(spec.needs)
+    facts.append("BMv2 can carry it." if obstacle is None else f"BMv2 cannot carry it: {obstacle}.")
     if spec.presets:
         presets = (f"{name} ({_rules(rules)})" for name, rules in spec.presets.items())
         facts.append(f"Presets: {', '.join(presets)}.")

@@ -18,7 +18,11 @@ _PACKAGES = {
     "ip": "iproute2",
     "iperf3": "iperf3",
     "llvm-strip": "llvm",
+    "mnexec": "mininet",
+    "nsenter": "util-linux",
     "nstat": "iproute2",
+    "ping": "iputils-ping",
+    "setpriv": "util-linux",
     "ss": "iproute2",
     "sysctl": "procps",
     "tc": "iproute2",
@@ -38,12 +42,12 @@ def require(tools: Sequence[str]) -> None:
         raise SetupError(f"not on PATH: {', '.join(absent)}", f"apt-get install {packages}")
 
 
-def run(*command: str, timeout_s: float = _TIMEOUT_S) -> str:
-    """What it printed."""
+def run(*command: str, text: str | None = None, timeout_s: float = _TIMEOUT_S) -> str:
+    """What it printed, given `text` to read."""
     require(command[:1])
     line = " ".join(command)
     try:
-        found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout_s)  # noqa: S603
+        found = subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=timeout_s)  # noqa: S603
     except subprocess.TimeoutExpired as error:
         raise RunFailed(f"`{line}` did not end within {timeout_s:g} s") from error
     if found.returncode != 0:
