@@ -21,7 +21,7 @@ from orchestrator.catalog.scheme import find_scheme, known_schemes
 from orchestrator.control import host_ip
 from orchestrator.errors import BadInput, RunFailed, SetupError
 from orchestrator.hosts import Framing
-from orchestrator.lab import bmv2, thrift
+from orchestrator.lab import bmv2, bmv2_limits, thrift
 from orchestrator.lab.bmv2 import SwitchPort, compile_program, running
 from orchestrator.lab.bmv2_limits import check, obstacle, packets_per_s
 from orchestrator.lab.commands import missing, run
@@ -29,7 +29,7 @@ from orchestrator.p4runtime.client import Count
 from orchestrator.paths import PROGRAMS
 from orchestrator.spec import make_spec
 
-LACKING = missing([*bmv2.TOOLS, "ip", "ethtool"]) or ([] if os.geteuid() == 0 else ["root"])
+LACKING = missing([*bmv2_limits.TOOLS, "ip", "ethtool"]) or ([] if os.geteuid() == 0 else ["root"])
 real = pytest.mark.skipif(bool(LACKING), reason=f"BMv2 in a namespace needs {', '.join(LACKING)}")
 
 SPEC = {"schemes": "tcn", "rate": "100M"}
@@ -158,7 +158,7 @@ def test_calls_can_be_made_by_a_process_of_another_namespace() -> None:
 def test_a_switch_that_ends_at_once_is_told_with_its_last_words(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    for tool in bmv2.TOOLS:
+    for tool in bmv2_limits.TOOLS:
         (tmp_path / tool).write_text("#!/bin/sh\necho started\necho 'Invalid interface' >&2\nexit 3\n")
         (tmp_path / tool).chmod(0o700)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from orchestrator.cli.compare import compare
+from orchestrator.cli.doctor import doctor
 from orchestrator.cli.plot import plot
 from orchestrator.cli.reproduce import reproduce
 from orchestrator.cli.run import run
@@ -33,7 +34,11 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "compare": compare,
     "plot": plot,
     "reproduce": reproduce,
+    "doctor": doctor,
 }
+
+# What is something without arguments.
+_WITHOUT_ARGUMENTS = ("schemes", "doctor")
 
 # As of a process that SIGPIPE ends.
 _READER_GONE = 128 + signal.SIGPIPE
@@ -48,7 +53,7 @@ Without a command, options are those of `run`: --scheme ecn-sharp --load 0.8"""
 def _app() -> typer.Typer:
     app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=_HELP)
     for name, command in _COMMANDS.items():
-        app.command(name, no_args_is_help=name != "schemes")(command)
+        app.command(name, no_args_is_help=name not in _WITHOUT_ARGUMENTS)(command)
     return app
 
 

@@ -18,12 +18,11 @@ from orchestrator import p4c
 from orchestrator.catalog.scheme import Entry
 from orchestrator.errors import RunFailed, SetupError
 from orchestrator.lab import thrift
+from orchestrator.lab.bmv2_limits import REMEDY, TOOLS
 from orchestrator.lab.commands import missing, run
 from orchestrator.p4runtime.client import Client, connected
 from orchestrator.p4runtime.messages import p4info_pb2
 from orchestrator.paths import REPOSITORY
-
-TOOLS = ("p4c-bm2-ss", "simple_switch_grpc")
 
 _STOP_S = 5.0
 # Names of Unix sockets have no room for more (sun_path).
@@ -34,12 +33,7 @@ def require() -> None:
     """Refuse to begin without BMv2."""
     absent = missing(TOOLS)
     if absent:
-        raise SetupError(
-            f"not on PATH: {', '.join(absent)}",
-            "`docker compose --profile bmv2 run bmv2`, which has those of the published images p4lang/p4c and "
-            "p4lang/behavioral-model; or p4lang's packages p4lang-p4c and p4lang-bmv2 for Debian and Ubuntu; or "
-            "--switch marklab, which needs neither",
-        )
+        raise SetupError(f"not on PATH: {', '.join(absent)}", f"{REMEDY}; or --switch marklab, which needs neither")
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What BMv2's ports cannot do, and what of a run they could not carry."""
+"""What BMv2 consists of, what its ports cannot do, and what of a run they could not carry."""
 
 from __future__ import annotations
 
@@ -11,6 +11,14 @@ from orchestrator.queueing import Queues
 from orchestrator.spec import Spec
 from orchestrator.traffic.arrivals import HEADER_BYTES
 from orchestrator.units import format_rate
+
+TOOLS = ("p4c-bm2-ss", "simple_switch_grpc")
+
+# How to get them.
+REMEDY = (
+    "`docker compose --profile bmv2 run bmv2`, of the images p4lang/p4c and p4lang/behavioral-model; or "
+    "p4lang's packages p4lang-p4c and p4lang-bmv2 for Debian and Ubuntu"
+)
 
 LIMITS = (
     "one queue per port: its strict priorities go by a field that the lab's programs do not set, each at the full rate",

@@ -23,7 +23,7 @@ from orchestrator.errors import MarklabError, SetupError, unknown
 from orchestrator.lab.commands import require, run
 
 _SOURCE = Path(__file__).with_name("dctcp.bpf.c")
-_TYPES = Path("/sys/kernel/btf/vmlinux")
+TYPES = Path("/sys/kernel/btf/vmlinux")
 # What dctcp.bpf.c implements; it had other arguments before Linux 6.10.
 _CONG_CONTROL = "void (*cong_control)(struct sock *, u32, int, const struct rate_sample *);"
 _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
@@ -98,15 +98,15 @@ def _check() -> None:
     require(["bpftool", "clang", "llvm-strip"])
     if os.geteuid() != 0:
         raise SetupError("DCTCP in BPF can be loaded by root only", "sudo")
-    if not _TYPES.exists():
+    if not TYPES.exists():
         raise SetupError(
-            f"this kernel has no type information ({_TYPES}), which DCTCP in BPF needs",
+            f"this kernel has no type information ({TYPES}), which DCTCP in BPF needs",
             "a kernel with CONFIG_DEBUG_INFO_BTF, or with tcp_dctcp; Debian's has both",
         )
 
 
 def _compile(name: str, folder: Path, records: int) -> Path:
-    types = run("bpftool", "btf", "dump", "file", str(_TYPES), "format", "c")
+    types = run("bpftool", "btf", "dump", "file", str(TYPES), "format", "c")
     if _CONG_CONTROL not in types:
         raise SetupError("DCTCP in BPF needs Linux 6.10", "a newer kernel, or one with tcp_dctcp, as Debian's")
     (folder / "vmlinux.h").write_text(types, encoding="utf-8")
