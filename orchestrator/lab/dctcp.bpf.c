@@ -27,6 +27,7 @@
 #define FLAG_DATA_ACKED 0x04 /* of what an acknowledgement does */
 
 #define ALPHA_ONE 1024u
+#define USEC_PER_SEC 1000000ULL
 #define GAIN_SHIFT 4 /* g = 1/16: section 4.2 */
 #define MIN_CWND_SEGMENTS 2u
 
@@ -236,6 +237,23 @@ static __always_inline void proportional_rate_reduction(struct tcp_sock *tp, str
 	tp->snd_cwnd = in_flight + send > 0 ? in_flight + send : 1;
 }
 
+/* What TCP may have in the queues of its own host (TCP small queues) is what this rate sends in 1 ms. TCP sets it unless
+ * there is a cong_control: tcp_update_pacing_rate, with the defaults of its two ratios.
+ */
+static __always_inline void update_pacing_rate(struct sock *sk)
+{
+	const struct tcp_sock *tp = (struct tcp_sock *)sk;
+	__u32 ratio = tp->snd_cwnd < tp->snd_ssthresh / 2 ? 200 : 120;
+	__u32 segments = tp->snd_cwnd > tp->packets_out ? tp->snd_cwnd : tp->packets_out;
+	__u64 rate = (__u64)tp->mss_cache * (USEC_PER_SEC / 100 * 8) * ratio * segments;
+
+	if (tp->srtt_us)
+		rate /= tp->srtt_us;
+	if (rate > sk->sk_max_pacing_rate)
+		rate = sk->sk_max_pacing_rate;
+	sk->sk_pacing_rate = rate;
+}
+
 /* TCP could do all of this itself, if it could rely on what ssthresh answers. A kernel (6.18) was seen to process an
  * acknowledgement, once in some seconds, without running any of these programs: TCP took what lay on the stack for the
  * answer, and the window became 10^8 segments. Here a program that did not run leaves the window as it was.
@@ -252,14 +270,15 @@ void BPF_PROG(cong_control, struct sock *sk, __u32 ack, int flag, const struct r
 		if (dctcp->reducing != state || dctcp->reduced_until != tp->high_seq)
 			begin_reduction(tp, dctcp, state);
 		proportional_rate_reduction(tp, dctcp, sample->acked_sacked);
-		return;
+	} else {
+		tp->snd_ssthresh = dctcp->ssthresh;
+		if (dctcp->reducing && state != TCP_CA_Loss)
+			tp->snd_cwnd = dctcp->ssthresh;
+		dctcp->reducing = 0;
+		if (flag & FLAG_DATA_ACKED)
+			tcp_reno_cong_avoid(sk, ack, sample->acked_sacked);
 	}
-	tp->snd_ssthresh = dctcp->ssthresh;
-	if (dctcp->reducing && state != TCP_CA_Loss)
-		tp->snd_cwnd = dctcp->ssthresh;
-	dctcp->reducing = 0;
-	if (flag & FLAG_DATA_ACKED)
-		tcp_reno_cong_avoid(sk, ack, sample->acked_sacked);
+	update_pacing_rate(sk);
 }
 
 static __always_inline void echo(struct tcp_sock *tp, __u32 ce)
