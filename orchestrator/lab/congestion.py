@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator.errors import MarklabError, SetupError, unknown
+from orchestrator.errors import MarklabError, RunFailed, SetupError, unknown
 from orchestrator.lab.commands import require, run
 
 _SOURCE = Path(__file__).with_name("dctcp.bpf.c")
@@ -137,9 +137,15 @@ def remove_orphans() -> list[str]:
 
 
 def _remove(name: str) -> None:
-    """Connections that use it keep it until they are closed."""
-    if name in registered():
+    """Connections that use it keep it until they are closed; it is listed as long."""
+    if name not in registered():
+        return
+    try:
         run("bpftool", "struct_ops", "unregister", "name", name)
+    except RunFailed as error:
+        # EINPROGRESS: it was unregistered before.
+        if "now in progress" not in str(error):
+            raise
 
 
 @contextmanager
