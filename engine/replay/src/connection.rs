@@ -1,6 +1,7 @@
 //! One TCP connection, and the message on it.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::time::Duration;
 
 use rustix::fd::OwnedFd;
 use rustix::io::{self, Errno};
@@ -62,6 +63,9 @@ impl Connection {
     pub(crate) fn new(socket: OwnedFd, poller: &Poller, token: usize, awaited: Interest) -> io::Result<Connection> {
         // A flow's last segment must not wait for the acknowledgement of the one before it (Nagle).
         sockopt::set_tcp_nodelay(&socket, true)?;
+        // A connection that is given up must not go on sending: its namespace would live as long. All data of one that is
+        // done was acknowledged by a receipt.
+        sockopt::set_socket_linger(&socket, Some(Duration::ZERO))?;
         poller.add(&socket, token, awaited)?;
         Ok(Connection { socket, token, awaited, dscp: 0, ttl: 0, outgoing: None, incoming: Incoming::default() })
     }
