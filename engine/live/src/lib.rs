@@ -24,7 +24,7 @@ pub use delay::{Delays, FIRST_TTL};
 pub use lateness::Lateness;
 pub use line::{Framing, LineConfig, LineStats};
 pub use packet_socket::PacketSocket;
-pub use port::{Mailbox, MailboxEnd, Memory, MemoryEnd, Port, PortError, Source};
+pub use port::{Mailbox, MailboxEnd, Memory, MemoryEnd, Port, PortError, Source, Unsent};
 pub use report::{PortReport, Reason, Report};
 pub use runner::{Runner, Stopped};
 pub use switch::{LiveFrame, LiveSwitch};

@@ -1,4 +1,8 @@
-//! Frames of a Linux interface, by rings in memory shared with the kernel (packet(7), "PACKET_MMAP").
+//! Frames of a Linux interface: in by a ring in memory shared with the kernel (packet(7), "PACKET_MMAP"), out by calls
+//! that take many at once.
+//!
+//! A ring for what is sent would not save a copy: an interface whose other end is on this machine has the kernel copy a
+//! frame out of the ring, into pages of their own, which costs more than copying it from here.
 
 #![expect(unsafe_code, reason = "memory that the kernel writes to")]
 
@@ -9,31 +13,37 @@ use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::port::{Port, PortError, Source};
+use marklab_pipeline::Packet;
+
+use crate::port::{Port, PortError, Source, Unsent};
 
 /// Bytes of a slot: a full Ethernet frame of 1,500 bytes, and some more, with the kernel's header.
 const SLOT: usize = 2_048;
-/// Slots of each ring.
+/// Slots of the ring.
 const SLOTS: usize = 4_096;
 /// Memory comes in blocks of this.
 const BLOCK: usize = 1 << 16;
 const RING: usize = SLOT * SLOTS;
 
-/// Where the bytes of a frame to be sent begin in their slot: after the header, aligned.
-const SEND_AT: usize = size_of::<libc::tpacket2_hdr>().next_multiple_of(libc::TPACKET_ALIGNMENT);
+/// Frames that are sent by one call.
+const SEND_BATCH: usize = 64;
+/// What may be under way to the other end, which takes frames at once unless the machine is busy.
+const SEND_BYTES: libc::c_int = 1 << 26;
 
 /// Options of <linux/if_packet.h>, at level SOL_PACKET.
 const QDISC_BYPASS: i32 = 20;
 const IGNORE_OUTGOING: i32 = 23;
 
-/// An interface, by a packet socket with a ring for each direction.
+/// An interface, by a packet socket with a ring for what comes.
 #[derive(Debug)]
 pub struct PacketSocket {
     socket: OwnedFd,
     memory: NonNull<u8>,
     receive_at: usize,
-    send_at: usize,
-    accepted: bool,
+    /// Frames to be sent, the first `taken` of them.
+    outgoing: Vec<Packet>,
+    taken: usize,
+    unsent: Unsent,
     offloaded: u64,
 }
 
@@ -45,7 +55,7 @@ impl PacketSocket {
     ///
     /// # Errors
     ///
-    /// There is no such interface, or the system refuses: CAP_NET_RAW is missing, or memory for 16 MiB of rings.
+    /// There is no such interface, or the system refuses: CAP_NET_RAW is missing, or memory for a ring of 8 MiB.
     pub fn open(interface: &str) -> Result<PacketSocket, PortError> {
         let failed =
             |what| PortError::System { interface: interface.to_owned(), what, error: io::Error::last_os_error() };
@@ -72,19 +82,22 @@ impl PacketSocket {
         };
         set(&socket, libc::PACKET_VERSION, &version).map_err(|()| failed("ring of version 2"))?;
         set(&socket, libc::PACKET_RX_RING, &ring).map_err(|()| failed("receive ring"))?;
-        set(&socket, libc::PACKET_TX_RING, &ring).map_err(|()| failed("send ring"))?;
         set(&socket, QDISC_BYPASS, &1i32).map_err(|()| failed("sending past the queueing discipline"))?;
         set(&socket, IGNORE_OUTGOING, &1i32).map_err(|()| failed("leaving out own frames"))?;
+        // Without the right to it the buffer stays as it is, which is enough where little is sent.
+        let _ = set_of(&socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &SEND_BYTES);
         set(&socket, libc::PACKET_ADD_MEMBERSHIP, &promiscuous).map_err(|()| failed("promiscuous mode"))?;
         // SAFETY: a new mapping; the kernel checks the size against the rings.
         let memory = unsafe {
             let protection = libc::PROT_READ | libc::PROT_WRITE;
             let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
-            libc::mmap(ptr::null_mut(), 2 * RING, protection, flags, socket.as_raw_fd(), 0)
+            libc::mmap(ptr::null_mut(), RING, protection, flags, socket.as_raw_fd(), 0)
         };
         let memory = if memory == libc::MAP_FAILED { None } else { NonNull::new(memory.cast()) };
         let memory = memory.ok_or_else(|| failed("memory of the rings"))?;
-        let opened = PacketSocket { socket, memory, receive_at: 0, send_at: 0, accepted: false, offloaded: 0 };
+        let outgoing = vec![Packet::default(); SEND_BATCH];
+        let opened =
+            PacketSocket { socket, memory, receive_at: 0, outgoing, taken: 0, unsent: Unsent::default(), offloaded: 0 };
         opened.bind(index).map_err(|()| failed("binding"))?;
         Ok(opened)
     }
@@ -101,24 +114,54 @@ impl PacketSocket {
         if bound == 0 { Ok(()) } else { Err(()) }
     }
 
-    fn slot(&self, ring: usize, number: usize) -> Slot {
-        debug_assert!(ring < 2 && number < SLOTS);
+    fn slot(&self, number: usize) -> Slot {
+        debug_assert!(number < SLOTS);
         // SAFETY: the slot lies in the mapping.
-        Slot(unsafe { self.memory.add(ring * RING + number * SLOT) })
+        Slot(unsafe { self.memory.add(number * SLOT) })
+    }
+
+    /// Sends what was taken.
+    fn send_all(&mut self) {
+        // SAFETY: all bytes 0 is a valid header: no buffers, no address.
+        let mut headers: [libc::mmsghdr; SEND_BATCH] = unsafe { std::mem::zeroed() };
+        let mut parts = [libc::iovec { iov_base: ptr::null_mut(), iov_len: 0 }; SEND_BATCH];
+        let frames = &mut self.outgoing[..self.taken];
+        for ((frame, part), header) in frames.iter_mut().zip(&mut parts).zip(&mut headers) {
+            let bytes = frame.stored_mut();
+            *part = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+            header.msg_hdr.msg_iov = part;
+            header.msg_hdr.msg_iovlen = 1;
+        }
+        let mut next = 0;
+        while next < frames.len() {
+            let left = &mut headers[next..frames.len()];
+            // SAFETY: each header has one part, which has the bytes of a frame that lives as long as `frames`.
+            let sent = unsafe {
+                libc::sendmmsg(self.socket.as_raw_fd(), left.as_mut_ptr(), left.len() as u32, libc::MSG_DONTWAIT)
+            };
+            if sent > 0 {
+                next += sent as usize;
+            } else {
+                // It is the first of them that cannot be sent.
+                self.unsent.add(&frames[next]);
+                next += 1;
+            }
+        }
+        self.taken = 0;
     }
 }
 
 impl Drop for PacketSocket {
     fn drop(&mut self) {
         // SAFETY: the mapping is ours, and nothing refers to it any more.
-        unsafe { libc::munmap(self.memory.as_ptr().cast(), 2 * RING) };
+        unsafe { libc::munmap(self.memory.as_ptr().cast(), RING) };
     }
 }
 
 impl Port for PacketSocket {
     fn receive(&mut self, budget: usize, take: &mut dyn FnMut(&[u8])) -> usize {
         for count in 0..budget {
-            let slot = self.slot(0, self.receive_at);
+            let slot = self.slot(self.receive_at);
             let status = slot.status().load(Ordering::Acquire);
             if status & libc::TP_STATUS_USER == 0 {
                 return count;
@@ -131,32 +174,19 @@ impl Port for PacketSocket {
         budget
     }
 
-    fn send(&mut self, frame: &[u8]) -> bool {
-        if frame.len() > SLOT - SEND_AT {
-            return false;
+    fn send(&mut self, frame: &mut Packet) {
+        std::mem::swap(frame, &mut self.outgoing[self.taken]);
+        self.taken += 1;
+        if self.taken == SEND_BATCH {
+            self.send_all();
         }
-        let slot = self.slot(1, self.send_at);
-        if slot.status().load(Ordering::Acquire) != libc::TP_STATUS_AVAILABLE {
-            self.flush();
-            if slot.status().load(Ordering::Acquire) != libc::TP_STATUS_AVAILABLE {
-                return false;
-            }
-        }
-        slot.fill(frame);
-        slot.status().store(libc::TP_STATUS_SEND_REQUEST, Ordering::Release);
-        self.send_at = (self.send_at + 1) % SLOTS;
-        self.accepted = true;
-        true
     }
 
-    fn flush(&mut self) {
-        if std::mem::take(&mut self.accepted) {
-            // SAFETY: no buffer and no address are given. What the kernel does not take now stays in the ring, and a full
-            // ring is seen by `send`.
-            unsafe {
-                libc::sendto(self.socket.as_raw_fd(), ptr::null(), 0, libc::MSG_DONTWAIT, ptr::null(), 0);
-            }
+    fn flush(&mut self) -> Unsent {
+        if self.taken > 0 {
+            self.send_all();
         }
+        std::mem::take(&mut self.unsent)
     }
 
     fn source(&self) -> Source<'_> {
@@ -220,16 +250,6 @@ impl Slot {
         take(&tagged);
         true
     }
-
-    fn fill(self, frame: &[u8]) {
-        debug_assert!(frame.len() <= SLOT - SEND_AT);
-        // SAFETY: the status said that the slot is ours, and the frame fits.
-        unsafe {
-            ptr::copy_nonoverlapping(frame.as_ptr(), self.0.as_ptr().add(SEND_AT), frame.len());
-            let length = self.0.as_ptr().add(offset_of!(libc::tpacket2_hdr, tp_len)).cast::<u32>();
-            length.write(frame.len() as u32);
-        }
-    }
 }
 
 fn index_of(interface: &str) -> Option<i32> {
@@ -240,9 +260,12 @@ fn index_of(interface: &str) -> Option<i32> {
 }
 
 fn set<T>(socket: &OwnedFd, option: i32, value: &T) -> Result<(), ()> {
+    set_of(socket, libc::SOL_PACKET, option, value)
+}
+
+fn set_of<T>(socket: &OwnedFd, level: i32, option: i32, value: &T) -> Result<(), ()> {
     let length = size_of::<T>() as libc::socklen_t;
     // SAFETY: the pointer is to a live value of that length.
-    let done =
-        unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_PACKET, option, ptr::from_ref(value).cast(), length) };
+    let done = unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, ptr::from_ref(value).cast(), length) };
     if done == 0 { Ok(()) } else { Err(()) }
 }

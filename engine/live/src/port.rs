@@ -6,6 +6,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use marklab_pipeline::Packet;
 use thiserror::Error;
 
 /// An interface that cannot be used.
@@ -37,16 +38,32 @@ pub enum Source<'a> {
     Silent,
 }
 
+/// Frames that were to be sent, and are lost: there was no room for them.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Unsent {
+    /// How many.
+    pub frames: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl Unsent {
+    pub(crate) fn add(&mut self, frame: &Packet) {
+        self.frames += 1;
+        self.bytes += frame.len() as u64;
+    }
+}
+
 /// An end of a link.
 pub trait Port: Send {
     /// Hands over frames that wait, `budget` at most; gives how many.
     fn receive(&mut self, budget: usize, take: &mut dyn FnMut(&[u8])) -> usize;
 
-    /// Accepts a frame to be sent; false if there is no room for it, so that it is lost.
-    fn send(&mut self, frame: &[u8]) -> bool;
+    /// Takes a frame to be sent, and leaves a packet of any content in its place, whose memory can be used again.
+    fn send(&mut self, frame: &mut Packet);
 
-    /// Sends what was accepted.
-    fn flush(&mut self);
+    /// Sends what was taken since the last call, as far as it has not been sent; gives what there was no room for.
+    fn flush(&mut self) -> Unsent;
 
     /// How to learn that frames wait.
     fn source(&self) -> Source<'_>;
@@ -105,12 +122,13 @@ impl Port for Memory {
         count
     }
 
-    fn send(&mut self, frame: &[u8]) -> bool {
-        lock(&self.outgoing).push_back(frame.to_vec());
-        true
+    fn send(&mut self, frame: &mut Packet) {
+        lock(&self.outgoing).push_back(frame.stored().to_vec());
     }
 
-    fn flush(&mut self) {}
+    fn flush(&mut self) -> Unsent {
+        Unsent::default()
+    }
 
     fn source(&self) -> Source<'_> {
         Source::Asked
@@ -123,7 +141,10 @@ impl Port for Memory {
 
 /// A port that keeps what is sent to it for somebody else: the control plane, behind a CPU port.
 #[derive(Debug)]
-pub struct Mailbox(Arc<Letters>);
+pub struct Mailbox {
+    letters: Arc<Letters>,
+    unsent: Unsent,
+}
 
 /// The other end of a [`Mailbox`].
 #[derive(Clone, Debug)]
@@ -142,7 +163,7 @@ impl Mailbox {
     /// A port and its other end.
     pub fn new() -> (Mailbox, MailboxEnd) {
         let letters = Arc::new(Letters::default());
-        (Mailbox(letters.clone()), MailboxEnd(letters))
+        (Mailbox { letters: letters.clone(), unsent: Unsent::default() }, MailboxEnd(letters))
     }
 }
 
@@ -160,17 +181,19 @@ impl Port for Mailbox {
         0
     }
 
-    fn send(&mut self, frame: &[u8]) -> bool {
-        let mut frames = lock(&self.0.frames);
-        let room = frames.len() < MAILBOX;
-        if room {
-            frames.push_back(frame.to_vec());
-            self.0.arrived.notify_one();
+    fn send(&mut self, frame: &mut Packet) {
+        let mut frames = lock(&self.letters.frames);
+        if frames.len() < MAILBOX {
+            frames.push_back(frame.stored().to_vec());
+            self.letters.arrived.notify_one();
+        } else {
+            self.unsent.add(frame);
         }
-        room
     }
 
-    fn flush(&mut self) {}
+    fn flush(&mut self) -> Unsent {
+        std::mem::take(&mut self.unsent)
+    }
 
     fn source(&self) -> Source<'_> {
         Source::Silent

@@ -13,7 +13,7 @@ use marklab_units::Time;
 use crate::delay::Delays;
 use crate::lateness::Lateness;
 use crate::line::{Line, LineConfig};
-use crate::port::Port;
+use crate::port::{Port, Unsent};
 use crate::report::{PortReport, Reason, Report};
 
 /// Frames that a port may hand over before the others have their turn.
@@ -214,8 +214,7 @@ impl LiveSwitch {
         }
         for &number in &self.attached {
             if let Some(port) = self.ports[number].as_mut().filter(|port| port.pending) {
-                port.pending = false;
-                port.io.flush();
+                port.flush();
             }
         }
         Step { worked, next: self.next_due().map(|(time, ..)| time) }
@@ -249,8 +248,8 @@ impl LiveSwitch {
         let port = self.ports[number].as_mut().expect("what is due is due at an interface");
         match due {
             Due::Through => {
-                let packet = port.line.take().expect("it is due");
-                port.hand_out(&packet);
+                let mut packet = port.line.take().expect("it is due");
+                port.hand_out(&mut packet);
                 recycle(&mut self.spare, packet);
             }
             Due::Delayed => {
@@ -344,7 +343,7 @@ impl LiveSwitch {
         }
     }
 
-    fn put_on_line(&mut self, now: Time, number: usize, packet: Packet, marked: bool) {
+    fn put_on_line(&mut self, now: Time, number: usize, mut packet: Packet, marked: bool) {
         self.write_capture(now, number, &packet);
         let Some(port) = &mut self.ports[number] else {
             return self.lose(Some(number), Reason::NoInterface, packet);
@@ -352,7 +351,7 @@ impl LiveSwitch {
         port.report.marked += u64::from(marked);
         if port.line.is_instant() {
             port.line.pass(packet.len());
-            port.hand_out(&packet);
+            port.hand_out(&mut packet);
             recycle(&mut self.spare, packet);
         } else {
             port.line.put(now, packet);
@@ -380,15 +379,20 @@ fn depths(switch: &Switch<LiveFrame>, port: usize, queue: usize) -> PortDepth {
 }
 
 impl LivePort {
-    fn hand_out(&mut self, packet: &Packet) {
+    fn hand_out(&mut self, packet: &mut Packet) {
         debug_assert_eq!(packet.stored().len(), packet.len(), "real frames have all their bytes");
-        if self.io.send(packet.stored()) {
-            self.pending = true;
-            self.report.sent += 1;
-            self.report.sent_bytes += packet.len() as u64;
-        } else {
-            self.report.unsent += 1;
-        }
+        self.pending = true;
+        self.report.sent += 1;
+        self.report.sent_bytes += packet.len() as u64;
+        self.io.send(packet);
+    }
+
+    fn flush(&mut self) {
+        self.pending = false;
+        let Unsent { frames, bytes } = self.io.flush();
+        self.report.unsent += frames;
+        self.report.sent -= frames;
+        self.report.sent_bytes -= bytes;
     }
 }
 
