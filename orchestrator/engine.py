@@ -108,8 +108,8 @@ class LiveSwitch(Control, Protocol):
     def report(self) -> str:
         """What happened so far, as JSON."""
 
-    def failure(self) -> str | None:
-        """Why what was observed so far is not whole, if it is not."""
+    def check(self) -> None:
+        """Raises OSError for a capture that could not be written, and EngineError for an interface that is gone."""
 
     def stop(self) -> dict[str, Any]:
         """Stops it; gives the last `report`, as JSON, and `traces`, by port, as `simulate` gives them."""
@@ -266,6 +266,18 @@ def start_switch(config: Mapping[str, Any], program: CompiledProgram, entries: s
 def json_number(value: int) -> int | str:
     """A number of an entry or an operation in JSON: the engine reads those beyond 64 bits from text."""
     return value if value.bit_length() <= _WORD_BITS else hex(value)
+
+
+@contextmanager
+def failures() -> Iterator[None]:
+    """Explain what stops a running switch."""
+    try:
+        yield
+    except OSError as error:
+        # Files that the engine writes itself are captures.
+        raise RunFailed(f"the capture is not whole: {error}", "free some space, or do without --pcap") from error
+    except _module().EngineError as error:
+        raise RunFailed(f"the switch failed: {error}") from error
 
 
 @contextmanager

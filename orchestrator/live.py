@@ -239,10 +239,8 @@ class Observed:
 
 def stop(switch: engine.LiveSwitch) -> Observed:
     """Stop a switch, once."""
-    try:
+    with engine.failures():
         stopped = switch.stop()
-    except OSError as error:
-        raise RunFailed(f"a capture is not whole: {error}", "free some space, or do without --pcap") from error
     return Observed(json.loads(stopped["report"]), stopped["traces"])
 
 

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -385,6 +386,62 @@ def test_a_folder_without_room_is_named(tmp_path: Path) -> None:
         live.read_report(tmp_path)
 
 
+@needs_root
+def test_a_switch_ends_when_an_interface_goes_and_not_when_it_is_down(hosts: Hosts, tmp_path: Path) -> None:
+    entries = tmp_path / "entries.json"
+    entries.write_text(json.dumps([route(1, 0), route(2, 1)]), encoding="utf-8")
+    a, b = hosts.interfaces
+    with switch_process(f"-i0@{a}", f"-i1@{b}", "--entries", str(entries), "--out", str(tmp_path), code=2) as process:
+        ip("link", "set", a, "down")
+        ip("link", "set", a, "up")
+        assert hosts.send(2).numbers == [0, 1]
+        ip("link", "del", b)
+        assert process.wait(20) == 2
+        assert process.stderr is not None
+        assert f"the switch failed: interface `{b}` is gone" in process.stderr.read()
+    with pytest.raises(RunFailed, match="left no report"):
+        live.read_report(tmp_path)
+
+
+@needs_root
+def test_a_killed_switch_leaves_nothing_that_stops_the_next(hosts: Hosts, tmp_path: Path) -> None:
+    interfaces = [f"-i{port}@{name}" for port, name in enumerate(hosts.interfaces)]
+    with switch_process(*interfaces, "--out", str(tmp_path), code=-signal.SIGKILL) as process:
+        process.kill()
+        process.wait(20)
+    with pytest.raises(RunFailed, match="it was killed, or failed"):
+        live.read_report(tmp_path)
+    with switch_process(*interfaces, "--out", str(tmp_path)):
+        pass
+    assert [port["port"] for port in live.read_report(tmp_path)["ports"]] == [0, 1]
+
+
+@needs_root
+def test_an_interface_is_a_port_of_one_switch_only(hosts: Hosts, cli: Cli) -> None:
+    a, b = hosts.interfaces
+    with switch_process(f"-i0@{a}"), switch_process(f"-i0@{b}"):
+        done = cli("switch", str(SCHEMES / "dctcp-red.p4"), "-i", f"1@{a}")
+    assert (done.code, done.err) == (2, f"error: interface `{a}` is a port of another switch\n")
+
+
+@needs_root
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv")
+def test_without_the_right_to_packets_a_switch_says_so() -> None:
+    drop = ["setpriv", "--bounding-set=-net_raw", "--inh-caps=-net_raw"]
+    command = [*drop, sys.executable, str(REPOSITORY / "orchestrator.py"), "switch", str(SCHEMES / "dctcp-red.p4")]
+    done = subprocess.run([*command, "-i", "0@lo"], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 2
+    assert "interface `lo`: packet socket (needs root or CAP_NET_RAW): Operation not permitted" in done.stderr
+
+
+def test_a_taken_address_of_the_control_plane_is_named(cli: Cli) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        done = cli("switch", str(SCHEMES / "dctcp-red.p4"), "--cpu-port", "3", "--grpc-server-addr", address)
+    assert done.code == 2
+    assert f"cannot serve P4Runtime at {address}" in done.err
+
+
 @contextmanager
 def switch_process(*options: str, code: int = 0) -> Iterator["subprocess.Popen[str]"]:
     """A switch as a process that is told to end after the context, and does so with that code."""
@@ -395,7 +452,8 @@ def switch_process(*options: str, code: int = 0) -> Iterator["subprocess.Popen[s
             said = process.stderr.readline()
             assert "runs on ports" in said, said + process.stderr.read()
             yield process
-            process.send_signal(signal.SIGTERM)
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
             assert process.wait(20) == code
         finally:
             process.kill()

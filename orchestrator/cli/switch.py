@@ -15,7 +15,7 @@ import typer
 from rich.console import Console
 
 from orchestrator import engine, live
-from orchestrator.errors import BadInput, Interrupted, RunFailed
+from orchestrator.errors import BadInput, Interrupted
 from orchestrator.model import read_yaml, validate
 from orchestrator.p4runtime import server
 
@@ -139,15 +139,12 @@ def _served(
 def _watch(running: engine.LiveSwitch, log: bool) -> None:
     while True:
         time.sleep(_TICK_S)
-        try:
-            messages, failure = running.log(), running.failure()
-        except Exception as error:
-            raise RunFailed(f"the switch failed: {error}") from error
+        with engine.failures():
+            running.check()
+            messages = running.log()
         if log and messages:
             sys.stdout.writelines(f"{message}\n" for message in messages)
             sys.stdout.flush()
-        if failure is not None:
-            raise RunFailed(f"the switch was stopped: {failure}", "free some space, or do without --pcap")
 
 
 def _read(path: Path | None) -> list[dict[str, Any]]:

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration as Patience;
 
 use marklab_live::{
-    Clock, Delays, Framing, Lateness, LineConfig, LiveSwitch as Switch, Mailbox, MailboxEnd, PacketSocket, Report,
-    Runner,
+    Clock, Delays, Failure, Framing, Lateness, LineConfig, LiveSwitch as Switch, Mailbox, MailboxEnd, PacketSocket,
+    Report, Runner,
 };
 use marklab_netsim::Queueing;
 use marklab_observe::{CaptureFile, Cell, PortTrace};
@@ -216,10 +216,11 @@ impl LiveSwitch {
         Ok(python.detach(|| self.runner.with(report)).map_err(refuse)?.to_string())
     }
 
-    /// Why what was observed so far is not whole, if it is not: a capture that cannot be written.
-    fn failure(&self, python: Python<'_>) -> PyResult<Option<String>> {
-        let failure = |switch: &mut Switch, _| switch.failure().map(ToString::to_string);
-        python.detach(|| self.runner.with(failure)).map_err(refuse)
+    /// Raises what went wrong so far, if something did: OSError for a capture that cannot be written, EngineError for an
+    /// interface that is gone.
+    fn check(&self, python: Python<'_>) -> PyResult<()> {
+        let failure = |switch: &mut Switch, _| switch.failure().map(raised);
+        python.detach(|| self.runner.with(failure)).map_err(refuse)?.map_or(Ok(()), Err)
     }
 
     /// Stops the switch, if it has not stopped.
@@ -228,13 +229,12 @@ impl LiveSwitch {
     }
 
     /// Stops the switch. Gives a dict: `report` (JSON), and `traces`, columns of each recorded port as `simulate` gives
-    /// them, by its number. Raises EngineError if it had stopped before, or failed, and OSError for a capture that could
-    /// not be written.
+    /// them, by its number. Raises EngineError if it had stopped before, or its thread failed, and what `check` raises.
     fn stop<'py>(&self, python: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let mut switch = python.detach(|| self.runner.stop()).ok_or_else(|| refuse("the switch has stopped"))?;
         switch.end_captures();
         if let Some(failure) = switch.failure() {
-            return Err(PyOSError::new_err(failure.to_string()));
+            return Err(raised(failure));
         }
         let result = PyDict::new(python);
         result.set_item("report", to_json(&mut switch, &self.clock, self.clock.now()).to_string())?;
@@ -242,6 +242,13 @@ impl LiveSwitch {
         let traces = traces.map(|(port, trace)| Ok((port, observed::port_columns(python, &trace)?)));
         result.set_item("traces", traces.collect::<PyResult<BTreeMap<_, _>>>()?)?;
         Ok(result)
+    }
+}
+
+fn raised(failure: &Failure) -> PyErr {
+    match failure {
+        Failure::Capture(error) => PyOSError::new_err(error.to_string()),
+        Failure::Port(error) => refuse(error),
     }
 }
 

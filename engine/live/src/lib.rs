@@ -27,4 +27,4 @@ pub use packet_socket::PacketSocket;
 pub use port::{Mailbox, MailboxEnd, Memory, MemoryEnd, Port, PortError, Source, Unsent};
 pub use report::{PortReport, Reason, Report};
 pub use runner::{Runner, Stopped};
-pub use switch::{LiveFrame, LiveSwitch};
+pub use switch::{Failure, LiveFrame, LiveSwitch};

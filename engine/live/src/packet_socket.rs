@@ -10,6 +10,8 @@ use std::ffi::CString;
 use std::io;
 use std::mem::{offset_of, size_of};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -37,7 +39,11 @@ const IGNORE_OUTGOING: i32 = 23;
 /// An interface, by a packet socket with a ring for what comes.
 #[derive(Debug)]
 pub struct PacketSocket {
+    name: String,
+    index: i32,
     socket: OwnedFd,
+    /// Keeps other switches from the interface as long as the process lives.
+    _claim: UnixDatagram,
     memory: NonNull<u8>,
     receive_at: usize,
     /// Frames to be sent, the first `taken` of them.
@@ -55,11 +61,12 @@ impl PacketSocket {
     ///
     /// # Errors
     ///
-    /// There is no such interface, or the system refuses: CAP_NET_RAW is missing, or memory for a ring of 8 MiB.
+    /// There is no such interface, it is a port of another switch, or the system refuses: CAP_NET_RAW is missing, or memory for a ring of 8 MiB.
     pub fn open(interface: &str) -> Result<PacketSocket, PortError> {
         let failed =
             |what| PortError::System { interface: interface.to_owned(), what, error: io::Error::last_os_error() };
         let index = index_of(interface).ok_or_else(|| PortError::NoInterface(interface.to_owned()))?;
+        let claim = claim(interface, index)?;
         // SAFETY: the call takes no pointers. Protocol 0: no frame comes before the socket is bound.
         let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
         if fd < 0 {
@@ -96,8 +103,18 @@ impl PacketSocket {
         let memory = if memory == libc::MAP_FAILED { None } else { NonNull::new(memory.cast()) };
         let memory = memory.ok_or_else(|| failed("memory of the rings"))?;
         let outgoing = vec![Packet::default(); SEND_BATCH];
-        let opened =
-            PacketSocket { socket, memory, receive_at: 0, outgoing, taken: 0, unsent: Unsent::default(), offloaded: 0 };
+        let opened = PacketSocket {
+            name: interface.to_owned(),
+            index,
+            socket,
+            _claim: claim,
+            memory,
+            receive_at: 0,
+            outgoing,
+            taken: 0,
+            unsent: Unsent::default(),
+            offloaded: 0,
+        };
         opened.bind(index).map_err(|()| failed("binding"))?;
         Ok(opened)
     }
@@ -193,6 +210,18 @@ impl Port for PacketSocket {
         Source::Readable(self.socket.as_fd())
     }
 
+    fn failed(&mut self) -> Option<PortError> {
+        // An interface that is down comes back; to have been told of it once is enough.
+        let mut error: libc::c_int = 0;
+        let mut length = size_of::<libc::c_int>() as libc::socklen_t;
+        // SAFETY: the pointers are to live values of the right types.
+        unsafe {
+            let error = ptr::from_mut(&mut error).cast();
+            libc::getsockopt(self.socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ERROR, error, &mut length);
+        }
+        (index_of(&self.name) != Some(self.index)).then(|| PortError::Gone(self.name.clone()))
+    }
+
     fn missed(&mut self) -> u64 {
         let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
         let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
@@ -250,6 +279,18 @@ impl Slot {
         take(&tagged);
         true
     }
+}
+
+/// Makes an interface that of one switch only. The name is one of the network namespace, as the interface's number is, and
+/// the system forgets it with the process.
+fn claim(interface: &str, index: i32) -> Result<UnixDatagram, PortError> {
+    let failed =
+        |error| PortError::System { interface: interface.to_owned(), what: "keeping other switches away", error };
+    let address = SocketAddr::from_abstract_name(format!("marklab-switch-{index}")).map_err(failed)?;
+    UnixDatagram::bind_addr(&address).map_err(|error| match error.kind() {
+        io::ErrorKind::AddrInUse => PortError::Taken(interface.to_owned()),
+        _ => failed(error),
+    })
 }
 
 fn index_of(interface: &str) -> Option<i32> {

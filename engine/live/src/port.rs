@@ -15,6 +15,12 @@ pub enum PortError {
     /// There is none of that name.
     #[error("there is no interface `{0}`")]
     NoInterface(String),
+    /// It was there, and is no more.
+    #[error("interface `{0}` is gone")]
+    Gone(String),
+    /// Another switch has it.
+    #[error("interface `{0}` is a port of another switch")]
+    Taken(String),
     /// The system refused something.
     #[error("interface `{interface}`: {what}: {error}")]
     System {
@@ -67,6 +73,12 @@ pub trait Port: Send {
 
     /// How to learn that frames wait.
     fn source(&self) -> Source<'_>;
+
+    /// Why no frames can come or go any more, if that is so. To be asked when the source has something to tell and no
+    /// frames.
+    fn failed(&mut self) -> Option<PortError> {
+        None
+    }
 
     /// Frames that were lost before they could be received, since the last call.
     fn missed(&mut self) -> u64;

@@ -93,8 +93,8 @@ fn run(mut switch: LiveSwitch, clock: Clock, doorbell: &Doorbell, commands: &Rec
             }
         }
         let step = switch.step(clock.now());
-        if !step.worked {
-            sleep(&switch, doorbell, step.next.map(|next| next.since(clock.now())));
+        if !step.worked && !sleep(&switch, doorbell, step.next.map(|next| next.since(clock.now()))) {
+            switch.check_ports();
         }
     }
 }
@@ -113,8 +113,9 @@ fn come_first() {
     }
 }
 
-/// Waits until a frame comes, the bell rings, or something is due, which is after `left`.
-fn sleep(switch: &LiveSwitch, doorbell: &Doorbell, left: Option<Duration>) {
+/// Waits until a frame comes, the bell rings, or something is due, which is after `left`; false if a port has something
+/// else to tell.
+fn sleep(switch: &LiveSwitch, doorbell: &Doorbell, left: Option<Duration>) -> bool {
     let mut polled = vec![poll_in(doorbell.event.as_raw_fd())];
     let mut asked = false;
     for port in switch.interfaces() {
@@ -129,6 +130,7 @@ fn sleep(switch: &LiveSwitch, doorbell: &Doorbell, left: Option<Duration>) {
         Some(left) if left <= SPIN => std::hint::spin_loop(),
         left => poll(&mut polled, left.map(|left| Duration::from_nanos(left.nanos() - SPIN.nanos()))),
     }
+    polled.iter().all(|polled| polled.revents & !libc::POLLIN == 0)
 }
 
 fn poll_in(fd: i32) -> libc::pollfd {

@@ -9,11 +9,12 @@ use marklab_switch::replication::Replication;
 use marklab_switch::{Fate, Frame, Switch, Transmitted};
 use marklab_tm::{Pool, PortConfig};
 use marklab_units::Time;
+use thiserror::Error;
 
 use crate::delay::Delays;
 use crate::lateness::Lateness;
 use crate::line::{Line, LineConfig};
-use crate::port::{Port, Unsent};
+use crate::port::{Port, PortError, Unsent};
 use crate::report::{PortReport, Reason, Report};
 
 /// Frames that a port may hand over before the others have their turn.
@@ -28,6 +29,17 @@ pub struct Step {
     pub worked: bool,
     /// When something is due next, should no frame come before.
     pub next: Option<Time>,
+}
+
+/// Why what was observed is not whole.
+#[derive(Debug, Error)]
+pub enum Failure {
+    /// A capture could not be written.
+    #[error(transparent)]
+    Capture(#[from] CaptureError),
+    /// A port cannot be used any more.
+    #[error(transparent)]
+    Port(#[from] PortError),
 }
 
 /// What is due at a port. Of things due at the same time frames leave first, so that there is room for those that come.
@@ -67,6 +79,7 @@ struct LivePort {
     capture: Option<CaptureFile>,
     /// Whether frames were sent that are not flushed.
     pending: bool,
+    failed: bool,
     report: PortReport,
 }
 
@@ -83,7 +96,7 @@ pub struct LiveSwitch {
     arrivals: Vec<Packet>,
     losses: BTreeMap<(Option<usize>, Reason), u64>,
     lateness: Lateness,
-    failure: Option<CaptureError>,
+    failure: Option<Failure>,
 }
 
 impl std::fmt::Debug for LiveSwitch {
@@ -131,6 +144,7 @@ impl LiveSwitch {
             trace: None,
             capture: None,
             pending: false,
+            failed: false,
             report: PortReport::default(),
         });
     }
@@ -163,14 +177,24 @@ impl LiveSwitch {
     pub fn end_captures(&mut self) {
         for capture in self.ports.iter_mut().flatten().filter_map(|port| port.capture.take()) {
             if let Err(error) = capture.finish() {
-                self.failure.get_or_insert(error);
+                self.failure.get_or_insert(error.into());
             }
         }
     }
 
-    /// What went wrong, so that what was observed is not whole.
-    pub fn failure(&self) -> Option<&CaptureError> {
+    /// The first thing that went wrong.
+    pub fn failure(&self) -> Option<&Failure> {
         self.failure.as_ref()
+    }
+
+    /// Asks the ports whether they have failed. One that has is left alone from now on.
+    pub(crate) fn check_ports(&mut self) {
+        for port in self.ports.iter_mut().flatten().filter(|port| !port.failed) {
+            if let Some(error) = port.io.failed() {
+                port.failed = true;
+                self.failure.get_or_insert(error.into());
+            }
+        }
     }
 
     /// Number of ports, with interfaces or without.
@@ -178,9 +202,9 @@ impl LiveSwitch {
         self.ports.len()
     }
 
-    /// Interfaces in use.
+    /// Interfaces in use, as far as they can be used.
     pub(crate) fn interfaces(&self) -> impl Iterator<Item = &dyn Port> {
-        self.ports.iter().flatten().map(|port| &*port.io)
+        self.ports.iter().flatten().filter(|port| !port.failed).map(|port| &*port.io)
     }
 
     /// Tables, registers and counters, and where copies go, for the control plane.
@@ -365,7 +389,7 @@ impl LiveSwitch {
             && let Err(error) = capture.write(now, packet)
         {
             *place = None;
-            self.failure.get_or_insert(error);
+            self.failure.get_or_insert(error.into());
         }
     }
 }
