@@ -1,0 +1,432 @@
+"""The real-time switch between two hosts, beside the kernel's bridge and simple_switch: throughput, latency, shaping.
+
+PYTHONPATH=. .venv/bin/python bench/live.py [--rounds N] [throughput | small | latency | shaping ...]
+
+Needs root, iproute2, ethtool, iperf3 and ping. Two network namespaces have an interface each to a third, the switch's,
+MTU 1500, all offloads off, and a cable of their own between them. The switch runs dctcp-red. What is compared takes
+turns, and the best of all rounds counts: other load can only make a figure worse.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+
+from orchestrator import live
+from orchestrator.engine import compile_program, describe
+from orchestrator.observation import Columns
+from orchestrator.paths import PROGRAMS, REPOSITORY
+from orchestrator.stf import bmv2
+
+PROGRAM = PROGRAMS / "dctcp-red.p4"
+OFFLOADS = ("rx", "tx", "sg", "tso", "gso", "gro")
+SECONDS = 5
+# Aims, in the units of the tables.
+LEAST_BPS, LEAST_OVER_BMV2, LEAST_OF_BRIDGE = 2.4e9, 4, 1 / 3
+LEAST_PACKETS_PER_S = 120_000
+MOST_P50_US, MOST_P99_US = 50, 200
+# Shaping: a line with Ethernet's 24 bytes beside a frame; droptail, so that the queue stands at its limit.
+SHAPED_BPS, SHAPED_SECONDS, SHAPED_PACKETS, OVERHEAD_BYTES = 100_000_000, 10, 200, 24
+RATE_WITHIN, QUEUE_WITHIN = 0.005, 0.02
+PINGS = 2_000
+
+
+class Testbed:
+    """Two hosts: `eth0` leads to a switch's interface, `eth1` straight to the other host.
+
+    The switch has a namespace as well, so that no rules of the machine's own firewall apply to the bridge.
+    """
+
+    def __init__(self) -> None:
+        name = f"mlb{uuid.uuid4().hex[:5]}"
+        self.hosts = (f"{name}a", f"{name}b")
+        self.switch, self.interfaces = f"{name}s", ("s-eth0", "s-eth1")
+
+    def __enter__(self) -> Testbed:
+        a, b = self.hosts
+        ip("netns", "add", self.switch)
+        ip("-n", self.switch, "link", "set", "lo", "up")
+        for number, (host, interface) in enumerate(zip(self.hosts, self.interfaces, strict=True)):
+            ip("netns", "add", host)
+            ip("-n", self.switch, "link", "add", interface, "type", "veth", "peer", "name", "eth0", "netns", host)
+            ip("-n", self.switch, "link", "set", interface, "up")
+            ethtool(self.switch, interface)
+            self._address(number, 0)
+        ip("-n", a, "link", "add", "eth1", "type", "veth", "peer", "name", "eth1", "netns", b)
+        for number in range(2):
+            self._address(number, 1)
+        return self
+
+    def _address(self, number: int, cable: int) -> None:
+        """An address, and the other end's as well: nobody has to ask for it."""
+        host, device = self.hosts[number], f"eth{cable}"
+        ip("-n", host, "link", "set", device, "address", mac(number, cable), "up")
+        ip("-n", host, "addr", "add", f"10.0.{cable}.{number + 1}/24", "dev", device)
+        ip("-n", host, "neigh", "add", f"10.0.{cable}.{2 - number}", "lladdr", mac(1 - number, cable), "dev", device)
+        ethtool(host, device)
+
+    def __exit__(self, *_: object) -> None:
+        for name in (*self.hosts, self.switch):
+            ip("netns", "del", name)
+
+    def at_switch(self, *command: str) -> list[str]:
+        """A command where the switch is."""
+        return ["ip", "netns", "exec", self.switch, *command]
+
+    def start(self, number: int, *command: str) -> subprocess.Popen[str]:
+        """A process on a host."""
+        full = ["ip", "netns", "exec", self.hosts[number], *command]
+        return subprocess.Popen(full, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def run(self, number: int, *command: str) -> str:
+        """What a process on a host prints."""
+        with self.start(number, *command) as process:
+            said, _ = process.communicate(timeout=120)
+            if process.returncode != 0:
+                raise SystemExit(f"error: {' '.join(command)}: {said}")
+            return said
+
+    def entries(self) -> list[dict[str, Any]]:
+        """The ways to the hosts."""
+        return [
+            {
+                "table": "ipv4_lpm",
+                "match": {"dst_addr": {"lpm": [(10 << 24) + number + 1, 32]}},
+                "action": "forward",
+                "params": {"port": number, "dst_addr": int(mac(number, 0).replace(":", ""), 16)},
+            }
+            for number in range(2)
+        ]
+
+    def nothing(self) -> AbstractContextManager[None]:
+        """The cable between the hosts needs nothing."""
+        return contextmanager(lambda: iter([None]))()
+
+    @contextmanager
+    def bridge(self) -> Iterator[None]:
+        """The kernel's bridge in place of a switch."""
+        ip("-n", self.switch, "link", "add", "bridge", "type", "bridge", "forward_delay", "0")
+        try:
+            for interface in self.interfaces:
+                ip("-n", self.switch, "link", "set", interface, "master", "bridge")
+            ip("-n", self.switch, "link", "set", "bridge", "up")
+            time.sleep(0.5)
+            yield
+        finally:
+            ip("-n", self.switch, "link", "del", "bridge")
+
+    @contextmanager
+    def marklab(self, program: Path = PROGRAM, out: Path | None = None, **description: Any) -> Iterator[None]:
+        """Marklab's switch."""
+        interfaces = [f"{port}@{name}" for port, name in enumerate(self.interfaces)]
+        with TemporaryDirectory() as name:
+            folder = Path(name)
+            (folder / "entries.json").write_text(json.dumps(self.entries()), encoding="utf-8")
+            described = {"interfaces": interfaces, **description}
+            (folder / "switch.yaml").write_text(json.dumps(described), encoding="utf-8")
+            command = self.at_switch(sys.executable, str(REPOSITORY / "orchestrator.py"), "switch", str(program))
+            options = ["--description", str(folder / "switch.yaml"), "--entries", str(folder / "entries.json")]
+            options += ["--out", str(out if out is not None else folder / "out")]
+            with subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True) as process:
+                assert process.stderr is not None
+                said = process.stderr.readline()
+                if "runs on ports" not in said:
+                    raise SystemExit(said + process.stderr.read())
+                try:
+                    yield
+                finally:
+                    process.send_signal(signal.SIGTERM)
+                    process.wait(20)
+            check(live.read_report(out if out is not None else folder / "out"))
+
+    @contextmanager
+    def simple_switch(self) -> Iterator[None]:
+        """BMv2's switch, without logging."""
+        tables = describe(compile_program(PROGRAM))["tables"]
+        ipv4_lpm = next(table for table in tables if table["name"].endswith("ipv4_lpm"))
+        forward = next(action for action in ipv4_lpm["actions"] if action["name"].endswith("forward"))
+        key = ipv4_lpm["keys"][0]["name"]
+        with TemporaryDirectory() as name:
+            compiled = bmv2.compile_program(PROGRAM, Path(name))
+            interfaces = [word for port, name in enumerate(self.interfaces) for word in ("-i", f"{port}@{name}")]
+            notifications = ["--notifications-addr", f"ipc://{name}/notifications.ipc"]
+            command = self.at_switch("simple_switch", *interfaces, *notifications, str(compiled))
+            with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+                try:
+                    entries = [
+                        entry
+                        | {"table": ipv4_lpm["name"], "action": forward["name"]}
+                        | {"match": {key: entry["match"]["dst_addr"]}}
+                        for entry in self.entries()
+                    ]
+                    lines = "\n".join(bmv2.table_command(entry, tables) for entry in entries)
+                    time.sleep(2)
+                    cli = self.at_switch("simple_switch_CLI")
+                    subprocess.run(cli, input=f"{lines}\n", text=True, check=True, capture_output=True, timeout=60)
+                    yield
+                finally:
+                    process.kill()
+
+
+def check(report: live.SwitchReport) -> None:
+    """Say of a switch what makes its figures doubtful."""
+    for port in report["ports"]:
+        for what in ("missed", "unsent", "offloaded"):
+            if port[what]:
+                Console(stderr=True).print(f"[dim]port {port['port']}: {port[what]} frames {what}[/dim]")
+
+
+def ip(*words: str) -> None:
+    """Sets up the network."""
+    command = ["ip", *words]
+    subprocess.run(command, check=True, timeout=20, stdout=subprocess.DEVNULL)
+
+
+def ethtool(namespace: str, device: str) -> None:
+    """Switch off what lets interfaces leave work undone; some of it cannot be changed, and is as it should be."""
+    for offload in OFFLOADS:
+        command = ["ip", "netns", "exec", namespace, "ethtool", "-K", device, offload, "off"]
+        subprocess.run(command, check=False, timeout=20, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def mac(number: int, cable: int) -> str:
+    """Address of a host's end of a cable."""
+    return f"02:00:00:00:{cable:02x}:{number:02x}"
+
+
+@contextmanager
+def listening(testbed: Testbed) -> Iterator[None]:
+    """An iperf3 on the second host that serves once."""
+    with testbed.start(1, "iperf3", "-s", "-1", "--forceflush") as server:
+        assert server.stdout is not None
+        while "listening" not in (line := server.stdout.readline()):
+            if not line:
+                raise SystemExit("error: iperf3 does not start")
+        try:
+            yield
+        finally:
+            server.kill()
+
+
+def iperf3(testbed: Testbed, cable: int, *options: str, seconds: int = SECONDS) -> dict[str, Any]:
+    """A measurement from the first host to the second, a second of warm-up left out."""
+    with listening(testbed):
+        warm = ("-t", str(seconds), "-O", "1", "-J")
+        found = json.loads(testbed.run(0, "iperf3", "-c", f"10.0.{cable}.2", *warm, *options))
+        return cast("dict[str, Any]", found["end"])
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way between the hosts: by which cable, and what has to run."""
+
+    name: str
+    cable: int
+    runs: Callable[[], AbstractContextManager[None]]
+
+
+def ways(testbed: Testbed) -> list[Way]:
+    """All that are there."""
+    found = [
+        Way("cable", 1, testbed.nothing),
+        Way("bridge", 0, testbed.bridge),
+        Way("Marklab", 0, testbed.marklab),
+    ]
+    missing = bmv2.missing_tools()
+    if missing:
+        Console(stderr=True).print(f"simple_switch is left out: {', '.join(missing)} not on PATH")
+        return found
+    return [*found, Way("simple_switch", 0, testbed.simple_switch)]
+
+
+def best_of(
+    testbed: Testbed, rounds: int, measure: Callable[[Way], NDArray[np.float64]], better: Callable[..., Any]
+) -> dict[str, NDArray[np.float64]]:
+    """The best of each way's figures, where all take turns."""
+    found: dict[str, list[NDArray[np.float64]]] = {}
+    for _ in range(rounds):
+        for way in ways(testbed):
+            with way.runs():
+                found.setdefault(way.name, []).append(measure(way))
+    return {name: better(values, axis=0) for name, values in found.items()}
+
+
+def throughput(testbed: Testbed, rounds: int) -> bool:
+    """TCP, one connection of full segments."""
+
+    def measure(way: Way) -> NDArray[np.float64]:
+        end = iperf3(testbed, way.cable)
+        return np.array([end["sum_received"]["bits_per_second"], end["sum_sent"]["retransmits"]])
+
+    found = best_of(testbed, rounds, measure, np.max)
+    ours = found["Marklab"][0]
+    table = Table("TCP, 1,500 bytes", "Gb/s", "Marklab / it", "retransmissions, at most")
+    for name, (bps, retransmits) in found.items():
+        table.add_row(name, f"{bps / 1e9:.2f}", f"{ours / bps:.2f}", f"{retransmits:.0f}")
+    show(table)
+    good = ours >= LEAST_BPS and ours >= LEAST_OF_BRIDGE * found["bridge"][0]
+    return bool(good and ("simple_switch" not in found or ours >= LEAST_OVER_BMV2 * found["simple_switch"][0]))
+
+
+def small(testbed: Testbed, rounds: int) -> bool:
+    """UDP as fast as one sender can: datagrams of 18 bytes."""
+
+    def measure(way: Way) -> NDArray[np.float64]:
+        before = came(testbed)
+        end = iperf3(testbed, way.cable, "-u", "-l", "18", "-b", "0")["sum"]
+        # The warm-up is counted as well.
+        elapsed_s = SECONDS + 1
+        read = end["packets"] - end["lost_packets"]
+        return np.array([(came(testbed) - before) / elapsed_s, end["packets"] / end["seconds"], read / end["seconds"]])
+
+    found = best_of(testbed, rounds, measure, np.max)
+    table = Table("UDP, 18 bytes", "delivered/s", "sent/s, at most", "read by iperf3/s, at most", "Marklab / it")
+    ours = found["Marklab"][0]
+    for name, (delivered, sent, read) in found.items():
+        table.add_row(name, f"{delivered:,.0f}", f"{sent:,.0f}", f"{read:,.0f}", f"{ours / delivered:.2f}")
+    show(table)
+    return bool(ours >= LEAST_PACKETS_PER_S)
+
+
+def came(testbed: Testbed) -> int:
+    """Datagrams that have come to the second host, whether its socket had room for them or not (RFC 4113)."""
+    names, values = re.findall(r"^Udp: (.*)", testbed.run(1, "cat", "/proc/net/snmp"), re.MULTILINE)
+    counts: dict[str, int] = dict(zip(names.split(), map(int, values.split()), strict=True))
+    return counts["InDatagrams"] + counts["InErrors"]
+
+
+def latency(testbed: Testbed, rounds: int) -> bool:
+    """Round trips while nothing else happens: those by the cable are the hosts' own."""
+
+    def measure(way: Way) -> NDArray[np.float64]:
+        said = testbed.run(0, "ping", "-i", "0.002", "-c", str(PINGS), f"10.0.{way.cable}.2")
+        times_us = [float(match) * 1e3 for match in re.findall(r"time=([0-9.]+) ms", said)]
+        if len(times_us) != PINGS:
+            raise SystemExit(f"error: of {PINGS} pings {len(times_us)} came back by {way.name}")
+        # A ping goes through the switch twice.
+        return np.percentile(times_us, [50, 99]) / 2
+
+    found = best_of(testbed, rounds, measure, np.min)
+    cable = found["cable"]
+    table = Table("one way, idle", "p50 us", "p99 us", "added p50 us", "added p99 us")
+    for name, figures in found.items():
+        table.add_row(name, *(f"{value:.0f}" for value in (*figures, *(figures - cable))))
+    show(table)
+    p50, p99 = found["Marklab"] - cable
+    return bool(p50 < MOST_P50_US and p99 < MOST_P99_US)
+
+
+def shaping(testbed: Testbed, rounds: int) -> bool:
+    """A line that is always busy: what leaves in 10 s, and whether the queue in front of it agrees."""
+    table = Table("100 Mb/s, 10 s", "rate", "wait in the queue / its bytes at that rate", "late p50 us", "late p99 us")
+    errors = []
+    for number in range(rounds):
+        with TemporaryDirectory() as name:
+            out = Path(name)
+            description = {"rate": SHAPED_BPS, "queue": SHAPED_PACKETS, "traces": [{"port": 1, "interval": "10us"}]}
+            with testbed.marklab(PROGRAMS / "droptail.p4", out, **description):
+                rate_bps = line_rate(testbed)
+            [trace] = live.read_traces(out)[1]
+            lateness = live.read_report(out)["lateness_ns"]
+        rate, wait = rate_bps / SHAPED_BPS, wait_by_content(trace)
+        errors.append((abs(rate - 1), abs(wait - 1)))
+        late = [f"{(lateness[quantile] or 0) / 1e3:.0f}" for quantile in ("p50", "p99")]
+        table.add_row(f"round {number + 1}", f"{rate:.5f}", f"{wait:.4f}", *late)
+    show(table)
+    rate_error, wait_error = np.min(errors, axis=0)
+    return bool(rate_error <= RATE_WITHIN and wait_error <= QUEUE_WITHIN)
+
+
+def line_rate(testbed: Testbed) -> float:
+    """Bits per second on the line to the second host, while more than it carries is sent."""
+    ask = ["ip", "-n", testbed.switch, "-s", "-j", "link", "show", "dev", testbed.interfaces[1]]
+
+    def sent() -> NDArray[np.float64]:
+        begin_s = time.monotonic()
+        asked = subprocess.run(ask, check=True, capture_output=True, timeout=20)
+        at_s = (begin_s + time.monotonic()) / 2
+        counts = json.loads(asked.stdout)[0]["stats64"]["tx"]
+        return np.array([at_s, 8 * (counts["bytes"] + OVERHEAD_BYTES * counts["packets"])])
+
+    overload = [
+        "iperf3",
+        "-c",
+        "10.0.0.2",
+        "-u",
+        "-l",
+        "1472",
+        "-b",
+        str(2 * SHAPED_BPS),
+        "-t",
+        str(SHAPED_SECONDS + 4),
+    ]
+    with listening(testbed), testbed.start(0, *overload) as sender:
+        time.sleep(2)
+        before = sent()
+        time.sleep(SHAPED_SECONDS)
+        elapsed_s, bits = sent() - before
+        sender.communicate(timeout=60)
+    return float(bits / elapsed_s)
+
+
+def wait_by_content(trace: Columns) -> float:
+    """How long packets wait, over how long the line takes for what waits, on average (Little's law)."""
+    # A second while the queue stands, far from its beginning and its end.
+    time_ns = trace["time_ns"].astype(np.int64)
+    begin_ns = (int(time_ns[0]) + int(time_ns[-1])) // 2
+    chosen = slice(*np.searchsorted(time_ns, [begin_ns, begin_ns + 10**9]))
+    wait_ns = trace["sum_sojourn_ns"][chosen].sum() / trace["departed"][chosen].sum()
+    content_bytes = trace["bytes"] + np.uint64(OVERHEAD_BYTES) * trace["packets"]
+    lasts_ns = np.diff(time_ns, append=time_ns[-1])[chosen]
+    mean_bytes = np.average(content_bytes[chosen], weights=lasts_ns)
+    return float(wait_ns / (mean_bytes * 8e9 / SHAPED_BPS))
+
+
+def show(table: Table) -> None:
+    """Prints it, on a terminal of any width."""
+    Console(width=max(110, Console().width)).print(table)
+
+
+BENCHES: Mapping[str, Callable[[Testbed, int], bool]] = {
+    "throughput": throughput, "small": small, "latency": latency, "shaping": shaping,
+}  # fmt: skip
+
+
+def main() -> None:
+    """Measure all, or what is named; exit code 1 if an aim is missed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", nargs="*", default=list(BENCHES), help=", ".join(BENCHES))
+    parser.add_argument("--rounds", type=int, default=3)
+    given = parser.parse_args()
+    if missing := [tool for tool in ("ip", "ethtool", "iperf3", "ping") if shutil.which(tool) is None]:
+        return Console().print(f"skipped: {', '.join(missing)} not on PATH")
+    if os.geteuid() != 0:
+        return Console().print("skipped: network namespaces need root")
+    with Testbed() as testbed:
+        missed = [name for name in given.what if not BENCHES[name](testbed, given.rounds)]
+    if missed:
+        raise SystemExit(f"missed: {', '.join(missed)}")
+    return None
+
+
+if __name__ == "__main__":
+    main()
