@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from orchestrator import live
+from orchestrator import live, p4c
 from orchestrator.engine import compile_program, describe
 from orchestrator.observation import Columns
 from orchestrator.paths import PROGRAMS, REPOSITORY
@@ -166,7 +166,7 @@ class Testbed:
         forward = next(action for action in ipv4_lpm["actions"] if action["name"].endswith("forward"))
         key = ipv4_lpm["keys"][0]["name"]
         with TemporaryDirectory() as name:
-            compiled = bmv2.compile_program(PROGRAM, Path(name))
+            compiled = p4c.compile_program(PROGRAM, Path(name)).json
             interfaces = [word for port, name in enumerate(self.interfaces) for word in ("-i", f"{port}@{name}")]
             notifications = ["--notifications-addr", f"ipc://{name}/notifications.ipc"]
             command = self.at_switch("simple_switch", *interfaces, *notifications, str(compiled))

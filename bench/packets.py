@@ -21,6 +21,7 @@ import marklab_engine
 from rich.console import Console
 from rich.table import Table
 
+from orchestrator import p4c
 from orchestrator.catalog.choice import parse_choice
 from orchestrator.catalog.parameters import Setup
 from orchestrator.catalog.scheme import find_scheme, known_schemes
@@ -74,7 +75,7 @@ class Case:
         """Packets per CPU second of simple_switch, all threads together; reading and writing pcap files included."""
         tables = describe(compile_program(self.program))["tables"]
         with TemporaryDirectory() as name:
-            json_file = bmv2.compile_program(self.program, Path(name))
+            json_file = p4c.compile_program(self.program, Path(name)).json
             with bmv2.SimpleSwitch(json_file, Path(name)) as switch:
                 commands = [bmv2.table_command(_full_names(entry, tables), tables) for entry in self.entries]
                 switch.command([*commands, f"set_queue_depth {BMV2_QUEUE_PACKETS}"])
