@@ -40,14 +40,16 @@ _TRACE = re.compile(r"trace-([0-9]+)\.npz")
 class Interface(Model):
     """An interface of this machine on a port of the switch, and where it differs from the others, its line.
 
-    `arrival_delay` is that of all frames that come in; an IPv4 packet that comes with a TTL of 64 waits the first of
-    `ttl_delays` beside that, one with 65 the second, and so on. So a sender gives a flow an RTT of its own.
+    `arrival_delay` is that of all frames that come in, which with an `arrival_rate` are there with their last bit; an
+    IPv4 packet that comes with a TTL of 64 waits the first of `ttl_delays` beside that, one with 65 the second, and so
+    on. So a sender gives a flow an RTT of its own.
     """
 
     port: int = Field(ge=0, le=LAST_PORT)
     name: str
     rate_bps: Rate | None = Field(default=None, alias="rate", ge=1000, le=10**13)
     delay_ns: Time | None = Field(default=None, alias="delay", ge=0, le=_LONGEST_DELAY_NS)
+    arrival_rate_bps: Rate | None = Field(default=None, alias="arrival_rate", ge=1000, le=10**13)
     arrival_delay_ns: Time = Field(default=0, alias="arrival_delay", ge=0, le=_LONGEST_DELAY_NS)
     ttl_delays_ns: tuple[Annotated[Time, Field(ge=0, le=_LONGEST_DELAY_NS)], ...] = Field(
         default=(), alias="ttl_delays", max_length=_TTL_DELAYS
@@ -296,6 +298,11 @@ def _read_trace(path: Path) -> list[Columns]:
             number, _, name = key.partition(".")
             queues.setdefault(int(number), {})[name] = values
     return [queues[number] for number in sorted(queues)]
+
+
+def read(folder: Path) -> Observed:
+    """Read all that a switch left."""
+    return Observed(read_report(folder), read_traces(folder))
 
 
 class CpuPort:

@@ -56,6 +56,9 @@ struct Interface {
     min_bytes: u32,
     #[serde(default)]
     overhead_bytes: i32,
+    /// Rate of the line over which frames come in, if they are handed over with their first bit.
+    #[serde(default)]
+    arrival_rate_bps: Option<u64>,
     /// Delay of all frames that come in.
     #[serde(default)]
     arrival_delay_ns: u64,
@@ -86,17 +89,22 @@ struct Capture {
 
 impl Interface {
     fn line(&self) -> PyResult<LineConfig> {
-        let rate = match self.rate_bps {
-            None => None,
-            Some(bps) => Some(Rate::from_bps(bps).ok_or_else(|| refuse(format!("`{}`: a rate of 0", self.name)))?),
-        };
-        let framing = Framing { min_bytes: self.min_bytes, overhead_bytes: self.overhead_bytes };
-        Ok(LineConfig { rate, delay: Duration::from_nanos(self.delay_ns), framing })
+        let rate = self.rate(self.rate_bps)?;
+        Ok(LineConfig { rate, delay: Duration::from_nanos(self.delay_ns), framing: self.framing() })
     }
 
-    fn delays(&self) -> Delays {
+    fn framing(&self) -> Framing {
+        Framing { min_bytes: self.min_bytes, overhead_bytes: self.overhead_bytes }
+    }
+
+    fn rate(&self, bps: Option<u64>) -> PyResult<Option<Rate>> {
+        bps.map(|bps| Rate::from_bps(bps).ok_or_else(|| refuse(format!("`{}`: a rate of 0", self.name)))).transpose()
+    }
+
+    fn delays(&self) -> PyResult<Delays> {
         let by_ttl = self.ttl_delays_ns.iter().map(|&ns| Duration::from_nanos(ns)).collect();
-        Delays::new(Duration::from_nanos(self.arrival_delay_ns), by_ttl)
+        let rate = self.rate(self.arrival_rate_bps)?;
+        Ok(Delays::new(Duration::from_nanos(self.arrival_delay_ns), by_ttl).over(rate, self.framing()))
     }
 }
 
@@ -158,7 +166,7 @@ impl LiveSwitch {
         let mut switch = Switch::new(engine.clone(), state, vec![port.clone(); ports], pool);
         for interface in &config.interfaces {
             let socket = PacketSocket::open(&interface.name).map_err(refuse)?;
-            switch.attach(interface.port, Box::new(socket), interface.line()?, interface.delays());
+            switch.attach(interface.port, Box::new(socket), interface.line()?, interface.delays()?);
         }
         let cpu = config.cpu_port.map(|port| {
             let (mailbox, end) = Mailbox::new();

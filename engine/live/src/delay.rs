@@ -4,8 +4,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use marklab_pipeline::Packet;
-use marklab_units::{Duration, Time};
+use marklab_units::{Duration, Rate, Time};
 use rustc_hash::FxHashMap;
+
+use crate::line::Framing;
 
 /// TTL that stands for the first delay of a list: what Linux gives packets unless their socket says otherwise.
 pub const FIRST_TTL: u8 = 64;
@@ -17,6 +19,7 @@ pub const FIRST_TTL: u8 = 64;
 #[derive(Debug, Default)]
 pub struct Delays {
     all: Duration,
+    line: Option<(Rate, Framing)>,
     by_ttl: Vec<Duration>,
     waiting: BinaryHeap<Reverse<Waiting>>,
     packets: Vec<Option<Packet>>,
@@ -35,16 +38,24 @@ impl Delays {
         Delays { all, by_ttl, ..Delays::default() }
     }
 
+    /// Frames come in when their last bit does, over a line of this rate: a sender that is shaped hands them over with the
+    /// first.
+    #[must_use]
+    pub fn over(self, rate: Option<Rate>, framing: Framing) -> Delays {
+        Delays { line: rate.map(|rate| (rate, framing)), ..self }
+    }
+
     /// Whether no frame is delayed.
     pub fn is_empty(&self) -> bool {
-        self.all == Duration::ZERO && self.by_ttl.is_empty()
+        self.all == Duration::ZERO && self.by_ttl.is_empty() && self.line.is_none()
     }
 
     /// The delay of a frame that has none of its flow before it.
     pub fn of(&self, frame: &[u8]) -> Duration {
         let above = ipv4(frame).and_then(|ip| ip[8].checked_sub(FIRST_TTL));
         let chosen = above.and_then(|above| self.by_ttl.get(usize::from(above)));
-        self.all + chosen.copied().unwrap_or_default()
+        let bits = self.line.map(|(rate, framing)| rate.transmission(framing.wire_bytes(frame.len()), 0).0);
+        self.all + bits.unwrap_or_default() + chosen.copied().unwrap_or_default()
     }
 
     /// Holds a frame back that came at a time.
@@ -141,6 +152,16 @@ mod tests {
         assert_eq!(delay(&arp), 5);
         assert_eq!(delay(&tcp(1, 65)[..33]), 5);
         assert!(!delays.is_empty() && Delays::new(Duration::ZERO, Vec::new()).is_empty());
+    }
+
+    #[test]
+    fn frames_come_with_their_last_bit() {
+        let framing = Framing { min_bytes: 60, overhead_bytes: 24 };
+        let delays = Delays::new(Duration::from_nanos(5), Vec::new()).over(Rate::from_bps(1_000_000_000), framing);
+        // Padded to 60 bytes, and 24 of framing: 84 bytes at 8 ns each.
+        assert_eq!(delays.of(&tcp(1, 64)).nanos(), 5 + 84 * 8);
+        assert_eq!(delays.of(&[0; 1_514]).nanos(), 5 + 1_538 * 8);
+        assert!(!Delays::new(Duration::ZERO, Vec::new()).over(Rate::from_bps(8), framing).is_empty());
     }
 
     #[test]

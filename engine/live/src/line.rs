@@ -15,7 +15,7 @@ pub struct Framing {
 }
 
 impl Framing {
-    fn wire_bytes(self, bytes: usize) -> u64 {
+    pub(crate) fn wire_bytes(self, bytes: usize) -> u64 {
         (bytes as u64).max(self.min_bytes.into()).saturating_add_signed(self.overhead_bytes.into())
     }
 }
