@@ -302,6 +302,7 @@ def test_a_flow_list_crosses_the_line_under_dctcp(dumbbell: Dumbbell, tmp_path: 
         "peer": np.zeros(n, dtype=np.uint32),
         "size_bytes": np.full(n, size_bytes, dtype=np.uint64),
         "dscp": np.zeros(n, dtype=np.uint8),
+        "ttl": np.zeros(n, dtype=np.uint8),
         "pull": np.zeros(n, dtype=np.bool_),
     }
     none = {name: column[:0] for name, column in columns.items()}
@@ -321,6 +322,9 @@ def test_a_flow_list_crosses_the_line_under_dctcp(dumbbell: Dumbbell, tmp_path: 
             host.expect("ended")
         found = joined(n, [host.finish() for host in hosts])
     assert found.status.tolist() == [engine.flow_statuses().index("done")] * n
+    # What the router marked has come back to the senders.
+    assert 0 < found.marked.sum() <= n * -(-size_bytes // 1460)
+    assert found.timeouts.sum() <= found.retransmissions.sum()
     # An incast: the line is never idle, so that the last flow ends when all bytes are through.
     ideal_s = n * size_bytes * 8 / (GOODPUT_MBPS * 1e6)
     last_s = (found.fct_ns + found.late_ns.astype(np.int64)).max() / 1e9

@@ -28,6 +28,7 @@ def flow_columns(size_bytes: list[int], **others: Any) -> Columns:
         "peer": np.zeros(n, dtype=np.uint32),
         "size_bytes": np.array(size_bytes, dtype=np.uint64),
         "dscp": np.zeros(n, dtype=np.uint8),
+        "ttl": np.zeros(n, dtype=np.uint8),
         "pull": np.zeros(n, dtype=np.bool_),
     }
     return columns | others

@@ -1,8 +1,9 @@
 """The process of a host: the server and the client of real TCP flows, in the host's network namespace.
 
 `python -m orchestrator.lab.host LISTEN FOLDER` speaks with its parent by lines: it says `listening`, is told the common
-start and the stop (ns of CLOCK_MONOTONIC), and says `ended` when its flows have. Its server goes on, for the other
-hosts, until the parent closes the pipe; then it writes what both ends saw. So none of them outlives its parent.
+start and the stop (ns of CLOCK_MONOTONIC), says now and then how many of its flows have ended, and `ended` when all
+have. Its server goes on, for the other hosts, until the parent closes the pipe; then it writes what both ends saw. So
+none of them outlives its parent.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import resource
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -32,6 +34,7 @@ Columns = dict[str, NDArray[Any]]
 PORT = 5000
 
 _END_S = 20.0
+_TELL_S = 0.5
 # Stands for a connection per flow, where an array cannot hold None.
 _NEW = -1
 
@@ -77,6 +80,10 @@ class RealFlows:
     late_ns: NDArray[np.uint64]  # start, against the list
     status: NDArray[np.uint8]  # see engine.flow_statuses
     delivered_bytes: NDArray[np.uint64]  # to the receiver's application
+    # Of the segments that the client sent, as Linux counts them.
+    retransmissions: NDArray[np.uint64]
+    timeouts: NDArray[np.uint64]
+    marked: NDArray[np.uint64]
 
 
 def joined(flows: int, seen: Sequence[Seen]) -> RealFlows:
@@ -85,7 +92,7 @@ def joined(flows: int, seen: Sequence[Seen]) -> RealFlows:
         np.full(flows, -1, np.int64),
         np.zeros(flows, np.uint64),
         np.full(flows, engine.flow_statuses().index("not-started"), np.uint8),
-        np.zeros(flows, np.uint64),
+        *(np.zeros(flows, np.uint64) for _ in range(4)),
     )
     for host in seen:
         records, rows = host.records, host.records["id"]
@@ -93,6 +100,8 @@ def joined(flows: int, seen: Sequence[Seen]) -> RealFlows:
         found.fct_ns[rows[done]] = (records["end_ns"] - records["start_ns"])[done]
         found.late_ns[rows] = records["late_ns"]
         found.status[rows] = records["status"]
+        for name in ("retransmissions", "timeouts", "marked"):
+            getattr(found, name)[rows] = records[name]
         pulled = records["pull"]
         found.delivered_bytes[rows[pulled]] = records["bytes"][pulled]
         found.delivered_bytes[host.arrivals["flow"]] = host.arrivals["bytes"]
@@ -106,6 +115,12 @@ class Host:
         self._process = process
         self._name = name
         self._folder = folder
+        self._said = b""
+        self.flows_ended = 0
+
+    def fileno(self) -> int:
+        """Readable when `look` has something to find."""
+        return _pipe(self._process.stdout).fileno()
 
     def begin(self, start_at_ns: int, stop_at_ns: int) -> None:
         """Have it replay its flows."""
@@ -117,8 +132,26 @@ class Host:
 
     def expect(self, word: str) -> None:
         """Wait until it says so."""
-        if _pipe(self._process.stdout).readline().strip() != word:
+        while True:
+            line = _pipe(self._process.stdout).readline().strip()
+            if line == word:
+                return
+            if not line.isdecimal():
+                raise self._failed()
+
+    def look(self) -> bool:
+        """Read what it says of its flows, after `begin`; true when all have ended."""
+        said = os.read(self.fileno(), 4096)
+        *lines, self._said = (self._said + said).split(b"\n")
+        for line in lines:
+            if line == b"ended":
+                return True
+            if not line.isdigit():
+                raise self._failed()
+            self.flows_ended = int(line)
+        if not said:
             raise self._failed()
+        return False
 
     def finish(self) -> Seen:
         """End its server too, and take what it saw."""
@@ -206,6 +239,9 @@ def _replay(folder: Path, line: str, watch: engine.Watch) -> Columns:
     columns = _load(folder / "flows.npz")
     peers, per_pair = columns.pop("peers").tolist(), int(columns.pop("per_pair"))
     start_at_ns, stop_at_ns = (int(word) for word in line.split())
+    over = threading.Event()
+    teller = threading.Thread(target=_tell, args=(watch, over), daemon=True)
+    teller.start()
     try:
         pairs = None if per_pair == _NEW else per_pair
         records = engine.replay_flows(columns, peers, start_at_ns, stop_at_ns, pairs, watch)
@@ -213,8 +249,20 @@ def _replay(folder: Path, line: str, watch: engine.Watch) -> Columns:
         sys.stderr.write(f"{error}\n")
         _say("failed")
         raise
+    finally:
+        over.set()
+        teller.join()
     _say("ended")
     return records | {"pull": columns["pull"]}
+
+
+def _tell(watch: engine.Watch, over: threading.Event) -> None:
+    """Say how many flows have ended, whenever there are more."""
+    told = 0
+    while not over.wait(_TELL_S):
+        if watch.finished != told:
+            told = watch.finished
+            _say(str(told))
 
 
 def _say(word: str) -> None:
