@@ -13,6 +13,7 @@ _TIMEOUT_S = 60.0
 # Where Debian has them.
 _PACKAGES = {
     "bpftool": "bpftool",
+    "chrt": "util-linux",
     "clang": "clang",
     "ethtool": "ethtool",
     "ip": "iproute2",

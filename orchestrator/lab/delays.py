@@ -1,8 +1,8 @@
 """Extra delays of flows, by the TTL of their packets.
 
-A testbed gives each sender a delay of its own by netem. Here each flow of a list has one, and flows of different delays
-share hosts and even connections. So a sender says by the TTL of its packets which delay they are to meet, and the switch
-at the other end of the sender's line, or netem behind a filter, holds them for so long.
+A testbed gives each sender a delay of its own by netem. Here each flow of a list has one, and flows of different
+delays share hosts and even connections. So a sender says by the TTL of its packets which delay they are to meet, and
+the switch at the other end of the sender's line holds them for so long.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class DelayLevels:
 
 
 def delay_levels(extra_delay_ns: NDArray[np.uint64]) -> DelayLevels:
-    """Give flows levels, equally many to each where there are more delays than levels; a level is the mean of its own."""
+    """Give flows levels, to each equally many if there are more delays than levels; a level is the mean of its own."""
     distinct = np.unique(extra_delay_ns[extra_delay_ns > 0])
     if len(distinct) <= LEVELS:
         delays = distinct.astype(np.int64)
