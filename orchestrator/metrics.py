@@ -103,6 +103,7 @@ def seed_result(experiment: Experiment, scheme: ReadyScheme, seen: Observation) 
         link_transmissions=report["link_transmissions"],
         events=report["events"],
         engine_cpu_s=round(seen.cpu_s, 6),
+        real_time=seen.real_time,
     )
 
 

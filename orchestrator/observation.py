@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from orchestrator.summary import RealTime
 from orchestrator.topology import Port
 from orchestrator.traffic.flows import FlowList
 
@@ -84,3 +85,4 @@ class Observation:
     # Of each request of a probe: `probe`, `time_ns`, and `rtt_ns`, which is -1 if no reply came.
     probes: Columns
     cpu_s: float
+    real_time: RealTime | None = None

@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, model_validator
@@ -58,6 +58,13 @@ Queue = Annotated[Limit, PlainSerializer(str)]
 Ports = Annotated[Queues, PlainSerializer(str)]
 
 
+class Mininet(Model):
+    """A run on real hosts and switches, whose times are all `dilation` times as long, and rates as much lower."""
+
+    dilation: int = Field(default=100, ge=1, le=10**6)
+    switch: Literal["marklab", "bmv2"] = "marklab"
+
+
 class Spec(Model):
     """A run: schemes and a baseline on the same flows, once per seed."""
 
@@ -96,6 +103,8 @@ class Spec(Model):
     # Of a max-min share: how near a rate that has converged stays; a tenth if left out.
     converge_within: float | None = Field(default=None, gt=0, lt=1)
     pcap: str | None = None
+    # Without it the run is simulated.
+    mininet: Mininet | None = None
 
     @model_validator(mode="after")
     def _distinct(self) -> Spec:
@@ -155,12 +164,13 @@ class Spec(Model):
         """Its name, or one made of what it compares."""
         if self.name is not None:
             return self.name
+        where = "" if self.mininet is None else "-mininet"
         scheme = self.schemes[0].label.replace(":", "-").replace("=", "-").replace(",", "-")
         if self.flow_list is not None:
-            return f"{scheme}-{Path(self.flow_list.path).stem}"
+            return f"{scheme}{where}-{Path(self.flow_list.path).stem}"
         if self.flows == 0:
-            return f"{scheme}-{len(self.added_flows or ())}-flows"
-        return f"{scheme}-{self.workload.name}-load{round(self.load * 100)}"
+            return f"{scheme}{where}-{len(self.added_flows or ())}-flows"
+        return f"{scheme}{where}-{self.workload.name}-load{round(self.load * 100)}"
 
     def to_plain(self) -> dict[str, Any]:
         """Plain data, from which the same description can be made again."""

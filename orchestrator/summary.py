@@ -165,6 +165,32 @@ def _part(some: int, of: int) -> float | None:
     return some / of if of else None
 
 
+class RealTime(Model):
+    """What a cell on real hosts and switches went through; times as they were, not those of the undilated result."""
+
+    dilation: int
+    switch: str
+    duration_s: float
+    # What the machine carries with this program, and what the run needs when its bottleneck is full.
+    capacity_fps: float
+    needed_fps: float
+    # Of the switches' dequeues, against the time at which the line was free; and of flows' starts.
+    lateness_p50_us: float
+    lateness_p99_us: float
+    late_start_p99_us: float
+    cpu_busy: float
+    softirq_drops: int
+    # Of a burst of mixed sizes that fills the queue: rate of the line measured, and the most packets that waited.
+    drain_ratio: float | None
+    standing_packets: int | None
+    # Pings through an empty network: expected and measured.
+    rtt_us: tuple[tuple[float, float], ...]
+    marks_made: int
+    ce_received: int
+    marks_echoed: int
+    buffers: tuple[str, ...]
+
+
 class SeedResult(Model):
     """One cell."""
 
@@ -190,6 +216,8 @@ class SeedResult(Model):
     link_transmissions: int
     events: int
     engine_cpu_s: float
+    # Of a run on real hosts and switches.
+    real_time: RealTime | None = None
 
 
 class SchemeResult(Model):

@@ -15,7 +15,7 @@ from orchestrator.catalog.choice import SchemeChoice, parse_choice
 from orchestrator.catalog.scheme import find_scheme, known_schemes
 from orchestrator.errors import BadInput, unknown
 from orchestrator.experiment import Experiment, prepare
-from orchestrator.fabrics import Cell, Sim
+from orchestrator.fabrics import Cell, fabric_of
 from orchestrator.metrics import summarise
 from orchestrator.progress import progress_bar
 from orchestrator.report import render
@@ -30,7 +30,7 @@ from orchestrator.versions import versions
 _TRACE_QUEUE_EVERY = "10us"
 _TRACE_FLOWS_EVERY = "100us"
 
-_TRAFFIC, _NETWORK, _OUTPUT = "Traffic", "Network", "Output"
+_TRAFFIC, _NETWORK, _FABRIC, _OUTPUT = "Traffic", "Network", "Fabric", "Output"
 
 
 def _option(*names: str, says: str, value: str = " ", panel: str | None = None, setting: str | None = None) -> Any:
@@ -108,6 +108,15 @@ def run(
         ),
     ] = None,
     transport: Annotated[str | None, _option(value="NAME", says="dctcp, ecn-star or reno.", panel=_NETWORK)] = None,
+    fabric: Annotated[
+        str | None,
+        _option(value="NAME", says="sim (virtual time), or mininet (real packets, root).", panel=_FABRIC),
+    ] = None,
+    dilation: Annotated[
+        str | None,
+        _option(value="N", says="mininet: times N times as long, rates as much lower. Default: 100.", panel=_FABRIC),
+    ] = None,
+    switch: Annotated[str | None, _option(value="NAME", says="mininet: marklab, or bmv2.", panel=_FABRIC)] = None,
     spec: Annotated[Path | None, _option(value="FILE.yaml", says="Settings of a run; options come first.")] = None,
     set_: Annotated[
         list[str] | None,
@@ -146,9 +155,10 @@ def run(
         "probes": probe or None, "pcap": pcap, "trace_queue": _TRACE_QUEUE_EVERY if trace_queue else None,
         "trace_flows": _TRACE_FLOWS_EVERY if trace_flows else None,
     }  # fmt: skip
-    settings = _settings(spec, {key: value for key, value in given.items() if value is not None}, set_ or [])
-    settings["schemes"] = _schemes(scheme or as_list(settings.get("schemes", [])), param or [])
-    summary, folder = _run(make_spec(settings), out, jobs or default_workers())
+    settings = merged_settings(spec, {key: value for key, value in given.items() if value is not None}, set_ or [])
+    choose_fabric(settings, fabric, {"dilation": dilation, "switch": switch})
+    settings["schemes"] = chosen_schemes(scheme or as_list(settings.get("schemes", [])), param or [])
+    summary, folder = run_spec(make_spec(settings), out, jobs or default_workers())
     if as_json:
         sys.stdout.write(json.dumps(summary.to_json()) + "\n")
     else:
@@ -157,7 +167,8 @@ def run(
         console.print(f"[dim]{folder}[/dim]", soft_wrap=True)
 
 
-def _settings(spec: Path | None, given: dict[str, Any], more: list[str]) -> dict[str, Any]:
+def merged_settings(spec: Path | None, given: dict[str, Any], more: list[str]) -> dict[str, Any]:
+    """Settings of a file, of options, and of `--set`; later ones come first."""
     settings = read_spec(spec) if spec is not None else {}
     if isinstance(given.get("transport"), str) and isinstance(settings.get("transport"), dict):
         given["transport"] = settings["transport"] | {"control": given["transport"]}
@@ -171,6 +182,21 @@ def _settings(spec: Path | None, given: dict[str, Any], more: list[str]) -> dict
         # The flows are the same for every seed; more of them would tell programs without random numbers nothing.
         settings.setdefault("seeds", 1)
     return settings
+
+
+def choose_fabric(settings: dict[str, Any], fabric: str | None, given: dict[str, str | None]) -> None:
+    """Settings of `mininet` are there if, and only if, it is the fabric."""
+    if fabric not in (None, "sim", "mininet"):
+        raise unknown("fabric", fabric, ("sim", "mininet"))
+    chosen = {name: text for name, text in given.items() if text is not None}
+    if fabric == "sim":
+        settings.pop("mininet", None)
+    elif fabric == "mininet":
+        settings["mininet"] = settings.get("mininet") or {}
+    if settings.get("mininet") is not None:
+        settings["mininet"] = dict(settings["mininet"]) | chosen
+    elif chosen:
+        raise BadInput(f"--{next(iter(chosen))} is of the fabric mininet", "--fabric mininet")
 
 
 def _only_flow_list(given: dict[str, Any]) -> None:
@@ -196,7 +222,8 @@ def _put(settings: dict[str, Any], key: str, text: str) -> None:
     settings[last] = value
 
 
-def _schemes(chosen: list[str], params: list[str]) -> list[SchemeChoice]:
+def chosen_schemes(chosen: list[str], params: list[str]) -> list[SchemeChoice]:
+    """Schemes as they are written, with parameters that each of them has."""
     if not chosen:
         raise BadInput("no scheme was given", f"--scheme NAME, which is {', '.join(known_schemes())} or a P4 program")
     choices: list[SchemeChoice] = [parse_choice(text) for text in chosen]
@@ -221,15 +248,16 @@ def _parameters(choices: list[SchemeChoice]) -> set[str]:
     return {name for spec in specs if spec for name in spec.parameters}
 
 
-def _run(spec: Spec, out: Path, workers: int) -> tuple[Summary, Path]:
-    fabric = Sim()
+def run_spec(spec: Spec, out: Path, workers: int) -> tuple[Summary, Path]:
+    """Run a description; gives the summary and its folder."""
+    fabric = fabric_of(spec)
     experiment = prepare(spec)
     fabric.check(experiment)
     folder = out / f"{spec.title()}-{experiment.digest()[:8]}"
     with new_folder(folder) as staging:
         cells = _cells(experiment, staging)
         with progress_bar("running", total_flows(cells)) as on_progress:
-            observations = run_cells(fabric, cells, workers, on_progress)
+            observations = run_cells(fabric, cells, min(workers, fabric.max_workers or workers), on_progress)
         summary = summarise(experiment, observations, versions(experiment))
         write_run(staging, experiment, observations, summary)
     return summary, folder

@@ -28,6 +28,8 @@ class Fabric(Protocol):
     """A place where cells run."""
 
     name: str
+    # Cells that may run at a time; None leaves it to the user.
+    max_workers: int | None
 
     def check(self, experiment: Experiment) -> None:
         """Refuse what this fabric cannot do, with the reason and what would work."""

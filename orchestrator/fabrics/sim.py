@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from orchestrator import engine
-from orchestrator.catalog.scheme import Estimate
 from orchestrator.control import host_ip, mac
-from orchestrator.errors import BadInput, unknown
+from orchestrator.errors import BadInput
 from orchestrator.experiment import Experiment, ReadyScheme
 from orchestrator.fabrics.fabric import Cell
+from orchestrator.fabrics.traced import find_port, trace_settings, traced_ports, with_estimates
 from orchestrator.model import Model
-from orchestrator.observation import ACTIVE_FLOWS, ESTIMATED, Columns, Observation
-from orchestrator.passages import active_flows
+from orchestrator.observation import Observation
 from orchestrator.queueing import Queues
 from orchestrator.spec import Spec
-from orchestrator.topology import Network, Port
+from orchestrator.topology import Port
 from orchestrator.traffic.flows import find_host
 
 # So many curves are more than anyone looks at, and their files stay small.
@@ -33,6 +29,7 @@ class Sim:
     """Runs cells in the engine's network simulator."""
 
     name = "sim"
+    max_workers: int | None = None
 
     def check(self, experiment: Experiment) -> None:
         """Refuse what the simulated switches do not have."""
@@ -67,7 +64,7 @@ class Sim:
             per_flow={name: result[name] for name in _PER_FLOW},
             report=result["report"],
             traces={
-                f"{names[at.node]}-{at.port}": _estimated(experiment, queues, passages, cell.scheme.estimates(at))
+                f"{names[at.node]}-{at.port}": with_estimates(experiment, queues, passages, cell.scheme.estimates(at))
                 for at, queues, passages in zip(traced, result["traces"], result["passages"], strict=True)
             },
             passages={
@@ -88,61 +85,6 @@ def _check_traced_flows(experiment: Experiment) -> None:
         )
 
 
-def traced_ports(experiment: Experiment) -> list[Port]:
-    """Ports whose queues are recorded: those of the bottleneck that belong to switches."""
-    if experiment.spec.trace_queue_ns is None:
-        return []
-    graph = experiment.network.graph
-    return [line.source for line in experiment.network.bottleneck if not graph.is_host(line.source.node)]
-
-
-def _estimated(
-    experiment: Experiment, queues: Sequence[Columns], passages: Columns | None, estimates: Sequence[Estimate]
-) -> list[Columns]:
-    """Give the registers of a recorded port their names and units, and put the truth beside an estimate of flows."""
-    port, *others = queues
-    columns = {name: values for name, values in port.items() if not name.startswith("register_")}
-    cells = iter(port[name] for name in port if name.startswith("register_"))
-    for estimate in estimates:
-        values = [next(cells) for _ in estimate.registers]
-        columns[ESTIMATED + estimate.name] = np.maximum.reduce(values) * estimate.scale
-        if passages is not None and estimate.within_ns is not None:
-            last_ns = port["time_ns"] + np.uint64((experiment.spec.trace_queue_ns or 1) - 1)
-            columns[ACTIVE_FLOWS] = active_flows(passages, last_ns, estimate.within_ns)
-    return [columns, *others]
-
-
-def _trace(experiment: Experiment, at: Port, estimates: Sequence[Estimate]) -> dict[str, Any]:
-    registers = [
-        {"register": register, "index": estimate.cell} for estimate in estimates for register in estimate.registers
-    ]
-    spec = experiment.spec
-    packets = spec.trace_flows_ns is not None or any(estimate.within_ns is not None for estimate in estimates)
-    return {
-        "node": at.node,
-        "port": at.port,
-        "interval_ns": spec.trace_queue_ns,
-        "registers": registers,
-        "packets": packets,
-    }
-
-
-def find_port(network: Network, text: str) -> Port:
-    """Read `host`, or `switch:port`."""
-    graph = network.graph
-    name, colon, number = text.partition(":")
-    if name not in graph.names:
-        raise unknown("node", name, graph.names)
-    node = graph.names.index(name)
-    ports = {line.source.port for line in graph.lines_from[node]}
-    if graph.is_host(node) and not colon:
-        return Port(node, 0)
-    if not number.isdecimal() or int(number) not in ports:
-        numbers = ", ".join(str(port) for port in sorted(ports))
-        raise BadInput(f"`{text}` is not a port", f"ports of `{name}`: {numbers}; write it as {name}:{min(ports)}")
-    return Port(node, int(number))
-
-
 def configuration(
     experiment: Experiment, scheme: ReadyScheme, last_start_ns: int, traced: list[Port], captures: Path | None
 ) -> dict[str, Any]:
@@ -157,7 +99,7 @@ def configuration(
         "nic": _numbers(spec.nic),
         "connections": _connections(spec),
         "stop_ns": spec.until_ns or last_start_ns + spec.stop_ns,
-        "traces": [_trace(experiment, at, scheme.estimates(at)) for at in traced],
+        "traces": [trace_settings(experiment, at, scheme.estimates(at)) for at in traced],
     }
     if spec.probes:
         config["probes"] = _probes(experiment)

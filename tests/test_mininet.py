@@ -1,0 +1,293 @@
+"""The lab of real packets: the same description as in `sim`, and nothing left behind however a run ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.dilation import dilated_graph
+from orchestrator.errors import BadInput, RunFailed, SetupError
+from orchestrator.experiment import prepare
+from orchestrator.fabrics import Mininet
+from orchestrator.lab import commands, congestion, workspace
+from orchestrator.lab.network import SYSTEM_PYTHON, TOOLS, Net, address, mininet
+from orchestrator.paths import REPOSITORY
+from orchestrator.spec import make_spec
+from orchestrator.topology import Graph
+
+
+def _lacking() -> str | None:
+    if os.geteuid() != 0:
+        return "needs root"
+    if absent := commands.missing([*TOOLS, "ping", "nstat"]):
+        return f"not on PATH: {', '.join(absent)}"
+    if subprocess.run([SYSTEM_PYTHON, "-c", "import mininet"], check=False, capture_output=True).returncode:
+        return "Mininet is not there"
+    if not congestion.in_kernel("dctcp") and commands.missing(["clang", "bpftool", "llvm-strip"]):
+        return "no DCTCP in the kernel, and not the tools to load one"
+    return None if Path("/sys/kernel/btf/vmlinux").exists() else "the kernel has no type information"
+
+
+LACKING = _lacking()
+real = pytest.mark.skipif(LACKING is not None, reason=f"Mininet lab: {LACKING}")
+
+# Long enough for queues, short enough for tests: 2 s of dilated time.
+FLOWS = """start_ns,src,dst,size_bytes,extra_delay_ns
+0,h0,h4,1500000,0
+0,h1,h4,1500000,50000
+1000000,h2,h4,20000,0
+2000000,h3,h4,20000,100000
+3000000,h2,h4,200000,130000
+4000000,h0,h4,1000,20000
+5000000,h1,h4,60000,0
+"""
+
+
+@pytest.fixture
+def flow_list(tmp_path: Path) -> Path:
+    path = tmp_path / "flows.csv"
+    path.write_text(FLOWS, encoding="utf-8")
+    return path
+
+
+def command(*words: str) -> list[str]:
+    return [sys.executable, str(REPOSITORY / "orchestrator.py"), *words]
+
+
+def lab(flow_list: Path, out: Path, *words: str) -> list[str]:
+    return command(
+        "--fabric", "mininet", "--baseline", "none", "--topology", "incast:senders=4", "--flow-list", str(flow_list),
+        "--out", str(out), *words,
+    )  # fmt: skip
+
+
+def graph(senders: int = 2) -> Graph:
+    settings = {"schemes": ["tcn"], "flows": 10, "topology": f"incast:senders={senders}"}
+    return dilated_graph(prepare(make_spec(settings)).network.graph, 100)
+
+
+# The fabric
+
+
+@real
+def test_three_schemes_on_real_hosts_agree_with_the_simulator(flow_list: Path, tmp_path: Path) -> None:
+    schemes = ["dctcp-red", "tcn", "ecn-sharp"]
+    words = [word for scheme in schemes for word in ("--scheme", scheme)]
+    shown = commands.run(*lab(flow_list, tmp_path, *words, "--json", "--trace-queue", "--name", "smoke"), timeout_s=240)
+    found = json.loads(shown)["schemes"]
+    simulated = command(
+        "--baseline", "none", "--topology", "incast:senders=4", "--flow-list", str(flow_list), "--json", *words,
+        "--out", str(tmp_path / "sim"),
+    )  # fmt: skip
+    expected = json.loads(commands.run(*simulated))["schemes"]
+    for scheme in schemes:
+        seed = found[scheme]["seeds"][0]
+        assert seed["unfinished"] == 0
+        assert seed["fct_us"]["overall"]["mean"] == pytest.approx(
+            expected[scheme]["fct_us"]["overall"]["mean"], rel=0.25
+        )
+        # What programs count is what the network saw, what the receivers saw, and what came back.
+        assert found[scheme]["marks"]["total"] == sum(found[scheme]["marks"]["by_cause"].values()) > 0
+        real_time = seed["real_time"]
+        assert real_time["dilation"] == 100
+        assert real_time["drain_ratio"] == pytest.approx(1, abs=0.02)
+        assert 0 < real_time["marks_echoed"] <= real_time["ce_received"] <= real_time["marks_made"]
+        # Base, and base with the longest extra delay, in dilated time.
+        assert [expected_us for expected_us, _ in real_time["rtt_us"]] == pytest.approx([7_040, 20_040], abs=40)
+    folder = next(path for path in tmp_path.iterdir() if path.name.startswith("smoke-"))
+    assert len(list((folder / "traces").glob("*.parquet"))) == len(schemes)
+    assert left_behind("smoke") == []
+
+
+def processes(name: str) -> list[str]:
+    """Those of a lab, whose namespaces and interfaces are there as long as they are; command lines carry the name."""
+    rows = [line.split(maxsplit=1) for line in commands.run("ps", "-ww", "-eo", "pid,args").splitlines()[1:]]
+    return [args for pid, args in rows if int(pid) != os.getpid() and re.search(rf"\b{name}[.:]", args)]
+
+
+def left_behind(name: str) -> list[str]:
+    """What a lab leaves; controls that no lab holds are removed by the way."""
+    return [*processes(name), *map(str, Path("/run/marklab").glob(f"{name}.*")), *congestion.remove_orphans()]
+
+
+@pytest.fixture
+def running(flow_list: Path, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """A lab whose flows are under way: endless ones, until the end of a minute."""
+    flow_list.write_text("start_ns,src,dst,size_bytes\n0,h0,h4,endless\n0,h1,h4,endless\n", encoding="utf-8")
+    words = lab(flow_list, tmp_path / "out", "--scheme", "tcn", "--until", "600ms", "--name", "hygiene")
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            deadline = time.monotonic() + 60
+            while not list(Path("/run/marklab").glob("hygiene.*/hosts/4")):
+                assert process.poll() is None, process.communicate()
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+            time.sleep(1.0)
+            yield process
+        finally:
+            process.kill()
+
+
+def _gone(seconds: float = 10) -> list[str]:
+    deadline = time.monotonic() + seconds
+    while (left := left_behind("hygiene")) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    return left
+
+
+@real
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_lab_leaves_nothing(
+    running: subprocess.Popen[str], tmp_path: Path, number: signal.Signals
+) -> None:
+    running.send_signal(number)
+    _, said = running.communicate(timeout=60)
+    assert running.returncode == 128 + number
+    assert "nothing was kept" in said
+    assert _gone() == []
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+@real
+def test_a_killed_lab_leaves_what_the_next_one_removes(running: subprocess.Popen[str]) -> None:
+    running.kill()
+    running.communicate(timeout=20)
+    deadline = time.monotonic() + 10
+    while (left := processes("hygiene")) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert left == []
+    experiment = prepare(make_spec({"schemes": ["tcn"], "flows": 10, "mininet": {}}))
+    Mininet().check(experiment)
+    assert left_behind("hygiene") == []
+
+
+@real
+def test_a_switch_that_dies_ends_the_run(running: subprocess.Popen[str], tmp_path: Path) -> None:
+    folder = next(Path("/run/marklab").glob("hygiene.*"))
+    pids = [
+        line.split()[0]
+        for line in commands.run("ps", "-ww", "-eo", "pid,args").splitlines()
+        if f"{folder}/switches" in line
+    ]
+    assert len(pids) == 1
+    os.kill(int(pids[0]), signal.SIGKILL)
+    _, said = running.communicate(timeout=60)
+    assert running.returncode == 2
+    assert "the switch s0 was killed by SIGKILL" in said
+    assert _gone() == []
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+@real
+def test_labs_side_by_side_have_networks_of_their_own(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        nets = [stack.enter_context(mininet(graph(), f"side{number}", tmp_path / "log")) for number in range(2)]
+        assert not set(nets[0].pids) & set(nets[1].pids)
+        namespaces = {_namespace(net, node) for net in nets for node in range(len(net.graph.names))}
+        assert len(namespaces) == 2 * len(nets[0].graph.names)
+    assert left_behind("side[01]") == []
+
+
+def _namespace(net: Net, node: int) -> str:
+    return commands.run(*net.inside(node), "readlink", "/proc/self/ns/net").strip()
+
+
+@real
+def test_nodes_are_as_a_line_wants_them(tmp_path: Path) -> None:
+    with mininet(graph(), "nodes", tmp_path / "log") as net:
+        shown = json.loads(commands.run(*net.inside(0), "ip", "-json", "address", "show", "dev", "h0-eth0"))[0]
+        neighbours = json.loads(commands.run(*net.inside(0), "ip", "-json", "neigh"))
+        features = commands.run(*net.inside(3), "ethtool", "-k", "s0-eth2")
+    assert [each["local"] for each in shown["addr_info"]] == [address(0)]
+    assert (shown["mtu"], shown["address"]) == (1500, "02:00:00:00:00:00")
+    assert {each["dst"]: each["lladdr"] for each in neighbours} == {
+        address(1): "02:00:00:00:00:01",
+        address(2): "02:00:00:00:00:02",
+    }
+    assert all("PERMANENT" in each["state"] for each in neighbours)
+    for name in ("tx-checksumming", "tcp-segmentation-offload", "generic-segmentation-offload", "rx-checksumming"):
+        assert f"{name}: off" in features
+
+
+# Words
+
+
+def experiment(**settings: Any) -> Any:
+    return prepare(make_spec({"schemes": ["tcn"], "flows": 10, "mininet": {}} | settings))
+
+
+def test_without_root_there_is_no_lab(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(SetupError, match="need root") as caught:
+        Mininet().check(experiment())
+    assert "--fabric sim" in str(caught.value.remedy)
+
+
+def test_a_missing_tool_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(SetupError, match="mnexec") as caught:
+        Mininet().check(experiment())
+    assert "mininet" in str(caught.value.remedy)
+
+
+def test_what_only_the_simulator_records_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr("orchestrator.fabrics.mininet.require", lambda _: None)
+    with pytest.raises(BadInput, match="`trace_flows`"):
+        Mininet().check(experiment(trace_flows="1ms"))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--dilation", "10"], "--dilation is of the fabric mininet"),
+        (["--fabric", "minimet"], "unknown fabric `minimet`"),
+        (["--fabric", "mininet", "--switch", "bmv3"], "`bmv3`"),
+        (["--fabric", "mininet", "--dilation", "0"], "dilation"),
+    ],
+)
+def test_bad_words_are_explained(words: list[str], said: str) -> None:
+    ended = subprocess.run(command("--scheme", "tcn", *words), capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert said in ended.stderr
+    assert "try:" in ended.stderr
+
+
+@real
+def test_mininet_that_fails_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("orchestrator.lab.network.SYSTEM_PYTHON", sys.executable)
+    with pytest.raises(SetupError, match="Mininet is not there") as caught, mininet(graph(), "nodes", tmp_path / "log"):
+        pass
+    assert caught.value.remedy == "apt-get install mininet"
+
+
+@real
+def test_a_workspace_outlives_its_owner_only_until_the_next_start() -> None:
+    with workspace.workspace("mine") as folder:
+        assert workspace.remove_orphans() == []
+        assert folder.is_dir()
+    assert not folder.exists()
+    orphan = Path("/run/marklab/orphan.test")
+    orphan.mkdir()
+    (orphan / "lock").touch()
+    assert workspace.remove_orphans() == ["orphan.test"]
+    assert not orphan.exists()
+
+
+def test_a_workspace_that_cannot_be_made_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(workspace, "_ROOT", tmp_path / "file")
+    with pytest.raises(RunFailed, match="cannot make a folder"), workspace.workspace("mine"):
+        pass
