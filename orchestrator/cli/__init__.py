@@ -16,7 +16,9 @@ from rich.console import Console
 from rich.text import Text
 
 from orchestrator.cli.compare import compare
+from orchestrator.cli.crosscheck import crosscheck
 from orchestrator.cli.doctor import doctor
+from orchestrator.cli.lab import lab
 from orchestrator.cli.plot import plot
 from orchestrator.cli.reproduce import reproduce
 from orchestrator.cli.run import run
@@ -32,6 +34,8 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "stf": stf,
     "switch": switch,
     "compare": compare,
+    "crosscheck": crosscheck,
+    "lab": lab,
     "plot": plot,
     "reproduce": reproduce,
     "doctor": doctor,
