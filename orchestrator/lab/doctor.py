@@ -27,8 +27,8 @@ PURPOSES = ("sim", "mininet", "bmv2", "docker")
 # Where Debian has its Mininet.
 SYSTEM_PYTHON = "/usr/bin/python3"
 
-_NETWORK_TOOLS = ("ethtool", "ip", "mnexec", "nsenter", "nstat", "setpriv", "ss", "sysctl", "tc")
-_BPF_TOOLS = ("bpftool", "clang", "llvm-strip")
+NETWORK_TOOLS = ("ethtool", "ip", "mnexec", "nsenter", "nstat", "setpriv", "ss", "sysctl", "tc")
+BPF_TOOLS = ("bpftool", "clang", "llvm-strip")
 _BPF_HEADER = Path("/usr/include/bpf/bpf_helpers.h")
 # Since then struct_ops has the arguments that dctcp.bpf.c takes.
 _BPF_KERNEL = (6, 10)
@@ -119,7 +119,7 @@ def _privileges() -> list[Finding]:
 
 
 def _network() -> list[Finding]:
-    absent = missing(_NETWORK_TOOLS)
+    absent = missing(NETWORK_TOOLS)
     namespace = ("unshare", "--net")
     made = _works(*namespace, "true")
     in_kernel = "a kernel with {}; Debian's has it"
@@ -127,7 +127,7 @@ def _network() -> list[Finding]:
         Finding(
             "network tools",
             not absent,
-            f"without {', '.join(absent)}" if absent else f"{len(_NETWORK_TOOLS)} of {len(_NETWORK_TOOLS)}",
+            f"without {', '.join(absent)}" if absent else f"{len(NETWORK_TOOLS)} of {len(NETWORK_TOOLS)}",
             ("mininet", "bmv2"),
             get=f"apt-get install {packages_of(absent)}" if absent else "",
         ),
@@ -179,7 +179,7 @@ def _control() -> list[Finding]:
     needed = () if has_module else ("mininet",)
     release = platform.release()
     number = tuple(int(part) for part in re.findall(r"\d+", release)[:2])
-    absent = missing(_BPF_TOOLS)
+    absent = missing(BPF_TOOLS)
     without = [*absent, *([] if _BPF_HEADER.exists() else ["libbpf's headers"])]
     packages = " ".join([packages_of(absent), *([] if _BPF_HEADER.exists() else ["libbpf-dev"])]).strip()
     return [
@@ -209,7 +209,7 @@ def _control() -> list[Finding]:
         Finding(
             "BPF tools",
             not without,
-            f"without {', '.join(without)}" if without else ", ".join(_BPF_TOOLS),
+            f"without {', '.join(without)}" if without else ", ".join(BPF_TOOLS),
             needed,
             "the module" if has_module else "",
             f"apt-get install {packages}" if packages else "",

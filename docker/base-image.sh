@@ -1,0 +1,26 @@
+#!/bin/sh
+# Make the Debian base image where no image registry can be reached: sudo docker/base-image.sh [debian:12-slim]
+# It has the mirrors that this machine's apt has; on a machine that is not Debian 12, say `MIRROR=http://...`.
+set -eu
+image=${1:-debian:12-slim}
+command -v debootstrap >/dev/null || { echo "error: no debootstrap"; echo "  try: apt-get install debootstrap"; exit 2; } >&2
+
+targets='deb $(REPO_URI) $(RELEASE) $(COMPONENT)'
+if [ -n "${MIRROR:-}" ]; then
+    sources="deb $MIRROR bookworm main
+deb $MIRROR bookworm-updates main
+deb ${MIRROR%/}-security bookworm-security main"
+else
+    sources=$(apt-get indextargets --format "$targets" 'Created-By: Packages' 'ORIGIN: Debian' | sort -u)
+    MIRROR=$(echo "$sources" | sed -n 's/^deb \([^ ]*\) bookworm main$/\1/p' | head -n 1)
+    [ -n "$MIRROR" ] || { echo "error: apt has no mirror of Debian 12 here"; echo "  try: MIRROR=... $0"; exit 2; } >&2
+fi
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+debootstrap --variant=minbase bookworm "$folder/root" "$MIRROR"
+echo "$sources" > "$folder/root/etc/apt/sources.list"
+rm -rf "$folder/root/var/cache/apt/archives" "$folder/root/var/lib/apt/lists"
+mkdir -p "$folder/root/var/cache/apt/archives/partial" "$folder/root/var/lib/apt/lists/partial"
+tar -C "$folder/root" --one-file-system --exclude='./dev/*' --exclude='./proc/*' --exclude='./sys/*' -c . |
+    docker import --change 'CMD ["bash"]' - "$image"

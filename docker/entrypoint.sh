@@ -1,0 +1,4 @@
+#!/bin/sh
+# Settings of TCP are set below /proc/sys, each in the namespace of its host; Docker mounts it read-only.
+mount -o remount,rw /proc/sys 2>/dev/null || true
+exec "$@"

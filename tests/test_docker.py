@@ -1,0 +1,45 @@
+"""The image has what the lab calls, and the container no more rights than it needs."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from orchestrator.lab import doctor
+from orchestrator.lab.commands import packages_of
+from orchestrator.paths import REPOSITORY
+
+DOCKERFILE = (REPOSITORY / "docker" / "Dockerfile").read_text()
+COMPOSE = yaml.safe_load((REPOSITORY / "docker-compose.yml").read_text())
+
+
+def test_the_image_has_the_packages_of_all_tools_that_doctor_looks_for() -> None:
+    (words,) = re.findall(r"--no-install-recommends((?:.|\n)*?)&&", DOCKERFILE)
+    tools = [*doctor.NETWORK_TOOLS, *doctor.BPF_TOOLS, "iperf3", "tcpdump", "ping"]
+    assert set(packages_of(tools).split()) | {"libbpf-dev", "mininet"} <= set(words.split())
+
+
+def test_the_container_is_not_privileged() -> None:
+    for service in COMPOSE["services"].values():
+        assert "privileged" not in service
+        assert service["cap_add"] == ["NET_ADMIN", "SYS_ADMIN"]
+        assert service["volumes"] == ["./results:/lab/results", "/run/marklab:/run/marklab"]
+
+
+def test_scripts_are_shell() -> None:
+    for script in (REPOSITORY / "docker").glob("*.sh"):
+        assert script.stat().st_mode & 0o100, script
+        subprocess.run(["sh", "-n", str(script)], check=True)  # noqa: S607
+
+
+@pytest.mark.skipif(shutil.which("docker-compose") is None, reason="docker-compose is not there")
+def test_compose_reads_the_file(tmp_path: Path) -> None:
+    command = ["docker-compose", "--project-directory", str(REPOSITORY), "-f", str(REPOSITORY / "docker-compose.yml")]
+    found = subprocess.run([*command, "config", "--services"], capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stderr
+    assert "lab" in found.stdout.split()
