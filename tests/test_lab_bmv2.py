@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from p4runtime_server.controller import FEATURES, probe
 
 from orchestrator.catalog.choice import parse_choice
 from orchestrator.catalog.scheme import find_scheme, known_schemes
@@ -282,5 +283,60 @@ def test_a_queue_is_shaped_limited_and_marked(bench: Bench, tmp_path: Path) -> N
         assert Count(0, 0) in marks
         assert not Path(f"/proc/{pid}").exists()
         assert [path.name for path in folder.iterdir()] == ["s1.log"]
+    finally:
+        shutil.rmtree(folder)
+
+
+PROBES = """
+import select, socket, sys
+ends = []
+for number in range(3):
+    end = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+    end.bind((f"q{number}", 0))
+    end.settimeout(5)
+    ends.append(end)
+for line in sys.stdin:
+    ends[0].send(bytes.fromhex(line))
+    # The switch answers at port 1 or 2; it never sends to 0.
+    readable, _, _ = select.select(ends[1:], [], [], 5)
+    print([ends.index(end) for end in readable if end.recv(100)], flush=True)
+"""
+
+
+@real
+def test_the_priorities_of_the_lab_are_those_of_bmv2(bench: Bench, tmp_path: Path) -> None:
+    """features.p4: a probe of kind 1 leaves by the port of the rule that comes first."""
+    for number in range(3):
+        run(*bench.switch, "ip", "link", "add", f"r{number}", "type", "veth", "peer", "name", f"q{number}")
+        # Nobody but the test speaks there.
+        for name in (f"q{number}", f"r{number}"):
+            run(*bench.switch, "sysctl", "--quiet", "--write", f"net.ipv6.conf.{name}.disable_ipv6=1")
+            run(*bench.switch, "ip", "link", "set", name, "up")
+    rules = [
+        {"table": "rules", "match": match, "priority": priority, "action": "pace_to", "params": {"port": port}}
+        for port, priority, match in (
+            (2, 7, {}),
+            (1, 6, {"a": {"ternary": [0xF3, 0xF0]}}),
+            (2, 5, {"b": {"range": [10, 20]}}),
+            (1, 4, {"c": {"exact": 9}}),
+        )
+    ]
+    # One that comes earlier in the list but later by its priority, and the other way round.
+    rules = [rules[2], rules[0], rules[3], rules[1]]
+    compiled = compile_program(FEATURES, tmp_path)
+    ports = [SwitchPort(number, f"r{number}", None, 64) for number in range(3)]
+    probes = [(0, 0, 0), (0xF0, 0, 0), (0xF0, 9, 0), (0xF0, 10, 0), (0xF0, 20, 0), (0xF0, 21, 0), (0xF0, 10, 9)]
+    frames = "\n".join(probe(1, a, b, c).ljust(60, b"\0").hex() for a, b, c in probes)
+    folder = Path("/tmp") / bench.name  # noqa: S108 - names of sockets are short
+    folder.mkdir()
+    try:
+        with running(bench.switch, "s1", ports, compiled, rules, folder) as switch:
+            told = run(*bench.switch, sys.executable, "-c", PROBES, text=frames)
+            assert [json.loads(line) for line in told.splitlines()] == [[2], [1], [1], [2], [2], [1], [1]]
+            assert switch.client.counter("seen")[1].packets == len(probes)
+            with pytest.raises(RunFailed, match="entry of `rules` with a"):
+                switch.client.write(rules[3:])
+            with pytest.raises(RunFailed, match="UNIMPLEMENTED"):
+                switch.client.register("notes")
     finally:
         shutil.rmtree(folder)
