@@ -268,14 +268,14 @@ def _works(*command: str) -> bool:
 
 
 def _said(*command: str) -> str | None:
-    """What a program printed; None if it is not there, or failed."""
+    """What a program printed, be it as an error; None if it is not there, or failed."""
     if shutil.which(command[0]) is None:
         return None
     try:
         found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_PROBE_S)  # noqa: S603
     except subprocess.TimeoutExpired:
         return None
-    return found.stdout.strip() if found.returncode == 0 else None
+    return found.stdout.strip() or found.stderr.strip() if found.returncode == 0 else None
 
 
 def _available_bytes() -> int:
