@@ -41,8 +41,10 @@ def _heading(summary: Summary) -> Text:
     seeds = len(summary.main.seeds)
     what = f"{spec['flow_list']['path']}" if "flow_list" in spec else _traffic(spec)
     where = _topology(spec["topology"])
+    real = spec.get("mininet")
+    fabric = f"; real hosts, {real['switch']}, times x {real['dilation']}" if real else ""
     return Text(
-        f"{what}; {where}, {spec['rate']}b/s, RTT {spec['rtt']}; {spec['transport']['control']}; {seeds} seed(s)"
+        f"{what}; {where}, {spec['rate']}b/s, RTT {spec['rtt']}; {spec['transport']['control']}; {seeds} seed(s){fabric}"
     )
 
 
@@ -238,6 +240,19 @@ def with_interval(value: float | None, interval: Interval | None, form: str, non
     return form.format(value) + half
 
 
+def _real_time(summary: Summary) -> Iterator[tuple[str, str]]:
+    """How well the machine kept up, of the seed that did least; times as they were."""
+    for label, result in summary.schemes.items():
+        seeds = [seed.real_time for seed in result.seeds if seed.real_time is not None]
+        if seeds:
+            worst = max(seeds, key=lambda seed: seed.lateness_p99_us)
+            yield (
+                label,
+                f"dequeues late by {worst.lateness_p50_us:,.0f} us (p99 {worst.lateness_p99_us:,.0f}), machine "
+                f"{worst.cpu_busy:.0%} busy, room for {worst.capacity_fps / worst.needed_fps:.0f} times its frames",
+            )
+
+
 def _footnotes(summary: Summary) -> Group:
     lines = [Text("± is half a 95 % confidence interval over the seeds.", style="dim")]
     if len(summary.main.seeds) == 1:
@@ -247,5 +262,6 @@ def _footnotes(summary: Summary) -> Group:
     for label, result in summary.schemes.items():
         values = ", ".join(f"{name} {value}" for name, value in result.parameters.items())
         lines.append(Text(f"{label}: {values or 'no parameters'}", style="dim"))
+    lines.extend(Text(f"{label}: {text}", style="dim") for label, text in _real_time(summary))
     lines.extend(Text(f"! {warning}", style="bold yellow") for warning in summary.warnings)
     return Group(*lines)
