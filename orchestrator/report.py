@@ -43,9 +43,8 @@ def _heading(summary: Summary) -> Text:
     where = _topology(spec["topology"])
     real = spec.get("mininet")
     fabric = f"; real hosts, {real['switch']}, times x {real['dilation']}" if real else ""
-    return Text(
-        f"{what}; {where}, {spec['rate']}b/s, RTT {spec['rtt']}; {spec['transport']['control']}; {seeds} seed(s){fabric}"
-    )
+    how = f"{spec['transport']['control']}; {seeds} seed(s){fabric}"
+    return Text(f"{what}; {where}, {spec['rate']}b/s, RTT {spec['rtt']}; {how}")
 
 
 def _traffic(spec: dict[str, Any]) -> str:
@@ -246,11 +245,9 @@ def _real_time(summary: Summary) -> Iterator[tuple[str, str]]:
         seeds = [seed.real_time for seed in result.seeds if seed.real_time is not None]
         if seeds:
             worst = max(seeds, key=lambda seed: seed.lateness_p99_us)
-            yield (
-                label,
-                f"dequeues late by {worst.lateness_p50_us:,.0f} us (p99 {worst.lateness_p99_us:,.0f}), machine "
-                f"{worst.cpu_busy:.0%} busy, room for {worst.capacity_fps / worst.needed_fps:.0f} times its frames",
-            )
+            late = f"dequeues late by {worst.lateness_p50_us:,.0f} us (p99 {worst.lateness_p99_us:,.0f})"
+            room = f"room for {worst.capacity_fps / worst.needed_fps:.0f} times its frames"
+            yield label, f"{late}, machine {worst.cpu_busy:.0%} busy, {room}"
 
 
 def _footnotes(summary: Summary) -> Group:
