@@ -105,6 +105,8 @@ class SwitchDescription(Model):
     queue: Limit = Limit(packets=600)
     queues: Queues = Queues()
     cpu_port: int | None = Field(default=None, ge=0, le=LAST_PORT)
+    # The processor that it stays on, so that hosts can be kept off it.
+    cpu: int | None = Field(default=None, ge=0)
     traces: tuple[TracedPort, ...] = ()
     captures: tuple[Capture, ...] = ()
 
@@ -143,6 +145,7 @@ class SwitchDescription(Model):
             "interfaces": [self._line(interface) for interface in self.interfaces],
             "queueing": self.queues.to_engine(self.queue, _FRAME_BYTES),
             "cpu_port": self.cpu_port,
+            "cpu": self.cpu,
             "traces": [each.to_engine() for each in self.traces],
             "captures": [{"port": each.port, "path": str(each.path)} for each in self.captures],
         }

@@ -282,6 +282,7 @@ def test_a_switch_process_ends_with_a_report(hosts: Hosts, tmp_path: Path) -> No
         ("{interfaces: [0@lo], captures: [{port: 0, path: x}]}", ["--pcap", "f"], "--pcap beside captures"),
         ("interfaces: [{port: 0, name: lo, ttl_delays: [1ms, -1ms]}]", [], "ttl_delays"),
         ("interface: [0@lo]", [], "unknown key `interface`"),
+        ("{cpu_port: 1, cpu: 100000}", [], "the switch cannot run on processor 100000: Invalid argument"),
     ],
 )
 def test_a_description_that_cannot_be_is_refused(

@@ -35,6 +35,9 @@ struct Config {
     /// Port behind which the control plane is.
     #[serde(default)]
     cpu_port: Option<usize>,
+    /// Processor that the switch stays on; without, it runs on any.
+    #[serde(default)]
+    cpu: Option<usize>,
     #[serde(default)]
     traces: Vec<Trace>,
     #[serde(default)]
@@ -175,7 +178,10 @@ impl LiveSwitch {
         });
         let clock = Clock::start();
         config.record(&mut switch, &port, &clock)?;
-        let runner = Arc::new(Runner::start(switch, clock).map_err(refuse)?);
+        let runner = Arc::new(Runner::start(switch, clock, config.cpu).map_err(|error| match config.cpu {
+            Some(cpu) => refuse(format!("the switch cannot run on processor {cpu}: {error}")),
+            None => refuse(error),
+        })?);
         let control = Control::new(Target::Live(runner.clone()));
         Ok(PyClassInitializer::from(control).add_subclass(LiveSwitch { runner, clock, cpu }))
     }

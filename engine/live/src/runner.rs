@@ -1,6 +1,7 @@
 //! A switch in a thread of its own.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::thread::JoinHandleExt as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -35,18 +36,36 @@ pub struct Runner {
 }
 
 impl Runner {
-    /// Lets a switch run by a clock.
+    /// Lets a switch run by a clock, on any processor or on that one alone.
     ///
     /// # Errors
     ///
-    /// The system has no thread or no file descriptor left.
-    pub fn start(switch: LiveSwitch, clock: Clock) -> io::Result<Runner> {
+    /// The system has no thread or no file descriptor left, or no such processor.
+    pub fn start(switch: LiveSwitch, clock: Clock, cpu: Option<usize>) -> io::Result<Runner> {
         let (commands, waiting) = channel();
         let doorbell = Arc::new(Doorbell::new()?);
         let rung = doorbell.clone();
         let thread =
             thread::Builder::new().name("switch".to_owned()).spawn(move || run(switch, clock, &rung, &waiting))?;
-        Ok(Runner { commands, doorbell, thread: Mutex::new(Some(thread)) })
+        let runner = Runner { commands, doorbell, thread: Mutex::new(Some(thread)) };
+        cpu.map_or(Ok(()), |cpu| runner.stay_on(cpu))?;
+        Ok(runner)
+    }
+
+    #[expect(unsafe_code, reason = "system call")]
+    fn stay_on(&self, cpu: usize) -> io::Result<()> {
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(thread) = thread.as_ref() else { return Ok(()) };
+        if cpu >= libc::CPU_SETSIZE as usize {
+            return Err(io::Error::from_raw_os_error(libc::EINVAL));
+        }
+        // SAFETY: all bytes 0 is an empty set, which has room for the processor; the thread has not been joined.
+        let failed = unsafe {
+            let mut set: libc::cpu_set_t = std::mem::zeroed();
+            libc::CPU_SET(cpu, &mut set);
+            libc::pthread_setaffinity_np(thread.as_pthread_t(), size_of::<libc::cpu_set_t>(), &set)
+        };
+        if failed == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(failed)) }
     }
 
     /// Does something between two steps, and gives what came of it.

@@ -1,5 +1,6 @@
 //! A switch between ports in memory, at times that the test chooses.
 
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration as RealDuration, Instant};
@@ -270,7 +271,7 @@ proptest! {
 #[test]
 fn a_running_switch_forwards_answers_and_stops() {
     let (switch, zero, one) = switch(PLENTY, shaped(), Delays::default());
-    let runner = Runner::start(switch, Clock::start()).unwrap();
+    let runner = Runner::start(switch, Clock::start(), None).unwrap();
     zero.send(&frame(1, 9));
     let deadline = Instant::now() + RealDuration::from_secs(20);
     let sent = loop {
@@ -289,9 +290,22 @@ fn a_running_switch_forwards_answers_and_stops() {
 }
 
 #[test]
+fn a_switch_stays_on_a_processor_that_exists() {
+    let (zero, ..) = switch(PLENTY, shaped(), Delays::default());
+    let runner = Runner::start(zero, Clock::start(), Some(0)).unwrap();
+    let on = || std::fs::read_to_string("/proc/thread-self/status").unwrap();
+    let status = runner.with(move |_, _| on()).unwrap();
+    assert!(status.contains("Cpus_allowed_list:\t0\n"), "{status}");
+    for cpu in [1_000, 1 << 20] {
+        let (none, ..) = switch(PLENTY, shaped(), Delays::default());
+        assert_eq!(Runner::start(none, Clock::start(), Some(cpu)).unwrap_err().kind(), ErrorKind::InvalidInput);
+    }
+}
+
+#[test]
 fn a_switch_that_failed_answers_no_more() {
     let (switch, ..) = switch(PLENTY, shaped(), Delays::default());
-    let runner = Runner::start(switch, Clock::start()).unwrap();
+    let runner = Runner::start(switch, Clock::start(), None).unwrap();
     assert_eq!(runner.with(|_, _| panic!("on purpose")), Err::<(), _>(Stopped));
     assert_eq!(runner.with(|_, _| ()), Err(Stopped));
     assert!(runner.stop().is_none());
