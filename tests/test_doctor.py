@@ -67,7 +67,7 @@ def test_a_machine_without_any_tool_still_gets_an_answer(monkeypatch: pytest.Mon
     by_name = {finding.name: finding for finding in examine()}
     for name in ("network tools", "namespaces", "Mininet", "BMv2", "Docker", "Docker Compose", "iperf3"):
         assert not by_name[name].found, name
-    assert by_name["network tools"].get == "apt-get install ethtool iproute2 mininet procps util-linux"
+    assert by_name["network tools"].get == "apt-get install ethtool iproute2 iputils-ping mininet procps util-linux"
     assert by_name["Mininet"].needed_for == ("mininet",)
 
 

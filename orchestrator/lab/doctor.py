@@ -20,14 +20,12 @@ from orchestrator.errors import SetupError
 from orchestrator.lab import bmv2_limits
 from orchestrator.lab.commands import missing, packages_of
 from orchestrator.lab.congestion import TYPES, in_kernel
+from orchestrator.lab.network import REAL_TIME, SYSTEM_PYTHON, TOOLS
 from orchestrator.paths import REPOSITORY
 
 PURPOSES = ("sim", "mininet", "bmv2", "docker")
 
-# Where Debian has its Mininet.
-SYSTEM_PYTHON = "/usr/bin/python3"
-
-NETWORK_TOOLS = ("ethtool", "ip", "mnexec", "nsenter", "nstat", "setpriv", "ss", "sysctl", "tc")
+NETWORK_TOOLS = (*TOOLS, "nstat", "ping", "ss")
 BPF_TOOLS = ("bpftool", "clang", "llvm-strip")
 _BPF_HEADER = Path("/usr/include/bpf/bpf_helpers.h")
 # Since then struct_ops has the arguments that dctcp.bpf.c takes.
@@ -114,7 +112,13 @@ def _privileges() -> list[Finding]:
             ("mininet", "bmv2"),
             "sim needs none",
             "sudo, or a container with these capabilities",
-        )
+        ),
+        _qualified(
+            "real-time priority",
+            (*REAL_TIME, "true"),
+            instead="ordinary scheduling, which keeps up less often",
+            get="root; in a container, CAP_SYS_NICE, and a kernel that has no RT groups",
+        ),
     ]
 
 

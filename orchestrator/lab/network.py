@@ -28,6 +28,9 @@ _END_S = 20.0
 # Linux has no room for longer names.
 _INTERFACE_BYTES = 15
 
+# What runs a command before all programs without it.
+REAL_TIME = ("chrt", "--rr", "1")
+
 TOOLS = ("chrt", "mnexec", "nsenter", "setpriv", "ip", "ethtool", "sysctl", "tc")
 
 # What would make other packets of those that hosts send: on a line none of it exists.
@@ -61,10 +64,9 @@ class Net:
 @cache
 def _first() -> tuple[str, ...]:
     """Real-time scheduling, where we may have it: a switch or host that waits for a processor lengthens round trips."""
-    policy = ("chrt", "--rr", "1")
     with suppress(RunFailed):
-        run(*policy, "true")
-        return policy
+        run(*REAL_TIME, "true")
+        return REAL_TIME
     return ()
 
 
