@@ -8,6 +8,7 @@ NSDI 2006).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -19,6 +20,7 @@ from orchestrator.hosts import Transport
 from orchestrator.observation import Columns
 from orchestrator.topology import Graph, Link
 from orchestrator.traffic.flows import FlowList
+from orchestrator.traffic.probes import Probe
 from orchestrator.traffic.rtt import Classes, LongTailed
 
 
@@ -45,6 +47,12 @@ def dilated_flows(flows: FlowList, factor: int) -> FlowList:
         extra_delay_ns=flows.extra_delay_ns * np.uint64(factor),
         rate_bps=flows.rate_bps // np.uint64(factor),
     )
+
+
+def dilated_probes(probes: Sequence[Probe], factor: int) -> list[Probe]:
+    """Probes that ask less often."""
+    times = ("every_ns", "start_ns")
+    return [probe.model_copy(update={name: getattr(probe, name) * factor for name in times}) for probe in probes]
 
 
 def dilated_scheme(experiment: Experiment, scheme: ReadyScheme, factor: int) -> ReadyScheme:
@@ -84,7 +92,4 @@ def undilated(times_ns: NDArray[np.int64], factor: int) -> NDArray[np.int64]:
 
 def undilated_columns(columns: Columns, factor: int) -> Columns:
     """Columns of a record over time, whose times are those with names in `_ns`."""
-    return {
-        name: (values // np.asarray(factor, values.dtype)) if name.endswith("_ns") else values
-        for name, values in columns.items()
-    }
+    return {name: undilated(values, factor) if name.endswith("_ns") else values for name, values in columns.items()}

@@ -17,7 +17,8 @@ _LONGEST_RTO_NS = 60 * 10**9
 class Transport(Model):
     """TCP of all hosts. Timeouts are those of data centres: RFC 6298's 1 s would hide everything else."""
 
-    control: Literal["dctcp", "ecn-star", "reno"] = "dctcp"
+    # `cubic` is Linux's, for the fabric mininet.
+    control: Literal["dctcp", "ecn-star", "reno", "cubic"] = "dctcp"
     mss_bytes: Size = Field(default=1460, alias="mss", ge=1, le=65_000)
     initial_window: int = Field(default=10, ge=1, le=10**6, description="segments")
     min_rto_ns: Time = Field(default=10_000_000, alias="min_rto", gt=0, le=_LONGEST_RTO_NS)
@@ -38,7 +39,7 @@ class Transport(Model):
     @property
     def uses_ecn(self) -> bool:
         """Whether its packets can be marked."""
-        return self.control != "reno"
+        return self.control not in ("reno", "cubic")
 
 
 class Nic(Model):

@@ -90,7 +90,7 @@ def test_a_flow_list_that_changed_is_noticed(tmp_path: Path) -> None:
         ({"seeds": 0}, "seeds"),
         ({"laod": 0.5}, "unknown key `laod`"),
         ({"transport": {"min_rot": "5ms"}}, "unknown key `transport.min_rot`"),
-        ({"transport": "cubic"}, "transport.control"),
+        ({"transport": "bbr"}, "transport.control"),
         ({"queue": "none"}, "queue"),
         ({"queue": {"packets": 3, "bytes": 4}}, "either in packets or in bytes"),
         ({"queries": {"senders": 3}}, "either `at` stated times or as a `load`"),

@@ -107,7 +107,9 @@ def run(
             panel=_TRAFFIC,
         ),
     ] = None,
-    transport: Annotated[str | None, _option(value="NAME", says="dctcp, ecn-star or reno.", panel=_NETWORK)] = None,
+    transport: Annotated[
+        str | None, _option(value="NAME", says="dctcp, ecn-star or reno; mininet: cubic.", panel=_NETWORK)
+    ] = None,
     fabric: Annotated[
         str | None,
         _option(value="NAME", says="sim (virtual time), or mininet (real packets, root).", panel=_FABRIC),

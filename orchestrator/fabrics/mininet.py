@@ -8,7 +8,7 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from orchestrator import engine
 from orchestrator.dilation import (
     dilated_flows,
     dilated_graph,
+    dilated_probes,
     dilated_scheme,
     dilated_transport,
     undilated,
@@ -34,6 +35,7 @@ from orchestrator.lab.delays import DelayLevels, delay_levels
 from orchestrator.lab.health import watched
 from orchestrator.lab.host import PORT, Host, RealFlows, Seen, client_columns, host_process, joined
 from orchestrator.lab.network import TOOLS, Net, address, host_drops, mininet
+from orchestrator.lab.ping import pinging
 from orchestrator.lab.preflight import ce_received
 from orchestrator.lab.running import running_switches
 from orchestrator.lab.switches import Plan, Switches
@@ -85,7 +87,6 @@ class Mininet:
         refused = {
             "trace_flows": spec.trace_flows_ns is not None,
             "windows": spec.windows is not None,
-            "probes": spec.probes is not None,
         }
         for name in (name for name, given in refused.items() if given):
             raise BadInput(f"`{name}` is recorded in the simulator only", "leave it out, or --fabric sim")
@@ -98,7 +99,7 @@ class Mininet:
 
     def run(self, cell: Cell, watch: engine.Watch) -> Observation:
         """Run a cell. One that did not keep up, or lost packets where none may be lost, is RunFailed."""
-        experiment, dilated = cell.experiment, dilate(cell)
+        experiment, dilated, factor = cell.experiment, dilate(cell), _factor(cell.experiment)
         with ExitStack() as stack:
             net, folder = stack.enter_context(network(experiment, dilated))
             hosts = range(len(net.graph.hosts))
@@ -107,7 +108,7 @@ class Mininet:
             switches = stack.enter_context(running_switches(net, plan, folder / "switches"))
             marked = [ce_received(net, host) for host in hosts]
             with watched() as health:
-                start_at_ns, seen = _replay(net, cell, dilated, switches, watch, folder / "hosts")
+                start_at_ns, seen, round_trips = _replay(net, cell, dilated, switches, watch, folder / "hosts")
             ended = switches.stop()
             found = joined(len(dilated.flows), seen)
             came = {host: ce_received(net, host) - marked[host] for host in hosts}
@@ -116,7 +117,8 @@ class Mininet:
             check_run(experiment, str(cell), figures, frame_ns)
             if cell.captures is not None and plan.captured is not None:
                 _keep_captures(folder, cell.captures)
-        return _observation(cell, dilated, start_at_ns, found, figures, proven)
+        observation = _observation(cell, dilated, start_at_ns, found, figures, proven)
+        return replace(observation, probes=undilated_columns(round_trips, factor))
 
 
 def _check_bmv2(experiment: Experiment) -> None:
@@ -203,8 +205,8 @@ def switch_plan(cell: Cell, dilated: Dilated) -> Plan:
 
 def _replay(
     net: Net, cell: Cell, dilated: Dilated, switches: Switches, watch: engine.Watch, folder: Path
-) -> tuple[int, list[Seen]]:
-    """Have the hosts replay the flows. Gives the common start, on CLOCK_MONOTONIC, and what the hosts saw."""
+) -> tuple[int, list[Seen], Columns]:
+    """Have the hosts replay the flows. Gives the common start (CLOCK_MONOTONIC), what hosts saw, and probes."""
     folder.mkdir()
     flows, connections = dilated.flows, cell.experiment.spec.connections
     per_pair = connections.per_pair if connections.mode == "persistent" else None
@@ -219,10 +221,13 @@ def _replay(
             )
         start_at_ns = time.monotonic_ns() + round(_AHEAD_S * 1e9)
         stop_at_ns = start_at_ns + dilated.stop_ns
+        probes = dilated_probes(cell.experiment.spec.probes or (), _factor(cell.experiment))
+        pings = stack.enter_context(pinging(net, probes, start_at_ns, folder / "pings"))
         for each in hosts:
             each.begin(start_at_ns, stop_at_ns)
         _await_end(hosts, switches, watch, stop_at_ns)
-        return start_at_ns, [each.finish() for each in hosts]
+        round_trips = pings.columns(time.monotonic_ns() - start_at_ns)
+        return start_at_ns, [each.finish() for each in hosts], round_trips
 
 
 def _await_end(hosts: Sequence[Host], switches: Switches, watch: engine.Watch, stop_at_ns: int) -> None:

@@ -32,7 +32,9 @@ class Sim:
     max_workers: int | None = None
 
     def check(self, experiment: Experiment) -> None:
-        """Refuse what the simulated switches do not have."""
+        """Refuse what simulated hosts and switches do not have."""
+        if experiment.spec.transport.control == "cubic":
+            raise BadInput("simulated hosts have no cubic", "--fabric mininet, or --transport reno")
         if experiment.spec.pcap is not None:
             find_port(experiment.network, experiment.spec.pcap)
         _probes(experiment)
