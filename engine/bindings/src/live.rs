@@ -233,7 +233,10 @@ impl LiveSwitch {
     /// Raises what went wrong so far, if something did: OSError for a capture that cannot be written, EngineError for an
     /// interface that is gone.
     fn check(&self, python: Python<'_>) -> PyResult<()> {
-        let failure = |switch: &mut Switch, _| switch.failure().map(raised);
+        let failure = |switch: &mut Switch, _| {
+            switch.check_ports();
+            switch.failure().map(raised)
+        };
         python.detach(|| self.runner.with(failure)).map_err(refuse)?.map_or(Ok(()), Err)
     }
 

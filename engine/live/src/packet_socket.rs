@@ -211,7 +211,7 @@ impl Port for PacketSocket {
     }
 
     fn failed(&mut self) -> Option<PortError> {
-        // An interface that is down comes back; to have been told of it once is enough.
+        // An interface that is down comes back: what the socket has to tell of it is only taken, so that it is quiet.
         let mut error: libc::c_int = 0;
         let mut length = size_of::<libc::c_int>() as libc::socklen_t;
         // SAFETY: the pointers are to live values of the right types.

@@ -74,8 +74,8 @@ pub trait Port: Send {
     /// How to learn that frames wait.
     fn source(&self) -> Source<'_>;
 
-    /// Why no frames can come or go any more, if that is so. To be asked when the source has something to tell and no
-    /// frames.
+    /// Why no frames can come or go any more, if that is so. To be asked now and then, and when the source has something to
+    /// tell other than frames.
     fn failed(&mut self) -> Option<PortError> {
         None
     }

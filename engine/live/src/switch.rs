@@ -187,8 +187,11 @@ impl LiveSwitch {
         self.failure.as_ref()
     }
 
-    /// Asks the ports whether they have failed. One that has is left alone from now on.
-    pub(crate) fn check_ports(&mut self) {
+    /// Asks the ports whether they have failed, for [`LiveSwitch::failure`]. One that has is left alone from now on.
+    ///
+    /// The runner asks when a port has something to tell. That is not enough: of an interface that is deleted, Linux tells
+    /// that it is down, and nothing afterwards.
+    pub fn check_ports(&mut self) {
         for port in self.ports.iter_mut().flatten().filter(|port| !port.failed) {
             if let Some(error) = port.io.failed() {
                 port.failed = true;
