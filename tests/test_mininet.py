@@ -6,11 +6,13 @@ import json
 import os
 import re
 import signal
+import struct
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ import pytest
 from orchestrator.dilation import dilated_graph
 from orchestrator.errors import BadInput, RunFailed, SetupError
 from orchestrator.experiment import prepare
-from orchestrator.fabrics import Mininet
+from orchestrator.fabrics.mininet import Mininet
 from orchestrator.lab import commands, congestion, workspace
 from orchestrator.lab.network import SYSTEM_PYTHON, TOOLS, Net, address, mininet
 from orchestrator.paths import REPOSITORY
@@ -84,7 +86,8 @@ def graph(senders: int = 2) -> Graph:
 def test_three_schemes_on_real_hosts_agree_with_the_simulator(flow_list: Path, tmp_path: Path) -> None:
     schemes = ["dctcp-red", "tcn", "ecn-sharp"]
     words = [word for scheme in schemes for word in ("--scheme", scheme)]
-    shown = commands.run(*lab(flow_list, tmp_path, *words, "--json", "--trace-queue", "--name", "smoke"), timeout_s=240)
+    recorded = ("--trace-queue", "--pcap", "s0:4")
+    shown = commands.run(*lab(flow_list, tmp_path, *words, "--json", *recorded, "--name", "smoke"), timeout_s=240)
     found = json.loads(shown)["schemes"]
     simulated = command(
         "--baseline", "none", "--topology", "incast:senders=4", "--flow-list", str(flow_list), "--json", *words,
@@ -107,7 +110,21 @@ def test_three_schemes_on_real_hosts_agree_with_the_simulator(flow_list: Path, t
         assert [expected_us for expected_us, _ in real_time["rtt_us"]] == pytest.approx([7_040, 20_040], abs=40)
     folder = next(path for path in tmp_path.iterdir() if path.name.startswith("smoke-"))
     assert len(list((folder / "traces").glob("*.parquet"))) == len(schemes)
+    # Packets of both directions, of the first scheme.
+    assert senders(folder / "s0-4.pcap") == {address(host) for host in range(5)}
     assert left_behind("smoke") == []
+
+
+def senders(capture: Path) -> set[str]:
+    """IPv4 sources in a pcap file, of whatever byte order."""
+    data, at, found = capture.read_bytes(), 24, set()
+    order = "<" if data[0] in (0x4D, 0xD4) else ">"
+    while at < len(data):
+        (length,) = struct.unpack_from(f"{order}I", data, at + 8)
+        frame = data[at + 16 : at + 16 + length]
+        found.add(str(IPv4Address(frame[26:30])))
+        at += 16 + length
+    return found
 
 
 def processes(name: str) -> list[str]:
@@ -225,6 +242,22 @@ def test_nodes_are_as_a_line_wants_them(tmp_path: Path) -> None:
 
 def experiment(**settings: Any) -> Any:
     return prepare(make_spec({"schemes": ["tcn"], "flows": 10, "mininet": {}} | settings))
+
+
+def test_a_lab_needs_space(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(workspace, "_ROOT", tmp_path)
+    monkeypatch.setattr(workspace, "_LEAST_BYTES", 2**62)
+    with pytest.raises(RunFailed, match="MiB left") as caught, workspace.workspace("mine"):
+        pass
+    assert "free some space" in str(caught.value.remedy)
+
+
+def test_a_host_is_captured_at_its_switch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr("orchestrator.fabrics.mininet.require", lambda _: None)
+    with pytest.raises(BadInput, match="h1 is a host") as caught:
+        Mininet().check(experiment(pcap="h1"))
+    assert caught.value.remedy == "--pcap s0:1"
 
 
 def test_without_root_there_is_no_lab(monkeypatch: pytest.MonkeyPatch) -> None:

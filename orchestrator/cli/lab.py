@@ -15,10 +15,7 @@ from orchestrator.cli.run import choose_fabric, chosen_schemes, merged_settings
 from orchestrator.errors import Interrupted
 from orchestrator.experiment import prepare
 from orchestrator.fabrics import Cell
-from orchestrator.fabrics.mininet import Mininet, dilate, network, switch_plan
 from orchestrator.lab.network import Net, address, shape_host
-from orchestrator.lab.running import running_switches
-from orchestrator.lab.switches import Switches
 from orchestrator.spec import as_list, make_spec
 
 _TICK_S = 0.5
@@ -38,6 +35,10 @@ def lab(
     ] = None,
 ) -> None:
     """Bring up the network of a run, without its flows, until Ctrl-C."""
+    # gRPC takes long to load, which other commands need not wait for.
+    from orchestrator.fabrics.mininet import Mininet, dilate, network, switch_plan  # noqa: PLC0415
+    from orchestrator.lab.running import running_switches  # noqa: PLC0415
+
     given = {"topology": topology, "rate": rate, "rtt": rtt}
     settings = merged_settings(spec, {key: value for key, value in given.items() if value is not None}, set_ or [])
     settings["schemes"] = chosen_schemes([scheme] if scheme else as_list(settings.get("schemes", [])), [])[:1]
@@ -55,16 +56,12 @@ def lab(
                 sys.stdout.writelines(_lines(net, switches.addresses()))
                 sys.stdout.write(f"{cell.scheme.label} runs; Ctrl-C takes the lab down\n")
                 sys.stdout.flush()
-                _watch(switches)
+                while True:
+                    time.sleep(_TICK_S)
+                    switches.check()
     except Interrupted as interrupted:
         if interrupted.exit_code not in _STOPS:
             raise
-
-
-def _watch(switches: Switches) -> None:
-    while True:
-        time.sleep(_TICK_S)
-        switches.check()
 
 
 def _lines(net: Net, serving: Mapping[str, str]) -> Iterator[str]:

@@ -17,7 +17,6 @@ from rich.console import Console
 from orchestrator import engine, live
 from orchestrator.errors import BadInput, Interrupted
 from orchestrator.model import read_yaml, validate
-from orchestrator.p4runtime import server
 
 # How often the program's messages are fetched.
 _TICK_S = 0.2
@@ -130,6 +129,9 @@ def _served(
     if address is None:
         yield ""
         return
+    # gRPC takes long to load, which other commands need not wait for.
+    from orchestrator.p4runtime import server  # noqa: PLC0415
+
     cpu = None if description.cpu_port is None else live.CpuPort(description.cpu_port, running)
     served = server.Running.load(program, compiled)
     with server.Server(served, running, address=address, device_id=device_id, cpu=cpu) as serving:

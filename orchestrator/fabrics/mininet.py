@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import selectors
-import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -90,6 +89,11 @@ class Mininet:
         }
         for name in (name for name, given in refused.items() if given):
             raise BadInput(f"`{name}` is recorded in the simulator only", "leave it out, or --fabric sim")
+        network = experiment.network
+        if spec.pcap is not None and network.graph.is_host(find_port(network, spec.pcap).node):
+            to_host = network.graph.lines_from[find_port(network, spec.pcap).node][0].target
+            port = f"{network.graph.names[to_host.node]}:{to_host.port}"
+            raise BadInput(f"`pcap` is of switches' ports here, and {spec.pcap} is a host", f"--pcap {port}")
         if any(flows.rate_bps.any() for flows in experiment.flow_lists.values()):
             raise BadInput("real applications write as fast as TCP takes it", "leave out `rate`, or --fabric sim")
         if _settings(experiment).switch == "bmv2":
@@ -115,8 +119,6 @@ class Mininet:
             figures = Figures(ended, health, found.status, found.late_ns, host_drops(net, hosts), came)
             frame_ns = _FULL_FRAME_BITS * 1e9 / min(line.rate_bps for line in net.graph.lines)
             check_run(experiment, str(cell), figures, frame_ns)
-            if cell.captures is not None and plan.captured is not None:
-                _keep_captures(folder, cell.captures)
         observation = _observation(cell, dilated, start_at_ns, found, figures, proven)
         return replace(observation, probes=undilated_columns(round_trips, factor))
 
@@ -198,9 +200,17 @@ def switch_plan(cell: Cell, dilated: Dilated) -> Plan:
         frame_bytes=experiment.setup.frame_bytes,
         ttl_delays_ns=dilated.levels.delays_ns,
         traced=traced,
-        captured=find_port(experiment.network, spec.pcap) if cell.captures is not None and spec.pcap else None,
+        captured=_captured(cell),
         kind=_settings(experiment).switch,
     )
+
+
+def _captured(cell: Cell) -> tuple[Port, Path] | None:
+    """The port that is captured, and its file."""
+    if cell.captures is None or cell.experiment.spec.pcap is None:
+        return None
+    at = find_port(cell.experiment.network, cell.experiment.spec.pcap)
+    return at, cell.captures / f"{cell.experiment.network.graph.names[at.node]}-{at.port}.pcap"
 
 
 def _replay(
@@ -248,11 +258,6 @@ def _await_end(hosts: Sequence[Host], switches: Switches, watch: engine.Watch, s
             ended = sum(each.flows_ended for each in hosts)
             watch.add(ended - told)
             told = ended
-
-
-def _keep_captures(folder: Path, captures: Path) -> None:
-    for path in sorted((folder / "switches").glob("*/capture.pcap")):
-        shutil.copy(path, captures / f"{path.parent.name}.pcap")
 
 
 def _observation(

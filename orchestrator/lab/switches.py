@@ -43,7 +43,7 @@ class Plan:
     ttl_delays_ns: Sequence[int]  # of packets that hosts send, see lab.delays
     with_rates: bool = True
     traced: Mapping[Port, Mapping[str, Any]] | None = None  # what is recorded, of ports by their nodes
-    captured: Port | None = None
+    captured: tuple[Port, Path] | None = None  # a port and its file
     kind: Literal["marklab", "bmv2"] = "marklab"
 
 
@@ -169,7 +169,7 @@ def our_switches(net: Net, plan: Plan, folder: Path) -> Iterator[OurSwitches]:
         switches = []
         for number, name in enumerate(net.graph.switches):
             node = hosts + number
-            described = description(net, plan, node, folder)
+            described = description(net, plan, node)
             starting = switch_process(net, node, name, plan.program, described, folder / name)
             switches.append(stack.enter_context(starting))
         for number, switch in enumerate(switches):
@@ -178,7 +178,7 @@ def our_switches(net: Net, plan: Plan, folder: Path) -> Iterator[OurSwitches]:
         yield OurSwitches(switches)
 
 
-def description(net: Net, plan: Plan, node: int, folder: Path) -> dict[str, Any]:
+def description(net: Net, plan: Plan, node: int) -> dict[str, Any]:
     """A switch: lines that leave it, what hosts' lines do to what comes, its queues, and what is recorded."""
     described = {
         "interfaces": [_interface(net, plan, line) for line in net.graph.lines_from[node]],
@@ -187,9 +187,8 @@ def description(net: Net, plan: Plan, node: int, folder: Path) -> dict[str, Any]
         "framing": plan.framing.model_dump(),
         "traces": [{"port": at.port, **wanted} for at, wanted in (plan.traced or {}).items() if at.node == node],
     }
-    if plan.captured is not None and plan.captured.node == node:
-        capture = folder / f"{net.graph.names[node]}-{plan.captured.port}.pcap"
-        described["captures"] = [{"port": plan.captured.port, "path": str(capture)}]
+    if plan.captured is not None and plan.captured[0].node == node:
+        described["captures"] = [{"port": plan.captured[0].port, "path": str(plan.captured[1])}]
     return described
 
 

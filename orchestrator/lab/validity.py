@@ -81,6 +81,7 @@ def preflight(
     factor = experiment.spec.mininet.dilation
     senders, receiver = _meeting(network)
     folder.mkdir()
+    plan = replace(plan, captured=None)
     capacity_fps = _capacity(net, plan, (senders[0], receiver), folder)
     needed = needed_fps(network, factor)
     if needed * _HEADROOM > capacity_fps:

@@ -14,6 +14,8 @@ from orchestrator.errors import RunFailed
 # Sockets have short paths, so it is not in a result's folder.
 _ROOT = Path("/run/marklab")
 _LOCK = "lock"
+# What the switches of a large network observe, and their logs.
+_LEAST_BYTES = 64 << 20
 
 
 @contextmanager
@@ -21,6 +23,8 @@ def workspace(name: str) -> Iterator[Path]:
     """A folder that carries the run's name, until the end of the context."""
     try:
         _ROOT.mkdir(mode=0o700, exist_ok=True)
+        if shutil.disk_usage(_ROOT).free < _LEAST_BYTES:
+            raise RunFailed(f"{_ROOT} has less than {_LEAST_BYTES >> 20} MiB left", "free some space there")
         folder = Path(tempfile.mkdtemp(prefix=f"{name[:40]}.", dir=_ROOT))
     except OSError as error:
         raise RunFailed(f"cannot make a folder in {_ROOT}: {error.strerror}") from error
