@@ -195,7 +195,10 @@ class Bench:
             run("ip", "-n", host, "link", "set", "eth0", "address", mac(number), "up")
             run("ip", "-n", host, "addr", "add", f"10.0.0.{number + 1}/24", "dev", "eth0")
             run("ip", "-n", host, "neigh", "add", f"10.0.0.{2 - number}", "lladdr", mac(1 - number), "dev", "eth0")
-            run("ip", "netns", "exec", host, "ethtool", "-K", "eth0", "tx", "off")
+            # As in the lab: libpcap's ring has room for 8 frames where an interface may have large ones.
+            for namespace, interface in ((self.name, f"p{number}"), (host, "eth0")):
+                off = [word for name in ("rx", "tx", "sg", "tso", "gso", "gro") for word in (name, "off")]
+                run("ip", "netns", "exec", namespace, "ethtool", "-K", interface, *off)
 
     def python(self, host: int, code: str) -> subprocess.Popen[str]:
         command = ["ip", "netns", "exec", self.hosts[host], sys.executable, "-c", code]

@@ -29,8 +29,9 @@ LIMITS = (
     "no lines: delays are somebody else's",
 )
 
-# What stands before and behind a port's queue, in packets; the sender is held up when the first one is full.
-BUFFERS = {"input of all ports": 1024, "output of all ports": 128}
+# What stands before and behind a queue of a port, in packets. When the second is full, the first fills; what finds that
+# one full is lost unseen. It is libpcap's ring of 2 MiB, in slots of a full frame if offloads are off, else of 256 KiB.
+BUFFERS = {"ring of each interface": 1310, "input of all ports": 1024, "output of all ports": 128}
 
 # Queue rates are whole packets per second, which is off by half of one at most.
 _WORST_RATE_ERROR = 0.005
