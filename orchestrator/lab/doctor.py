@@ -117,7 +117,7 @@ def _privileges() -> list[Finding]:
             "real-time priority",
             (*REAL_TIME, "true"),
             instead="ordinary scheduling, which keeps up less often",
-            get="root; in a container, CAP_SYS_NICE, and a kernel that has no RT groups",
+            get="root; in a container, CAP_SYS_NICE, and time of that kind (docker/real-time.yml)",
         ),
     ]
 
