@@ -116,3 +116,14 @@ def test_a_host_ends_with_its_parent(tmp_path: Path) -> None:
         assert process.stdin is not None
         process.stdin.close()
         assert process.wait(5) == 0
+
+
+def test_a_host_that_fails_tells_why(tmp_path: Path) -> None:
+    columns = client_columns(flow_list([(0, 1)]), 0)
+    del columns["ttl"]
+    with ExitStack() as stack:
+        listen = free_ports(1)[0]
+        host = stack.enter_context(host_process((), "h0", listen, tmp_path / "h0", (columns, [listen], 1)))
+        host.begin(time.monotonic_ns(), time.monotonic_ns() + 10_000 * MS)
+        with pytest.raises(RunFailed, match=r"the process of host h0 ended: .*ttl"):
+            host.expect("ended")

@@ -245,8 +245,9 @@ def _replay(folder: Path, line: str, watch: engine.Watch) -> Columns:
     try:
         pairs = None if per_pair == _NEW else per_pair
         records = engine.replay_flows(columns, peers, start_at_ns, stop_at_ns, pairs, watch)
-    except MarklabError as error:
-        sys.stderr.write(f"{error}\n")
+    except Exception as error:
+        # Whatever it is, the parent waits for a word.
+        sys.stderr.write(f"{type(error).__name__}: {error}\n")
         _say("failed")
         raise
     finally:
