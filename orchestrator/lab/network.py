@@ -53,8 +53,12 @@ class Net:
         return ("nsenter", "--target", str(self.pids[node]), "--net")
 
     def keeping(self, node: int) -> tuple[str, ...]:
-        """What runs a command there before other programs, and ends it when we end, even if we are killed."""
-        return ("setpriv", "--pdeathsig", "KILL", *_first(), *self.inside(node))
+        """What runs a command there before other programs, and ends it when we end, even if we are killed.
+
+        Switches come before hosts: a sender that never sleeps must not keep them from their lines.
+        """
+        priority = 1 if self.graph.is_host(node) else 2
+        return ("setpriv", "--pdeathsig", "KILL", *_first(priority), *self.inside(node))
 
     def interface(self, at: Port) -> str:
         """The interface of a port."""
@@ -62,11 +66,11 @@ class Net:
 
 
 @cache
-def _first() -> tuple[str, ...]:
+def _first(priority: int) -> tuple[str, ...]:
     """Real-time scheduling, where we may have it: a switch or host that waits for a processor lengthens round trips."""
     with suppress(RunFailed):
         run(*REAL_TIME, "true")
-        return REAL_TIME
+        return (*REAL_TIME[:-1], str(priority))
     return ()
 
 
