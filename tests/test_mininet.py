@@ -82,12 +82,23 @@ def graph(senders: int = 2) -> Graph:
 # The fabric
 
 
+def kept_up(words: list[str]) -> str:
+    """What a run prints. One that says that the machine did not keep up is done again, twice, as its user would."""
+    for attempt in range(3):
+        try:
+            return commands.run(*words, timeout_s=240)
+        except RunFailed as error:
+            if attempt == 2 or "did not keep up" not in str(error):
+                raise
+    raise AssertionError
+
+
 @real
 def test_three_schemes_on_real_hosts_agree_with_the_simulator(flow_list: Path, tmp_path: Path) -> None:
     schemes = ["dctcp-red", "tcn", "ecn-sharp"]
     words = [word for scheme in schemes for word in ("--scheme", scheme)]
     recorded = ("--trace-queue", "--pcap", "s0:4")
-    shown = commands.run(*lab(flow_list, tmp_path, *words, "--json", *recorded, "--name", "smoke"), timeout_s=240)
+    shown = kept_up(lab(flow_list, tmp_path, *words, "--json", *recorded, "--name", "smoke"))
     found = json.loads(shown)["schemes"]
     simulated = command(
         "--baseline", "none", "--topology", "incast:senders=4", "--flow-list", str(flow_list), "--json", *words,
