@@ -1,8 +1,7 @@
 """Whether a run on real hosts and switches counts: figures against bounds.
 
-One that does not is an error, not a result.
-`preflight` shows before the run what `check_run` cannot see in it; its docstrings give the bounds, docs/lab.md the
-reasons.
+One that does not is an error, not a result. `preflight` shows before the run what `check_run` cannot see in it;
+docs/lab.md has the bounds.
 """
 
 from __future__ import annotations
