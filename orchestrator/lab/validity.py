@@ -40,6 +40,8 @@ _BEFORE = (
     "interfaces: none (veth)",
 )
 
+_REMEDY = "leave the machine to the lab alone, and try a larger --dilation"
+
 # Bounds.
 _DRAIN_WITHIN = 0.02
 _RTT_WITHIN = 0.05
@@ -104,20 +106,23 @@ def preflight(
         drained = None
         if len(senders) > 1:
             drained = drain(net, senders[:2], receiver, plan.queues.buffer or plan.queue, framing, payloads)
-        after_drain = host_drops(net, range(len(net.graph.hosts)))
+        filled = switches.stop()
+    lost_by_hosts = sum(host_drops(net, range(len(net.graph.hosts))).values())
+    # Of their own again: what long flows lose must not pass for what became of the datagrams.
+    with running_switches(net, plan, folder / "marking") as switches:
         flows = long_flows(net, senders[:2], receiver, _MARKING_MS, folder / "flows")
-        seen = switches.stop()
+        marked = switches.stop()
     proven = Preflight(
         capacity_fps=capacity_fps,
         needed_fps=needed,
         drain=drained,
-        standing_packets=None if plan.kind == "bmv2" else _most_waiting(seen),
+        standing_packets=None if plan.kind == "bmv2" else _most_waiting(filled),
         round_trips=round_trips,
         long_flows=flows,
-        marks_made=_marks(seen),
+        marks_made=_marks(marked),
         buffers=_buffers(plan),
     )
-    _check_preflight(experiment, scheme, proven, seen, sum(after_drain.values()))
+    _check_preflight(experiment, scheme, proven, (filled, marked), lost_by_hosts)
     return proven
 
 
@@ -162,17 +167,22 @@ def _buffers(plan: Plan) -> tuple[str, ...]:
 
 
 def _check_preflight(
-    experiment: Experiment, scheme: ReadyScheme, proven: Preflight, seen: Sequence[SwitchSeen], host_lost: int
+    experiment: Experiment,
+    scheme: ReadyScheme,
+    proven: Preflight,
+    seen: tuple[Sequence[SwitchSeen], Sequence[SwitchSeen]],
+    host_lost: int,
 ) -> None:
     """Bounds of what has to be shown before a run.
 
     The line's rate within 2 % by bytes, each datagram either received or dropped by the switch, whose queue was full
     then; round trips within 5 % and 0.3 ms; marks made, received and echoed if the scheme marks and the hosts let it.
     """
-    problems = list(_off_queue(seen))
+    filled, marked = seen
+    problems = _off_queue([*filled, *marked])
     if (drained := proven.drain) is not None:
-        dropped = sum(row["packets"] for switch in seen for row in switch.report["drops"])
-        full = any(row["place"] == "queue" for switch in seen for row in switch.report["drops"])
+        dropped = sum(row["packets"] for switch in filled for row in switch.report["drops"])
+        full = any(row["place"] == "queue" for switch in filled for row in switch.report["drops"])
         limit = experiment.spec.queue if scheme.queues.buffer is None else scheme.queues.buffer
         if abs(drained.rate_ratio - 1) > _DRAIN_WITHIN:
             problems.append(f"a full queue drained at {drained.rate_ratio:.3f} of the line's rate")
@@ -199,13 +209,14 @@ def _check_preflight(
             "the receiver saw no CE": proven.long_flows.ce_received,
             "no mark came back to a sender": proven.long_flows.marks_echoed,
         }
-        waited = proven.standing_packets
-        reached = "" if waited is None else f" (the queue held {waited} packets at most)"
+        reached = (
+            "" if proven.standing_packets is None else f" (the queue held {_most_waiting(marked)} packets at most)"
+        )
         problems += [f"long flows filled the line, and {text}{reached}" for text, count in steps.items() if not count]
     if problems:
         raise RunFailed(
             f"{scheme.label}: the network is not what the experiment asks for: {'; '.join(problems)}",
-            "leave the machine to the lab alone, and try a larger --dilation",
+            _REMEDY,
         )
 
 
