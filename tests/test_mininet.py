@@ -82,13 +82,16 @@ def graph(senders: int = 2) -> Graph:
 # The fabric
 
 
-def kept_up(words: list[str]) -> str:
-    """What a run prints. One that says that the machine did not keep up is done again, twice, as its user would."""
-    for attempt in range(3):
+def kept_up(words: list[str]) -> tuple[int, str]:
+    """A dilation, and what a run prints at it.
+
+    A machine that is too slow for a run is given more time, as the error advises; CI shares its cores with others.
+    """
+    for dilation in (200, 400, 800):
         try:
-            return commands.run(*words, timeout_s=240)
+            return dilation, commands.run(*words, "--dilation", str(dilation), timeout_s=240)
         except RunFailed as error:
-            if attempt == 2 or "did not keep up" not in str(error):
+            if dilation == 800 or not re.search("did not keep up|is not what the experiment asks for", str(error)):
                 raise
     raise AssertionError
 
@@ -98,7 +101,7 @@ def test_three_schemes_on_real_hosts_agree_with_the_simulator(flow_list: Path, t
     schemes = ["dctcp-red", "tcn", "ecn-sharp"]
     words = [word for scheme in schemes for word in ("--scheme", scheme)]
     recorded = ("--trace-queue", "--pcap", "s0:4")
-    shown = kept_up(lab(flow_list, tmp_path, *words, "--json", *recorded, "--name", "smoke"))
+    dilation, shown = kept_up(lab(flow_list, tmp_path, *words, "--json", *recorded, "--name", "smoke"))
     found = json.loads(shown)["schemes"]
     simulated = command(
         "--baseline", "none", "--topology", "incast:senders=4", "--flow-list", str(flow_list), "--json", *words,
@@ -114,11 +117,12 @@ def test_three_schemes_on_real_hosts_agree_with_the_simulator(flow_list: Path, t
         # What programs count is what the network saw, what the receivers saw, and what came back.
         assert found[scheme]["marks"]["total"] == sum(found[scheme]["marks"]["by_cause"].values()) > 0
         real_time = seed["real_time"]
-        assert real_time["dilation"] == 100
+        assert real_time["dilation"] == dilation
         assert real_time["drain_ratio"] == pytest.approx(1, abs=0.02)
         assert 0 < real_time["marks_echoed"] <= real_time["ce_received"] <= real_time["marks_made"]
         # Base, and base with the longest extra delay, in dilated time.
-        assert [expected_us for expected_us, _ in real_time["rtt_us"]] == pytest.approx([7_040, 20_040], abs=40)
+        expected_us = [70.4 * dilation, 200.4 * dilation]
+        assert [expected for expected, _ in real_time["rtt_us"]] == pytest.approx(expected_us, rel=0.006)
     folder = next(path for path in tmp_path.iterdir() if path.name.startswith("smoke-"))
     assert len(list((folder / "traces").glob("*.parquet"))) == len(schemes)
     # Packets of both directions, of the first scheme.
