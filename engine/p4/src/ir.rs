@@ -64,6 +64,12 @@ index_type! {
     ProfileId,
     /// Index into [`Program::value_sets`].
     ValueSetId,
+    /// Index into [`Program::register_actions`].
+    RegisterActionId,
+    /// Index into [`Program::math_units`].
+    MathUnitId,
+    /// Index into [`Program::filters`].
+    FilterId,
     /// Names the loop or block that a [`StmtKind::Break`] or [`StmtKind::Continue`] refers to; unique in its block.
     Label,
 }
@@ -89,6 +95,12 @@ pub struct Program {
     pub tables: Vec<Table>,
     /// `register` arrays.
     pub registers: Vec<Register>,
+    /// TNA: what may be done to a cell of a register in one access.
+    pub register_actions: Vec<RegisterAction>,
+    /// TNA: `MathUnit`s.
+    pub math_units: Vec<MathUnit>,
+    /// TNA: `Lpf`s and `Wred`s.
+    pub filters: Vec<Filter>,
     /// `counter` arrays and `direct_counter`s.
     pub counters: Vec<Counter>,
     /// `meter` arrays and `direct_meter`s.
@@ -125,6 +137,77 @@ pub enum Arch {
         /// Deparser.
         deparser: BlockId,
     },
+    /// `Switch` of `tna.p4` or `t2na.p4`, its first pipeline.
+    Tna(Tna),
+}
+
+impl Arch {
+    /// Name of the architecture: `v1model`, `tna`, `t2na`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Arch::V1Model { .. } => "v1model",
+            Arch::Tna(tna) if tna.chip == Chip::Tofino2 => "t2na",
+            Arch::Tna(_) => "tna",
+        }
+    }
+
+    /// The blocks with the parts that they play, in the order in which a packet meets them; a ghost comes last.
+    pub fn parts(&self) -> Vec<(&'static str, BlockId)> {
+        match *self {
+            Arch::V1Model { parser, verify_checksum, ingress, egress, compute_checksum, deparser } => vec![
+                ("parser", parser),
+                ("verify checksum", verify_checksum),
+                ("ingress", ingress),
+                ("egress", egress),
+                ("compute checksum", compute_checksum),
+                ("deparser", deparser),
+            ],
+            Arch::Tna(Tna { ingress, egress, ghost, .. }) => {
+                let six = [
+                    ("ingress parser", ingress.parser),
+                    ("ingress", ingress.control),
+                    ("ingress deparser", ingress.deparser),
+                    ("egress parser", egress.parser),
+                    ("egress", egress.control),
+                    ("egress deparser", egress.deparser),
+                ];
+                six.into_iter().chain(ghost.map(|ghost| ("ghost", ghost))).collect()
+            }
+        }
+    }
+}
+
+/// The blocks of a pipeline of Tofino.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tna {
+    /// Which chip's interface the program includes.
+    pub chip: Chip,
+    /// Before the traffic manager.
+    pub ingress: Gress,
+    /// After it; begins with the bytes that the ingress deparser made.
+    pub egress: Gress,
+    /// Tofino 2: runs on reports of queue lengths.
+    pub ghost: Option<BlockId>,
+}
+
+/// Generations of Tofino.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Chip {
+    /// `tna.p4`
+    Tofino1,
+    /// `t2na.p4`, or `tna.p4` with `__TARGET_TOFINO__` 2
+    Tofino2,
+}
+
+/// One half of a pipeline.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Gress {
+    /// Parser.
+    pub parser: BlockId,
+    /// Match-action control.
+    pub control: BlockId,
+    /// Deparser.
+    pub deparser: BlockId,
 }
 
 /// The type of a scalar: a width in bits and whether it has a sign.
@@ -557,6 +640,27 @@ pub enum HashAlgorithm {
     Csum16,
     /// XOR of 16-bit words.
     Xor16,
+    /// TNA: XOR of bytes.
+    Xor8,
+    /// TNA: XOR of 32-bit words.
+    Xor32,
+    /// TNA: a CRC given by its parameters.
+    Crc(Crc),
+}
+
+/// Parameters of a CRC, in the model of Rocksoft: `poly` without its highest bit, not reflected.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Crc {
+    /// Width in bits, 1 to 64.
+    pub width: u8,
+    /// Generator polynomial.
+    pub poly: u64,
+    /// Value to begin with.
+    pub init: u64,
+    /// Exclusive or with the result.
+    pub xor_out: u64,
+    /// Whether bits are taken with the lowest one first, in input and output.
+    pub reflected: bool,
 }
 
 /// Calls of v1model's externs.
@@ -579,6 +683,57 @@ pub enum ExternCall {
         index: Expr,
         /// Value of the cell's type.
         value: Expr,
+    },
+    /// `RegisterAction.execute` (TNA): cell to the action's value, its body, value to the cell, result to `dst`. Beyond
+    /// the array nothing is done and the result is 0.
+    ExecuteRegister {
+        /// The action.
+        action: RegisterActionId,
+        /// Cell.
+        index: Expr,
+        /// Where its result goes; as wide as [`RegisterAction::returned`].
+        dst: Option<Place>,
+    },
+    /// `MathUnit.execute` (TNA): see [`MathUnit`].
+    Math {
+        /// The unit.
+        unit: MathUnitId,
+        /// Destination, as wide as the input.
+        dst: Place,
+        /// Input.
+        input: Expr,
+    },
+    /// `Lpf.execute` and `Wred.execute` (TNA): see [`Filter`].
+    Filter {
+        /// The filter.
+        filter: FilterId,
+        /// Destination: the average, or `drop_value` / `no_drop_value`.
+        dst: Place,
+        /// Sample.
+        value: Expr,
+        /// Cell.
+        index: Expr,
+    },
+    /// `Checksum.add` and `subtract` in a parser (TNA): ones' complement sum of 16-bit words, from 0 on.
+    ChecksumAdd {
+        /// The sum so far, `bit<16>`.
+        sum: Place,
+        /// Words; of invalid headers as well.
+        data: Vec<DataField>,
+        /// Whether they are taken out of the sum.
+        subtract: bool,
+    },
+    /// `Mirror.emit` (TNA), in a deparser: a copy of the packet to the session, behind these values as bytes.
+    MirrorEmit {
+        /// Session.
+        session: Expr,
+        /// Header of the copy.
+        data: Vec<DataField>,
+    },
+    /// `Resubmit.emit` (TNA), in the ingress deparser: the packet comes again, behind these values as bytes.
+    ResubmitEmit {
+        /// At most 8 bytes on Tofino 1.
+        data: Vec<DataField>,
     },
     /// `counter.count`; nothing if the index is out of range.
     Count {
@@ -835,8 +990,75 @@ pub struct Register {
     pub name: String,
     /// Type of a cell.
     pub ty: Ty,
+    /// Fields of a cell, from its lowest bits up: one, or two of a pair (TNA).
+    pub parts: Vec<Ty>,
+    /// What a cell holds at first, as its unsigned image.
+    pub initial: BigUint,
     /// Number of cells.
     pub size: u64,
+    /// Annotations.
+    pub annotations: Vec<Annotation>,
+}
+
+impl Register {
+    /// An array of scalars that are 0 at first.
+    pub fn new(name: String, ty: Ty, size: u64, annotations: Vec<Annotation>) -> Register {
+        Register { name, ty, parts: vec![ty], initial: BigUint::ZERO, size, annotations }
+    }
+}
+
+/// What happens to a cell of a register in one access (TNA's `RegisterAction`).
+#[derive(Clone, PartialEq, Debug)]
+pub struct RegisterAction {
+    /// Name in the source, with its control's.
+    pub name: String,
+    /// The array.
+    pub register: RegisterId,
+    /// Local slots that hold the cell's parts while the body runs, in the order of [`Register::parts`].
+    pub value: Vec<SlotId>,
+    /// Local slot of the result, 0 when the body starts; `None` if it has none.
+    pub returned: Option<SlotId>,
+    /// Code.
+    pub body: Vec<Stmt>,
+    /// The declaration.
+    pub span: Span,
+}
+
+/// A math unit of a stateful ALU (TNA).
+///
+/// With p the place of the highest 1 of x, and e = p / 2 with p rounded up to even (`shift` -1), p (0) or 2p (1),
+/// negated if `invert`: the result is `table[(x << 3 >> p) & 15] << (e + scale)`, or `>> -(e + scale)`, 0 for 32 places
+/// or more, cut to the width of x. For x = 0, p and the index are 0.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MathUnit {
+    /// Name in the source, with its control's.
+    pub name: String,
+    /// Of what its declaration calls `invert`.
+    pub invert: bool,
+    /// -1, 0 or 1.
+    pub shift: i8,
+    /// -32..=31
+    pub scale: i8,
+    /// By index: entry 0 first.
+    pub table: [u8; 16],
+    /// The declaration.
+    pub span: Span,
+}
+
+/// A low-pass filter, or one with a random drop behind it (TNA).
+///
+/// The average a follows samples v in continuous time: a += (v - a) * (1 - exp(-dt / tau)), with the time constant for a
+/// gain if v > a and that for a decay otherwise, both set by the control plane; the first sample is the average.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Filter {
+    /// Control-plane name.
+    pub name: String,
+    /// Type of samples.
+    pub ty: Ty,
+    /// Number of cells.
+    pub size: u64,
+    /// `drop_value` and `no_drop_value` of a `Wred`.
+    pub wred: Option<(u8, u8)>,
     /// Annotations.
     pub annotations: Vec<Annotation>,
 }

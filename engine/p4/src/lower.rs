@@ -11,7 +11,7 @@
 mod call;
 mod control;
 mod expr;
-mod fold;
+pub(crate) mod fold;
 pub(crate) mod names;
 mod object;
 mod parser;
@@ -75,6 +75,9 @@ pub(crate) fn lower(
         actions: out.actions,
         tables: out.tables,
         registers: out.registers,
+        register_actions: out.register_actions,
+        math_units: out.math_units,
+        filters: out.filters,
         counters: out.counters,
         meters: out.meters,
         profiles: out.profiles,
@@ -95,6 +98,9 @@ pub(crate) struct Output {
     pub(crate) actions: Vec<ir::Action>,
     pub(crate) tables: Vec<ir::Table>,
     pub(crate) registers: Vec<ir::Register>,
+    pub(crate) register_actions: Vec<ir::RegisterAction>,
+    pub(crate) math_units: Vec<ir::MathUnit>,
+    pub(crate) filters: Vec<ir::Filter>,
     pub(crate) counters: Vec<ir::Counter>,
     pub(crate) meters: Vec<ir::Meter>,
     pub(crate) profiles: Vec<ir::Profile>,
@@ -160,7 +166,11 @@ pub(crate) struct Lowerer<'a> {
     /// The block being lowered.
     pub(crate) block: ir::BlockId,
     /// The part that it plays.
-    pub(crate) part: arch::v1model::Part,
+    pub(crate) part: arch::Part,
+    /// The architecture of `main`.
+    pub(crate) arch: arch::Kind,
+    /// What TNA's externs are, beyond their handles.
+    pub(crate) tna: arch::tna::Externs,
     /// The parser or control instance being lowered.
     object: Option<ObjectId>,
     next_label: u32,
@@ -195,7 +205,9 @@ impl<'a> Lowerer<'a> {
             header_types: Vec::new(),
             meter_spans: Vec::new(),
             block: ir::BlockId(0),
-            part: arch::v1model::Part::Parser,
+            part: arch::Part::Parser,
+            arch: arch::Kind::V1Model,
+            tna: arch::tna::Externs::default(),
             object: None,
             next_label: 0,
             next_temp: 0,

@@ -27,8 +27,13 @@ const MAX_INCLUDE_DEPTH: usize = 200;
 const MAX_FILES: usize = 4_000;
 
 /// The interfaces that come with the front end.
-const BUILTIN: [(&str, &str); 2] =
-    [("core.p4", include_str!("../p4include/core.p4")), ("v1model.p4", include_str!("../p4include/v1model.p4"))];
+const BUILTIN: [(&str, &str); 5] = [
+    ("core.p4", include_str!("../p4include/core.p4")),
+    ("v1model.p4", include_str!("../p4include/v1model.p4")),
+    ("tofino.p4", include_str!("../p4include/tofino.p4")),
+    ("tna.p4", include_str!("../p4include/tna.p4")),
+    ("t2na.p4", include_str!("../p4include/t2na.p4")),
+];
 /// Folder that the built-in files seem to lie in.
 const BUILTIN_FOLDER: &str = "p4include";
 

@@ -58,7 +58,7 @@ impl Effects {
     /// Whether a program may ask for any of these.
     pub fn possible(program: &Program) -> bool {
         let asks = |stmt: &StmtKind| matches!(stmt, StmtKind::Extern(call) if operands(call).is_some());
-        visit::any_statement(visit::bodies(&program.blocks, &program.actions), &asks)
+        visit::any_statement(visit::bodies(&program.blocks, &program.actions, &program.register_actions), &asks)
     }
 
     /// What was asked for so far, which is forgotten.

@@ -1,10 +1,10 @@
-//! Hash and checksum algorithms of v1model, over whole bytes.
+//! Hash and checksum algorithms of v1model and TNA, over whole bytes.
 //!
 //! Parameters are those of BMv2 (`src/bm_sim/calculations.cpp`). The input is the concatenation of the fields, most
 //! significant bit first, padded with zeros at the end to a whole byte.
 
 use crc::{CRC_16_ARC, Crc, Table};
-use marklab_p4::ir::HashAlgorithm;
+use marklab_p4::ir::{Crc as CrcParameters, HashAlgorithm};
 
 static CRC16: Crc<u16, Table<16>> = Crc::<u16, Table<16>>::new(&CRC_16_ARC);
 
@@ -20,8 +20,29 @@ pub fn hash(algorithm: HashAlgorithm, data: &[u8]) -> Option<u64> {
         Csum16 => u64::from(csum16(data)),
         Xor16 => u64::from(words16(data).fold(0, |sum, word| sum ^ word)),
         Identity => data.iter().take(8).fold(0, |value, &byte| value << 8 | u64::from(byte)),
+        Xor8 => data.iter().fold(0, |sum, &byte| sum ^ u64::from(byte)),
+        Xor32 => {
+            words16(data).enumerate().fold(0, |sum, (place, word)| sum ^ u64::from(word) << (16 * (1 - place % 2)))
+        }
+        Crc(parameters) => bitwise_crc(parameters, data),
         Random => return None,
     })
+}
+
+/// Any CRC, bit by bit, the highest one of its register at bit 63.
+fn bitwise_crc(parameters: CrcParameters, data: &[u8]) -> u64 {
+    let shift = 64 - u32::from(parameters.width);
+    let mut crc = parameters.init << shift;
+    for &byte in data {
+        let byte = if parameters.reflected { byte.reverse_bits() } else { byte };
+        crc ^= u64::from(byte) << 56;
+        for _ in 0..8 {
+            let carry = crc >> 63 == 1;
+            crc = crc << 1 ^ if carry { parameters.poly << shift } else { 0 };
+        }
+    }
+    let crc = if parameters.reflected { crc.reverse_bits() } else { crc >> shift };
+    crc ^ parameters.xor_out
 }
 
 /// CRC-32 (IEEE 802.3): 4 and then single bytes at a time, since a 5-tuple has 13. General libraries take short input
@@ -90,6 +111,16 @@ mod tests {
         assert_eq!(hash(HashAlgorithm::Identity, check), Some(0x3132_3334_3536_3738));
         assert_eq!(hash(HashAlgorithm::Xor16, &[0x12, 0x34, 0xff]), Some(0x1234 ^ 0xff00));
         assert_eq!(hash(HashAlgorithm::Random, check), None);
+        assert_eq!(hash(HashAlgorithm::Xor8, &[0x12, 0x34, 0xff]), Some(0x12 ^ 0x34 ^ 0xff));
+        assert_eq!(hash(HashAlgorithm::Xor32, &[1, 2, 3, 4, 0xff]), Some(0x0102_0304 ^ 0xff00_0000));
+        let crc = |width, poly, init, xor_out, reflected| {
+            let parameters = CrcParameters { width, poly, init, xor_out, reflected };
+            hash(HashAlgorithm::Crc(parameters), check)
+        };
+        assert_eq!(crc(8, 0x07, 0, 0, false), Some(0xf4)); // CRC-8/SMBUS
+        assert_eq!(crc(16, 0x1021, 0xffff, 0, false), Some(0x29b1)); // CRC-16/IBM-3740
+        assert_eq!(crc(32, 0x04c1_1db7, 0xffff_ffff, 0xffff_ffff, true), Some(0xcbf4_3926)); // CRC-32/ISO-HDLC
+        assert_eq!(crc(64, 0x42f0_e1eb_a9ea_3693, 0, 0, false), Some(0x6c40_df5f_0b49_7347)); // CRC-64/ECMA-182
     }
 
     proptest::proptest! {

@@ -159,7 +159,7 @@ impl Jit {
 }
 
 fn deparser(program: &Program) -> Deparser {
-    let Arch::V1Model { deparser, .. } = program.arch;
+    let Arch::V1Model { deparser, .. } = program.arch else { return Deparser::InPlace };
     let body = &program.blocks[deparser.index()].body;
     if data::plain_emits(body).is_some() {
         return Deparser::InPlace;

@@ -74,12 +74,16 @@ impl Stage {
     /// Whether a program has this stage.
     pub fn used_by(self, program: &Program) -> bool {
         let clones = |stmt: &StmtKind| matches!(stmt, StmtKind::Extern(ExternCall::Clone { egress: false, .. }));
-        self != Stage::Parse || any_statement(bodies(&program.blocks, &program.actions), &clones)
+        self != Stage::Parse
+            || any_statement(bodies(&program.blocks, &program.actions, &program.register_actions), &clones)
     }
 
     /// The blocks of a stage, in order.
     pub(crate) fn blocks(self, program: &Program) -> Vec<BlockId> {
-        let Arch::V1Model { parser, verify_checksum, ingress, egress, compute_checksum, deparser } = program.arch;
+        let Arch::V1Model { parser, verify_checksum, ingress, egress, compute_checksum, deparser } = program.arch
+        else {
+            return Vec::new();
+        };
         match self {
             Stage::Ingress => vec![parser, verify_checksum, ingress],
             Stage::Egress => vec![egress],

@@ -69,7 +69,7 @@ fn live_slots(program: &Program) -> Vec<bool> {
     }
     loop {
         let before = live.clone();
-        for body in visit::bodies(&program.blocks, &program.actions) {
+        for body in visit::bodies(&program.blocks, &program.actions, &program.register_actions) {
             visit::statements(body, &mut |stmt| {
                 if !is_dead(stmt, &before) {
                     for operand in visit::operands(stmt) {
@@ -106,7 +106,7 @@ fn mentioned_slots(program: &Program) -> Vec<bool> {
     for key in visit::keys(&program.blocks, &program.tables) {
         visit::loads(key, &mut |slot| mentioned[slot.index()] = true);
     }
-    for body in visit::bodies(&program.blocks, &program.actions) {
+    for body in visit::bodies(&program.blocks, &program.actions, &program.register_actions) {
         visit::statements(body, &mut |stmt| {
             for operand in visit::operands(stmt) {
                 visit::loads(operand, &mut |slot| mentioned[slot.index()] = true);

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use marklab_p4::ir::{CounterId, ProfileId, Program, RegisterId, TableId, Ty};
+use marklab_p4::ir::{Arch, CounterId, ProfileId, Program, RegisterId, TableId, Ty};
 use marklab_units::Time;
 use num_bigint::BigUint;
 use rand::{RngExt, SeedableRng};
@@ -119,6 +119,9 @@ impl State {
     pub fn new(program: &Arc<Program>, layout: &Arc<Layout>, seed: u64) -> Result<State, LoadError> {
         if let Some(name) = program.foreign.first() {
             return Err(LoadError::Foreign { name: name.clone() });
+        }
+        if matches!(program.arch, Arch::Tna(_)) {
+            return Err(LoadError::Unsupported { name: program.name.clone(), what: "a program of TNA" });
         }
         let mut words_left = MAX_WORDS;
         let mut check = |name: &str, size: u64, words_per_cell: usize| {

@@ -62,7 +62,7 @@ pub(crate) fn may_set(program: &Program, name: &str) -> bool {
         _ => visit::written(stmt).contains(&slot),
     };
     let mut found = false;
-    for body in visit::bodies(&program.blocks, &program.actions) {
+    for body in visit::bodies(&program.blocks, &program.actions, &program.register_actions) {
         visit::statements(body, &mut |stmt| found |= sets(stmt));
     }
     found

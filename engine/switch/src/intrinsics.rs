@@ -149,7 +149,7 @@ fn header_sizes(program: &Program, layout: &Layout) -> Vec<HeaderSize> {
 
 /// Whether ingress, or an action that it may run, changes which headers are valid; `again`: or egress.
 fn changes_headers(program: &Program, again: bool) -> bool {
-    let Arch::V1Model { ingress, egress, .. } = program.arch;
+    let Arch::V1Model { ingress, egress, .. } = program.arch else { return true };
     let changes = |stmt: &StmtKind| match stmt {
         StmtKind::SetValid(_) | StmtKind::SetInvalid(_) => true,
         StmtKind::Assign { dst, .. } => program.headers.iter().any(|header| header.valid == dst.slot),

@@ -49,7 +49,7 @@ fn header_slots(program: &Program) -> BTreeSet<usize> {
 /// Numbers of the field lists that calls name.
 fn field_lists(program: &Program) -> BTreeSet<u32> {
     let mut lists = BTreeSet::new();
-    for body in visit::bodies(&program.blocks, &program.actions) {
+    for body in visit::bodies(&program.blocks, &program.actions, &program.register_actions) {
         visit::statements(body, &mut |stmt| {
             if let StmtKind::Extern(
                 ExternCall::Clone { field_list: Some(list), .. }

@@ -20,7 +20,7 @@ pub enum Need {
 /// Everything that a program needs.
 pub fn needs(program: &Program) -> Vec<Need> {
     let clones = |stmt: &StmtKind| matches!(stmt, StmtKind::Extern(ExternCall::Clone { .. }));
-    let clones = any_statement(bodies(&program.blocks, &program.actions), &clones);
+    let clones = any_statement(bodies(&program.blocks, &program.actions, &program.register_actions), &clones);
     let multicasts = may_set(program, "mcast_grp");
     let needs = [(clones, Need::MirrorSession), (multicasts, Need::MulticastGroup)];
     needs.into_iter().filter_map(|(needed, need)| needed.then_some(need)).collect()

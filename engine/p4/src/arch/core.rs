@@ -144,7 +144,7 @@ fn check_length(lowerer: &mut Lowerer<'_>, bits: u32, span: Span) {
 }
 
 /// A value of the packet's next bits, part by part.
-fn lookahead(lowerer: &mut Lowerer<'_>, ty: &Type, offset: &mut u32, span: Span) -> Lowered<Value> {
+pub(super) fn lookahead(lowerer: &mut Lowerer<'_>, ty: &Type, offset: &mut u32, span: Span) -> Lowered<Value> {
     if let Some(scalar) = lowerer.scalar_ty(ty) {
         let unsigned = Ty::bits(scalar.width);
         let read = ir::Expr { kind: ExprKind::Lookahead { offset: *offset }, ty: unsigned, span };

@@ -6,7 +6,12 @@ use crate::lower::{Lowered, Lowerer, Value};
 use crate::source::Span;
 
 /// The scalars of a value, in order.
-pub(super) fn scalars(lowerer: &mut Lowerer<'_>, value: Value, span: Span, to: &mut Vec<ir::Expr>) -> Lowered<()> {
+pub(in crate::arch) fn scalars(
+    lowerer: &mut Lowerer<'_>,
+    value: Value,
+    span: Span,
+    to: &mut Vec<ir::Expr>,
+) -> Lowered<()> {
     match value {
         Value::Scalar(expr) => to.push(expr),
         Value::Varbit(place, width) => {
@@ -36,7 +41,7 @@ pub(super) fn scalars(lowerer: &mut Lowerer<'_>, value: Value, span: Span, to: &
 }
 
 /// The input of a hash or checksum, each value with the header that it is a field of.
-pub(super) fn fields(lowerer: &mut Lowerer<'_>, value: Value, span: Span) -> Lowered<Vec<DataField>> {
+pub(in crate::arch) fn fields(lowerer: &mut Lowerer<'_>, value: Value, span: Span) -> Lowered<Vec<DataField>> {
     let mut exprs = Vec::new();
     scalars(lowerer, value, span, &mut exprs)?;
     let fields = exprs.into_iter().map(|expr| {
@@ -50,7 +55,7 @@ pub(super) fn fields(lowerer: &mut Lowerer<'_>, value: Value, span: Span) -> Low
 }
 
 /// The header that a place is a field of.
-pub(super) fn header_of(lowerer: &Lowerer<'_>, place: &Place) -> Option<HeaderRef> {
+pub(in crate::arch) fn header_of(lowerer: &Lowerer<'_>, place: &Place) -> Option<HeaderRef> {
     let header = *lowerer.slot_headers.get(&place.slot)?;
     Some(HeaderRef { header, index: place.index.clone() })
 }

@@ -1,14 +1,13 @@
 //! The v1model architecture: `V1Switch` and its externs, with the meaning of BMv2's simple_switch.
 
 mod calls;
-mod data;
 mod metadata;
 mod objects;
 mod rules;
 
 use std::rc::Rc;
 
-use crate::arch::{self, core};
+use crate::arch::{self, Part, core};
 use crate::ast::BlockKind;
 use crate::diagnostics::Problem;
 use crate::ir::{self, Arch, Class};
@@ -23,17 +22,6 @@ pub(crate) use objects::{Handle, instantiate, table_properties};
 
 /// Name of the architecture's package.
 pub(crate) const PACKAGE: &str = "V1Switch";
-
-/// The part that a block plays; some externs belong to one part only.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Part {
-    Parser,
-    VerifyChecksum,
-    Ingress,
-    Egress,
-    ComputeChecksum,
-    Deparser,
-}
 
 /// What lives from the parser to the deparser.
 #[derive(Debug)]

@@ -8,8 +8,8 @@ use std::fmt::{self, Display, Formatter, Write};
 use num_bigint::BigUint;
 
 use super::{
-    Action, ActionCall, Arch, BinaryOp, Block, BlockBody, Checksum, Class, DataField, Expr, ExprKind, ExternCall,
-    Header, HeaderId, HeaderRef, Index, KeySet, Place, Program, SlotId, State, Stmt, StmtKind, Table, Target,
+    Action, ActionCall, BinaryOp, Block, BlockBody, Checksum, Class, DataField, Expr, ExprKind, ExternCall, Header,
+    HeaderId, HeaderRef, Index, KeySet, Place, Program, RegisterAction, SlotId, State, Stmt, StmtKind, Table, Target,
     Transition, Ty, UnaryOp, Unit,
 };
 
@@ -56,16 +56,10 @@ impl<'a> Printer<'a> {
         for table in &program.tables {
             self.table(f, table)?;
         }
-        let Arch::V1Model { parser, verify_checksum, ingress, egress, compute_checksum, deparser } = program.arch;
-        let parts = [
-            ("parser", parser),
-            ("verify checksum", verify_checksum),
-            ("ingress", ingress),
-            ("egress", egress),
-            ("compute checksum", compute_checksum),
-            ("deparser", deparser),
-        ];
-        for (part, id) in parts {
+        for action in &program.register_actions {
+            self.register_action(f, action)?;
+        }
+        for (part, id) in program.arch.parts() {
             self.block(f, part, &program.blocks[id.index()])?;
         }
         Ok(())
@@ -116,7 +110,20 @@ impl<'a> Printer<'a> {
         };
         let size = |size: Option<u64>| size.map_or("direct".to_string(), |size| format!("[{size}]"));
         for register in &program.registers {
-            writeln!(f, "register {}: {}[{}]", register.name, register.ty, register.size)?;
+            let parts: Vec<Text> = register.parts.iter().map(Ty::to_string).collect();
+            write!(f, "register {}: {}[{}]", register.name, parts.join(", "), register.size)?;
+            if register.initial != BigUint::ZERO {
+                write!(f, " = {}", number(&register.initial))?;
+            }
+            writeln!(f)?;
+        }
+        for unit in &program.math_units {
+            let invert = if unit.invert { "inverted, " } else { "" };
+            let (shift, scale) = (unit.shift, unit.scale);
+            writeln!(f, "math unit {}: {invert}shift {shift}, scale {scale}, {:?}", unit.name, unit.table)?;
+        }
+        for filter in &program.filters {
+            writeln!(f, "filter {}: {}[{}] {:?}", filter.name, filter.ty, filter.size, filter.wred)?;
         }
         for counter in &program.counters {
             writeln!(f, "counter {}: {} {}", counter.name, unit(counter.unit), size(counter.size))?;
@@ -147,6 +154,18 @@ impl<'a> Printer<'a> {
             .map(|param| format!("{}: {} in {}", param.name, param.ty, self.names[param.slot.index()]))
             .collect();
         writeln!(f, "action {}({}) {{", action.name, params.join(", "))?;
+        self.stmts(f, &action.body, 1)?;
+        writeln!(f, "}}")
+    }
+
+    fn register_action(&self, f: &mut Formatter<'_>, action: &RegisterAction) -> fmt::Result {
+        let value: Vec<&str> = action.value.iter().map(|slot| self.slot(*slot)).collect();
+        let register = &self.program.registers[action.register.index()].name;
+        write!(f, "register action {} of {register}: value {}", action.name, value.join(", "))?;
+        if let Some(slot) = action.returned {
+            write!(f, ", result {}", self.slot(slot))?;
+        }
+        writeln!(f, " {{")?;
         self.stmts(f, &action.body, 1)?;
         writeln!(f, "}}")
     }
@@ -382,6 +401,27 @@ impl<'a> Printer<'a> {
             ExternCall::RegisterWrite { register: id, index, value } => {
                 format!("{}[{}] = {}", register(id), self.expr(index), self.expr(value))
             }
+            ExternCall::ExecuteRegister { action, index, dst } => {
+                let action = &program.register_actions[action.index()].name;
+                let dst = dst.as_ref().map_or(String::new(), |dst| format!("{} = ", self.place(dst)));
+                format!("{dst}execute {action}[{}]", self.expr(index))
+            }
+            ExternCall::Math { unit, dst, input } => {
+                let unit = &program.math_units[unit.index()].name;
+                format!("{} = math {unit}({})", self.place(dst), self.expr(input))
+            }
+            ExternCall::Filter { filter, dst, value, index } => {
+                let filter = &program.filters[filter.index()].name;
+                format!("{} = filter {filter}[{}]({})", self.place(dst), self.expr(index), self.expr(value))
+            }
+            ExternCall::ChecksumAdd { sum, data, subtract } => {
+                let sign = if *subtract { "-=" } else { "+=" };
+                format!("{} {sign} {}", self.place(sum), self.fields(data))
+            }
+            ExternCall::MirrorEmit { session, data } => {
+                format!("mirror session {} {}", self.expr(session), self.fields(data))
+            }
+            ExternCall::ResubmitEmit { data } => format!("resubmit {}", self.fields(data)),
             ExternCall::Count { counter: id, index } => format!("count {}[{}]", counter(id), self.expr(index)),
             ExternCall::DirectCount { counter: id } => format!("count {}", counter(id)),
             ExternCall::ExecuteMeter { meter: id, dst, index } => {

@@ -1,12 +1,16 @@
 //! Walks over a program's statements and expressions: the one place that knows what lies inside of what.
 
 use super::{
-    Action, Block, BlockBody, Checksum, Expr, ExprKind, ExternCall, HeaderRef, Place, Program, SlotId, Stmt, StmtKind,
-    Table, Transition,
+    Action, Block, BlockBody, Checksum, Expr, ExprKind, ExternCall, HeaderRef, Place, Program, RegisterAction, SlotId,
+    Stmt, StmtKind, Table, Transition,
 };
 
 /// All lists of statements of a program that are not inside of others: controls, parser states, actions.
-pub fn bodies<'a>(blocks: &'a [Block], actions: &'a [Action]) -> Vec<&'a [Stmt]> {
+pub fn bodies<'a>(
+    blocks: &'a [Block],
+    actions: &'a [Action],
+    register_actions: &'a [RegisterAction],
+) -> Vec<&'a [Stmt]> {
     let mut bodies: Vec<&'a [Stmt]> = Vec::new();
     for block in blocks {
         match &block.body {
@@ -15,6 +19,7 @@ pub fn bodies<'a>(blocks: &'a [Block], actions: &'a [Action]) -> Vec<&'a [Stmt]>
         }
     }
     bodies.extend(actions.iter().map(|action| &action.body[..]));
+    bodies.extend(register_actions.iter().map(|action| &action.body[..]));
     bodies
 }
 
@@ -28,6 +33,7 @@ pub fn bodies_mut(program: &mut Program) -> Vec<&mut Vec<Stmt>> {
         }
     }
     bodies.extend(program.actions.iter_mut().map(|action| &mut action.body));
+    bodies.extend(program.register_actions.iter_mut().map(|action| &mut action.body));
     bodies
 }
 
@@ -91,7 +97,9 @@ pub fn inner_bodies_mut(stmt: &mut Stmt) -> Vec<&mut Vec<Stmt>> {
 pub fn destination(stmt: &Stmt) -> Option<&Place> {
     match &stmt.kind {
         StmtKind::Assign { dst, .. } => Some(dst),
-        StmtKind::Extern(ExternCall::RegisterRead { dst, .. } | ExternCall::Hash { dst, .. }) => Some(dst),
+        StmtKind::Extern(
+            ExternCall::RegisterRead { dst, .. } | ExternCall::Hash { dst, .. } | ExternCall::Math { dst, .. },
+        ) => Some(dst),
         _ => None,
     }
 }
@@ -103,7 +111,10 @@ pub fn written(stmt: &Stmt) -> Vec<SlotId> {
         StmtKind::Extern(
             ExternCall::Random { dst, .. }
             | ExternCall::ExecuteMeter { dst, .. }
-            | ExternCall::DirectMeterRead { dst, .. },
+            | ExternCall::DirectMeterRead { dst, .. }
+            | ExternCall::ExecuteRegister { dst: Some(dst), .. }
+            | ExternCall::Filter { dst, .. }
+            | ExternCall::ChecksumAdd { sum: dst, .. },
         ) => vec![dst.slot],
         StmtKind::Extern(ExternCall::UpdateChecksum(checksum)) => vec![checksum.field.slot],
         _ => destination(stmt).map(|place| place.slot).into_iter().collect(),
@@ -160,6 +171,24 @@ fn call_operands<'a>(call: &'a ExternCall, operands: &mut Vec<&'a Expr>, places:
             operands.extend(data.iter().map(|field| &field.expr));
             places.push(field);
         }
+        ExternCall::ExecuteRegister { index, dst, .. } => {
+            operands.push(index);
+            places.extend(dst);
+        }
+        ExternCall::Math { input, .. } => operands.push(input),
+        ExternCall::Filter { dst, value, index, .. } => {
+            places.push(dst);
+            operands.extend([value, index]);
+        }
+        ExternCall::ChecksumAdd { sum, data, .. } => {
+            places.push(sum);
+            operands.extend(data.iter().map(|field| &field.expr));
+        }
+        ExternCall::MirrorEmit { session, data } => {
+            operands.push(session);
+            operands.extend(data.iter().map(|field| &field.expr));
+        }
+        ExternCall::ResubmitEmit { data } => operands.extend(data.iter().map(|field| &field.expr)),
         ExternCall::Clone { session, .. } => operands.push(session),
         ExternCall::Truncate(expr) | ExternCall::Assert { cond: expr, .. } => operands.push(expr),
         ExternCall::Digest { data, .. } | ExternCall::LogMsg { data, .. } => operands.extend(data),

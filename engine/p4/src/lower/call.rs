@@ -248,6 +248,27 @@ impl Lowerer<'_> {
         Ok(places)
     }
 
+    /// The body of a method that an instance implements, its parameters bound to given places.
+    pub(crate) fn method_body(
+        &mut self,
+        method: FunctionId,
+        places: Vec<Lvalue>,
+        span: Span,
+    ) -> Lowered<Vec<ir::Stmt>> {
+        let function = &self.program.functions[method.index()];
+        let FunctionKind::User(body) = &function.kind else {
+            return self.internal(span, "an implemented method was expected");
+        };
+        let body = body.clone();
+        let params = function.params.iter().map(|param| param.var);
+        let bindings = params.zip(places.into_iter().map(Binding::Place)).collect();
+        let prepared = Prepared { bindings, copy_outs: Vec::new() };
+        let (code, _) = self.collect(|lowerer| {
+            lowerer.inline(FrameKind::Inline, prepared, &Type::Void, |lowerer| lowerer.stmts(&body), span)
+        })?;
+        Ok(code)
+    }
+
     /// Lowers a body in place of a call, with `return` as a jump to its end.
     pub(super) fn inline(
         &mut self,

@@ -59,7 +59,7 @@ impl Lowerer<'_> {
             },
             ExprKind::Construct(construct) => {
                 let name = String::new();
-                Ok(Value::Object(self.construct(construct, &expr.ty, &name, &[], span)?))
+                Ok(Value::Object(self.construct(construct, &expr.ty, &name, &[], &[], span)?))
             }
             ExprKind::Field(of, index) => self.field(of, *index, span),
             ExprKind::Element(..) | ExprKind::Next(_) | ExprKind::Last(_) => self.element_value(expr),

@@ -10,8 +10,8 @@ use crate::ir;
 use crate::source::Span;
 use crate::token::Name;
 use crate::typed::{
-    ActionId, Arg, Args, BlockId, Construct, Constructor, ExternId, InstanceId, Local, Param, TableId, ValueSetId,
-    VarId,
+    ActionId, Arg, Args, BlockId, Construct, Constructor, ExternId, FunctionId, InstanceId, Local, Param, TableId,
+    ValueSetId, VarId,
 };
 use crate::types::{Type, TypeParamId};
 
@@ -79,6 +79,8 @@ pub(crate) struct NewExtern<'a> {
     pub(crate) type_args: Rc<[Type]>,
     pub(crate) args: Vec<Option<Value>>,
     pub(crate) annotations: &'a Annotations,
+    /// Implementations of its abstract methods.
+    pub(crate) methods: &'a [FunctionId],
     pub(crate) span: Span,
 }
 
@@ -93,7 +95,8 @@ impl Lowerer<'_> {
             let program = self.program;
             let decl = &program.instances[id.index()];
             let name = names::control_plane(path, &decl.name, &decl.annotations);
-            let object = self.construct(&decl.construct, &decl.ty, &name, &decl.annotations, decl.span)?;
+            let object =
+                self.construct(&decl.construct, &decl.ty, &name, &decl.annotations, &decl.methods, decl.span)?;
             self.instances[id.index()] = Some(object.clone());
             made.push((*id, object));
         }
@@ -113,6 +116,7 @@ impl Lowerer<'_> {
         ty: &Type,
         name: &str,
         annotations: &[crate::ast::Annotation],
+        methods: &[FunctionId],
         span: Span,
     ) -> Lowered<Object> {
         let program = self.program;
@@ -125,7 +129,7 @@ impl Lowerer<'_> {
                 let annotations = annotations.to_vec();
                 let object = program.externs[id.index()].name.clone();
                 let (type_args_copy, annotations) = (type_args.clone(), &annotations);
-                let new = NewExtern { object, name, type_args, args, annotations, span };
+                let new = NewExtern { object, name, type_args, args, annotations, methods, span };
                 let handle = arch::instantiate(self, &new)?;
                 Ok(Object::Extern(Rc::new(ExternObject { id, type_args: type_args_copy, handle })))
             }

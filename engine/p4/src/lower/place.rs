@@ -94,7 +94,7 @@ impl Lowerer<'_> {
             ExprKind::Next(of) => {
                 let stack = self.place(of)?;
                 if !self.extracting {
-                    arch::beyond_bmv2(self, "`next` outside of `extract`", span).done();
+                    arch::beyond_bmv2(self, "`next` outside of `extract`", None, span);
                     self.verify_next(&stack, span)?;
                 }
                 let index = self.next_index(&stack, span)?;

@@ -57,8 +57,8 @@ impl Lowerer<'_> {
                 self.for_loop(init, cond, update, body)
             }
             Typed::ForIn { var, collection, body } => {
-                arch::beyond_bmv2(self, "`for` over a range or collection", span)
-                    .help("for both, count with `for (init; condition; step)` in an action");
+                let help = "for both, count with `for (init; condition; step)` in an action";
+                arch::beyond_bmv2(self, "`for` over a range or collection", Some(help), span);
                 self.for_in(*var, collection, body, span)
             }
         }

@@ -156,7 +156,9 @@ impl<'a, 'f> Generator<'a, 'f> {
 
     /// The code of a stage: its blocks one after the other.
     pub(super) fn stage(&mut self, stage: Stage) -> Result<()> {
-        let Arch::V1Model { deparser, .. } = self.program.arch;
+        let Arch::V1Model { deparser, .. } = self.program.arch else {
+            return unsupported("TNA", Span::default());
+        };
         for block in stage.blocks(self.program) {
             if block == deparser {
                 self.begin_emitting(&self.program.blocks[block.index()].body)?;

@@ -297,7 +297,7 @@ fn apply_tells_hit_and_action() {
 fn registers_and_counters_ignore_what_is_out_of_range() {
     for (index, expected) in [(0, 41), (3, 41), (4, 9)] {
         let mut program = program();
-        program.registers.push(Register { name: "r".into(), ty: Ty::bits(48), size: 4, annotations: Vec::new() });
+        program.registers.push(Register::new("r".into(), Ty::bits(48), 4, Vec::new()));
         program.counters.push(Counter {
             name: "c".into(),
             unit: Unit::PacketsAndBytes,

@@ -77,7 +77,7 @@ fn wide_keys_parameters_and_cells() {
     let argument = add_slot(&mut program, "argument", Ty::bits(300), Class::Packet);
     let read = add_slot(&mut program, "read", Ty::bits(300), Class::Packet);
     let param = add_slot(&mut program, "param", Ty::bits(300), Class::Local(EGRESS));
-    program.registers.push(Register { name: "r".into(), ty: Ty::bits(300), size: 3, annotations: Vec::new() });
+    program.registers.push(Register::new("r".into(), Ty::bits(300), 3, Vec::new()));
     let register = RegisterId(0);
     let param_spec = ActionParam { name: "p".into(), slot: param, ty: Ty::bits(300), annotations: Vec::new() };
     let call = |call| stmt(StmtKind::Extern(call));
@@ -393,10 +393,8 @@ fn large_locals_do_not_exhaust_the_stack() {
 fn registers_take_up_to_a_gigabyte_in_all() {
     let load = |sizes: &[u64]| {
         let mut program = program();
-        program.registers = sizes
-            .iter()
-            .map(|&size| Register { name: "r".into(), ty: Ty::bits(4096), size, annotations: Vec::new() })
-            .collect();
+        program.registers =
+            sizes.iter().map(|&size| Register::new("r".into(), Ty::bits(4096), size, Vec::new())).collect();
         let layout = Arc::new(Layout::new(&program));
         State::new(&Arc::new(program), &layout, 0).map(|_| ())
     };

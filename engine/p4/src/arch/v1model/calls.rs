@@ -9,106 +9,12 @@ use crate::source::Span;
 use crate::typed::{Call, Function};
 use crate::types::Type;
 
-use super::objects::{Handle, enum_member, hash_algorithm};
-use super::{Part, data};
+use super::objects::{Handle, hash_algorithm};
+use crate::arch::args::{Args, result_type, with_result};
+use crate::arch::{Part, data};
 
 /// The egress port that means "drop", BMv2's default.
 const DROP_PORT: u32 = 511;
-
-/// Arguments of a call, taken by position.
-struct Args<'a> {
-    args: &'a [Argument],
-    span: Span,
-}
-
-impl Args<'_> {
-    fn value(&self, lowerer: &mut Lowerer<'_>, index: usize) -> Lowered<Value> {
-        match self.args.get(index) {
-            Some(Argument::Value(value)) => Ok(value.clone()),
-            Some(Argument::Place(place)) => lowerer.read(&place.clone(), self.span),
-            _ => lowerer.internal(self.span, "an argument is missing"),
-        }
-    }
-
-    /// A scalar; a bare number is taken as `bit<64>`, in which BMv2 calculates.
-    fn scalar(&self, lowerer: &mut Lowerer<'_>, index: usize) -> Lowered<ir::Expr> {
-        let value = self.value(lowerer, index)?;
-        lowerer.scalar_of(value, Ty::bits(64), self.span)
-    }
-
-    fn place(&self, lowerer: &mut Lowerer<'_>, index: usize) -> Lowered<Lvalue> {
-        match self.args.get(index) {
-            Some(Argument::Place(place)) => Ok(place.clone()),
-            _ => lowerer.internal(self.span, "a place is missing"),
-        }
-    }
-
-    fn member(&self, lowerer: &mut Lowerer<'_>, index: usize, name: &str) -> Lowered<String> {
-        let value = self.value(lowerer, index)?;
-        match enum_member(lowerer, Some(&value), name) {
-            Some(member) => Ok(member),
-            None => lowerer.fail(self.span, Problem::NotConstant {}),
-        }
-    }
-
-    fn algorithm(&self, lowerer: &mut Lowerer<'_>, index: usize) -> Lowered<ir::HashAlgorithm> {
-        let member = self.member(lowerer, index, "HashAlgorithm")?;
-        match hash_algorithm(&member) {
-            Some(algorithm) => Ok(algorithm),
-            None => lowerer.internal(self.span, "an unknown hash algorithm"),
-        }
-    }
-
-    fn number(&self, lowerer: &mut Lowerer<'_>, index: usize) -> Lowered<u32> {
-        let value = self.value(lowerer, index)?;
-        let number = lowerer.known_number(&value, self.span)?;
-        match u32::try_from(&number) {
-            Ok(number) => Ok(number),
-            Err(_) => lowerer.internal(self.span, "a small number was expected"),
-        }
-    }
-}
-
-/// Calls something that writes a scalar result to a place: directly if the place is a slot of that type, else by way
-/// of a temporary that begins with what the place holds, since a call may leave its result alone.
-fn with_result(
-    lowerer: &mut Lowerer<'_>,
-    result: &Lvalue,
-    ty: Ty,
-    span: Span,
-    call: impl FnOnce(Place) -> ExternCall,
-) -> Lowered<()> {
-    if let Lvalue::Storage(Storage::Scalar(slot), index) = result
-        && lowerer.out.slots[slot.index()].ty == ty
-    {
-        let place = Place { slot: *slot, index: index.clone() };
-        lowerer.emit(StmtKind::Extern(call(place)));
-        return Ok(());
-    }
-    let temp = lowerer.temp(ty);
-    if !matches!(result, Lvalue::Ignore)
-        && let Value::Scalar(old) = lowerer.read(result, span)?
-    {
-        let src = lowerer.cast_to(old, ty, span);
-        lowerer.emit(StmtKind::Assign { dst: temp.into(), src });
-    }
-    lowerer.emit(StmtKind::Extern(call(temp.into())));
-    let new = ir::Expr { kind: ExprKind::Load(temp.into()), ty, span };
-    let to = result_type(lowerer, result, ty, span)?;
-    let new = lowerer.cast_to(new, to, span);
-    lowerer.store(result, Value::Scalar(new), span)
-}
-
-/// The scalar type of a place.
-fn result_type(lowerer: &mut Lowerer<'_>, place: &Lvalue, default: Ty, span: Span) -> Lowered<Ty> {
-    if matches!(place, Lvalue::Ignore) {
-        return Ok(default);
-    }
-    match lowerer.read(place, span)? {
-        Value::Scalar(expr) => Ok(expr.ty),
-        _ => lowerer.internal(span, "a scalar place was expected"),
-    }
-}
 
 pub(crate) fn call_method(
     lowerer: &mut Lowerer<'_>,
@@ -151,7 +57,7 @@ pub(crate) fn call_method(
             with_result(lowerer, &dst, ty, span, |dst| ExternCall::DirectMeterRead { meter, dst })?;
         }
         (Handle::Checksum16, "get") => {
-            arch::beyond_bmv2(lowerer, "`Checksum16`", span).help("call `hash` with `HashAlgorithm.csum16`");
+            arch::beyond_bmv2(lowerer, "`Checksum16`", Some("call `hash` with `HashAlgorithm.csum16`"), span);
             let data = args.value(lowerer, 0)?;
             return checksum16(lowerer, data, span);
         }
@@ -187,11 +93,11 @@ pub(crate) fn call_function(
         }
         "hash" => {
             let dst = args.place(lowerer, 0)?;
-            let algorithm = args.algorithm(lowerer, 1)?;
+            let algorithm = algorithm(lowerer, &args, 1)?;
             let (base, max) = (args.scalar(lowerer, 2)?, args.scalar(lowerer, 4)?);
             let data = args.value(lowerer, 3)?;
             if matches!(data, Value::Scalar(_)) {
-                arch::beyond_bmv2(lowerer, "a hash of something that is no list", span).help("put braces around it");
+                arch::beyond_bmv2(lowerer, "a hash of something that is no list", Some("put braces around it"), span);
             }
             let data = data::fields(lowerer, data, span)?;
             let ty = result_type(lowerer, &dst, base.ty, span)?;
@@ -328,7 +234,7 @@ fn checksum(lowerer: &mut Lowerer<'_>, function: &Function, args: &Args<'_>, spa
     };
     let Some(field) = field else { return lowerer.fail(span, Problem::FieldNeeded {}) };
     let header = data::header_of(lowerer, &field);
-    let algorithm = args.algorithm(lowerer, 3)?;
+    let algorithm = algorithm(lowerer, args, 3)?;
     let with_payload = function.name.ends_with("_with_payload");
     Ok(Checksum { condition, data, field, header, algorithm, with_payload })
 }
@@ -352,5 +258,13 @@ fn digest_name(lowerer: &Lowerer<'_>, call: &Call) -> String {
             lowerer.program.fields(*id).name.to_string()
         }
         _ => "digest".to_string(),
+    }
+}
+
+fn algorithm(lowerer: &mut Lowerer<'_>, args: &Args<'_>, index: usize) -> Lowered<ir::HashAlgorithm> {
+    let member = args.member(lowerer, index, "HashAlgorithm")?;
+    match hash_algorithm(&member) {
+        Some(algorithm) => Ok(algorithm),
+        None => lowerer.internal(args.span, "an unknown hash algorithm"),
     }
 }

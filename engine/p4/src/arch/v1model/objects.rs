@@ -1,15 +1,13 @@
 //! Extern objects of v1model, and the table properties that name them.
 
-use num_bigint::BigInt;
-
-use crate::arch::{self, TableProperties};
+use crate::arch::args::{enum_member, size};
+use crate::arch::{self, TableProperties, properties};
 use crate::diagnostics::Problem;
 use crate::ir::{
     Counter, CounterId, HashAlgorithm, Meter, MeterId, Profile, ProfileId, Register, RegisterId, Ty, Unit,
 };
-use crate::lower::{Lowered, Lowerer, NewExtern, Object, Value, names};
-use crate::source::Span;
-use crate::typed::{ExprKind, Table};
+use crate::lower::{Lowered, Lowerer, NewExtern, names};
+use crate::typed::Table;
 use crate::types::Type;
 
 /// What became of an extern instance.
@@ -36,7 +34,7 @@ pub(crate) fn instantiate(lowerer: &mut Lowerer<'_>, new: &NewExtern<'_>) -> Low
                 return lowerer.fail(new.span, Problem::SizeNotPositive {});
             }
             let ty = register_type(lowerer, new)?;
-            lowerer.out.registers.push(Register { name, ty, size, annotations });
+            lowerer.out.registers.push(Register::new(name, ty, size, annotations));
             Handle::Register(RegisterId(lowerer.out.registers.len() as u32 - 1))
         }
         "counter" => {
@@ -82,18 +80,6 @@ pub(crate) fn instantiate(lowerer: &mut Lowerer<'_>, new: &NewExtern<'_>) -> Low
     })
 }
 
-/// A number of cells.
-fn size(lowerer: &mut Lowerer<'_>, new: &NewExtern<'_>, arg: usize) -> Lowered<u64> {
-    let Some(Some(value)) = new.args.get(arg).cloned() else {
-        return lowerer.internal(new.span, "a size was expected");
-    };
-    let number = lowerer.known_number(&value, new.span)?;
-    match u64::try_from(&number) {
-        Ok(size) => Ok(size),
-        Err(_) => lowerer.fail(new.span, Problem::SizeNotPositive {}),
-    }
-}
-
 fn register_type(lowerer: &mut Lowerer<'_>, new: &NewExtern<'_>) -> Lowered<Ty> {
     let ty = new.type_args.first().cloned().unwrap_or(Type::Poison);
     let below = match &ty {
@@ -121,16 +107,7 @@ fn unit(lowerer: &mut Lowerer<'_>, new: &NewExtern<'_>, arg: usize) -> Lowered<U
     }
 }
 
-/// The name of the member of an enum that a value is.
-pub(super) fn enum_member(lowerer: &Lowerer<'_>, value: Option<&Value>, name: &str) -> Option<String> {
-    let Value::Scalar(expr) = value? else { return None };
-    let number: BigInt = lowerer.number_of(expr)?;
-    let decl = lowerer.program.enums.iter().find(|decl| &*decl.name == name)?;
-    let member = decl.members.iter().find(|member| member.value == number)?;
-    Some(member.name.to_string())
-}
-
-pub(super) fn hash_algorithm(name: &str) -> Option<HashAlgorithm> {
+pub(in crate::arch) fn hash_algorithm(name: &str) -> Option<HashAlgorithm> {
     Some(match name {
         "crc32" => HashAlgorithm::Crc32,
         "crc32_custom" => HashAlgorithm::Crc32Custom,
@@ -148,54 +125,25 @@ pub(super) fn hash_algorithm(name: &str) -> Option<HashAlgorithm> {
 pub(crate) fn table_properties(lowerer: &mut Lowerer<'_>, table: &Table, name: &str) -> Lowered<TableProperties> {
     let mut properties = TableProperties::default();
     for property in &table.properties {
-        let span = property.span;
+        if properties::size(lowerer, property, &mut properties)? {
+            continue;
+        }
+        let mut object = || properties::object(lowerer, &property.value, name);
         match &*property.name {
-            "size" => {
-                let value = lowerer.expr(&property.value)?;
-                let number = lowerer.known_number(&value, span)?;
-                properties.size = u64::try_from(&number).ok();
-                if properties.size.is_none() {
-                    return lowerer.fail(property.value.span, Problem::SizeNotPositive {});
-                }
-            }
-            "counters" => match object(lowerer, &property.value, name)? {
-                Some(Handle::DirectCounter(id)) => properties.direct_counter = Some(id),
-                _ => return wrong_object(lowerer, property, "a `direct_counter`"),
+            "counters" => match object()? {
+                Some(arch::Handle::V1Model(Handle::DirectCounter(id))) => properties.direct_counter = Some(id),
+                _ => return properties::wrong_object(lowerer, property, "a `direct_counter`"),
             },
-            "meters" => match object(lowerer, &property.value, name)? {
-                Some(Handle::DirectMeter(id)) => properties.direct_meter = Some(id),
-                _ => return wrong_object(lowerer, property, "a `direct_meter`"),
+            "meters" => match object()? {
+                Some(arch::Handle::V1Model(Handle::DirectMeter(id))) => properties.direct_meter = Some(id),
+                _ => return properties::wrong_object(lowerer, property, "a `direct_meter`"),
             },
-            "implementation" => match object(lowerer, &property.value, name)? {
-                Some(Handle::Profile(id)) => properties.profile = Some(id),
-                _ => return wrong_object(lowerer, property, "an `action_profile` or `action_selector`"),
+            "implementation" => match object()? {
+                Some(arch::Handle::V1Model(Handle::Profile(id))) => properties.profile = Some(id),
+                _ => return properties::wrong_object(lowerer, property, "an `action_profile` or `action_selector`"),
             },
             _ => {}
         }
     }
     Ok(properties)
-}
-
-fn wrong_object<T>(lowerer: &mut Lowerer<'_>, property: &crate::typed::Property, wanted: &'static str) -> Lowered<T> {
-    let problem = Problem::PropertyObject { name: property.name.clone(), wanted };
-    lowerer.fail(property.value.span, problem)
-}
-
-/// The object that a property names or makes; a nameless one is named after its table.
-fn object(lowerer: &mut Lowerer<'_>, value: &crate::typed::Expr, table: &str) -> Lowered<Option<Handle>> {
-    let span: Span = value.span;
-    let object = match &value.kind {
-        ExprKind::Construct(construct) => lowerer.construct(construct, &value.ty, table, &[], span)?,
-        _ => match lowerer.expr(value)? {
-            Value::Object(object) => object,
-            _ => return Ok(None),
-        },
-    };
-    match object {
-        Object::Extern(object) => match object.handle {
-            arch::Handle::V1Model(handle) => Ok(Some(handle)),
-            arch::Handle::Core(_) => Ok(None),
-        },
-        _ => Ok(None),
-    }
 }

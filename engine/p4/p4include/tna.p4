@@ -1,0 +1,6 @@
+/* The Tofino Native Architecture: of Tofino 1, unless the command line says otherwise (-D __TARGET_TOFINO__=2). */
+
+#ifndef __TARGET_TOFINO__
+#define __TARGET_TOFINO__ 1
+#endif
+#include "tofino.p4"
