@@ -339,3 +339,39 @@ def test_a_workspace_that_cannot_be_made_is_an_error(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(workspace, "_ROOT", tmp_path / "file")
     with pytest.raises(RunFailed, match="cannot make a folder"), workspace.workspace("mine"):
         pass
+
+
+# docs/lab.md
+
+
+@real
+def test_what_the_page_shows_works() -> None:
+    """The commands of `Looking into it`, with what the lab printed in place of what it once printed."""
+    section = (REPOSITORY / "docs" / "lab.md").read_text().partition("\n## Looking into it\n")[2].partition("\n## ")[0]
+    lines = [line.removeprefix("$ ") for line in section.splitlines() if line.startswith("$ ")]
+    (lab_line,) = (line for line in lines if "orchestrator.py lab" in line)
+    (ping,) = (line.split() for line in lines if " ping " in line)
+    (shell,) = (line.split() for line in lines if "p4runtime_sh" in line)
+    queries = [line.split(">>> ")[1] for line in section.splitlines() if line.startswith("P4Runtime sh >>>")]
+    words = command(*lab_line.split()[2:])
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        assert process.stdout is not None
+        try:
+            shown = []
+            while not any("Ctrl-C" in line for line in shown):
+                line = process.stdout.readline()
+                assert line, shown
+                shown.append(line)
+            rows = {line.split()[0]: line.split() for line in shown if "nsenter" in line}
+            h0, switch = rows["h0"], rows["s0"]
+            assert rows["h2"][-1] == ping[-1]
+            commands.run(*h0[1:5], "ping", "-c", "2", ping[-1], timeout_s=20)
+            shell[0:1] = [sys.executable]
+            shell[shell.index("--grpc-addr") + 1] = switch[-1]
+            said = commands.run(*shell, text="\n".join([*queries, "exit", ""]), timeout_s=60)
+            # A route per host.
+            assert said.count('"SwitchIngress.ipv4_lpm"') == 3
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=60)
+    assert left_behind(Path(switch[-1]).parts[3].partition(".")[0]) == []
