@@ -86,7 +86,7 @@ impl Loaded {
         let mut packets = [packet.clone(), packet];
         let mut phvs = [self.layout.phv(), self.layout.phv()];
         let mut feature = Vec::new();
-        for stage in Stage::ALL {
+        for stage in Stage::of_packets(&self.program) {
             for which in 0..2 {
                 let (phv, state) = (&mut phvs[which], &mut pair.states[which]);
                 if stage == Stage::Ingress {

@@ -1,8 +1,10 @@
 //! What a program asks of its switch beside changing packet state.
 
-use marklab_p4::ir::{ExternCall, Program, StmtKind, visit};
+use marklab_p4::ir::{DataField, ExternCall, Program, StmtKind, visit};
 use marklab_p4::source::Span;
 use num_bigint::BigUint;
+
+use crate::words::Bits;
 
 /// A request to clone the packet.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -13,6 +15,15 @@ pub struct CloneRequest {
     pub session: u32,
     /// Field list whose members survive.
     pub field_list: Option<u32>,
+}
+
+/// A request for a copy of the packet (TNA).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MirrorRequest {
+    /// Session.
+    pub session: u32,
+    /// What comes before the packet.
+    pub header: Vec<u8>,
 }
 
 /// A message for the control plane.
@@ -50,6 +61,12 @@ pub struct Effects {
     pub failed_assertion: Option<FailedAssertion>,
     /// `log_msg`.
     pub log: Vec<String>,
+    /// TNA: the ingress parser refused the packet.
+    pub refused: bool,
+    /// TNA: `Mirror.emit`.
+    pub mirror: Option<MirrorRequest>,
+    /// TNA: `Resubmit.emit`: what comes before the packet.
+    pub resubmit_header: Option<Vec<u8>>,
     /// Whether anything above is set.
     pub any: bool,
 }
@@ -59,6 +76,12 @@ impl Effects {
     pub fn possible(program: &Program) -> bool {
         let asks = |stmt: &StmtKind| matches!(stmt, StmtKind::Extern(call) if operands(call).is_some());
         visit::any_statement(visit::bodies(&program.blocks, &program.actions, &program.register_actions), &asks)
+    }
+
+    /// The parser refuses the packet.
+    pub(crate) fn refuse(&mut self) {
+        self.refused = true;
+        self.any = true;
     }
 
     /// What was asked for so far, which is forgotten.
@@ -75,6 +98,10 @@ impl Effects {
             }
             ExternCall::Resubmit { field_list } => self.resubmit = Some(*field_list),
             ExternCall::Recirculate { field_list } => self.recirculate = Some(*field_list),
+            ExternCall::MirrorEmit { data, .. } => {
+                self.mirror = Some(MirrorRequest { session: number(0), header: packed(data, &values[1..]) });
+            }
+            ExternCall::ResubmitEmit { data } => self.resubmit_header = Some(packed(data, &values)),
             ExternCall::Truncate(_) => self.truncate = Some(self.truncate.unwrap_or(u32::MAX).min(number(0))),
             ExternCall::Assert { .. } if values == [BigUint::from(1u32)] => return,
             ExternCall::Assert { cond, assume } => {
@@ -95,6 +122,10 @@ pub(crate) fn operands(call: &ExternCall) -> Option<Vec<&marklab_p4::ir::Expr>> 
         ExternCall::Truncate(length) => Some(vec![length]),
         ExternCall::Assert { cond, .. } => Some(vec![cond]),
         ExternCall::Resubmit { .. } | ExternCall::Recirculate { .. } => Some(Vec::new()),
+        ExternCall::MirrorEmit { session, data } => {
+            Some([session].into_iter().chain(data.iter().map(|field| &field.expr)).collect())
+        }
+        ExternCall::ResubmitEmit { data } => Some(data.iter().map(|field| &field.expr).collect()),
         ExternCall::Digest { data, .. } | ExternCall::LogMsg { data, .. } => Some(data.iter().collect()),
         _ => None,
     }
@@ -111,8 +142,19 @@ pub(crate) fn name(call: &ExternCall) -> &'static str {
         ExternCall::Assert { assume: true, .. } => "assume",
         ExternCall::LogMsg { .. } => "log_msg",
         ExternCall::Digest { .. } => "digest",
+        ExternCall::MirrorEmit { .. } => "mirror",
+        ExternCall::ResubmitEmit { .. } => "resubmit",
         _ => unreachable!("not a call with an effect on the switch"),
     }
+}
+
+/// Values one after the other, in wire order.
+fn packed(data: &[DataField], values: &[BigUint]) -> Vec<u8> {
+    let mut bits = Bits::default();
+    for (field, value) in data.iter().zip(values) {
+        bits.push(value, field.expr.ty.width);
+    }
+    bits.into_bytes()
 }
 
 /// Puts the values in place of the `{}`, one after the other.

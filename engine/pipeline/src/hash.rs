@@ -4,7 +4,7 @@
 //! significant bit first, padded with zeros at the end to a whole byte.
 
 use crc::{CRC_16_ARC, Crc, Table};
-use marklab_p4::ir::{Crc as CrcParameters, HashAlgorithm};
+use marklab_p4::ir::{Crc as CrcParameters, DataField, HashAlgorithm};
 
 static CRC16: Crc<u16, Table<16>> = Crc::<u16, Table<16>>::new(&CRC_16_ARC);
 
@@ -93,6 +93,11 @@ pub(crate) fn fold(mut sum: u64) -> u16 {
         sum = (sum & 0xffff) + (sum >> 16);
     }
     sum as u16
+}
+
+/// The same data as if it belonged to no header: the fields of invalid headers are part of it.
+pub(crate) fn of_any_header(data: &[DataField]) -> Vec<DataField> {
+    data.iter().map(|field| DataField { header: None, ..field.clone() }).collect()
 }
 
 fn words16(data: &[u8]) -> impl Iterator<Item = u16> {

@@ -54,14 +54,18 @@ impl Engine for Interpreter {
             };
             frame.note_block();
             match &program.blocks[block.index()].body {
-                BlockBody::Parser(parser) => frame.parse(parser),
+                BlockBody::Parser(parser) => {
+                    if !frame.parse(parser) {
+                        return;
+                    }
+                }
                 BlockBody::Control(body) => {
                     // Whatever way a control ends, the stage goes on with the next block.
                     let _ = frame.run(body);
                 }
             }
         }
-        if stage == Stage::Deparse {
+        if stage.deparser(&self.program).is_some() {
             packet.replace_front(phv.payload_offset(), &state.emitted);
         }
     }

@@ -28,7 +28,7 @@ use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::FunctionBuilderContext;
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{FuncId, Linkage, Module, default_libcall_names};
-use marklab_p4::ir::{Arch, ExternCall, Program};
+use marklab_p4::ir::{ExternCall, HashAlgorithm, Program};
 use marklab_p4::source::Span;
 use thiserror::Error;
 
@@ -70,23 +70,24 @@ type StageFn = unsafe extern "C" fn(context: *mut Context, phv: *mut u8);
 pub struct Jit {
     /// `None` only while being dropped.
     module: Option<JITModule>,
-    stages: [StageFn; 3],
-    /// [`Stage::Parse`], if the program has it.
-    parse: Option<StageFn>,
+    /// By stage, those that the program has.
+    stages: [Option<StageFn>; Stage::ALL.len()],
+    /// By stage: where its deparser writes, if it has one.
+    deparsers: [Deparser; Stage::ALL.len()],
     referred: Referred,
-    deparser: Deparser,
 }
 
 /// What generated code refers to by number, and needs.
 #[derive(Default)]
 struct Referred {
     calls: Vec<ExternCall>,
+    algorithms: Vec<HashAlgorithm>,
     operations: Vec<wide::Operation>,
     /// Memory that it needs beside the machine's stack.
     scratch_bytes: usize,
 }
 
-/// Where the deparser writes.
+/// Where a deparser writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Deparser {
     /// Right in front of the payload: it emits header after header, so that their length is known before.
@@ -125,9 +126,8 @@ impl Jit {
         let mut module = JITModule::new(builder);
         let mut referred = Referred::default();
         let mut function_context = FunctionBuilderContext::new();
-        let mut functions = Vec::new();
-        let stages = Stage::ALL.into_iter().chain(Some(Stage::Parse).filter(|stage| stage.used_by(program)));
-        for stage in stages {
+        let mut ids = [None; Stage::ALL.len()];
+        for stage in Stage::ALL.into_iter().filter(|stage| stage.used_by(program)) {
             let mut code = module.make_context();
             let pointer = module.target_config().pointer_type();
             code.func.signature.params.extend([AbiParam::new(pointer), AbiParam::new(pointer)]);
@@ -139,7 +139,7 @@ impl Jit {
             generator.stage(stage)?;
             generator.finish();
             define(&mut module, id, &mut code)?;
-            functions.push(id);
+            ids[stage as usize] = Some(id);
         }
         module.finalize_definitions().map_err(backend)?;
         let function = |id: FuncId| {
@@ -151,20 +151,21 @@ impl Jit {
                 std::mem::transmute::<*const u8, StageFn>(code)
             }
         };
-        let stages = [0, 1, 2].map(|stage: usize| function(functions[stage]));
-        let parse = functions.get(Stage::Parse as usize).copied().map(function);
+        let stages = ids.map(|id| id.map(function));
         debug_assert_eq!(module.target_config().pointer_type(), types::I64);
-        Ok(Jit { module: Some(module), stages, parse, referred, deparser: deparser(program) })
+        let deparsers = Stage::ALL.map(|stage| deparser(program, stage));
+        Ok(Jit { module: Some(module), stages, deparsers, referred })
     }
 }
 
-fn deparser(program: &Program) -> Deparser {
-    let Arch::V1Model { deparser, .. } = program.arch else { return Deparser::InPlace };
-    let body = &program.blocks[deparser.index()].body;
-    if data::plain_emits(body).is_some() {
-        return Deparser::InPlace;
+fn deparser(program: &Program, stage: Stage) -> Deparser {
+    let body = stage.deparser(program).map(|deparser| &program.blocks[deparser.index()].body);
+    match body {
+        Some(body) if data::plain_emits(program, body).is_none() => {
+            Deparser::Buffer(data::emit_capacity(program, body).unwrap_or(0))
+        }
+        _ => Deparser::InPlace,
     }
-    Deparser::Buffer(data::emit_capacity(program, body).unwrap_or(0))
 }
 
 fn define(module: &mut JITModule, id: FuncId, code: &mut CodegenContext) -> Result<()> {
@@ -188,10 +189,7 @@ impl Drop for Jit {
 impl Jit {
     #[inline]
     fn stage(&self, stage: Stage, context: *mut Context, phv: &mut Phv) {
-        let code = match stage {
-            Stage::Parse => self.parse.expect("the program clones in ingress"),
-            _ => self.stages[stage as usize],
-        };
+        let code = self.stages[stage as usize].expect("the program has this stage");
         // SAFETY: `context` is valid for this call and agrees with what `context.rs` promises generated code; `phv` has
         // the layout that the code was compiled for (precondition of `Engine::run`).
         #[expect(unsafe_code, reason = "generated code is called through a function pointer")]
@@ -200,16 +198,16 @@ impl Jit {
         }
     }
 
-    fn buffer(&self) -> usize {
-        match self.deparser {
+    fn buffer(&self, stage: Stage) -> usize {
+        match self.deparsers[stage as usize] {
             Deparser::InPlace => 0,
             Deparser::Buffer(bytes) => bytes,
         }
     }
 
-    /// Puts what the deparser emitted in front of the payload.
-    fn put_front(&self, state: &State, packet: &mut Packet, phv: &Phv, emitted: usize) {
-        match self.deparser {
+    /// Puts what a stage's deparser emitted in front of the payload.
+    fn put_front(&self, stage: Stage, state: &State, packet: &mut Packet, phv: &Phv, emitted: usize) {
+        match self.deparsers[stage as usize] {
             Deparser::InPlace => packet.move_front(phv.payload_offset(), emitted),
             Deparser::Buffer(_) => packet.replace_front(phv.payload_offset(), &state.emitted[..emitted]),
         }
@@ -218,25 +216,25 @@ impl Jit {
 
 impl Engine for Jit {
     fn run(&self, stage: Stage, state: &mut State, packet: &mut Packet, phv: &mut Phv) {
-        let buffer = if stage == Stage::Deparse { self.buffer() } else { 0 };
+        let buffer = self.buffer(stage);
         let emitted = Context::enter(state, packet, &self.referred, buffer, |context| self.stage(stage, context, phv));
-        if stage == Stage::Deparse {
-            self.put_front(state, packet, phv, emitted);
+        if let Some(emitted) = emitted {
+            self.put_front(stage, state, packet, phv, emitted);
         }
     }
 
     // As the default, but crosses the border once.
     fn run_out(&self, state: &mut State, packet: &mut Packet, phv: &mut Phv, egress_spec: Option<Field>) -> bool {
         let mut kept = true;
-        let emitted = Context::enter(state, packet, &self.referred, self.buffer(), |context| {
+        let emitted = Context::enter(state, packet, &self.referred, self.buffer(Stage::Deparse), |context| {
             self.stage(Stage::Egress, context, phv);
             kept = egress_spec.is_none_or(|field| phv.get(field) != DROP_PORT);
             if kept {
                 self.stage(Stage::Deparse, context, phv);
             }
         });
-        if kept {
-            self.put_front(state, packet, phv, emitted);
+        if let Some(emitted) = emitted {
+            self.put_front(Stage::Deparse, state, packet, phv, emitted);
         }
         kept
     }

@@ -16,32 +16,33 @@ mod effects;
 mod hash;
 mod interpreter;
 mod jit;
-
 mod layout;
+mod math;
 mod meter;
 mod packet;
 mod profile;
 mod prune;
+mod rejection;
+mod stage;
 mod state;
 mod table;
 mod trace;
 mod value_set;
 mod words;
 
-use marklab_p4::ir::visit::{any_statement, bodies};
-use marklab_p4::ir::{Arch, BlockId, ExternCall, ParserBody, Program, StateId, StmtKind, Target, Transition};
+use marklab_p4::ir::{ParserBody, StateId, Target, Transition};
 
 pub use control::{ActionSpec, ControlError, EntrySpec, lookup_name};
 pub use effects::{CloneRequest, Digest, Effects, FailedAssertion};
 pub use hash::{csum16, hash};
 pub use interpreter::Interpreter;
 pub use jit::{Jit, JitError};
-
 pub use layout::{Field, Layout, Phv};
 pub use meter::{MeterError, MeterRate, MeterRates};
 pub use packet::{INLINE_BYTES, Packet};
 pub use profile::{GroupId, Member, MemberId, Profile, ProfileError};
 pub use prune::prune;
+pub use stage::Stage;
 pub use state::{LoadError, State};
 pub use table::{Count, EntryHandle, KeyMatch, Table, TableEntry, TableError};
 pub use trace::{Event, EventKind, FieldValue};
@@ -54,52 +55,13 @@ pub const DROP_PORT: u64 = 511;
 /// fault. Real programs stay far below it, and without a bound a program could stop the simulator.
 pub(crate) const FUEL: u32 = 1 << 16;
 
-/// The parts of a program that run in one go, in v1model's order.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Stage {
-    /// Parser, checksum verification, ingress.
-    Ingress,
-    /// Egress.
-    Egress,
-    /// Checksum update and deparser: rewrites the front of the packet.
-    Deparse,
-    /// The parser alone, for a clone of a packet as it came. Only for programs that [clone in ingress](Stage::used_by).
-    Parse,
-}
-
-impl Stage {
-    /// The stages that every packet goes through.
-    pub const ALL: [Stage; 3] = [Stage::Ingress, Stage::Egress, Stage::Deparse];
-
-    /// Whether a program has this stage.
-    pub fn used_by(self, program: &Program) -> bool {
-        let clones = |stmt: &StmtKind| matches!(stmt, StmtKind::Extern(ExternCall::Clone { egress: false, .. }));
-        self != Stage::Parse
-            || any_statement(bodies(&program.blocks, &program.actions, &program.register_actions), &clones)
-    }
-
-    /// The blocks of a stage, in order.
-    pub(crate) fn blocks(self, program: &Program) -> Vec<BlockId> {
-        let Arch::V1Model { parser, verify_checksum, ingress, egress, compute_checksum, deparser } = program.arch
-        else {
-            return Vec::new();
-        };
-        match self {
-            Stage::Ingress => vec![parser, verify_checksum, ingress],
-            Stage::Egress => vec![egress],
-            Stage::Deparse => vec![compute_checksum, deparser],
-            Stage::Parse => vec![parser],
-        }
-    }
-}
-
 /// Something that runs the stages of one program.
 pub trait Engine: Send + Sync {
-    /// Runs a stage on a packet. `phv` and `state` must be of the engine's program. The packet is read by the parser,
-    /// changed by the deparser, and left alone by egress.
+    /// Runs a stage on a packet, which its parser reads and its deparser changes. The program must have the stage; `phv`
+    /// and `state` must be of the program.
     fn run(&self, stage: Stage, state: &mut State, packet: &mut Packet, phv: &mut Phv);
 
-    /// Runs [`Stage::Egress`] and then, unless the program has set `egress_spec` to the drop port, [`Stage::Deparse`].
+    /// v1model: runs [`Stage::Egress`] and then, unless the program has set `egress_spec` to the drop port, [`Stage::Deparse`].
     /// Tells whether it deparsed.
     fn run_out(&self, state: &mut State, packet: &mut Packet, phv: &mut Phv, egress_spec: Option<Field>) -> bool {
         self.run(Stage::Egress, state, packet, phv);

@@ -7,11 +7,19 @@
 use marklab_p4::ir::{BinaryOp, BlockId, Class, Expr, ExprKind, Program, SlotId, Stmt, visit};
 
 /// Fields that the switch reads when the program has run.
-const READ_BY_SWITCH: [&str; 4] = [
+const READ_BY_SWITCH: [&str; 12] = [
     "standard_metadata.egress_spec",
     "standard_metadata.mcast_grp",
     "standard_metadata.priority",
     "queueing_metadata.qid",
+    "ig_intr_md_for_dprsr.drop_ctl",
+    "ig_intr_md_for_tm.ucast_egress_port",
+    "ig_intr_md_for_tm.bypass_egress",
+    "ig_intr_md_for_tm.ingress_cos",
+    "ig_intr_md_for_tm.qid",
+    "ig_intr_md_for_tm.mcast_grp_a",
+    "ig_intr_md_for_tm.mcast_grp_b",
+    "eg_intr_md_for_dprsr.drop_ctl",
 ];
 
 /// The program without statements whose only effect is a value that is never used, and without the metadata that
@@ -84,7 +92,7 @@ fn live_slots(program: &Program) -> Vec<bool> {
     }
 }
 
-/// Slots of headers and stacks, and fields that the switch reads.
+/// Slots of headers and stacks, values of register actions, and fields that the switch reads.
 fn kept_slots(program: &Program) -> Vec<bool> {
     let mut kept = vec![false; program.slots.len()];
     let mut keep = |slot: SlotId| kept[slot.index()] = true;
@@ -96,7 +104,14 @@ fn kept_slots(program: &Program) -> Vec<bool> {
     READ_BY_SWITCH.iter().filter_map(|name| program.intrinsic(name)).for_each(&mut keep);
     // Field lists, whose fields outlive the packet in its clones.
     program.intrinsics.iter().filter(|(name, _)| name.starts_with('@')).for_each(|&(_, slot)| keep(slot));
-    program.slots.iter().filter_map(|slot| slot.varbit_width).for_each(keep);
+    program.slots.iter().filter_map(|slot| slot.varbit_width).for_each(&mut keep);
+    // What a register action leaves goes back to its cell.
+    program
+        .register_actions
+        .iter()
+        .flat_map(|action| action.value.iter().chain(&action.returned))
+        .copied()
+        .for_each(keep);
     kept
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use marklab_p4::ir::{Arch, CounterId, ProfileId, Program, RegisterId, TableId, Ty};
+use marklab_p4::ir::{CounterId, ProfileId, Program, RegisterId, TableId, Ty};
 use marklab_units::Time;
 use num_bigint::BigUint;
 use rand::{RngExt, SeedableRng};
@@ -114,14 +114,14 @@ pub struct State {
 }
 
 impl State {
-    /// Fresh state at time 0: entries and defaults of the source, registers and counters 0, meters unconfigured,
+    /// Fresh state at time 0: entries and defaults of the source, registers as declared, counters 0, meters unconfigured,
     /// `random` seeded.
     pub fn new(program: &Arc<Program>, layout: &Arc<Layout>, seed: u64) -> Result<State, LoadError> {
         if let Some(name) = program.foreign.first() {
             return Err(LoadError::Foreign { name: name.clone() });
         }
-        if matches!(program.arch, Arch::Tna(_)) {
-            return Err(LoadError::Unsupported { name: program.name.clone(), what: "a program of TNA" });
+        if let Some(filter) = program.filters.first() {
+            return Err(LoadError::Unsupported { name: filter.name.clone(), what: "an `Lpf` or `Wred`" });
         }
         let mut words_left = MAX_WORDS;
         let mut check = |name: &str, size: u64, words_per_cell: usize| {
@@ -135,7 +135,7 @@ impl State {
         let registers = program.registers.iter().map(|register| {
             let words_per_cell = words_for(register.ty.width);
             let cells = check(&register.name, register.size, words_per_cell)?;
-            let words = vec![0; cells as usize * words_per_cell];
+            let words = limbs_of(&register.initial, words_per_cell).repeat(cells as usize);
             Ok(RegisterArray { ty: register.ty, words, cells })
         });
         let mut registers = registers.collect::<Result<Vec<_>, LoadError>>()?;

@@ -1,4 +1,4 @@
-//! Wide values as rows of 64-bit words, least significant first.
+//! Wide values as rows of 64-bit words, least significant first; and as bits in wire order.
 
 use num_bigint::BigUint;
 use num_traits::One;
@@ -64,6 +64,32 @@ pub(crate) fn get_bits(target: &mut [u8], source: &[u8], at: u32, bits: u64) {
         let pair = u16::from(source[number]) << 8 | u16::from(source.get(number + 1).copied().unwrap_or(0));
         let kept = (bits - 8 * number as u64).min(8) as u32;
         *byte = (pair << at >> 8) as u8 & !(0xff_u16 >> kept) as u8;
+    }
+}
+
+/// Bits in wire order: the concatenation of values, most significant bit first.
+#[derive(Default)]
+pub(crate) struct Bits {
+    value: BigUint,
+    width: u64,
+}
+
+impl Bits {
+    pub(crate) fn push(&mut self, value: &BigUint, width: u32) {
+        self.value = (std::mem::take(&mut self.value) << width) | value;
+        self.width += u64::from(width);
+    }
+
+    /// The bytes, zeros filling the last one.
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        let count = self.width.div_ceil(8);
+        let digits = (self.value << (count * 8 - self.width)).to_bytes_be();
+        let mut bytes = vec![0; count as usize];
+        if count > 0 {
+            let digits = &digits[digits.len().saturating_sub(count as usize)..];
+            bytes[count as usize - digits.len()..].copy_from_slice(digits);
+        }
+        bytes
     }
 }
 

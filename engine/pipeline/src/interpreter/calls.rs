@@ -1,11 +1,10 @@
 //! Externs.
 
-use marklab_p4::ir::{Checksum, DataField, ExprKind, ExternCall, Place};
+use marklab_p4::ir::{Checksum, DataField, Expr, ExprKind, ExternCall, Place, RegisterActionId};
 use num_bigint::BigUint;
 
-use super::parse::Bits;
 use super::{Frame, Step};
-use crate::words::mask;
+use crate::words::{Bits, mask};
 use crate::{DROP_PORT, EventKind, effects};
 
 impl<'a> Frame<'a> {
@@ -30,6 +29,23 @@ impl<'a> Frame<'a> {
                 let value = self.eval(value)?;
                 self.note(|| EventKind::RegisterWritten { register: *register, index, value: value.clone() });
                 self.state.registers[register.index()].write(index, &value);
+            }
+            ExternCall::ExecuteRegister { action, index, dst } => {
+                self.execute_register(*action, index, dst.as_ref())?
+            }
+            ExternCall::Math { unit, dst, input } => {
+                let x = self.number(input)?;
+                self.store_number(dst, crate::math::evaluate(&self.program.math_units[unit.index()], x))?;
+            }
+            ExternCall::ChecksumAdd { sum, data, subtract } => {
+                let data = crate::hash::of_any_header(data);
+                let input = self.data(&data)?.into_bytes();
+                let added = match subtract {
+                    false => !crate::hash::csum16(&input),
+                    true => crate::hash::csum16(&input),
+                };
+                let before = u64::try_from(self.read(sum)?).unwrap_or(0);
+                self.store_number(sum, crate::hash::fold(before + u64::from(added)).into())?;
             }
             ExternCall::Count { counter, index } => {
                 let index = self.number(index)?;
@@ -93,6 +109,37 @@ impl<'a> Frame<'a> {
                 }
             }
             other => unreachable!("{other:?} is refused when the program is loaded"),
+        }
+        Ok(())
+    }
+
+    /// Runs a register action on a cell: its parts are values of the action meanwhile.
+    fn execute_register(&mut self, id: RegisterActionId, index: &Expr, dst: Option<&'a Place>) -> Step {
+        let action = &self.program.register_actions[id.index()];
+        let (register, parts) = (action.register, &self.program.registers[action.register.index()].parts);
+        let index = self.number(index)?;
+        let cell = self.state.registers[register.index()].read(index);
+        self.note(|| EventKind::RegisterRead { register, index, value: cell.clone() });
+        let mut returned = BigUint::ZERO;
+        if let Some(mut cell) = cell {
+            for (&slot, part) in action.value.iter().zip(parts) {
+                self.locals_or_phv(slot, &cell & mask(part.width));
+                cell >>= part.width;
+            }
+            if let Some(slot) = action.returned {
+                self.locals_or_phv(slot, BigUint::ZERO);
+            }
+            self.run(&action.body)?;
+            for (&slot, part) in action.value.iter().zip(parts).rev() {
+                cell = (cell << part.width) | self.slot(slot);
+            }
+            self.note(|| EventKind::RegisterWritten { register, index, value: cell.clone() });
+            self.state.registers[register.index()].write(index, &cell);
+            returned = action.returned.map_or(BigUint::ZERO, |slot| self.slot(slot));
+        }
+        if let Some(dst) = dst {
+            self.note_assigned(dst, &returned)?;
+            self.write(dst, returned)?;
         }
         Ok(())
     }

@@ -9,32 +9,41 @@ use num_bigint::BigUint;
 use super::{Frame, Jump, Step};
 use crate::EventKind;
 use crate::arith::signed;
-use crate::words::mask;
+use crate::rejection::{self, Rejection};
+use crate::words::{Bits, mask};
 
 impl<'a> Frame<'a> {
-    /// Runs a parser. Whatever way it ends, the program goes on: v1model keeps what was extracted.
-    pub(super) fn parse(&mut self, parser: &'a ParserBody) {
+    /// Runs a parser. What was extracted before an error stays. False if the packet is refused.
+    pub(super) fn parse(&mut self, parser: &'a ParserBody) -> bool {
+        match self.parser_error(parser) {
+            Some(error) if !self.reject(error) => false,
+            _ => {
+                // The deparser replaces what was consumed, so it has to be there.
+                self.packet.store(self.cursor);
+                self.phv.set_payload_offset(self.cursor);
+                true
+            }
+        }
+    }
+
+    /// Runs the states of a parser; the code of the error that it ends with.
+    fn parser_error(&mut self, parser: &'a ParserBody) -> Option<u32> {
         let looping = crate::looping_states(parser);
         let mut target = Target::State(parser.start);
         while let Target::State(StateId(state)) = target {
             if looping[state as usize] && !self.burn() {
-                self.set_parser_error(self.error_code("ParserTimeout"));
-                break;
+                return Some(self.error_code("ParserTimeout"));
             }
             self.span = parser.states[state as usize].span;
             self.note_state(StateId(state));
             match self.parser_state(&parser.states[state as usize]) {
                 Ok(next) => target = next,
-                Err(Jump::Reject(error)) => {
-                    self.set_parser_error(error);
-                    break;
-                }
-                Err(_) => break,
+                Err(Jump::Reject(error)) => return Some(error),
+                Err(_) => return None,
             }
         }
-        // The deparser replaces what was consumed, so it has to be there.
-        self.packet.store(self.cursor);
-        self.phv.set_payload_offset(self.cursor);
+        let unnamed = rejection::unnamed(self.program).filter(|_| target == Target::Reject);
+        unnamed.map(|name| self.error_code(name))
     }
 
     fn parser_state(&mut self, state: &'a State) -> Step<Target> {
@@ -65,11 +74,18 @@ impl<'a> Frame<'a> {
         set.contains(&set.shape().key(values.iter().cloned()))
     }
 
-    fn set_parser_error(&mut self, error: u32) {
+    /// Ends parsing with an error. False if the packet is refused.
+    fn reject(&mut self, error: u32) -> bool {
         self.note(|| EventKind::Rejected(error));
-        if let Some(slot) = self.program.intrinsic("standard_metadata.parser_error") {
-            self.locals_or_phv(slot, error.into());
+        let rejection = Rejection::of(self.program, self.block);
+        if let Some(slot) = rejection.slot {
+            let code = rejection.codes(self.program).get(error as usize).copied().unwrap_or(error);
+            self.locals_or_phv(slot, code.into());
         }
+        if rejection.refuses {
+            self.state.effects.refuse();
+        }
+        !rejection.refuses
     }
 
     /// Code of an error of the core library; 0 (`NoError`) in a program that does not declare it.
@@ -198,31 +214,5 @@ fn contains(set: &KeySet, value: &BigUint, ty: Ty) -> bool {
         }
         // It may contain more than one key: the caller asks it.
         KeySet::ValueSet(_) => unreachable!("a value set looks at several keys"),
-    }
-}
-
-/// Bits in wire order: the concatenation of values, most significant bit first.
-#[derive(Default)]
-pub(super) struct Bits {
-    value: BigUint,
-    width: u64,
-}
-
-impl Bits {
-    pub(super) fn push(&mut self, value: &BigUint, width: u32) {
-        self.value = (std::mem::take(&mut self.value) << width) | value;
-        self.width += u64::from(width);
-    }
-
-    /// The bytes, zeros filling the last one.
-    pub(super) fn into_bytes(self) -> Vec<u8> {
-        let count = self.width.div_ceil(8);
-        let digits = (self.value << (count * 8 - self.width)).to_bytes_be();
-        let mut bytes = vec![0; count as usize];
-        if count > 0 {
-            let digits = &digits[digits.len().saturating_sub(count as usize)..];
-            bytes[count as usize - digits.len()..].copy_from_slice(digits);
-        }
-        bytes
     }
 }

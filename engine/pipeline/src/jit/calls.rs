@@ -4,7 +4,9 @@ use std::mem::offset_of;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
-use marklab_p4::ir::{BinaryOp, Checksum, CounterId, Expr, ExternCall, HashAlgorithm, Place, RegisterId, Ty};
+use marklab_p4::ir::{
+    BinaryOp, Checksum, CounterId, DataField, Expr, ExternCall, HashAlgorithm, Place, RegisterActionId, RegisterId, Ty,
+};
 use marklab_p4::source::Span;
 
 use super::context::{self, Cells, Context};
@@ -14,6 +16,7 @@ use super::{Result, unsupported};
 use crate::DROP_PORT;
 use crate::arith::Operator;
 use crate::effects;
+use crate::hash::of_any_header;
 use crate::words::words_for;
 
 impl Generator<'_, '_> {
@@ -24,6 +27,13 @@ impl Generator<'_, '_> {
         match call {
             ExternCall::RegisterRead { register, dst, index } => self.register_read(*register, dst, index),
             ExternCall::RegisterWrite { register, index, value } => self.register_write(*register, index, value),
+            ExternCall::ExecuteRegister { action, index, dst } => self.execute_register(*action, index, dst.as_ref()),
+            ExternCall::Math { unit, dst, input } => {
+                let (unit, x) = (self.iconst(unit.0.into()), self.number(input)?);
+                let value = self.call_value(&context::MATH, &[self.context, unit, x])?;
+                self.store_number(dst, value)
+            }
+            ExternCall::ChecksumAdd { sum, data, subtract } => self.checksum_add(sum, data, *subtract),
             ExternCall::Count { counter, index } => self.count(*counter, index),
             ExternCall::DirectCount { .. } => Ok(()),
             ExternCall::Random { dst, lo, hi } => self.random(dst, lo, hi),
@@ -96,13 +106,10 @@ impl Generator<'_, '_> {
     }
 
     fn register_read(&mut self, register: RegisterId, dst: &Place, index: &Expr) -> Result<()> {
-        let width = self.program.registers[register.index()].ty.width;
+        let ty = self.program.registers[register.index()].ty;
         let (cell, exists) = self.register_cell(register, index)?;
         let after = self.when(exists);
-        let value = match is_wide(width) {
-            true => cell,
-            false => self.b.ins().load(value_type(width), self.regions.cells, cell, 0),
-        };
+        let value = self.load_cell(ty, cell);
         self.write(dst, value)?;
         self.b.ins().jump(after, &[]);
         self.b.switch_to_block(after);
@@ -110,19 +117,115 @@ impl Generator<'_, '_> {
     }
 
     fn register_write(&mut self, register: RegisterId, index: &Expr, value: &Expr) -> Result<()> {
-        let width = self.program.registers[register.index()].ty.width;
+        let ty = self.program.registers[register.index()].ty;
         let (cell, exists) = self.register_cell(register, index)?;
         let value = self.eval(value)?;
         let after = self.when(exists);
-        if is_wide(width) {
-            let bytes = self.iconst(words_for(width) as i64 * 8);
+        self.store_cell(ty, cell, value)?;
+        self.b.ins().jump(after, &[]);
+        self.b.switch_to_block(after);
+        Ok(())
+    }
+
+    /// The value of a cell.
+    fn load_cell(&mut self, ty: Ty, cell: Value) -> Value {
+        match is_wide(ty.width) {
+            true => cell,
+            false => self.b.ins().load(value_type(ty.width), self.regions.cells, cell, 0),
+        }
+    }
+
+    fn store_cell(&mut self, ty: Ty, cell: Value, value: Value) -> Result<()> {
+        if is_wide(ty.width) {
+            let bytes = self.iconst(words_for(ty.width) as i64 * 8);
             self.call(&context::COPY, &[cell, value, bytes])?;
         } else {
             self.b.ins().store(self.regions.cells, value, cell, 0);
         }
+        Ok(())
+    }
+
+    /// Runs a register action on a cell, whose parts are values of the action meanwhile.
+    fn execute_register(&mut self, id: RegisterActionId, index: &Expr, dst: Option<&Place>) -> Result<()> {
+        let action = &self.program.register_actions[id.index()];
+        let register = &self.program.registers[action.register.index()];
+        let (cell, exists) = self.register_cell(action.register, index)?;
+        let (act, beyond, after) = (self.b.create_block(), self.b.create_block(), self.b.create_block());
+        self.b.ins().brif(exists, act, &[], beyond, &[]);
+        self.b.set_cold_block(beyond);
+        self.b.switch_to_block(beyond);
+        if let Some(dst) = dst {
+            self.write_zero(dst)?;
+        }
         self.b.ins().jump(after, &[]);
+
+        self.b.switch_to_block(act);
+        let whole = self.load_cell(register.ty, cell);
+        let mut at = 0;
+        for (&slot, part) in action.value.iter().zip(&register.parts) {
+            let value = self.part_of(whole, register.ty, at, part.width)?;
+            self.write_slot(slot, value);
+            at += part.width;
+        }
+        if let Some(slot) = action.returned {
+            self.write_zero(&slot.into())?;
+        }
+        if self.body(&action.body)? {
+            let mut parts = Vec::new();
+            for (&slot, &part) in action.value.iter().zip(&register.parts) {
+                parts.push((self.read(&slot.into())?, part));
+            }
+            let value = self.joined(&parts)?;
+            self.store_cell(register.ty, cell, value)?;
+            if let (Some(dst), Some(slot)) = (dst, action.returned) {
+                let value = self.read(&slot.into())?;
+                self.write(dst, value)?;
+            }
+            self.b.ins().jump(after, &[]);
+        }
         self.b.switch_to_block(after);
         Ok(())
+    }
+
+    /// Bits of a cell from `at` on.
+    fn part_of(&mut self, cell: Value, ty: Ty, at: u32, width: u32) -> Result<Value> {
+        if width == ty.width {
+            return Ok(cell);
+        }
+        if ty.width > 64 {
+            return self.operate(Operator::Slice { hi: at + width - 1, lo: at }, &[(cell, ty)], Ty::bits(width));
+        }
+        let down = self.b.ins().ushr_imm_u(cell, i64::from(at));
+        Ok(self.cut(down, width))
+    }
+
+    /// A cell of these parts, the first in its lowest bits.
+    fn joined(&mut self, parts: &[(Value, Ty)]) -> Result<Value> {
+        let (mut cell, mut width) = (parts[0].0, parts[0].1.width);
+        for &(part, ty) in &parts[1..] {
+            let all = Ty::bits(width + ty.width);
+            cell = if all.width > 64 {
+                self.operate(Operator::Concat, &[(part, ty), (cell, Ty::bits(width))], all)?
+            } else {
+                let up = self.b.ins().ishl_imm_u(part, i64::from(width));
+                self.b.ins().bor(cell, up)
+            };
+            width = all.width;
+        }
+        Ok(cell)
+    }
+
+    fn checksum_add(&mut self, sum: &Place, data: &[DataField], subtract: bool) -> Result<()> {
+        let inverse = self.hash(HashAlgorithm::Csum16, &of_any_header(data))?;
+        let added = match subtract {
+            false => self.b.ins().bxor_imm_u(inverse, 0xffff),
+            true => inverse,
+        };
+        let before = self.read(sum)?;
+        let sum_of_both = self.b.ins().iadd(before, added);
+        let (low, carry) = (self.b.ins().band_imm_u(sum_of_both, 0xffff), self.b.ins().ushr_imm_u(sum_of_both, 16));
+        let folded = self.b.ins().iadd(low, carry);
+        self.store_number(sum, folded)
     }
 
     fn count(&mut self, counter: CounterId, index: &Expr) -> Result<()> {

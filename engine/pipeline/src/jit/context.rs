@@ -8,13 +8,15 @@
 #![expect(unsafe_code, reason = "called by generated code with raw pointers")]
 
 use cranelift_jit::JITBuilder;
-use marklab_p4::ir::HashAlgorithm;
 use num_bigint::BigUint;
 
 use super::Referred;
 use crate::table::{Count, Row, Table};
 use crate::words::{limbs, limbs_of, words_for};
 use crate::{Packet, State};
+
+/// [`Context::emitted_len`] before a deparser ends.
+const NOT_DEPARSED: u64 = u64::MAX;
 
 /// What a meter says that does not run.
 pub(super) const NO_COLOUR: u64 = u64::MAX;
@@ -88,7 +90,7 @@ pub(crate) struct Context {
     pub(super) headroom: u64,
     /// Where a deparser writes that needs a buffer.
     pub(super) emitted: *mut u8,
-    /// Bytes the deparser wrote.
+    /// Bytes the deparser wrote, or [`NOT_DEPARSED`].
     pub(super) emitted_len: u64,
     /// Memory for values that the machine's stack has no room for.
     pub(super) scratch: *mut u8,
@@ -128,7 +130,15 @@ impl Context {
         }
     }
 
-    /// Runs generated code on a packet and takes over what it left. Returns the bytes emitted, if it deparsed.
+    /// Looks anew where the packet's bytes are.
+    fn see_packet(&mut self) {
+        // SAFETY: set for the call that this happens in.
+        let packet = unsafe { &*self.packet };
+        (self.packet_bytes, self.stored) = (packet.stored().as_ptr(), packet.stored().len() as u64);
+        self.headroom = packet.headroom() as u64;
+    }
+
+    /// Runs generated code on a packet and takes over what it left. Gives the bytes emitted, if it deparsed.
     #[inline(always)]
     pub(super) fn enter(
         state: &mut State,
@@ -136,7 +146,7 @@ impl Context {
         referred: &Referred,
         emit_capacity: usize,
         code: impl FnOnce(*mut Context),
-    ) -> usize {
+    ) -> Option<usize> {
         if state.emitted.len() < emit_capacity {
             state.emitted.resize(emit_capacity, 0);
             state.context.emitted = state.emitted.as_mut_ptr();
@@ -150,7 +160,7 @@ impl Context {
         (context.packet_bytes, context.stored) = (stored.as_ptr(), stored.len() as u64);
         (context.length, context.headroom) = (packet.len() as u64, packet.headroom() as u64);
         context.packet = packet;
-        context.emitted_len = 0;
+        context.emitted_len = NOT_DEPARSED;
         context.referred = referred;
         let state: *mut State = state;
         // SAFETY: `state` was a reference, and no other one to it or its parts is held from here on.
@@ -158,7 +168,8 @@ impl Context {
             (*state).context.state = state;
             code(&raw mut (*state).context);
             (*state).faults += std::mem::take(&mut (*state).context.faults);
-            (*state).context.emitted_len as usize
+            let emitted = (*state).context.emitted_len;
+            (emitted != NOT_DEPARSED).then_some(emitted as usize)
         }
     }
 }
@@ -171,10 +182,8 @@ unsafe extern "C" fn need_bytes(context: *mut Context, end: u64) -> u64 {
         return 0;
     }
     // SAFETY: the packet outlives the context.
-    let packet = unsafe { &mut *context.packet };
-    packet.store(end as usize);
-    context.packet_bytes = packet.stored().as_ptr();
-    context.stored = packet.stored().len() as u64;
+    unsafe { (*context.packet).store(end as usize) };
+    context.see_packet();
     1
 }
 
@@ -183,8 +192,7 @@ unsafe extern "C" fn make_room(context: *mut Context, bytes: u64) {
     // SAFETY: the context and the packet are alive; generated code reads the packet's pointers anew after this call.
     let (context, packet) = unsafe { (&mut *context, &mut *(*context).packet) };
     packet.make_room(bytes as usize, packet.stored().len());
-    context.packet_bytes = packet.stored().as_ptr();
-    context.headroom = packet.headroom() as u64;
+    context.see_packet();
 }
 
 unsafe extern "C" fn lookup(table: *const Table, key: *const u64, words: u64) -> *const u64 {
@@ -236,10 +244,12 @@ unsafe extern "C" fn crc32(data: *const u8, len: u64) -> u64 {
     u64::from(crate::hash::crc32(unsafe { std::slice::from_raw_parts(data, len as usize) }))
 }
 
-unsafe extern "C" fn hash(algorithm: u64, data: *const u8, len: u64) -> u64 {
-    // SAFETY: as above.
-    let data = unsafe { std::slice::from_raw_parts(data, len as usize) };
-    crate::hash::hash(algorithm_of(algorithm), data).unwrap_or(0)
+unsafe extern "C" fn hash(context: *const Context, algorithm: u64, data: *const u8, len: u64) -> u64 {
+    // SAFETY: as above; the generator numbers algorithms by their place in the list.
+    unsafe {
+        let algorithm = (&(*(*context).referred).algorithms)[algorithm as usize];
+        crate::hash::hash(algorithm, std::slice::from_raw_parts(data, len as usize)).unwrap_or(0)
+    }
 }
 
 /// Hash over the buffer and then the packet from `payload` on.
@@ -255,10 +265,11 @@ unsafe extern "C" fn hash_with_payload(
     // SAFETY: the packet outlives the context; generated code reads its pointers anew after this call.
     let packet = unsafe { &mut *context.packet };
     packet.store(packet.len());
-    context.packet_bytes = packet.stored().as_ptr();
-    context.stored = packet.stored().len() as u64;
     let input = [data, &packet.stored()[payload as usize..]].concat();
-    crate::hash::hash(algorithm_of(algorithm), &input).unwrap_or(0)
+    context.see_packet();
+    // SAFETY: as for `hash`.
+    let algorithm = unsafe { (&(*context.referred).algorithms)[algorithm as usize] };
+    crate::hash::hash(algorithm, &input).unwrap_or(0)
 }
 
 /// Copies bytes.
@@ -389,25 +400,18 @@ unsafe extern "C" fn perform(context: *mut Context, call: u64) {
     }
 }
 
-/// Number under which generated code names an algorithm.
-pub(super) fn algorithm_number(algorithm: HashAlgorithm) -> i64 {
-    ALGORITHMS.iter().position(|&known| known == algorithm).map_or(0, |at| at as i64)
+/// What the math unit of that number gives for `x`.
+unsafe extern "C" fn math(context: *const Context, unit: u64, x: u64) -> u64 {
+    // SAFETY: the context and its state are alive; math units are numbered as in the program.
+    let program = unsafe { (*(*context).state).program() };
+    crate::math::evaluate(&program.math_units[unit as usize], x)
 }
 
-fn algorithm_of(number: u64) -> HashAlgorithm {
-    ALGORITHMS[number as usize]
+/// The parser refuses the packet.
+unsafe extern "C" fn refuse(context: *mut Context) {
+    // SAFETY: the context and its state are alive; nobody else looks at the effects during the call.
+    unsafe { (*(*context).state).effects.refuse() }
 }
-
-const ALGORITHMS: [HashAlgorithm; 8] = [
-    HashAlgorithm::Crc32,
-    HashAlgorithm::Crc32Custom,
-    HashAlgorithm::Crc16,
-    HashAlgorithm::Crc16Custom,
-    HashAlgorithm::Random,
-    HashAlgorithm::Identity,
-    HashAlgorithm::Csum16,
-    HashAlgorithm::Xor16,
-];
 
 /// A function that generated code may call: name, number of parameters, whether it returns a value.
 pub(super) struct Import {
@@ -451,9 +455,11 @@ imports! {
     PUT_BITS = put_bits / 4;
     GET_BITS = get_bits / 4;
     CRC32 = crc32 / 2 -> 1;
-    HASH = hash / 3 -> 1;
+    HASH = hash / 4 -> 1;
     HASH_WITH_PAYLOAD = hash_with_payload / 5 -> 1;
     DRAW = draw / 3 -> 1;
     OPERAND = operand / 3;
     PERFORM = perform / 2;
+    MATH = math / 3 -> 1;
+    REFUSE = refuse / 1;
 }

@@ -6,11 +6,12 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
 use cranelift_frontend::Variable;
 use marklab_p4::ir::{
-    BlockBody, Checksum, DataField, ExprKind, HashAlgorithm, HeaderId, HeaderRef, Place, Program, Stmt, StmtKind,
+    BlockBody, Checksum, DataField, ExprKind, ExternCall, HashAlgorithm, HeaderId, HeaderRef, Place, Program, SlotId,
+    Stmt, StmtKind, visit,
 };
 use marklab_p4::source::Span;
 
-use super::context::{self, Context, algorithm_number};
+use super::context::{self, Context};
 use super::generator::{Generator, valid_place};
 use super::parse::fields;
 use super::wide::is_wide;
@@ -18,14 +19,43 @@ use super::{Result, unsupported};
 use crate::packet::SLACK;
 use crate::words::words_for;
 
-/// The headers of a deparser that does nothing but emit them one after the other.
-pub(super) fn plain_emits(body: &BlockBody) -> Option<Vec<HeaderId>> {
+/// The headers that a deparser emits, if it is known at its start which of them will be valid: it emits them one after
+/// the other, and what else it does leaves headers as they are.
+pub(super) fn plain_emits(program: &Program, body: &BlockBody) -> Option<Vec<HeaderId>> {
     let BlockBody::Control(body) = body else { return None };
-    let headers = body.iter().map(|stmt| match stmt.kind {
-        StmtKind::Emit(header) => Some(header),
-        _ => None,
+    let mut headers = Vec::new();
+    for stmt in body {
+        match stmt.kind {
+            StmtKind::Emit(header) => headers.push(header),
+            _ if keeps_headers(program, stmt) => {}
+            _ => return None,
+        }
+    }
+    Some(headers)
+}
+
+/// Whether a statement emits nothing, and leaves the packet and the lengths of headers as they are.
+fn keeps_headers(program: &Program, stmt: &Stmt) -> bool {
+    let is_length = |slot: &SlotId| {
+        program.headers.iter().any(|header| header.valid == *slot)
+            || program.slots.iter().any(|other| other.varbit_width == Some(*slot))
+            || program.slots[slot.index()].varbit_width.is_some()
+    };
+    let mut keeps = true;
+    visit::statements(std::slice::from_ref(stmt), &mut |stmt| {
+        keeps &= match &stmt.kind {
+            StmtKind::Extern(ExternCall::UpdateChecksum(checksum) | ExternCall::VerifyChecksum(checksum))
+                if checksum.with_payload =>
+            {
+                false
+            }
+            StmtKind::Assign { .. } | StmtKind::Extern(_) | StmtKind::If { .. } => {
+                !visit::written(stmt).iter().any(is_length)
+            }
+            _ => false,
+        };
     });
-    headers.collect()
+    keeps
 }
 
 /// Bytes that a deparser writes at most; `None` if it emits in a loop.
@@ -96,7 +126,7 @@ pub(super) struct Emitting {
 
 impl Generator<'_, '_> {
     pub(super) fn begin_emitting(&mut self, body: &BlockBody) -> Result<()> {
-        let in_place = plain_emits(body);
+        let in_place = plain_emits(self.program, body);
         let start = match &in_place {
             Some(headers) => self.place_in_front(headers)?,
             None => self.load_context(offset_of!(Context, emitted)),
@@ -297,10 +327,16 @@ impl Generator<'_, '_> {
         match algorithm {
             HashAlgorithm::Crc32 => self.call_value(&context::CRC32, &[start, bytes]),
             _ => {
-                let number = self.iconst(algorithm_number(algorithm));
-                self.call_value(&context::HASH, &[number, start, bytes])
+                let number = self.algorithm(algorithm);
+                self.call_value(&context::HASH, &[self.context, number, start, bytes])
             }
         }
+    }
+
+    /// Number under which code names an algorithm.
+    fn algorithm(&mut self, algorithm: HashAlgorithm) -> Value {
+        self.referred.algorithms.push(algorithm);
+        self.iconst(self.referred.algorithms.len() as i64 - 1)
     }
 
     /// Value that a checksum should have.
@@ -309,7 +345,7 @@ impl Generator<'_, '_> {
             return self.hash(checksum.algorithm, &checksum.data);
         }
         let (start, bytes) = self.input(&checksum.data)?;
-        let number = self.iconst(algorithm_number(checksum.algorithm));
+        let number = self.algorithm(checksum.algorithm);
         let offset = crate::layout::reserved::PAYLOAD_OFFSET as i32;
         let payload = self.b.ins().uload32(self.regions.phv, self.phv, offset);
         self.call_value(&context::HASH_WITH_PAYLOAD, &[self.context, number, start, bytes, payload])

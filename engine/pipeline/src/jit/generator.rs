@@ -10,8 +10,8 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Switch, Variab
 use cranelift_jit::JITModule;
 use cranelift_module::{Linkage, Module};
 use marklab_p4::ir::{
-    Arch, BinaryOp, BlockBody, BlockId, Class, Expr, ExprKind, HeaderRef, Index, Label, Place, Program, Slot, SlotId,
-    Stack, Stmt, StmtKind,
+    BinaryOp, BlockBody, BlockId, Class, Expr, ExprKind, HeaderRef, Index, Label, Place, Program, Slot, SlotId, Stack,
+    Stmt, StmtKind,
 };
 use marklab_p4::source::Span;
 use num_bigint::BigUint;
@@ -156,11 +156,9 @@ impl<'a, 'f> Generator<'a, 'f> {
 
     /// The code of a stage: its blocks one after the other.
     pub(super) fn stage(&mut self, stage: Stage) -> Result<()> {
-        let Arch::V1Model { deparser, .. } = self.program.arch else {
-            return unsupported("TNA", Span::default());
-        };
+        let (deparser, refused) = (stage.deparser(self.program), self.b.create_block());
         for block in stage.blocks(self.program) {
-            if block == deparser {
+            if Some(block) == deparser {
                 self.begin_emitting(&self.program.blocks[block.index()].body)?;
             }
             self.exit = self.b.create_block();
@@ -169,7 +167,7 @@ impl<'a, 'f> Generator<'a, 'f> {
             let scratch_bytes = self.rooms.scratch_bytes;
             self.declare_locals(block)?;
             let falls_through = match &self.program.blocks[block.index()].body {
-                BlockBody::Parser(parser) => self.parser(parser).map(|()| true)?,
+                BlockBody::Parser(parser) => self.parser(block, parser, refused).map(|()| true)?,
                 BlockBody::Control(body) => self.body(body)?,
             };
             if falls_through {
@@ -178,9 +176,11 @@ impl<'a, 'f> Generator<'a, 'f> {
             self.b.switch_to_block(self.exit);
             self.rooms.scratch_bytes = scratch_bytes;
         }
-        if stage == Stage::Deparse {
+        if deparser.is_some() {
             self.end_emitting();
         }
+        self.b.ins().jump(refused, &[]);
+        self.b.switch_to_block(refused);
         self.b.ins().return_(&[]);
         Ok(())
     }

@@ -10,8 +10,8 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
 use cranelift_frontend::Variable;
 use marklab_p4::ir::{
-    BinaryOp, Expr, ExprKind, Header, HeaderRef, Index, KeySet, ParserBody, Place, Program, Slot, SlotId, StackId,
-    StateId, Target, Transition, Ty,
+    BinaryOp, BlockId, Expr, ExprKind, Header, HeaderRef, Index, KeySet, ParserBody, Place, Program, Slot, SlotId,
+    StackId, StateId, Target, Transition, Ty,
 };
 use marklab_p4::source::Span;
 use num_bigint::BigUint;
@@ -22,6 +22,7 @@ use super::generator::{Generator, valid_place};
 use super::wide::is_wide;
 use crate::arith::Operator;
 use crate::layout::reserved;
+use crate::rejection::{self, Rejection};
 
 /// What the code of a parser needs at hand.
 #[derive(Clone)]
@@ -36,6 +37,8 @@ pub(super) struct Parsing {
     end: Block,
     /// Where it ends with an error, given as parameter.
     reject: Block,
+    /// The error of a rejection that names none.
+    unnamed: Option<&'static str>,
 }
 
 impl Generator<'_, '_> {
@@ -43,12 +46,13 @@ impl Generator<'_, '_> {
         self.parsing.clone().expect("the front end admits packet reads in parsers only")
     }
 
-    /// A parser. Control goes on behind it whatever way it ends.
-    pub(super) fn parser(&mut self, parser: &ParserBody) -> Result<()> {
+    /// A parser. Control goes on behind it, or at `refused` if the parser refuses the packet.
+    pub(super) fn parser(&mut self, id: BlockId, parser: &ParserBody, refused: Block) -> Result<()> {
+        let rejection = Rejection::of(self.program, id);
         let [bytes, stored, cursor] = [(); 3].map(|()| self.b.declare_var(types::I64));
         let (end, reject) = (self.b.create_block(), self.b.create_block());
         let error = self.b.append_block_param(reject, types::I64);
-        self.parsing = Some(Parsing { bytes, stored, cursor, end, reject });
+        self.parsing = Some(Parsing { bytes, stored, cursor, end, reject, unnamed: rejection::unnamed(self.program) });
         self.reload_packet();
         let zero = self.iconst(0);
         self.b.def_var(cursor, zero);
@@ -75,15 +79,31 @@ impl Generator<'_, '_> {
 
         self.b.switch_to_block(reject);
         self.b.set_cold_block(reject);
-        if let Some(slot) = self.program.intrinsic("standard_metadata.parser_error") {
-            self.write_slot(slot, error);
+        if let Some(slot) = rejection.slot {
+            let code = self.chosen(error, &rejection.codes(self.program));
+            self.write_slot(slot, code);
         }
-        self.b.ins().jump(end, &[]);
+        if rejection.refuses {
+            self.call(&context::REFUSE, &[self.context])?;
+            self.b.ins().jump(refused, &[]);
+        } else {
+            self.b.ins().jump(end, &[]);
+        }
         self.b.switch_to_block(end);
         let consumed = self.b.use_var(cursor);
         self.b.ins().istore32(self.regions.phv, consumed, self.phv, reserved::PAYLOAD_OFFSET as i32);
         self.parsing = None;
         Ok(())
+    }
+
+    /// The number at place `at` of a list; `at` itself where that holds for all places.
+    fn chosen(&mut self, at: Value, list: &[u32]) -> Value {
+        let others = (0..).zip(list).filter(|(place, number)| place != *number);
+        others.fold(at, |chosen, (place, &number)| {
+            let here = self.b.ins().icmp_imm_u(IntCC::Equal, at, i64::from(place));
+            let number = self.iconst(number.into());
+            self.b.ins().select(here, number, chosen)
+        })
     }
 
     fn reload_packet(&mut self) {
@@ -136,16 +156,13 @@ impl Generator<'_, '_> {
     }
 
     fn goto(&mut self, target: Target, blocks: &[Block]) {
-        let block = self.block_of(target, blocks);
+        let parsing = self.parsing();
+        let block = match (target, parsing.unnamed) {
+            (Target::State(StateId(state)), _) => blocks[state as usize],
+            (Target::Reject, Some(error)) => return self.reject_with(error),
+            (Target::Accept | Target::Reject, _) => parsing.end,
+        };
         self.b.ins().jump(block, &[]);
-    }
-
-    /// BMv2 ends parsing without an error on an explicit reject, and where no case of a `select` matches.
-    fn block_of(&self, target: Target, blocks: &[Block]) -> Block {
-        match target {
-            Target::State(StateId(state)) => blocks[state as usize],
-            Target::Accept | Target::Reject => self.parsing().end,
-        }
     }
 
     fn transition(&mut self, transition: &Transition, blocks: &[Block]) -> Result<()> {

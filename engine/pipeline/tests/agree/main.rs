@@ -10,6 +10,7 @@ mod prune;
 mod statements;
 mod support;
 mod tables;
+mod tna;
 mod twins;
 mod value_sets;
 mod wide;

@@ -3,13 +3,18 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use marklab_p4::ir::Program;
 use marklab_p4::loader::Memory;
-use marklab_pipeline::{Engine, Interpreter, Jit, Layout, Packet, Phv, Stage, State};
+use marklab_pipeline::{Effects, Engine, Interpreter, Jit, Layout, Packet, Phv, Stage, State};
 use marklab_units::Time;
+
+/// Packet, packet state, faults, effects.
+type Outcome = (Vec<u8>, Phv, u64, Effects);
 
 pub(crate) struct Twins {
     engines: [Box<dyn Engine>; 2],
     states: [State; 2],
+    program: Arc<Program>,
     layout: Arc<Layout>,
 }
 
@@ -26,7 +31,7 @@ impl Twins {
         let state = || State::new(&program, &layout, 1).expect("the program can be loaded");
         let jit = Jit::compile(&program, &layout).expect("the JIT takes the program");
         let engines: [Box<dyn Engine>; 2] = [Box::new(Interpreter::new(&program, &layout)), Box::new(jit)];
-        Twins { engines, states: [state(), state()], layout }
+        Twins { engines, states: [state(), state()], program, layout }
     }
 
     /// Lets the control plane do the same to both; gives what it got from them.
@@ -39,20 +44,26 @@ impl Twins {
 
     /// Sends a frame through all stages; gives the frame that comes out, on which both agree.
     pub(crate) fn send(&mut self, now: Time, frame: &[u8]) -> Vec<u8> {
+        let stages = Stage::of_packets(&self.program);
+        self.run(&stages, now, frame).0
+    }
+
+    /// Runs stages on a frame; gives what they leave of it and ask for, on which both agree.
+    pub(crate) fn run(&mut self, stages: &[Stage], now: Time, frame: &[u8]) -> (Vec<u8>, Effects) {
         let mut outcomes = self.engines.iter().zip(&mut self.states).map(|(engine, state)| {
             let (mut packet, mut phv) = (Packet::new(frame, 0), self.layout.phv());
             phv.set_arrival_bytes(frame.len() as u64);
             state.now = now;
-            for stage in Stage::ALL {
+            for &stage in stages {
                 engine.run(stage, state, &mut packet, &mut phv);
             }
-            (packet.to_vec(), phv, state.faults)
+            (packet.to_vec(), phv, state.faults, state.effects.take())
         });
-        let (Some(meant), Some(compiled)): (Option<(Vec<u8>, Phv, u64)>, _) = (outcomes.next(), outcomes.next()) else {
+        let (Some(meant), Some(compiled)): (Option<Outcome>, _) = (outcomes.next(), outcomes.next()) else {
             unreachable!("there are two engines")
         };
         assert_eq!(meant, compiled, "left: interpreter, right: JIT");
-        compiled.0
+        (compiled.0, compiled.3)
     }
 
     /// [`Twins::send`] of `hdr.h` with these fields; gives `hdr.h.result`, which starts as 99.
@@ -64,7 +75,7 @@ impl Twins {
     }
 }
 
-pub(crate) fn compiled(source: &str) -> Arc<marklab_p4::ir::Program> {
+pub(crate) fn compiled(source: &str) -> Arc<Program> {
     let files = Memory::single("test.p4", source);
     let compilation = marklab_p4::compile_with(Path::new("test.p4"), &marklab_p4::Options::default(), &files);
     let messages = compilation.render(false);

@@ -43,7 +43,7 @@ fn run_source(source: &str, bytes: &[u8], traced: bool) -> (Vec<(usize, EventKin
     state.trace = traced.then(Vec::new);
     let (mut packet, mut phv) = (Packet::new(bytes, 0), layout.phv());
     let engine = Interpreter::new(&program, &layout);
-    for stage in Stage::ALL {
+    for stage in Stage::of_packets(&program) {
         engine.run(stage, &mut state, &mut packet, &mut phv);
     }
     let line = |event: &Event| if event.span.end > 0 { compilation.sources.line_column(event.span).0 } else { 0 };
