@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use marklab_p4::diagnostics::Kind;
 use marklab_p4::source::{SourceMap, Span};
 use marklab_p4::{Diagnostic, Options, compile};
 use pyo3::prelude::*;
@@ -23,7 +24,7 @@ pub(crate) fn diagnostics(path: PathBuf, include_dirs: Vec<PathBuf>, defines: Ve
     Value::from_iter(messages).to_string()
 }
 
-fn message(sources: &SourceMap, diagnostic: &Diagnostic) -> Value {
+pub(crate) fn message<K: Kind>(sources: &SourceMap, diagnostic: &Diagnostic<K>) -> Value {
     let labels = diagnostic.labels.iter().map(|label| json!({"text": label.text, "place": place(sources, label.span)}));
     json!({
         "id": diagnostic.problem.id(),

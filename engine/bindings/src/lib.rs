@@ -15,6 +15,7 @@ mod program;
 mod pump;
 mod replay;
 mod simulate;
+mod tofino;
 mod trace;
 
 use pyo3::create_exception;
@@ -36,6 +37,7 @@ fn marklab_engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<program::Program>()?;
     module.add_function(wrap_pyfunction!(control_plane::control_plane, module)?)?;
     module.add_function(wrap_pyfunction!(diagnostics::diagnostics, module)?)?;
+    module.add_function(wrap_pyfunction!(tofino::tofino_check, module)?)?;
     module.add_class::<control::Control>()?;
     module.add_class::<harness::Harness>()?;
     module.add_class::<live::LiveSwitch>()?;

@@ -7,7 +7,7 @@ mod render;
 
 use std::fmt;
 
-pub use crate::problem::Problem;
+pub use crate::problem::{Kind, Problem};
 use crate::source::{SourceMap, Span};
 
 /// Most errors that one compilation reports.
@@ -49,11 +49,11 @@ pub struct Label {
     pub text: String,
 }
 
-/// A message.
+/// A message: of the front end, or of who looks at what it made.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Diagnostic {
+pub struct Diagnostic<K = Problem> {
     /// What is wrong.
-    pub problem: Problem,
+    pub problem: K,
     /// Where.
     pub span: Span,
     /// Other places to look at.
@@ -62,7 +62,7 @@ pub struct Diagnostic {
     pub help: Option<String>,
 }
 
-impl Diagnostic {
+impl<K: Kind> Diagnostic<K> {
     /// Whose matter it is.
     pub fn category(&self) -> Category {
         self.problem.category()

@@ -2,7 +2,7 @@
 //!
 //! Ids are stable: `E01` preprocessor, `E02` words and grammar, `E03` names, `E04` types, `E05` statements and
 //! declarations, `E06` tables, `E07` what the architecture asks for, `U` not supported, `I` our own faults, `W` warnings.
-//! Each has a case in `tests/err`.
+//! Each has a case in `tests/err`. `E10` to `E16` and `W10` are `marklab-tofino`'s, a list of its own.
 
 mod remedy;
 
@@ -11,36 +11,13 @@ use std::fmt;
 use crate::diagnostics::Category;
 use crate::token::Name;
 
-macro_rules! problems {
-    ($($id:literal $name:ident { $($field:ident: $ty:ty),* $(,)? } = $text:literal;)*) => {
-        /// What can be wrong; the text is that of the message.
-        #[derive(Clone, PartialEq, Eq, Debug)]
-        #[allow(missing_docs, reason = "the fields are named in the text, which is the documentation")]
-        pub enum Problem {
-            $(#[doc = $text] $name { $($field: $ty),* },)*
-        }
+/// A closed list of what can be wrong: an enum, its ids and texts.
+pub trait Kind: fmt::Display {
+    /// The stable id: `E0301`.
+    fn id(&self) -> &'static str;
 
-        impl Problem {
-            /// Ids of all problems.
-            pub const IDS: &'static [&'static str] = &[$($id),*];
-
-            /// The stable id: `E0301`.
-            pub const fn id(&self) -> &'static str {
-                match self { $(Problem::$name { .. } => $id,)* }
-            }
-        }
-
-        impl fmt::Display for Problem {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                match self { $(Problem::$name { $($field),* } => write!(f, $text),)* }
-            }
-        }
-    };
-}
-
-impl Problem {
-    /// Whose matter it is.
-    pub fn category(&self) -> Category {
+    /// Whose matter it is: the id's letter tells.
+    fn category(&self) -> Category {
         match self.id().as_bytes()[0] {
             b'E' => Category::Error,
             b'U' => Category::Unsupported,
@@ -50,7 +27,46 @@ impl Problem {
     }
 }
 
+/// Declares a closed list: `problems! { /// What it is of. Name; "E0101" Variant { field: Type } = "{field} is wrong"; }`
+#[macro_export]
+macro_rules! problems {
+    ($(#[$doc:meta])* $list:ident;
+     $($id:literal $name:ident { $($field:ident: $ty:ty),* $(,)? } = $text:literal;)*) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, Debug)]
+        #[allow(missing_docs, reason = "the fields are named in the text, which is the documentation")]
+        pub enum $list {
+            $(#[doc = $text] $name { $($field: $ty),* },)*
+        }
+
+        impl $list {
+            /// Ids of all of them.
+            pub const IDS: &'static [&'static str] = &[$($id),*];
+
+            /// The stable id.
+            pub const fn id(&self) -> &'static str {
+                match self { $($list::$name { .. } => $id,)* }
+            }
+        }
+
+        impl $crate::diagnostics::Kind for $list {
+            fn id(&self) -> &'static str {
+                self.id()
+            }
+        }
+
+        impl ::std::fmt::Display for $list {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                match self { $($list::$name { $($field),* } => write!(f, $text),)* }
+            }
+        }
+    };
+}
+
 problems! {
+    /// What can be wrong; the text is that of the message.
+    Problem;
+
     "E0101" CannotRead { path: String, reason: String } = "cannot read `{path}`: {reason}";
     "E0102" CannotInclude { name: String, reason: String } = "cannot include `{name}`: {reason}";
     "E0103" IncludeTooDeep { limit: usize } = "includes are nested more than {limit} deep";

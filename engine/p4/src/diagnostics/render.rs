@@ -11,7 +11,7 @@
 
 use crate::source::{FileId, SourceMap, Span};
 
-use super::{Category, Diagnostic};
+use super::{Category, Diagnostic, Kind};
 
 /// Columns that a tab takes in the output.
 const TAB: &str = "    ";
@@ -45,7 +45,7 @@ impl Paint {
     }
 }
 
-pub(super) fn render(diagnostic: &Diagnostic, sources: &SourceMap, colour: bool) -> String {
+pub(super) fn render<K: Kind>(diagnostic: &Diagnostic<K>, sources: &SourceMap, colour: bool) -> String {
     let paint = Paint::new(colour, diagnostic.category());
     let marks: Vec<Mark<'_>> = std::iter::once(Mark { span: diagnostic.span, text: "", caret: '^' })
         .chain(diagnostic.labels.iter().map(|label| Mark { span: label.span, text: &label.text, caret: '-' }))
@@ -74,7 +74,7 @@ impl Frame<'_> {
         self.text.push('\n');
     }
 
-    fn headline(&mut self, diagnostic: &Diagnostic) {
+    fn headline<K: Kind>(&mut self, diagnostic: &Diagnostic<K>) {
         let Paint { headline, reset, .. } = self.paint;
         let (category, id) = (diagnostic.category(), diagnostic.problem.id());
         self.line(&format!("{headline}{category}[{id}]{reset}: {}", diagnostic.problem));

@@ -1,0 +1,36 @@
+//! What Tofino cannot do of a program, and what the program needs of it.
+
+use std::path::PathBuf;
+
+use marklab_p4::{Options, compile};
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+
+use crate::diagnostics::message;
+use crate::{CompileError, EngineError};
+
+/// Checks a TNA program against its chip, as JSON: `warnings` of the compiler as text, `messages` as `diagnostics` has
+/// them, each with its `rendering`.
+///
+/// Raises CompileError with all messages if the program has errors, EngineError if it is not written for Tofino.
+#[pyfunction]
+#[pyo3(signature = (path, include_dirs = vec![], defines = vec![]))]
+pub(crate) fn tofino_check(
+    path: PathBuf,
+    include_dirs: Vec<PathBuf>,
+    defines: Vec<(String, String)>,
+) -> PyResult<String> {
+    let compilation = compile(&path, &Options { include_dirs, defines });
+    let warnings = compilation.render(false);
+    let Some(program) = &compilation.program else { return Err(CompileError::new_err(warnings)) };
+    let Some(found) = marklab_tofino::check(program) else {
+        let arch = program.arch.name();
+        return Err(EngineError::new_err(format!("the program is written for {arch}, and Tofino's is tna")));
+    };
+    let messages = found.iter().map(|one| {
+        let mut shown = message(&compilation.sources, one);
+        shown["rendering"] = one.render(&compilation.sources, false).into();
+        shown
+    });
+    Ok(json!({"arch": program.arch.name(), "warnings": warnings, "messages": Value::from_iter(messages)}).to_string())
+}

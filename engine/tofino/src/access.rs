@@ -1,0 +1,246 @@
+//! Accesses of registers: a packet gets one to each (p4c's `backends/tofino`; files as named at the checks).
+
+use marklab_p4::ir::{
+    ActionId, BlockId, Expr, ExprKind, ExternCall, Program, Register, RegisterId, Stmt, StmtKind, visit,
+};
+use marklab_p4::source::Span;
+
+use crate::findings::{Findings, label};
+use crate::flow::{Choice, Flow, What, exclusive};
+use crate::limit::Limit;
+
+/// A place where a register is accessed.
+struct Access<'a> {
+    register: RegisterId,
+    within: Vec<Choice>,
+    /// The step of the control.
+    step: usize,
+    kind: Kind,
+    index: &'a Expr,
+    span: Span,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Read,
+    Write,
+    Execute,
+}
+
+/// Checks the accesses of the controls of both gresses; a ghost shares registers with ingress.
+pub(crate) fn check(program: &Program, flows: &[(BlockId, Flow<'_>)], egress: BlockId, findings: &mut Findings) {
+    for action in &program.actions {
+        in_one_action(program, &action.name, &action.body, findings);
+    }
+    for table in &program.tables {
+        let actions: Vec<ActionId> = table.actions.iter().map(|entry| entry.action).collect();
+        in_one_table(program, &actions, findings);
+    }
+    let mut by_flow = Vec::new();
+    for (block, flow) in flows {
+        let accesses = accesses_of(program, flow);
+        index_forms(program, &accesses, findings);
+        one_per_packet(program, flow, &accesses, findings);
+        by_flow.push((*block == egress, accesses));
+    }
+    one_gress(program, &by_flow, findings);
+}
+
+/// The access that a statement is.
+fn access_of(stmt: &Stmt, program: &Program) -> Option<(RegisterId, Kind, Span)> {
+    match &stmt.kind {
+        StmtKind::Extern(ExternCall::RegisterRead { register, .. }) => Some((*register, Kind::Read, stmt.span)),
+        StmtKind::Extern(ExternCall::RegisterWrite { register, .. }) => Some((*register, Kind::Write, stmt.span)),
+        StmtKind::Extern(ExternCall::ExecuteRegister { action, .. }) => {
+            Some((program.register_actions[action.index()].register, Kind::Execute, stmt.span))
+        }
+        _ => None,
+    }
+}
+
+fn index_of(stmt: &Stmt) -> Option<&Expr> {
+    match &stmt.kind {
+        StmtKind::Extern(
+            ExternCall::RegisterRead { index, .. }
+            | ExternCall::RegisterWrite { index, .. }
+            | ExternCall::ExecuteRegister { index, .. },
+        ) => Some(index),
+        _ => None,
+    }
+}
+
+/// Accesses among statements, in order.
+fn accesses_in<'a>(program: &Program, body: &'a [Stmt]) -> Vec<(RegisterId, Kind, Span, &'a Expr)> {
+    let mut found = Vec::new();
+    visit::statements(body, &mut |stmt| {
+        if let (Some((register, kind, span)), Some(index)) = (access_of(stmt, program), index_of(stmt)) {
+            found.push((register, kind, span, index));
+        }
+    });
+    found
+}
+
+/// Reading and then writing is one access (`bf-p4c/midend/register_read_write.cpp`).
+fn is_one_access(first: Kind, second: Kind) -> bool {
+    first == Kind::Read && second == Kind::Write
+}
+
+/// An action uses a register once, and two registers in the same way (`bf-p4c/mau/instruction_selection.cpp`,
+/// `bf-p4c/common/extract_maupipe.cpp`).
+fn in_one_action(program: &Program, name: &str, body: &[Stmt], findings: &mut Findings) {
+    let accesses = accesses_in(program, body);
+    for (place, (register, kind, span, index)) in accesses.iter().enumerate() {
+        let before = &accesses[..place];
+        if let Some((_, _, first, _)) =
+            before.iter().find(|(other, earlier, ..)| other == register && !is_one_access(*earlier, *kind))
+        {
+            let problem = Limit::ExecutedTwice { register: name_of(program, *register), action: name.to_string() };
+            findings.report_with(*span, problem, vec![label(*first, "used here before")]);
+        }
+        if let Some((other, _, first, other_index)) = before.iter().find(|(other, ..)| other != register) {
+            let (one, two) = (register_of(program, *register), register_of(program, *other));
+            if one.parts.first() != two.parts.first() || one.parts.len() != two.parts.len() || !same(index, other_index)
+            {
+                let problem = Limit::TwoRegisters { one: two.name.clone(), other: one.name.clone() };
+                findings.report_with(*span, problem, vec![label(*first, "the other one")]);
+            }
+        }
+    }
+}
+
+/// Actions of one table address a register in the same way (`setup_index_operand`).
+fn in_one_table(program: &Program, actions: &[ActionId], findings: &mut Findings) {
+    let mut known: Vec<(RegisterId, Span, &Expr)> = Vec::new();
+    for action in actions {
+        let action = &program.actions[action.index()];
+        for (register, _, span, index) in accesses_in(program, &action.body) {
+            // An entry's own data and constants come with the entry.
+            let of_entry = match &index.kind {
+                ExprKind::Const(_) => true,
+                _ => reads_parameter(index, action),
+            };
+            if of_entry {
+                continue;
+            }
+            match known.iter().find(|(other, ..)| *other == register) {
+                Some((_, first, other)) if !same(index, other) => {
+                    let problem = Limit::IndexDiffers { register: name_of(program, register) };
+                    findings.report_with(span, problem, vec![label(*first, "indexed otherwise here")]);
+                }
+                Some(_) => {}
+                None => known.push((register, span, index)),
+            }
+        }
+    }
+}
+
+fn reads_parameter(index: &Expr, action: &marklab_p4::ir::Action) -> bool {
+    let mut found = false;
+    visit::loads(index, &mut |slot| found |= action.params.iter().any(|param| param.slot == slot));
+    found
+}
+
+/// All accesses of a control, those of its tables' actions included.
+fn accesses_of<'a>(program: &'a Program, flow: &Flow<'a>) -> Vec<Access<'a>> {
+    let mut accesses = Vec::new();
+    for (place, step) in flow.steps.iter().enumerate() {
+        match step.what {
+            What::Do(stmt) => {
+                if let (Some((register, kind, span)), Some(index)) = (access_of(stmt, program), index_of(stmt)) {
+                    accesses.push(Access { register, within: step.within.clone(), step: place, kind, index, span });
+                }
+            }
+            What::Apply(table) => {
+                for entry in &program.tables[table.index()].actions {
+                    for (register, kind, span, index) in
+                        accesses_in(program, &program.actions[entry.action.index()].body)
+                    {
+                        let within = flow.within_action(place, entry.action);
+                        accesses.push(Access { register, within, step: place, kind, index, span });
+                    }
+                }
+            }
+            What::Test => {}
+        }
+    }
+    accesses
+}
+
+/// A register has one access per packet: uses that are not exclusive need more (`bf-p4c/midend/register_read_write.cpp`).
+fn one_per_packet(program: &Program, flow: &Flow<'_>, accesses: &[Access<'_>], findings: &mut Findings) {
+    for (place, access) in accesses.iter().enumerate() {
+        let earlier = accesses[..place].iter().find(|other| {
+            other.register == access.register
+                && other.step != access.step
+                && !exclusive(&other.within, &access.within)
+                && !(is_one_access(other.kind, access.kind) && next_to(flow, other.step, access.step))
+        });
+        if let Some(earlier) = earlier {
+            let problem = Limit::AccessedTwice { register: name_of(program, access.register) };
+            findings.report_with(access.span, problem, vec![label(earlier.span, "used here before")]);
+        }
+    }
+}
+
+/// Whether two statements end in one action: nothing but statements between them, under the same decisions.
+fn next_to(flow: &Flow<'_>, one: usize, other: usize) -> bool {
+    let between = &flow.steps[one..=other];
+    between.iter().all(|step| matches!(step.what, What::Do(_)) && step.within == flow.steps[one].within)
+}
+
+/// The two gresses share no register (p4c issue 5423).
+fn one_gress(program: &Program, by_flow: &[(bool, Vec<Access<'_>>)], findings: &mut Findings) {
+    let all = |egress: bool| by_flow.iter().filter(move |(gress, _)| *gress == egress).flat_map(|(_, found)| found);
+    for access in all(true) {
+        if let Some(other) = all(false).find(|other| other.register == access.register) {
+            let problem = Limit::BothGresses { register: name_of(program, access.register) };
+            findings.report_with(access.span, problem, vec![label(other.span, "used in ingress")]);
+        }
+    }
+}
+
+/// An index is a field, a constant, a parameter of the action or a hash (`setup_index_operand`).
+fn index_forms(program: &Program, accesses: &[Access<'_>], findings: &mut Findings) {
+    for access in accesses {
+        if !is_plain(access.index) {
+            findings.report(access.index.span, Limit::RegisterIndex { register: name_of(program, access.register) });
+        }
+    }
+}
+
+/// A field or constant, part of one, or one widened by zeros.
+fn is_plain(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Const(_) | ExprKind::Load(_) => true,
+        ExprKind::Slice { of, .. } | ExprKind::Cast(of) => is_plain(of),
+        ExprKind::Concat(high, low) => {
+            let constant = |expr: &Expr| matches!(expr.kind, ExprKind::Const(_));
+            constant(high) && is_plain(low) || constant(low) && is_plain(high)
+        }
+        _ => false,
+    }
+}
+
+/// Whether two expressions are written alike, wherever they are.
+fn same(one: &Expr, other: &Expr) -> bool {
+    match (&one.kind, &other.kind) {
+        (ExprKind::Const(a), ExprKind::Const(b)) => a == b,
+        (ExprKind::Load(a), ExprKind::Load(b)) => a.slot == b.slot,
+        (ExprKind::Cast(a), ExprKind::Cast(b)) => same(a, b),
+        (ExprKind::Cast(a), _) => same(a, other),
+        (_, ExprKind::Cast(b)) => same(one, b),
+        (ExprKind::Slice { of: a, hi, lo }, ExprKind::Slice { of: b, hi: other_hi, lo: other_lo }) => {
+            hi == other_hi && lo == other_lo && same(a, b)
+        }
+        (ExprKind::Concat(a, b), ExprKind::Concat(c, d)) => same(a, c) && same(b, d),
+        _ => false,
+    }
+}
+
+fn register_of(program: &Program, id: RegisterId) -> &Register {
+    &program.registers[id.index()]
+}
+
+fn name_of(program: &Program, id: RegisterId) -> String {
+    register_of(program, id).name.clone()
+}

@@ -1,0 +1,37 @@
+//! Numbers of the chips, as p4c's Tofino back end has them.
+
+use marklab_p4::ir::Chip;
+
+/// What one chip has. Sources are files of p4c's `backends/tofino`.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Match-action stages (`bf-p4c/specs/device.h`).
+    pub stages: usize,
+    /// Comparison units of a stateful ALU (`bf-p4c/specs/device.cpp`).
+    pub comparisons: usize,
+    /// Deepest egress header that is parsed, in bytes (`bf-p4c/midend/parser_enforce_depth_req.cpp`).
+    pub egress_parse_bytes: Option<u32>,
+}
+
+/// Actions that one register's ALU can be told apart (`bf-p4c/midend/register_read_write.cpp`).
+pub const REGISTER_ACTIONS: usize = 4;
+/// Different values that each half of an ALU can compute in one access: two adders, ORed (`bf-asm/salu_inst.cpp`).
+pub const VALUES_PER_WORD: usize = 2;
+/// Values of the packet that reach the ALU of a register, over all of its actions (`bf-p4c/mau/tofino/input_xbar.cpp`).
+pub const PACKET_INPUTS: usize = 2;
+/// Rows for constants that no instruction can hold, shared by the actions of a register (`bf-p4c/specs/device.cpp`).
+pub const CONSTANT_ROWS: usize = 4;
+/// Smallest and largest constant in an instruction (`bf-p4c/specs/device.cpp`).
+pub const INLINE_CONSTANTS: (i64, i64) = (-8, 7);
+/// Widest word of a register (`bf-p4c/specs/device.cpp`).
+pub const WORD_BITS: u32 = 32;
+
+impl Limits {
+    /// The limits of a chip.
+    pub fn of(chip: Chip) -> Limits {
+        match chip {
+            Chip::Tofino1 => Limits { stages: 12, comparisons: 2, egress_parse_bytes: Some(160) },
+            Chip::Tofino2 => Limits { stages: 20, comparisons: 4, egress_parse_bytes: None },
+        }
+    }
+}

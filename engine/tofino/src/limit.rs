@@ -1,0 +1,67 @@
+//! The closed list of what Tofino cannot do.
+//!
+//! Ids are stable: `E10` stateful ALUs, `E11` accesses of registers, `E12` parsers and deparsers, `E13` conditions, `E14`
+//! actions, `E15` tables, `E16` placement, `W10` warnings. Each has a case in `tests/err`.
+
+use marklab_p4::problems;
+
+problems! {
+    /// What Tofino cannot do; the text is that of the message.
+    Limit;
+
+    "E1001" RegisterElement { register: String, bits: String } =
+        "register `{register}` has elements of {bits} bits, which no stateful ALU can work on";
+    "E1002" RegisterActions { register: String, found: usize, limit: usize } =
+        "register `{register}` is used in {found} ways, and its ALU can be told {limit} apart";
+    "E1003" Comparisons { action: String, found: usize, limit: usize } =
+        "`{action}` needs {found} comparisons, and the ALU has {limit}";
+    "E1004" ComparisonForm { what: &'static str } =
+        "a comparison is of one word of the register, one value of the packet and one constant: this has {what}";
+    "E1005" ComparisonOperand {} = "the ALU cannot calculate this for a comparison";
+    "E1006" ReadsWritten { word: String } =
+        "this reads `{word}` after it was written: the ALU sees what the register held before";
+    "E1007" Values { word: &'static str, found: usize, limit: usize } =
+        "the ALU would have to choose among {found} values for {word}, and it can among {limit}";
+    "E1008" NotExclusive { name: String } = "`{name}` is written here and before, on the same path";
+    "E1009" OneOperation {} = "one assignment can do one operation, this has more";
+    "E1010" NoOperation { op: &'static str } = "a stateful ALU has no `{op}`";
+    "E1011" OperandPlaces { left: &'static str, right: &'static str } =
+        "one operand is of the register or constant, the other of the packet, constant or of a math unit: these are {left} and {right}";
+    "E1012" ConstantRows { register: String, found: usize, limit: usize } =
+        "the actions of `{register}` use {found} constants outside of -8..7, and there is room for {limit}";
+    "E1013" PacketInputs { register: String, found: usize, limit: usize } =
+        "the actions of `{register}` use {found} values of the packet, and {limit} reach the ALU";
+    "E1014" OperandWidth { width: u32, word: u32 } = "a value of {width} bits does not fit into an ALU of {word} bits";
+    "E1015" OneResult { action: String } =
+        "what `{action}` returns comes from different places, and one of them can be wired to the output";
+    "E1016" ResultNotStored {} =
+        "with two words in an element, only what is stored, held before or of the packet can be returned";
+    "E1017" ReadsResult {} = "the result cannot be read";
+    "E1018" OneBit {} = "an element of one bit can be set, cleared and read, without conditions or operations";
+    "E1019" SignedDifference { width: u32, word: u32 } =
+        "the sign of a sum or difference of {width} bits cannot be seen by an ALU of {word} bits";
+    "E1020" ComparedConstant { value: String } = "{value} is too large a constant for an unsigned comparison";
+    "E1021" MathUnits { register: String } = "the actions of `{register}` use different math units, and its ALU has one";
+    "E1022" MathToHigh {} = "a math unit can only write the first word of an element";
+    "E1023" SliceOfWord {} = "bits of a word of the register cannot be taken";
+    "E1024" WideWord { width: u32 } = "an ALU cannot assign {width} bits at once";
+    "E1025" ConditionValue {} = "a comparison can be a condition or what is returned, not a value";
+    "E1026" CastDifference {} =
+        "the ALU compares this difference without wrapping it to its width, and so gets another sign";
+    "E1027" NotInAlu { what: &'static str } = "a stateful ALU cannot do {what}";
+    "E1028" ConditionalOperand {} =
+        "what this was assigned depends on conditions, so that the ALU cannot calculate with it";
+
+    "E1101" ExecutedTwice { register: String, action: String } = "`{action}` uses register `{register}` twice";
+    "E1102" AccessedTwice { register: String } =
+        "register `{register}` is used here and before by the same packet, and a packet gets one access";
+    "E1103" BothGresses { register: String } = "register `{register}` is used in ingress and in egress, which share none";
+    "E1104" RegisterIndex { register: String } = "the index of `{register}` would have to be calculated";
+    "E1105" TwoRegisters { one: String, other: String } =
+        "one action uses `{one}` and `{other}`, which differ in width or index";
+    "E1106" IndexDiffers { register: String } = "actions of one table use `{register}` with different indices";
+
+    "E1501" AppliedTwice { table: String } = "table `{table}` is applied here and before by the same packet";
+
+    "W1001" NoWrap {} = "the ALU compares this sum or difference in 34 bits: it does not wrap, unlike in P4";
+}

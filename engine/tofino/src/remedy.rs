@@ -1,0 +1,63 @@
+//! What to do about each limit.
+
+use crate::limit::Limit;
+
+impl Limit {
+    /// How the program can be written instead.
+    pub fn remedy(&self) -> &'static str {
+        self.remedy_in_alu().or_else(|| self.remedy_of_access()).unwrap_or("see docs/tofino.md")
+    }
+
+    fn remedy_in_alu(&self) -> Option<&'static str> {
+        Some(match self {
+            Limit::RegisterElement { .. } => "take 1, 8, 16 or 32 bits, or a struct of two fields of 8, 16 or 32 bits",
+            Limit::RegisterActions { .. } => {
+                "let one `RegisterAction` do the work of two, told apart by a value of the packet, or take another register"
+            }
+            Limit::Comparisons { .. } => {
+                "compare values of the packet in a table before, and pass the outcome in a field of its own"
+            }
+            Limit::ComparisonForm { .. } => "calculate part of it in an action before, and compare with that",
+            Limit::ComparisonOperand {} => "compare plain values, sums or differences; calculate others before",
+            Limit::ReadsWritten { .. } => "read it before it is written, or express it by what was held before",
+            Limit::Values { .. } => "let branches share values, or keep some of them in another register",
+            Limit::NotExclusive { .. } => "write it once on each path, by `if` and `else`",
+            Limit::OneOperation {} => "calculate one of the operands in an action before",
+            Limit::NoOperation { .. } => "calculate it in an action before, or approximate it by a `MathUnit`",
+            Limit::OperandPlaces { .. } => "calculate in an action before, so that one value of the packet is left",
+            Limit::ConstantRows { .. } => "pass some of them in fields of the packet, set by an action before",
+            Limit::PacketInputs { .. } => "combine values of the packet in an action before",
+            Limit::OperandWidth { .. } => "take a slice of it",
+            Limit::OneResult { .. } => "return one kind of value, and tell the cases apart by another field",
+            Limit::ResultNotStored {} => "return a word or a flag, and calculate with it in an action after",
+            Limit::ReadsResult {} => "use the word, or a variable of the body",
+            Limit::OneBit {} => "take 8 bits if there is more to do",
+            Limit::SignedDifference { .. } => "make it as wide as the element",
+            Limit::ComparedConstant { .. } => "compare with less than 2^31, or with a value of the packet",
+            Limit::MathUnits { .. } => "give them the same setting, or take another register",
+            Limit::MathToHigh {} => "swap the fields of the element, and write the result of the unit to the word only",
+            Limit::SliceOfWord {} => "return the whole word and take the bits in an action after",
+            Limit::WideWord { .. } => "take a struct of two fields",
+            Limit::ConditionValue {} => "use `if` with an assignment on each side",
+            Limit::CastDifference {} => "subtract signed values: `(int<32>)a - (int<32>)b`",
+            Limit::NotInAlu { .. } => "do it outside, with what the action returns",
+            Limit::ConditionalOperand {} => "assign to it without a condition, or write the operation in each branch",
+            Limit::NoWrap {} => "this is fine if it cannot exceed its width or be negative; else compare signed values",
+            _ => return None,
+        })
+    }
+
+    fn remedy_of_access(&self) -> Option<&'static str> {
+        Some(match self {
+            Limit::ExecutedTwice { .. } | Limit::AccessedTwice { .. } => {
+                "do both in one `RegisterAction`, or have each packet take one of them only"
+            }
+            Limit::BothGresses { .. } => "declare one for each, and carry what the other needs in a header",
+            Limit::RegisterIndex { .. } => "calculate it in an action before, into a field of its own",
+            Limit::IndexDiffers { .. } => "let an action before put the index into one field",
+            Limit::TwoRegisters { .. } => "give both the same element width and index, or use two actions",
+            Limit::AppliedTwice { .. } => "apply it once, or declare a second table",
+            _ => return None,
+        })
+    }
+}

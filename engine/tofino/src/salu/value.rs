@@ -1,0 +1,190 @@
+//! Values and conditions inside of a stateful ALU.
+
+use marklab_p4::ir::{BinaryOp, MathUnitId, Ty};
+use marklab_p4::source::Span;
+use num_bigint::BigInt;
+
+use crate::limit::Limit;
+
+/// Index of a word of an element: 0 is the low one.
+pub(crate) type Word = usize;
+
+/// What an instruction can take.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Operand {
+    /// A word as the register held it.
+    Memory(Word),
+    /// A word as this access stores it; an output only.
+    Stored(Word),
+    /// A value of the packet, by a text that tells it from others, and its width.
+    Packet(String, u32),
+    Constant(BigInt),
+    Math(MathUnitId, Box<Operand>),
+}
+
+impl Operand {
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Operand::Memory(_) | Operand::Stored(_) => "of the register",
+            Operand::Packet(..) => "of the packet",
+            Operand::Constant(_) => "constant",
+            Operand::Math(..) => "of a math unit",
+        }
+    }
+
+    pub(crate) fn is_zero(&self) -> bool {
+        matches!(self, Operand::Constant(value) if *value == BigInt::ZERO)
+    }
+}
+
+/// Operations of the ALU that P4 has no operator for, and those that it has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Op {
+    Binary(BinaryOp),
+    /// A bitwise operation with some of operands and result complemented.
+    Complemented,
+    Min,
+    Max,
+}
+
+/// What an expression is, in terms of what goes into the ALU.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Value {
+    Operand(Operand),
+    /// With the type in which P4 calculates it.
+    Operation(Op, Operand, Operand, Ty),
+    /// Two operations, ORed.
+    Either(Box<Value>, Box<Value>),
+    Condition(Predicate),
+    /// What was assigned on different paths.
+    Cases(Vec<(Predicate, Value)>),
+    /// What no ALU can do, should it be used.
+    Bad(Limit, Span),
+}
+
+impl Value {
+    pub(crate) fn constant(value: impl Into<BigInt>) -> Value {
+        Value::Operand(Operand::Constant(value.into()))
+    }
+}
+
+/// A function of the comparisons.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Predicate {
+    Always,
+    Never,
+    /// By index of the comparison.
+    Comparison(usize),
+    Not(Box<Predicate>),
+    All(Box<Predicate>, Box<Predicate>),
+    Any(Box<Predicate>, Box<Predicate>),
+}
+
+impl Predicate {
+    pub(crate) fn and(self, other: Predicate) -> Predicate {
+        match (self, other) {
+            (Predicate::Always, one) | (one, Predicate::Always) => one,
+            (Predicate::Never, _) | (_, Predicate::Never) => Predicate::Never,
+            (one, other) => Predicate::All(Box::new(one), Box::new(other)),
+        }
+    }
+
+    pub(crate) fn or(self, other: Predicate) -> Predicate {
+        match (self, other) {
+            (Predicate::Never, one) | (one, Predicate::Never) => one,
+            (Predicate::Always, _) | (_, Predicate::Always) => Predicate::Always,
+            (one, other) => Predicate::Any(Box::new(one), Box::new(other)),
+        }
+    }
+
+    pub(crate) fn not(self) -> Predicate {
+        match self {
+            Predicate::Always => Predicate::Never,
+            Predicate::Never => Predicate::Always,
+            Predicate::Not(of) => *of,
+            other => Predicate::Not(Box::new(other)),
+        }
+    }
+
+    /// Its value, given that of each comparison as a bit.
+    pub(crate) fn holds(&self, truths: u32) -> bool {
+        match self {
+            Predicate::Always => true,
+            Predicate::Never => false,
+            Predicate::Comparison(index) => truths >> index & 1 == 1,
+            Predicate::Not(of) => !of.holds(truths),
+            Predicate::All(one, other) => one.holds(truths) && other.holds(truths),
+            Predicate::Any(one, other) => one.holds(truths) || other.holds(truths),
+        }
+    }
+}
+
+/// How the sum of a comparison's terms is compared with 0.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Relation {
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+}
+
+impl Relation {
+    pub(crate) fn of(op: BinaryOp) -> Option<Relation> {
+        Some(match op {
+            BinaryOp::Eq => Relation::Equal,
+            BinaryOp::Ne => Relation::NotEqual,
+            BinaryOp::Lt => Relation::Less,
+            BinaryOp::Le => Relation::LessOrEqual,
+            BinaryOp::Gt => Relation::Greater,
+            BinaryOp::Ge => Relation::GreaterOrEqual,
+            _ => return None,
+        })
+    }
+
+    pub(crate) fn negated(self) -> Relation {
+        match self {
+            Relation::Equal => Relation::NotEqual,
+            Relation::NotEqual => Relation::Equal,
+            Relation::Less => Relation::GreaterOrEqual,
+            Relation::GreaterOrEqual => Relation::Less,
+            Relation::Greater => Relation::LessOrEqual,
+            Relation::LessOrEqual => Relation::Greater,
+        }
+    }
+
+    pub(crate) fn is_order(self) -> bool {
+        !matches!(self, Relation::Equal | Relation::NotEqual)
+    }
+}
+
+/// Terms that are added up, and compared with 0. A comparison is known again by the same terms in the same order, as
+/// p4c does (`bf-p4c/mau/stateful_alu.cpp`, `reuseCmp`).
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Comparison {
+    pub(crate) relation: Relation,
+    /// Operands, true for those that are subtracted.
+    pub(crate) terms: Vec<(bool, Operand)>,
+    pub(crate) signed: bool,
+    pub(crate) span: Span,
+}
+
+impl Comparison {
+    /// Whether both can be true of the same values, as far as their constants tell.
+    pub(crate) fn excludes(&self, other: &Comparison) -> bool {
+        let constant = |terms: &[(bool, Operand)]| {
+            terms.iter().find_map(|(minus, term)| match term {
+                Operand::Constant(value) => Some(if *minus { -value } else { value.clone() }),
+                _ => None,
+            })
+        };
+        let rest = |terms: &[(bool, Operand)]| -> Vec<(bool, Operand)> {
+            terms.iter().filter(|(_, term)| !matches!(term, Operand::Constant(_))).cloned().collect()
+        };
+        self.relation == Relation::Equal
+            && other.relation == Relation::Equal
+            && rest(&self.terms) == rest(&other.terms)
+            && constant(&self.terms).unwrap_or_default() != constant(&other.terms).unwrap_or_default()
+    }
+}

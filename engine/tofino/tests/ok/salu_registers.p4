@@ -1,0 +1,124 @@
+/* As much as the actions of a register can share, and elements that there are. */
+#include "before.p4"
+
+struct three_t {
+    bit<16> a;
+    bit<16> b;
+}
+
+control Eg(EGRESS) {
+    Register<bit<16>, bit<8>>(256) odd;
+    RegisterAction<bit<16>, bit<8>, void>(odd) odd_a = {
+        void apply(inout bit<16> value) {
+            value = 1;
+        }
+    };
+    Register<three_t, bit<8>>(256) unequal;
+    RegisterAction<three_t, bit<8>, void>(unequal) unequal_a = {
+        void apply(inout three_t value) {
+            value.a = 1;
+        }
+    };
+
+    Register<bit<32>, bit<8>>(256) many;
+    RegisterAction<bit<32>, bit<8>, void>(many) many1 = { void apply(inout bit<32> value) { value = 1; } };
+    RegisterAction<bit<32>, bit<8>, void>(many) many2 = { void apply(inout bit<32> value) { value = 2; } };
+    RegisterAction<bit<32>, bit<8>, void>(many) many3 = { void apply(inout bit<32> value) { value = 3; } };
+    RegisterAction<bit<32>, bit<8>, void>(many) many4 = { void apply(inout bit<32> value) { value = 4; } };
+
+    Register<bit<32>, bit<8>>(256) rows;
+    RegisterAction<bit<32>, bit<8>, void>(rows) rows1 = {
+        void apply(inout bit<32> value) {
+            if (value > 100) {
+                value = 101;
+            } else {
+                value = 102;
+            }
+        }
+    };
+    RegisterAction<bit<32>, bit<8>, void>(rows) rows2 = {
+        void apply(inout bit<32> value) {
+            if (value > 7) {
+                value = 100;
+            } else {
+                value = 7;
+            }
+        }
+    };
+
+    Register<bit<32>, bit<8>>(256) inputs;
+    RegisterAction<bit<32>, bit<8>, void>(inputs) inputs1 = {
+        void apply(inout bit<32> value) {
+            if (value > hdr.h.a) {
+                value = hdr.h.b;
+            }
+        }
+    };
+    RegisterAction<bit<32>, bit<8>, void>(inputs) inputs2 = {
+        void apply(inout bit<32> value) {
+            value = hdr.h.b;
+        }
+    };
+
+    Register<bit<1>, bit<8>>(256) bits;
+    RegisterAction<bit<1>, bit<8>, bit<1>>(bits) bits1 = {
+        void apply(inout bit<1> value, out bit<1> rv) {
+            rv = value;
+            value = 0;
+        }
+    };
+    RegisterAction<bit<1>, bit<8>, bit<1>>(bits) bits2 = {
+        void apply(inout bit<1> value, out bit<1> rv) {
+            rv = value;
+            value = 1;
+        }
+    };
+
+    MathUnit<bit<32>>(MathOp_t.MUL, 1, 2) half;
+    Register<pair_t, bit<8>>(256) maths;
+    RegisterAction<pair_t, bit<8>, void>(maths) maths1 = {
+        void apply(inout pair_t value) {
+            value.low = half.execute(value.low);
+            value.high = hdr.h.b;
+        }
+    };
+    RegisterAction<pair_t, bit<8>, void>(maths) maths2 = {
+        void apply(inout pair_t value) {
+            value.low = value.high + half.execute(hdr.h.a);
+        }
+    };
+
+    Register<bit<8>, bit<8>>(256) narrow;
+    RegisterAction<bit<8>, bit<8>, void>(narrow) narrow1 = {
+        void apply(inout bit<8> value) {
+            if (hdr.h.b8 > 5) {
+                value = 1;
+            }
+        }
+    };
+
+    apply {
+        if (hdr.h.b8 == 0) {
+            odd_a.execute(hdr.h.a8);
+            unequal_a.execute(hdr.h.a8);
+            many1.execute(hdr.h.a8);
+            rows1.execute(hdr.h.a8);
+            inputs1.execute(hdr.h.a8);
+            md.flag = bits1.execute(hdr.h.a8);
+            maths1.execute(hdr.h.a8);
+            narrow1.execute(hdr.h.a8);
+        } else if (hdr.h.b8 == 1) {
+            many2.execute(hdr.h.a8);
+            rows2.execute(hdr.h.a8);
+            inputs2.execute(hdr.h.a8);
+            md.flag = bits2.execute(hdr.h.a8);
+            maths2.execute(hdr.h.a8);
+        } else if (hdr.h.b8 == 2) {
+            many3.execute(hdr.h.a8);
+        } else if (hdr.h.b8 == 3) {
+            many4.execute(hdr.h.a8);
+        }
+    }
+}
+
+#include "after.p4"

@@ -1,0 +1,57 @@
+//! Programs that p4c compiles for Tofino: none may be refused.
+//!
+//! `P4C_CHECKOUT=<folder> cargo test -p marklab-tofino` looks at those of p4testgen's Tofino target.
+
+use std::path::{Path, PathBuf};
+
+use marklab_p4::diagnostics::Category;
+use marklab_p4::{Options, compile};
+
+use crate::{render, skip};
+
+const PROGRAMS: &str = "backends/p4tools/modules/testgen/targets/tofino/test/p4-programs";
+
+/// Programs for p4testgen alone, which has no stages: refused for a reason.
+const REFUSED: &[&str] = &[
+    "tna_register_action_1.p4", // writes a register, and reads it again
+];
+
+fn programs_under(folder: &Path, found: &mut Vec<PathBuf>) {
+    let entries = std::fs::read_dir(folder).expect("a readable folder");
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("a readable folder").path()).collect();
+    paths.sort();
+    for path in paths {
+        if path.is_dir() {
+            programs_under(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "p4") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn no_program_of_p4testgen_is_refused() {
+    let Ok(checkout) = std::env::var("P4C_CHECKOUT") else { return skip("P4C_CHECKOUT names no checkout of p4c") };
+    let folder = Path::new(&checkout).join(PROGRAMS);
+    let mut programs = Vec::new();
+    programs_under(&folder, &mut programs);
+    let (mut seen, mut refused) = (0, Vec::new());
+    for path in programs {
+        let chip = if path.to_string_lossy().contains("tofino2") { "2" } else { "1" };
+        let options = Options {
+            include_dirs: vec![folder.clone(), folder.join("common")],
+            defines: vec![("__TARGET_TOFINO__".into(), chip.into())],
+        };
+        let compilation = compile(&path, &options);
+        let Some(program) = &compilation.program else { continue };
+        let Some(mut found) = marklab_tofino::check(program) else { continue };
+        found.retain(|one| one.category() == Category::Error);
+        seen += 1;
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        if !found.is_empty() && !REFUSED.contains(&&*name) {
+            refused.push(render(&compilation, &found));
+        }
+    }
+    assert!(seen > 30, "{seen} programs of {}", folder.display());
+    assert!(refused.is_empty(), "{}", refused.join("\n"));
+}
