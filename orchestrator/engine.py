@@ -28,6 +28,7 @@ class CompiledProgram(Protocol):
     warnings: str
     digest: str
     foreign: list[str]
+    arch: str
     unmet_needs: list[str]
 
     def describe(self) -> str:
@@ -69,7 +70,7 @@ class Control(Protocol):
         """Sets a cell."""
 
     def reset_register(self, name: str) -> None:
-        """Sets all cells to 0."""
+        """Sets all cells to what they hold at first."""
 
     def mirroring_add_mc(self, session: int, group: int) -> None:
         """Lets clones of a session go to a multicast group."""

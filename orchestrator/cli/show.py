@@ -117,6 +117,7 @@ def check(
     for kind in ("tables", "registers", "counters"):
         for part in parts[kind]:
             console.print(Text.assemble((f"{kind[:-1]:9}", "dim"), _signature(part)), soft_wrap=True)
+    console.print(Text.assemble((f"{'arch':9}", "dim"), compiled.arch), soft_wrap=True)
     how = "machine code" if compiled.jit_declined is None else f"interpreted: {compiled.jit_declined}"
     console.print(Text.assemble((f"{'runs as':9}", "dim"), how), soft_wrap=True)
     if compiled.foreign:

@@ -79,12 +79,11 @@ impl Control {
         })
     }
 
-    /// Sets all cells of a register to 0.
+    /// Sets all cells of a register to what they hold at first: 0 in v1model.
     fn reset_register(&self, python: Python<'_>, name: String) -> PyResult<()> {
         self.act(python, move |state, _| {
             let register = state.find_register(&name).map_err(refuse)?;
-            let cells = state.program().registers[register.index()].size;
-            (0..cells).for_each(|index| state.set_register(register, index, &BigUint::ZERO));
+            state.reset_register(register);
             Ok(())
         })
     }

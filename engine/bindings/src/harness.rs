@@ -39,7 +39,8 @@ pub(crate) fn port(program: &marklab_p4::ir::Program, queueing: Option<&str>) ->
         return described(text);
     }
     let queue = QueueConfig { limit: Limit::Packets(u64::MAX), level: 0, quantum_bytes: u32::MAX };
-    let queues = if program.intrinsic("queueing_metadata.qid").is_some() { MAX_QUEUES } else { 1 };
+    let chosen = ["queueing_metadata.qid", "ig_intr_md_for_tm.qid"].iter().find_map(|name| program.intrinsic(name));
+    let queues = chosen.map_or(1, |slot| MAX_QUEUES.min(1 << program.slots[slot.index()].ty.width));
     PortConfig::new(vec![queue; queues], Round::Deficit, None).map_err(refuse)
 }
 

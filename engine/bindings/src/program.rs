@@ -31,6 +31,9 @@ pub(crate) struct Program {
     /// Externs that the program calls and that nothing here implements: it cannot be run.
     #[pyo3(get)]
     foreign: Vec<String>,
+    /// Architecture: `v1model`, `tna`, `t2na`.
+    #[pyo3(get)]
+    arch: &'static str,
     /// What the program needs and a simulated network does not set up.
     #[pyo3(get)]
     unmet_needs: Vec<String>,
@@ -73,8 +76,9 @@ impl Program {
         let sources = Arc::new(compilation.sources);
         let unmet_needs = marklab_switch::needs(&program).iter().map(ToString::to_string).collect();
         let foreign = program.foreign.clone();
+        let arch = program.arch.name();
         let warnings = messages;
-        Ok(Program { program, layout, engine, sources, jit_declined, warnings, digest, foreign, unmet_needs })
+        Ok(Program { program, layout, engine, sources, jit_declined, warnings, digest, foreign, arch, unmet_needs })
     }
 
     /// Tables, actions, registers, counters, meters, action profiles and value sets, as JSON.

@@ -208,6 +208,13 @@ impl State {
         array.write(index, &(value & crate::words::mask(array.ty.width)));
     }
 
+    /// Sets all cells of a register to what they hold at first.
+    pub fn reset_register(&mut self, register: RegisterId) {
+        let initial = &self.program.registers[register.index()].initial;
+        let array = &mut self.registers[register.index()];
+        (0..array.cells).for_each(|index| array.write(index, initial));
+    }
+
     /// Sets a counter cell; nothing happens out of range.
     pub fn set_counter(&mut self, counter: CounterId, index: u64, count: Count) {
         let cells = &mut self.counters[counter.index()];

@@ -34,8 +34,8 @@ impl<F: Frame> Switch<F> {
         while let Some(port) = waiting.pop_front() {
             transmissions += 1;
             if let Some(loss) = self.giving_up(transmissions) {
-                let rest = self.queues.dequeue(port).expect("a frame came to this queue and has not left it");
-                completed.lost.push((loss, Some(port), rest.item.frame));
+                let rest = self.withdraw(port).expect("a frame came to this queue and has not left it");
+                completed.lost.push((loss, Some(port), rest));
                 continue;
             }
             let next = self.transmit_under(now, port, signals);
@@ -50,7 +50,7 @@ impl<F: Frame> Switch<F> {
     }
 
     fn giving_up(&self, transmissions: usize) -> Option<Loss> {
-        if self.failure.is_some() {
+        if self.failed_assertion().is_some() {
             return Some(Loss::Assertion);
         }
         (transmissions > MAX_TRANSMISSIONS).then_some(Loss::Endless)

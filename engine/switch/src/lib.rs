@@ -1,34 +1,33 @@
-//! A v1model switch: a P4 program around a traffic manager, in simple_switch's order of operations.
+//! A switch: a P4 program around a traffic manager, in its architecture's order of operations.
 //!
-//! A frame comes in by [`Switch::receive`]: parser and ingress run at once, and the frame waits in the queue of the
-//! port that ingress chose. [`Switch::transmit`] takes the next frame of a port, runs egress and the deparser and hands
-//! the frame out. Whoever drives the switch, the simulator or a real-time loop, says what time it is and when a port is
-//! free.
+//! A frame comes in by [`Switch::receive`]: ingress runs at once, and the frame waits in the queue of the port that
+//! ingress chose. [`Switch::transmit`] takes the next frame of a port, runs egress and hands the frame out. Whoever
+//! drives the switch, the simulator or a real-time loop, says what time it is and when a port is free.
 //!
-//! Most programs send each packet straight through. What else v1model offers, clones, multicast, resubmission and
-//! recirculation, are [`detours`]; copies then come to queues beside the frame, and [`Switch::take_copies`] tells of them.
-//! [`replication`] is where the control plane says where copies go. [`Switch::run`] is a switch on its own, for tests of
-//! single packets.
-//!
-//! Units are BMv2's: timestamps in microseconds since the start, depths in packets without the packet itself.
+//! [`v1model`] is simple_switch's order, [`tna`] Tofino's. Copies that a program asks for come to queues beside the
+//! frame, and [`Switch::take_copies`] tells of them; [`replication`] is where the control plane says where copies go.
+//! [`Switch::run`] is a switch on its own, for tests of single packets.
 
 mod alone;
-mod detours;
-mod intrinsics;
-mod metadata;
+mod intrinsic;
 mod needs;
 pub mod replication;
+mod shell;
+mod tna;
+mod v1model;
 
 use std::sync::Arc;
 
 pub use alone::Completed;
-use detours::Detours;
-use intrinsics::Intrinsics;
-use marklab_pipeline::{DROP_PORT, Digest, Engine, FailedAssertion, Packet, Phv, Stage, State};
-use marklab_tm::{Depth, Pool, PortConfig, QueueStats, Refusal, TrafficManager};
+use marklab_p4::ir::Arch;
+use marklab_pipeline::{Digest, Engine, FailedAssertion, Packet, State};
+use marklab_tm::{Depth, Pool, PortConfig, QueueStats};
 use marklab_units::Time;
 pub use needs::{Need, needs};
 use replication::Replication;
+use shell::Shell;
+use tna::Tna;
+use v1model::V1Model;
 
 /// What a switch carries: a packet, and whatever its owner keeps with it.
 pub trait Frame {
@@ -52,7 +51,9 @@ impl Frame for Packet {
 /// Where a switch lost a frame.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Loss {
-    /// Ingress asked for it, by the drop port.
+    /// The ingress parser did not take it (TNA).
+    Parser,
+    /// Ingress asked for it, or chose no port.
     Ingress,
     /// Egress asked for it.
     Egress,
@@ -82,6 +83,7 @@ impl Loss {
     /// In words.
     pub fn text(self) -> &'static str {
         match self {
+            Loss::Parser => "refused by the ingress parser",
             Loss::Ingress => "dropped by ingress",
             Loss::Egress => "dropped by egress",
             Loss::QueueFull => "queue full",
@@ -111,14 +113,14 @@ pub enum Fate<F> {
     Lost(Loss, Option<usize>, F),
 }
 
-/// Signals of a queue as egress sees them.
+/// Signals of a queue as egress sees them. Depths are packets in v1model, cells of the traffic manager's memory in TNA.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct QueueSignals {
     /// When the frame came to its queue.
     pub enq_timestamp: Time,
-    /// Packets that were waiting then.
+    /// What was waiting then.
     pub enq_qdepth: u64,
-    /// Packets that it left behind.
+    /// What it left behind.
     pub deq_qdepth: u64,
 }
 
@@ -135,60 +137,31 @@ pub struct Transmitted<F> {
     pub ends_turn: bool,
 }
 
-/// What a program told the control plane, in order.
-#[derive(Default)]
-struct Messages {
-    digests: Vec<Digest>,
-    log: Vec<String>,
-}
-
-/// A frame between ingress and egress.
-#[derive(Debug)]
-struct Waiting<F> {
-    frame: F,
-    phv: Phv,
-    way: Way,
-}
-
-/// What is known of a frame's way so far.
-#[derive(Clone, Copy, Debug)]
-struct Way {
-    /// Port by which the frame, or the one that it is a copy of, came in.
-    ingress_port: u16,
-    /// Times that it started again or was copied.
-    rounds: u16,
-    /// Bytes that are sent at most.
-    max_bytes: u32,
-}
-
-impl Way {
-    #[inline]
-    fn from(port: usize) -> Way {
-        Way { ingress_port: port as u16, rounds: 0, max_bytes: u32::MAX }
-    }
-}
-
 /// A switch that runs a program.
 pub struct Switch<F> {
-    engine: Arc<dyn Engine>,
-    state: State,
-    intrinsics: Intrinsics,
-    queues: TrafficManager<Waiting<F>>,
-    /// Packet states that are not in use.
-    spare: Vec<Phv>,
-    /// `None` if all packets go straight through.
-    detours: Option<Box<Detours>>,
-    replication: Replication,
-    /// What became of copies that nobody has asked for yet.
-    copies: Vec<Fate<F>>,
-    failure: Option<FailedAssertion>,
-    /// `None` if nobody listens.
-    messages: Option<Messages>,
+    core: Core<F>,
+}
+
+/// By the program's architecture.
+enum Core<F> {
+    V1Model(V1Model<F>),
+    Tna(Tna<F>),
+}
+
+/// Does the same with a switch of either architecture.
+macro_rules! either {
+    ($switch:expr, $core:ident => $does:expr) => {
+        match $switch {
+            Core::V1Model($core) => $does,
+            Core::Tna($core) => $does,
+        }
+    };
 }
 
 impl<F> std::fmt::Debug for Switch<F> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Switch").field("ports", &self.queues.ports()).finish_non_exhaustive()
+        let ports = either!(&self.core, core => core.queues.ports());
+        f.debug_struct("Switch").field("ports", &ports).finish_non_exhaustive()
     }
 }
 
@@ -210,122 +183,114 @@ impl<F: Frame> Switch<F> {
         ports: impl IntoIterator<Item = impl Into<PortConfig>>,
         pool: Option<Pool>,
     ) -> Switch<F> {
-        let (program, layout) = (state.program(), state.layout());
-        let detours = Detours::new(program, layout);
-        Switch {
-            intrinsics: Intrinsics::new(program, layout, detours.is_some()),
-            engine,
-            state,
-            queues: TrafficManager::with_pool(ports, pool),
-            spare: Vec::new(),
-            detours: detours.map(Box::new),
-            replication: Replication::default(),
-            copies: Vec::new(),
-            failure: None,
-            messages: None,
-        }
+        let core = match state.program().arch {
+            Arch::V1Model { .. } => Core::V1Model(V1Model::new(engine, state, ports, pool)),
+            Arch::Tna(tna) => Core::Tna(Tna::new(engine, state, tna.chip, ports, pool)),
+        };
+        Switch { core }
+    }
+
+    fn shell(&self) -> &Shell<F> {
+        either!(&self.core, core => &core.shell)
+    }
+
+    fn shell_mut(&mut self) -> &mut Shell<F> {
+        either!(&mut self.core, core => &mut core.shell)
     }
 
     /// Tables, registers and counters.
     pub fn state(&self) -> &State {
-        &self.state
+        &self.shell().state
     }
 
     /// Tables, registers and counters, for the control plane.
     pub fn state_mut(&mut self) -> &mut State {
-        &mut self.state
+        &mut self.shell_mut().state
     }
 
     /// Gives up the switch for its tables, registers and counters.
     pub fn into_state(self) -> State {
-        self.state
+        either!(self.core, core => core.shell.state)
     }
 
     /// Mirror sessions and multicast groups, for the control plane.
     pub fn replication_mut(&mut self) -> &mut Replication {
-        &mut self.replication
+        &mut self.shell_mut().replication
     }
 
     /// Both, for the control plane.
     pub fn control(&mut self) -> (&mut State, &mut Replication) {
-        (&mut self.state, &mut self.replication)
+        let shell = self.shell_mut();
+        (&mut shell.state, &mut shell.replication)
     }
 
     /// Keeps digests and log messages from now on.
     pub fn listen(&mut self) {
-        self.messages.get_or_insert_default();
+        self.shell_mut().messages.get_or_insert_default();
     }
 
     /// Digests kept since the last call.
     pub fn take_digests(&mut self) -> Vec<Digest> {
-        self.messages.as_mut().map(|messages| std::mem::take(&mut messages.digests)).unwrap_or_default()
+        let messages = self.shell_mut().messages.as_mut();
+        messages.map(|messages| std::mem::take(&mut messages.digests)).unwrap_or_default()
     }
 
     /// Texts of `log_msg` kept since the last call.
     pub fn take_log(&mut self) -> Vec<String> {
-        self.messages.as_mut().map(|messages| std::mem::take(&mut messages.log)).unwrap_or_default()
+        let messages = self.shell_mut().messages.as_mut();
+        messages.map(|messages| std::mem::take(&mut messages.log)).unwrap_or_default()
     }
 
     /// The first `assert` or `assume` that did not hold, which a run should end with.
     pub fn failed_assertion(&self) -> Option<FailedAssertion> {
-        self.failure
+        self.shell().failure
     }
 
     /// Number of ports.
     pub fn ports(&self) -> usize {
-        self.queues.ports()
+        either!(&self.core, core => core.queues.ports())
     }
 
     /// Amount waiting for a port of the switch.
+    #[inline]
     pub fn depth(&self, port: usize) -> Depth {
-        self.queues.depth(port)
+        either!(&self.core, core => core.queues.depth(port))
     }
 
     /// Number of queues of a port of the switch.
     pub fn queues(&self, port: usize) -> usize {
-        self.queues.queues(port)
+        either!(&self.core, core => core.queues.queues(port))
     }
 
     /// Amount waiting in a queue of a port of the switch.
     pub fn queue_depth(&self, port: usize, queue: usize) -> Depth {
-        self.queues.queue_depth(port, queue)
+        either!(&self.core, core => core.queues.queue_depth(port, queue))
     }
 
     /// What happened at a port of the switch.
     pub fn port_stats(&self, port: usize) -> QueueStats {
-        self.queues.stats(port)
+        either!(&self.core, core => core.queues.stats(port))
     }
 
     /// What happened in a queue of a port of the switch.
     pub fn queue_stats(&self, port: usize, queue: usize) -> QueueStats {
-        self.queues.queue_stats(port, queue)
+        either!(&self.core, core => core.queues.queue_stats(port, queue))
     }
 
-    /// Takes a frame in on a port: parser and ingress, then the queue.
+    /// Takes a frame in on a port: ingress, then the queue.
     ///
     /// The frame that came is the one that a multicast group sends last; all other copies are in
     /// [`Switch::take_copies`].
-    pub fn receive(&mut self, now: Time, port: usize, mut frame: F) -> Fate<F> {
-        let mut phv = self.blank();
-        let bytes = frame.packet().len() as u64;
-        let at = &self.intrinsics;
-        phv.set_arrival_bytes(bytes);
-        at.ingress_port.set(&mut phv, port as u64);
-        at.packet_length.set(&mut phv, bytes);
-        at.ingress_global_timestamp.set(&mut phv, now.micros());
-        self.state.now = now;
-        self.engine.run(Stage::Ingress, &mut self.state, frame.packet(), &mut phv);
-        if self.detours.is_some() {
-            self.after_ingress(now, frame, phv, Way::from(port))
-        } else {
-            self.forward(now, frame, phv, Way::from(port))
-        }
+    #[inline]
+    pub fn receive(&mut self, now: Time, port: usize, frame: F) -> Fate<F> {
+        either!(&mut self.core, core => core.receive(now, port, frame))
     }
 
-    /// Takes the next frame of a port: egress, then the deparser. `None` if nothing is waiting. After a frame that does
-    /// not leave, the port may be asked again at once.
+    /// Takes the next frame of a port: egress. `None` if nothing is waiting. After a frame that does not leave, the port
+    /// may be asked again at once.
     ///
     /// Clones are in [`Switch::take_copies`].
+    #[inline]
     pub fn transmit(&mut self, now: Time, port: usize) -> Option<Transmitted<F>> {
         self.transmit_under(now, port, None)
     }
@@ -333,86 +298,22 @@ impl<F: Frame> Switch<F> {
     /// [`Switch::transmit`], under other queue signals if some are given.
     #[inline(always)]
     fn transmit_under(&mut self, now: Time, port: usize, signals: Option<QueueSignals>) -> Option<Transmitted<F>> {
-        let out = self.queues.dequeue(port)?;
-        let signals = signals.unwrap_or(QueueSignals {
-            enq_timestamp: out.enq_timestamp,
-            enq_qdepth: out.enq_qdepth,
-            deq_qdepth: out.deq_qdepth,
-        });
-        let outcome = self.egress(now, port, signals, out.item);
-        Some(Transmitted { outcome, signals, queue: out.queue, ends_turn: out.ends_turn })
+        either!(&mut self.core, core => core.transmit(now, port, signals))
+    }
+
+    /// Takes the next frame out of its queue, and no further.
+    fn withdraw(&mut self, port: usize) -> Option<F> {
+        either!(&mut self.core, core => core.queues.dequeue(port).map(|out| out.item.frame))
     }
 
     /// Whether there is news in [`Switch::take_copies`].
     #[inline]
     pub fn has_copies(&self) -> bool {
-        self.detours.is_some() && !self.copies.is_empty()
+        either!(&self.core, core => core.has_copies())
     }
 
     /// What became of the copies that the switch made since the last call, in order.
     pub fn take_copies(&mut self) -> Vec<Fate<F>> {
-        std::mem::take(&mut self.copies)
-    }
-
-    /// A packet state without any value.
-    #[inline]
-    fn blank(&mut self) -> Phv {
-        let mut phv = self.spare.pop().unwrap_or_else(|| self.state.layout().phv());
-        phv.clear();
-        phv
-    }
-
-    /// To the port that ingress chose.
-    // Part of the straight way, which must not pay for the detours that come here as well.
-    #[inline(always)]
-    fn forward(&mut self, now: Time, frame: F, phv: Phv, way: Way) -> Fate<F> {
-        let wanted = self.intrinsics.egress_spec.get(&phv);
-        if wanted == DROP_PORT {
-            self.spare.push(phv);
-            return Fate::Lost(Loss::Ingress, None, frame);
-        }
-        self.enqueue(now, wanted as usize, frame, phv, way)
-    }
-
-    #[inline(always)]
-    fn enqueue(&mut self, now: Time, port: usize, mut frame: F, phv: Phv, way: Way) -> Fate<F> {
-        let queue = self.intrinsics.queue.get(&phv) as usize;
-        let bytes = frame.packet().len() as u64;
-        match self.queues.admit(port, queue, bytes) {
-            Ok(room) => {
-                room.put(now, Waiting { frame, phv, way });
-                Fate::Queued { port, queue }
-            }
-            Err(refusal) => {
-                self.spare.push(phv);
-                let (loss, at) = match refusal {
-                    Refusal::Full => (Loss::QueueFull, Some(port)),
-                    Refusal::NoPort => (Loss::NoPort, None),
-                    Refusal::NoQueue => (Loss::NoQueue, Some(port)),
-                };
-                Fate::Lost(loss, at, frame)
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn egress(&mut self, now: Time, port: usize, signals: QueueSignals, waiting: Waiting<F>) -> Result<F, Fate<F>> {
-        let Waiting { mut frame, mut phv, way } = waiting;
-        let at = &self.intrinsics;
-        at.egress_port.set(&mut phv, port as u64);
-        at.egress_spec.set(&mut phv, 0);
-        at.enq_timestamp.set(&mut phv, signals.enq_timestamp.micros());
-        at.enq_qdepth.set_at_most(&mut phv, signals.enq_qdepth);
-        at.deq_qdepth.set_at_most(&mut phv, signals.deq_qdepth);
-        at.deq_timedelta.set(&mut phv, now.micros() - signals.enq_timestamp.micros());
-        at.egress_global_timestamp.set(&mut phv, now.micros());
-        at.set_egress_length(&mut phv);
-        self.state.now = now;
-        if self.detours.is_some() {
-            return self.egress_and_after(now, port, frame, phv, way);
-        }
-        let kept = self.engine.run_out(&mut self.state, frame.packet(), &mut phv, at.egress_spec.field());
-        self.spare.push(phv);
-        if kept { Ok(frame) } else { Err(Fate::Lost(Loss::Egress, Some(port), frame)) }
+        std::mem::take(&mut self.shell_mut().copies)
     }
 }

@@ -4,7 +4,7 @@ use marklab_p4::ir::visit::{any_statement, bodies};
 use marklab_p4::ir::{ExternCall, Program, StmtKind};
 use thiserror::Error;
 
-use crate::detours::may_set;
+use crate::v1model::detours::may_set;
 
 /// Something that must be set up in [`crate::replication::Replication`], or the program's copies go nowhere.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]

@@ -3,79 +3,34 @@
 use marklab_p4::ir::{Arch, BlockBody, Header, Program, StmtKind, visit};
 use marklab_pipeline::{Field, Layout, Phv};
 
+use crate::intrinsic::Intrinsic;
+
 /// Metadata of the program with `@alias("queueing_metadata.qid")` names one of up to 128 queues; v1model's own field,
 /// `priority`, has 3 bits. p4c takes the annotation and leaves it out of what BMv2 sees.
 const QUEUE: &str = "qid";
 
-/// A field of the packet state, if the program has it.
-// Small, so that those of a switch fit into a cache line.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Intrinsic {
-    offset: u16,
-    /// Bytes; 0 if there is no such field.
-    size: u8,
-    /// Bits.
-    width: u8,
-}
-
-impl Intrinsic {
-    /// The field of that name in `standard_metadata`, or under one of BMv2's aliases.
-    pub(crate) fn new(program: &Program, layout: &Layout, name: &str) -> Intrinsic {
-        let names = ["standard_metadata", "intrinsic_metadata", "queueing_metadata"];
-        let slot = names.iter().find_map(|prefix| program.intrinsic(&format!("{prefix}.{name}")));
-        let found = slot.and_then(|slot| Some((layout.field(slot)?, program.slots[slot.index()].ty.width)));
-        let Some((field, width)) = found else { return Intrinsic { offset: 0, size: 0, width: 1 } };
-        let offset = u16::try_from(field.offset).expect("a packet state of less than 64 KiB");
-        Intrinsic { offset, size: field.size as u8, width: width.min(64) as u8 }
-    }
-
-    /// Its place, if there is such a field.
-    #[inline]
-    pub(crate) fn field(self) -> Option<Field> {
-        (self.size > 0).then_some(Field { offset: self.offset.into(), size: self.size.into() })
-    }
-
-    /// The largest value.
-    fn mask(self) -> u64 {
-        u64::MAX >> (64 - u32::from(self.width))
-    }
-
-    /// The value, 0 if there is no such field.
-    #[inline]
-    pub(crate) fn get(self, phv: &Phv) -> u64 {
-        self.field().map_or(0, |field| phv.get(field))
-    }
-
-    /// Sets the value modulo the field's width.
-    #[inline]
-    pub(crate) fn set(self, phv: &mut Phv, value: u64) {
-        if let Some(field) = self.field() {
-            phv.set(field, value & self.mask());
-        }
-    }
-
-    /// Sets the value, or the largest that the field holds.
-    #[inline]
-    pub(crate) fn set_at_most(self, phv: &mut Phv, value: u64) {
-        self.set(phv, value.min(self.mask()));
-    }
+/// The field of that name in `standard_metadata`, or under one of BMv2's aliases.
+pub(super) fn standard(program: &Program, layout: &Layout, name: &str) -> Intrinsic {
+    let names = ["standard_metadata", "intrinsic_metadata", "queueing_metadata"];
+    let known = names.map(|prefix| format!("{prefix}.{name}")).into_iter();
+    Intrinsic::new(program, layout, known)
 }
 
 /// All of them.
 #[derive(Debug)]
-pub(crate) struct Intrinsics {
-    pub(crate) ingress_port: Intrinsic,
-    pub(crate) egress_spec: Intrinsic,
-    pub(crate) egress_port: Intrinsic,
-    pub(crate) packet_length: Intrinsic,
+pub(super) struct Intrinsics {
+    pub(super) ingress_port: Intrinsic,
+    pub(super) egress_spec: Intrinsic,
+    pub(super) egress_port: Intrinsic,
+    pub(super) packet_length: Intrinsic,
     /// The queue that ingress chooses.
-    pub(crate) queue: Intrinsic,
-    pub(crate) enq_timestamp: Intrinsic,
-    pub(crate) enq_qdepth: Intrinsic,
-    pub(crate) deq_timedelta: Intrinsic,
-    pub(crate) deq_qdepth: Intrinsic,
-    pub(crate) ingress_global_timestamp: Intrinsic,
-    pub(crate) egress_global_timestamp: Intrinsic,
+    pub(super) queue: Intrinsic,
+    pub(super) enq_timestamp: Intrinsic,
+    pub(super) enq_qdepth: Intrinsic,
+    pub(super) deq_timedelta: Intrinsic,
+    pub(super) deq_qdepth: Intrinsic,
+    pub(super) ingress_global_timestamp: Intrinsic,
+    pub(super) egress_global_timestamp: Intrinsic,
     /// Each header, if their number may change before egress starts.
     headers: Vec<HeaderSize>,
 }
@@ -101,14 +56,14 @@ impl HeaderSize {
 
 impl Intrinsics {
     /// `again`: whether egress may start with headers that egress left.
-    pub(crate) fn new(program: &Program, layout: &Layout, again: bool) -> Intrinsics {
-        let find = |name| Intrinsic::new(program, layout, name);
+    pub(super) fn new(program: &Program, layout: &Layout, again: bool) -> Intrinsics {
+        let find = |name| standard(program, layout, name);
         Intrinsics {
             ingress_port: find("ingress_port"),
             egress_spec: find("egress_spec"),
             egress_port: find("egress_port"),
             packet_length: find("packet_length"),
-            queue: Some(find(QUEUE)).filter(|queue| queue.size > 0).unwrap_or_else(|| find("priority")),
+            queue: Some(find(QUEUE)).filter(|queue| queue.field().is_some()).unwrap_or_else(|| find("priority")),
             enq_timestamp: find("enq_timestamp"),
             enq_qdepth: find("enq_qdepth"),
             deq_timedelta: find("deq_timedelta"),
@@ -121,7 +76,7 @@ impl Intrinsics {
 
     /// `packet_length` at the start of egress: the headers that are valid now and the payload.
     #[inline]
-    pub(crate) fn set_egress_length(&self, phv: &mut Phv) {
+    pub(super) fn set_egress_length(&self, phv: &mut Phv) {
         if self.packet_length.field().is_some() {
             self.packet_length.set(phv, self.egress_length(phv));
         }

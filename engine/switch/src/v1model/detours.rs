@@ -9,10 +9,12 @@ use marklab_p4::ir::{Expr, ExprKind, Program, Stmt, StmtKind, visit};
 use marklab_pipeline::{CloneRequest, DROP_PORT, Effects, Layout, Phv, Stage};
 use marklab_units::Time;
 
-use crate::intrinsics::Intrinsic;
-use crate::metadata::Metadata;
+use super::intrinsics::standard;
+use super::metadata::Metadata;
+use super::{V1Model, Way};
+use crate::intrinsic::Intrinsic;
 use crate::replication::{MAX_SESSION, Mirror};
-use crate::{Fate, Frame, Loss, MAX_ROUNDS, Switch, Way};
+use crate::{Fate, Frame, Loss, MAX_ROUNDS};
 
 /// `standard_metadata.instance_type`, as simple_switch numbers them.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +41,7 @@ impl Detours {
     pub(crate) fn new(program: &Program, layout: &Layout) -> Option<Detours> {
         let set = |name: &str| may_set(program, name);
         let needed = Effects::possible(program) || set("mcast_grp") || set("instance_type");
-        let field = |name| Intrinsic::new(program, layout, name);
+        let field = |name| standard(program, layout, name);
         needed.then(|| Detours {
             instance_type: field("instance_type"),
             mcast_grp: field("mcast_grp"),
@@ -68,13 +70,13 @@ pub(crate) fn may_set(program: &Program, name: &str) -> bool {
     found
 }
 
-impl<F: Frame> Switch<F> {
+impl<F: Frame> V1Model<F> {
     /// What follows ingress.
     #[cold]
     pub(crate) fn after_ingress(&mut self, now: Time, mut frame: F, mut phv: Phv, mut way: Way) -> Fate<F> {
         loop {
-            let effects = self.effects();
-            if self.failure.is_some() {
+            let effects = self.shell.effects();
+            if self.shell.failure.is_some() {
                 return self.lose(Loss::Assertion, None, frame, phv);
             }
             if let Some(clone) = &effects.clone {
@@ -108,9 +110,9 @@ impl<F: Frame> Switch<F> {
         mut phv: Phv,
         mut way: Way,
     ) -> Result<F, Fate<F>> {
-        self.engine.run(Stage::Egress, &mut self.state, frame.packet(), &mut phv);
-        let effects = self.effects();
-        if self.failure.is_some() {
+        self.shell.engine.run(Stage::Egress, &mut self.shell.state, frame.packet(), &mut phv);
+        let effects = self.shell.effects();
+        if self.shell.failure.is_some() {
             return Err(self.lose(Loss::Assertion, Some(port), frame, phv));
         }
         if let Some(clone) = &effects.clone {
@@ -119,9 +121,9 @@ impl<F: Frame> Switch<F> {
         if self.intrinsics.egress_spec.get(&phv) == DROP_PORT {
             return Err(self.lose(Loss::Egress, Some(port), frame, phv));
         }
-        self.engine.run(Stage::Deparse, &mut self.state, frame.packet(), &mut phv);
-        self.effects();
-        if self.failure.is_some() {
+        self.shell.engine.run(Stage::Deparse, &mut self.shell.state, frame.packet(), &mut phv);
+        self.shell.effects();
+        if self.shell.failure.is_some() {
             return Err(self.lose(Loss::Assertion, Some(port), frame, phv));
         }
         if let Some(list) = effects.recirculate {
@@ -133,7 +135,7 @@ impl<F: Frame> Switch<F> {
             return Err(self.after_ingress(now, frame, phv, way));
         }
         frame.packet().truncate(way.max_bytes.min(effects.truncate.unwrap_or(u32::MAX)) as usize);
-        self.spare.push(phv);
+        self.shell.spare.push(phv);
         Ok(frame)
     }
 
@@ -141,33 +143,22 @@ impl<F: Frame> Switch<F> {
         self.detours.as_ref().expect("only programs with detours come here")
     }
 
-    /// What the stage that ran asked for; what it told the control plane is passed on.
-    fn effects(&mut self) -> Effects {
-        let mut effects = self.state.effects.take();
-        self.failure = self.failure.or(effects.failed_assertion);
-        if let Some(messages) = &mut self.messages {
-            messages.log.append(&mut effects.log);
-            messages.digests.extend(effects.digest.take());
-        }
-        effects
-    }
-
     fn lose(&mut self, loss: Loss, port: Option<usize>, frame: F, phv: Phv) -> Fate<F> {
-        self.spare.push(phv);
+        self.shell.spare.push(phv);
         Fate::Lost(loss, port, frame)
     }
 
     /// Runs ingress on a frame as it is now, with no more metadata than a field list.
     fn start_again(&mut self, frame: &mut F, old: Phv, instance: Instance, list: u32) -> Phv {
-        let mut phv = self.blank();
+        let mut phv = self.shell.blank();
         let bytes = frame.packet().len() as u64;
         let detours = self.detours();
         detours.metadata.keep(Some(list), &old, &mut phv);
         detours.set_instance(&mut phv, instance);
         phv.set_arrival_bytes(bytes);
         self.intrinsics.packet_length.set(&mut phv, bytes);
-        self.spare.push(old);
-        self.engine.run(Stage::Ingress, &mut self.state, frame.packet(), &mut phv);
+        self.shell.spare.push(old);
+        self.shell.engine.run(Stage::Ingress, &mut self.shell.state, frame.packet(), &mut phv);
         phv
     }
 
@@ -175,11 +166,11 @@ impl<F: Frame> Switch<F> {
     fn clone_in_ingress(&mut self, now: Time, frame: &F, phv: &Phv, way: Way, request: &CloneRequest) {
         let Some(mirror) = self.mirror(request) else { return };
         let mut copy = frame.duplicate();
-        let mut copy_phv = self.blank();
+        let mut copy_phv = self.shell.blank();
         copy_phv.set_arrival_bytes(phv.arrival_bytes());
         self.intrinsics.ingress_port.set(&mut copy_phv, way.ingress_port.into());
-        self.engine.run(Stage::Parse, &mut self.state, copy.packet(), &mut copy_phv);
-        self.effects();
+        self.shell.engine.run(Stage::Parse, &mut self.shell.state, copy.packet(), &mut copy_phv);
+        self.shell.effects();
         self.send_clone(now, mirror, copy, copy_phv, phv, way, (Instance::IngressClone, request));
     }
 
@@ -192,7 +183,7 @@ impl<F: Frame> Switch<F> {
     /// Where clones go; `None` if the control plane has not said it.
     fn mirror(&self, request: &CloneRequest) -> Option<Mirror> {
         // BMv2 keeps 15 bits of the number.
-        self.replication.session(request.session & MAX_SESSION)
+        self.shell.replication.session(request.session & MAX_SESSION)
     }
 
     #[inline(never)]
@@ -220,13 +211,13 @@ impl<F: Frame> Switch<F> {
                 Mirror::Group(group) => self.replicate(now, group, frame, phv, way),
             }
         };
-        self.copies.push(fate);
+        self.shell.copies.push(fate);
     }
 
     /// Sends a frame to all ports of a group; it is itself the last of its copies.
     fn replicate(&mut self, now: Time, group: u32, frame: F, mut phv: Phv, way: Way) -> Fate<F> {
         let way = Way { max_bytes: u32::MAX, ..way };
-        let replicas = self.replication.replicas(group);
+        let replicas = self.shell.replication.replicas(group);
         let Some((last, others)) = replicas.split_last() else {
             return self.lose(Loss::NoGroup, None, frame, phv);
         };
@@ -234,13 +225,13 @@ impl<F: Frame> Switch<F> {
             let mut copy_phv = phv.clone();
             self.detours().egress_rid.set(&mut copy_phv, replica.rid.into());
             let fate = self.copy_to(now, replica.port, frame.duplicate(), copy_phv, way);
-            self.copies.push(fate);
+            self.shell.copies.push(fate);
         }
         self.detours().egress_rid.set(&mut phv, last.rid.into());
         self.copy_to(now, last.port, frame, phv, way)
     }
 
-    /// [`Switch::enqueue`], which is part of the straight way, once more for copies.
+    /// [`V1Model::enqueue`], which is part of the straight way, once more for copies.
     #[inline(never)]
     fn copy_to(&mut self, now: Time, port: usize, frame: F, phv: Phv, way: Way) -> Fate<F> {
         self.enqueue(now, port, frame, phv, way)

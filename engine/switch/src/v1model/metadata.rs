@@ -7,14 +7,14 @@ use marklab_pipeline::{Field, Layout, Phv};
 
 /// Metadata of a program: all fields of a packet state that are not part of headers.
 #[derive(Debug)]
-pub(crate) struct Metadata {
+pub(super) struct Metadata {
     fields: Vec<Field>,
     /// By the number of a field list: its members.
     lists: BTreeMap<u32, Vec<Field>>,
 }
 
 impl Metadata {
-    pub(crate) fn new(program: &Program, layout: &Layout) -> Metadata {
+    pub(super) fn new(program: &Program, layout: &Layout) -> Metadata {
         let headers = header_slots(program);
         let is_metadata =
             |slot: &SlotId| program.slots[slot.index()].class == Class::Packet && !headers.contains(&slot.index());
@@ -27,12 +27,12 @@ impl Metadata {
     }
 
     /// Sets all of it to 0.
-    pub(crate) fn clear(&self, phv: &mut Phv) {
+    pub(super) fn clear(&self, phv: &mut Phv) {
         self.fields.iter().for_each(|&field| phv.clear_field(field));
     }
 
     /// Copies the members of a field list.
-    pub(crate) fn keep(&self, list: Option<u32>, from: &Phv, to: &mut Phv) {
+    pub(super) fn keep(&self, list: Option<u32>, from: &Phv, to: &mut Phv) {
         let members = list.and_then(|list| self.lists.get(&list));
         members.into_iter().flatten().for_each(|&field| to.copy_field(from, field));
     }

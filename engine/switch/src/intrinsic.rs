@@ -1,0 +1,57 @@
+//! A field of the packet state that a switch reads or writes, found by name.
+
+use marklab_p4::ir::Program;
+use marklab_pipeline::{Field, Layout, Phv};
+
+/// A field of the packet state, if the program has it.
+// Small, so that those of a switch fit into a cache line.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Intrinsic {
+    offset: u16,
+    /// Bytes; 0 if there is no such field.
+    size: u8,
+    /// Bits.
+    width: u8,
+}
+
+impl Intrinsic {
+    /// The field with the first of these names that the program has.
+    pub(crate) fn new(program: &Program, layout: &Layout, names: impl IntoIterator<Item = String>) -> Intrinsic {
+        let slot = names.into_iter().find_map(|name| program.intrinsic(&name));
+        let found = slot.and_then(|slot| Some((layout.field(slot)?, program.slots[slot.index()].ty.width)));
+        let Some((field, width)) = found else { return Intrinsic { offset: 0, size: 0, width: 1 } };
+        let offset = u16::try_from(field.offset).expect("a packet state of less than 64 KiB");
+        Intrinsic { offset, size: field.size as u8, width: width.min(64) as u8 }
+    }
+
+    /// Its place, if there is such a field.
+    #[inline]
+    pub(crate) fn field(self) -> Option<Field> {
+        (self.size > 0).then_some(Field { offset: self.offset.into(), size: self.size.into() })
+    }
+
+    /// The largest value.
+    fn mask(self) -> u64 {
+        u64::MAX >> (64 - u32::from(self.width))
+    }
+
+    /// The value, 0 if there is no such field.
+    #[inline]
+    pub(crate) fn get(self, phv: &Phv) -> u64 {
+        self.field().map_or(0, |field| phv.get(field))
+    }
+
+    /// Sets the value modulo the field's width.
+    #[inline]
+    pub(crate) fn set(self, phv: &mut Phv, value: u64) {
+        if let Some(field) = self.field() {
+            phv.set(field, value & self.mask());
+        }
+    }
+
+    /// Sets the value, or the largest that the field holds.
+    #[inline]
+    pub(crate) fn set_at_most(self, phv: &mut Phv, value: u64) {
+        self.set(phv, value.min(self.mask()));
+    }
+}

@@ -1,0 +1,158 @@
+//! The v1model switch, in simple_switch's order of operations.
+//!
+//! Most programs send each packet straight through. What else v1model offers, clones, multicast, resubmission and
+//! recirculation, are [`detours`]; copies then come to queues beside the frame.
+//!
+//! Units are BMv2's: timestamps in microseconds since the start, depths in packets without the packet itself.
+
+pub(crate) mod detours;
+mod intrinsics;
+mod metadata;
+
+use std::sync::Arc;
+
+use marklab_pipeline::{DROP_PORT, Engine, Phv, Stage, State};
+use marklab_tm::{Pool, PortConfig, TrafficManager};
+use marklab_units::Time;
+
+use crate::shell::{Shell, refused};
+use crate::{Fate, Frame, Loss, QueueSignals, Transmitted};
+use detours::Detours;
+use intrinsics::Intrinsics;
+
+/// A frame between ingress and egress.
+#[derive(Debug)]
+pub(crate) struct Waiting<F> {
+    pub(crate) frame: F,
+    phv: Phv,
+    way: Way,
+}
+
+/// What is known of a frame's way so far.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Way {
+    /// Port by which the frame, or the one that it is a copy of, came in.
+    ingress_port: u16,
+    /// Times that it started again or was copied.
+    rounds: u16,
+    /// Bytes that are sent at most.
+    max_bytes: u32,
+}
+
+impl Way {
+    #[inline]
+    fn from(port: usize) -> Way {
+        Way { ingress_port: port as u16, rounds: 0, max_bytes: u32::MAX }
+    }
+}
+
+/// A switch that runs a program of v1model.
+pub(crate) struct V1Model<F> {
+    pub(crate) shell: Shell<F>,
+    intrinsics: Intrinsics,
+    pub(crate) queues: TrafficManager<Waiting<F>>,
+    /// `None` if all packets go straight through.
+    detours: Option<Box<Detours>>,
+}
+
+impl<F: Frame> V1Model<F> {
+    pub(crate) fn new(
+        engine: Arc<dyn Engine>,
+        state: State,
+        ports: impl IntoIterator<Item = impl Into<PortConfig>>,
+        pool: Option<Pool>,
+    ) -> V1Model<F> {
+        let (program, layout) = (state.program(), state.layout());
+        let detours = Detours::new(program, layout);
+        V1Model {
+            intrinsics: Intrinsics::new(program, layout, detours.is_some()),
+            queues: TrafficManager::with_pool(ports, pool),
+            detours: detours.map(Box::new),
+            shell: Shell::new(engine, state),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn receive(&mut self, now: Time, port: usize, mut frame: F) -> Fate<F> {
+        let mut phv = self.shell.blank();
+        let bytes = frame.packet().len() as u64;
+        let at = &self.intrinsics;
+        phv.set_arrival_bytes(bytes);
+        at.ingress_port.set(&mut phv, port as u64);
+        at.packet_length.set(&mut phv, bytes);
+        at.ingress_global_timestamp.set(&mut phv, now.micros());
+        self.shell.state.now = now;
+        self.shell.engine.run(Stage::Ingress, &mut self.shell.state, frame.packet(), &mut phv);
+        if self.detours.is_some() {
+            self.after_ingress(now, frame, phv, Way::from(port))
+        } else {
+            self.forward(now, frame, phv, Way::from(port))
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn transmit(&mut self, now: Time, port: usize, signals: Option<QueueSignals>) -> Option<Transmitted<F>> {
+        let out = self.queues.dequeue(port)?;
+        let signals = signals.unwrap_or(QueueSignals {
+            enq_timestamp: out.enq_timestamp,
+            enq_qdepth: out.enq_qdepth,
+            deq_qdepth: out.deq_qdepth,
+        });
+        let outcome = self.egress(now, port, signals, out.item);
+        Some(Transmitted { outcome, signals, queue: out.queue, ends_turn: out.ends_turn })
+    }
+
+    #[inline]
+    pub(crate) fn has_copies(&self) -> bool {
+        self.detours.is_some() && !self.shell.copies.is_empty()
+    }
+
+    /// To the port that ingress chose.
+    // Part of the straight way, which must not pay for the detours that come here as well.
+    #[inline(always)]
+    fn forward(&mut self, now: Time, frame: F, phv: Phv, way: Way) -> Fate<F> {
+        let wanted = self.intrinsics.egress_spec.get(&phv);
+        if wanted == DROP_PORT {
+            self.shell.spare.push(phv);
+            return Fate::Lost(Loss::Ingress, None, frame);
+        }
+        self.enqueue(now, wanted as usize, frame, phv, way)
+    }
+
+    #[inline(always)]
+    fn enqueue(&mut self, now: Time, port: usize, mut frame: F, phv: Phv, way: Way) -> Fate<F> {
+        let queue = self.intrinsics.queue.get(&phv) as usize;
+        let bytes = frame.packet().len() as u64;
+        match self.queues.admit(port, queue, bytes) {
+            Ok(room) => {
+                room.put(now, Waiting { frame, phv, way });
+                Fate::Queued { port, queue }
+            }
+            Err(refusal) => {
+                self.shell.spare.push(phv);
+                refused(refusal, port, frame)
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn egress(&mut self, now: Time, port: usize, signals: QueueSignals, waiting: Waiting<F>) -> Result<F, Fate<F>> {
+        let Waiting { mut frame, mut phv, way } = waiting;
+        let at = &self.intrinsics;
+        at.egress_port.set(&mut phv, port as u64);
+        at.egress_spec.set(&mut phv, 0);
+        at.enq_timestamp.set(&mut phv, signals.enq_timestamp.micros());
+        at.enq_qdepth.set_at_most(&mut phv, signals.enq_qdepth);
+        at.deq_qdepth.set_at_most(&mut phv, signals.deq_qdepth);
+        at.deq_timedelta.set(&mut phv, now.micros() - signals.enq_timestamp.micros());
+        at.egress_global_timestamp.set(&mut phv, now.micros());
+        at.set_egress_length(&mut phv);
+        self.shell.state.now = now;
+        if self.detours.is_some() {
+            return self.egress_and_after(now, port, frame, phv, way);
+        }
+        let kept = self.shell.engine.run_out(&mut self.shell.state, frame.packet(), &mut phv, at.egress_spec.field());
+        self.shell.spare.push(phv);
+        if kept { Ok(frame) } else { Err(Fate::Lost(Loss::Egress, Some(port), frame)) }
+    }
+}

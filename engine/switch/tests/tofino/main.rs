@@ -1,0 +1,4 @@
+//! Switches of Tofino's architecture.
+
+mod order;
+mod support;
