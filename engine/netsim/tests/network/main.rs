@@ -14,3 +14,4 @@ mod probes;
 mod queues;
 mod support;
 mod traces;
+mod twins;
