@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.errors import BadInput, RunFailed, SetupError
-from orchestrator.paths import PROGRAMS
+from orchestrator.paths import PROGRAMS, TWINS
 
 # What a test can say about the queue that a packet went through.
 QUEUE_SIGNALS = ("now_ns", "sojourn_ns", "enq_qdepth", "deq_qdepth")
@@ -209,6 +209,8 @@ class _Module(Protocol):
 
     def diagnostics(self, path: Path, include_dirs: Sequence[Path] = ()) -> str: ...
 
+    def tofino_check(self, path: Path, include_dirs: Sequence[Path] = ()) -> str: ...
+
 
 def _module() -> _Module:
     try:
@@ -301,6 +303,13 @@ def describe_control_plane(path: Path) -> tuple[dict[str, Any], str]:
 def diagnose(path: Path) -> list[dict[str, Any]]:
     """The compiler's messages on a program: id, category, text, help, place, and labels at other places."""
     return cast("list[dict[str, Any]]", json.loads(_module().diagnostics(path, [PROGRAMS])))
+
+
+def tofino_check(path: Path) -> dict[str, Any]:
+    """What Tofino cannot do of a program: arch, warnings of the compiler, messages as `diagnose` has them."""
+    module = _module()
+    with _compiling(module, path):
+        return cast("dict[str, Any]", json.loads(module.tofino_check(path, [TWINS])))
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +16,7 @@ from orchestrator.catalog.choice import SchemeChoice, parse_choice
 from orchestrator.catalog.description import Forwarding, Needs
 from orchestrator.catalog.parameters import MTU_BYTES, Setup
 from orchestrator.catalog.scheme import FittedScheme, find_scheme, known_schemes
+from orchestrator.cli.tofino import check_tofino
 from orchestrator.control import check_forwarding
 from orchestrator.experiment import check_needs
 from orchestrator.hosts import Limit
@@ -22,6 +24,13 @@ from orchestrator.lab import bmv2_limits
 from orchestrator.spec import Spec
 from orchestrator.traffic.rtt import parse_rtt
 from orchestrator.units import format_rate, parse_rate
+
+
+class Arch(StrEnum):
+    """Architectures that a program can be checked for."""
+
+    V1MODEL = "v1model"
+    TNA = "tna"
 
 
 def schemes(
@@ -102,8 +111,15 @@ def check(
         list[Path] | None,
         typer.Option("--p4runtime-entries", metavar="FILE", help="Write the program's own entries, likewise."),
     ] = None,
+    arch: Annotated[
+        Arch, typer.Option("--arch", help="v1model: whether the lab can run it; tna: whether Tofino can.")
+    ] = Arch.V1MODEL,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object (--arch tna).")] = False,
 ) -> None:
     """Compile a P4 program and tell what the lab sees in it."""
+    if arch is Arch.TNA:
+        check_tofino(program, as_json=as_json)
+        return
     choice: SchemeChoice = parse_choice(program)
     scheme = find_scheme(choice)
     console = Console(highlight=False)
