@@ -160,7 +160,7 @@ fn accesses_of<'a>(program: &'a Program, flow: &Flow<'a>) -> Vec<Access<'a>> {
                     }
                 }
             }
-            What::Test => {}
+            What::Test { .. } => {}
         }
     }
     accesses

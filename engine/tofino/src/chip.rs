@@ -25,6 +25,17 @@ pub const CONSTANT_ROWS: usize = 4;
 pub const INLINE_CONSTANTS: (i64, i64) = (-8, 7);
 /// Widest word of a register (`bf-p4c/specs/device.cpp`).
 pub const WORD_BITS: u32 = 32;
+/// Bytes of the packet that a gateway matches, bits of hash beside them, both together in bits, and its rows
+/// (`bf-p4c/specs/device.cpp`).
+pub const GATEWAY_BYTES: u32 = 4;
+/// See [`GATEWAY_BYTES`].
+pub const GATEWAY_HASH_BITS: u32 = 12;
+/// See [`GATEWAY_BYTES`].
+pub const GATEWAY_BITS: u32 = 8 * GATEWAY_BYTES + GATEWAY_HASH_BITS;
+/// See [`GATEWAY_BYTES`].
+pub const GATEWAY_ROWS: usize = 4;
+/// Disjunctions that p4c splits over gateways before it gives up (`bf-p4c/mau/gateway.cpp`).
+pub const CONDITION_ROWS: usize = 32;
 
 impl Limits {
     /// The limits of a chip.

@@ -10,7 +10,7 @@ pub(crate) enum What<'a> {
     /// Applies a table.
     Apply(TableId),
     /// Tests a condition, or the value of a `switch`.
-    Test,
+    Test { value: &'a Expr, is_condition: bool },
     /// Anything else: p4c makes tables of it that have one action and no key.
     Do(&'a Stmt),
 }
@@ -115,7 +115,7 @@ impl<'a> Flow<'a> {
             let (hit, miss) = (hit_outcomes(table), miss_outcomes(table));
             return if negated { (step, miss, hit) } else { (step, hit, miss) };
         }
-        (self.push(What::Test, within, cond.span), 1, 2)
+        (self.push(What::Test { value: cond, is_condition: true }, within, cond.span), 1, 2)
     }
 
     fn cases(
@@ -133,7 +133,7 @@ impl<'a> Flow<'a> {
             let rest = all & !sets.iter().fold(0, |set, one| set | one);
             return (step, sets, rest);
         }
-        let step = self.push(What::Test, within, value.span);
+        let step = self.push(What::Test { value, is_condition: false }, within, value.span);
         let sets = (0..cases.len()).map(|place| 1 << place.min(126)).collect();
         (step, sets, 1 << 127)
     }

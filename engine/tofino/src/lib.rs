@@ -7,10 +7,11 @@
 //! - [`limit`]: the closed list of messages; `remedy`: what to do about them; [`chip`]: numbers;
 //! - `salu`: bodies of `RegisterAction`s as instructions of a stateful ALU;
 //! - `flow`: controls as steps with the decisions that lead to them; `access`: who uses which register;
-//! - `tables`: keys and applications of tables.
+//! - `conditions`: gateways; `tables`: keys and applications of tables.
 
 mod access;
 pub mod chip;
+mod conditions;
 mod findings;
 mod flow;
 pub mod limit;
@@ -41,6 +42,7 @@ pub fn check(program: &Program) -> Option<Vec<Diagnostic<Limit>>> {
         .collect();
     salu::check(program, &limits, &mut findings);
     access::check(program, &flows, tna.egress.control, &mut findings);
+    conditions::check(&flows, &mut findings);
     tables::check(program, &flows, &mut findings);
     Some(findings.into_list())
 }

@@ -61,6 +61,16 @@ problems! {
         "one action uses `{one}` and `{other}`, which differ in width or index";
     "E1106" IndexDiffers { register: String } = "actions of one table use `{register}` with different indices";
 
+    "E1301" ConditionOperand {} = "a condition compares fields and constants, and cannot calculate this";
+    "E1302" OrderOfFields {} = "a condition can tell the order of a field and a constant, not of two fields";
+    "E1303" RangeBits { found: u32, limit: u32 } =
+        "this condition compares {found} bits in order, and a gateway can compare {limit}";
+    "E1304" GatewayBits { found: u32, limit: u32 } = "this condition needs {found} bits, and a gateway sees {limit}";
+    "E1305" EqualFields { width: u32, limit: u32 } =
+        "fields of {width} bits are compared, and a gateway can compare {limit}";
+    "E1306" ConditionRows { found: usize, limit: usize } =
+        "this condition has {found} alternatives or more, which is beyond the {limit} that are split over gateways";
+
     "E1501" AppliedTwice { table: String } = "table `{table}` is applied here and before by the same packet";
 
     "W1001" NoWrap {} = "the ALU compares this sum or difference in 34 bits: it does not wrap, unlike in P4";

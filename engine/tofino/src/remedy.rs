@@ -5,7 +5,8 @@ use crate::limit::Limit;
 impl Limit {
     /// How the program can be written instead.
     pub fn remedy(&self) -> &'static str {
-        self.remedy_in_alu().or_else(|| self.remedy_of_access()).unwrap_or("see docs/tofino.md")
+        let remedy = self.remedy_in_alu().or_else(|| self.remedy_of_access()).or_else(|| self.remedy_of_condition());
+        remedy.unwrap_or("see docs/tofino.md")
     }
 
     fn remedy_in_alu(&self) -> Option<&'static str> {
@@ -57,6 +58,22 @@ impl Limit {
             Limit::IndexDiffers { .. } => "let an action before put the index into one field",
             Limit::TwoRegisters { .. } => "give both the same element width and index, or use two actions",
             Limit::AppliedTwice { .. } => "apply it once, or declare a second table",
+            _ => return None,
+        })
+    }
+
+    fn remedy_of_condition(&self) -> Option<&'static str> {
+        Some(match self {
+            Limit::ConditionOperand {} => "calculate it in an action before, into a field of its own",
+            Limit::OrderOfFields {} => {
+                "subtract them in an action before, by `|-|`, and compare with 0; or use a register"
+            }
+            Limit::RangeBits { .. } => {
+                "compare with a power of two or a multiple of one, which drops bits; or use a table with a `range` key"
+            }
+            Limit::GatewayBits { .. } => "split it into two `if`s, or use a table",
+            Limit::EqualFields { .. } => "compare their parts in two `if`s",
+            Limit::ConditionRows { .. } => "use a table with constant entries",
             _ => return None,
         })
     }
