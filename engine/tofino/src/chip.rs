@@ -36,6 +36,12 @@ pub const GATEWAY_BITS: u32 = 8 * GATEWAY_BYTES + GATEWAY_HASH_BITS;
 pub const GATEWAY_ROWS: usize = 4;
 /// Disjunctions that p4c splits over gateways before it gives up (`bf-p4c/mau/gateway.cpp`).
 pub const CONDITION_ROWS: usize = 32;
+/// Widest saturating operation (`bf-p4c/mau/instruction_selection.cpp`).
+pub const SATURATING_BITS: u32 = 32;
+/// Widest sum, over two containers (`bf-p4c/mau/action_analysis.cpp`).
+pub const ADD_BITS: u32 = 64;
+/// Widest key that needs no match: it is the address of the action's data (`bf-p4c/mau/table_layout.cpp`).
+pub const HASH_ACTION_BITS: u32 = 10;
 
 impl Limits {
     /// The limits of a chip.

@@ -7,9 +7,10 @@
 //! - [`limit`]: the closed list of messages; `remedy`: what to do about them; [`chip`]: numbers;
 //! - `salu`: bodies of `RegisterAction`s as instructions of a stateful ALU;
 //! - `flow`: controls as steps with the decisions that lead to them; `access`: who uses which register;
-//! - `conditions`: gateways; `tables`: keys and applications of tables.
+//! - `actions`: one step each; `conditions`: gateways; `tables`: keys and applications of tables.
 
 mod access;
+mod actions;
 pub mod chip;
 mod conditions;
 mod findings;
@@ -42,6 +43,7 @@ pub fn check(program: &Program) -> Option<Vec<Diagnostic<Limit>>> {
         .collect();
     salu::check(program, &limits, &mut findings);
     access::check(program, &flows, tna.egress.control, &mut findings);
+    actions::check(program, &flows, &mut findings);
     conditions::check(&flows, &mut findings);
     tables::check(program, &flows, &mut findings);
     Some(findings.into_list())

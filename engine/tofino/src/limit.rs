@@ -71,6 +71,20 @@ problems! {
     "E1306" ConditionRows { found: usize, limit: usize } =
         "this condition has {found} alternatives or more, which is beyond the {limit} that are split over gateways";
 
+    "E1401" MoreThanOneStep {} = "this takes more than one operation, and an action does one for each field";
+    "E1402" ReadsCalculated { field: String } =
+        "this reads `{field}`, which the same action calculates: all of an action happens at once";
+    "E1403" NoInstruction { op: &'static str } = "Tofino has no `{op}`";
+    "E1404" ShiftCount {} = "Tofino shifts by constants only";
+    "E1405" ConditionInAction {} = "inside of an action only what its entry supplies can decide";
+    "E1406" OperationWidth { width: u32, limit: u32 } = "this operation is on {width} bits, and can be on {limit}";
+    "E1407" SubtractsParameter {} = "what an entry supplies cannot be subtracted";
+    "E1408" TwoRandomNumbers {} = "an action can get one random number";
+    "E1409" HashedParameter {} = "what an entry supplies cannot be hashed";
+    "E1410" DefaultNeedsHash { action: String, table: String } =
+        "`{action}` needs a hash or a random number, and so cannot be the default of `{table}`";
+    "E1411" FilterInput {} = "what is averaged has to be a field";
+
     "E1501" AppliedTwice { table: String } = "table `{table}` is applied here and before by the same packet";
 
     "W1001" NoWrap {} = "the ALU compares this sum or difference in 34 bits: it does not wrap, unlike in P4";

@@ -5,7 +5,7 @@ use crate::limit::Limit;
 impl Limit {
     /// How the program can be written instead.
     pub fn remedy(&self) -> &'static str {
-        let remedy = self.remedy_in_alu().or_else(|| self.remedy_of_access()).or_else(|| self.remedy_of_condition());
+        let remedy = self.remedy_in_alu().or_else(|| self.remedy_of_access()).or_else(|| self.remedy_of_step());
         remedy.unwrap_or("see docs/tofino.md")
     }
 
@@ -62,7 +62,7 @@ impl Limit {
         })
     }
 
-    fn remedy_of_condition(&self) -> Option<&'static str> {
+    fn remedy_of_step(&self) -> Option<&'static str> {
         Some(match self {
             Limit::ConditionOperand {} => "calculate it in an action before, into a field of its own",
             Limit::OrderOfFields {} => {
@@ -74,6 +74,19 @@ impl Limit {
             Limit::GatewayBits { .. } => "split it into two `if`s, or use a table",
             Limit::EqualFields { .. } => "compare their parts in two `if`s",
             Limit::ConditionRows { .. } => "use a table with constant entries",
+            Limit::MoreThanOneStep {} => {
+                "calculate a part of it before, into a field of its own: each part takes a stage"
+            }
+            Limit::ReadsCalculated { .. } => "let an action after it read the field",
+            Limit::NoInstruction { .. } => "shift, or look the result up in a table or a `MathUnit`",
+            Limit::ShiftCount {} => "let a table choose among actions that shift by constants",
+            Limit::ConditionInAction {} => "put the `if` into the `apply` block, or the condition into a key",
+            Limit::OperationWidth { .. } => "take the bits that matter",
+            Limit::SubtractsParameter {} => "let the entry supply the negative, and add it",
+            Limit::TwoRandomNumbers {} => "take parts of one number, or a second action",
+            Limit::HashedParameter {} => "put it into a field in an action before",
+            Limit::DefaultNeedsHash { .. } => "calculate it in the `apply` block, or before the table",
+            Limit::FilterInput {} => "put it into a field in an action before",
             _ => return None,
         })
     }

@@ -1,0 +1,348 @@
+//! Actions: one step, in which all operations read what was there before (p4c's `bf-p4c/mau/instruction_selection.cpp`,
+//! `bf-p4c/mau/action_analysis.cpp`).
+//!
+//! Variables of an action are replaced by what they hold, as p4c's copy propagation does, so that only fields that are
+//! written and read are dependent. Statements of an `apply` block are actions of one statement here.
+
+use marklab_p4::ir::{
+    Action, BinaryOp, BlockId, Class, Expr, ExprKind, ExternCall, Program, SlotId, Stmt, StmtKind, Table, UnaryOp,
+    visit,
+};
+use marklab_p4::source::Span;
+use num_bigint::BigUint;
+use rustc_hash::FxHashMap;
+
+use crate::chip;
+use crate::findings::{Findings, label};
+use crate::flow::{Flow, What};
+use crate::limit::Limit;
+
+/// Checks all actions, and the statements of controls.
+pub(crate) fn check(program: &Program, flows: &[(BlockId, Flow<'_>)], findings: &mut Findings) {
+    for action in &program.actions {
+        let mut walker = Walker::new(program, Some(action), findings);
+        walker.statements(&action.body);
+        random_numbers(action, findings);
+    }
+    for table in &program.tables {
+        default_action(program, table, findings);
+    }
+    for (_, flow) in flows {
+        for step in &flow.steps {
+            if let What::Do(stmt) = step.what {
+                Walker::new(program, None, findings).statement(stmt);
+            }
+        }
+    }
+}
+
+/// What a slot holds on the way through an action.
+#[derive(Clone)]
+enum Held {
+    /// A copy of what was there before, or a variable's value.
+    Value(Expr),
+    /// A field that this step calculates.
+    Calculated(Span),
+    /// The result of an extern, which comes with this step.
+    Result,
+}
+
+struct Walker<'a> {
+    program: &'a Program,
+    /// The action, unless it is a statement of a control.
+    action: Option<&'a Action>,
+    held: FxHashMap<SlotId, Held>,
+    findings: &'a mut Findings,
+}
+
+impl<'a> Walker<'a> {
+    fn new(program: &'a Program, action: Option<&'a Action>, findings: &'a mut Findings) -> Walker<'a> {
+        Walker { program, action, held: FxHashMap::default(), findings }
+    }
+
+    fn statements(&mut self, body: &[Stmt]) {
+        for stmt in body {
+            self.statement(stmt);
+        }
+    }
+
+    fn statement(&mut self, stmt: &Stmt) {
+        match &stmt.kind {
+            StmtKind::Assign { dst, src } => {
+                let src = self.resolved(src);
+                self.reads(&src);
+                let is_variable = matches!(self.program.slots[dst.slot.index()].class, Class::Local(_));
+                if is_variable && self.action.is_some() {
+                    self.held.insert(dst.slot, Held::Value(src));
+                    return;
+                }
+                self.calculation(&src);
+                let held = if is_move(&src) { Held::Value(src) } else { Held::Calculated(stmt.span) };
+                self.held.insert(dst.slot, held);
+            }
+            StmtKind::If { cond, then, otherwise } => {
+                self.condition(cond);
+                self.statements(then);
+                self.statements(otherwise);
+            }
+            StmtKind::Block { body, .. } | StmtKind::Loop { body, .. } => self.statements(body),
+            StmtKind::Extern(call) => self.call(call, stmt),
+            _ => {}
+        }
+    }
+
+    fn call(&mut self, call: &ExternCall, stmt: &Stmt) {
+        for operand in visit::operands(stmt) {
+            let resolved = self.resolved(operand);
+            self.reads(&resolved);
+            // An index that is written as a calculation is an access's matter.
+            let is_index = matches!(call, ExternCall::ExecuteRegister { .. } | ExternCall::RegisterRead { .. });
+            let is_free = matches!(call, ExternCall::Hash { .. } | ExternCall::RegisterWrite { .. });
+            if !is_free && (!is_index || is_move(operand)) {
+                self.steps(&resolved, stmt.span);
+            }
+        }
+        match call {
+            ExternCall::Hash { data, .. } => {
+                for field in data {
+                    self.hashed(&field.expr);
+                }
+            }
+            ExternCall::Filter { value, .. } if !matches!(low_part_of(value).kind, ExprKind::Load(_)) => {
+                self.findings.report(value.span, Limit::FilterInput {});
+            }
+            ExternCall::ExecuteRegister { action, .. } => {
+                // What its body reads of the packet comes from before this step as well.
+                for body in &self.program.register_actions[action.index()].body {
+                    for operand in operands_within(body) {
+                        self.reads(operand);
+                    }
+                }
+            }
+            _ => {}
+        }
+        for slot in visit::written(stmt) {
+            self.held.insert(slot, Held::Result);
+        }
+    }
+
+    /// An expression with variables replaced by what they hold.
+    fn resolved(&self, expr: &Expr) -> Expr {
+        let boxed = |of: &Expr| Box::new(self.resolved(of));
+        let kind = match &expr.kind {
+            ExprKind::Load(place) if place.index.is_none() => match self.held.get(&place.slot) {
+                Some(Held::Value(value)) => return value.clone(),
+                _ => return expr.clone(),
+            },
+            ExprKind::Unary(op, of) => ExprKind::Unary(*op, boxed(of)),
+            ExprKind::Binary(op, left, right) => ExprKind::Binary(*op, boxed(left), boxed(right)),
+            ExprKind::Mux { cond, then, otherwise } => {
+                ExprKind::Mux { cond: boxed(cond), then: boxed(then), otherwise: boxed(otherwise) }
+            }
+            ExprKind::Slice { of, hi, lo } => ExprKind::Slice { of: boxed(of), hi: *hi, lo: *lo },
+            ExprKind::Concat(high, low) => ExprKind::Concat(boxed(high), boxed(low)),
+            ExprKind::Cast(of) => ExprKind::Cast(boxed(of)),
+            _ => return expr.clone(),
+        };
+        Expr { kind, ..expr.clone() }
+    }
+
+    /// Nothing that the step calculates is read in it (`action spanning multiple stages`).
+    fn reads(&mut self, expr: &Expr) {
+        let mut dependent = None;
+        visit::loads(expr, &mut |slot| {
+            if let Some(Held::Calculated(written)) = self.held.get(&slot) {
+                dependent = dependent.or(Some((slot, *written)));
+            }
+        });
+        if let Some((slot, written)) = dependent {
+            let field = self.program.slots[slot.index()].name.clone();
+            let labels = vec![label(written, "calculated here")];
+            self.findings.report_with(expr.span, Limit::ReadsCalculated { field }, labels);
+        }
+    }
+
+    /// In an action, only what an entry supplies can decide (Tofino 1 has no instruction that compares).
+    fn condition(&mut self, cond: &Expr) {
+        let Some(action) = self.action else { return };
+        let mut fields = false;
+        visit::loads(&self.resolved(cond), &mut |slot| fields |= !action.params.iter().any(|param| param.slot == slot));
+        if fields {
+            self.findings.report(cond.span, Limit::ConditionInAction {});
+        }
+    }
+
+    /// The instruction that calculates a value.
+    fn calculation(&mut self, expr: &Expr) {
+        let expr = low_part_of(expr);
+        match &expr.kind {
+            _ if is_move(expr) => {}
+            ExprKind::Unary(_, of) => self.steps(of, expr.span),
+            ExprKind::Binary(op, left, right) => self.operation(expr, *op, left, right),
+            ExprKind::Mux { cond, then, otherwise } => self.choice(expr, cond, then, otherwise),
+            _ => self.steps(expr, expr.span),
+        }
+    }
+
+    fn operation(&mut self, expr: &Expr, op: BinaryOp, left: &Expr, right: &Expr) {
+        let width = expr.ty.width;
+        let problem = match op {
+            BinaryOp::Mul if is_power_of_two(left) || is_power_of_two(right) => None,
+            BinaryOp::Mul => Some(Limit::NoInstruction { op: "*" }),
+            BinaryOp::Div => Some(Limit::NoInstruction { op: "/" }),
+            BinaryOp::Mod => Some(Limit::NoInstruction { op: "%" }),
+            BinaryOp::Shl | BinaryOp::Shr if !is_constant(right) => Some(Limit::ShiftCount {}),
+            BinaryOp::AddSat | BinaryOp::SubSat if width > chip::SATURATING_BITS => {
+                Some(Limit::OperationWidth { width, limit: chip::SATURATING_BITS })
+            }
+            BinaryOp::Add | BinaryOp::Sub if width > chip::ADD_BITS => {
+                Some(Limit::OperationWidth { width, limit: chip::ADD_BITS })
+            }
+            BinaryOp::Sub | BinaryOp::SubSat if self.is_parameter(right) => Some(Limit::SubtractsParameter {}),
+            BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => {
+                self.condition(expr);
+                return;
+            }
+            _ => None,
+        };
+        if let Some(problem) = problem {
+            return self.findings.report(expr.span, problem);
+        }
+        let bitwise = matches!(op, BinaryOp::And | BinaryOp::Or | BinaryOp::Xor);
+        for operand in [left, right] {
+            if !(bitwise && is_masked(operand)) {
+                self.steps(operand, expr.span);
+            }
+        }
+    }
+
+    /// `max` and `min` come as a choice by a comparison.
+    fn choice(&mut self, expr: &Expr, cond: &Expr, then: &Expr, otherwise: &Expr) {
+        if let ExprKind::Binary(BinaryOp::Ge | BinaryOp::Le, left, right) = &cond.kind
+            && same(left, then)
+            && same(right, otherwise)
+        {
+            self.steps(then, expr.span);
+            return self.steps(otherwise, expr.span);
+        }
+        self.condition(cond);
+        self.calculation(then);
+        self.calculation(otherwise);
+    }
+
+    /// An operand is there before the step.
+    fn steps(&mut self, operand: &Expr, span: Span) {
+        if !is_move(operand) {
+            self.findings.report(span, Limit::MoreThanOneStep {});
+        }
+    }
+
+    fn is_parameter(&self, expr: &Expr) -> bool {
+        let ExprKind::Load(place) = &low_part_of(expr).kind else { return false };
+        self.action.is_some_and(|action| action.params.iter().any(|param| param.slot == place.slot))
+    }
+
+    /// Entries supply nothing to a hash (`bf-p4c/mau/ixbar_expr.cpp`).
+    fn hashed(&mut self, expr: &Expr) {
+        let Some(action) = self.action else { return };
+        let mut of_entry = false;
+        visit::loads(expr, &mut |slot| of_entry |= action.params.iter().any(|param| param.slot == slot));
+        if of_entry {
+            self.findings.report(expr.span, Limit::HashedParameter {});
+        }
+    }
+}
+
+/// Operands of a statement and of those inside of it.
+fn operands_within(stmt: &Stmt) -> Vec<&Expr> {
+    let mut found = Vec::new();
+    visit::statements(std::slice::from_ref(stmt), &mut |inner| found.extend(visit::operands(inner)));
+    found
+}
+
+/// One random number per action (`bf-p4c/mau/instruction_selection.cpp`).
+fn random_numbers(action: &Action, findings: &mut Findings) {
+    let mut first: Option<Span> = None;
+    visit::statements(&action.body, &mut |stmt| {
+        if let StmtKind::Extern(ExternCall::Random { .. }) = &stmt.kind {
+            match first {
+                Some(first) => {
+                    findings.report_with(stmt.span, Limit::TwoRandomNumbers {}, vec![label(first, "the other one")]);
+                }
+                None => first = Some(stmt.span),
+            }
+        }
+    });
+}
+
+/// What runs on a miss gets no hash and no random number (`bf-p4c/mau/table_layout.cpp`); a key of few bits can be
+/// looked up without a match.
+fn default_action(program: &Program, table: &Table, findings: &mut Findings) {
+    let bits: u32 = table.keys.iter().map(|key| key.expr.ty.width).sum();
+    if bits <= chip::HASH_ACTION_BITS {
+        return;
+    }
+    let Some(entry) = table.actions.get(table.default_action.action as usize) else { return };
+    let action = &program.actions[entry.action.index()];
+    let mut hashes = Vec::new();
+    let mut needs = false;
+    visit::statements(&action.body, &mut |stmt| match &stmt.kind {
+        StmtKind::Extern(ExternCall::Hash { dst, .. }) => hashes.push(dst.slot),
+        StmtKind::Extern(ExternCall::Random { .. }) => needs = true,
+        StmtKind::Assign { src, .. } => visit::loads(src, &mut |slot| needs |= hashes.contains(&slot)),
+        _ => {}
+    });
+    if needs {
+        let (action, table) = (action.name.clone(), table.name.clone());
+        findings.report(program.actions[entry.action.index()].span, Limit::DefaultNeedsHash { action, table });
+    }
+}
+
+fn is_constant(expr: &Expr) -> bool {
+    matches!(low_part_of(expr).kind, ExprKind::Const(_))
+}
+
+fn is_power_of_two(expr: &Expr) -> bool {
+    matches!(&expr.kind, ExprKind::Const(value) if *value != BigUint::ZERO && value.bits() == value.trailing_zeros().unwrap_or(0) + 1)
+}
+
+/// Whether it is only moved: fields and constants, parts of them and what is put together of them.
+fn is_move(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Const(_) | ExprKind::Load(_) => true,
+        ExprKind::Slice { of, .. } | ExprKind::Cast(of) => is_move(of),
+        ExprKind::Concat(high, low) => is_move(high) && is_move(low),
+        _ => false,
+    }
+}
+
+/// An operand of a bitwise operation that is complemented, masked or shifted on the way.
+fn is_masked(expr: &Expr) -> bool {
+    match &low_part_of(expr).kind {
+        ExprKind::Unary(UnaryOp::Not, of) => is_move(of),
+        ExprKind::Binary(BinaryOp::And | BinaryOp::Shl | BinaryOp::Shr, of, by) => is_move(of) && is_constant(by),
+        _ => false,
+    }
+}
+
+/// An expression without casts and slices around it, which come for nothing with a move.
+fn low_part_of(expr: &Expr) -> &Expr {
+    match &expr.kind {
+        ExprKind::Cast(of) | ExprKind::Slice { of, .. } => low_part_of(of),
+        _ => expr,
+    }
+}
+
+/// Whether two moves are of the same.
+fn same(one: &Expr, other: &Expr) -> bool {
+    match (&one.kind, &other.kind) {
+        (ExprKind::Const(a), ExprKind::Const(b)) => a == b,
+        (ExprKind::Load(a), ExprKind::Load(b)) => a == b,
+        (ExprKind::Cast(a), ExprKind::Cast(b)) => same(a, b),
+        (ExprKind::Slice { of: a, hi: c, lo: e }, ExprKind::Slice { of: b, hi: d, lo: f }) => {
+            c == d && e == f && same(a, b)
+        }
+        (ExprKind::Concat(a, b), ExprKind::Concat(c, d)) => same(a, c) && same(b, d),
+        _ => false,
+    }
+}
