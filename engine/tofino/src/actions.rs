@@ -166,7 +166,11 @@ impl<'a> Walker<'a> {
     fn condition(&mut self, cond: &Expr) {
         let Some(action) = self.action else { return };
         let mut fields = false;
-        visit::loads(&self.resolved(cond), &mut |slot| fields |= !action.params.iter().any(|param| param.slot == slot));
+        visit::loads(&self.resolved(cond), &mut |slot| {
+            // The colour of a meter is not tested but comes as the program's number for it.
+            let comes = matches!(self.held.get(&slot), Some(Held::Result));
+            fields |= !comes && !action.params.iter().any(|param| param.slot == slot);
+        });
         if fields {
             self.findings.report(cond.span, Limit::ConditionInAction {});
         }
@@ -210,7 +214,9 @@ impl<'a> Walker<'a> {
         }
         let bitwise = matches!(op, BinaryOp::And | BinaryOp::Or | BinaryOp::Xor);
         for operand in [left, right] {
-            if !(bitwise && is_masked(operand)) {
+            // Constants are added up before (`frontends/p4/strengthReduction.cpp`).
+            let folded = is_constant(right) && is_sum_with_constant(op, operand);
+            if !(bitwise && is_masked(operand) || folded) {
                 self.steps(operand, expr.span);
             }
         }
@@ -312,6 +318,17 @@ fn is_move(expr: &Expr) -> bool {
         ExprKind::Const(_) | ExprKind::Load(_) => true,
         ExprKind::Slice { of, .. } | ExprKind::Cast(of) => is_move(of),
         ExprKind::Concat(high, low) => is_move(high) && is_move(low),
+        _ => false,
+    }
+}
+
+/// A field to or from which constants are added or subtracted, which can take in another constant.
+fn is_sum_with_constant(op: BinaryOp, expr: &Expr) -> bool {
+    let is_sum = |op: BinaryOp| matches!(op, BinaryOp::Add | BinaryOp::Sub);
+    match &expr.kind {
+        ExprKind::Binary(inner, of, by) if is_sum(op) && is_sum(*inner) && is_constant(by) => {
+            is_move(of) || is_sum_with_constant(op, of)
+        }
         _ => false,
     }
 }

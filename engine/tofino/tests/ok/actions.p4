@@ -5,6 +5,7 @@ control Eg(EGRESS) {
     Hash<bit<16>>(HashAlgorithm_t.CRC16) hash;
     Random<bit<8>>() random;
     Lpf<bit<32>, bit<8>>(256) lpf;
+    Meter<bit<8>>(256, MeterType_t.BYTES) meter;
 
     action one_each() {
         md.x = hdr.h.a + hdr.h.b;
@@ -34,6 +35,7 @@ control Eg(EGRESS) {
     }
     action largest() {
         md.x = max(hdr.h.a, hdr.h.b);
+        md.y = hdr.h.a - 14 - 20 - 8;
         hdr.h.d = hdr.h.d * 4;
         hdr.h.b8 = random.get();
         hdr.h.a16 = (bit<16>)(hdr.h.a + hdr.h.c);
@@ -45,6 +47,7 @@ control Eg(EGRESS) {
     action averages() {
         md.x = lpf.execute(hdr.h.a, hdr.h.a8);
         hdr.h.b16 = hash.get({ hdr.h.a });
+        hdr.h.b8 = meter.execute(hdr.h.a8);
     }
 
     table t {
