@@ -9,6 +9,12 @@ pub struct Limits {
     pub stages: usize,
     /// Comparison units of a stateful ALU (`bf-p4c/specs/device.cpp`).
     pub comparisons: usize,
+    /// Units for checksums in a deparser (`bf-p4c/specs/parde_spec.h`).
+    pub deparser_checksums: usize,
+    /// Bytes that a resubmitted packet carries (`bf-p4c/specs/device.h`).
+    pub resubmit_bytes: u32,
+    /// Whether a parser can only OR to what it has written (`bf-p4c/parde/check_parser_multi_write.cpp`).
+    pub writes_once: bool,
     /// Deepest egress header that is parsed, in bytes (`bf-p4c/midend/parser_enforce_depth_req.cpp`).
     pub egress_parse_bytes: Option<u32>,
 }
@@ -42,13 +48,39 @@ pub const SATURATING_BITS: u32 = 32;
 pub const ADD_BITS: u32 = 64;
 /// Widest key that needs no match: it is the address of the action's data (`bf-p4c/mau/table_layout.cpp`).
 pub const HASH_ACTION_BITS: u32 = 10;
+/// Bits that one state of a parser can select by (`bf-p4c/specs/parde_spec.h`).
+pub const SELECT_BITS: u32 = 32;
+/// Longest digest in bytes (`bf-p4c/specs/device.h`).
+pub const DIGEST_BYTES: u32 = 48;
+/// Widest `range` key: 5 nibbles (`bf-p4c/mau/resource_estimate.cpp`).
+pub const RANGE_KEY_BITS: u32 = 20;
+/// TCAM blocks of a stage, entries of one and bits of an entry (`bf-p4c/specs/mau_spec.h`).
+pub const TCAM_BLOCKS: usize = 24;
+/// See [`TCAM_BLOCKS`].
+pub const TCAM_ENTRIES: u64 = 512;
+/// See [`TCAM_BLOCKS`].
+pub const TCAM_BITS: u64 = 44;
 
 impl Limits {
     /// The limits of a chip.
     pub fn of(chip: Chip) -> Limits {
         match chip {
-            Chip::Tofino1 => Limits { stages: 12, comparisons: 2, egress_parse_bytes: Some(160) },
-            Chip::Tofino2 => Limits { stages: 20, comparisons: 4, egress_parse_bytes: None },
+            Chip::Tofino1 => Limits {
+                stages: 12,
+                comparisons: 2,
+                deparser_checksums: 6,
+                resubmit_bytes: 8,
+                writes_once: true,
+                egress_parse_bytes: Some(160),
+            },
+            Chip::Tofino2 => Limits {
+                stages: 20,
+                comparisons: 4,
+                deparser_checksums: 8,
+                resubmit_bytes: 16,
+                writes_once: false,
+                egress_parse_bytes: None,
+            },
         }
     }
 }

@@ -1,7 +1,9 @@
 //! A control as a list of steps, each with the decisions that lead to it: what excludes what, and what depends on what,
 //! is asked of it.
 
-use marklab_p4::ir::{ActionId, Expr, ExprKind, Label, Program, SlotId, Stmt, StmtKind, Table, TableId, UnaryOp};
+use marklab_p4::ir::{
+    ActionId, Expr, ExprKind, Label, Program, SlotId, Stmt, StmtKind, Table, TableId, UnaryOp, visit,
+};
 use marklab_p4::source::Span;
 
 /// What a step does.
@@ -150,6 +152,13 @@ impl<'a> Flow<'a> {
             What::Apply(table) => &self.program.tables[table.index()],
             _ => unreachable!("only tables have results"),
         }
+    }
+
+    /// Whether an expression reads the result of a table.
+    pub(crate) fn reads_result(&self, expr: &Expr) -> bool {
+        let mut found = false;
+        visit::loads(expr, &mut |slot| found |= self.results.iter().any(|(result, ..)| *result == slot));
+        found
     }
 
     /// The decisions behind an action of a table that a step applies.

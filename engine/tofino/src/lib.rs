@@ -7,7 +7,7 @@
 //! - [`limit`]: the closed list of messages; `remedy`: what to do about them; [`chip`]: numbers;
 //! - `salu`: bodies of `RegisterAction`s as instructions of a stateful ALU;
 //! - `flow`: controls as steps with the decisions that lead to them; `access`: who uses which register;
-//! - `actions`: one step each; `conditions`: gateways; `tables`: keys and applications of tables.
+//! - `actions`: one step each; `conditions`: gateways; `tables`: keys and applications of tables; `parser`: both ends.
 
 mod access;
 mod actions;
@@ -16,6 +16,7 @@ mod conditions;
 mod findings;
 mod flow;
 pub mod limit;
+mod parser;
 mod remedy;
 mod salu;
 mod tables;
@@ -45,6 +46,7 @@ pub fn check(program: &Program) -> Option<Vec<Diagnostic<Limit>>> {
     access::check(program, &flows, tna.egress.control, &mut findings);
     actions::check(program, &flows, &mut findings);
     conditions::check(&flows, &mut findings);
-    tables::check(program, &flows, &mut findings);
+    tables::check(program, &flows, &limits, &mut findings);
+    parser::check(program, tna.ingress, tna.egress, &limits, &mut findings);
     Some(findings.into_list())
 }

@@ -61,6 +61,21 @@ problems! {
         "one action uses `{one}` and `{other}`, which differ in width or index";
     "E1106" IndexDiffers { register: String } = "actions of one table use `{register}` with different indices";
 
+    "E1201" AdvanceConstant {} = "a parser advances by constants only";
+    "E1202" ParserAlignment { state: String } = "state `{state}` advances by a part of a byte";
+    "E1203" SelectBits { found: u32, limit: u32 } =
+        "{found} bits are selected by, and a state of the parser can look at {limit}";
+    "E1204" ParseDepth { found: u64, limit: u32 } =
+        "the egress parser goes {found} bytes deep, and can go {limit}";
+    "E1205" WrittenTwice { field: String } = "`{field}` is written here and before, and a parser writes a field once";
+    "E1206" ParserCalculation { field: String } = "a parser cannot calculate, as it would have to for `{field}`";
+    "E1207" Checksums { found: usize, limit: usize } =
+        "{found} checksums are calculated, and the deparser has units for {limit}";
+    "E1208" NotInDeparser {} = "a deparser can only emit, update checksums and send copies and digests";
+    "E1209" ConditionalEmit {} = "headers are emitted if they are valid, and under no other condition";
+    "E1210" CopiedBytes { what: &'static str, found: u32, limit: u32 } =
+        "{found} bytes are {what}, and there is room for {limit}";
+
     "E1301" ConditionOperand {} = "a condition compares fields and constants, and cannot calculate this";
     "E1302" OrderOfFields {} = "a condition can tell the order of a field and a constant, not of two fields";
     "E1303" RangeBits { found: u32, limit: u32 } =
@@ -86,6 +101,14 @@ problems! {
     "E1411" FilterInput {} = "what is averaged has to be a field";
 
     "E1501" AppliedTwice { table: String } = "table `{table}` is applied here and before by the same packet";
+    "E1502" RangeKey { key: String, width: u32, limit: u32 } =
+        "key `{key}` has {width} bits, and a `range` can have {limit}";
+    "E1503" MixedKeys { table: String, kind: &'static str } = "table `{table}` has both `lpm` and `{kind}` keys";
+    "E1504" ResultInCondition {} = "what a table found cannot be part of another condition";
+    "E1505" TernaryBits { table: String, found: u64, limit: u64 } =
+        "table `{table}` needs {found} bits of TCAM, and all stages have {limit}";
 
     "W1001" NoWrap {} = "the ALU compares this sum or difference in 34 bits: it does not wrap, unlike in P4";
+    "W1201" MaybeWrittenTwice { field: String } =
+        "`{field}` is written here and on some ways before: Tofino 1 then ORs both";
 }

@@ -5,7 +5,11 @@ use crate::limit::Limit;
 impl Limit {
     /// How the program can be written instead.
     pub fn remedy(&self) -> &'static str {
-        let remedy = self.remedy_in_alu().or_else(|| self.remedy_of_access()).or_else(|| self.remedy_of_step());
+        let remedy = self
+            .remedy_in_alu()
+            .or_else(|| self.remedy_of_access())
+            .or_else(|| self.remedy_of_step())
+            .or_else(|| self.remedy_of_ends());
         remedy.unwrap_or("see docs/tofino.md")
     }
 
@@ -87,6 +91,29 @@ impl Limit {
             Limit::HashedParameter {} => "put it into a field in an action before",
             Limit::DefaultNeedsHash { .. } => "calculate it in the `apply` block, or before the table",
             Limit::FilterInput {} => "put it into a field in an action before",
+            _ => return None,
+        })
+    }
+
+    /// Parsers, deparsers and tables.
+    fn remedy_of_ends(&self) -> Option<&'static str> {
+        Some(match self {
+            Limit::AdvanceConstant {} => "select by the length, with a state for each",
+            Limit::ParserAlignment { .. } => "extract or skip whole bytes",
+            Limit::SelectBits { .. } => "select by a part of them, and by the rest in a state after",
+            Limit::ParseDepth { .. } => "leave inner headers unparsed in egress",
+            Limit::WrittenTwice { .. } | Limit::MaybeWrittenTwice { .. } => {
+                "write it in one state on each way, or in the control behind"
+            }
+            Limit::ParserCalculation { .. } => "calculate it in the control behind",
+            Limit::Checksums { .. } => "calculate one of them in the other gress",
+            Limit::NotInDeparser {} => "do it at the end of the control before",
+            Limit::ConditionalEmit {} => "set the header invalid in the control before",
+            Limit::CopiedBytes { .. } => "leave out what can be told from the packet",
+            Limit::RangeKey { .. } => "take its upper bits, or several tables",
+            Limit::MixedKeys { .. } => "let all of them be `ternary`",
+            Limit::ResultInCondition {} => "let the result be the condition of an `if` of its own",
+            Limit::TernaryBits { .. } => "make the table smaller",
             _ => return None,
         })
     }

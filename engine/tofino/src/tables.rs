@@ -1,15 +1,22 @@
 //! Tables (p4c's `backends/tofino`; files as named at the checks).
 
-use marklab_p4::ir::{BlockId, Program};
+use marklab_p4::ir::{BlockId, MatchKind, Program, Table};
 
+use crate::chip::{self, Limits};
 use crate::findings::{Findings, label};
 use crate::flow::{Flow, What, exclusive};
 use crate::limit::Limit;
 
 /// Checks all tables.
-pub(crate) fn check(program: &Program, flows: &[(BlockId, Flow<'_>)], findings: &mut Findings) {
+pub(crate) fn check(program: &Program, flows: &[(BlockId, Flow<'_>)], limits: &Limits, findings: &mut Findings) {
+    for table in &program.tables {
+        range_keys(table, findings);
+        mixed_keys(table, findings);
+        ternary_bits(table, limits, findings);
+    }
     for (_, flow) in flows {
         applied_once(program, flow, findings);
+        results_alone(flow, findings);
     }
 }
 
@@ -25,5 +32,47 @@ fn applied_once(program: &Program, flow: &Flow<'_>, findings: &mut Findings) {
             let problem = Limit::AppliedTwice { table: program.tables[table.index()].name.clone() };
             findings.report_with(step.span, problem, vec![label(earlier.span, "applied here before")]);
         }
+    }
+}
+
+/// The result of a table is asked for alone (`bf-p4c/common/extract_maupipe.cpp`).
+fn results_alone(flow: &Flow<'_>, findings: &mut Findings) {
+    for step in &flow.steps {
+        if let What::Test { value, is_condition: true } = step.what
+            && flow.reads_result(value)
+        {
+            findings.report(step.span, Limit::ResultInCondition {});
+        }
+    }
+}
+
+/// A range is matched in at most 5 nibbles (`bf-p4c/mau/resource_estimate.cpp`).
+fn range_keys(table: &Table, findings: &mut Findings) {
+    for key in &table.keys {
+        let width = key.expr.ty.width;
+        if key.kind == MatchKind::Range && width > chip::RANGE_KEY_BITS {
+            let problem = Limit::RangeKey { key: key.name.clone(), width, limit: chip::RANGE_KEY_BITS };
+            findings.report(key.expr.span, problem);
+        }
+    }
+}
+
+/// Prefixes are matched with no masks or ranges beside them (`bf-p4c/midend/check_unsupported.cpp`).
+fn mixed_keys(table: &Table, findings: &mut Findings) {
+    let has = |kind| table.keys.iter().any(|key| key.kind == kind);
+    for (kind, name) in [(MatchKind::Ternary, "ternary"), (MatchKind::Range, "range")] {
+        if has(MatchKind::Lpm) && has(kind) {
+            findings.report(table.span, Limit::MixedKeys { table: table.name.clone(), kind: name });
+        }
+    }
+}
+
+/// No more than all TCAMs of the chip (`bf-p4c/midend/check_unsupported.cpp`).
+fn ternary_bits(table: &Table, limits: &Limits, findings: &mut Findings) {
+    let ternary = table.keys.iter().filter(|key| key.kind == MatchKind::Ternary);
+    let found = ternary.map(|key| u64::from(key.expr.ty.width)).sum::<u64>() * table.size;
+    let limit = (chip::TCAM_BLOCKS * limits.stages) as u64 * chip::TCAM_ENTRIES * chip::TCAM_BITS;
+    if found > limit {
+        findings.report(table.span, Limit::TernaryBits { table: table.name.clone(), found, limit });
     }
 }

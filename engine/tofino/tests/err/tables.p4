@@ -15,10 +15,56 @@ control Eg(EGRESS) {
         size = 16;
     }
 
+    table wide_range {
+        key = {
+            md.x20: range;
+            md.x21: range; // E1502
+        }
+        actions = {
+            set;
+        }
+        size = 16;
+    }
+    table mixed { // E1503
+        key = {
+            hdr.h.a: lpm;
+            hdr.h.b: ternary;
+        }
+        actions = {
+            set;
+        }
+        size = 16;
+    }
+    table mixed_range { // E1503
+        key = {
+            hdr.h.a: lpm;
+            hdr.h.a8: range;
+        }
+        actions = {
+            set;
+        }
+        size = 16;
+    }
+    table large { // E1505
+        key = {
+            hdr.h.a: ternary;
+        }
+        actions = {
+            set;
+        }
+        size = 202753;
+    }
+
     apply {
         twice.apply();
         if (hdr.h.b == 0) {
             twice.apply(); // E1501
+        }
+        wide_range.apply();
+        mixed.apply();
+        mixed_range.apply();
+        if (large.apply().hit && hdr.h.b == 1) { // E1504
+            md.y = 1;
         }
     }
 }

@@ -15,7 +15,32 @@ control Eg(EGRESS) {
         size = 16;
     }
 
+    table ranges {
+        key = {
+            md.x20: range;
+            md.depth: range;
+            hdr.h.b: ternary;
+        }
+        actions = {
+            set;
+        }
+        size = 16;
+    }
+    table large {
+        key = {
+            hdr.h.a: ternary;
+        }
+        actions = {
+            set;
+        }
+        size = 202752;
+    }
+
     apply {
+        ranges.apply();
+        if (large.apply().miss) {
+            md.y = 1;
+        }
         if (hdr.h.b == 0) {
             either.apply();
         } else if (hdr.h.b == 1) {
