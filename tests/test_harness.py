@@ -48,6 +48,23 @@ V1Switch(P(), V(), I(), E(), C(), D()) main;
 """
 
 
+@pytest.mark.parametrize("interpret", [False, True])
+def test_an_action_need_not_read_what_its_entries_give(tmp_path: Path, interpret: bool) -> None:
+    source = tmp_path / "unread.p4"
+    source.write_text(
+        TABLES.replace("give(bit<8> value)", "give(bit<8> value, bit<32> unread)").replace("give(0)", "give(0, 7)")
+    )
+    harness = marklab_engine.Harness(marklab_engine.Program(source, interpret=interpret))
+    harness.add_entry(
+        json.dumps(
+            {"table": "t", "match": {"key": {"exact": 1}}, "action": "give", "params": {"value": 5, "unread": 9}}
+        )
+    )
+    for key, value in ((1, 5), (2, 0)):
+        _, sent, _ = harness.process(0, bytes([key, 0xFF]) + bytes(16))
+        assert sent[:2] == bytes([key, value])
+
+
 def request(ingress: int = 0, egress: int = 0, session: int = 0, group: int = 0, port: int = 0) -> bytes:
     """Ask `detours.p4` for something."""
     numbers = [number.to_bytes(2, "big") for number in (session, group, 0, 0)]

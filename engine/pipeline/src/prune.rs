@@ -118,6 +118,9 @@ fn kept_slots(program: &Program) -> Vec<bool> {
 /// Slots that a program mentions or the switch reads.
 fn mentioned_slots(program: &Program) -> Vec<bool> {
     let mut mentioned = kept_slots(program);
+    // Whoever looks a table up fills in the parameters of the action, whether it reads them or not.
+    let params = program.actions.iter().flat_map(|action| &action.params);
+    params.for_each(|param| mentioned[param.slot.index()] = true);
     for key in visit::keys(&program.blocks, &program.tables) {
         visit::loads(key, &mut |slot| mentioned[slot.index()] = true);
     }
