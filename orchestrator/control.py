@@ -37,15 +37,27 @@ def forwarding_entries(graph: Graph, switch: int, names: Forwarding) -> list[Ent
             action, params = names.action, _forward(graph, lines[0], names)
         else:
             group = groups.setdefault(lines, len(groups))
-            action, params = names.ecmp_action, {names.ecmp_group: group, names.ecmp_members: len(lines)}
+            action, params = names.ecmp_action, {names.ecmp_group: group, **_size(names, len(lines))}
         route = {names.key: {"lpm": [host_ip(host), 32]}}
         entries.append({"table": names.table, "match": route, "action": action, "params": params})
     for lines, group in groups.items():
-        for member, line in enumerate(lines):
+        for member in range(_buckets(names, len(lines))):
             match = {names.ecmp_group_key: {"exact": group}, names.ecmp_member_key: {"exact": member}}
-            params = _forward(graph, line, names)
+            params = _forward(graph, lines[member % len(lines)], names)
             entries.append({"table": names.ecmp_table, "match": match, "action": names.action, "params": params})
     return entries
+
+
+def _size(names: Forwarding, members: int) -> dict[str, int]:
+    sizes = {names.ecmp_members: members, names.ecmp_mask: _buckets(names, members) - 1}
+    return {name: size for name, size in sizes.items() if name is not None}
+
+
+def _buckets(names: Forwarding, members: int) -> int:
+    """What a group's hash chooses among: the members, or a power of two that deals them out within 1/32."""
+    if names.ecmp_mask is None:
+        return members
+    return members if members & (members - 1) == 0 else 1 << (32 * members - 1).bit_length()
 
 
 def _forward(graph: Graph, line: Line, names: Forwarding) -> dict[str, int]:
@@ -69,7 +81,7 @@ def check_forwarding(program: Path, tables: Sequence[Mapping[str, Any]], names: 
     """Refuse a program without the tables that the lab fills in."""
     wanted = {names.table: {names.action: {names.port, names.mac}}}
     if ecmp:
-        wanted[names.table][names.ecmp_action] = {names.ecmp_group, names.ecmp_members}
+        wanted[names.table][names.ecmp_action] = {names.ecmp_group, *_size(names, 2)}
         wanted[names.ecmp_table] = {names.action: {names.port, names.mac}}
     for table, actions in wanted.items():
         found = [known for known in tables if is_called(known["name"], table)]
@@ -129,7 +141,7 @@ def _remedy(names: Forwarding) -> str:
     return (
         f"include include/switch.p4, or name tables of your own under `forwarding:` in the YAML beside. The lab fills "
         f"in `{names.table}` (key `{names.key}`, lpm; actions `{names.action}({names.port}, {names.mac})` and, for "
-        f"several equal ways, `{names.ecmp_action}({names.ecmp_group}, {names.ecmp_members})`), and then "
+        f"several equal ways, `{names.ecmp_action}({', '.join([names.ecmp_group, *_size(names, 2)])})`), and then "
         f"`{names.ecmp_table}` (keys `{names.ecmp_group_key}`, `{names.ecmp_member_key}`, exact; `{names.action}`)"
     )
 

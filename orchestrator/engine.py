@@ -130,6 +130,12 @@ class Harness(Control, Protocol):
     def inject(self, port: int, frame: bytes, now_ns: int = 0) -> list[tuple[int, bytes]]:
         """A packet and everything that it causes: all that leaves the switch."""
 
+    def receive(self, port: int, frame: bytes, now_ns: int) -> tuple[int, int] | None:
+        """Takes a frame in; the port and queue in which it waits for `transmit`, or None if it was lost."""
+
+    def transmit(self, port: int, now_ns: int) -> tuple[bytes, int, int, int, int, bool] | None:
+        """The next frame of a port: bytes, queue, packets found and left there, ns in it, whether its turn ended."""
+
     losses: list[tuple[str, int | None]]
 
     def log(self) -> list[str]:
@@ -173,10 +179,17 @@ class _Module(Protocol):
     CancelledError: type[Exception]
 
     def Program(  # noqa: N802
-        self, path: Path, include_dirs: Sequence[Path] = (), *, interpret: bool = False
+        self,
+        path: Path,
+        include_dirs: Sequence[Path] = (),
+        defines: Sequence[tuple[str, str]] = (),
+        *,
+        interpret: bool = False,
     ) -> CompiledProgram: ...
 
-    def Harness(self, program: CompiledProgram, entries: str = "[]", seed: int = 0) -> Harness: ...  # noqa: N802
+    def Harness(  # noqa: N802
+        self, program: CompiledProgram, entries: str = "[]", seed: int = 0, queueing: str | None = None
+    ) -> Harness: ...
 
     def LiveSwitch(self, program: CompiledProgram, config: str, entries: str = "[]") -> LiveSwitch: ...  # noqa: N802
 
@@ -209,7 +222,9 @@ class _Module(Protocol):
 
     def diagnostics(self, path: Path, include_dirs: Sequence[Path] = ()) -> str: ...
 
-    def tofino_check(self, path: Path, include_dirs: Sequence[Path] = ()) -> str: ...
+    def tofino_check(
+        self, path: Path, include_dirs: Sequence[Path] = (), defines: Sequence[tuple[str, str]] = ()
+    ) -> str: ...
 
 
 def _module() -> _Module:
@@ -233,12 +248,12 @@ def new_watch() -> Watch:
     return _module().Progress()
 
 
-def compile_program(path: Path, *, interpret: bool = False) -> CompiledProgram:
+def compile_program(path: Path, defines: Sequence[tuple[str, str]] = (), *, interpret: bool = False) -> CompiledProgram:
     """Compile a P4 program, to machine code unless the interpreter is asked for; all its errors come as one."""
     module = _module()
     with _compiling(module, path):
         # So that `#include "include/switch.p4"` finds the lab's from any folder, unless one lies beside the program.
-        return module.Program(path, [PROGRAMS], interpret=interpret)
+        return module.Program(path, [PROGRAMS], defines, interpret=interpret)
 
 
 @contextmanager
@@ -256,9 +271,14 @@ def describe(program: CompiledProgram) -> dict[str, Any]:
     return cast("dict[str, Any]", json.loads(program.describe()))
 
 
-def new_harness(program: CompiledProgram, seed: int = 0) -> Harness:
-    """A switch for packet tests."""
-    return _module().Harness(program, seed=seed)
+def new_harness(
+    program: CompiledProgram,
+    seed: int = 0,
+    entries: Sequence[Mapping[str, Any]] = (),
+    queueing: str | None = None,
+) -> Harness:
+    """A switch for packet tests; without a description of queues (JSON) there is room for everything."""
+    return _module().Harness(program, json.dumps(entries), seed, queueing)
 
 
 def start_switch(config: Mapping[str, Any], program: CompiledProgram, entries: str) -> LiveSwitch:
@@ -305,11 +325,11 @@ def diagnose(path: Path) -> list[dict[str, Any]]:
     return cast("list[dict[str, Any]]", json.loads(_module().diagnostics(path, [PROGRAMS])))
 
 
-def tofino_check(path: Path) -> dict[str, Any]:
+def tofino_check(path: Path, defines: Sequence[tuple[str, str]] = ()) -> dict[str, Any]:
     """What Tofino cannot do of a program: arch, warnings of the compiler, messages as `diagnose` has them."""
     module = _module()
     with _compiling(module, path):
-        return cast("dict[str, Any]", json.loads(module.tofino_check(path, [TWINS])))
+        return cast("dict[str, Any]", json.loads(module.tofino_check(path, [TWINS], defines)))
 
 
 @contextmanager

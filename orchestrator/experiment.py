@@ -14,6 +14,7 @@ from orchestrator.catalog.choice import SchemeChoice
 from orchestrator.catalog.description import Forwarding
 from orchestrator.catalog.parameters import MTU_BYTES, Setup
 from orchestrator.catalog.scheme import Entry, Estimate, FittedScheme, find_scheme
+from orchestrator.catalog.twin import twin_of
 from orchestrator.control import (
     check_entries,
     check_estimates,
@@ -136,7 +137,8 @@ def prepare(spec: Spec) -> Experiment:
     setup = setup_of(spec, network)
     graph = network.graph
     _check_services(spec)
-    schemes = tuple(ready_scheme(choice, setup, graph.has_equal_ways, spec.queue) for choice in spec.choices)
+    ecmp = graph.has_equal_ways
+    schemes = tuple(ready_scheme(choice, setup, ecmp, spec.queue, spec.arch) for choice in spec.choices)
     return Experiment(spec, network, schemes)
 
 
@@ -165,11 +167,13 @@ def _check_services(spec: Spec) -> None:
         )
 
 
-def ready_scheme(choice: SchemeChoice, setup: Setup, ecmp: bool, queue: Limit) -> ReadyScheme:
+def ready_scheme(choice: SchemeChoice, setup: Setup, ecmp: bool, queue: Limit, arch: str | None = None) -> ReadyScheme:
     """A scheme with its compiled program, for switches that may have several equal ways (`ecmp`)."""
     fitted = find_scheme(choice).fit(choice, setup)
+    if arch == "tna":
+        fitted = twin_of(fitted)
     path = fitted.scheme.program
-    program = engine.compile_program(path)
+    program = engine.compile_program(path, fitted.defines)
     check_needs(path, program)
     described = engine.describe(program)
     tables = described["tables"]

@@ -105,6 +105,8 @@ class Spec(Model):
     pcap: str | None = None
     # Without it the run is simulated.
     mininet: Mininet | None = None
+    # Without it the programs are those of v1model.
+    arch: Literal["tna"] | None = None
 
     @model_validator(mode="after")
     def _distinct(self) -> Spec:
@@ -143,6 +145,12 @@ class Spec(Model):
         return self
 
     @model_validator(mode="after")
+    def _runs_anywhere(self) -> Spec:
+        if self.arch is not None and self.mininet is not None:
+            raise BadInput("programs for Tofino run in the simulator only", "leave out --arch, or --fabric sim")
+        return self
+
+    @model_validator(mode="after")
     def _has_flows(self) -> Spec:
         if self.flow_list is None and self.flows == 0 and self.queries is None and not self.added_flows:
             raise BadInput("a run without flows", "give it `flows`, or `added_flows`")
@@ -165,6 +173,7 @@ class Spec(Model):
         if self.name is not None:
             return self.name
         where = "" if self.mininet is None else "-mininet"
+        where += f"-{self.arch}" if self.arch else ""
         scheme = self.schemes[0].label.replace(":", "-").replace("=", "-").replace(",", "-")
         if self.flow_list is not None:
             return f"{scheme}{where}-{Path(self.flow_list.path).stem}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,9 +54,9 @@ def find_program(name: str) -> Path:
     return twins[name]
 
 
-def examine(program: Path) -> Examination:
-    """Check a TNA program against the limits of its chip."""
-    found = engine.tofino_check(program)
+def examine(program: Path, defines: Sequence[tuple[str, str]] = ()) -> Examination:
+    """Check a TNA program, with these macros, against the limits of its chip."""
+    found = engine.tofino_check(program, defines)
     return Examination(found["arch"], found["warnings"], tuple(_message(one) for one in found["messages"]))
 
 

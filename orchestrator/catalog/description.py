@@ -12,7 +12,8 @@ from orchestrator.model import Model
 Match = dict[Literal["exact", "lpm", "ternary", "range"], Any]
 
 
-def _text(value: Any) -> Any:
+def as_text(value: Any) -> Any:
+    """A number as the formula that it is."""
     return str(value) if isinstance(value, (int, float)) else value
 
 
@@ -34,12 +35,12 @@ class EntrySpec(Model):
     @field_validator("priority", mode="before")
     @classmethod
     def _formula(cls, value: Any) -> Any:
-        return _text(value)
+        return as_text(value)
 
     @field_validator("params", "let", mode="before")
     @classmethod
     def _formulas(cls, values: Any) -> Any:
-        return {name: _text(value) for name, value in values.items()} if isinstance(values, dict) else values
+        return {name: as_text(value) for name, value in values.items()} if isinstance(values, dict) else values
 
 
 class Signal(Model):
@@ -63,7 +64,7 @@ class Needs(Model):
     @field_validator("queues", mode="before")
     @classmethod
     def _formulas(cls, values: Any) -> Any:
-        return {name: _text(value) for name, value in values.items()} if isinstance(values, dict) else values
+        return {name: as_text(value) for name, value in values.items()} if isinstance(values, dict) else values
 
 
 def _as_tuple(value: Any) -> Any:
@@ -86,7 +87,7 @@ class EstimateSpec(Model):
     @field_validator("cell", "scale", "within", "when", mode="before")
     @classmethod
     def _formula(cls, value: Any) -> Any:
-        return _text(value)
+        return as_text(value)
 
 
 class Forwarding(Model):
@@ -100,7 +101,9 @@ class Forwarding(Model):
     ecmp_table: str = "ecmp"
     ecmp_action: str = "hash_to_group"
     ecmp_group: str = "group"
-    ecmp_members: str = "members"
+    ecmp_members: str | None = "members"
+    # Instead of the number of members: a group has 2^n buckets, whose numbers are those of a hash under this mask.
+    ecmp_mask: str | None = None
     ecmp_group_key: str = "group"
     ecmp_member_key: str = "member"
 
@@ -128,7 +131,8 @@ class SchemeSpec(Model):
             return presets
         return {
             name: {
-                key: str(rule).lower() if isinstance(rule, bool) else _text(rule) for key, rule in (rules or {}).items()
+                key: str(rule).lower() if isinstance(rule, bool) else as_text(rule)
+                for key, rule in (rules or {}).items()
             }
             for name, rules in presets.items()
         }

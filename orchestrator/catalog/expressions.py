@@ -6,6 +6,7 @@ import ast
 import math
 import operator
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 from orchestrator.errors import BadInput, unknown
@@ -32,6 +33,12 @@ _OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
     ast.GtE: operator.ge,
 }
 
+
+@cache
+def _harmonic(number: int) -> float:
+    return math.fsum(1 / each for each in range(1, number + 1))
+
+
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     # Halves go up; Python's own round() takes them to the even neighbour.
     "round": lambda value: math.floor(value + 0.5),
@@ -44,6 +51,8 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "exp": math.exp,
     "nth": lambda numbers, place: numbers[int(place)],
     "sum": sum,
+    # 1 + 1/2 + ... + 1/n
+    "harmonic": lambda number: _harmonic(int(number)),
 }
 
 

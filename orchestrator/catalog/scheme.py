@@ -86,6 +86,9 @@ class FittedScheme:
     scheme: Scheme
     setup: Setup
     settings: dict[str, Setting]
+    # Macros of its program, and names that its formulas may use beside those of the catalog.
+    defines: tuple[tuple[str, str], ...] = ()
+    more_names: tuple[tuple[str, Value], ...] = ()
 
     @property
     def label(self) -> str:
@@ -110,7 +113,7 @@ class FittedScheme:
         if spec is None:
             return queues
         if spec.needs.queues is not None:
-            own = {name: _setting(name, text, self._names) for name, text in spec.needs.queues.items()}
+            own = {name: _setting(name, text, self.names) for name, text in spec.needs.queues.items()}
             # How many queues share the memory is the scheme's choice, how much there is the run's.
             memory = queues.model_dump(include={"buffer", "shared_bytes", "alpha"})
             return validate(Queues, memory | own, f"queues of {self.scheme.name}")
@@ -124,9 +127,10 @@ class FittedScheme:
         return queues
 
     @property
-    def _names(self) -> dict[str, Value | tuple[int, ...]]:
+    def names(self) -> dict[str, Value | tuple[int, ...]]:
         """Names that formulas of entries and queues may use."""
-        return self.setup.names() | {name: setting.value for name, setting in self.settings.items()}
+        own = {name: setting.value for name, setting in self.settings.items()}
+        return self.setup.names() | own | dict(self.more_names)
 
     @cached_property
     def entries(self) -> list[Entry]:
@@ -134,12 +138,12 @@ class FittedScheme:
         spec = self.scheme.spec
         if spec is None:
             return []
-        return [entry for description in spec.entries for entry in _expand(description, self._names)]
+        return [entry for description in spec.entries for entry in _expand(description, self.names)]
 
     def estimates(self, port: int) -> list[Estimate]:
         """What the program estimates of a port."""
         spec = self.scheme.spec
-        scope = self._names | {"port": port}
+        scope = self.names | {"port": port}
         return [
             Estimate(
                 name,

@@ -4,14 +4,16 @@
 #include <core.p4>
 #include <v1model.p4>
 #include "include/marking.p4"
+#include "../include/threshold.p4"
 
 const cause_t CAUSE_LENGTH = 1;
 
 control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {
-    bit<19> k = 0;
+    Threshold() above;
+    bit<32> k = 0;
 
     action set_params(bit<19> k_pkts) {
-        k = k_pkts;
+        k = (bit<32>)k_pkts;
     }
 
     table params {
@@ -20,13 +22,8 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     }
 
     apply {
-        decision = decision_t.PASS;
-        cause = 0;
         params.apply();
-        if (q.enq_qdepth_pkts > k) {
-            decision = decision_t.MARK;
-            cause = CAUSE_LENGTH;
-        }
+        above.apply((bit<32>)q.enq_qdepth_pkts, k, CAUSE_LENGTH, decision, cause);
     }
 }
 

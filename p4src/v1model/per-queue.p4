@@ -4,14 +4,16 @@
 #include <core.p4>
 #include <v1model.p4>
 #include "include/marking.p4"
+#include "../include/threshold.p4"
 
 const cause_t CAUSE_QUEUE_LENGTH = 1;
 
 control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {
-    bit<19> k = 0;
+    Threshold() above;
+    bit<32> k = 0;
 
     action set_k(bit<19> k_pkts) {
-        k = k_pkts;
+        k = (bit<32>)k_pkts;
     }
 
     table threshold {
@@ -23,12 +25,7 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
 
     apply {
         threshold.apply();
-        decision = decision_t.PASS;
-        cause = 0;
-        if (q.enq_qdepth_pkts > k) {
-            decision = decision_t.MARK;
-            cause = CAUSE_QUEUE_LENGTH;
-        }
+        above.apply((bit<32>)q.enq_qdepth_pkts, k, CAUSE_QUEUE_LENGTH, decision, cause);
     }
 }
 

@@ -4,10 +4,12 @@
 #include <core.p4>
 #include <v1model.p4>
 #include "include/marking.p4"
+#include "../include/threshold.p4"
 
 const cause_t CAUSE_SOJOURN = 1;
 
 control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {
+    Threshold() above;
     bit<32> t = 0;
 
     action set_params(bit<32> t_us) {
@@ -20,13 +22,8 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     }
 
     apply {
-        decision = decision_t.PASS;
-        cause = 0;
         params.apply();
-        if (q.sojourn_us > t) {
-            decision = decision_t.MARK;
-            cause = CAUSE_SOJOURN;
-        }
+        above.apply(q.sojourn_us, t, CAUSE_SOJOURN, decision, cause);
     }
 }
 

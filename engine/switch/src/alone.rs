@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use marklab_units::Time;
 
-use crate::{Fate, Frame, Loss, QueueSignals, Switch, Transmitted};
+use crate::{Core, Fate, Frame, Loss, QueueSignals, Switch, Transmitted};
 
 /// Frames that one frame may cause to leave a queue. A packet of a real program causes a few; copies of copies would
 /// otherwise fill the memory before one of them reaches [`crate::MAX_ROUNDS`].
@@ -28,7 +28,12 @@ impl<F: Frame> Switch<F> {
     pub fn run(&mut self, now: Time, port: usize, frame: F, signals: Option<QueueSignals>) -> Completed<F> {
         let mut completed = Completed { sent: Vec::new(), lost: Vec::new() };
         let mut waiting = VecDeque::new();
-        let fate = self.receive(now, port, frame);
+        // What a program of TNA knows of its sojourn may be two stamps of its own.
+        let came = match (&self.core, signals) {
+            (Core::Tna(_), Some(signals)) => signals.enq_timestamp,
+            _ => now,
+        };
+        let fate = self.receive(came, port, frame);
         self.settle(fate, &mut waiting, &mut completed);
         let mut transmissions = 0;
         while let Some(port) = waiting.pop_front() {

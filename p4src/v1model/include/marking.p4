@@ -42,14 +42,6 @@ struct flow_t {
 // switch with one queue per port uses as much memory as one that knows ports only.
 #define MARKLAB_QUEUE_CELL(q) ((bit<32>)((q).queue ++ (q).port))
 
-// What is to happen to the packet.
-enum bit<2> decision_t {
-    PASS = 0,
-    MARK = 1, // CE if it is ECN capable, else it passes and is counted
-    DROP = 2
-}
-
-// Why; each scheme names its own. 0 goes with PASS.
-typedef bit<3> cause_t;
+#include "../../include/verdict.p4"
 
 #endif // MARKLAB_MARKING_P4

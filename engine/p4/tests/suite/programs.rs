@@ -29,8 +29,10 @@ fn the_ir_is_as_reviewed() {
 
 #[test]
 fn every_scheme_compiles() {
-    for path in programs_of(Path::new("../../p4src/v1model")) {
-        compile_cleanly(&path, &Options::default());
+    for folder in ["v1model", "tna"] {
+        for path in programs_of(&Path::new("../../p4src").join(folder)) {
+            compile_cleanly(&path, &Options::default());
+        }
     }
 }
 

@@ -1,0 +1,114 @@
+"""Twins of schemes for Tofino: programs in p4src/tna, and what the YAML files beside them say.
+
+A twin has the parameters of its scheme. What it says itself is how these reach it, and what it cannot do.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, field_validator
+
+from orchestrator.catalog.description import EntrySpec, Forwarding, as_text
+from orchestrator.catalog.expressions import Expression, Names, Value
+from orchestrator.catalog.scheme import FittedScheme, Scheme
+from orchestrator.errors import BadInput, unknown
+from orchestrator.model import Model, read_yaml, validate
+from orchestrator.paths import TWINS
+
+Chip = Literal["tofino1", "tofino2"]
+
+# Bytes of a cell of the packet buffer (docs/tofino.md).
+CELL_BYTES: dict[Chip, int] = {"tofino1": 80, "tofino2": 176}
+
+# Of the programs' clock: bits 37..6 of a stamp in ns.
+TICK_NS = 64
+
+# As the switch of p4src/tna has them: a group's paths are dealt out over 2^n buckets.
+FORWARDING = Forwarding(ecmp_members=None, ecmp_mask="mask")
+
+
+class Support(Model):
+    """Values of parameters with which a twin works, as a formula, and why it does not with others."""
+
+    when: str
+    why: str
+
+
+class TwinSpec(Model):
+    """What is said of a twin: how it differs, what part of equal decisions is enough, what its parameters become."""
+
+    note: str
+    chip: Chip = "tofino1"
+    agreement: float = Field(gt=0, le=1)
+    # How far the number of marks of a cause may be from the scheme's.
+    marks_within: float = Field(ge=0, le=1)
+    defines: dict[str, Annotated[str, BeforeValidator(as_text)]] = Field(default_factory=dict)
+    supports: tuple[Support, ...] = ()
+    entries: tuple[EntrySpec, ...] = ()
+
+    @field_validator("defines")
+    @classmethod
+    def _names(cls, defines: dict[str, str]) -> dict[str, str]:
+        for name in defines:
+            if not name.isidentifier():
+                raise BadInput(f"`{name}` is no macro")
+        return defines
+
+
+def known_twins() -> list[str]:
+    """Schemes that have a twin."""
+    return sorted(path.stem for path in TWINS.glob("*.p4"))
+
+
+def twin_spec(scheme: str) -> TwinSpec:
+    """What is said of a scheme's twin."""
+    if scheme not in known_twins():
+        error = unknown("twin: Tofino has no program of", scheme, known_twins())
+        error.remedy = f"{error.remedy}; docs/tofino.md says why, and how to write p4src/tna/{scheme}.p4"
+        raise error
+    described = TWINS / f"{scheme}.yaml"
+    return validate(TwinSpec, read_yaml(described), str(described))
+
+
+def twin_of(fitted: FittedScheme, twin: TwinSpec | None = None, program: Path | None = None) -> FittedScheme:
+    """The same scheme and parameters on Tofino: its twin of the catalog, or another program, described so."""
+    scheme = fitted.scheme
+    if scheme.spec is None or fitted.choice.is_path:
+        raise BadInput(f"`{fitted.label}` has no description that a twin could share", "name a scheme of the catalog")
+    twin = twin or twin_spec(scheme.name)
+    names = _names(fitted, twin)
+    for support in twin.supports:
+        if not Expression(support.when)(names):
+            raise BadInput(
+                f"`{fitted.label}` has no twin with these parameters: {support.why}", "leave them as they are"
+            )
+    spec = scheme.spec.model_copy(update={"entries": twin.entries, "forwarding": FORWARDING, "estimates": {}})
+    return replace(
+        fitted,
+        scheme=Scheme(scheme.name, program or TWINS / f"{scheme.name}.p4", spec),
+        defines=tuple((name, _whole(text, names)) for name, text in twin.defines.items()),
+        more_names=tuple(_units(fitted, twin.chip).items()),
+    )
+
+
+def _units(fitted: FittedScheme, chip: Chip) -> dict[str, Value]:
+    return {
+        "cells_per_packet": math.ceil(fitted.setup.frame_bytes / CELL_BYTES[chip]),
+        "cell_bytes": CELL_BYTES[chip],
+        "tick_ns": TICK_NS,
+    }
+
+
+def _names(fitted: FittedScheme, twin: TwinSpec) -> Names:
+    return {**fitted.names, **_units(fitted, twin.chip)}
+
+
+def _whole(text: str, names: Names) -> str:
+    value = Expression(text)(names)
+    if isinstance(value, str) or value != int(value):
+        raise BadInput(f"`{text}` is {value}; a constant of a program is a whole number", "use round(...)")
+    return str(int(value))

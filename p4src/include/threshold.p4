@@ -1,0 +1,23 @@
+// The decision of schemes that mark what is above a threshold, on every target.
+#ifndef MARKLAB_THRESHOLD_P4
+#define MARKLAB_THRESHOLD_P4
+
+#include "verdict.p4"
+
+// Marks for `why` if `signal` is above `limit`. By a saturating difference and a test for 0, as Tofino compares no two
+// run-time values for order.
+control Threshold(in bit<32> signal, in bit<32> limit, in cause_t why, out decision_t decision, out cause_t cause) {
+    bit<32> excess = 0;
+
+    apply {
+        decision = decision_t.PASS;
+        cause = 0;
+        excess = signal |-| limit;
+        if (excess != 0) {
+            decision = decision_t.MARK;
+            cause = why;
+        }
+    }
+}
+
+#endif // MARKLAB_THRESHOLD_P4

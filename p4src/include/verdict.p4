@@ -1,0 +1,15 @@
+// What a marking decision answers, on every target.
+#ifndef MARKLAB_VERDICT_P4
+#define MARKLAB_VERDICT_P4
+
+// What is to happen to the packet.
+enum bit<2> decision_t {
+    PASS = 0,
+    MARK = 1, // CE if it is ECN capable, else it passes and is counted
+    DROP = 2
+}
+
+// Why; each scheme names its own. 0 goes with PASS.
+typedef bit<3> cause_t;
+
+#endif // MARKLAB_VERDICT_P4

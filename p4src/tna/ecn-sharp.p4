@@ -1,0 +1,165 @@
+// ECN# on Tofino (ECN# paper section 4): marks on a large instantaneous queue, and one packet per interval on a persistent
+// one; see v1model/ecn-sharp.p4.
+//
+// Each state is one register, read and written once per packet. What Algorithm 1 adds up mark by mark,
+//
+//     marking_next += pst_interval / marking_count,
+//
+// would take two numbers of which each needs the other. But mark n + 1 is due when pst_interval * (1 + 1/2 + ... + 1/n) has
+// passed since the first one, so that the time since then says how many marks are due: a table knows, and a register how
+// many there were. No error of a division adds up; the paper's math unit is off by up to 12 % at each mark.
+#include <core.p4>
+#include <tna.p4>
+#include "include/marking.p4"
+
+const cause_t CAUSE_INSTANTANEOUS = 1;
+const cause_t CAUSE_PERSISTENT = 2;
+
+// So many marks are due that each packet gets one.
+const bit<32> ALL = 0xffffffff;
+
+control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {
+    // State per queue. first_above_time and marking_count as in Table 2; first_mark_time: when this episode of marks began. 0
+    // means that there is none: a time that really is 0 is not kept, and the next packet's is.
+    Register<int<32>, queue_cell_t>(MARKLAB_QUEUES, 0) first_above_time;
+    Register<bit<32>, queue_cell_t>(MARKLAB_QUEUES, 0) first_mark_time;
+    Register<bit<32>, queue_cell_t>(MARKLAB_QUEUES, 0) marking_count;
+
+    bit<32> signal = 0;
+    bit<32> ins_target = 0;
+    bit<32> pst_target = 0;
+    int<32> now = 0;
+    int<32> an_interval_ago = 0;
+    bit<32> above_ins = 0;
+    bit<32> below_pst = 0;
+    bit<1> detected = 0;
+    bit<32> elapsed = 0;
+    bit<32> marks_due = 0;
+    bit<1> is_due = 0;
+
+    // minus_interval: 2^32 less pst_interval, in ticks; the chip adds constants.
+    action set_params(bit<32> ins_ns, bit<32> pst_ns, bit<32> minus_interval) {
+        signal = q.sojourn_ns;
+        ins_target = ins_ns;
+        pst_target = pst_ns;
+        now = (int<32>)q.now_ticks;
+        an_interval_ago = (int<32>)(q.now_ticks + minus_interval);
+    }
+
+    // The signal is the queue's length.
+    action set_length_params(bit<32> ins_cells, bit<32> pst_cells, bit<32> minus_interval) {
+        signal = q.enq_qdepth_cells;
+        ins_target = ins_cells;
+        pst_target = pst_cells;
+        now = (int<32>)q.now_ticks;
+        an_interval_ago = (int<32>)(q.now_ticks + minus_interval);
+    }
+
+    table params {
+        actions = { set_params; set_length_params; }
+        default_action = set_params(200000, 85000, 4294964171);
+        size = 1;
+    }
+
+    action compare() {
+        above_ins = signal |-| ins_target;
+        below_pst = pst_target |-| signal;
+    }
+
+    // IsPersistentQueueBuildups
+    RegisterAction<int<32>, queue_cell_t, bit<1>>(first_above_time) reset_first_above = {
+        void apply(inout int<32> first_above) {
+            first_above = 0;
+        }
+    };
+    RegisterAction<int<32>, queue_cell_t, bit<1>>(first_above_time) check_first_above = {
+        void apply(inout int<32> first_above, out bit<1> is_persistent) {
+            if (first_above == 0) {
+                first_above = now;
+                is_persistent = 0;
+            } else if (an_interval_ago - first_above > 0) {
+                is_persistent = 1;
+            } else {
+                is_persistent = 0;
+            }
+        }
+    };
+
+    // ShouldPersistentMark
+    RegisterAction<bit<32>, queue_cell_t, bit<32>>(first_mark_time) end_episode = {
+        void apply(inout bit<32> began) {
+            began = 0;
+        }
+    };
+    RegisterAction<bit<32>, queue_cell_t, bit<32>>(first_mark_time) go_on = {
+        void apply(inout bit<32> began, out bit<32> since) {
+            if (began == 0) {
+                began = q.now_ticks;
+                since = 0;
+            } else {
+                since = q.now_ticks - began;
+            }
+        }
+    };
+
+    action set_due(bit<32> marks) {
+        marks_due = marks;
+    }
+
+    // Marks that are due, by the time since the first one.
+    table marks_by_time {
+        key = { elapsed[19:0]: range @name("elapsed_ticks"); }
+        actions = { set_due; }
+        default_action = set_due(ALL);
+        size = 1024;
+    }
+
+    RegisterAction<bit<32>, queue_cell_t, bit<1>>(marking_count) reset_count = {
+        void apply(inout bit<32> count) {
+            count = 0;
+        }
+    };
+    RegisterAction<bit<32>, queue_cell_t, bit<1>>(marking_count) next_mark = {
+        void apply(inout bit<32> count, out bit<1> mark) {
+            if (count < marks_due) {
+                count = count + 1;
+                mark = 1;
+            } else {
+                mark = 0;
+            }
+        }
+    };
+
+    apply {
+        decision = decision_t.PASS;
+        cause = 0;
+        params.apply();
+        compare();
+        if (below_pst != 0) {
+            reset_first_above.execute(q.cell);
+        } else {
+            detected = check_first_above.execute(q.cell);
+        }
+        if (detected == 0) {
+            end_episode.execute(q.cell);
+            reset_count.execute(q.cell);
+        } else {
+            elapsed = go_on.execute(q.cell);
+            if (elapsed[31:20] == 0) {
+                marks_by_time.apply();
+            } else {
+                set_due(ALL);
+            }
+            is_due = next_mark.execute(q.cell);
+        }
+        if (above_ins != 0) {
+            decision = decision_t.MARK;
+            cause = CAUSE_INSTANTANEOUS;
+        } else if (is_due == 1) {
+            decision = decision_t.MARK;
+            cause = CAUSE_PERSISTENT;
+        }
+    }
+}
+
+#include "include/switch.p4"

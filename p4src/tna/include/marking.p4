@@ -1,0 +1,33 @@
+// What a marking decision is given on Tofino, and what it answers. A scheme implements
+//
+//     control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause)
+//
+// and includes switch.p4, which calls it once per packet in egress, in the order in which packets leave their queue.
+#ifndef MARKLAB_TNA_MARKING_P4
+#define MARKLAB_TNA_MARKING_P4
+
+#include "../../include/verdict.p4"
+
+// State per queue has a cell for each of 32 queues of 512 ports. Those of a queue number lie together.
+#define MARKLAB_PORTS 512
+#define MARKLAB_QUEUES 16384
+typedef bit<14> queue_cell_t;
+
+// Times are ticks of 64 ns: bits 37..6 of the chip's stamp of 48 bits, which is a move and no calculation. They wrap after
+// 275 s, so that they are compared by the sign of their difference.
+#define MARKLAB_TICK_NS 64
+
+// The queue as this packet saw it.
+struct queue_signals_t {
+    bit<9> port;               // egress port
+    bit<7> queue;              // queue of the port
+    queue_cell_t cell;         // of state per queue
+    bit<32> now_ticks;         // time of dequeue
+    bit<32> sojourn_ns;        // time from enqueue to dequeue; wraps after 4.29 s
+    bit<32> enq_qdepth_cells;  // cells of 80 bytes that were taken when this packet came, without it
+    bit<32> deq_qdepth_cells;  // cells that it leaves behind
+    bit<16> length_bytes;      // of the frame
+    bit<32> flow;              // what identifies the packet's flow; 0 unless MARKLAB_STEERS is defined
+}
+
+#endif // MARKLAB_TNA_MARKING_P4

@@ -1,0 +1,316 @@
+// The switch that all schemes share on Tofino: IPv4 forwarding with ECMP, and one call of the scheme's Marking in egress. It
+// does what v1model/include/switch.p4 does; entries differ where a comment says so.
+//
+//     parser -> Ingress: ipv4_lpm -> (ecmp) -> queue -> deparser, traffic manager, parser -> Egress: Marking -> deparser
+//
+#ifndef MARKLAB_TNA_SWITCH_P4
+#define MARKLAB_TNA_SWITCH_P4
+
+#include "../../include/headers.p4"
+#include "marking.p4"
+
+// What egress needs of ingress: it goes before the packet through the traffic manager.
+header bridged_t {
+    bit<32> arrival_ns;        // when the packet came to its queue
+    bit<1> _pad;
+    bit<7> queue;
+#ifdef MARKLAB_STEERS
+    bit<32> flow;
+#endif // MARKLAB_STEERS
+}
+
+struct headers_t {
+    bridged_t bridged;
+    ethernet_t ethernet;
+    ipv4_t ipv4;
+    ports_t ports;
+}
+
+struct ingress_metadata_t {
+    bit<16> ecmp_group;
+    bit<16> ecmp_bucket;
+    bit<16> ecmp_mask;
+    bit<16> ecmp_hash;
+    bit<1> checksum_error;
+    bit<1> routed;
+}
+
+struct egress_metadata_t {
+    queue_signals_t q;
+    decision_t decision;
+    cause_t cause;
+    bit<12> place;
+}
+
+parser IngressParser(packet_in packet,
+                     out headers_t hdr,
+                     out ingress_metadata_t meta,
+                     out ingress_intrinsic_metadata_t ig_intr_md) {
+    Checksum() ipv4_checksum;
+
+    state start {
+        packet.extract(ig_intr_md);
+        packet.advance(PORT_METADATA_SIZE);
+        meta = { 0, 0, 0, 0, 0, 0 };
+        packet.extract(hdr.ethernet);
+        transition select(hdr.ethernet.ether_type) {
+            ETHERTYPE_IPV4: parse_ipv4;
+            default: accept;
+        }
+    }
+
+    state parse_ipv4 {
+        packet.extract(hdr.ipv4);
+        ipv4_checksum.add(hdr.ipv4);
+        meta.checksum_error = (bit<1>)ipv4_checksum.verify();
+        // Ports are there in the first fragment of a packet only; others are hashed without them.
+        transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
+            (5, 0, PROTOCOL_TCP): parse_ports;
+            (5, 0, PROTOCOL_UDP): parse_ports;
+            default: accept;
+        }
+    }
+
+    state parse_ports {
+        packet.extract(hdr.ports);
+        transition accept;
+    }
+}
+
+control Ingress(inout headers_t hdr,
+                inout ingress_metadata_t meta,
+                in ingress_intrinsic_metadata_t ig_intr_md,
+                in ingress_intrinsic_metadata_from_parser_t ig_intr_md_from_prsr,
+                inout ingress_intrinsic_metadata_for_deparser_t ig_intr_md_for_dprsr,
+                inout ingress_intrinsic_metadata_for_tm_t ig_intr_md_for_tm) {
+    Hash<bit<16>>(HashAlgorithm_t.CRC32) ecmp_hash;
+
+    action drop() {
+        ig_intr_md_for_dprsr.drop_ctl = 1;
+    }
+
+    action forward(bit<9> port, bit<48> dst_addr) {
+        ig_intr_md_for_tm.ucast_egress_port = port;
+        hdr.ethernet.src_addr = hdr.ethernet.dst_addr;
+        hdr.ethernet.dst_addr = dst_addr;
+        hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
+    }
+
+    // Chooses one of 2^n buckets by the flow's 5-tuple, which the table `ecmp` deals out to the paths: no target divides.
+    action hash_to_group(bit<16> group, bit<16> mask) {
+        meta.ecmp_group = group;
+        meta.ecmp_mask = mask;
+    }
+
+    table ipv4_lpm {
+        key = {
+            hdr.ipv4.dst_addr: lpm @name("dst_addr");
+        }
+        actions = {
+            forward;
+            hash_to_group;
+            drop;
+        }
+        const default_action = drop();
+        size = 4096;
+    }
+
+    action hash_flow() {
+        meta.ecmp_hash = ecmp_hash.get({ hdr.ipv4.src_addr, hdr.ipv4.dst_addr, hdr.ipv4.protocol, hdr.ports.src_port,
+                                         hdr.ports.dst_port });
+    }
+
+    action choose_bucket() {
+        meta.ecmp_bucket = meta.ecmp_hash & meta.ecmp_mask;
+    }
+
+    table ecmp {
+        key = {
+            meta.ecmp_group: exact @name("group");
+            meta.ecmp_bucket: exact @name("member");
+        }
+        actions = {
+            forward;
+            drop;
+        }
+        const default_action = drop();
+        size = 4096;
+    }
+
+    action set_queue(bit<7> queue) {
+        ig_intr_md_for_tm.qid = (QueueId_t)queue;
+        hdr.bridged.queue = queue;
+    }
+
+    // The queue of a service, which its packets name by their code point.
+    table service_queue {
+        key = {
+            hdr.ipv4.dscp: exact @name("dscp");
+        }
+        actions = {
+            set_queue;
+        }
+        const default_action = set_queue(0);
+        size = 64;
+    }
+
+    action carry() {
+        hdr.bridged.setValid();
+        hdr.bridged.arrival_ns = ig_intr_md_from_prsr.global_tstamp[31:0];
+        hdr.bridged._pad = 0;
+        hdr.bridged.queue = 0;
+    }
+
+    // Options are not parsed, so that the checksum of a header with options could not be kept right.
+    apply {
+        carry();
+        if (!hdr.ipv4.isValid() || hdr.ipv4.version != 4 || hdr.ipv4.ihl != 5 || meta.checksum_error == 1) {
+            drop();
+        } else if (hdr.ipv4.ttl == 0 || hdr.ipv4.ttl == 1) {
+            drop();
+        } else {
+            hash_flow();
+            switch (ipv4_lpm.apply().action_run) {
+                hash_to_group: {
+                    choose_bucket();
+                    ecmp.apply();
+                }
+            }
+            service_queue.apply();
+        }
+    }
+}
+
+control IngressDeparser(packet_out packet,
+                        inout headers_t hdr,
+                        in ingress_metadata_t meta,
+                        in ingress_intrinsic_metadata_for_deparser_t ig_intr_md_for_dprsr) {
+    apply {
+        packet.emit(hdr);
+    }
+}
+
+parser EgressParser(packet_in packet,
+                    out headers_t hdr,
+                    out egress_metadata_t meta,
+                    out egress_intrinsic_metadata_t eg_intr_md) {
+    state start {
+        packet.extract(eg_intr_md);
+        packet.extract(hdr.bridged);
+        packet.extract(hdr.ethernet);
+        transition select(hdr.ethernet.ether_type) {
+            ETHERTYPE_IPV4: parse_ipv4;
+            default: accept;
+        }
+    }
+
+    state parse_ipv4 {
+        packet.extract(hdr.ipv4);
+        transition accept;
+    }
+}
+
+control Egress(inout headers_t hdr,
+               inout egress_metadata_t meta,
+               in egress_intrinsic_metadata_t eg_intr_md,
+               in egress_intrinsic_metadata_from_parser_t eg_intr_md_from_prsr,
+               inout egress_intrinsic_metadata_for_deparser_t eg_intr_md_for_dprsr,
+               inout egress_intrinsic_metadata_for_output_port_t eg_intr_md_for_oport) {
+    Marking() marking;
+
+    // Packets by port and cause: marked, passed because they were not ECN capable, dropped by decision.
+    Counter<bit<64>, bit<12>>(MARKLAB_PORTS * 8, CounterType_t.PACKETS) marks;
+    Counter<bit<64>, bit<12>>(MARKLAB_PORTS * 8, CounterType_t.PACKETS) not_capable;
+    Counter<bit<64>, bit<12>>(MARKLAB_PORTS * 8, CounterType_t.PACKETS) drops;
+
+    bit<32> now_ns = 0;
+
+    // TNA shows the queue in egress only. enq_qdepth is what the packet found when it came: a threshold on it marks the same
+    // packet as a chip that marks at enqueue, one sojourn later.
+    action look() {
+        meta.q.port = eg_intr_md.egress_port;
+        meta.q.queue = hdr.bridged.queue;
+        meta.q.cell = hdr.bridged.queue[4:0] ++ eg_intr_md.egress_port;
+        meta.q.now_ticks = eg_intr_md_from_prsr.global_tstamp[37:6];
+        meta.q.enq_qdepth_cells = (bit<32>)eg_intr_md.enq_qdepth;
+        meta.q.deq_qdepth_cells = (bit<32>)eg_intr_md.deq_qdepth;
+        meta.q.length_bytes = eg_intr_md.pkt_length;
+        now_ns = eg_intr_md_from_prsr.global_tstamp[31:0];
+    }
+
+    // deq_timedelta has 18 bits, which wrap at 262 us.
+    action measure() {
+        meta.q.sojourn_ns = now_ns - hdr.bridged.arrival_ns;
+    }
+
+    action locate() {
+        meta.place = eg_intr_md.egress_port ++ meta.cause;
+    }
+
+    action mark() {
+        hdr.ipv4.ecn = ecn_t.CE;
+        marks.count(meta.place);
+    }
+
+    action pass_not_capable() {
+        not_capable.count(meta.place);
+    }
+
+    action drop() {
+        eg_intr_md_for_dprsr.drop_ctl = 1;
+        drops.count(meta.place);
+    }
+
+    table verdict {
+        key = {
+            meta.decision: exact @name("decision");
+            hdr.ipv4.ecn: ternary @name("ecn");
+        }
+        actions = {
+            mark;
+            pass_not_capable;
+            drop;
+            NoAction;
+        }
+        const default_action = NoAction();
+        const entries = {
+            (decision_t.MARK, ecn_t.ECT0): mark();
+            (decision_t.MARK, ecn_t.ECT1): mark();
+            (decision_t.MARK, ecn_t.NOT_ECT): pass_not_capable();
+            (decision_t.DROP, _): drop();
+        }
+        size = 4;
+    }
+
+    apply {
+        look();
+        measure();
+        marking.apply(meta.q, meta.decision, meta.cause);
+        locate();
+        verdict.apply();
+        hdr.bridged.setInvalid();
+    }
+}
+
+control EgressDeparser(packet_out packet,
+                       inout headers_t hdr,
+                       in egress_metadata_t meta,
+                       in egress_intrinsic_metadata_for_deparser_t eg_intr_md_for_dprsr) {
+    Checksum() ipv4_checksum;
+
+    apply {
+        if (hdr.ipv4.isValid()) {
+            hdr.ipv4.hdr_checksum = ipv4_checksum.update({
+                hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.dscp, hdr.ipv4.ecn, hdr.ipv4.total_len,
+                hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.frag_offset, hdr.ipv4.ttl, hdr.ipv4.protocol,
+                hdr.ipv4.src_addr, hdr.ipv4.dst_addr });
+        }
+        packet.emit(hdr);
+    }
+}
+
+Pipeline(IngressParser(), Ingress(), IngressDeparser(), EgressParser(), Egress(), EgressDeparser()) pipe;
+
+Switch(pipe) main;
+
+#endif // MARKLAB_TNA_SWITCH_P4
