@@ -45,7 +45,7 @@ from orchestrator.verdict import doubts
 from orchestrator.window_means import window_means
 
 # Cells of the counters in include/switch.p4: port * 8 + cause.
-_CAUSES_PER_PORT = 8
+CAUSES_PER_PORT = 8
 
 
 def summarise(experiment: Experiment, observations: Sequence[Observation], versions: dict[str, Any]) -> Summary:
@@ -163,7 +163,7 @@ def _marks(scheme: ReadyScheme, seen: Observation) -> Marks:
         name = cell["counter"].rpartition(".")[2]
         counted[name] += cell["packets"]
         if name == "marks":
-            cause = cell["index"] % _CAUSES_PER_PORT
+            cause = cell["index"] % CAUSES_PER_PORT
             by_cause[scheme.causes.get(cause, f"cause {cause}")] += cell["packets"]
     ports = {f"{port['node']}:{port['port']}": port["marked"] for port in seen.report["ports"] if port["marked"]}
     return Marks(

@@ -20,6 +20,7 @@ from orchestrator.cli.crosscheck import crosscheck
 from orchestrator.cli.doctor import doctor
 from orchestrator.cli.lab import lab
 from orchestrator.cli.plot import plot
+from orchestrator.cli.promote import promote
 from orchestrator.cli.reproduce import reproduce
 from orchestrator.cli.run import run
 from orchestrator.cli.show import check, schemes
@@ -38,6 +39,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "lab": lab,
     "plot": plot,
     "reproduce": reproduce,
+    "promote": promote,
     "doctor": doctor,
 }
 

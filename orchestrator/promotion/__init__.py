@@ -1,0 +1,1 @@
+"""From an evaluated scheme to a Tofino build: gates, and the bundle of what passes them (docs/tofino.md)."""

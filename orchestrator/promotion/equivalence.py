@@ -1,0 +1,179 @@
+"""Whether both twins of a scheme decide alike on the packets of a real run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orchestrator import engine
+from orchestrator.catalog.twin import CELL_BYTES, TwinSpec
+from orchestrator.experiment import Experiment, ReadyScheme
+from orchestrator.metrics import CAUSES_PER_PORT
+from orchestrator.promotion.sequence import IN_PORT, OUT_PORT, Recording, entries_to_port, is_marked
+
+_US = 1000
+
+
+@dataclass(frozen=True)
+class Signals:
+    """What packets saw of their queue, in the order in which they left, and whether they were marked."""
+
+    place: NDArray[np.int64]  # in the sequence
+    queue: NDArray[np.int64]
+    now_ns: NDArray[np.int64]
+    sojourn_ns: NDArray[np.int64]
+    enq_qdepth: NDArray[np.int64]  # packets
+    deq_qdepth: NDArray[np.int64]
+    marked: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first packet on which the twins differ: what it saw, and what registers hold behind it."""
+
+    place: int
+    signals: Mapping[str, int]
+    marked: tuple[bool, bool]
+    states: tuple[Mapping[str, int], Mapping[str, int]]
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Decisions of both twins on the same packets."""
+
+    packets: int
+    equal: int
+    marks: tuple[int, int]
+    by_cause: Mapping[str, tuple[int, int]]  # as the programs count them
+    first: Difference | None
+
+    @property
+    def part(self) -> float:
+        """Of packets on which both decide alike."""
+        return self.equal / self.packets if self.packets else 0.0
+
+
+def agreement(
+    experiment: Experiment, scheme: ReadyScheme, twin: ReadyScheme, spec: TwinSpec, sequence: Recording
+) -> Agreement:
+    """Send the sequence through both.
+
+    The first one has queues of its own, from which packets leave at the times at which some left in the run; what they
+    saw there, in packets and microseconds, is told to the second one, in cells and nanoseconds.
+    """
+    run = _Run(experiment, scheme, sequence)
+    seen = run.signals()
+    harness = _harness(experiment, twin, alone=True)
+    cells = -(-experiment.setup.frame_bytes // CELL_BYTES[spec.chip])
+    equal, marks, first = 0, 0, None
+    for at, place in enumerate(seen.place.tolist()):
+        _, data, _ = harness.process(
+            IN_PORT,
+            sequence.frame(place),
+            int(seen.now_ns[at]),
+            int(seen.sojourn_ns[at]),
+            int(seen.enq_qdepth[at]) * cells,
+            int(seen.deq_qdepth[at]) * cells,
+        )
+        marked = data is not None and is_marked(data)
+        marks += marked
+        if marked == seen.marked[at]:
+            equal += 1
+        elif first is None:
+            first = _difference(experiment, (scheme, twin), harness, sequence, seen, at, marked)
+    by_cause = {
+        name: (run.harness.counter("marks", _place(cause))[0], harness.counter("marks", _place(cause))[0])
+        for cause, name in scheme.causes.items()
+    }
+    return Agreement(len(seen.place), equal, (int(seen.marked.sum()), marks), by_cause, first)
+
+
+def _place(cause: int) -> int:
+    return OUT_PORT * CAUSES_PER_PORT + cause
+
+
+class _Run:
+    """A switch through which a sequence goes, packets leaving when some left in the run."""
+
+    def __init__(self, experiment: Experiment, scheme: ReadyScheme, sequence: Recording) -> None:
+        self.sequence = sequence
+        self.harness = _harness(experiment, scheme)
+
+    def signals(self, stop_after: int | None = None) -> Signals:
+        sequence, harness = self.sequence, self.harness
+        waiting: dict[int, list[int]] = {}
+        rows: list[tuple[int, int, int, int, int, int, bool]] = []
+        arrived, departed = sequence.arrived_ns.tolist(), sequence.departed_ns.tolist()
+        coming = 0
+        for now_ns in departed:
+            while coming < len(arrived) and arrived[coming] <= now_ns:
+                found = harness.receive(IN_PORT, sequence.frame(coming), arrived[coming])
+                if found is not None:
+                    waiting.setdefault(found[1], []).append(coming)
+                coming += 1
+            left = harness.transmit(OUT_PORT, now_ns)
+            if left is None:
+                continue
+            data, queue, enq_qdepth, deq_qdepth, sojourn_ns, _ = left
+            place = waiting[queue].pop(0)
+            rows.append((place, queue, now_ns, sojourn_ns, enq_qdepth, deq_qdepth, is_marked(data)))
+            if len(rows) == stop_after:
+                break
+        columns = np.array(rows, dtype=np.int64).reshape(-1, 7).T
+        return Signals(
+            columns[0], columns[1], columns[2], columns[3], columns[4], columns[5], columns[6].astype(np.bool_)
+        )
+
+
+def _harness(experiment: Experiment, scheme: ReadyScheme, *, alone: bool = False) -> engine.Harness:
+    """A switch with the run's queues; `alone`, with room for everything, as its signals are told."""
+    queueing = None
+    if not alone:
+        queueing = json.dumps(scheme.queues.to_engine(experiment.spec.queue, experiment.setup.frame_bytes))
+    return engine.new_harness(scheme.program, entries=entries_to_port(scheme), queueing=queueing)
+
+
+def _difference(
+    experiment: Experiment,
+    schemes: tuple[ReadyScheme, ReadyScheme],
+    harness: engine.Harness,
+    sequence: Recording,
+    seen: Signals,
+    at: int,
+    marked: bool,
+) -> Difference:
+    """The state of the first twin is what it was then: it goes through the packets once more."""
+    run = _Run(experiment, schemes[0], sequence)
+    run.signals(stop_after=at + 1)
+    queue = int(seen.queue[at])
+    return Difference(
+        place=int(seen.place[at]),
+        signals={
+            "queue": queue,
+            "now_us": int(seen.now_ns[at]) // _US,
+            "sojourn_us": int(seen.sojourn_ns[at]) // _US,
+            "enq_qdepth_pkts": int(seen.enq_qdepth[at]),
+            "deq_qdepth_pkts": int(seen.deq_qdepth[at]),
+        },
+        marked=(bool(seen.marked[at]), marked),
+        states=(state(run.harness, schemes[0], queue), state(harness, schemes[1], queue)),
+    )
+
+
+def state(harness: engine.Harness, scheme: ReadyScheme, queue: int) -> dict[str, int]:
+    """Registers of the port and of one of its queues: those with 512 cells are of ports."""
+    described: list[dict[str, Any]] = engine.describe(scheme.program)["registers"]
+    cells = {}
+    for register in described:
+        index = OUT_PORT if register["size"] <= _PORTS else queue * _PORTS + OUT_PORT
+        if index < register["size"]:
+            cells[register["name"]] = harness.register(register["name"], index)
+    return cells
+
+
+_PORTS = 512

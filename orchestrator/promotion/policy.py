@@ -1,0 +1,81 @@
+"""The rules by which a scheme is promoted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
+
+from orchestrator.catalog.choice import SchemeChoice
+from orchestrator.errors import BadInput
+from orchestrator.model import Model, read_yaml, validate
+from orchestrator.quantities import find_metric
+from orchestrator.spec import Baseline, as_list
+
+DEFAULT = Path(__file__).with_name("policy.yaml")
+
+
+def _percent(value: Any) -> Any:
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return float(value)
+    text = str(value).strip()
+    if not text.endswith("%"):
+        raise BadInput(f"`{value}` is not a percentage", "write 5%")
+    try:
+        return float(text[:-1]) / 100
+    except ValueError as error:
+        raise BadInput(f"`{value}` is not a percentage", "write 5%") from error
+
+
+Part = Annotated[float, BeforeValidator(_percent)]
+
+
+class FctRules(Model):
+    """What the flow completion times of a scheme must be, against those of the baseline on the same flows.
+
+    Of each metric the mean change over loads, workloads and seeds counts.
+    """
+
+    baseline: Baseline = SchemeChoice("dctcp-red", "tail")
+    loads: Annotated[tuple[float, ...], BeforeValidator(as_list)] = (0.5, 0.8)
+    workloads: Annotated[tuple[str, ...], BeforeValidator(as_list)] = ("web_search",)
+    flows: int = Field(default=2000, ge=1)
+    seeds: int = Field(default=3, ge=1)
+    settings: dict[str, Any] = Field(default_factory=dict)
+    better: Annotated[tuple[str, ...], BeforeValidator(as_list)] = ("short.p99",)
+    not_worse: dict[str, Part] = Field(default_factory=lambda: {"overall.mean": 0.05, "large.mean": 0.05})
+
+
+class EquivalenceRules(Model):
+    """How much of a real run both twins decide alike, and how near their flow completion times are.
+
+    `agreement` takes the place of the bound that the twin states, if it is larger.
+    """
+
+    packets: int = Field(default=1_000_000, ge=1000)
+    agreement: Part | None = Field(default=None, ge=0, le=1)
+    fct_within: dict[str, Part] = Field(default_factory=lambda: {"overall.mean": 0.02, "short.mean": 0.02})
+
+
+class TofinoRules(Model):
+    """What the program may take of the chip, by estimate."""
+
+    stages: int | None = Field(default=None, ge=1)  # those of the chip
+
+
+class Policy(Model):
+    """All gates' rules."""
+
+    fct: FctRules = FctRules()
+    equivalence: EquivalenceRules = EquivalenceRules()
+    tofino: TofinoRules = TofinoRules()
+
+
+def read_policy(path: Path | None) -> Policy:
+    """Read a policy; that of the lab without one."""
+    at = path or DEFAULT
+    policy = validate(Policy, read_yaml(at), str(at))
+    for name in (*policy.fct.better, *policy.fct.not_worse, *policy.equivalence.fct_within):
+        find_metric(name, f"metric in {at}:")
+    return policy

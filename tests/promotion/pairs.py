@@ -1,0 +1,69 @@
+"""Twins beside their schemes, on the same packets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from orchestrator import engine
+from orchestrator.catalog.twin import TwinSpec, twin_of, twin_spec
+from orchestrator.experiment import Experiment, ReadyScheme, prepare
+from orchestrator.fabrics import Cell
+from orchestrator.model import validate
+from orchestrator.promotion.equivalence import Agreement, agreement
+from orchestrator.promotion.sequence import Recording, recorded
+from orchestrator.spec import make_spec
+
+# Of a run that fills the queue, and empties it: enough for episodes of each kind.
+PACKETS = 40_000
+
+# What schemes run with, if it is not what all do: queues that differ.
+SETTINGS: dict[str, dict[str, Any]] = {
+    "per-queue": {
+        "schemes": ["per-queue:minimum"], "queues": "dwrr:count=4,quantum=1mtu/2mtu/3mtu/4mtu", "services": "4",
+    },
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A scheme, its twin, and packets of a real run."""
+
+    experiment: Experiment
+    scheme: ReadyScheme
+    twin: ReadyScheme
+    spec: TwinSpec
+    packets: Recording
+
+    def agree(self, twin: ReadyScheme | None = None) -> Agreement:
+        """Decisions of both, or of another twin."""
+        return agreement(self.experiment, self.scheme, twin or self.twin, self.spec, self.packets)
+
+    def with_program(self, program: Path, described: Path) -> ReadyScheme:
+        """A twin of another source and description."""
+        spec = validate(TwinSpec, yaml.safe_load(described.read_text()), str(described))
+        fitted = twin_of(self.scheme.fitted, spec, program)
+        compiled = engine.compile_program(program, fitted.defines)
+        return replace(self.twin, fitted=fitted, program=compiled, entries=[*fitted.entries, *self.services])
+
+    @property
+    def services(self) -> list[dict[str, Any]]:
+        """Entries that put services into queues, which are no part of a scheme's."""
+        return [entry for entry in self.twin.entries if entry["table"] == "service_queue"]
+
+
+@cache
+def pair_of(name: str) -> Pair:
+    """The pair of a scheme."""
+    settings = {
+        "schemes": [name], "baseline": "none", "load": 0.9, "flows": 120, "seeds": 1, "trace_queue": "1s",
+        "trace_flows": "1s", **SETTINGS.get(name, {}),
+    }  # fmt: skip
+    plain, other = prepare(make_spec(settings)), prepare(make_spec(settings | {"arch": "tna"}))
+    cell = Cell(plain, plain.schemes[0], 1)
+    packets = recorded(cell, plain.network.bottleneck[0].source, PACKETS, engine.new_watch())
+    return Pair(plain, plain.schemes[0], other.schemes[0], twin_spec(name), packets)

@@ -1,0 +1,83 @@
+"""Twins decide like the schemes that they are twins of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from promotion.pairs import PACKETS, pair_of
+
+from orchestrator.catalog.choice import SchemeChoice
+from orchestrator.catalog.scheme import find_scheme
+from orchestrator.catalog.twin import known_twins, twin_of
+from orchestrator.errors import BadInput
+from orchestrator.paths import TWINS
+from orchestrator.tofino import examine
+
+# Twins that are not near enough to their schemes, which the gate says.
+FAR = {"codel"}
+
+
+@pytest.mark.parametrize("name", sorted({*known_twins()} - FAR))
+def test_a_twin_decides_like_its_scheme(name: str) -> None:
+    found = pair_of(name).agree()
+    assert found.packets == PACKETS
+    assert found.part >= pair_of(name).spec.agreement, found
+    assert min(found.marks) > 0
+    for marks, of_twin in found.by_cause.values():
+        assert abs(of_twin - marks) <= pair_of(name).spec.marks_within * marks, found.by_cause
+    # What programs count is what they mark.
+    assert tuple(map(sum, zip(*found.by_cause.values(), strict=True))) == found.marks
+
+
+@pytest.mark.parametrize("name", sorted(FAR))
+def test_a_twin_that_decides_otherwise_is_told_by_its_bound(name: str) -> None:
+    assert 0.9 < pair_of(name).agree().part < pair_of(name).spec.agreement
+
+
+@pytest.mark.parametrize("name", known_twins())
+def test_a_twin_breaks_no_limit_of_the_chip(name: str) -> None:
+    assert examine(TWINS / f"{name}.p4").messages == ()
+
+
+def test_parameters_that_a_twin_cannot_have_are_refused_with_the_reason() -> None:
+    setup = pair_of("ecn-sharp").experiment.setup
+    choice = SchemeChoice("ecn-sharp", params=(("control_law", "sqrt"),))
+    with pytest.raises(BadInput, match="control_law=sqrt") as caught:
+        twin_of(find_scheme(choice).fit(choice, setup))
+    assert caught.value.remedy == "leave them as they are"
+
+
+def test_a_scheme_without_a_twin_is_refused() -> None:
+    setup = pair_of("tcn").experiment.setup
+    choice = SchemeChoice("per-pool")
+    with pytest.raises(BadInput, match="Tofino has no program of `per-pool`"):
+        twin_of(find_scheme(choice).fit(choice, setup))
+
+
+# The math unit, by hand
+
+
+def by_math_unit(interval: int, count: int) -> int:
+    """interval / count, as ECN#'s twin has it: the definition of a math unit with an entry per mantissa, by hand."""
+    quotients = [interval * 8 / entry for entry in range(8, 16)]
+    scale = 0
+    while round(quotients[0] / 2**scale) > 255:
+        scale += 1
+    table = [round(quotient / 2**scale) for quotient in quotients]
+    highest = count.bit_length() - 1
+    exponent = scale - highest
+    entry = table[((count << 3) >> highest) - 8]
+    return entry << exponent if exponent >= 0 else entry >> -exponent
+
+
+def test_division_is_as_near_as_that_of_the_paper() -> None:
+    """ECN# paper, Fig. 6: counts 1 to 400. 12.1 and 4.5 % are the errors of its Algorithm 3, with interval 1,000."""
+    errors = [abs(by_math_unit(3125, count) / (3125 / count) - 1) for count in range(1, 401)]
+    assert max(errors) == pytest.approx(0.1021, abs=1e-4)
+    assert sum(errors) / 400 == pytest.approx(0.0336, abs=1e-4)
+
+
+def test_files_of_twins_belong_together() -> None:
+    assert {path.stem for path in TWINS.glob("*.yaml")} == set(known_twins())
+    assert all(isinstance(path, Path) and path.is_file() for path in TWINS.glob("*.p4"))
