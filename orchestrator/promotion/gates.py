@@ -81,7 +81,7 @@ def places(choice: SchemeChoice, rules: FctRules) -> tuple[Place, ...]:
             "seeds": rules.seeds, **rules.settings,
         }  # fmt: skip
         plain = make_spec(settings, "settings of the policy")
-        twin = make_spec(settings | {"baseline": None, "arch": "tna"}, "settings of the policy")
+        twin = make_spec(settings | {"baseline": "none", "arch": "tna"}, "settings of the policy")
         found.append(Place(workload, load, prepare(plain), prepare(twin)))
     return tuple(found)
 
