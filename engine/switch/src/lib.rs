@@ -281,7 +281,6 @@ impl<F: Frame> Switch<F> {
     ///
     /// The frame that came is the one that a multicast group sends last; all other copies are in
     /// [`Switch::take_copies`].
-    #[inline]
     pub fn receive(&mut self, now: Time, port: usize, frame: F) -> Fate<F> {
         either!(&mut self.core, core => core.receive(now, port, frame))
     }
@@ -298,7 +297,12 @@ impl<F: Frame> Switch<F> {
     /// [`Switch::transmit`], under other queue signals if some are given.
     #[inline(always)]
     fn transmit_under(&mut self, now: Time, port: usize, signals: Option<QueueSignals>) -> Option<Transmitted<F>> {
-        either!(&mut self.core, core => core.transmit(now, port, signals))
+        // The other way round, v1model's frames would be copied once more.
+        if let Core::Tna(tna) = &mut self.core {
+            return tna.transmit(now, port, signals);
+        }
+        let Core::V1Model(v1model) = &mut self.core else { unreachable!("there are two architectures") };
+        v1model.transmit(now, port, signals)
     }
 
     /// Takes the next frame out of its queue, and no further.

@@ -104,6 +104,8 @@ impl<F: Frame> Tna<F> {
         }
     }
 
+    // Apart, so that a v1model switch stays small where it is inlined.
+    #[inline(never)]
     pub(crate) fn receive(&mut self, now: Time, port: usize, mut frame: F) -> Fate<F> {
         let bytes = frame.packet().len() as u64;
         let mut phv = self.shell.blank();

@@ -72,7 +72,8 @@ impl<F: Frame> V1Model<F> {
         }
     }
 
-    #[inline]
+    // Inlined by hand, as are others here: a call would copy the frame once more.
+    #[inline(always)]
     pub(crate) fn receive(&mut self, now: Time, port: usize, mut frame: F) -> Fate<F> {
         let mut phv = self.shell.blank();
         let bytes = frame.packet().len() as u64;
