@@ -33,7 +33,7 @@ mod words;
 use marklab_p4::ir::{ParserBody, StateId, Target, Transition};
 
 pub use control::{ActionSpec, ControlError, EntrySpec, lookup_name};
-pub use effects::{CloneRequest, Digest, Effects, FailedAssertion};
+pub use effects::{CloneRequest, Digest, Effects, FailedAssertion, MirrorRequest};
 pub use hash::{csum16, hash};
 pub use interpreter::Interpreter;
 pub use jit::{Jit, JitError};

@@ -1,7 +1,7 @@
 //! Which blocks of a program run in one go.
 
 use marklab_p4::ir::visit::{any_statement, bodies};
-use marklab_p4::ir::{Arch, BlockId, ExternCall, Program, StmtKind, Tna};
+use marklab_p4::ir::{Arch, BlockId, ExternCall, Program, Stmt, StmtKind, Tna};
 
 /// The parts of a program that run in one go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,6 +53,12 @@ impl Stage {
                 Stage::Deparse | Stage::Parse => Vec::new(),
             },
         }
+    }
+
+    /// The statements of its blocks, those of actions aside.
+    pub fn bodies(self, program: &Program) -> Vec<&[Stmt]> {
+        let blocks = self.blocks(program).into_iter();
+        blocks.flat_map(|block| bodies(std::slice::from_ref(&program.blocks[block.index()]), &[], &[])).collect()
     }
 
     /// The deparser that ends a stage.

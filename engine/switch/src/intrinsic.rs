@@ -1,6 +1,6 @@
 //! A field of the packet state that a switch reads or writes, found by name.
 
-use marklab_p4::ir::Program;
+use marklab_p4::ir::{Program, SlotId};
 use marklab_pipeline::{Field, Layout, Phv};
 
 /// A field of the packet state, if the program has it.
@@ -17,7 +17,11 @@ pub(crate) struct Intrinsic {
 impl Intrinsic {
     /// The field with the first of these names that the program has.
     pub(crate) fn new(program: &Program, layout: &Layout, names: impl IntoIterator<Item = String>) -> Intrinsic {
-        let slot = names.into_iter().find_map(|name| program.intrinsic(&name));
+        Intrinsic::of(program, layout, names.into_iter().find_map(|name| program.intrinsic(&name)))
+    }
+
+    /// The field of a slot, if there is one.
+    pub(crate) fn of(program: &Program, layout: &Layout, slot: Option<SlotId>) -> Intrinsic {
         let found = slot.and_then(|slot| Some((layout.field(slot)?, program.slots[slot.index()].ty.width)));
         let Some((field, width)) = found else { return Intrinsic { offset: 0, size: 0, width: 1 } };
         let offset = u16::try_from(field.offset).expect("a packet state of less than 64 KiB");

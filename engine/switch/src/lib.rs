@@ -143,9 +143,10 @@ pub struct Switch<F> {
 }
 
 /// By the program's architecture.
+#[expect(clippy::large_enum_variant, reason = "there are few switches, and a pointer less is on every packet's way")]
 enum Core<F> {
     V1Model(V1Model<F>),
-    Tna(Tna<F>),
+    Tna(Box<Tna<F>>),
 }
 
 /// Does the same with a switch of either architecture.
@@ -185,7 +186,7 @@ impl<F: Frame> Switch<F> {
     ) -> Switch<F> {
         let core = match state.program().arch {
             Arch::V1Model { .. } => Core::V1Model(V1Model::new(engine, state, ports, pool)),
-            Arch::Tna(tna) => Core::Tna(Tna::new(engine, state, tna.chip, ports, pool)),
+            Arch::Tna(tna) => Core::Tna(Box::new(Tna::new(engine, state, tna.chip, ports, pool))),
         };
         Switch { core }
     }

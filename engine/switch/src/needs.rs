@@ -9,19 +9,21 @@ use crate::v1model::detours::may_set;
 /// Something that must be set up in [`crate::replication::Replication`], or the program's copies go nowhere.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum Need {
-    /// For `clone` and `clone_preserving_field_list`.
+    /// For `clone` and `clone_preserving_field_list`, and for `Mirror` (TNA).
     #[error("it clones packets, which needs a mirror session")]
     MirrorSession,
-    /// For a `mcast_grp` other than 0.
+    /// For a `mcast_grp`, `mcast_grp_a` or `mcast_grp_b` (TNA) other than 0.
     #[error("it multicasts packets, which needs a multicast group")]
     MulticastGroup,
 }
 
 /// Everything that a program needs.
 pub fn needs(program: &Program) -> Vec<Need> {
-    let clones = |stmt: &StmtKind| matches!(stmt, StmtKind::Extern(ExternCall::Clone { .. }));
+    let clones =
+        |stmt: &StmtKind| matches!(stmt, StmtKind::Extern(ExternCall::Clone { .. } | ExternCall::MirrorEmit { .. }));
     let clones = any_statement(bodies(&program.blocks, &program.actions, &program.register_actions), &clones);
-    let multicasts = may_set(program, "mcast_grp");
+    let groups = ["standard_metadata.mcast_grp", "ig_intr_md_for_tm.mcast_grp_a", "ig_intr_md_for_tm.mcast_grp_b"];
+    let multicasts = groups.iter().any(|name| may_set(program, name));
     let needs = [(clones, Need::MirrorSession), (multicasts, Need::MulticastGroup)];
     needs.into_iter().filter_map(|(needed, need)| needed.then_some(need)).collect()
 }

@@ -31,6 +31,12 @@ impl Cells {
         *depth - bytes.div_ceil(self.cell_bytes)
     }
 
+    /// A queue's number among those of all ports, and its depth.
+    pub(super) fn depth(&self, port: usize, queue: usize) -> (usize, u64) {
+        let number = self.first[port] + queue;
+        (number, self.depths[number])
+    }
+
     /// A packet leaves a queue, which has this depth afterwards.
     pub(super) fn remove(&mut self, port: usize, queue: usize, bytes: u64) -> u64 {
         let depth = &mut self.depths[self.first[port] + queue];

@@ -3,6 +3,7 @@
 use marklab_p4::ir::{Chip, Program};
 use marklab_units::Time;
 
+use super::Way;
 use crate::QueueSignals;
 
 /// Bytes of `ingress_intrinsic_metadata_t`.
@@ -43,11 +44,17 @@ impl IngressHeader {
         IngressHeader { bytes: [0; MOST_INGRESS_BYTES], used: INGRESS_BYTES + port_metadata_bytes(chip) }
     }
 
-    /// That of a packet which comes in now.
-    pub(super) fn bytes(&mut self, port: usize, now: Time) -> &[u8] {
-        // resubmit_flag, _pad1, packet_version, _pad2: 7 bits; ingress_port: 9; ingress_mac_tstamp: 48.
-        let image = (port as u64 & 0x1ff) << 48 | now.nanos() & ((1 << 48) - 1);
-        self.bytes[..INGRESS_BYTES].copy_from_slice(&image.to_be_bytes());
+    /// That of a packet which comes in now, or again with this data, cut to the room that there is.
+    pub(super) fn bytes(&mut self, port: usize, now: Time, resubmitted: Option<&[u8]>) -> &[u8] {
+        // resubmit_flag: 1 bit; _pad1, packet_version, _pad2: 6; ingress_port: 9; ingress_mac_tstamp: 48.
+        let flag = u64::from(resubmitted.is_some()) << 63;
+        let image = flag | (port as u64 & 0x1ff) << 48 | now.nanos() & ((1 << 48) - 1);
+        let (header, metadata) = self.bytes.split_at_mut(INGRESS_BYTES);
+        header.copy_from_slice(&image.to_be_bytes());
+        metadata.fill(0);
+        for (target, &byte) in metadata.iter_mut().zip(resubmitted.into_iter().flatten()) {
+            *target = byte;
+        }
         &self.bytes[..self.used]
     }
 }
@@ -80,6 +87,17 @@ impl Bits {
     }
 }
 
+/// What is known of a packet that comes to egress.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Passage {
+    pub(super) now: Time,
+    pub(super) port: usize,
+    pub(super) way: Way,
+    /// Bytes before the egress parser, the header here aside.
+    pub(super) length: usize,
+    pub(super) signals: QueueSignals,
+}
+
 /// What the egress parser begins with: the fields of the program's `egress_intrinsic_metadata_t`.
 #[derive(Debug)]
 pub(super) struct EgressHeader {
@@ -90,6 +108,7 @@ pub(super) struct EgressHeader {
     enq_tstamp: Bits,
     deq_qdepth: Bits,
     deq_timedelta: Bits,
+    egress_rid: Bits,
     egress_qid: Bits,
     egress_cos: Bits,
     pkt_length: Bits,
@@ -117,6 +136,7 @@ impl EgressHeader {
             enq_tstamp: find("enq_tstamp"),
             deq_qdepth: find("deq_qdepth"),
             deq_timedelta: find("deq_timedelta"),
+            egress_rid: find("egress_rid"),
             egress_qid: find("egress_qid"),
             egress_cos: find("egress_cos"),
             pkt_length: find("pkt_length"),
@@ -124,15 +144,8 @@ impl EgressHeader {
     }
 
     /// That of a packet which leaves its queue now.
-    pub(super) fn bytes(
-        &mut self,
-        now: Time,
-        port: usize,
-        queue: usize,
-        length: usize,
-        class: u8,
-        signals: QueueSignals,
-    ) -> &[u8] {
+    pub(super) fn bytes(&mut self, passage: &Passage) -> &[u8] {
+        let Passage { now, port, way, length, signals } = *passage;
         self.bytes = [0; EGRESS_BUFFER];
         let bytes = &mut self.bytes;
         self.egress_port.put(bytes, port as u64);
@@ -140,8 +153,9 @@ impl EgressHeader {
         self.enq_tstamp.put(bytes, signals.enq_timestamp.nanos());
         self.deq_qdepth.put_at_most(bytes, signals.deq_qdepth);
         self.deq_timedelta.put(bytes, now.since(signals.enq_timestamp).nanos());
-        self.egress_qid.put(bytes, queue as u64);
-        self.egress_cos.put(bytes, class.into());
+        self.egress_rid.put(bytes, way.rid.into());
+        self.egress_qid.put(bytes, way.queue.into());
+        self.egress_cos.put(bytes, way.class.into());
         self.pkt_length.put_at_most(bytes, length as u64);
         &self.bytes[..self.used]
     }

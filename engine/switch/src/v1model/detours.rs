@@ -39,7 +39,7 @@ pub(crate) struct Detours {
 impl Detours {
     /// `None` for a program that cannot ask for any.
     pub(crate) fn new(program: &Program, layout: &Layout) -> Option<Detours> {
-        let set = |name: &str| may_set(program, name);
+        let set = |name: &str| may_set(program, &format!("standard_metadata.{name}"));
         let needed = Effects::possible(program) || set("mcast_grp") || set("instance_type");
         let field = |name| standard(program, layout, name);
         needed.then(|| Detours {
@@ -55,9 +55,9 @@ impl Detours {
     }
 }
 
-/// Whether a program may set a field of `standard_metadata` to something other than 0.
+/// Whether a program may set a field of intrinsic metadata to something other than 0.
 pub(crate) fn may_set(program: &Program, name: &str) -> bool {
-    let Some(slot) = program.intrinsic(&format!("standard_metadata.{name}")) else { return false };
+    let Some(slot) = program.intrinsic(name) else { return false };
     let zero = |expr: &Expr| matches!(&expr.kind, ExprKind::Const(value) if value.bits() == 0);
     let sets = |stmt: &Stmt| match &stmt.kind {
         StmtKind::Assign { dst, src } => dst.slot == slot && !zero(src),

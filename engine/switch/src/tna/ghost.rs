@@ -1,0 +1,39 @@
+//! The ghost of Tofino 2: it runs on each change of a queue's depth.
+
+use marklab_p4::ir::Program;
+use marklab_pipeline::{Layout, Packet, Stage};
+
+use crate::intrinsic::Intrinsic;
+use crate::shell::Shell;
+
+/// Where the report of a queue goes.
+#[derive(Debug)]
+pub(super) struct Ghost {
+    /// Cells.
+    qlength: Intrinsic,
+    /// The queue's number among those of all ports, port by port; its pipe is 0.
+    qid: Intrinsic,
+}
+
+impl Ghost {
+    /// `None` for a program without a ghost.
+    pub(super) fn new(program: &Program, layout: &Layout) -> Option<Ghost> {
+        // Ingress may have a header of that type as well, which comes before the ghost's.
+        let field = |name: &str| {
+            let known = program.intrinsics.iter().rev().find(|(known, _)| known == name);
+            Intrinsic::of(program, layout, known.map(|&(_, slot)| slot))
+        };
+        Stage::Ghost
+            .used_by(program)
+            .then(|| Ghost { qlength: field("gh_intr_md.qlength"), qid: field("gh_intr_md.qid") })
+    }
+
+    pub(super) fn run<F>(&self, shell: &mut Shell<F>, queue: usize, cells: u64) {
+        let mut phv = shell.blank();
+        self.qlength.set_at_most(&mut phv, cells);
+        self.qid.set(&mut phv, queue as u64);
+        shell.engine.run(Stage::Ghost, &mut shell.state, &mut Packet::default(), &mut phv);
+        shell.effects();
+        shell.spare.push(phv);
+    }
+}
