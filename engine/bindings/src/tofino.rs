@@ -10,7 +10,7 @@ use crate::diagnostics::message;
 use crate::{CompileError, EngineError};
 
 /// Checks a TNA program against its chip, as JSON: `warnings` of the compiler as text, `messages` as `diagnostics` has
-/// them, each with its `rendering`.
+/// them, each with its `rendering`, and `estimate`, whose parts are those of `marklab_tofino::estimate::Estimate`.
 ///
 /// Raises CompileError with all messages if the program has errors, EngineError if it is not written for Tofino.
 #[pyfunction]
@@ -23,14 +23,20 @@ pub(crate) fn tofino_check(
     let compilation = compile(&path, &Options { include_dirs, defines });
     let warnings = compilation.render(false);
     let Some(program) = &compilation.program else { return Err(CompileError::new_err(warnings)) };
-    let Some(found) = marklab_tofino::check(program) else {
+    let Some(examined) = marklab_tofino::examine(program, &compilation.sources) else {
         let arch = program.arch.name();
         return Err(EngineError::new_err(format!("the program is written for {arch}, and Tofino's is tna")));
     };
-    let messages = found.iter().map(|one| {
+    let messages = examined.diagnostics.iter().map(|one| {
         let mut shown = message(&compilation.sources, one);
         shown["rendering"] = one.render(&compilation.sources, false).into();
         shown
     });
-    Ok(json!({"arch": program.arch.name(), "warnings": warnings, "messages": Value::from_iter(messages)}).to_string())
+    let found = json!({
+        "arch": program.arch.name(),
+        "warnings": warnings,
+        "messages": Value::from_iter(messages),
+        "estimate": examined.estimate,
+    });
+    Ok(found.to_string())
 }

@@ -1,8 +1,6 @@
 //! Accesses of registers: a packet gets one to each (p4c's `backends/tofino`; files as named at the checks).
 
-use marklab_p4::ir::{
-    ActionId, BlockId, Expr, ExprKind, ExternCall, Program, Register, RegisterId, Stmt, StmtKind, visit,
-};
+use marklab_p4::ir::{ActionId, Expr, ExprKind, ExternCall, Program, Register, RegisterId, Stmt, StmtKind, visit};
 use marklab_p4::source::Span;
 
 use crate::findings::{Findings, label};
@@ -28,7 +26,7 @@ enum Kind {
 }
 
 /// Checks the accesses of the controls of both gresses; a ghost shares registers with ingress.
-pub(crate) fn check(program: &Program, flows: &[(BlockId, Flow<'_>)], egress: BlockId, findings: &mut Findings) {
+pub(crate) fn check(program: &Program, flows: &[Flow<'_>], is_egress: &dyn Fn(usize) -> bool, findings: &mut Findings) {
     for action in &program.actions {
         in_one_action(program, &action.name, &action.body, findings);
     }
@@ -37,11 +35,11 @@ pub(crate) fn check(program: &Program, flows: &[(BlockId, Flow<'_>)], egress: Bl
         in_one_table(program, &actions, findings);
     }
     let mut by_flow = Vec::new();
-    for (block, flow) in flows {
+    for (number, flow) in flows.iter().enumerate() {
         let accesses = accesses_of(program, flow);
         index_forms(program, &accesses, findings);
         one_per_packet(program, flow, &accesses, findings);
-        by_flow.push((*block == egress, accesses));
+        by_flow.push((is_egress(number), accesses));
     }
     one_gress(program, &by_flow, findings);
 }

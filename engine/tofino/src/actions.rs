@@ -5,8 +5,7 @@
 //! written and read are dependent. Statements of an `apply` block are actions of one statement here.
 
 use marklab_p4::ir::{
-    Action, BinaryOp, BlockId, Class, Expr, ExprKind, ExternCall, Program, SlotId, Stmt, StmtKind, Table, UnaryOp,
-    visit,
+    Action, BinaryOp, Class, Expr, ExprKind, ExternCall, Program, SlotId, Stmt, StmtKind, Table, UnaryOp, visit,
 };
 use marklab_p4::source::Span;
 use num_bigint::BigUint;
@@ -18,7 +17,7 @@ use crate::flow::{Flow, What};
 use crate::limit::Limit;
 
 /// Checks all actions, and the statements of controls.
-pub(crate) fn check(program: &Program, flows: &[(BlockId, Flow<'_>)], findings: &mut Findings) {
+pub(crate) fn check(program: &Program, flows: &[Flow<'_>], findings: &mut Findings) {
     for action in &program.actions {
         let mut walker = Walker::new(program, Some(action), findings);
         walker.statements(&action.body);
@@ -27,7 +26,7 @@ pub(crate) fn check(program: &Program, flows: &[(BlockId, Flow<'_>)], findings: 
     for table in &program.tables {
         default_action(program, table, findings);
     }
-    for (_, flow) in flows {
+    for flow in flows {
         for step in &flow.steps {
             if let What::Do(stmt) = step.what {
                 Walker::new(program, None, findings).statement(stmt);
@@ -184,6 +183,9 @@ impl<'a> Walker<'a> {
             ExprKind::Unary(_, of) => self.steps(of, expr.span),
             ExprKind::Binary(op, left, right) => self.operation(expr, *op, left, right),
             ExprKind::Mux { cond, then, otherwise } => self.choice(expr, cond, then, otherwise),
+            // Part of a field is written.
+            ExprKind::Concat(high, low) if is_move(high) => self.calculation(low),
+            ExprKind::Concat(high, low) if is_move(low) => self.calculation(high),
             _ => self.steps(expr, expr.span),
         }
     }

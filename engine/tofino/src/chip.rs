@@ -60,6 +60,34 @@ pub const TCAM_BLOCKS: usize = 24;
 pub const TCAM_ENTRIES: u64 = 512;
 /// See [`TCAM_BLOCKS`].
 pub const TCAM_BITS: u64 = 44;
+/// Blocks of SRAM of a stage, their words and bits of a word (`bf-p4c/specs/mau_spec.h`).
+pub const SRAM_BLOCKS: usize = 80;
+/// See [`SRAM_BLOCKS`].
+pub const SRAM_WORDS: u64 = 1024;
+/// See [`SRAM_BLOCKS`].
+pub const SRAM_WORD_BITS: u64 = 128;
+/// Map RAMs of a stage (`bf-p4c/specs/mau_spec.h`).
+pub const MAP_RAMS: usize = 48;
+/// ALUs of a stage for registers, meters and filters (`bf-p4c/specs/mau_spec.h`).
+pub const METER_ALUS: usize = 4;
+/// ALUs of a stage for counters (`bf-p4c/specs/mau_spec.h`).
+pub const COUNTER_ALUS: usize = 4;
+/// Blocks that the ALU of a register can reach (`bf-asm/stateful.cpp`).
+pub const REGISTER_BLOCKS: usize = 24;
+/// Logical tables of a stage (`bf-p4c/specs/mau_spec.h`).
+pub const LOGICAL_TABLES: usize = 16;
+/// Gateways of a stage (`bf-p4c/specs/mau_spec.h`).
+pub const GATEWAYS: usize = 16;
+/// Bytes at the crossbars of a stage, and tables that match in TCAM (`bf-p4c/specs/mau_spec.h`).
+pub const EXACT_BYTES: u32 = 128;
+/// See [`EXACT_BYTES`].
+pub const TERNARY_BYTES: u32 = 66;
+/// See [`EXACT_BYTES`].
+pub const TERNARY_TABLES: usize = 8;
+/// Bits of the packet's vector that tables see (`bf-p4c/specs/phv_spec.cpp`).
+pub const VECTOR_BITS: u32 = 4096;
+/// Stages after which an estimate gives up.
+pub const MOST_STAGES: usize = 200;
 
 impl Limits {
     /// The limits of a chip.

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use marklab_p4::ir::{BinaryOp, BlockId, Expr, ExprKind, UnaryOp};
+use marklab_p4::ir::{BinaryOp, Expr, ExprKind, UnaryOp};
 use marklab_p4::source::Span;
 use num_bigint::BigUint;
 
@@ -17,8 +17,8 @@ use crate::flow::{Flow, What};
 use crate::limit::Limit;
 
 /// Checks all conditions of controls.
-pub(crate) fn check(flows: &[(BlockId, Flow<'_>)], findings: &mut Findings) {
-    for (_, flow) in flows {
+pub(crate) fn check(flows: &[Flow<'_>], findings: &mut Findings) {
+    for flow in flows {
         for step in &flow.steps {
             let What::Test { value, is_condition: true } = step.what else { continue };
             if let Err(problems) = gateways(value) {

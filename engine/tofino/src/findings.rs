@@ -26,6 +26,11 @@ impl Findings {
         }
     }
 
+    /// Whether something of that kind was reported.
+    pub(crate) fn contain(&self, holds: impl Fn(&Limit) -> bool) -> bool {
+        self.list.iter().any(|old| holds(&old.problem))
+    }
+
     /// All messages by place.
     pub(crate) fn into_list(mut self) -> Vec<Diagnostic<Limit>> {
         self.list.sort_by_key(|diagnostic| (diagnostic.span.file, diagnostic.span.start));

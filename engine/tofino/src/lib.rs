@@ -7,12 +7,14 @@
 //! - [`limit`]: the closed list of messages; `remedy`: what to do about them; [`chip`]: numbers;
 //! - `salu`: bodies of `RegisterAction`s as instructions of a stateful ALU;
 //! - `flow`: controls as steps with the decisions that lead to them; `access`: who uses which register;
-//! - `actions`: one step each; `conditions`: gateways; `tables`: keys and applications of tables; `parser`: both ends.
+//! - `actions`: one step each; `conditions`: gateways; `tables`: keys and applications of tables; `parser`: both ends;
+//! - [`estimate`]: stages, memories and bits.
 
 mod access;
 mod actions;
 pub mod chip;
 mod conditions;
+pub mod estimate;
 mod findings;
 mod flow;
 pub mod limit;
@@ -23,30 +25,43 @@ mod tables;
 
 use marklab_p4::Diagnostic;
 use marklab_p4::ir::{Arch, BlockBody, BlockId, Program};
+use marklab_p4::source::SourceMap;
 
 use crate::chip::Limits;
+use crate::estimate::Estimate;
 use crate::findings::Findings;
 use crate::flow::Flow;
 use crate::limit::Limit;
 
-/// Everything that a program asks of Tofino in vain; `None` if it is not written for Tofino.
-pub fn check(program: &Program) -> Option<Vec<Diagnostic<Limit>>> {
+/// What came of looking at a program.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Examination {
+    /// Everything that it asks of its chip in vain, by place.
+    pub diagnostics: Vec<Diagnostic<Limit>>,
+    /// What it needs.
+    pub estimate: Estimate,
+}
+
+/// Looks at a program as its chip would; `None` if it is not written for Tofino.
+pub fn examine(program: &Program, sources: &SourceMap) -> Option<Examination> {
     let Arch::Tna(tna) = &program.arch else { return None };
     let limits = Limits::of(tna.chip);
     let mut findings = Findings::default();
-    let flows: Vec<(BlockId, Flow<'_>)> = [Some(tna.ingress.control), Some(tna.egress.control), tna.ghost]
-        .into_iter()
-        .flatten()
-        .filter_map(|block| match &program.blocks[block.index()].body {
-            BlockBody::Control(body) => Some((block, Flow::of(program, body))),
-            BlockBody::Parser(_) => None,
-        })
-        .collect();
+    let (blocks, flows): (Vec<BlockId>, Vec<Flow<'_>>) =
+        [Some(tna.ingress.control), Some(tna.egress.control), tna.ghost]
+            .into_iter()
+            .flatten()
+            .filter_map(|block| match &program.blocks[block.index()].body {
+                BlockBody::Control(body) => Some((block, Flow::of(program, body))),
+                BlockBody::Parser(_) => None,
+            })
+            .unzip();
     salu::check(program, &limits, &mut findings);
-    access::check(program, &flows, tna.egress.control, &mut findings);
+    access::check(program, &flows, &|flow| blocks[flow] == tna.egress.control, &mut findings);
     actions::check(program, &flows, &mut findings);
     conditions::check(&flows, &mut findings);
     tables::check(program, &flows, &limits, &mut findings);
     parser::check(program, tna.ingress, tna.egress, &limits, &mut findings);
-    Some(findings.into_list())
+    let estimate = estimate::estimate(program, sources, &flows, &limits, &mut findings);
+    Some(Examination { diagnostics: findings.into_list(), estimate })
 }

@@ -108,6 +108,13 @@ problems! {
     "E1505" TernaryBits { table: String, found: u64, limit: u64 } =
         "table `{table}` needs {found} bits of TCAM, and all stages have {limit}";
 
+    "E1601" Stages { found: usize, limit: usize, chain: String } =
+        "the program takes {found} stages, and there are {limit}; the longest chain of tables that wait for each other is {chain}";
+    "E1602" RegisterMemory { register: String, found: usize, limit: usize } =
+        "register `{register}` takes {found} blocks of SRAM, and its ALU reaches {limit}";
+    "E1603" RegisterStages { register: String } =
+        "all that uses register `{register}` is in one stage, and this has to come after something that waits for it";
+
     "W1001" NoWrap {} = "the ALU compares this sum or difference in 34 bits: it does not wrap, unlike in P4";
     "W1201" MaybeWrittenTwice { field: String } =
         "`{field}` is written here and on some ways before: Tofino 1 then ORs both";

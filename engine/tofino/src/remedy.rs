@@ -113,6 +113,9 @@ impl Limit {
             Limit::RangeKey { .. } => "take its upper bits, or several tables",
             Limit::MixedKeys { .. } => "let all of them be `ternary`",
             Limit::ResultInCondition {} => "let the result be the condition of an `if` of its own",
+            Limit::Stages { .. } => "let tables of the chain depend on what was there before, or do without some",
+            Limit::RegisterMemory { .. } => "take fewer or narrower elements, or several registers",
+            Limit::RegisterStages { .. } => "let one access stand where all of them can come together",
             Limit::TernaryBits { .. } => "make the table smaller",
             _ => return None,
         })

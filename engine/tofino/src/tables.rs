@@ -1,6 +1,6 @@
 //! Tables (p4c's `backends/tofino`; files as named at the checks).
 
-use marklab_p4::ir::{BlockId, MatchKind, Program, Table};
+use marklab_p4::ir::{MatchKind, Program, Table};
 
 use crate::chip::{self, Limits};
 use crate::findings::{Findings, label};
@@ -8,13 +8,13 @@ use crate::flow::{Flow, What, exclusive};
 use crate::limit::Limit;
 
 /// Checks all tables.
-pub(crate) fn check(program: &Program, flows: &[(BlockId, Flow<'_>)], limits: &Limits, findings: &mut Findings) {
+pub(crate) fn check(program: &Program, flows: &[Flow<'_>], limits: &Limits, findings: &mut Findings) {
     for table in &program.tables {
         range_keys(table, findings);
         mixed_keys(table, findings);
         ternary_bits(table, limits, findings);
     }
-    for (_, flow) in flows {
+    for flow in flows {
         applied_once(program, flow, findings);
         results_alone(flow, findings);
     }

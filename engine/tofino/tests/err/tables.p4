@@ -45,15 +45,6 @@ control Eg(EGRESS) {
         }
         size = 16;
     }
-    table large { // E1505
-        key = {
-            hdr.h.a: ternary;
-        }
-        actions = {
-            set;
-        }
-        size = 202753;
-    }
 
     apply {
         twice.apply();
@@ -62,8 +53,7 @@ control Eg(EGRESS) {
         }
         wide_range.apply();
         mixed.apply();
-        mixed_range.apply();
-        if (large.apply().hit && hdr.h.b == 1) { // E1504
+        if (mixed_range.apply().hit && hdr.h.b == 1) { // E1504
             md.y = 1;
         }
     }

@@ -26,19 +26,9 @@ control Eg(EGRESS) {
         }
         size = 16;
     }
-    table large {
-        key = {
-            hdr.h.a: ternary;
-        }
-        actions = {
-            set;
-        }
-        size = 202752;
-    }
 
     apply {
-        ranges.apply();
-        if (large.apply().miss) {
+        if (ranges.apply().miss) {
             md.y = 1;
         }
         if (hdr.h.b == 0) {

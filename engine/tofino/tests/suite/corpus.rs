@@ -46,7 +46,8 @@ fn no_program_of_p4testgen_is_refused() {
         };
         let compilation = compile(&path, &options);
         let Some(program) = &compilation.program else { continue };
-        let Some(mut found) = marklab_tofino::check(program) else { continue };
+        let Some(examined) = marklab_tofino::examine(program, &compilation.sources) else { continue };
+        let mut found = examined.diagnostics;
         found.retain(|one| one.category() == Category::Error);
         seen += 1;
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();

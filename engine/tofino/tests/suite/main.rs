@@ -5,6 +5,7 @@
 
 mod corpus;
 mod errors;
+mod estimate;
 
 use std::path::{Path, PathBuf};
 
@@ -26,7 +27,7 @@ fn examine(path: &Path) -> (Compilation, Vec<Diagnostic<Limit>>) {
     let options = Options { include_dirs: vec!["tests/include".into()], defines: Vec::new() };
     let compilation = compile(path, &options);
     let program = compilation.program.as_ref().unwrap_or_else(|| panic!("{}", compilation.render(false)));
-    let found = marklab_tofino::check(program).expect("a TNA program");
+    let found = marklab_tofino::examine(program, &compilation.sources).expect("a TNA program").diagnostics;
     (compilation, found)
 }
 

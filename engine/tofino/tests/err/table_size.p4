@@ -1,0 +1,23 @@
+/* A table of all TCAMs of the chip. */
+#include "before.p4"
+
+control Eg(EGRESS) {
+    action set(bit<32> x) {
+        hdr.h.b = x;
+    }
+    table large { // E1505
+        key = {
+            hdr.h.a48: ternary;
+        }
+        actions = {
+            set;
+        }
+        size = 135169;
+    }
+
+    apply {
+        large.apply();
+    }
+}
+
+#include "after.p4"
