@@ -50,6 +50,8 @@ pub const ADD_BITS: u32 = 64;
 pub const HASH_ACTION_BITS: u32 = 10;
 /// Bits that one state of a parser can select by (`bf-p4c/specs/parde_spec.h`).
 pub const SELECT_BITS: u32 = 32;
+/// Rows of a parser's TCAM (`bf-p4c/specs/parde_spec.h`).
+pub const PARSER_ROWS: u64 = 256;
 /// Longest digest in bytes (`bf-p4c/specs/device.h`).
 pub const DIGEST_BYTES: u32 = 48;
 /// Widest `range` key: 5 nibbles (`bf-p4c/mau/resource_estimate.cpp`).

@@ -218,7 +218,7 @@ fn name_of(program: &Program, sources: &SourceMap, unit: &Unit) -> String {
     match unit.kind {
         Kind::Table(table) => program.tables[table.index()].name.clone(),
         Kind::Statements => place(unit.span),
-        Kind::Condition(_) => format!("if at {}", place(unit.span)),
+        Kind::Condition(_) => format!("if {}", place(unit.span)),
     }
 }
 

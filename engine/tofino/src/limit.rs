@@ -75,6 +75,8 @@ problems! {
     "E1209" ConditionalEmit {} = "headers are emitted if they are valid, and under no other condition";
     "E1210" CopiedBytes { what: &'static str, found: u32, limit: u32 } =
         "{found} bytes are {what}, and there is room for {limit}";
+    "E1211" ParserRows { found: u64, limit: u64 } =
+        "the states up to this one have {found} ways out, and a parser has rows for {limit}";
 
     "E1301" ConditionOperand {} = "a condition compares fields and constants, and cannot calculate this";
     "E1302" OrderOfFields {} = "a condition can tell the order of a field and a constant, not of two fields";

@@ -1,8 +1,8 @@
 //! Parsers and deparsers (p4c's `bf-p4c/parde`; files as named at the checks).
 
 use marklab_p4::ir::{
-    BinaryOp, BlockBody, BlockId, Expr, ExprKind, ExternCall, Gress, HashAlgorithm, ParserBody, Program, SlotId, State,
-    StateId, Stmt, StmtKind, Target, Transition, visit,
+    BinaryOp, BlockBody, BlockId, Expr, ExprKind, ExternCall, Gress, HashAlgorithm, KeySet, ParserBody, Program,
+    SlotId, State, StateId, Stmt, StmtKind, Target, Transition, visit,
 };
 use marklab_p4::source::Span;
 use rustc_hash::FxHashMap;
@@ -18,6 +18,7 @@ pub(crate) fn check(program: &Program, ingress: Gress, egress: Gress, limits: &L
             for state in &parser.states {
                 check_state(program, state, findings);
             }
+            rows(program, parser, findings);
             if limits.writes_once {
                 written_twice(program, parser, findings);
             }
@@ -55,6 +56,30 @@ fn check_state(program: &Program, state: &State, findings: &mut Findings) {
             findings.report(*span, Limit::SelectBits { found, limit: chip::SELECT_BITS });
         }
     }
+}
+
+/// Each way out of a state is a row of the parser's TCAM (`bf-p4c/specs/parde_spec.h`).
+fn rows(program: &Program, parser: &ParserBody, findings: &mut Findings) {
+    let mut found = 0;
+    for state in &parser.states {
+        found += match &state.next {
+            Transition::Goto(_) => 1,
+            Transition::Select { cases, .. } => cases.iter().map(|(sets, _)| rows_of(program, sets)).sum(),
+        };
+        if found > chip::PARSER_ROWS {
+            let problem = Limit::ParserRows { found, limit: chip::PARSER_ROWS };
+            return findings.report(state.span, problem);
+        }
+    }
+}
+
+/// Rows of a case: as many as its value sets can hold.
+fn rows_of(program: &Program, sets: &[KeySet]) -> u64 {
+    let of = |set: &KeySet| match set {
+        KeySet::ValueSet(id) => program.value_sets[id.index()].size,
+        _ => 1,
+    };
+    sets.iter().map(of).product()
 }
 
 fn constant(expr: &Expr) -> Option<u64> {

@@ -101,6 +101,7 @@ impl Limit {
             Limit::AdvanceConstant {} => "select by the length, with a state for each",
             Limit::ParserAlignment { .. } => "extract or skip whole bytes",
             Limit::SelectBits { .. } => "select by a part of them, and by the rest in a state after",
+            Limit::ParserRows { .. } => "let a table tell the cases apart",
             Limit::ParseDepth { .. } => "leave inner headers unparsed in egress",
             Limit::WrittenTwice { .. } | Limit::MaybeWrittenTwice { .. } => {
                 "write it in one state on each way, or in the control behind"

@@ -54,13 +54,10 @@ pub(super) fn of_table(program: &Program, id: TableId) -> Memory {
         None if data <= IMMEDIATE_BITS => (data, 0),
         None => (0, data),
     };
-    let (mut memory, entries) = if is_ternary(table) {
-        ternary(table, entries, inline + choice)
-    } else {
-        exact(keys, entries, inline + choice)
-    };
-    memory.sram += words(apart, entries);
-    memory
+    match is_ternary(table) {
+        true => ternary(table, entries, inline + choice, apart),
+        false => exact(keys, entries, inline + choice, apart),
+    }
 }
 
 /// Bits of an entry for data without a memory of its own.
@@ -73,6 +70,8 @@ const VERSION_BITS: u64 = 4;
 const GHOST_BITS: u64 = 10;
 /// Least number of ways of an exact match.
 const WAYS: u64 = 4;
+/// Most entries in a word.
+const MOST_PER_WORD: u64 = 4;
 
 /// Blocks for so many entries of data of that width, packed into words as a power of two.
 fn words(bits: u64, entries: u64) -> usize {
@@ -85,30 +84,32 @@ fn words(bits: u64, entries: u64) -> usize {
     (entries.div_ceil(chip::SRAM_WORDS * per_word) * words_each) as usize
 }
 
-/// Entries in SRAM, by hash; gives how many there are.
-fn exact(keys: u64, entries: u64, overhead: u64) -> (Memory, u64) {
-    let bits = keys.saturating_sub(GHOST_BITS) + VERSION_BITS + overhead;
-    let per_word = (chip::SRAM_WORD_BITS / bits).clamp(1, 4);
-    let width = bits.div_ceil(chip::SRAM_WORD_BITS);
-    let deep = entries.div_ceil(chip::SRAM_WORDS * per_word);
-    let ways = if keys <= GHOST_BITS && deep == 1 { 1 } else { deep.max(WAYS) };
-    let found = ways * per_word * chip::SRAM_WORDS;
-    (Memory { sram: (ways * width) as usize, ..Memory::default() }, found)
+/// Entries in SRAM, by hash: as many to a word as take the fewest blocks, their data apart included.
+fn exact(keys: u64, entries: u64, inline: u64, apart: u64) -> Memory {
+    let bits = keys.saturating_sub(GHOST_BITS) + VERSION_BITS + inline;
+    let width = bits.div_ceil(chip::SRAM_WORD_BITS) as usize;
+    let most = (chip::SRAM_WORD_BITS / bits).clamp(1, MOST_PER_WORD);
+    let blocks = |per_word: u64| {
+        let deep = entries.div_ceil(chip::SRAM_WORDS * per_word);
+        let ways = if keys <= GHOST_BITS && deep == 1 { 1 } else { deep.max(WAYS) };
+        ways as usize * width + words(apart, ways * per_word * chip::SRAM_WORDS)
+    };
+    Memory { sram: (1..=most).map(blocks).min().unwrap_or(0), ..Memory::default() }
 }
 
 /// Entries in TCAM, with a word of SRAM each for what they say.
-fn ternary(table: &Table, entries: u64, overhead: u64) -> (Memory, u64) {
+fn ternary(table: &Table, entries: u64, inline: u64, apart: u64) -> Memory {
     let rows: u64 = table.keys.iter().filter(|key| key.kind == MatchKind::Range).fold(entries, |rows, key| {
         // A quarter of the entries is taken for ranges that need as many rows as there are.
         let nibbles = u64::from(key.expr.ty.width.div_ceil(4));
         rows + rows.div_ceil(4) * ((2 * nibbles).saturating_sub(1).min(8) - 1)
     });
     let bytes: u64 = table.keys.iter().map(|key| u64::from(key.expr.ty.width.div_ceil(8))).sum();
-    let (pairs, rest) = (bytes.saturating_sub(1) / 11, bytes - 11 * (bytes.saturating_sub(1) / 11));
+    // 11 bytes take two blocks side by side, up to 6 take one.
+    let (pairs, rest) = (bytes / 11, bytes % 11);
     let wide = 2 * pairs + if rest > 6 { 2 } else { u64::from(rest > 0) };
-    let deep = rows.div_ceil(chip::TCAM_ENTRIES);
-    let tcam = (deep * wide) as usize;
-    (Memory { tcam, sram: words(overhead, rows), ..Memory::default() }, rows)
+    let tcam = (rows.div_ceil(chip::TCAM_ENTRIES) * wide) as usize;
+    Memory { tcam, sram: words(inline, rows) + words(apart, rows), ..Memory::default() }
 }
 
 /// Most data that an action of a table gets from an entry.

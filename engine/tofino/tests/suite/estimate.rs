@@ -190,6 +190,29 @@ fn ternary_entries_take_blocks_of_512() {
 }
 
 #[test]
+fn exact_entries_take_as_few_blocks_as_a_packing_allows() {
+    for (key, size, data, blocks) in [
+        // 4 ways of one block each at least, which hold any number up to 4096 of them.
+        ("hdr.h.a: exact", 16, "", 4),
+        ("hdr.h.a: exact", 4096, "", 4),
+        // 32 - 10 + 4 + 32 bits of data in the entry: two in a word.
+        ("hdr.h.a: exact", 8192, "", 4),
+        ("hdr.h.a: exact", 8193, "", 5),
+        // 64 bits of data have words of their own, two in each.
+        ("hdr.h.a: exact", 4096, ", bit<32> w", 4 + 2),
+        // What all entries of 8 bits take lies in one block.
+        ("hdr.h.a8: exact", 256, "", 1),
+    ] {
+        let locals = format!(
+            "action set(bit<32> v{data}) {{ hdr.h.b = v; }}
+             table t {{ key = {{ {key}; }} actions = {{ set; }} size = {size}; default_action = set(0{}); }}",
+            if data.is_empty() { "" } else { ", 0" }
+        );
+        assert_eq!(estimate(&locals, "t.apply();").total.sram, blocks, "{size} of {key}, {data}");
+    }
+}
+
+#[test]
 fn a_table_that_is_too_large_for_a_stage_is_spread() {
     let found = estimate(&table("t", "hdr.h.a: ternary", 25 * 512, "hdr.h.b = v;"), "t.apply();");
     let tcam: Vec<usize> = found.by_stage.iter().map(|stage| stage.tcam).collect();
