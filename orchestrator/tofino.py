@@ -27,18 +27,86 @@ class Message:
 
 
 @dataclass(frozen=True)
+class StageUse:
+    """What is used of a stage. SRAM blocks have 16 KB, TCAM blocks 512 entries of 44 bits."""
+
+    stage: int
+    # Names, and FILE:LINE of statements and conditions that become tables.
+    tables: list[str]
+    logical_tables: int
+    gateways: int
+    stateful_alus: int
+    counter_alus: int
+    sram: int
+    tcam: int
+    map_ram: int
+    exact_bytes: int
+    ternary_bytes: int
+    hash_bits: int
+
+
+@dataclass(frozen=True)
+class Total:
+    """What is used of all stages; `tables` are those of the program."""
+
+    tables: int
+    logical_tables: int
+    gateways: int
+    stateful_alus: int
+    sram: int
+    tcam: int
+    map_ram: int
+    hash_bits: int
+
+
+@dataclass(frozen=True)
+class RegisterArrays:
+    """Arrays of registers with elements of one width."""
+
+    bits: int
+    arrays: int
+    elements: int
+
+
+@dataclass(frozen=True)
+class VectorBits:
+    """Bits of the packet's vector, which ingress and egress share."""
+
+    headers: int
+    metadata: int
+    intrinsic: int
+    available: int
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a program needs of its chip."""
+
+    stages_used: int
+    stages: int
+    stages_by_dependencies: int
+    # Tables and conditions of which each waits for the one before.
+    longest_chain: list[str]
+    by_stage: list[StageUse]
+    total: Total
+    registers: list[RegisterArrays]
+    vector: VectorBits
+
+
+@dataclass(frozen=True)
 class Examination:
     """What came of looking at a program as its chip would."""
 
     arch: str
     # Of the compiler, as text.
     warnings: str
-    messages: tuple[Message, ...]
+    messages: list[Message]
+    estimate: Estimate
 
     @property
-    def errors(self) -> tuple[Message, ...]:
+    def errors(self) -> list[Message]:
         """What keeps the program from running on the chip."""
-        return tuple(message for message in self.messages if not message.is_warning)
+        return [message for message in self.messages if not message.is_warning]
 
 
 def find_program(name: str) -> Path:
@@ -55,9 +123,10 @@ def find_program(name: str) -> Path:
 
 
 def examine(program: Path, defines: Sequence[tuple[str, str]] = ()) -> Examination:
-    """Check a TNA program, with these macros, against the limits of its chip."""
+    """Check a TNA program, with these macros, against the limits of its chip, and estimate what it needs."""
     found = engine.tofino_check(program, defines)
-    return Examination(found["arch"], found["warnings"], tuple(_message(one) for one in found["messages"]))
+    messages = [_message(one) for one in found["messages"]]
+    return Examination(found["arch"], found["warnings"], messages, _estimate(found["estimate"]))
 
 
 def _message(found: dict[str, Any]) -> Message:
@@ -70,4 +139,17 @@ def _message(found: dict[str, Any]) -> Message:
         place["line"],
         found["rendering"],
         found["category"] == "warning",
+    )
+
+
+def _estimate(found: dict[str, Any]) -> Estimate:
+    return Estimate(
+        found["stages_used"],
+        found["stages"],
+        found["stages_by_dependencies"],
+        found["longest_chain"],
+        [StageUse(**stage) for stage in found["by_stage"]],
+        Total(**found["total"]),
+        [RegisterArrays(**arrays) for arrays in found["registers"]],
+        VectorBits(**found["vector"]),
     )

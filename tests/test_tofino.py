@@ -80,6 +80,30 @@ def test_the_object_for_scripts_has_place_and_remedy(cli: Cli, program: Callable
     assert "|-|" in message["remedy"]
 
 
+def test_the_estimate_counts_stages_and_units(cli: Cli, program: Callable[[str], Path]) -> None:
+    path = program("hdr.h.a == 5")
+    estimate = tofino.examine(path).estimate
+    assert (estimate.stages_used, estimate.stages, estimate.stages_by_dependencies) == (1, 12, 1)
+    assert (estimate.total.logical_tables, estimate.total.gateways) == (1, 1)
+    # Two fields of 32 bits in each gress; the port is intrinsic.
+    assert (estimate.vector.headers, estimate.vector.metadata, estimate.vector.intrinsic) == (128, 0, 9)
+    assert estimate.by_stage[0].tables == ["if test.p4:13", "test.p4:14"]
+    shown = cli("check", "--arch", "tna", str(path)).out
+    assert "1 of 12, 1 by dependencies" in shown
+    assert "137 of 4096 bits" in shown
+
+
+def test_too_many_stages_are_an_error_that_names_the_chain(program: Callable[[str], Path]) -> None:
+    path = program("hdr.h.a == 5")
+    steps = "\n".join(f"hdr.h.b = hdr.h.b + {step};" for step in range(1, 14))
+    path.write_text(path.read_text().replace("tm.ucast_egress_port = 1;", steps))
+    found = tofino.examine(path)
+    assert found.estimate.stages_used == 13
+    assert [error.id for error in found.errors] == ["E1601"]
+    assert "takes 13 stages" in found.errors[0].text
+    assert "test.p4:14, test.p4:15" in found.errors[0].text
+
+
 def test_what_is_not_for_tofino_is_refused(cli: Cli, tmp_path: Path) -> None:
     v1model = Path(__file__).parent.parent / "p4src" / "v1model" / "tcn.p4"
     with pytest.raises(BadInput, match="written for v1model"):
