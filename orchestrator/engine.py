@@ -32,7 +32,7 @@ class CompiledProgram(Protocol):
     unmet_needs: list[str]
 
     def describe(self) -> str:
-        """Tables, registers, counters, meters, action profiles and value sets, as JSON."""
+        """Tables, registers, counters, meters, filters, action profiles and value sets, as JSON."""
 
 
 class Control(Protocol):

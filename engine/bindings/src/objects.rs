@@ -1,17 +1,23 @@
-//! Meters, action profiles and value sets: what the control plane does to them, as JSON.
+//! Meters, filters, action profiles and value sets: what the control plane does to them, as JSON.
 //!
 //! ```json
 //! {"set_meter_rates": {"meter": "m", "index": 3, "committed": [0.1, 8], "peak": [0.2, 8]}}
+//! {"set_filter": {"filter": "red", "index": 3, "gain_ns": 1000, "decay_ns": 1000, "drops": [100, 200, 0.5]}}
 //! {"add_member": {"profile": "ecmp", "action": "forward", "params": {"port": 1}}}
 //! {"add_to_group": {"profile": "ecmp", "member": 0, "group": 0}}
 //! {"insert_value": {"set": "tunnels", "value": [{"exact": 4789}]}}
 //! ```
 //!
+//! A filter is an `Lpf` or `Wred` of TNA: time constants in ns, `scale_down` places for the former, `drops` for the latter:
+//! minimum and maximum in the samples' unit, and the largest probability. Without `index` it is all cells.
+//!
 //! A rate is tokens (packets or bytes) per microsecond and the bucket's depth, as in simple_switch_CLI. Entries of
 //! tables with an `implementation` have the action `member` or `group` with the parameter `id`.
 
 use marklab_p4::ir::{ProfileId, ValueSetId};
-use marklab_pipeline::{ActionSpec, ControlError, GroupId, KeyMatch, MemberId, MeterRate, MeterRates, State};
+use marklab_pipeline::{
+    ActionSpec, ControlError, DropSettings, FilterSettings, GroupId, KeyMatch, MemberId, MeterRate, MeterRates, State,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -22,20 +28,81 @@ use crate::entries::{Match, Number};
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum Operation {
-    SetMeterRates { meter: String, index: u64, committed: (f64, u64), peak: (f64, u64) },
-    SetAllMeterRates { meter: String, committed: (f64, u64), peak: (f64, u64) },
-    ClearMeterRates { meter: String, index: u64 },
-    GetMeterRates { meter: String, index: u64 },
-    AddMember { profile: String, action: String, params: BTreeMap<String, Number> },
-    ModifyMember { profile: String, member: u32, action: String, params: BTreeMap<String, Number> },
-    DeleteMember { profile: String, member: u32 },
-    AddGroup { profile: String },
-    DeleteGroup { profile: String, group: u32 },
-    AddToGroup { profile: String, member: u32, group: u32 },
-    RemoveFromGroup { profile: String, member: u32, group: u32 },
-    InsertValue { set: String, value: Vec<Match> },
-    RemoveValue { set: String, value: Vec<Match> },
-    ClearValues { set: String },
+    SetMeterRates {
+        meter: String,
+        index: u64,
+        committed: (f64, u64),
+        peak: (f64, u64),
+    },
+    SetAllMeterRates {
+        meter: String,
+        committed: (f64, u64),
+        peak: (f64, u64),
+    },
+    ClearMeterRates {
+        meter: String,
+        index: u64,
+    },
+    GetMeterRates {
+        meter: String,
+        index: u64,
+    },
+    SetFilter {
+        filter: String,
+        index: Option<u64>,
+        gain_ns: f64,
+        decay_ns: f64,
+        #[serde(default)]
+        scale_down: u8,
+        drops: Option<(u64, u64, f64)>,
+    },
+    ClearFilter {
+        filter: String,
+        index: Option<u64>,
+    },
+    AddMember {
+        profile: String,
+        action: String,
+        params: BTreeMap<String, Number>,
+    },
+    ModifyMember {
+        profile: String,
+        member: u32,
+        action: String,
+        params: BTreeMap<String, Number>,
+    },
+    DeleteMember {
+        profile: String,
+        member: u32,
+    },
+    AddGroup {
+        profile: String,
+    },
+    DeleteGroup {
+        profile: String,
+        group: u32,
+    },
+    AddToGroup {
+        profile: String,
+        member: u32,
+        group: u32,
+    },
+    RemoveFromGroup {
+        profile: String,
+        member: u32,
+        group: u32,
+    },
+    InsertValue {
+        set: String,
+        value: Vec<Match>,
+    },
+    RemoveValue {
+        set: String,
+        value: Vec<Match>,
+    },
+    ClearValues {
+        set: String,
+    },
 }
 
 impl Operation {
@@ -58,6 +125,17 @@ impl Operation {
                 let found = state.meter_rates(state.find_meter(meter)?, *index)?;
                 let pair = |rate: MeterRate| (rate.units_per_us, rate.burst);
                 return Ok(json!(found.map(|rates| (pair(rates.committed), pair(rates.peak)))));
+            }
+            Operation::SetFilter { filter, index, gain_ns, decay_ns, scale_down, drops } => {
+                let filter = state.find_filter(filter)?;
+                let drops = drops.map(|(min, max, max_probability)| DropSettings { min, max, max_probability });
+                let settings =
+                    FilterSettings { gain_ns: *gain_ns, decay_ns: *decay_ns, scale_down: *scale_down, drops };
+                state.set_filter(filter, *index, Some(settings))?;
+            }
+            Operation::ClearFilter { filter, index } => {
+                let filter = state.find_filter(filter)?;
+                state.set_filter(filter, *index, None)?;
             }
             Operation::InsertValue { set, value } => {
                 let set = state.find_value_set(set)?;

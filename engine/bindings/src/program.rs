@@ -81,7 +81,7 @@ impl Program {
         Ok(Program { program, layout, engine, sources, jit_declined, warnings, digest, foreign, arch, unmet_needs })
     }
 
-    /// Tables, actions, registers, counters, meters, action profiles and value sets, as JSON.
+    /// Tables, actions, registers, counters, meters, filters, action profiles and value sets, as JSON.
     fn describe(&self) -> String {
         let program = &*self.program;
         let widths = |params: &[ir::ActionParam]| -> Vec<Value> {
@@ -114,6 +114,8 @@ impl Program {
             |register: &ir::Register| json!({"name": register.name, "bits": register.ty.width, "size": register.size});
         let counter = |counter: &ir::Counter| json!({"name": counter.name, "size": counter.size});
         let meter = |meter: &ir::Meter| json!({"name": meter.name, "size": meter.size});
+        let filter =
+            |filter: &ir::Filter| json!({"name": filter.name, "size": filter.size, "drops": filter.wred.is_some()});
         let profile = |(id, profile): (u32, &ir::Profile)| {
             // Its tables have the same actions.
             let table = program.tables.iter().find(|table| table.profile == Some(ir::ProfileId(id)));
@@ -128,6 +130,7 @@ impl Program {
             "registers": program.registers.iter().map(register).collect::<Vec<_>>(),
             "counters": program.counters.iter().map(counter).collect::<Vec<_>>(),
             "meters": program.meters.iter().map(meter).collect::<Vec<_>>(),
+            "filters": program.filters.iter().map(filter).collect::<Vec<_>>(),
             "action_profiles": (0..).zip(&program.profiles).map(profile).collect::<Vec<_>>(),
             "value_sets": program.value_sets.iter().map(value_set).collect::<Vec<_>>(),
         })

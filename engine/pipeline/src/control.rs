@@ -2,6 +2,7 @@
 //!
 //! A name is the full control-plane name (`Egress.marking.params`), or any end of it after a dot that is unique.
 
+mod filters;
 mod meters;
 mod profiles;
 mod value_sets;
@@ -11,6 +12,7 @@ use num_bigint::BigUint;
 use thiserror::Error;
 
 use crate::State;
+use crate::filter::FilterError;
 use crate::meter::MeterError;
 use crate::profile::ProfileError;
 use crate::table::{EntryHandle, KeyMatch, Table, TableEntry, TableError, compared_keys};
@@ -65,6 +67,9 @@ pub enum ControlError {
     /// The meter refused.
     #[error(transparent)]
     Meter(#[from] MeterError),
+    /// The filter refused.
+    #[error(transparent)]
+    Filter(#[from] FilterError),
     /// The action profile refused.
     #[error(transparent)]
     Profile(#[from] ProfileError),

@@ -13,6 +13,7 @@
 mod arith;
 mod control;
 mod effects;
+mod filter;
 mod hash;
 mod interpreter;
 mod jit;
@@ -34,6 +35,7 @@ use marklab_p4::ir::{ParserBody, StateId, Target, Transition};
 
 pub use control::{ActionSpec, ControlError, EntrySpec, lookup_name};
 pub use effects::{CloneRequest, Digest, Effects, FailedAssertion, MirrorRequest};
+pub use filter::{DropSettings, FilterError, FilterSettings};
 pub use hash::{csum16, hash};
 pub use interpreter::Interpreter;
 pub use jit::{Jit, JitError};

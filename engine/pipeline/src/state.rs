@@ -11,6 +11,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use thiserror::Error;
 
 use crate::effects::Effects;
+use crate::filter::{Cell as FilterCell, Filter};
 use crate::jit::{Context, Views};
 use crate::layout::Layout;
 use crate::meter::{Meter, Meters};
@@ -90,6 +91,7 @@ pub struct State {
     pub(crate) counters: Vec<Vec<Count>>,
     /// `meter` arrays; those of direct meters are empty, their cells belong to the tables.
     pub(crate) meters: Vec<Meters>,
+    pub(crate) filters: Vec<Filter>,
     pub(crate) profiles: Vec<Profile>,
     pub(crate) value_sets: Vec<ValueSet>,
     /// When the next stage runs: whoever runs it sets it, and meters read it.
@@ -120,9 +122,6 @@ impl State {
         if let Some(name) = program.foreign.first() {
             return Err(LoadError::Foreign { name: name.clone() });
         }
-        if let Some(filter) = program.filters.first() {
-            return Err(LoadError::Unsupported { name: filter.name.clone(), what: "an `Lpf` or `Wred`" });
-        }
         let mut words_left = MAX_WORDS;
         let mut check = |name: &str, size: u64, words_per_cell: usize| {
             let limit = words_left / words_per_cell as u64;
@@ -150,6 +149,11 @@ impl State {
             Ok(Meters::new(meter.unit, cells as usize))
         });
         let meters = meters.collect::<Result<Vec<_>, LoadError>>()?;
+        let filters = program.filters.iter().map(|filter| {
+            let cells = check(&filter.name, filter.size, size_of::<FilterCell>() / size_of::<u64>())?;
+            Ok(Filter::new(filter, cells as usize))
+        });
+        let filters = filters.collect::<Result<Vec<_>, LoadError>>()?;
         let profiles = (0..program.profiles.len()).map(|number| Profile::new(program, ProfileId(number as u32)));
         let profiles = profiles.collect::<Result<Vec<_>, LoadError>>()?;
         let tables = program.tables.iter().map(|table| Ok(Box::new(Table::new(program, table)?)));
@@ -162,6 +166,7 @@ impl State {
             registers,
             counters,
             meters,
+            filters,
             profiles,
             value_sets: program.value_sets.iter().map(ValueSet::new).collect(),
             now: Time::ZERO,

@@ -5,7 +5,7 @@ use num_bigint::BigUint;
 
 use super::{Frame, Step};
 use crate::words::{Bits, mask};
-use crate::{DROP_PORT, EventKind, effects};
+use crate::{DROP_PORT, EventKind, State, effects};
 
 impl<'a> Frame<'a> {
     pub(super) fn call(&mut self, call: &'a ExternCall) -> Step {
@@ -62,6 +62,13 @@ impl<'a> Frame<'a> {
                 let (index, now, bytes) = (self.number(index)?, self.state.now, self.phv.arrival_bytes());
                 if let Some(colour) = self.state.meters[meter.index()].execute(index, now, bytes) {
                     self.store_number(dst, colour)?;
+                }
+            }
+            ExternCall::Filter { filter, dst, value, index } => {
+                let (value, index) = (self.number(value)?, self.number(index)?);
+                let State { filters, random, now, .. } = &mut *self.state;
+                if let Some(value) = filters[filter.index()].execute(index, *now, value, random) {
+                    self.store_number(dst, value)?;
                 }
             }
             ExternCall::DirectMeterRead { dst, .. } => {

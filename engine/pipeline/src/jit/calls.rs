@@ -63,6 +63,7 @@ impl Generator<'_, '_> {
                 Ok(())
             }
             ExternCall::ExecuteMeter { meter, dst, index } => self.execute_meter(*meter, dst, index),
+            ExternCall::Filter { filter, dst, value, index } => self.filter(*filter, dst, value, index),
             ExternCall::DirectMeterRead { dst, .. } => self.read_direct_meter(dst),
             _ => unsupported("this call", span),
         }

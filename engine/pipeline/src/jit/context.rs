@@ -96,7 +96,7 @@ pub(crate) struct Context {
     pub(super) scratch: *mut u8,
     /// Added to `State::faults`.
     pub(super) faults: u64,
-    /// Result of `draw`.
+    /// Result of `draw` and `filter`.
     pub(super) drawn: u64,
     state: *mut State,
     packet: *mut Packet,
@@ -229,6 +229,17 @@ unsafe extern "C" fn execute_meter(context: *mut Context, meter: u64, index: u64
     // SAFETY: the context and its state are alive; nobody else looks at the meters during the call.
     let state = unsafe { &mut *(*context).state };
     state.meters[meter as usize].execute(index, state.now, bytes).unwrap_or(NO_COLOUR)
+}
+
+/// Lets a filter take a sample, with what comes out in `context.drawn`; 0 out of range.
+unsafe extern "C" fn filter(context: *mut Context, filter: u64, index: u64, sample: u64) -> u64 {
+    // SAFETY: the context and its state are alive; nobody else looks at filters and random stream during the call.
+    let State { filters, random, now, .. } = unsafe { &mut *(*context).state };
+    filters[filter as usize].execute(index, *now, sample, random).map_or(0, |value| {
+        // SAFETY: as above; `drawn` is written by nobody else meanwhile.
+        unsafe { (*context).drawn = value };
+        1
+    })
 }
 
 /// Colour of the packet by the direct meter of the entry whose row has this first word, or [`NO_COLOUR`] on a miss.
@@ -460,6 +471,7 @@ imports! {
     DRAW = draw / 3 -> 1;
     OPERAND = operand / 3;
     PERFORM = perform / 2;
+    FILTER = filter / 4 -> 1;
     MATH = math / 3 -> 1;
     REFUSE = refuse / 1;
 }

@@ -1,11 +1,13 @@
-//! Meters, action profiles and value sets: they run in Rust, the code uses what they say.
+//! Meters, filters, action profiles and value sets: they run in Rust, the code uses what they say.
+
+use std::mem::offset_of;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value};
-use marklab_p4::ir::{Expr, MeterId, Place, TableId, Ty, ValueSetId};
+use marklab_p4::ir::{Expr, FilterId, MeterId, Place, TableId, Ty, ValueSetId};
 
 use super::Result;
-use super::context::{self, NO_COLOUR};
+use super::context::{self, Context, NO_COLOUR};
 use super::generator::Generator;
 use crate::meter::colour_places;
 use crate::profile::selection;
@@ -16,6 +18,17 @@ impl Generator<'_, '_> {
         let (number, index, bytes) = (self.iconst(meter.0.into()), self.number(index)?, self.arrival_bytes());
         let colour = self.call_value(&context::EXECUTE_METER, &[self.context, number, index, bytes])?;
         self.store_colour(std::slice::from_ref(dst), colour)
+    }
+
+    pub(super) fn filter(&mut self, filter: FilterId, dst: &Place, value: &Expr, index: &Expr) -> Result<()> {
+        let (number, value, index) = (self.iconst(filter.0.into()), self.number(value)?, self.number(index)?);
+        let exists = self.call_value(&context::FILTER, &[self.context, number, index, value])?;
+        let after = self.when(exists);
+        let value = self.load_context(offset_of!(Context, drawn));
+        self.store_number(dst, value)?;
+        self.b.ins().jump(after, &[]);
+        self.b.switch_to_block(after);
+        Ok(())
     }
 
     /// Runs the direct meter of the entry whose row has this first word, and stores the colour.

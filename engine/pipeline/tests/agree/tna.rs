@@ -1,7 +1,7 @@
 //! Programs of Tofino's architecture.
 
 use marklab_p4::ir::RegisterId;
-use marklab_pipeline::{Stage, csum16, hash};
+use marklab_pipeline::{DropSettings, FilterSettings, Stage, csum16, hash};
 use marklab_units::Time;
 use proptest::prelude::*;
 
@@ -310,4 +310,34 @@ fn copies_carry_the_header_that_the_deparser_gives_them() {
     let mirror = effects.mirror.expect("it asked for a copy");
     assert_eq!((mirror.session, mirror.header), (5, vec![0xa3, 0x45]));
     assert_eq!(effects.resubmit_header.expect("and to come again"), packet(1029, 0x345, 2, 1, 0)[..16]);
+}
+
+#[test]
+fn filters_and_their_random_drops() {
+    let locals = "Lpf<bit<32>, bit<8>>(2) lpf; Wred<bit<32>, bit<8>>(2, 9, 4) wred; Random<bit<8>>() random;";
+    let apply = "hdr.h.result = lpf.execute(hdr.h.a, hdr.h.index); hdr.h.b = random.get() ++ 24w0;
+        hdr.h.kind = wred.execute(hdr.h.result, hdr.h.index);";
+    let mut twins = Twins::from_source(&source(Parts { locals, apply, ..NOTHING }));
+    let average = FilterSettings { gain_ns: 1000.0, decay_ns: 500.0, scale_down: 0, drops: None };
+    let drops = Some(DropSettings { min: 100, max: 1000, max_probability: 0.7 });
+    let set = twins.control(|state| {
+        let (lpf, wred) = (state.find_filter("lpf").unwrap(), state.find_filter("Ig.wred").unwrap());
+        let at_once = FilterSettings { gain_ns: 0.0, decay_ns: 0.0, drops, ..average };
+        (state.set_filter(lpf, None, Some(average)), state.set_filter(wred, Some(1), Some(at_once)))
+    });
+    assert_eq!(set, (Ok(()), Ok(())));
+    let mut outcomes = [0; 3];
+    for number in 0..300u32 {
+        let sample = packet(number * 37 % 1500, 0, 1, 0, 0);
+        let now = Time::from_nanos(u64::from(number) * 90);
+        let (bytes, _) = twins.run(&[Stage::Ingress], now, &[&IN_FRONT, &sample[..]].concat());
+        outcomes[match bytes[13] {
+            9 => 0,
+            4 => 1,
+            _ => 2,
+        }] += 1;
+    }
+    assert!(outcomes[0] > 30 && outcomes[1] > 30 && outcomes[2] == 0, "{outcomes:?}");
+    let (bytes, _) = ingress(&mut twins, &packet(5000, 0, 2, 1, 0));
+    assert_eq!((&bytes[8..12], bytes[13]), (&[0; 4][..], 0), "beyond the arrays");
 }
