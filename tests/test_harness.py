@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,40 @@ control C(inout headers_t hdr, inout metadata_t meta) { apply { } }
 control D(packet_out p, in headers_t hdr) { apply { p.emit(hdr.h); } }
 V1Switch(P(), V(), I(), E(), C(), D()) main;
 """
+
+
+HASH = """
+#include <core.p4>
+#include <v1model.p4>
+header h_t { bit<128> data; bit<32> hash; }
+struct headers_t { h_t h; }
+struct metadata_t { }
+parser P(packet_in p, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+    state start { p.extract(hdr.h); transition accept; }
+}
+control V(inout headers_t hdr, inout metadata_t meta) { apply { } }
+control I(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+    apply { hash(hdr.h.hash, HashAlgorithm.crc32, 32w0, { (bit<WIDTH>)hdr.h.data }, 33w0x100000000); }
+}
+control E(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) { apply { } }
+control C(inout headers_t hdr, inout metadata_t meta) { apply { } }
+control D(packet_out p, in headers_t hdr) { apply { p.emit(hdr.h); } }
+V1Switch(P(), V(), I(), E(), C(), D()) main;
+"""
+
+
+@pytest.mark.parametrize("width", [1, 7, 8, 9, 56, 57, 63, 64, 65, 120, 121, 127])
+def test_all_bits_of_a_hash_are_looked_at(tmp_path: Path, width: int) -> None:
+    """Oracle: zlib's CRC-32, of the bits and zeros up to a whole byte."""
+    source = tmp_path / "hash.p4"
+    source.write_text(HASH.replace("WIDTH", str(width)))
+    number = 0xFEDCBA98_76543210_89ABCDEF_01234567 % 2**width
+    padded = number << -width % 8
+    expected = zlib.crc32(padded.to_bytes(-(-width // 8), "big")).to_bytes(4, "big")
+    for interpret in (True, False):
+        harness = marklab_engine.Harness(marklab_engine.Program(source, interpret=interpret))
+        _, sent, _ = harness.process(0, number.to_bytes(16, "big") + bytes(4))
+        assert sent[16:20] == expected
 
 
 @pytest.mark.parametrize("interpret", [False, True])

@@ -480,21 +480,24 @@ impl Packer {
         }
     }
 
-    /// Stores what is left, in pieces of 4, 2 and 1 bytes; gives the address behind the last byte.
+    /// Stores what is left, in pieces of 8, 4, 2 and 1 bytes; gives the address behind the last byte.
     fn finish(mut self, g: &mut Generator<'_, '_>) -> Value {
         if let Some(word) = self.word.take() {
             let mut rest = g.b.ins().bswap(word);
             let mut at = (self.bits / 64 * 8) as i32;
             let end = self.bits.div_ceil(8) as i32;
-            for size in [4, 2, 1] {
+            for size in [8, 4, 2, 1] {
                 if end - at >= size {
                     let flags = g.regions.stack;
                     match size {
+                        8 => g.b.ins().store(flags, rest, self.address, at),
                         4 => g.b.ins().istore32(flags, rest, self.address, at),
                         2 => g.b.ins().istore16(flags, rest, self.address, at),
                         _ => g.b.ins().istore8(flags, rest, self.address, at),
                     };
-                    rest = g.b.ins().ushr_imm_u(rest, i64::from(size) * 8);
+                    if size < 8 {
+                        rest = g.b.ins().ushr_imm_u(rest, i64::from(size) * 8);
+                    }
                     at += size;
                 }
             }
