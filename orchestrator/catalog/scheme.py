@@ -14,7 +14,7 @@ from orchestrator.catalog.expressions import Expression, Names, Value
 from orchestrator.catalog.parameters import Setting, Setup, from_rule, from_text
 from orchestrator.errors import BadInput, unknown
 from orchestrator.model import read_yaml, validate
-from orchestrator.paths import PROGRAMS
+from orchestrator.paths import PROGRAMS, TWINS
 from orchestrator.queueing import Queues
 
 Entry = dict[str, Any]
@@ -231,6 +231,10 @@ def find_scheme(choice: SchemeChoice) -> Scheme:
         program = Path(choice.program)
         if not program.is_file():
             raise BadInput(f"there is no P4 program {program}")
+        if program.parent == TWINS:
+            name = program.stem
+            remedy = f"check --arch tna {name}, or run --scheme {name} --arch tna"
+            raise BadInput(f"{program} is the twin of a scheme, for Tofino", remedy)
     else:
         known = known_schemes()
         if choice.program not in known:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,10 @@ class Signals:
     enq_qdepth: NDArray[np.int64]  # packets
     deq_qdepth: NDArray[np.int64]
     marked: NDArray[np.bool_]
+
+    def first(self, count: int) -> Signals:
+        """Those of so many packets."""
+        return Signals(*(getattr(self, field.name)[:count] for field in fields(self)))
 
 
 @dataclass(frozen=True)
@@ -64,13 +68,36 @@ def agreement(
     """Send the sequence through both.
 
     The first one has queues of its own, from which packets leave at the times at which some left in the run; what they
-    saw there, in packets and microseconds, is told to the second one, in cells and nanoseconds.
+    saw there, in packets and microseconds, is told to the second one, in cells and nanoseconds. A scheme that deals out
+    queues has decided in ingress which packets see which queue: its twin has queues of its own as well.
     """
     run = _Run(experiment, scheme, sequence)
     seen = run.signals()
-    harness = _harness(experiment, twin, alone=True)
-    cells = -(-experiment.setup.frame_bytes // CELL_BYTES[spec.chip])
-    equal, marks, first = 0, 0, None
+    if scheme.fitted.deals_out_queues:
+        other = _Run(experiment, twin, sequence)
+        marked_by_place = np.zeros(len(sequence), dtype=bool)
+        theirs = other.signals()
+        marked_by_place[theirs.place] = theirs.marked
+        harness, marked = other.harness, marked_by_place[seen.place]
+    else:
+        harness = _harness(experiment, twin, alone=True)
+        cells = -(-experiment.setup.frame_bytes // CELL_BYTES[spec.chip])
+        marked = _told(harness, sequence, seen, cells)
+    by_cause = {
+        name: (run.harness.counter("marks", _place(cause))[0], harness.counter("marks", _place(cause))[0])
+        for cause, name in scheme.causes.items()
+    }
+    differing = np.flatnonzero(marked != seen.marked)
+    first = None
+    if len(differing):
+        first = _difference(experiment, (scheme, twin), spec, sequence, seen, int(differing[0]))
+    equal = len(seen.place) - len(differing)
+    return Agreement(len(seen.place), equal, (int(seen.marked.sum()), int(marked.sum())), by_cause, first)
+
+
+def _told(harness: engine.Harness, sequence: Recording, seen: Signals, cells: int) -> NDArray[np.bool_]:
+    """Which packets a switch marks that is told what they saw."""
+    marked = np.zeros(len(seen.place), dtype=bool)
     for at, place in enumerate(seen.place.tolist()):
         _, data, _ = harness.process(
             IN_PORT,
@@ -80,17 +107,8 @@ def agreement(
             int(seen.enq_qdepth[at]) * cells,
             int(seen.deq_qdepth[at]) * cells,
         )
-        marked = data is not None and is_marked(data)
-        marks += marked
-        if marked == seen.marked[at]:
-            equal += 1
-        elif first is None:
-            first = _difference(experiment, (scheme, twin), harness, sequence, seen, at, marked)
-    by_cause = {
-        name: (run.harness.counter("marks", _place(cause))[0], harness.counter("marks", _place(cause))[0])
-        for cause, name in scheme.causes.items()
-    }
-    return Agreement(len(seen.place), equal, (int(seen.marked.sum()), marks), by_cause, first)
+        marked[at] = data is not None and is_marked(data)
+    return marked
 
 
 def _place(cause: int) -> int:
@@ -141,15 +159,23 @@ def _harness(experiment: Experiment, scheme: ReadyScheme, *, alone: bool = False
 def _difference(
     experiment: Experiment,
     schemes: tuple[ReadyScheme, ReadyScheme],
-    harness: engine.Harness,
+    spec: TwinSpec,
     sequence: Recording,
     seen: Signals,
     at: int,
-    marked: bool,
 ) -> Difference:
-    """The state of the first twin is what it was then: it goes through the packets once more."""
-    run = _Run(experiment, schemes[0], sequence)
+    """What the packet saw, and the states behind it: both go through the packets once more, as far as that one."""
+    scheme, twin = schemes
+    run = _Run(experiment, scheme, sequence)
     run.signals(stop_after=at + 1)
+    if scheme.fitted.deals_out_queues:
+        other = _Run(experiment, twin, sequence)
+        other.signals(stop_after=at + 1)
+        harness = other.harness
+    else:
+        harness = _harness(experiment, twin, alone=True)
+        cells = -(-experiment.setup.frame_bytes // CELL_BYTES[spec.chip])
+        _told(harness, sequence, seen.first(at + 1), cells)
     queue = int(seen.queue[at])
     return Difference(
         place=int(seen.place[at]),
@@ -160,8 +186,8 @@ def _difference(
             "enq_qdepth_pkts": int(seen.enq_qdepth[at]),
             "deq_qdepth_pkts": int(seen.deq_qdepth[at]),
         },
-        marked=(bool(seen.marked[at]), marked),
-        states=(state(run.harness, schemes[0], queue), state(harness, schemes[1], queue)),
+        marked=(bool(seen.marked[at]), not seen.marked[at]),
+        states=(state(run.harness, scheme, queue), state(harness, twin, queue)),
     )
 
 

@@ -19,7 +19,7 @@ MUTANTS: list[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("mutants
 
 def test_there_are_enough() -> None:
     assert len(MUTANTS) >= 20
-    assert {each["scheme"] for each in MUTANTS} == {"dctcp-red", "tcn", "per-queue", "ecn-sharp"}
+    assert {each["scheme"] for each in MUTANTS} == {"dctcp-red", "tcn", "per-queue", "ecn-sharp", "diffecn", "pftcn"}
 
 
 def caught_by(pair: Pair, program: Path, described: Path) -> str | None:

@@ -84,6 +84,12 @@ control Ingress(inout headers_t hdr,
                 inout ingress_intrinsic_metadata_for_deparser_t ig_intr_md_for_dprsr,
                 inout ingress_intrinsic_metadata_for_tm_t ig_intr_md_for_tm) {
     Hash<bit<16>>(HashAlgorithm_t.CRC32) ecmp_hash;
+#ifdef MARKLAB_STEERS
+    Hash<bit<32>>(HashAlgorithm_t.CRC32) flow_hash;
+    Steering() steering;
+    bit<7> own_queue = 0;
+    bit<32> now_ticks = 0;
+#endif // MARKLAB_STEERS
 
     action drop() {
         ig_intr_md_for_dprsr.drop_ctl = 1;
@@ -137,6 +143,18 @@ control Ingress(inout headers_t hdr,
         size = 4096;
     }
 
+#ifdef MARKLAB_STEERS
+    action look() {
+        now_ticks = ig_intr_md_from_prsr.global_tstamp[37:6];
+        hdr.bridged.flow = flow_hash.get({ hdr.ipv4.src_addr, hdr.ipv4.dst_addr, hdr.ipv4.protocol, hdr.ports.src_port,
+                                           hdr.ports.dst_port });
+    }
+
+    action use_own_queue() {
+        ig_intr_md_for_tm.qid = (QueueId_t)own_queue;
+        hdr.bridged.queue = own_queue;
+    }
+#else
     action set_queue(bit<7> queue) {
         ig_intr_md_for_tm.qid = (QueueId_t)queue;
         hdr.bridged.queue = queue;
@@ -153,6 +171,7 @@ control Ingress(inout headers_t hdr,
         const default_action = set_queue(0);
         size = 64;
     }
+#endif // MARKLAB_STEERS
 
     action carry() {
         hdr.bridged.setValid();
@@ -176,7 +195,13 @@ control Ingress(inout headers_t hdr,
                     ecmp.apply();
                 }
             }
+#ifdef MARKLAB_STEERS
+            look();
+            steering.apply(ig_intr_md_for_tm.ucast_egress_port, now_ticks, hdr.bridged.flow, own_queue);
+            use_own_queue();
+#else
             service_queue.apply();
+#endif // MARKLAB_STEERS
         }
     }
 }
@@ -235,6 +260,9 @@ control Egress(inout headers_t hdr,
         meta.q.enq_qdepth_cells = (bit<32>)eg_intr_md.enq_qdepth;
         meta.q.deq_qdepth_cells = (bit<32>)eg_intr_md.deq_qdepth;
         meta.q.length_bytes = eg_intr_md.pkt_length;
+#ifdef MARKLAB_STEERS
+        meta.q.flow = hdr.bridged.flow;
+#endif // MARKLAB_STEERS
         now_ns = eg_intr_md_from_prsr.global_tstamp[31:0];
     }
 
@@ -309,7 +337,11 @@ control EgressDeparser(packet_out packet,
     }
 }
 
+#ifdef MARKLAB_STEERS
+Pipeline(IngressParser(), Ingress(), IngressDeparser(), EgressParser(), Egress(), EgressDeparser(), Ghost()) pipe;
+#else
 Pipeline(IngressParser(), Ingress(), IngressDeparser(), EgressParser(), Egress(), EgressDeparser()) pipe;
+#endif // MARKLAB_STEERS
 
 Switch(pipe) main;
 

@@ -1,0 +1,177 @@
+// DiffECN on Tofino 2: a queue for each active flow, and marks only in queues that are longer than a fair share of the line
+// needs; see v1model/diffecn.p4. Queues are dealt out by include/flow_queues.p4.
+#include <core.p4>
+#include <t2na.p4>
+#include "include/flow_queues.p4"
+
+const cause_t CAUSE_FLOW = 1;      // the queue of a flow
+const cause_t CAUSE_FALL_BACK = 2; // the same while there are more flows than queues
+const cause_t CAUSE_PRIORITY = 3;  // the queue of high priority
+
+control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {
+    Hash<bit<32>>(HashAlgorithm_t.CRC32) flow_and_period;
+    // Per port: when the present period began, its number, and the flows seen in it and in the one before.
+    Register<int<32>, bit<9>>(MARKLAB_PORTS, 0) t_start;
+    Register<bit<16>, bit<9>>(MARKLAB_PORTS, 0) seq_interval;
+    Register<bit<16>, bit<9>>(MARKLAB_PORTS, 0) n_now;
+    Register<bit<16>, bit<9>>(MARKLAB_PORTS, 0) n_last;
+    // By hash of port, flow and period: that hash, when it was seen.
+    Register<bit<32>, bit<16>>(65536, 0) seen;
+
+    int<32> now = 0;
+    int<32> a_period_ago = 0;
+    bit<7> priority_queue = 0;
+    bit<1> begins = 0;
+    bit<16> period = 0;
+    bit<32> hash_new = 0;
+    bit<16> seen_cell = 0;
+    bit<1> is_new = 0;
+    bit<16> now_flows = 0;
+    bit<16> last_flows = 0;
+    bit<16> n_flow = 0;
+    bit<32> threshold = 0;
+    cause_t why = 0;
+    bit<32> excess = 0;
+    bit<7> from_priority = 0;
+
+    // minus_period: 2^32 less t_period, in ticks.
+    action set_params(bit<7> high, bit<32> minus_period) {
+        priority_queue = high;
+        now = (int<32>)q.now_ticks;
+        a_period_ago = (int<32>)(q.now_ticks + minus_period);
+    }
+
+    table params {
+        actions = { set_params; }
+        default_action = set_params(31, 4294962609);
+        size = 1;
+    }
+
+    RegisterAction<int<32>, bit<9>, bit<1>>(t_start) look_at_period = {
+        void apply(inout int<32> start, out bit<1> over) {
+            if (a_period_ago - start > 0) {
+                start = now;
+                over = 1;
+            } else {
+                over = 0;
+            }
+        }
+    };
+    RegisterAction<bit<16>, bit<9>, bit<16>>(seq_interval) next_period = {
+        void apply(inout bit<16> seq, out bit<16> number) {
+            seq = seq + 1;
+            number = seq;
+        }
+    };
+    RegisterAction<bit<16>, bit<9>, bit<16>>(seq_interval) same_period = {
+        void apply(inout bit<16> seq, out bit<16> number) {
+            number = seq;
+        }
+    };
+
+    action hash_flow() {
+        hash_new = flow_and_period.get({ q.flow, q.port, period });
+    }
+
+    action find_cell() {
+        seen_cell = hash_new[15:0];
+    }
+
+    RegisterAction<bit<32>, bit<16>, bit<1>>(seen) note_flow = {
+        void apply(inout bit<32> hash, out bit<1> other) {
+            if (hash != hash_new) {
+                other = 1;
+            } else {
+                other = 0;
+            }
+            hash = hash_new;
+        }
+    };
+
+    RegisterAction<bit<16>, bit<9>, bit<16>>(n_now) count_from_0 = {
+        void apply(inout bit<16> flows, out bit<16> before) {
+            before = flows;
+            flows = 0;
+        }
+    };
+    RegisterAction<bit<16>, bit<9>, bit<16>>(n_now) count_flow = {
+        void apply(inout bit<16> flows, out bit<16> number) {
+            flows = flows |+| 1;
+            number = flows;
+        }
+    };
+    RegisterAction<bit<16>, bit<9>, bit<16>>(n_now) read_now = {
+        void apply(inout bit<16> flows, out bit<16> number) {
+            number = flows;
+        }
+    };
+    RegisterAction<bit<16>, bit<9>, bit<16>>(n_last) keep_count = {
+        void apply(inout bit<16> flows, out bit<16> number) {
+            flows = now_flows;
+            number = flows;
+        }
+    };
+    RegisterAction<bit<16>, bit<9>, bit<16>>(n_last) read_last = {
+        void apply(inout bit<16> flows, out bit<16> number) {
+            number = flows;
+        }
+    };
+
+    action take_larger() {
+        n_flow = max(now_flows, last_flows);
+    }
+
+    action set_threshold(bit<32> k_cells, cause_t of) {
+        threshold = k_cells;
+        why = of;
+    }
+
+    // K / N_flow; the last entry is for more flows than queues.
+    table threshold_by_flows {
+        key = { n_flow: range @name("n_flow"); }
+        actions = { set_threshold; }
+        default_action = set_threshold(0, CAUSE_FALL_BACK);
+        size = 128;
+    }
+
+    action compare() {
+        excess = q.deq_qdepth_cells |-| threshold;
+        from_priority = q.queue ^ priority_queue;
+    }
+
+    apply {
+        decision = decision_t.PASS;
+        cause = 0;
+        params.apply();
+        begins = look_at_period.execute(q.port);
+        if (begins == 1) {
+            period = next_period.execute(q.port);
+            now_flows = count_from_0.execute(q.port);
+            last_flows = keep_count.execute(q.port);
+        } else {
+            period = same_period.execute(q.port);
+            hash_flow();
+            find_cell();
+            is_new = note_flow.execute(seen_cell);
+            if (is_new == 1) {
+                now_flows = count_flow.execute(q.port);
+            } else {
+                now_flows = read_now.execute(q.port);
+            }
+            last_flows = read_last.execute(q.port);
+        }
+        take_larger();
+        threshold_by_flows.apply();
+        compare();
+        if (excess != 0) {
+            decision = decision_t.MARK;
+            if (from_priority == 0) {
+                cause = CAUSE_PRIORITY;
+            } else {
+                cause = why;
+            }
+        }
+    }
+}
+
+#include "include/switch.p4"

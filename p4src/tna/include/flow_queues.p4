@@ -1,0 +1,184 @@
+// A queue for each active flow on Tofino 2: DiffECN's queue mapping unit; see v1model/include/flow_queues.p4.
+//
+// Ingress learns of queues by the ghost thread, which the traffic manager tells of each change of a queue's length: it keeps
+// a bit for each queue that is not empty. Tofino 1 has no such way.
+//
+// Unlike there, a flow that has passed its limit in the queue of high priority goes to a queue by its hash, not to the
+// shortest one: no chip compares 31 lengths for a packet. The limit counts packets. The flow map is one for all ports.
+#ifndef MARKLAB_TNA_FLOW_QUEUES_P4
+#define MARKLAB_TNA_FLOW_QUEUES_P4
+
+#include "marking.p4"
+
+#define MARKLAB_STEERS
+
+// Packets of a flow that the queue of high priority takes: a constant of the program.
+#ifndef MARKLAB_PASS_LIMIT
+#define MARKLAB_PASS_LIMIT 10
+#endif
+
+// In place of a queue's number: that of high priority, whichever that is.
+const bit<32> PRIORITY = 0xff;
+
+// Per port: a bit for each queue that is not empty.
+Register<bit<32>, bit<9>>(MARKLAB_PORTS, 0) busy_queues;
+
+// The queue of a flow, and the packets that it may yet send through that of high priority.
+struct mapping_t {
+    bit<32> queue;
+    bit<32> left;
+}
+
+control Ghost(in ghost_intrinsic_metadata_t gh_intr_md) {
+    bit<32> queue_bit = 0;
+    bit<32> other_bits = 0;
+
+    RegisterAction<bit<32>, bit<9>, bit<32>>(busy_queues) set_busy = {
+        void apply(inout bit<32> busy) {
+            busy = busy | queue_bit;
+        }
+    };
+    RegisterAction<bit<32>, bit<9>, bit<32>>(busy_queues) set_empty = {
+        void apply(inout bit<32> busy) {
+            busy = busy & other_bits;
+        }
+    };
+
+    action set_bits(bit<32> one, bit<32> others) {
+        queue_bit = one;
+        other_bits = others;
+    }
+
+    // A word with the queue's bit, and its complement.
+    table bits_of_queue {
+        key = { gh_intr_md.qid[4:0]: exact @name("queue"); }
+        actions = { set_bits; }
+        default_action = set_bits(0, 0xffffffff);
+        size = 32;
+    }
+
+    apply {
+        bits_of_queue.apply();
+        if (gh_intr_md.qlength == 0) {
+            set_empty.execute(3w0 ++ gh_intr_md.qid[10:5]);
+        } else {
+            set_busy.execute(3w0 ++ gh_intr_md.qid[10:5]);
+        }
+    }
+}
+
+control Steering(in bit<9> port, in bit<32> now_ticks, in bit<32> flow, out bit<7> queue) {
+    Hash<bit<15>>(HashAlgorithm_t.CRC16) map_hash;
+    // Per entry of the flow map: when its flow sent a packet last, and its mapping.
+    Register<int<32>, bit<15>>(32768, -1073741824) last_packet;
+    Register<mapping_t, bit<15>>(32768, { 0xff, 0 }) flow_map;
+
+    bit<15> entry = 0;
+    int<32> now = 0;
+    int<32> a_period_ago = 0;
+    bit<7> priority_queue = 0;
+    bit<32> busy = 0;
+    bit<32> chosen = 0;
+    bit<32> at_the_limit = 0;
+    bit<1> is_new = 0;
+    bit<32> mapped = 0;
+
+    // minus_period: 2^32 less t_period, in ticks.
+    action set_steering(bit<7> high, bit<32> minus_period) {
+        priority_queue = high;
+        now = (int<32>)now_ticks;
+        a_period_ago = (int<32>)(now_ticks + minus_period);
+    }
+
+    table steering_params {
+        actions = { set_steering; }
+        default_action = set_steering(31, 4294962609);
+        size = 1;
+    }
+
+    action find_entry() {
+        entry = map_hash.get({ flow, port });
+    }
+
+    RegisterAction<bit<32>, bit<9>, bit<32>>(busy_queues) look_at_queues = {
+        void apply(inout bit<32> bits, out bit<32> found) {
+            found = bits;
+        }
+    };
+
+    action set_empty(bit<32> number) {
+        chosen = number;
+        at_the_limit = number;
+    }
+
+    action none_empty() {
+        chosen = PRIORITY;
+        at_the_limit = 28w0 ++ flow[19:16];
+    }
+
+    // The first empty queue, by one look at all of them.
+    table empty_queue {
+        key = { busy: ternary @name("busy"); }
+        actions = { set_empty; none_empty; }
+        default_action = none_empty();
+        size = 32;
+    }
+
+    RegisterAction<int<32>, bit<15>, bit<1>>(last_packet) note_packet = {
+        void apply(inout int<32> last, out bit<1> long_ago) {
+            if (a_period_ago - last > 0) {
+                long_ago = 1;
+            } else {
+                long_ago = 0;
+            }
+            last = now;
+        }
+    };
+
+    RegisterAction<mapping_t, bit<15>, bit<32>>(flow_map) map_anew = {
+        void apply(inout mapping_t m, out bit<32> number) {
+            m.queue = chosen;
+            m.left = MARKLAB_PASS_LIMIT;
+            number = m.queue;
+        }
+    };
+    RegisterAction<mapping_t, bit<15>, bit<32>>(flow_map) keep = {
+        void apply(inout mapping_t m, out bit<32> number) {
+            if (m.queue == PRIORITY && m.left == 0) {
+                m.queue = at_the_limit;
+            } else if (m.queue == PRIORITY) {
+                m.queue = chosen;
+                m.left = m.left - 1;
+            }
+            number = m.queue;
+        }
+    };
+
+    action use_priority() {
+        queue = priority_queue;
+    }
+
+    action use_mapped() {
+        queue = mapped[6:0];
+    }
+
+    apply {
+        find_entry();
+        steering_params.apply();
+        busy = look_at_queues.execute(port);
+        empty_queue.apply();
+        is_new = note_packet.execute(entry);
+        if (is_new == 1) {
+            mapped = map_anew.execute(entry);
+        } else {
+            mapped = keep.execute(entry);
+        }
+        if (mapped == PRIORITY) {
+            use_priority();
+        } else {
+            use_mapped();
+        }
+    }
+}
+
+#endif // MARKLAB_TNA_FLOW_QUEUES_P4
