@@ -38,6 +38,10 @@ def promote(
     policy: Annotated[
         Path | None, typer.Option(metavar="FILE.yaml", help="Rules. Default: orchestrator/promotion/policy.yaml.")
     ] = None,
+    results: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FOLDER", help="FCT of a run that is there, instead of running it; repeatable."),
+    ] = None,
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the bundle goes.")] = REPOSITORY / "promoted",
     as_json: Annotated[bool, typer.Option("--json", help="Print what came of the gates as one JSON object.")] = False,
     jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, metavar="N", help="Cells at a time.")] = None,
@@ -47,19 +51,21 @@ def promote(
     workers = jobs or default_workers()
     if all_ == (scheme is not None):
         raise BadInput("promote one scheme, or all", "--scheme NAME, or --all")
+    if all_ and results:
+        raise BadInput("--results are those of one scheme", "--scheme NAME")
     if all_:
         _all(rules, workers, as_json)
         return
     (choice,) = chosen_schemes([scheme or ""], param or [])
-    passed = _one(choice, rules, workers, out, as_json)
+    passed = _one(choice, rules, workers, results or [], out, as_json)
     if not passed:
         raise typer.Exit(1)
 
 
-def _one(choice: SchemeChoice, rules: Policy, workers: int, out: Path, as_json: bool) -> bool:
+def _one(choice: SchemeChoice, rules: Policy, workers: int, results: Sequence[Path], out: Path, as_json: bool) -> bool:
     console = Console(highlight=False, stderr=as_json)
     tried: list[Gate] = []
-    for gate in gates(choice, rules, workers):
+    for gate in gates(choice, rules, workers, results):
         tried.append(gate)
         _show(gate, console)
         if not gate.passed:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -11,18 +11,19 @@ from typing import Any
 from orchestrator import engine
 from orchestrator.catalog.choice import SchemeChoice
 from orchestrator.catalog.twin import TwinSpec, twin_spec
-from orchestrator.errors import BadInput
+from orchestrator.errors import BadInput, unknown
 from orchestrator.experiment import Experiment, ReadyScheme, prepare
 from orchestrator.fabrics import Cell, fabric_of
 from orchestrator.metrics import seed_result
 from orchestrator.progress import progress_bar
 from orchestrator.promotion.equivalence import Agreement, Difference, agreement
-from orchestrator.promotion.policy import EquivalenceRules, FctRules, Policy
+from orchestrator.promotion.policy import EquivalenceRules, FctRules, Policy, TofinoRules
 from orchestrator.promotion.sequence import recorded
 from orchestrator.promotion.vendor import compile_twin, compiler
 from orchestrator.quantities import find_metric
+from orchestrator.results import load_run
 from orchestrator.runs import run_cells, total_flows
-from orchestrator.spec import make_spec
+from orchestrator.spec import make_spec, read_spec
 from orchestrator.statistics import mean
 from orchestrator.summary import SeedResult
 from orchestrator.tofino import examine
@@ -86,14 +87,49 @@ def places(choice: SchemeChoice, rules: FctRules) -> tuple[Place, ...]:
     return tuple(found)
 
 
-def run_places(found: Sequence[Place], workers: int, *, baseline: bool = True) -> Runs:
+def places_of_results(folders: Sequence[Path], choice: SchemeChoice) -> tuple[Place, ...]:
+    """What folders of results were about; one that the present programs and rules would not give is refused."""
+    found = []
+    for folder in folders:
+        settings = read_spec(folder / "spec.yaml")
+        plain = prepare(make_spec(settings, str(folder / "spec.yaml")))
+        labels = [scheme.label for scheme in plain.schemes]
+        if choice.label not in labels:
+            raise unknown(f"scheme in {folder}:", choice.label, labels)
+        if plain.spec.baseline is None or plain.spec.arch is not None or plain.spec.mininet is not None:
+            raise BadInput(f"{folder} is no simulated run of v1model programs with a baseline", "run it without --arch")
+        if not folder.resolve().name.endswith(plain.digest()[:8]):
+            raise BadInput(
+                f"{folder} is stale: its programs, entries or settings are not the present ones, which give "
+                f"{plain.digest()[:8]}",
+                f"python orchestrator.py run --spec {folder / 'spec.yaml'}",
+            )
+        alone = settings | {"schemes": [choice]}
+        twin = make_spec(alone | {"baseline": "none", "arch": "tna"})
+        found.append(Place(plain.spec.workload.name, plain.spec.load, prepare(make_spec(alone)), prepare(twin)))
+    return tuple(found)
+
+
+def runs_of_results(folders: Sequence[Path], found: Sequence[Place], choice: SchemeChoice, workers: int) -> Runs:
+    """Results as they are, and the twin on the same flows."""
+    summaries = [load_run(folder) for folder in folders]
+    twins = run_places(found, workers, only_twins=True).twin
+    of = [(summary.schemes[choice.label].seeds, place) for summary, place in zip(summaries, found, strict=True)]
+    baseline = [
+        seed
+        for summary, (_, place) in zip(summaries, of, strict=True)
+        for seed in summary.schemes[str(place.plain.baseline)].seeds
+    ]
+    return Runs(tuple(found), tuple(seed for seeds, _ in of for seed in seeds), tuple(baseline), twins)
+
+
+def run_places(found: Sequence[Place], workers: int, *, only_twins: bool = False) -> Runs:
     """Run all cells."""
     cells = [
         Cell(experiment, scheme, seed)
         for place in found
-        for experiment in (place.plain, place.twin)
+        for experiment in ([] if only_twins else [place.plain]) + [place.twin]
         for scheme in experiment.schemes
-        if baseline or scheme.label == experiment.spec.schemes[0].label
         for seed in experiment.spec.seed_numbers
     ]
     for experiment in {id(cell.experiment): cell.experiment for cell in cells}.values():
@@ -218,16 +254,20 @@ def _difference(found: Difference) -> dict[str, Any]:
     }
 
 
-def tofino_gate(scheme: ReadyScheme) -> Gate:
-    """Limits of the chip, by our own checks."""
+def tofino_gate(rules: TofinoRules, scheme: ReadyScheme) -> Gate:
+    """Limits of the chip and its stages, by our own checks and estimate."""
     found = examine(scheme.fitted.scheme.program, scheme.fitted.defines)
-    said = (
-        "none"
-        if not found.errors
-        else f"{found.errors[0].text} ({Path(found.errors[0].path).name}:{found.errors[0].line})"
+    said = "none"
+    if found.errors:
+        first = found.errors[0]
+        said = f"{first.text} ({Path(first.path).name}:{first.line})"
+    used, most = found.estimate.stages_used, rules.stages or found.estimate.stages
+    findings = (
+        Finding("no limit of the chip is broken", said, not found.errors),
+        Finding(f"at most {most} stages, by estimate", f"{used}", used <= most),
     )
-    evidence = {"messages": [message.rendering for message in found.messages]}
-    return Gate("Tofino", (Finding("no limit of the chip is broken", said, not found.errors),), evidence)
+    messages = [message.rendering for message in found.messages]
+    return Gate("Tofino", findings, {"messages": messages, "estimate": asdict(found.estimate)})
 
 
 def vendor_gate(scheme: ReadyScheme, twin: TwinSpec) -> Gate:
@@ -255,13 +295,17 @@ def ready_twin(choice: SchemeChoice, policy: Policy) -> ReadyScheme:
     return places(choice, policy.fct)[0].twin.schemes[0]
 
 
-def gates(choice: SchemeChoice, policy: Policy, workers: int) -> Iterator[Gate]:
-    """The gates in order; whoever asks may stop at one."""
+def gates(choice: SchemeChoice, policy: Policy, workers: int, results: Sequence[Path] = ()) -> Iterator[Gate]:
+    """The gates in order; whoever asks may stop at one. Without folders of results, what the policy asks for is run."""
     twin = twin_description(choice)
-    found = places(choice, policy.fct)
-    runs = run_places(found, workers)
+    if results:
+        found = places_of_results(results, choice)
+        runs = runs_of_results(results, found, choice, workers)
+    else:
+        found = places(choice, policy.fct)
+        runs = run_places(found, workers)
     yield fct_gate(policy.fct, runs)
     yield equivalence_gate(policy.equivalence, twin, runs)
     ready = found[0].twin.schemes[0]
-    yield tofino_gate(ready)
+    yield tofino_gate(policy.tofino, ready)
     yield vendor_gate(ready, twin)

@@ -1,0 +1,179 @@
+"""`promote`: gates in order, and a bundle only of what passes them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from conftest import Finished
+
+from orchestrator.catalog import twin
+from orchestrator.paths import REPOSITORY
+from orchestrator.promotion.vendor import read_resources
+
+Cli = Callable[..., Finished]
+
+# Small runs, and no rule about flow completion times that one seed could break.
+POLICY: dict[str, Any] = {
+    "fct": {"loads": [0.9], "flows": 60, "seeds": 1, "better": [], "not_worse": {}},
+    "equivalence": {"packets": 5000, "fct_within": {"overall.mean": "20%"}},
+}
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> Callable[..., str]:
+    def write(**changes: dict[str, Any]) -> str:
+        path = tmp_path / "policy.yaml"
+        path.write_text(yaml.safe_dump({name: part | changes.get(name, {}) for name, part in POLICY.items()}))
+        return str(path)
+
+    return write
+
+
+class Recorder:
+    """Stands for the driver's `bfrt`: keeps the calls that a script makes."""
+
+    def __init__(self, path: str, calls: list[tuple[str, dict[str, int]]]) -> None:
+        self._path, self._calls = path, calls
+
+    def __getattr__(self, name: str) -> Recorder:
+        return Recorder(f"{self._path}.{name}", self._calls)
+
+    def __call__(self, **values: int) -> None:
+        self._calls.append((self._path, values))
+
+
+def test_what_passes_becomes_a_bundle(cli: Cli, tmp_path: Path, policy: Callable[..., str]) -> None:
+    out = tmp_path / "out"
+    ended = cli("promote", "--scheme", "ecn-sharp", "--policy", policy(), "--out", str(out))
+    assert ended.code == 0, ended.err
+    folder = out / "ecn-sharp"
+    assert f"promoted: {folder}" in ended.out
+    manifest = json.loads((folder / "manifest.json").read_text())
+    files = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} - {"manifest.json"}
+    assert set(manifest["sha256"]) == files
+    for name, digest in manifest["sha256"].items():
+        assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
+    # The program is whole: it compiles by itself, to what was promoted.
+    checked = cli("check", "--arch", "tna", str(folder / "p4" / "tna" / "ecn-sharp.p4"), "--json")
+    assert checked.code == 0
+    gates = json.loads((folder / "evidence" / "evidence.json").read_text())["gates"]
+    assert [gate["gate"] for gate in gates] == ["FCT", "equivalence", "Tofino", "p4c"]
+    assert all(gate["passed"] for gate in gates)
+    page = (folder / "evidence" / "evidence.html").read_text()
+    assert "src=" not in page
+    assert all(f"<h2>{gate['gate']}" in page for gate in gates)
+
+
+def test_the_driver_is_given_the_entries(cli: Cli, tmp_path: Path, policy: Callable[..., str]) -> None:
+    assert cli("promote", "--scheme", "ecn-sharp", "--policy", policy(), "--out", str(tmp_path)).code == 0
+    entries = json.loads((tmp_path / "ecn-sharp" / "entries" / "entries.json").read_text())
+    calls: list[tuple[str, dict[str, int]]] = []
+    script = (tmp_path / "ecn-sharp" / "entries" / "bfrt.py").read_text()
+    exec(compile(script, "bfrt.py", "exec"), {"bfrt": Recorder("bfrt", calls)})  # noqa: S102 - it was made here
+    *calls, last = calls
+    assert last == ("bfrt.complete_operations", {})
+    assert len(calls) == len(entries) > 1000
+    for (path, values), entry in zip(calls, entries, strict=True):
+        table, _, call = path.removeprefix("bfrt.ecn_sharp.").rpartition(".")
+        assert (table, call.rpartition("_with_")[2]) == (entry["table"], entry["action"])
+        assert {name: values[name] for name in entry["params"]} == entry["params"]
+        if entry["match"] is not None:
+            low, high = entry["match"]["elapsed_ticks"]["range"]
+            assert (values["elapsed_ticks_start"], values["elapsed_ticks_end"]) == (low, high)
+
+
+def test_a_broken_rule_is_named_with_its_number(cli: Cli, tmp_path: Path, policy: Callable[..., str]) -> None:
+    rules = policy(fct={"better": ["overall.mean"]})
+    ended = cli("promote", "--scheme", "dctcp-red", "--policy", rules, "--out", str(tmp_path / "out"))
+    assert ended.code == 1
+    assert "not promoted: FCT: +0.00 %" in ended.out
+    assert "overall.mean better than that of dctcp-red:tail" in " ".join(ended.out.split())
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_twin_that_decides_otherwise_is_not_promoted(cli: Cli, tmp_path: Path, policy: Callable[..., str]) -> None:
+    ended = cli("promote", "--scheme", "codel", "--policy", policy(), "--out", str(tmp_path / "out"), "--json")
+    assert ended.code == 1
+    found = json.loads(ended.out)
+    assert (found["promoted"], found["bundle"]) == (False, None)
+    evidence = found["gates"][-1]["evidence"]
+    assert evidence["agreement"] < evidence["bound"]
+    # With the first difference, and what both programs held behind it.
+    difference = evidence["first_difference"]
+    assert difference["marked"]["v1model"] != difference["marked"]["tna"]
+    assert "SwitchEgress.marking.mark_next" in difference["state"]["v1model"]
+    assert "Egress.marking.episode" in difference["state"]["tna"]
+
+
+def test_results_take_the_place_of_runs_unless_they_are_stale(
+    cli: Cli, tmp_path: Path, policy: Callable[..., str]
+) -> None:
+    assert cli("-s", "tcn", "--flows", "60", "--seeds", "1", "--load", "0.9", "--out", str(tmp_path / "runs")).code == 0
+    (folder,) = (tmp_path / "runs").iterdir()
+    words = ("promote", "--scheme", "tcn", "--policy", policy(), "--out", str(tmp_path / "out"), "--results")
+    assert cli(*words, str(folder)).code == 0
+    shutil.rmtree(tmp_path / "out")
+    stale = folder.rename(folder.with_name("tcn-web_search-load90-01234567"))
+    ended = cli(*words, str(stale))
+    assert ended.code == 2
+    assert "is stale" in ended.err
+    assert "run --spec" in ended.err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--scheme", "per-pool"), "Tofino has no program of `per-pool`"),
+        (("--scheme", "ecn-sharp", "--param", "control_law=sqrt"), "control_law=sqrt"),
+        (("--scheme", "tcn", "--all"), "promote one scheme, or all"),
+        ((), "promote one scheme, or all"),
+    ],
+)
+def test_what_cannot_be_promoted_is_refused(cli: Cli, tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    ended = cli("promote", *words, "--out", str(tmp_path / "out"))
+    assert ended.code == 2
+    assert said in ended.err
+    assert "try:" in ended.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_metric_that_is_none_is_refused(cli: Cli, policy: Callable[..., str]) -> None:
+    ended = cli("promote", "--scheme", "tcn", "--policy", policy(fct={"better": ["short.p98"]}))
+    assert ended.code == 2
+    assert "short.p98" in ended.err
+    assert "did you mean" in ended.err
+
+
+def test_a_twin_that_does_not_compile_is_refused(
+    cli: Cli, tmp_path: Path, policy: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(REPOSITORY / "p4src", tmp_path / "p4src")
+    program = tmp_path / "p4src" / "tna" / "tcn.p4"
+    program.write_text(program.read_text().replace("t = t_ns;", "t = t_us;"))
+    monkeypatch.setattr(twin, "TWINS", program.parent)
+    ended = cli("promote", "--scheme", "tcn", "--policy", policy(), "--out", str(tmp_path / "out"))
+    assert ended.code == 2
+    assert "does not compile" in ended.err
+    assert "t_us" in ended.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_compilers_report_is_read() -> None:
+    """As p4c's schemas describe it: units with a list of what uses them."""
+    used = [{"usages": [{"used_by": "t"}]}, {"usages": []}]
+    stages = [
+        {"stage_number": number, "rams": {"srams": units}, "tcams": {"tcams": units}}
+        for number, units in enumerate((used, used, []))
+    ]
+    found = read_resources("p4c", {"resources": {"mau": {"mau_stages": stages}}})
+    assert found.stages == 2
+    assert found.used is not None
+    assert (found.used["SRAM"], found.used["TCAM"]) == (2, 2)
