@@ -1,6 +1,6 @@
 //! Accesses of registers: a packet gets one to each (p4c's `backends/tofino`; files as named at the checks).
 
-use marklab_p4::ir::{ActionId, Expr, ExprKind, ExternCall, Program, Register, RegisterId, Stmt, StmtKind, visit};
+use marklab_p4::ir::{Expr, ExprKind, ExternCall, Program, Register, RegisterId, Stmt, StmtKind, visit};
 use marklab_p4::source::Span;
 
 use crate::findings::{Findings, label};
@@ -29,10 +29,6 @@ enum Kind {
 pub(crate) fn check(program: &Program, flows: &[Flow<'_>], is_egress: &dyn Fn(usize) -> bool, findings: &mut Findings) {
     for action in &program.actions {
         in_one_action(program, &action.name, &action.body, findings);
-    }
-    for table in &program.tables {
-        let actions: Vec<ActionId> = table.actions.iter().map(|entry| entry.action).collect();
-        in_one_table(program, &actions, findings);
     }
     let mut by_flow = Vec::new();
     for (number, flow) in flows.iter().enumerate() {
@@ -83,11 +79,10 @@ fn is_one_access(first: Kind, second: Kind) -> bool {
     first == Kind::Read && second == Kind::Write
 }
 
-/// An action uses a register once, and two registers in the same way (`bf-p4c/mau/instruction_selection.cpp`,
-/// `bf-p4c/common/extract_maupipe.cpp`).
+/// An action uses a register once (`bf-p4c/mau/instruction_selection.cpp`, `bf-p4c/common/extract_maupipe.cpp`).
 fn in_one_action(program: &Program, name: &str, body: &[Stmt], findings: &mut Findings) {
     let accesses = accesses_in(program, body);
-    for (place, (register, kind, span, index)) in accesses.iter().enumerate() {
+    for (place, (register, kind, span, _)) in accesses.iter().enumerate() {
         let before = &accesses[..place];
         if let Some((_, _, first, _)) =
             before.iter().find(|(other, earlier, ..)| other == register && !is_one_access(*earlier, *kind))
@@ -95,47 +90,7 @@ fn in_one_action(program: &Program, name: &str, body: &[Stmt], findings: &mut Fi
             let problem = Limit::ExecutedTwice { register: name_of(program, *register), action: name.to_string() };
             findings.report_with(*span, problem, vec![label(*first, "used here before")]);
         }
-        if let Some((other, _, first, other_index)) = before.iter().find(|(other, ..)| other != register) {
-            let (one, two) = (register_of(program, *register), register_of(program, *other));
-            if one.parts.first() != two.parts.first() || one.parts.len() != two.parts.len() || !same(index, other_index)
-            {
-                let problem = Limit::TwoRegisters { one: two.name.clone(), other: one.name.clone() };
-                findings.report_with(*span, problem, vec![label(*first, "the other one")]);
-            }
-        }
     }
-}
-
-/// Actions of one table address a register in the same way (`setup_index_operand`).
-fn in_one_table(program: &Program, actions: &[ActionId], findings: &mut Findings) {
-    let mut known: Vec<(RegisterId, Span, &Expr)> = Vec::new();
-    for action in actions {
-        let action = &program.actions[action.index()];
-        for (register, _, span, index) in accesses_in(program, &action.body) {
-            // An entry's own data and constants come with the entry.
-            let of_entry = match &index.kind {
-                ExprKind::Const(_) => true,
-                _ => reads_parameter(index, action),
-            };
-            if of_entry {
-                continue;
-            }
-            match known.iter().find(|(other, ..)| *other == register) {
-                Some((_, first, other)) if !same(index, other) => {
-                    let problem = Limit::IndexDiffers { register: name_of(program, register) };
-                    findings.report_with(span, problem, vec![label(*first, "indexed otherwise here")]);
-                }
-                Some(_) => {}
-                None => known.push((register, span, index)),
-            }
-        }
-    }
-}
-
-fn reads_parameter(index: &Expr, action: &marklab_p4::ir::Action) -> bool {
-    let mut found = false;
-    visit::loads(index, &mut |slot| found |= action.params.iter().any(|param| param.slot == slot));
-    found
 }
 
 /// All accesses of a control, those of its tables' actions included.
@@ -207,7 +162,7 @@ fn index_forms(program: &Program, accesses: &[Access<'_>], findings: &mut Findin
 }
 
 /// A field or constant, part of one, or one widened by zeros.
-fn is_plain(expr: &Expr) -> bool {
+pub(crate) fn is_plain(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Const(_) | ExprKind::Load(_) => true,
         ExprKind::Slice { of, .. } | ExprKind::Cast(of) => is_plain(of),
@@ -220,7 +175,7 @@ fn is_plain(expr: &Expr) -> bool {
 }
 
 /// Whether two expressions are written alike, wherever they are.
-fn same(one: &Expr, other: &Expr) -> bool {
+pub(crate) fn same(one: &Expr, other: &Expr) -> bool {
     match (&one.kind, &other.kind) {
         (ExprKind::Const(a), ExprKind::Const(b)) => a == b,
         (ExprKind::Load(a), ExprKind::Load(b)) => a.slot == b.slot,

@@ -7,11 +7,13 @@
 //! - [`limit`]: the closed list of messages; `remedy`: what to do about them; [`chip`]: numbers;
 //! - `salu`: bodies of `RegisterAction`s as instructions of a stateful ALU;
 //! - `flow`: controls as steps with the decisions that lead to them; `access`: who uses which register;
+//!   `attached`: what tables have at their sides;
 //! - `actions`: one step each; `conditions`: gateways; `tables`: keys and applications of tables; `parser`: both ends;
 //! - [`estimate`]: stages, memories and bits.
 
 mod access;
 mod actions;
+mod attached;
 pub mod chip;
 mod conditions;
 pub mod estimate;
@@ -58,6 +60,7 @@ pub fn examine(program: &Program, sources: &SourceMap) -> Option<Examination> {
             .unzip();
     salu::check(program, &limits, &mut findings);
     access::check(program, &flows, &|flow| blocks[flow] == tna.egress.control, &mut findings);
+    attached::check(program, &mut findings);
     actions::check(program, &flows, &mut findings);
     conditions::check(&flows, &mut findings);
     tables::check(program, &flows, &limits, &mut findings);

@@ -57,9 +57,14 @@ problems! {
         "register `{register}` is used here and before by the same packet, and a packet gets one access";
     "E1103" BothGresses { register: String } = "register `{register}` is used in ingress and in egress, which share none";
     "E1104" RegisterIndex { register: String } = "the index of `{register}` would have to be calculated";
-    "E1105" TwoRegisters { one: String, other: String } =
-        "one action uses `{one}` and `{other}`, which differ in width or index";
-    "E1106" IndexDiffers { register: String } = "actions of one table use `{register}` with different indices";
+    "E1105" IndexDiffers { object: String } =
+        "`{object}` is used here with another index than elsewhere in the table, which has one address for it";
+    "E1106" NotAllObjects { action: String, used: String, unused: String } =
+        "`{action}` uses `{used}` and not `{unused}`, and both are found by the one address that its table has for them";
+    "E1107" MixedObjects { table: String, one: String, other: String } =
+        "`{one}` and `{other}` differ in kind or width, and table `{table}` has one address for both";
+    "E1108" NotEveryAction { object: String, table: String } =
+        "`{object}` has to be used by every action of table `{table}`, and in the same way, since no entry can choose";
 
     "E1201" AdvanceConstant {} = "a parser advances by constants only";
     "E1202" ParserAlignment { state: String } = "state `{state}` advances by a part of a byte";

@@ -59,8 +59,12 @@ impl Limit {
             }
             Limit::BothGresses { .. } => "declare one for each, and carry what the other needs in a header",
             Limit::RegisterIndex { .. } => "calculate it in an action before, into a field of its own",
+            Limit::NotAllObjects { .. } => "use one object with another index, or a table for each",
+            Limit::MixedObjects { .. } => "take a table for each",
+            Limit::NotEveryAction { .. } => {
+                "use it in all of them, or give the table a key and let entries supply the index"
+            }
             Limit::IndexDiffers { .. } => "let an action before put the index into one field",
-            Limit::TwoRegisters { .. } => "give both the same element width and index, or use two actions",
             Limit::AppliedTwice { .. } => "apply it once, or declare a second table",
             _ => return None,
         })

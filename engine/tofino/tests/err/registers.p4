@@ -53,10 +53,10 @@ control Eg(EGRESS) {
     }
     action both() {
         md.x = get_once.execute(hdr.h.a8);
-        hdr.h.a16 = get_narrow.execute(hdr.h.a8); // E1105
+        hdr.h.a16 = get_narrow.execute(hdr.h.a8); // E1107
     }
     action otherwise() {
-        md.x = get_once.execute(hdr.h.b8); // E1106
+        md.x = get_once.execute(hdr.h.b8); // E1105
     }
     table t {
         key = {
