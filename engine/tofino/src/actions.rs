@@ -24,7 +24,7 @@ pub(crate) fn check(program: &Program, flows: &[Flow<'_>], findings: &mut Findin
         random_numbers(action, findings);
     }
     for table in &program.tables {
-        default_action(program, table, findings);
+        needs_of_hash(program, table, findings);
     }
     for flow in flows {
         for step in &flow.steps {
@@ -283,27 +283,62 @@ fn random_numbers(action: &Action, findings: &mut Findings) {
     });
 }
 
-/// What runs on a miss gets no hash and no random number (`bf-p4c/mau/table_layout.cpp`); a key of few bits can be
-/// looked up without a match.
-fn default_action(program: &Program, table: &Table, findings: &mut Findings) {
+/// What runs on a miss gets no hash and no random number, and an index of the packet is a hash
+/// (`DoTableLayout::preorder` in `bf-p4c/mau/table_layout.cpp`). A key of few bits can be looked up without a match.
+fn needs_of_hash(program: &Program, table: &Table, findings: &mut Findings) {
     let bits: u32 = table.keys.iter().map(|key| key.expr.ty.width).sum();
-    if bits <= chip::HASH_ACTION_BITS {
-        return;
+    let data = table.actions.iter().any(|entry| !program.actions[entry.action.index()].params.is_empty());
+    for (place, entry) in table.actions.iter().enumerate() {
+        let action = &program.actions[entry.action.index()];
+        let Some(span) = needs_hash(action) else { continue };
+        let (name, table_name) = (action.name.clone(), table.name.clone());
+        let is_default = table.default_action.action as usize == place || entry.default_only;
+        if table.keys.is_empty() && (table.actions.len() > 1 || data) {
+            findings.report(span, Limit::KeylessNeedsHash { action: name, table: table_name });
+        } else if bits > chip::HASH_ACTION_BITS && is_default {
+            findings.report(span, Limit::DefaultNeedsHash { action: name, table: table_name });
+        }
     }
-    let Some(entry) = table.actions.get(table.default_action.action as usize) else { return };
-    let action = &program.actions[entry.action.index()];
+}
+
+/// Where an action needs a hash or a random number: in what it assigns, or as an index that is no constant and does not
+/// come with the entry.
+fn needs_hash(action: &Action) -> Option<Span> {
+    let mut of_entry: Vec<SlotId> = action.params.iter().map(|param| param.slot).collect();
     let mut hashes = Vec::new();
-    let mut needs = false;
-    visit::statements(&action.body, &mut |stmt| match &stmt.kind {
-        StmtKind::Extern(ExternCall::Hash { dst, .. }) => hashes.push(dst.slot),
-        StmtKind::Extern(ExternCall::Random { .. }) => needs = true,
-        StmtKind::Assign { src, .. } => visit::loads(src, &mut |slot| needs |= hashes.contains(&slot)),
-        _ => {}
+    let mut needs = None;
+    visit::statements(&action.body, &mut |stmt| {
+        let reads = |expr: &Expr, slots: &[SlotId]| {
+            let mut found = false;
+            visit::loads(expr, &mut |slot| found |= slots.contains(&slot));
+            found
+        };
+        let here = match &stmt.kind {
+            StmtKind::Extern(ExternCall::Hash { dst, .. }) => {
+                hashes.push(dst.slot);
+                false
+            }
+            StmtKind::Extern(ExternCall::Random { .. }) => true,
+            StmtKind::Assign { dst, src } => {
+                // A copy of a parameter comes with the entry as well.
+                if is_move(src) && reads(src, &of_entry) {
+                    of_entry.push(dst.slot);
+                }
+                reads(src, &hashes)
+            }
+            StmtKind::Extern(
+                ExternCall::RegisterRead { index, .. }
+                | ExternCall::RegisterWrite { index, .. }
+                | ExternCall::ExecuteRegister { index, .. }
+                | ExternCall::Count { index, .. }
+                | ExternCall::ExecuteMeter { index, .. }
+                | ExternCall::Filter { index, .. },
+            ) => !is_constant(index) && !reads(index, &of_entry),
+            _ => false,
+        };
+        needs = needs.or(here.then_some(stmt.span));
     });
-    if needs {
-        let (action, table) = (action.name.clone(), table.name.clone());
-        findings.report(program.actions[entry.action.index()].span, Limit::DefaultNeedsHash { action, table });
-    }
+    needs
 }
 
 fn is_constant(expr: &Expr) -> bool {

@@ -104,8 +104,10 @@ problems! {
     "E1408" TwoRandomNumbers {} = "an action can get one random number";
     "E1409" HashedParameter {} = "what an entry supplies cannot be hashed";
     "E1410" DefaultNeedsHash { action: String, table: String } =
-        "`{action}` needs a hash or a random number, and so cannot be the default of `{table}`";
+        "this needs a hash or a random number, and so `{action}` cannot be the default of `{table}`";
     "E1411" FilterInput {} = "what is averaged has to be a field";
+    "E1412" KeylessNeedsHash { action: String, table: String } =
+        "this needs a hash or a random number, for which `{action}` would have to be the only action of `{table}`, without data";
 
     "E1501" AppliedTwice { table: String } = "table `{table}` is applied here and before by the same packet";
     "E1502" RangeKey { key: String, width: u32, limit: u32 } =

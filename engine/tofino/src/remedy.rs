@@ -93,7 +93,10 @@ impl Limit {
             Limit::SubtractsParameter {} => "let the entry supply the negative, and add it",
             Limit::TwoRandomNumbers {} => "take parts of one number, or a second action",
             Limit::HashedParameter {} => "put it into a field in an action before",
-            Limit::DefaultNeedsHash { .. } => "calculate it in the `apply` block, or before the table",
+            Limit::DefaultNeedsHash { .. } => {
+                "let an action before the table do it, or an action after a miss; an index of the packet is a hash"
+            }
+            Limit::KeylessNeedsHash { .. } => "give the table a key, or do it in the `apply` block",
             Limit::FilterInput {} => "put it into a field in an action before",
             _ => return None,
         })

@@ -45,8 +45,8 @@ control Eg(EGRESS) {
     action averages() {
         md.x = lpf.execute(5, hdr.h.a8); // E1411
     }
-    action hash_by_default() { // E1410
-        hdr.h.b16 = hash.get({ hdr.h.a });
+    action hash_by_default() {
+        hdr.h.b16 = hash.get({ hdr.h.a }); // E1410
     }
 
     table t {

@@ -40,8 +40,9 @@ control Eg(EGRESS) {
         }
         actions = {
             both;
+            NoAction;
         }
-        default_action = both;
+        default_action = NoAction;
         size = 16;
     }
 
@@ -57,8 +58,9 @@ control Eg(EGRESS) {
         }
         actions = {
             two_indices;
+            NoAction;
         }
-        default_action = two_indices;
+        default_action = NoAction;
         size = 16;
     }
 
@@ -94,10 +96,10 @@ control Eg(EGRESS) {
         }
     };
     action get_it() {
-        hdr.h.a = get_keyless.execute(hdr.h.a8); // E1108
+        hdr.h.a = get_keyless.execute(hdr.h.a8); // E1108 E1412
     }
     action put_it() {
-        put_keyless.execute(hdr.h.a8);
+        put_keyless.execute(hdr.h.a8); // E1412
     }
     table without_key {
         actions = {

@@ -72,15 +72,26 @@ control Eg(EGRESS) {
         actions = {
             get_it;
             put_it;
+            NoAction;
+        }
+        default_action = NoAction;
+        size = 16;
+    }
+    table alone {
+        actions = {
+            get_it;
         }
         default_action = get_it;
-        size = 16;
     }
 
     apply {
         counters.apply();
         directly.apply();
-        with_key.apply();
+        if (hdr.h.c16 == 0) {
+            with_key.apply();
+        } else {
+            alone.apply();
+        }
     }
 }
 
