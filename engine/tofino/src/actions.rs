@@ -221,6 +221,10 @@ impl<'a> Walker<'a> {
             if !(bitwise && is_masked(operand) || folded) {
                 self.steps(operand, expr.span);
             }
+            // It would be put together in a step before (`RewriteConcatToSlices`).
+            if !bitwise && self.action.is_some() && is_put_together(operand) {
+                self.findings.report(expr.span, Limit::MoreThanOneStep {});
+            }
         }
     }
 
@@ -355,6 +359,15 @@ fn is_move(expr: &Expr) -> bool {
         ExprKind::Const(_) | ExprKind::Load(_) => true,
         ExprKind::Slice { of, .. } | ExprKind::Cast(of) => is_move(of),
         ExprKind::Concat(high, low) => is_move(high) && is_move(low),
+        _ => false,
+    }
+}
+
+/// Whether an operand is made of several fields; zeros in front of one are no other field.
+fn is_put_together(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Cast(of) | ExprKind::Slice { of, .. } => is_put_together(of),
+        ExprKind::Concat(high, low) => !is_constant(high) || is_put_together(low),
         _ => false,
     }
 }

@@ -17,6 +17,9 @@ control Eg(EGRESS) {
         bit<32> sum = hdr.h.a + hdr.h.b;
         md.x = sum + 1; // E1401
     }
+    action put_together() {
+        md.x = (hdr.h.a16 ++ hdr.h.b16) + hdr.h.a; // E1401
+    }
     action product() {
         md.x = hdr.h.a * hdr.h.b; // E1403
     }
@@ -57,6 +60,7 @@ control Eg(EGRESS) {
             nested;
             dependent;
             through_variable;
+            put_together;
             product;
             shift;
             decides;

@@ -36,6 +36,7 @@ control Eg(EGRESS) {
     action largest() {
         md.x = max(hdr.h.a, hdr.h.b);
         md.y = hdr.h.a - 14 - 20 - 8;
+        hdr.h.b = (bit<32>)hdr.h.c16 + hdr.h.b;
         hdr.h.d = hdr.h.d * 4;
         hdr.h.b8 = random.get();
         hdr.h.a16 = (bit<16>)(hdr.h.a + hdr.h.c);
