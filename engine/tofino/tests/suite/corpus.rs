@@ -1,6 +1,7 @@
 //! Programs that p4c compiles for Tofino: none may be refused.
 //!
-//! `P4C_CHECKOUT=<folder> cargo test -p marklab-tofino` looks at those of p4testgen's Tofino target.
+//! `P4C_CHECKOUT=<folder>` looks at those of p4testgen's Tofino target, `OPEN_P4STUDIO=<folder>` at open-p4studio's
+//! examples. What the front end does not take is left out.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +10,8 @@ use marklab_p4::{Options, compile};
 
 use crate::{render, skip};
 
-const PROGRAMS: &str = "backends/p4tools/modules/testgen/targets/tofino/test/p4-programs";
+const OF_P4TESTGEN: &str = "backends/p4tools/modules/testgen/targets/tofino/test/p4-programs";
+const OF_P4STUDIO: &str = "pkgsrc/p4-examples/p4_16_programs";
 
 /// Programs for p4testgen alone, which has no stages: refused for a reason.
 const REFUSED: &[&str] = &[
@@ -31,15 +33,16 @@ fn programs_under(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-#[test]
-fn no_program_of_p4testgen_is_refused() {
-    let Ok(checkout) = std::env::var("P4C_CHECKOUT") else { return skip("P4C_CHECKOUT names no checkout of p4c") };
-    let folder = Path::new(&checkout).join(PROGRAMS);
+/// Looks at all programs under a folder of a checkout; at least so many have to be for Tofino.
+fn none_is_refused(variable: &str, folder: &str, at_least: usize) {
+    let Ok(checkout) = std::env::var(variable) else { return skip(&format!("{variable} names no checkout")) };
+    let folder = Path::new(&checkout).join(folder);
     let mut programs = Vec::new();
     programs_under(&folder, &mut programs);
     let (mut seen, mut refused) = (0, Vec::new());
     for path in programs {
-        let chip = if path.to_string_lossy().contains("tofino2") { "2" } else { "1" };
+        let text = path.to_string_lossy();
+        let chip = if text.contains("tofino2") || text.contains("t2na") { "2" } else { "1" };
         let options = Options {
             include_dirs: vec![folder.clone(), folder.join("common")],
             defines: vec![("__TARGET_TOFINO__".into(), chip.into())],
@@ -55,6 +58,16 @@ fn no_program_of_p4testgen_is_refused() {
             refused.push(render(&compilation, &found));
         }
     }
-    assert!(seen > 30, "{seen} programs of {}", folder.display());
+    assert!(seen >= at_least, "{seen} programs of {}", folder.display());
     assert!(refused.is_empty(), "{}", refused.join("\n"));
+}
+
+#[test]
+fn no_program_of_p4testgen_is_refused() {
+    none_is_refused("P4C_CHECKOUT", OF_P4TESTGEN, 40);
+}
+
+#[test]
+fn no_example_of_p4studio_is_refused() {
+    none_is_refused("OPEN_P4STUDIO", OF_P4STUDIO, 25);
 }
