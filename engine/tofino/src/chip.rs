@@ -9,6 +9,10 @@ pub struct Limits {
     pub stages: usize,
     /// Comparison units of a stateful ALU (`bf-p4c/specs/device.cpp`).
     pub comparisons: usize,
+    /// Whether comparisons take masks, and constants of all 32 bits without a sign (`bf-p4c/mau/stateful_alu.cpp`).
+    pub masks_compared: bool,
+    /// Whether a stateful ALU divides (`bf-p4c/specs/device.cpp`).
+    pub divides: bool,
     /// Units for checksums in a deparser (`bf-p4c/specs/parde_spec.h`).
     pub deparser_checksums: usize,
     /// Bytes that a resubmitted packet carries (`bf-p4c/specs/device.h`).
@@ -98,6 +102,8 @@ impl Limits {
             Chip::Tofino1 => Limits {
                 stages: 12,
                 comparisons: 2,
+                masks_compared: false,
+                divides: false,
                 deparser_checksums: 6,
                 resubmit_bytes: 8,
                 writes_once: true,
@@ -106,6 +112,8 @@ impl Limits {
             Chip::Tofino2 => Limits {
                 stages: 20,
                 comparisons: 4,
+                masks_compared: true,
+                divides: true,
                 deparser_checksums: 8,
                 resubmit_bytes: 16,
                 writes_once: false,

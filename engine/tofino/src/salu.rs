@@ -30,7 +30,8 @@ pub(crate) fn check(program: &Program, limits: &Limits, findings: &mut Findings)
         let id = RegisterId(index as u32);
         let plain = plain_accesses(program, id);
         let mine = program.register_actions.iter().filter(|action| action.register == id);
-        let used = Use { register, actions: mine.map(|action| (action, body::body(program, action))).collect() };
+        let used =
+            Use { register, actions: mine.map(|action| (action, body::body(program, action, limits))).collect() };
         let Some(first) = used.actions.first().map(|(action, _)| action.span).or(plain.first().copied()) else {
             continue; // nobody uses it
         };
@@ -64,7 +65,7 @@ fn check_action(
         return one_bit(body, findings);
     }
     comparison_count(action, body, limits, findings);
-    comparison_forms(register, body, findings);
+    comparison_forms(register, body, limits, findings);
     for write in &body.writes {
         operands(register, write, findings);
         wide_words(register, write, findings);
@@ -125,7 +126,7 @@ fn comparison_count(action: &RegisterAction, body: &Body, limits: &Limits, findi
 
 /// One operand of each kind, no wider than the ALU; constants of unsigned comparisons are signed
 /// (`CmpOP::Decode::decode`, `CheckStatefulAlu::postorder`).
-fn comparison_forms(register: &Register, body: &Body, findings: &mut Findings) {
+fn comparison_forms(register: &Register, body: &Body, limits: &Limits, findings: &mut Findings) {
     for comparison in &body.comparisons {
         let count = |kind: fn(&Operand) -> bool| comparison.terms.iter().filter(|(_, term)| kind(term)).count();
         let what = if count(|term| matches!(term, Operand::Memory(_))) > 1 {
@@ -145,6 +146,7 @@ fn comparison_forms(register: &Register, body: &Body, findings: &mut Findings) {
         for (_, term) in &comparison.terms {
             operand_width(register, term, comparison.span, findings);
             if let Operand::Constant(value) = term
+                && !limits.masks_compared
                 && !comparison.signed
                 && comparison.relation.is_order()
                 && (*value > BigInt::from(1u32 << 31) || *value < BigInt::from(i32::MIN))

@@ -10,6 +10,7 @@ use num_bigint::{BigInt, Sign};
 use rustc_hash::FxHashMap;
 
 use super::value::{Comparison, Op, Operand, Predicate, Relation, Value, Word};
+use crate::chip::Limits;
 use crate::limit::Limit;
 
 /// Where a write goes.
@@ -38,12 +39,13 @@ pub(crate) struct Body {
 }
 
 /// Reads the body of an action.
-pub(crate) fn body(program: &Program, action: &RegisterAction) -> Body {
+pub(crate) fn body(program: &Program, action: &RegisterAction, limits: &Limits) -> Body {
     let word_bits = program.registers[action.register.index()].parts.first().map_or(0, |part| part.width);
     let held = action.value.iter().enumerate().map(|(word, slot)| (*slot, Value::Operand(Operand::Memory(word))));
     let mut walker = Walker {
         program,
         action,
+        limits,
         word_bits,
         values: held.collect(),
         written: vec![false; action.value.len()],
@@ -57,6 +59,7 @@ pub(crate) fn body(program: &Program, action: &RegisterAction) -> Body {
 struct Walker<'a> {
     program: &'a Program,
     action: &'a RegisterAction,
+    limits: &'a Limits,
     word_bits: u32,
     /// What slots hold on the present path.
     values: FxHashMap<SlotId, Value>,
@@ -289,6 +292,7 @@ impl Walker<'_> {
     fn binary(&mut self, expr: &Expr, op: BinaryOp, left: &Expr, right: &Expr) -> Value {
         let none = match op {
             BinaryOp::Mul => Some("*"),
+            BinaryOp::Div | BinaryOp::Mod if self.limits.divides => None,
             BinaryOp::Div => Some("/"),
             BinaryOp::Mod => Some("%"),
             BinaryOp::Shl => Some("<<"),
@@ -377,6 +381,11 @@ impl Walker<'_> {
             Value::Operation(Op::Binary(op @ (BinaryOp::Add | BinaryOp::Sub)), left, right, _) => {
                 terms.push((minus, left));
                 terms.push((minus != (op == BinaryOp::Sub), right));
+            }
+            Value::Operation(Op::Binary(BinaryOp::And), masked, Operand::Constant(_), _)
+                if self.limits.masks_compared =>
+            {
+                terms.push((minus, masked));
             }
             Value::Bad(limit, at) => {
                 self.problem(at, limit);
