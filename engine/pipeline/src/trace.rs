@@ -36,7 +36,7 @@ pub enum EventKind {
     Block {
         /// Block.
         block: BlockId,
-        /// Fields of `standard_metadata`.
+        /// Fields of `standard_metadata`, or of TNA's structs.
         metadata: Vec<FieldValue>,
     },
     /// The parser enters a state.

@@ -244,6 +244,12 @@ impl<F: Frame> Tna<F> {
 
     /// To the port and the multicast groups that ingress chose; the port's is the frame itself, or else the last copy.
     fn forward(&mut self, now: Time, frame: F, bytes: u64, (port, groups): (u64, [u32; 2]), way: Way) -> Next<F> {
+        if groups == [0; 2] {
+            return match port {
+                NO_PORT => Next::Fate(Fate::Lost(Loss::Ingress, None, frame)),
+                port => self.send(now, port as usize, frame, bytes, way),
+            };
+        }
         let chosen = groups.iter().filter(|&&group| group != 0);
         let replicas = chosen.flat_map(|&group| self.shell.replication.replicas(group));
         let mut copies: Vec<(usize, Way)> =
@@ -255,7 +261,6 @@ impl<F: Frame> Tna<F> {
         }
         match last {
             Some((port, way)) => self.send(now, port, frame, bytes, way),
-            None if groups == [0; 2] => Next::Fate(Fate::Lost(Loss::Ingress, None, frame)),
             None => Next::Fate(Fate::Lost(Loss::NoGroup, None, frame)),
         }
     }

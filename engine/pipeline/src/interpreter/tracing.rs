@@ -7,6 +7,11 @@ use super::{Frame, Step};
 use crate::table::Row;
 use crate::{EntryHandle, Event, EventKind, FieldValue};
 
+/// Whether a field of the architecture's metadata is shown where a block begins; TNA's headers are where they are extracted.
+fn is_traced(name: &str) -> bool {
+    ["standard_metadata.", "ig_intr_md_f", "eg_intr_md_f"].iter().any(|prefix| name.starts_with(prefix))
+}
+
 impl Frame<'_> {
     /// Writes an event down, which is made only if somebody looks.
     pub(super) fn note(&mut self, kind: impl FnOnce() -> EventKind) {
@@ -28,7 +33,7 @@ impl Frame<'_> {
         if empty {
             return;
         }
-        let known = self.program.intrinsics.iter().filter(|(name, _)| name.starts_with("standard_metadata."));
+        let known = self.program.intrinsics.iter().filter(|(name, _)| is_traced(name));
         let values = known.map(|&(_, slot)| self.field_value(slot)).filter(|field| field.value != BigUint::ZERO);
         let metadata = values.collect();
         self.note(|| EventKind::Block { block, metadata });

@@ -27,10 +27,8 @@ const fn egress_bytes(chip: Chip) -> usize {
     }
 }
 
-/// Bytes that [`Bits::put`] touches at a time.
-const WINDOW: usize = 8;
-
-const EGRESS_BUFFER: usize = egress_bytes(Chip::Tofino2) + WINDOW;
+/// 64-bit words that hold an egress header, its first bit the highest of the first word.
+type Words = [u64; egress_bytes(Chip::Tofino2).div_ceil(8)];
 
 /// What the ingress parser begins with.
 #[derive(Debug)]
@@ -63,27 +61,36 @@ impl IngressHeader {
 #[derive(Clone, Copy, Default, Debug)]
 struct Bits {
     at: u32,
+    /// At most 64.
     width: u32,
 }
 
 impl Bits {
+    /// The largest value.
+    fn mask(self) -> u64 {
+        1u64.checked_shl(self.width).map_or(u64::MAX, |beyond| beyond - 1)
+    }
+
     /// Adds a value, modulo the width, where zeros are.
     #[inline]
-    fn put(self, bytes: &mut [u8; EGRESS_BUFFER], value: u64) {
-        if self.width == 0 {
-            return;
+    fn put(self, words: &mut Words, value: u64) {
+        let value = value & self.mask();
+        let (word, end) = (self.at as usize / 64, self.at % 64 + self.width);
+        match end.checked_sub(64) {
+            // Without a width there is no value either.
+            None => words[word] |= value.wrapping_shl(64 - end),
+            Some(0) => words[word] |= value,
+            Some(beyond) => {
+                words[word] |= value >> beyond;
+                words[word + 1] |= value << (64 - beyond);
+            }
         }
-        let start = self.at as usize / 8;
-        let window: &mut [u8; WINDOW] = (&mut bytes[start..start + WINDOW]).try_into().expect("a window's bytes");
-        let value = value & ((1 << self.width) - 1);
-        let placed = value << (64 - self.at % 8 - self.width);
-        *window = (u64::from_be_bytes(*window) | placed).to_be_bytes();
     }
 
     /// Adds the value, or the largest that there is room for.
     #[inline]
-    fn put_at_most(self, bytes: &mut [u8; EGRESS_BUFFER], value: u64) {
-        self.put(bytes, value.min((1 << self.width) - 1));
+    fn put_at_most(self, words: &mut Words, value: u64) {
+        self.put(words, value.min(self.mask()));
     }
 }
 
@@ -101,7 +108,7 @@ pub(super) struct Passage {
 /// What the egress parser begins with: the fields of the program's `egress_intrinsic_metadata_t`.
 #[derive(Debug)]
 pub(super) struct EgressHeader {
-    bytes: [u8; EGRESS_BUFFER],
+    bytes: [u8; size_of::<Words>()],
     used: usize,
     egress_port: Bits,
     enq_qdepth: Bits,
@@ -129,7 +136,7 @@ impl EgressHeader {
             .collect();
         let find = |name| places.iter().find(|(known, _)| *known == name).map_or(Bits::default(), |&(_, bits)| bits);
         EgressHeader {
-            bytes: [0; EGRESS_BUFFER],
+            bytes: [0; size_of::<Words>()],
             used: egress_bytes(chip),
             egress_port: find("egress_port"),
             enq_qdepth: find("enq_qdepth"),
@@ -146,17 +153,19 @@ impl EgressHeader {
     /// That of a packet which leaves its queue now.
     pub(super) fn bytes(&mut self, passage: &Passage) -> &[u8] {
         let Passage { now, port, way, length, signals } = *passage;
-        self.bytes = [0; EGRESS_BUFFER];
-        let bytes = &mut self.bytes;
-        self.egress_port.put(bytes, port as u64);
-        self.enq_qdepth.put_at_most(bytes, signals.enq_qdepth);
-        self.enq_tstamp.put(bytes, signals.enq_timestamp.nanos());
-        self.deq_qdepth.put_at_most(bytes, signals.deq_qdepth);
-        self.deq_timedelta.put(bytes, now.since(signals.enq_timestamp).nanos());
-        self.egress_rid.put(bytes, way.rid.into());
-        self.egress_qid.put(bytes, way.queue.into());
-        self.egress_cos.put(bytes, way.class.into());
-        self.pkt_length.put_at_most(bytes, length as u64);
+        let mut words = Words::default();
+        self.egress_port.put(&mut words, port as u64);
+        self.enq_qdepth.put_at_most(&mut words, signals.enq_qdepth);
+        self.enq_tstamp.put(&mut words, signals.enq_timestamp.nanos());
+        self.deq_qdepth.put_at_most(&mut words, signals.deq_qdepth);
+        self.deq_timedelta.put(&mut words, now.since(signals.enq_timestamp).nanos());
+        self.egress_rid.put(&mut words, way.rid.into());
+        self.egress_qid.put(&mut words, way.queue.into());
+        self.egress_cos.put(&mut words, way.class.into());
+        self.pkt_length.put_at_most(&mut words, length as u64);
+        for (target, word) in self.bytes.chunks_exact_mut(8).zip(words) {
+            target.copy_from_slice(&word.to_be_bytes());
+        }
         &self.bytes[..self.used]
     }
 }
