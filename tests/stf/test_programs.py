@@ -1,4 +1,4 @@
-"""Every language feature and extern: the programs of tests/p4 with their packet tests, on both engines."""
+"""Every language feature and extern: programs of v1model and TNA with their packet tests, on both engines."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ import pytest
 
 from orchestrator.stf.runner import Verdict, run_pair
 
-FOLDER = Path(__file__).parent.parent / "p4"
-TESTS = sorted(FOLDER.rglob("*.stf"))
+FOLDERS = [Path(__file__).parent.parent / name for name in ("p4", "tna")]
+TESTS = sorted(test for folder in FOLDERS for test in folder.rglob("*.stf"))
 
 
-@pytest.mark.parametrize("test", TESTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("test", TESTS, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_packets_come_out_as_expected(test: Path) -> None:
     outcome = run_pair(test.with_suffix(".p4"), test)
     assert outcome.verdict is Verdict.PASSED, outcome.message
 
 
-def test_every_program_has_a_packet_test() -> None:
-    assert {path.stem for path in FOLDER.glob("*.p4")} == {test.stem for test in TESTS}
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)
+def test_every_program_has_a_packet_test(folder: Path) -> None:
+    assert {path.stem for path in folder.glob("*.p4")} == {test.stem for test in TESTS if test.parent == folder}
