@@ -61,7 +61,7 @@ def test_a_scheme_without_a_twin_is_refused() -> None:
 
 
 def by_math_unit(interval: int, count: int) -> int:
-    """interval / count, as ECN#'s twin has it: the definition of a math unit with an entry per mantissa, by hand."""
+    """interval / count by the definition of a math unit, with an entry per mantissa."""
     quotients = [interval * 8 / entry for entry in range(8, 16)]
     scale = 0
     while round(quotients[0] / 2**scale) > 255:

@@ -248,8 +248,6 @@ control Egress(inout headers_t hdr,
     Counter<bit<64>, bit<12>>(MARKLAB_PORTS * 8, CounterType_t.PACKETS) not_capable;
     Counter<bit<64>, bit<12>>(MARKLAB_PORTS * 8, CounterType_t.PACKETS) drops;
 
-    bit<32> now_ns = 0;
-
     // TNA shows the queue in egress only. enq_qdepth is what the packet found when it came: a threshold on it marks the same
     // packet as a chip that marks at enqueue, one sojourn later.
     action look() {
@@ -263,12 +261,12 @@ control Egress(inout headers_t hdr,
 #ifdef MARKLAB_STEERS
         meta.q.flow = hdr.bridged.flow;
 #endif // MARKLAB_STEERS
-        now_ns = eg_intr_md_from_prsr.global_tstamp[31:0];
+        meta.q.now_ns = eg_intr_md_from_prsr.global_tstamp[31:0];
     }
 
     // deq_timedelta has 18 bits, which wrap at 262 us.
     action measure() {
-        meta.q.sojourn_ns = now_ns - hdr.bridged.arrival_ns;
+        meta.q.sojourn_ns = meta.q.now_ns - hdr.bridged.arrival_ns;
     }
 
     action locate() {
@@ -277,16 +275,10 @@ control Egress(inout headers_t hdr,
 
     action mark() {
         hdr.ipv4.ecn = ecn_t.CE;
-        marks.count(meta.place);
-    }
-
-    action pass_not_capable() {
-        not_capable.count(meta.place);
     }
 
     action drop() {
         eg_intr_md_for_dprsr.drop_ctl = 1;
-        drops.count(meta.place);
     }
 
     table verdict {
@@ -296,7 +288,6 @@ control Egress(inout headers_t hdr,
         }
         actions = {
             mark;
-            pass_not_capable;
             drop;
             NoAction;
         }
@@ -304,7 +295,6 @@ control Egress(inout headers_t hdr,
         const entries = {
             (decision_t.MARK, ecn_t.ECT0): mark();
             (decision_t.MARK, ecn_t.ECT1): mark();
-            (decision_t.MARK, ecn_t.NOT_ECT): pass_not_capable();
             (decision_t.DROP, _): drop();
         }
         size = 4;
@@ -315,6 +305,16 @@ control Egress(inout headers_t hdr,
         measure();
         marking.apply(meta.q, meta.decision, meta.cause);
         locate();
+        // A counter for each is a table for each: what a table counts with has one address.
+        if (meta.decision == decision_t.MARK) {
+            if (hdr.ipv4.ecn == ecn_t.ECT0 || hdr.ipv4.ecn == ecn_t.ECT1) {
+                marks.count(meta.place);
+            } else if (hdr.ipv4.ecn == ecn_t.NOT_ECT) {
+                not_capable.count(meta.place);
+            }
+        } else if (meta.decision == decision_t.DROP) {
+            drops.count(meta.place);
+        }
         verdict.apply();
         hdr.bridged.setInvalid();
     }
