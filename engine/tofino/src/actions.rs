@@ -204,6 +204,7 @@ impl<'a> Walker<'a> {
             BinaryOp::Add | BinaryOp::Sub if width > chip::ADD_BITS => {
                 Some(Limit::OperationWidth { width, limit: chip::ADD_BITS })
             }
+            _ if self.comes_with_entry(left) && self.comes_with_entry(right) => Some(Limit::NoFieldOperand {}),
             BinaryOp::Sub | BinaryOp::SubSat if self.is_parameter(right) => Some(Limit::SubtractsParameter {}),
             BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => {
                 self.condition(expr);
@@ -252,6 +253,10 @@ impl<'a> Walker<'a> {
     fn is_parameter(&self, expr: &Expr) -> bool {
         let ExprKind::Load(place) = &low_part_of(expr).kind else { return false };
         self.action.is_some_and(|action| action.params.iter().any(|param| param.slot == place.slot))
+    }
+
+    fn comes_with_entry(&self, expr: &Expr) -> bool {
+        is_constant(expr) || self.is_parameter(expr)
     }
 
     /// Entries supply nothing to a hash (`bf-p4c/mau/ixbar_expr.cpp`).

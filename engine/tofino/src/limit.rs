@@ -108,6 +108,7 @@ problems! {
     "E1411" FilterInput {} = "what is averaged has to be a field";
     "E1412" KeylessNeedsHash { action: String, table: String } =
         "this needs a hash or a random number, for which `{action}` would have to be the only action of `{table}`, without data";
+    "E1413" NoFieldOperand {} = "one operand has to be a field, and both of these come with the entry";
 
     "E1501" AppliedTwice { table: String } = "table `{table}` is applied here and before by the same packet";
     "E1502" RangeKey { key: String, width: u32, limit: u32 } =

@@ -91,6 +91,7 @@ impl Limit {
             Limit::ConditionInAction {} => "put the `if` into the `apply` block, or the condition into a key",
             Limit::OperationWidth { .. } => "take the bits that matter",
             Limit::SubtractsParameter {} => "let the entry supply the negative, and add it",
+            Limit::NoFieldOperand {} => "let the entry supply the result",
             Limit::TwoRandomNumbers {} => "take parts of one number, or a second action",
             Limit::HashedParameter {} => "put it into a field in an action before",
             Limit::DefaultNeedsHash { .. } => {

@@ -38,6 +38,9 @@ control Eg(EGRESS) {
         md.x = hdr.h.a - limit; // E1407
         md.y = hdr.h.a |-| limit; // E1407
     }
+    action of_entry(bit<32> limit) {
+        md.x = limit + 5; // E1413
+    }
     action draws() {
         hdr.h.a8 = random.get();
         hdr.h.b8 = random.get(); // E1408
@@ -66,6 +69,7 @@ control Eg(EGRESS) {
             decides;
             wide;
             subtract;
+            of_entry;
             draws;
             hashes;
             averages;

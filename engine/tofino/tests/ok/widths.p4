@@ -1,0 +1,52 @@
+/* Widths at their limits: bytes that are parsed in egress, of a digest, bits of a sum. */
+#include "before.p4"
+
+header parsed_t {
+    bit<1064> data;
+}
+struct digested_t {
+    bit<384> data;
+}
+header sum_t {
+    bit<64> x;
+    bit<64> y;
+}
+struct own_t {
+    parsed_t parsed;
+    sum_t sum;
+}
+struct own_meta_t {
+    digested_t digested;
+}
+
+parser OwnParser(packet_in pkt, out own_t hdr, out own_meta_t md, out egress_intrinsic_metadata_t eg_intr_md) {
+    state start {
+        pkt.extract(eg_intr_md);
+        pkt.extract(hdr.parsed);
+        transition accept;
+    }
+}
+
+control Eg(inout own_t hdr, inout own_meta_t md, in egress_intrinsic_metadata_t eg_intr_md,
+           in egress_intrinsic_metadata_from_parser_t from_prsr, inout egress_intrinsic_metadata_for_deparser_t for_dprsr,
+           inout egress_intrinsic_metadata_for_output_port_t for_oport) {
+    apply {
+        hdr.sum.x = hdr.sum.x + hdr.sum.y;
+    }
+}
+
+control OwnDeparser(packet_out pkt, inout own_t hdr, in own_meta_t md, in egress_intrinsic_metadata_for_deparser_t d) {
+    Digest<digested_t>() digest;
+    apply {
+        if (d.mirror_type == 1) {
+            digest.pack(md.digested);
+        }
+        pkt.emit(hdr);
+    }
+}
+
+control Ig(INGRESS) {
+    apply {}
+}
+Pipeline(IgParser(), Ig(), IgDeparser(), OwnParser(), Eg(), OwnDeparser()) pipe;
+Switch(pipe) main;
