@@ -253,19 +253,41 @@ struct egress_intrinsic_metadata_for_output_port_t {
     bit<1> update_delay_on_tx;
 }
 
-/* In front of generated packets. */
-header pktgen_timer_header_t {
+/* In front of generated packets: by a timer, after a port went down, after a packet was recirculated. */
 #if __TARGET_TOFINO__ == 2
-    @padding bit<2> _pad1;
-    bit<2> pipe_id;
+#define PKTGEN_APPLICATION \
+    @padding bit<2> _pad1; \
+    bit<2> pipe_id; \
     bit<4> app_id;
 #else
-    @padding bit<3> _pad1;
-    bit<2> pipe_id;
+#define PKTGEN_APPLICATION \
+    @padding bit<3> _pad1; \
+    bit<2> pipe_id; \
     bit<3> app_id;
 #endif
+
+header pktgen_timer_header_t {
+    PKTGEN_APPLICATION
     @padding bit<8> _pad2;
     bit<16> batch_id;
+    bit<16> packet_id;
+}
+
+header pktgen_port_down_header_t {
+    PKTGEN_APPLICATION
+    @padding bit<(16 - PORT_ID_WIDTH % 8)> _pad2;
+    PortId_t port_num;
+    bit<16> packet_id;
+}
+
+header pktgen_recirc_header_t {
+    PKTGEN_APPLICATION
+#if __TARGET_TOFINO__ == 2
+    @padding bit<8> _pad2;
+    bit<16> batch_id;
+#else
+    bit<24> key;                    // of the recirculated packet
+#endif
     bit<16> packet_id;
 }
 

@@ -232,9 +232,10 @@ fn colours(lowerer: &mut Lowerer<'_>, new: &NewExtern<'_>, first: usize) -> Lowe
 
 /// A selector makes a plain profile choose by a hash, or has a profile of its own.
 fn selector(lowerer: &mut Lowerer<'_>, new: &NewExtern<'_>) -> Lowered<Handle> {
-    let Some(arch::Handle::Tna(Handle::Hash(Some(hash)))) = object(new, 1) else {
-        return lowerer.unsupported(new.span, "an `ActionSelector` with the hash `IDENTITY`");
+    let Some(arch::Handle::Tna(Handle::Hash(hash))) = object(new, 1) else {
+        return lowerer.internal(new.span, "a hash was expected");
     };
+    let hash = hash.unwrap_or(HashAlgorithm::Identity);
     if let Some(arch::Handle::Tna(Handle::Profile(id))) = object(new, 0) {
         lowerer.out.profiles[id.index()].selector = Some(hash);
         return Ok(Handle::Profile(id));
