@@ -246,7 +246,8 @@ def test_entries_that_the_program_lacks_are_refused(tmp_path: Path) -> None:
 
 def test_forwarding_tables_may_have_other_names(tmp_path: Path) -> None:
     include = Path(__file__).parent.parent / "p4src" / "v1model" / "include"
-    switch = (include / "switch.p4").read_text()
+    shared = str(include.parent.parent / "include")
+    switch = (include / "switch.p4").read_text().replace("../../include", shared)
     for old, new in (
         ("ipv4_lpm", "routes"),
         ("forward", "send"),
@@ -255,7 +256,7 @@ def test_forwarding_tables_may_have_other_names(tmp_path: Path) -> None:
     ):
         switch = switch.replace(old, new)
     for name in ("headers.p4", "marking.p4"):
-        (tmp_path / name).write_text((include / name).read_text())
+        (tmp_path / name).write_text((include / name).read_text().replace("../../include", shared))
     (tmp_path / "switch.p4").write_text(switch)
     program = tmp_path / "toy.p4"
     program.write_text(TOY.format(include=tmp_path))
