@@ -211,7 +211,8 @@ impl<F: Frame> Tna<F> {
             self.shell.engine.run(Stage::Ingress, &mut self.shell.state, frame.packet(), &mut phv);
             let effects = self.shell.effects();
             let at = &self.intrinsics;
-            let (dropped, port) = (at.ingress_drop.get(&phv) & DROP != 0, at.port.get(&phv));
+            let dropped = at.ingress_drop.get(&phv) & DROP != 0;
+            let port = at.port.field().map_or(NO_PORT, |field| phv.get(field));
             let groups = at.groups.map(|group| group.get(&phv) as u32);
             let way = Way {
                 rid: 0,

@@ -103,6 +103,13 @@ fn who_drops_is_told_apart() {
 }
 
 #[test]
+fn a_program_that_chooses_no_port_sends_nothing() {
+    for mut switch in switches("tofino_idle.p4", Chip::Tofino1, &[ROOM]) {
+        assert_eq!(offer(&mut switch, 0, 0, Packet::new(&[1, 2], 0)), Err((Loss::Ingress, None)));
+    }
+}
+
+#[test]
 fn a_packet_that_bypasses_egress_leaves_as_ingress_made_it() {
     for mut switch in switches("tofino.p4", Chip::Tofino1, &[ROOM]) {
         let request = Request { bypass: 1, egress_drop: 1, ..Request::to(0) };
