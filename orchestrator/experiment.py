@@ -14,7 +14,7 @@ from orchestrator.catalog.choice import SchemeChoice
 from orchestrator.catalog.description import Forwarding
 from orchestrator.catalog.parameters import MTU_BYTES, Setup
 from orchestrator.catalog.scheme import Entry, Estimate, FittedScheme, find_scheme
-from orchestrator.catalog.twin import twin_of
+from orchestrator.catalog.twin import FIRST_RECIRCULATION_PORT, twin_of
 from orchestrator.control import (
     check_entries,
     check_estimates,
@@ -137,6 +137,8 @@ def prepare(spec: Spec) -> Experiment:
     setup = setup_of(spec, network)
     graph = network.graph
     _check_services(spec)
+    if spec.arch == "tna":
+        _check_ports(network)
     ecmp = graph.has_equal_ways
     schemes = tuple(ready_scheme(choice, setup, ecmp, spec.queue, spec.arch) for choice in spec.choices)
     return Experiment(spec, network, schemes)
@@ -155,6 +157,18 @@ def check_needs(path: Path, program: engine.CompiledProgram) -> None:
             f"{'; '.join(program.unmet_needs)}",
             "leave it out of the program, or put it under an #ifdef that other targets define",
         )
+
+
+def _check_ports(network: Network) -> None:
+    """Refuse switches on which a port of the network would be one by which Tofino sends packets to itself."""
+    graph = network.graph
+    for switch, name in enumerate(graph.switches):
+        if graph.ports(switch) > FIRST_RECIRCULATION_PORT:
+            raise BadInput(
+                f"{name} has {graph.ports(switch)} ports, and ports {FIRST_RECIRCULATION_PORT} to 71 of a pipe of Tofino "
+                "lead back to it",
+                "a topology of smaller switches, or leave out --arch tna",
+            )
 
 
 def _check_services(spec: Spec) -> None:

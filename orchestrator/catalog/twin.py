@@ -24,6 +24,9 @@ Chip = Literal["tofino1", "tofino2"]
 # Bytes of a cell of the packet buffer (docs/tofino.md).
 CELL_BYTES: dict[Chip, int] = {"tofino1": 80, "tofino2": 176}
 
+# Ports 68 to 71 of each pipe lead through egress and in again.
+FIRST_RECIRCULATION_PORT = 68
+
 # Of the programs' clock: bits 37..6 of a stamp in ns.
 TICK_NS = 64
 

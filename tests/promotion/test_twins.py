@@ -11,7 +11,9 @@ from orchestrator.catalog.choice import SchemeChoice
 from orchestrator.catalog.scheme import find_scheme
 from orchestrator.catalog.twin import known_twins, twin_of
 from orchestrator.errors import BadInput
+from orchestrator.experiment import prepare
 from orchestrator.paths import TWINS
+from orchestrator.spec import make_spec
 from orchestrator.tofino import examine
 
 # Twins that are not near enough to their schemes, which the gate says.
@@ -55,6 +57,13 @@ def test_a_scheme_without_a_twin_is_refused() -> None:
     choice = SchemeChoice("per-pool")
     with pytest.raises(BadInput, match="Tofino has no program of `per-pool`"):
         twin_of(find_scheme(choice).fit(choice, setup))
+
+
+def test_a_switch_with_ports_that_lead_back_is_refused() -> None:
+    settings = {"schemes": ["tcn"], "baseline": "none", "flows": 1, "arch": "tna"}
+    prepare(make_spec(settings | {"topology": "incast:senders=67"}))
+    with pytest.raises(BadInput, match="s0 has 69 ports"):
+        prepare(make_spec(settings | {"topology": "incast:senders=68"}))
 
 
 # The math unit, by hand
