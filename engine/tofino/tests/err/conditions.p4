@@ -30,6 +30,9 @@ control Eg(EGRESS) {
         if (max(hdr.h.a, hdr.h.b) == 3) { // E1301
             md.x = 9;
         }
+        if (!(hdr.h.a != 1 || hdr.h.a16 != 1)) { // E1304
+            md.x = 11;
+        }
         if ((hdr.h.a8 == 1 || hdr.h.a8 == 2) && (hdr.h.b8 == 1 || hdr.h.b8 == 2) && // E1306
                 (hdr.h.a16 == 1 || hdr.h.a16 == 2 || hdr.h.a16 == 3) &&
                 (hdr.h.b16[11:0] == 1 || hdr.h.b16[11:0] == 2 || hdr.h.b16[11:0] == 3)) {

@@ -79,6 +79,27 @@ control Eg(EGRESS) {
         }
     };
 
+    Register<bit<32>, bit<8>>(256) after_hit;
+    RegisterAction<bit<32>, bit<8>, bit<32>>(after_hit) get_after_hit = {
+        void apply(inout bit<32> value, out bit<32> rv) {
+            rv = value;
+        }
+    };
+    action use_on_hit(bit<8> index) {
+        md.x = get_after_hit.execute(index);
+    }
+    table may_hit {
+        key = {
+            hdr.h.c: exact;
+        }
+        actions = {
+            use_on_hit;
+            NoAction;
+        }
+        const default_action = NoAction;
+        size = 16;
+    }
+
     apply {
         write_common.execute(hdr.h.a8); // E1103
         md.x = get.execute(hdr.h.a8);
@@ -86,6 +107,9 @@ control Eg(EGRESS) {
             put.execute(hdr.h.a8); // E1102
         }
         t.apply();
+        if (may_hit.apply().hit) {
+            md.y = get_after_hit.execute(hdr.h.b8); // E1102
+        }
         md.y = get_indexed.execute(hdr.h.a8 + 1); // E1104
     }
 }

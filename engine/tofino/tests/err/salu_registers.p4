@@ -40,7 +40,7 @@ control Eg(EGRESS) {
     RegisterAction<bit<32>, bit<8>, void>(rows) rows2 = {
         void apply(inout bit<32> value) {
             if (value > 8) {
-                value = 100;
+                value = 103;
             } else {
                 value = 9; // E1012
             }

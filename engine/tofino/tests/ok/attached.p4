@@ -28,6 +28,27 @@ control Eg(EGRESS) {
         size = 16;
     }
 
+    Counter<bit<64>, bit<8>>(256, CounterType_t.PACKETS) hits;
+    Counter<bit<64>, bit<8>>(256, CounterType_t.PACKETS) misses;
+    action count_hit(bit<8> index) {
+        hits.count(index);
+        misses.count(index);
+    }
+    action count_miss() {
+        misses.count(0);
+    }
+    table on_miss {
+        key = {
+            hdr.h.b: exact;
+        }
+        actions = {
+            count_hit;
+            @defaultonly count_miss;
+        }
+        const default_action = count_miss;
+        size = 16;
+    }
+
     DirectCounter<bit<64>>(CounterType_t.PACKETS) direct;
     action counts() {
         direct.count();
@@ -86,6 +107,7 @@ control Eg(EGRESS) {
 
     apply {
         counters.apply();
+        on_miss.apply();
         directly.apply();
         if (hdr.h.c16 == 0) {
             with_key.apply();

@@ -48,6 +48,27 @@ control Eg(EGRESS) {
         size = 16;
     }
 
+    Register<bit<32>, bit<8>>(256) after_miss;
+    RegisterAction<bit<32>, bit<8>, bit<32>>(after_miss) get_after_miss = {
+        void apply(inout bit<32> value, out bit<32> rv) {
+            rv = value;
+        }
+    };
+    action use_on_hit(bit<8> index) {
+        md.x = get_after_miss.execute(index);
+    }
+    table may_miss {
+        key = {
+            hdr.h.c: exact;
+        }
+        actions = {
+            use_on_hit;
+            idle;
+        }
+        const default_action = idle;
+        size = 16;
+    }
+
     Register<bit<32>, bit<8>>(256) plain;
     Register<bit<32>, bit<8>>(256) last;
     RegisterAction<bit<32>, bit<8>, bit<32>>(last) last_get = {
@@ -66,6 +87,9 @@ control Eg(EGRESS) {
             idle: {
                 md.y = q_get.execute(hdr.h.a8);
             }
+        }
+        if (!may_miss.apply().hit) {
+            md.y = get_after_miss.execute(hdr.h.b8);
         }
         md.x = plain.read(hdr.h.a8);
         plain.write(hdr.h.a8, hdr.h.b);

@@ -38,8 +38,8 @@ control Eg(EGRESS) {
     };
     RegisterAction<bit<32>, bit<8>, void>(rows) rows2 = {
         void apply(inout bit<32> value) {
-            if (value > 7) {
-                value = 100;
+            if (value > 8) {
+                value = 103;
             } else {
                 value = 7;
             }

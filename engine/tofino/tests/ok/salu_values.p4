@@ -119,8 +119,19 @@ control Eg(EGRESS) {
             value = 1;
         }
     };
+    Register<bit<32>, bit<8>>(256) left;
+    RegisterAction<bit<32>, bit<8>, void>(left) leave = {
+        void apply(inout bit<32> value) {
+            if (hdr.h.a > value) {
+                value = 1;
+                return;
+            }
+            value = 2;
+        }
+    };
 
     apply {
+        leave.execute(hdr.h.a8);
         md.x = a0.execute(hdr.h.a8);
         md.x = a1.execute(hdr.h.a8);
         md.x = a2.execute(hdr.h.a8);
