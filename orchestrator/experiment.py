@@ -163,10 +163,10 @@ def _check_ports(network: Network) -> None:
     """Refuse switches on which a port of the network would be one by which Tofino sends packets to itself."""
     graph = network.graph
     for switch, name in enumerate(graph.switches):
-        if graph.ports(switch) > FIRST_RECIRCULATION_PORT:
+        ports = graph.ports(switch)
+        if ports > FIRST_RECIRCULATION_PORT:
             raise BadInput(
-                f"{name} has {graph.ports(switch)} ports, and ports {FIRST_RECIRCULATION_PORT} to 71 of a pipe of Tofino "
-                "lead back to it",
+                f"{name} has {ports} ports, and those from {FIRST_RECIRCULATION_PORT} on lead back to a Tofino",
                 "a topology of smaller switches, or leave out --arch tna",
             )
 
