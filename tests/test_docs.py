@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 from conftest import Finished
 
+from orchestrator.experiment import prepare
+from orchestrator.spec import make_spec
+
 DOCS = Path(__file__).parent.parent / "docs"
 
 Cli = Callable[..., Finished]
@@ -44,6 +47,14 @@ def test_a_scheme_of_ones_own(cli: Cli, tmp_path: Path, monkeypatch: pytest.Monk
     (folder / "mine.yaml").write_text((folder / "mine.yaml").read_text().replace("rtt_p90_us / 2", "rtt_p90_us / 4"))
     assert json.loads(cli(*run).out)["fct_us"] == plain["fct_us"]
     assert len(list((folder / "out").iterdir())) == before + 1
+
+
+def test_the_folder_that_the_readme_names() -> None:
+    """Its name has a digest of all that decides the result: a table from before a change of any of it is stale."""
+    shown = re.search(r"^results/(\S+)$", (DOCS.parent / "README.md").read_text(), re.MULTILINE)
+    experiment = prepare(make_spec({"schemes": ["diffecn"], "load": 0.8}))
+    assert shown
+    assert shown[1] == f"{experiment.spec.title()}-{experiment.digest()[:8]}"
 
 
 def test_the_keys_for_scripts(cli: Cli, tmp_path: Path) -> None:
