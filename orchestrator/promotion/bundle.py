@@ -41,7 +41,7 @@ def write_bundle(
         evidence = [plain_gate(gate) for gate in gates]
         (staging / "evidence").mkdir()
         write_json(staging / "evidence" / "evidence.json", {"scheme": scheme.label, "gates": evidence})
-        (staging / "evidence" / "evidence.html").write_text(_page(scheme.label, gates), encoding="utf-8")
+        (staging / "evidence" / "evidence.html").write_text(_page(scheme, twin, gates), encoding="utf-8")
         write_json(staging / "manifest.json", _manifest(staging, scheme, twin, policy))
 
 
@@ -171,9 +171,13 @@ pre { background: #f2f5f8; padding: .8rem; overflow-x: auto; }
 """
 
 
-def _page(label: str, gates: Sequence[Gate]) -> str:
+def _page(scheme: ReadyScheme, twin: TwinSpec, gates: Sequence[Gate]) -> str:
     """The evidence for a browser, in one file."""
-    parts = [f"<h1>{html.escape(label)} for Tofino</h1>"]
+    label = html.escape(scheme.label)
+    parts = [f"<h1>{label} for Tofino {twin.chip.removeprefix('tofino')}</h1>"]
+    parts += [f"<p>Differs from the measured program: {html.escape(twin.note)}.</p>"] if twin.note else []
+    settings = "; ".join(f"{name}: {each.text(scheme.fitted.setup)}" for name, each in scheme.fitted.reported.items())
+    parts += [f"<p>{html.escape(settings)}</p>"] if settings else []
     for gate in gates:
         verdict = "skipped" if gate.skipped else "passed" if gate.passed else "failed"
         parts.append(f'<h2>{html.escape(gate.name)}: <span class="{verdict}">{verdict}</span></h2>')
@@ -181,7 +185,7 @@ def _page(label: str, gates: Sequence[Gate]) -> str:
             parts.append(f"<p>{html.escape(gate.skipped)}</p>")
         if gate.findings:
             rows = [
-                f'<tr><td>{html.escape(each.rule)}</td><td class="number">{html.escape(each.found)}</td>'
+                f'<tr><td>{_with_code(each.rule)}</td><td class="number">{html.escape(each.found)}</td>'
                 f'<td class="{"passed" if each.passed else "failed"}">{"yes" if each.passed else "no"}</td></tr>'
                 for each in gate.findings
             ]
@@ -191,6 +195,11 @@ def _page(label: str, gates: Sequence[Gate]) -> str:
             parts.append(f"<details><summary>Evidence</summary><pre>{text}</pre></details>")
     body = "\n".join(parts)
     return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{html.escape(label)}</title>'
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{label}</title>'
         f"<style>{_STYLE}</style></head>\n<body>\n{body}\n</body></html>\n"
     )
+
+
+def _with_code(text: str) -> str:
+    """Text for a page, with what is between backticks as code."""
+    return re.sub(r"`(.*?)`", r"<code>\1</code>", html.escape(text))

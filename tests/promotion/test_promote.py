@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import html
 import json
 import shutil
 from collections.abc import Callable
@@ -68,6 +69,8 @@ def test_what_passes_becomes_a_bundle(cli: Cli, tmp_path: Path, policy: Callable
     assert all(gate["passed"] for gate in gates)
     page = (folder / "evidence" / "evidence.html").read_text()
     assert "src=" not in page
+    assert html.escape(manifest["differs"]) in page
+    assert "`" not in page.partition("<details>")[0]
     assert all(f"<h2>{gate['gate']}" in page for gate in gates)
 
 
