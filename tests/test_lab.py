@@ -125,6 +125,17 @@ def test_what_a_killed_process_left_is_removed_at_the_next_start() -> None:
     assert not list(Path("/run/marklab").glob(f"{name}*"))
 
 
+def test_a_kernel_without_type_information_is_told_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(congestion, "TYPES", tmp_path / "vmlinux")
+    monkeypatch.setattr(congestion, "require", lambda _: None)
+    monkeypatch.setattr(congestion, "in_kernel", lambda _: False)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    with pytest.raises(SetupError, match="no type information") as refused, loaded(CONTROLS["dctcp"]):
+        pass
+    assert refused.value.remedy
+    assert "CONFIG_DEBUG_INFO_BTF" in refused.value.remedy
+
+
 @real
 def test_a_control_that_the_kernel_lacks_is_refused() -> None:
     lacking = congestion.Control("nonesuch", ecn=False)
