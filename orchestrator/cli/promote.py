@@ -19,7 +19,8 @@ from orchestrator.cli.run import chosen_schemes
 from orchestrator.errors import BadInput
 from orchestrator.paths import REPOSITORY
 from orchestrator.promotion.bundle import plain_gate, write_bundle
-from orchestrator.promotion.gates import Gate, gates, ready_twin, twin_description
+from orchestrator.promotion.candidate import candidate
+from orchestrator.promotion.gates import Gate, gates
 from orchestrator.promotion.missing import MISSING
 from orchestrator.promotion.policy import Policy, read_policy
 from orchestrator.runs import default_workers
@@ -65,7 +66,8 @@ def promote(
 def _one(choice: SchemeChoice, rules: Policy, workers: int, results: Sequence[Path], out: Path, as_json: bool) -> bool:
     console = Console(highlight=False, stderr=as_json)
     tried: list[Gate] = []
-    for gate in gates(choice, rules, workers, results):
+    one = candidate(choice, rules.fct, results)
+    for gate in gates(one, rules, workers):
         tried.append(gate)
         _show(gate, console)
         if not gate.passed:
@@ -75,7 +77,7 @@ def _one(choice: SchemeChoice, rules: Policy, workers: int, results: Sequence[Pa
     if passed:
         folder = out / choice.label.replace(":", "-").replace("=", "-").replace(",", "-")
         plain = rules.model_dump(mode="json")
-        write_bundle(folder, ready_twin(choice, rules), twin_description(choice), tried, plain)
+        write_bundle(folder, one.ready, one.twin, tried, plain)
         console.print(f"promoted: {folder}", soft_wrap=True)
     else:
         broken = next(finding for finding in tried[-1].findings if not finding.passed)
@@ -102,7 +104,7 @@ def _all(rules: Policy, workers: int, as_json: bool) -> None:
         if name not in known_twins():
             rows[name] = MISSING.get(name, "it has no twin yet")
             continue
-        rows[name] = list(gates(SchemeChoice(name), rules, workers))
+        rows[name] = list(gates(candidate(SchemeChoice(name), rules.fct), rules, workers))
     if as_json:
         sys.stdout.write(json.dumps({name: _plain_row(row) for name, row in rows.items()}) + "\n")
         return

@@ -4,26 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from itertools import product
 from pathlib import Path
 from typing import Any
 
 from orchestrator import engine
-from orchestrator.catalog.choice import SchemeChoice
-from orchestrator.catalog.twin import TwinSpec, twin_spec
-from orchestrator.errors import BadInput, unknown
-from orchestrator.experiment import Experiment, ReadyScheme, prepare
-from orchestrator.fabrics import Cell, fabric_of
-from orchestrator.metrics import seed_result
-from orchestrator.progress import progress_bar
+from orchestrator.catalog.twin import TwinSpec
+from orchestrator.experiment import ReadyScheme, prepare
+from orchestrator.fabrics import Cell
+from orchestrator.promotion.candidate import Candidate, Place, Runs, run_candidate
 from orchestrator.promotion.equivalence import Agreement, Difference, agreement
 from orchestrator.promotion.policy import EquivalenceRules, FctRules, Policy, TofinoRules
 from orchestrator.promotion.sequence import recorded
 from orchestrator.promotion.vendor import compile_twin, compiler
 from orchestrator.quantities import find_metric
-from orchestrator.results import load_run
-from orchestrator.runs import run_cells, total_flows
-from orchestrator.spec import make_spec, read_spec
+from orchestrator.spec import make_spec
 from orchestrator.statistics import mean
 from orchestrator.summary import SeedResult
 from orchestrator.tofino import examine
@@ -51,100 +45,6 @@ class Gate:
     def passed(self) -> bool:
         """Whether all rules are fulfilled; so are those of a gate that could not be tried."""
         return all(finding.passed for finding in self.findings)
-
-
-@dataclass(frozen=True)
-class Place:
-    """One description of the policy, run with the scheme, its baseline and its twin."""
-
-    workload: str
-    load: float
-    plain: Experiment  # scheme and baseline
-    twin: Experiment  # the scheme's twin
-
-
-@dataclass(frozen=True)
-class Runs:
-    """Seeds of all places: of the scheme, the baseline and the twin, in the same order."""
-
-    places: tuple[Place, ...]
-    scheme: tuple[SeedResult, ...]
-    baseline: tuple[SeedResult, ...]
-    twin: tuple[SeedResult, ...]
-
-
-def places(choice: SchemeChoice, rules: FctRules) -> tuple[Place, ...]:
-    """What has to be run."""
-    found = []
-    for workload, load in product(rules.workloads, rules.loads):
-        settings = {
-            "schemes": [choice], "baseline": rules.baseline, "workload": workload, "load": load, "flows": rules.flows,
-            "seeds": rules.seeds, **rules.settings,
-        }  # fmt: skip
-        plain = make_spec(settings, "settings of the policy")
-        twin = make_spec(settings | {"baseline": "none", "arch": "tna"}, "settings of the policy")
-        found.append(Place(workload, load, prepare(plain), prepare(twin)))
-    return tuple(found)
-
-
-def places_of_results(folders: Sequence[Path], choice: SchemeChoice) -> tuple[Place, ...]:
-    """What folders of results were about; one that the present programs and rules would not give is refused."""
-    found = []
-    for folder in folders:
-        settings = read_spec(folder / "spec.yaml")
-        plain = prepare(make_spec(settings, str(folder / "spec.yaml")))
-        labels = [scheme.label for scheme in plain.schemes]
-        if choice.label not in labels:
-            raise unknown(f"scheme in {folder}:", choice.label, labels)
-        if plain.spec.baseline is None or plain.spec.arch is not None or plain.spec.mininet is not None:
-            raise BadInput(f"{folder} is no simulated run of v1model programs with a baseline", "run it without --arch")
-        if not folder.resolve().name.endswith(plain.digest()[:8]):
-            raise BadInput(
-                f"{folder} is stale: its programs, entries or settings are not the present ones, which give "
-                f"{plain.digest()[:8]}",
-                f"python orchestrator.py run --spec {folder / 'spec.yaml'}",
-            )
-        alone = settings | {"schemes": [choice]}
-        twin = make_spec(alone | {"baseline": "none", "arch": "tna"})
-        found.append(Place(plain.spec.workload.name, plain.spec.load, prepare(make_spec(alone)), prepare(twin)))
-    return tuple(found)
-
-
-def runs_of_results(folders: Sequence[Path], found: Sequence[Place], choice: SchemeChoice, workers: int) -> Runs:
-    """Results as they are, and the twin on the same flows."""
-    summaries = [load_run(folder) for folder in folders]
-    twins = run_places(found, workers, only_twins=True).twin
-    of = [(summary.schemes[choice.label].seeds, place) for summary, place in zip(summaries, found, strict=True)]
-    baseline = [
-        seed
-        for summary, (_, place) in zip(summaries, of, strict=True)
-        for seed in summary.schemes[str(place.plain.baseline)].seeds
-    ]
-    return Runs(tuple(found), tuple(seed for seeds, _ in of for seed in seeds), tuple(baseline), twins)
-
-
-def run_places(found: Sequence[Place], workers: int, *, only_twins: bool = False) -> Runs:
-    """Run all cells."""
-    cells = [
-        Cell(experiment, scheme, seed)
-        for place in found
-        for experiment in ([] if only_twins else [place.plain]) + [place.twin]
-        for scheme in experiment.schemes
-        for seed in experiment.spec.seed_numbers
-    ]
-    for experiment in {id(cell.experiment): cell.experiment for cell in cells}.values():
-        fabric_of(experiment.spec).check(experiment)
-    with progress_bar("running", total_flows(cells)) as on_progress:
-        seen = run_cells(fabric_of(cells[0].experiment.spec), cells, workers, on_progress)
-    results: dict[str, list[SeedResult]] = {"scheme": [], "baseline": [], "twin": []}
-    for cell, observation in zip(cells, seen, strict=True):
-        experiment = cell.experiment
-        is_scheme = cell.scheme.label == experiment.spec.schemes[0].label
-        role = "twin" if experiment.spec.arch else "scheme" if is_scheme else "baseline"
-        results[role].append(seed_result(experiment, cell.scheme, observation))
-    # A scheme that is its own baseline is run once.
-    same = results["baseline"] or results["scheme"]
-    return Runs(tuple(found), tuple(results["scheme"]), tuple(same), tuple(results["twin"]))
 
 
 def fct_gate(rules: FctRules, runs: Runs) -> Gate:
@@ -186,10 +86,10 @@ def _within(bound: float) -> Callable[[float], bool]:
 def _table(runs: Runs) -> Iterator[dict[str, Any]]:
     """FCT means of each cell, in us."""
     numbers = iter(zip(runs.scheme, runs.baseline, runs.twin, strict=True))
-    for place in runs.places:
-        for _ in place.plain.spec.seed_numbers:
+    for spec in (place.plain.spec for place in runs.places):
+        for _ in spec.seed_numbers:
             cells = next(numbers)
-            row: dict[str, Any] = {"workload": place.workload, "load": place.load, "seed": cells[0].seed}
+            row: dict[str, Any] = {"workload": spec.workload.name, "load": spec.load, "seed": cells[0].seed}
             for role, cell in zip(("scheme", "baseline", "twin"), cells, strict=True):
                 row[role] = {
                     name: find_metric(name).of(cell)
@@ -200,7 +100,7 @@ def _table(runs: Runs) -> Iterator[dict[str, Any]]:
 
 def equivalence_gate(rules: EquivalenceRules, twin: TwinSpec, runs: Runs) -> Gate:
     """Decisions on the packets of a run of the largest load, and flow completion times of both twins."""
-    place = max(runs.places, key=lambda place: place.load)
+    place = max(runs.places, key=lambda place: place.plain.spec.load)
     found = _agreement(place, twin, rules.packets)
     bound = max(twin.agreement, rules.agreement or 0)
     text = f"{100 * found.part:.4f} % of {found.packets:,}"
@@ -281,31 +181,10 @@ def vendor_gate(scheme: ReadyScheme, twin: TwinSpec) -> Gate:
     return Gate("p4c", (Finding("p4c compiles it for the chip", said, found.message is None),), evidence)
 
 
-def twin_description(choice: SchemeChoice) -> TwinSpec:
-    """What is said of the scheme's twin."""
-    if choice.is_path:
-        raise BadInput(
-            f"`{choice}` is a file: only schemes of the catalog have twins", "docs/tofino.md, One's own scheme"
-        )
-    return twin_spec(choice.program)
-
-
-def ready_twin(choice: SchemeChoice, policy: Policy) -> ReadyScheme:
-    """The scheme's twin, as it runs in the policy's first place."""
-    return places(choice, policy.fct)[0].twin.schemes[0]
-
-
-def gates(choice: SchemeChoice, policy: Policy, workers: int, results: Sequence[Path] = ()) -> Iterator[Gate]:
-    """The gates in order; whoever asks may stop at one. Without folders of results, what the policy asks for is run."""
-    twin = twin_description(choice)
-    if results:
-        found = places_of_results(results, choice)
-        runs = runs_of_results(results, found, choice, workers)
-    else:
-        found = places(choice, policy.fct)
-        runs = run_places(found, workers)
+def gates(candidate: Candidate, policy: Policy, workers: int) -> Iterator[Gate]:
+    """The gates in order; whoever asks may stop at one."""
+    runs = run_candidate(candidate, workers)
     yield fct_gate(policy.fct, runs)
-    yield equivalence_gate(policy.equivalence, twin, runs)
-    ready = found[0].twin.schemes[0]
-    yield tofino_gate(policy.tofino, ready)
-    yield vendor_gate(ready, twin)
+    yield equivalence_gate(policy.equivalence, candidate.twin, runs)
+    yield tofino_gate(policy.tofino, candidate.ready)
+    yield vendor_gate(candidate.ready, candidate.twin)

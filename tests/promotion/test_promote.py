@@ -17,6 +17,8 @@ from conftest import Finished
 from orchestrator.catalog import twin
 from orchestrator.paths import REPOSITORY
 from orchestrator.promotion.vendor import read_resources
+from orchestrator.quantities import find_metric
+from orchestrator.results import load_run
 
 Cli = Callable[..., Finished]
 
@@ -129,6 +131,44 @@ def test_results_take_the_place_of_runs_unless_they_are_stale(
     assert "is stale" in ended.err
     assert "run --spec" in ended.err
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("rules", "said"),
+    [
+        ({"loads": [0.8]}, "`load` 0.9, not 0.8"),
+        ({"loads": [0.8, 0.9]}, "asks for web_search at load 0.8 as well"),
+        ({"baseline": "droptail"}, "`baseline` dctcp-red:tail, not droptail"),
+        ({"settings": {"rate": "40G"}}, "`rate` 10G, not 40G"),
+        ({"flows": 61}, "`flows` 60, not 61"),
+        ({"seeds": 2}, "`seeds` 1, not 2"),
+    ],
+)
+def test_results_that_the_policy_does_not_ask_for_are_refused(
+    cli: Cli, tmp_path: Path, policy: Callable[..., str], rules: dict[str, Any], said: str
+) -> None:
+    assert cli("-s", "tcn", "--flows", "60", "--seeds", "1", "--load", "0.9", "--out", str(tmp_path / "runs")).code == 0
+    (folder,) = (tmp_path / "runs").iterdir()
+    words = ("promote", "--scheme", "tcn", "--policy", policy(fct=rules), "--results", str(folder))
+    ended = cli(*words, "--out", str(tmp_path / "out"))
+    assert ended.code == 2
+    assert said in " ".join(ended.err.split())
+    assert not (tmp_path / "out").exists()
+
+
+def test_more_than_the_policy_asks_for_is_enough(cli: Cli, tmp_path: Path, policy: Callable[..., str]) -> None:
+    words = ("-s", "tcn", "-s", "codel", "--flows", "61", "--seeds", "2", "--load", "0.9", "--trace-queue")
+    assert cli(*words, "--out", str(tmp_path / "runs")).code == 0
+    (folder,) = (tmp_path / "runs").iterdir()
+    rules = ("--policy", policy(), "--results", str(folder), "--out", str(tmp_path / "out"))
+    for scheme in ("tcn", "codel"):
+        ended = cli("promote", "--scheme", scheme, *rules, "--json")
+        cells = json.loads(ended.out)["gates"][0]["evidence"]["cells"]
+        mean_us = find_metric("overall.mean").of
+        for role, label in (("scheme", scheme), ("baseline", "dctcp-red:tail")):
+            seeds = load_run(folder).schemes[label].seeds
+            assert [cell[role]["overall.mean"] for cell in cells] == [mean_us(seed) for seed in seeds]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["tcn"]
 
 
 @pytest.mark.parametrize(
