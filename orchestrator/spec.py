@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, mo
 
 from orchestrator import units
 from orchestrator.catalog.choice import SchemeChoice, parse_baseline, parse_choice
-from orchestrator.errors import BadInput
+from orchestrator.errors import BadInput, unknown
 from orchestrator.hosts import Connections, Framing, Limit, Nic, Transport
 from orchestrator.model import Model, Rate, Time, read_yaml, validate
 from orchestrator.queueing import Queues
@@ -38,6 +38,12 @@ def _read_name(value: str) -> str:
             f"`{value}` cannot be part of a folder's name", "begin with a letter or digit; then also `.`, `_` and `-`"
         )
     return value
+
+
+def _read_arch(value: Any) -> Any:
+    if value not in (None, "v1model", "tna"):
+        raise unknown("architecture", str(value), ("v1model", "tna"))
+    return None if value == "v1model" else value
 
 
 def as_list(value: Any) -> Any:
@@ -106,7 +112,7 @@ class Spec(Model):
     # Without it the run is simulated.
     mininet: Mininet | None = None
     # Without it the programs are those of v1model.
-    arch: Literal["tna"] | None = None
+    arch: Annotated[Literal["tna"] | None, BeforeValidator(_read_arch)] = None
 
     @model_validator(mode="after")
     def _distinct(self) -> Spec:

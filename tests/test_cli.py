@@ -97,6 +97,7 @@ def test_traces_and_captures_are_kept(cli: Cli, tmp_path: Path) -> None:
         (["-s", "tcn", "-s", "red", "--param", "tt=3us"], "unknown parameter `tt`", "known: mark_above_max, "),
         (["-s", "tcn", "--load", "1.5"], "load: `1.5` should be less than or equal to 1", ""),
         (["-s", "tcn", "--load", "0"], "load: `0` should be greater than 0", "above 0 and at most 1"),
+        (["-s", "tcn", "--arch", "tan"], "unknown architecture `tan`", "did you mean `tna`"),
         (["-s", "tcn", "--workload", "websearch"], "unknown workload `websearch`", "did you mean `web_search`"),
         (["-s", "tcn", "--topology", "insect"], "unknown topology `insect`", "did you mean `incast`"),
         (["-s", "tcn", "--baseline", "dctcp"], "unknown scheme `dctcp`", "did you mean `dctcp-red`"),

@@ -157,3 +157,8 @@ def test_what_is_wrong_comes_with_what_is_right(settings: dict[str, object], mes
 
 def test_one_scheme_needs_no_list() -> None:
     assert make_spec({"schemes": "dctcp-red:avg"}).schemes == make_spec({"schemes": ["dctcp-red:avg"]}).schemes
+
+
+def test_an_option_takes_a_file_back_to_v1model() -> None:
+    assert make_spec({"schemes": ["tcn"], "arch": "tna"}).arch == "tna"
+    assert make_spec({"schemes": ["tcn"], "arch": "v1model"}) == make_spec({"schemes": ["tcn"]})

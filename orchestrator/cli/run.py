@@ -156,7 +156,7 @@ def run(
     given = {
         "load": load, "topology": topology, "workload": workload, "transport": transport, "rate": rate, "rtt": rtt,
         "queue": queue, "queues": queues, "services": services, "flows": flows, "seeds": seeds, "baseline": baseline,
-        "flow_list": flow_list, "name": name, "until": until, "arch": _arch(arch),
+        "flow_list": flow_list, "name": name, "until": until, "arch": arch,
         "probes": probe or None, "pcap": pcap, "trace_queue": _TRACE_QUEUE_EVERY if trace_queue else None,
         "trace_flows": _TRACE_FLOWS_EVERY if trace_flows else None,
     }  # fmt: skip
@@ -187,12 +187,6 @@ def merged_settings(spec: Path | None, given: dict[str, Any], more: list[str]) -
         # The flows are the same for every seed; more of them would tell programs without random numbers nothing.
         settings.setdefault("seeds", 1)
     return settings
-
-
-def _arch(name: str | None) -> str | None:
-    if name not in (None, "v1model", "tna"):
-        raise unknown("architecture", name, ("v1model", "tna"))
-    return None if name == "v1model" else name
 
 
 def choose_fabric(settings: dict[str, Any], fabric: str | None, given: dict[str, str | None]) -> None:
