@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator import engine
+from orchestrator.catalog.twin import known_twins
 from orchestrator.errors import BadInput, unknown
 from orchestrator.paths import TWINS
 
@@ -116,10 +117,9 @@ def find_program(name: str) -> Path:
         if not path.is_file():
             raise BadInput(f"there is no P4 program {path}")
         return path.resolve()
-    twins = {twin.stem: twin for twin in TWINS.glob("*.p4")}
-    if name not in twins:
-        raise unknown("scheme for Tofino:", name, twins)
-    return twins[name]
+    if name not in known_twins():
+        raise unknown("scheme for Tofino:", name, known_twins())
+    return TWINS / f"{name}.p4"
 
 
 def examine(program: Path, defines: Sequence[tuple[str, str]] = ()) -> Examination:

@@ -83,7 +83,8 @@ def twin_of(fitted: FittedScheme, twin: TwinSpec | None = None, program: Path | 
     if scheme.spec is None or fitted.choice.is_path:
         raise BadInput(f"`{fitted.label}` has no description that a twin could share", "name a scheme of the catalog")
     twin = twin or twin_spec(scheme.name)
-    names = _names(fitted, twin)
+    fitted = replace(fitted, more_names=tuple(_units(fitted, twin.chip).items()))
+    names = fitted.names
     for support in twin.supports:
         if not Expression(support.when)(names):
             raise BadInput(
@@ -94,20 +95,20 @@ def twin_of(fitted: FittedScheme, twin: TwinSpec | None = None, program: Path | 
         fitted,
         scheme=Scheme(scheme.name, program or TWINS / f"{scheme.name}.p4", spec),
         defines=tuple((name, _whole(text, names)) for name, text in twin.defines.items()),
-        more_names=tuple(_units(fitted, twin.chip).items()),
     )
+
+
+def cells_per_packet(frame_bytes: int, chip: Chip) -> int:
+    """Cells of the packet buffer that a full packet takes."""
+    return math.ceil(frame_bytes / CELL_BYTES[chip])
 
 
 def _units(fitted: FittedScheme, chip: Chip) -> dict[str, Value]:
     return {
-        "cells_per_packet": math.ceil(fitted.setup.frame_bytes / CELL_BYTES[chip]),
+        "cells_per_packet": cells_per_packet(fitted.setup.frame_bytes, chip),
         "cell_bytes": CELL_BYTES[chip],
         "tick_ns": TICK_NS,
     }
-
-
-def _names(fitted: FittedScheme, twin: TwinSpec) -> Names:
-    return {**fitted.names, **_units(fitted, twin.chip)}
 
 
 def _whole(text: str, names: Names) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator import engine
-from orchestrator.catalog.twin import CELL_BYTES, TwinSpec
+from orchestrator.catalog.twin import TwinSpec, cells_per_packet
 from orchestrator.experiment import Experiment, ReadyScheme
 from orchestrator.metrics import CAUSES_PER_PORT
 from orchestrator.promotion.sequence import IN_PORT, OUT_PORT, Recording, entries_to_port, is_marked
@@ -31,8 +31,8 @@ class Signals:
     deq_qdepth: NDArray[np.int64]
     marked: NDArray[np.bool_]
 
-    def first(self, count: int) -> Signals:
-        """Those of so many packets."""
+    def first(self, count: int | None) -> Signals:
+        """Those of so many packets, or of all."""
         return Signals(*(getattr(self, field.name)[:count] for field in fields(self)))
 
 
@@ -73,16 +73,7 @@ def agreement(
     """
     run = _Run(experiment, scheme, sequence)
     seen = run.signals()
-    if scheme.fitted.deals_out_queues:
-        other = _Run(experiment, twin, sequence)
-        marked_by_place = np.zeros(len(sequence), dtype=bool)
-        theirs = other.signals()
-        marked_by_place[theirs.place] = theirs.marked
-        harness, marked = other.harness, marked_by_place[seen.place]
-    else:
-        harness = _harness(experiment, twin, alone=True)
-        cells = -(-experiment.setup.frame_bytes // CELL_BYTES[spec.chip])
-        marked = _told(harness, sequence, seen, cells)
+    harness, marked = _twin_decides(experiment, twin, spec, sequence, seen)
     by_cause = {
         name: (run.harness.counter("marks", _place(cause))[0], harness.counter("marks", _place(cause))[0])
         for cause, name in scheme.causes.items()
@@ -93,6 +84,26 @@ def agreement(
         first = _difference(experiment, (scheme, twin), spec, sequence, seen, int(differing[0]))
     equal = len(seen.place) - len(differing)
     return Agreement(len(seen.place), equal, (int(seen.marked.sum()), int(marked.sum())), by_cause, first)
+
+
+def _twin_decides(
+    experiment: Experiment,
+    twin: ReadyScheme,
+    spec: TwinSpec,
+    sequence: Recording,
+    seen: Signals,
+    stop_after: int | None = None,
+) -> tuple[engine.Harness, NDArray[np.bool_]]:
+    """The twin's switch behind the packets in `seen`, or the first ones of them, and which of these it marked."""
+    if not twin.fitted.deals_out_queues:
+        harness = _harness(experiment, twin, alone=True)
+        cells = cells_per_packet(experiment.setup.frame_bytes, spec.chip)
+        return harness, _told(harness, sequence, seen.first(stop_after), cells)
+    run = _Run(experiment, twin, sequence)
+    own = run.signals(stop_after)
+    by_place = np.zeros(len(sequence), dtype=bool)
+    by_place[own.place] = own.marked
+    return run.harness, by_place[seen.place]
 
 
 def _told(harness: engine.Harness, sequence: Recording, seen: Signals, cells: int) -> NDArray[np.bool_]:
@@ -168,14 +179,7 @@ def _difference(
     scheme, twin = schemes
     run = _Run(experiment, scheme, sequence)
     run.signals(stop_after=at + 1)
-    if scheme.fitted.deals_out_queues:
-        other = _Run(experiment, twin, sequence)
-        other.signals(stop_after=at + 1)
-        harness = other.harness
-    else:
-        harness = _harness(experiment, twin, alone=True)
-        cells = -(-experiment.setup.frame_bytes // CELL_BYTES[spec.chip])
-        _told(harness, sequence, seen.first(at + 1), cells)
+    harness, _ = _twin_decides(experiment, twin, spec, sequence, seen, at + 1)
     queue = int(seen.queue[at])
     return Difference(
         place=int(seen.place[at]),
