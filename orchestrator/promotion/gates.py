@@ -103,20 +103,26 @@ def equivalence_gate(rules: EquivalenceRules, twin: TwinSpec, runs: Runs) -> Gat
     place = max(runs.places, key=lambda place: place.plain.spec.load)
     found = _agreement(place, twin, rules.packets)
     bound = max(twin.agreement, rules.agreement or 0)
-    text = f"{100 * found.part:.4f} % of {found.packets:,}"
+    same, *marks = decisions(found, bound, twin.marks_within)
     enough = Finding(
         f"a run with {rules.packets:,} packets, so as to know", f"{found.packets:,}", found.packets >= rules.packets
     )
-    findings = [Finding(f"at least {100 * bound:g} % of decisions equal", text, found.part >= bound), enough]
-    for cause, (marks, of_twin) in found.by_cause.items():
-        rule = f"marks for `{cause}` within {100 * twin.marks_within:g} %"
-        near = abs(of_twin - marks) <= twin.marks_within * marks
-        findings.append(Finding(rule, f"{marks:,}, and {of_twin:,} of the twin", near))
+    findings = [same, enough, *marks]
     for name, part in rules.fct_within.items():
         change = mean_change(name, runs.scheme, runs.twin)
         rule = f"{name} of the twin within {100 * part:g} %"
         findings.append(_finding(rule, change, _within(part)))
     return Gate("equivalence", tuple(findings), {"bound": bound, **_plain(found)})
+
+
+def decisions(found: Agreement, bound: float, marks_within: float) -> Iterator[Finding]:
+    """Whether enough decisions are equal, and whether each cause has about as many marks."""
+    text = f"{100 * found.part:.4f} % of {found.packets:,}"
+    yield Finding(f"at least {100 * bound:g} % of decisions equal", text, found.part >= bound)
+    for cause, (marks, of_twin) in found.by_cause.items():
+        rule = f"marks for `{cause}` within {100 * marks_within:g} %"
+        near = abs(of_twin - marks) <= marks_within * marks
+        yield Finding(rule, f"{marks:,}, and {of_twin:,} of the twin", near)
 
 
 def _agreement(place: Place, twin: TwinSpec, packets: int) -> Agreement:

@@ -12,6 +12,7 @@ from promotion.pairs import Pair, pair_of
 
 from orchestrator.errors import BadInput
 from orchestrator.paths import REPOSITORY
+from orchestrator.promotion.gates import decisions
 from orchestrator.tofino import examine
 
 MUTANTS: list[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("mutants.yaml").read_text())
@@ -30,10 +31,8 @@ def caught_by(pair: Pair, program: Path, described: Path) -> str | None:
         return "compile"
     if examine(program, twin.fitted.defines).errors:
         return "tofino"
-    found = pair.agree(twin)
-    within = pair.spec.marks_within
-    same = all(abs(of_twin - marks) <= within * marks for marks, of_twin in found.by_cause.values())
-    return None if found.part >= pair.spec.agreement and same else "equivalence"
+    findings = decisions(pair.agree(twin), pair.spec.agreement, pair.spec.marks_within)
+    return None if all(finding.passed for finding in findings) else "equivalence"
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=[f"{each['scheme']}: {each['says']}" for each in MUTANTS])

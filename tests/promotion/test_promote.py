@@ -16,6 +16,7 @@ from conftest import Finished
 
 from orchestrator.catalog import twin
 from orchestrator.paths import REPOSITORY
+from orchestrator.promotion.policy import Policy, read_policy
 from orchestrator.promotion.vendor import read_resources
 from orchestrator.quantities import find_metric
 from orchestrator.results import load_run
@@ -37,6 +38,10 @@ def policy(tmp_path: Path) -> Callable[..., str]:
         return str(path)
 
     return write
+
+
+def test_what_a_policy_leaves_out_is_as_the_labs() -> None:
+    assert read_policy(None) == Policy()
 
 
 class Recorder:
