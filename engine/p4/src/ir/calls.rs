@@ -1,0 +1,243 @@
+//! Calls of externs, and what hashes and checksums take in.
+
+use super::{CounterId, Expr, FilterId, HeaderRef, MathUnitId, MeterId, Place, RegisterActionId, RegisterId};
+
+/// A value in the input of a hash or checksum.
+#[derive(Clone, PartialEq, Debug)]
+pub struct DataField {
+    /// The value; may be the load of a `varbit`.
+    pub expr: Expr,
+    /// The header it is a field of: BMv2 leaves fields of invalid headers out.
+    pub header: Option<HeaderRef>,
+}
+
+/// Hash and checksum algorithms of v1model (`HashAlgorithm`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HashAlgorithm {
+    /// CRC-32 (IEEE 802.3).
+    Crc32,
+    /// As `Crc32` until reconfigured.
+    Crc32Custom,
+    /// CRC-16/ARC.
+    Crc16,
+    /// As `Crc16` until reconfigured.
+    Crc16Custom,
+    /// Declared, but not offered by BMv2.
+    Random,
+    /// The first 8 bytes.
+    Identity,
+    /// RFC 1071 ones' complement sum.
+    Csum16,
+    /// XOR of 16-bit words.
+    Xor16,
+    /// TNA: XOR of bytes.
+    Xor8,
+    /// TNA: XOR of 32-bit words.
+    Xor32,
+    /// TNA: a CRC given by its parameters.
+    Crc(Crc),
+}
+
+/// Parameters of a CRC, in the model of Rocksoft: `poly` without its highest bit, not reflected.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Crc {
+    /// Width in bits, 1 to 64.
+    pub width: u8,
+    /// Generator polynomial.
+    pub poly: u64,
+    /// Value to begin with.
+    pub init: u64,
+    /// Exclusive or with the result.
+    pub xor_out: u64,
+    /// Whether bits are taken with the lowest one first, in input and output.
+    pub reflected: bool,
+}
+
+/// Calls of v1model's externs.
+#[derive(Clone, PartialEq, Debug)]
+pub enum ExternCall {
+    /// `register.read`; leaves `dst` as it is if the index is out of range.
+    RegisterRead {
+        /// Array.
+        register: RegisterId,
+        /// Destination, of the cell's type.
+        dst: Place,
+        /// Cell.
+        index: Expr,
+    },
+    /// `register.write`; nothing if the index is out of range.
+    RegisterWrite {
+        /// Array.
+        register: RegisterId,
+        /// Cell.
+        index: Expr,
+        /// Value of the cell's type.
+        value: Expr,
+    },
+    /// `RegisterAction.execute` (TNA): cell to the action's value, its body, value to the cell, result to `dst`. Beyond
+    /// the array nothing is done and the result is 0.
+    ExecuteRegister {
+        /// The action.
+        action: RegisterActionId,
+        /// Cell.
+        index: Expr,
+        /// Where its result goes; as wide as [`super::RegisterAction::returned`].
+        dst: Option<Place>,
+    },
+    /// `MathUnit.execute` (TNA): see [`super::MathUnit`].
+    Math {
+        /// The unit.
+        unit: MathUnitId,
+        /// Destination, as wide as the input.
+        dst: Place,
+        /// Input.
+        input: Expr,
+    },
+    /// `Lpf.execute` and `Wred.execute` (TNA): see [`super::Filter`].
+    Filter {
+        /// The filter.
+        filter: FilterId,
+        /// Destination: the average, or `drop_value` / `no_drop_value`.
+        dst: Place,
+        /// Sample.
+        value: Expr,
+        /// Cell.
+        index: Expr,
+    },
+    /// `Checksum.add` and `subtract` in a parser (TNA): ones' complement sum of 16-bit words, from 0 on.
+    ChecksumAdd {
+        /// The sum so far, `bit<16>`.
+        sum: Place,
+        /// Words; of invalid headers as well.
+        data: Vec<DataField>,
+        /// Whether they are taken out of the sum.
+        subtract: bool,
+    },
+    /// `Mirror.emit` (TNA), in a deparser: a copy of the packet to the session, behind these values as bytes.
+    MirrorEmit {
+        /// Session.
+        session: Expr,
+        /// Header of the copy.
+        data: Vec<DataField>,
+    },
+    /// `Resubmit.emit` (TNA), in the ingress deparser: the packet comes again, behind these values as bytes.
+    ResubmitEmit {
+        /// At most 8 bytes on Tofino 1.
+        data: Vec<DataField>,
+    },
+    /// `counter.count`; nothing if the index is out of range.
+    Count {
+        /// Array.
+        counter: CounterId,
+        /// Cell.
+        index: Expr,
+    },
+    /// `direct_counter.count`: counting is the table's doing, on every hit; the call itself does nothing.
+    DirectCount {
+        /// The direct counter.
+        counter: CounterId,
+    },
+    /// `meter.execute_meter`; the colour goes to `dst`.
+    ExecuteMeter {
+        /// Array.
+        meter: MeterId,
+        /// Destination.
+        dst: Place,
+        /// Cell.
+        index: Expr,
+    },
+    /// `direct_meter.read`.
+    DirectMeterRead {
+        /// The direct meter.
+        meter: MeterId,
+        /// Destination.
+        dst: Place,
+    },
+    /// `random`: uniform in `lo..=hi`; leaves `dst` as it is if `lo > hi`.
+    Random {
+        /// Destination.
+        dst: Place,
+        /// Smallest value.
+        lo: Expr,
+        /// Largest value.
+        hi: Expr,
+    },
+    /// `hash`: `base + H(data) mod max`, a `max` of 0 counting as 1; 64-bit arithmetic, then truncated.
+    Hash {
+        /// Destination.
+        dst: Place,
+        /// Algorithm.
+        algorithm: HashAlgorithm,
+        /// Added to the hash.
+        base: Expr,
+        /// Input.
+        data: Vec<DataField>,
+        /// Modulus.
+        max: Expr,
+    },
+    /// `verify_checksum[_with_payload]`: sets `checksum_error` if the checksum is wrong.
+    VerifyChecksum(Checksum),
+    /// `update_checksum[_with_payload]`: stores the checksum.
+    UpdateChecksum(Checksum),
+    /// `mark_to_drop`: `egress_spec` := drop port, `mcast_grp` := 0.
+    MarkToDrop,
+    /// `clone`, `clone_preserving_field_list`.
+    Clone {
+        /// True for `CloneType.E2E`, false for `I2E`.
+        egress: bool,
+        /// Session.
+        session: Expr,
+        /// Field list that survives.
+        field_list: Option<u32>,
+    },
+    /// `resubmit_preserving_field_list`.
+    Resubmit {
+        /// Field list that survives.
+        field_list: u32,
+    },
+    /// `recirculate_preserving_field_list`.
+    Recirculate {
+        /// Field list that survives.
+        field_list: u32,
+    },
+    /// `digest`.
+    Digest {
+        /// Name of the digest's type.
+        name: String,
+        /// Values.
+        data: Vec<Expr>,
+    },
+    /// `truncate`: at most so many bytes are sent.
+    Truncate(Expr),
+    /// `assert` and `assume`.
+    Assert {
+        /// `bit<1>`.
+        cond: Expr,
+        /// True for `assume`.
+        assume: bool,
+    },
+    /// `log_msg`.
+    LogMsg {
+        /// Text with `{}` for each value.
+        format: String,
+        /// Values.
+        data: Vec<Expr>,
+    },
+}
+
+/// A checksum to verify or to store.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Checksum {
+    /// `bit<1>`: does nothing if 0.
+    pub condition: Expr,
+    /// Input.
+    pub data: Vec<DataField>,
+    /// The checksum field.
+    pub field: Place,
+    /// Header of the checksum field: nothing is done while it is invalid.
+    pub header: Option<HeaderRef>,
+    /// Algorithm.
+    pub algorithm: HashAlgorithm,
+    /// Whether what the parser left is part of the input.
+    pub with_payload: bool,
+}
