@@ -1,5 +1,7 @@
 //! A program in the switch sees what it would see in simple_switch: order of operations, units and widths of metadata.
 
+#[path = "../common/mod.rs"]
+mod common;
 mod conservation;
 mod detour;
 mod detours;

@@ -1,12 +1,12 @@
 //! A switch that runs `probe.p4` or another program, and packets for the probe.
 
-use std::path::Path;
-use std::sync::Arc;
-
-use marklab_pipeline::{Engine, Interpreter, Jit, Layout, Packet, State};
+use marklab_p4::Options;
+use marklab_pipeline::Packet;
 use marklab_switch::{Fate, Loss, Switch};
 use marklab_tm::{Limit, PortConfig};
-use marklab_units::Time;
+
+pub(crate) use crate::common::at;
+use crate::common::{compiled, either_way, numbers};
 
 /// Leave `egress_spec` as it is.
 pub(crate) const FORWARD_DEFAULT: u16 = 0xffff;
@@ -16,10 +16,6 @@ const REQUEST: usize = 8;
 const REPORT: usize = 64;
 const EXTRA: usize = 4;
 
-pub(crate) fn at(ns: u64) -> Time {
-    Time::from_nanos(ns)
-}
-
 /// The probe with ports of these limits, once interpreted and once as machine code.
 pub(crate) fn switches(limits: &[Limit]) -> Vec<Switch<Packet>> {
     switches_with("probe.p4", limits)
@@ -27,17 +23,7 @@ pub(crate) fn switches(limits: &[Limit]) -> Vec<Switch<Packet>> {
 
 /// Another program of this folder with such ports, once interpreted and once as machine code.
 pub(crate) fn switches_with<P: Clone + Into<PortConfig>>(program: &str, ports: &[P]) -> Vec<Switch<Packet>> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(program);
-    let compilation = marklab_p4::compile(&path, &marklab_p4::Options::default());
-    let messages = compilation.render(false);
-    let program = Arc::new(compilation.program.unwrap_or_else(|| panic!("{messages}")));
-    let layout = Arc::new(Layout::new(&program));
-    let engines: [Arc<dyn Engine>; 2] = [
-        Arc::new(Interpreter::new(&program, &layout)),
-        Arc::new(Jit::compile(&program, &layout).expect("the JIT takes the program")),
-    ];
-    let switch = |engine| Switch::new(engine, State::new(&program, &layout, 1).unwrap(), ports.iter().cloned());
-    engines.map(switch).into()
+    either_way(compiled(program, &Options::default()), ports)
 }
 
 /// What a packet asks for.
@@ -97,11 +83,7 @@ pub(crate) struct Report {
 impl Report {
     pub(crate) fn of(packet: &Packet) -> Report {
         let bytes = packet.to_vec();
-        let mut at = REQUEST;
-        let mut next = |width: usize| {
-            at += width;
-            bytes[at - width..at].iter().fold(0, |value, &byte| value << 8 | u64::from(byte))
-        };
+        let mut next = numbers(&bytes, REQUEST);
         Report {
             ingress_port: next(2),
             egress_port: next(2),

@@ -1,5 +1,7 @@
 //! Switches of Tofino's architecture.
 
+#[path = "../common/mod.rs"]
+mod common;
 mod copies;
 mod ghost;
 mod order;

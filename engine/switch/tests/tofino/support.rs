@@ -1,19 +1,15 @@
 //! Switches that run a program for either chip, and packets for `tofino.p4`.
 
-use std::path::Path;
-use std::sync::Arc;
-
+use marklab_p4::Options;
 use marklab_p4::ir::Chip;
-use marklab_pipeline::{Engine, Interpreter, Jit, Layout, Packet, State, prune};
+use marklab_pipeline::{Packet, prune};
 use marklab_switch::{Fate, Loss, Switch};
 use marklab_tm::PortConfig;
-use marklab_units::Time;
+
+pub(crate) use crate::common::at;
+use crate::common::{compiled, either_way, numbers};
 
 pub(crate) const CHIPS: [Chip; 2] = [Chip::Tofino1, Chip::Tofino2];
-
-pub(crate) fn at(ns: u64) -> Time {
-    Time::from_nanos(ns)
-}
 
 /// Bytes of a cell.
 pub(crate) fn cell_bytes(chip: Chip) -> u64 {
@@ -22,19 +18,9 @@ pub(crate) fn cell_bytes(chip: Chip) -> u64 {
 
 /// A program of the folder `programs` with such ports, once interpreted and once as machine code.
 pub(crate) fn switches<P: Clone + Into<PortConfig>>(program: &str, chip: Chip, ports: &[P]) -> Vec<Switch<Packet>> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(program);
     let target = if chip == Chip::Tofino1 { "1" } else { "2" };
     let defines = vec![("__TARGET_TOFINO__".to_owned(), target.to_owned())];
-    let compilation = marklab_p4::compile(&path, &marklab_p4::Options { defines, ..Default::default() });
-    let messages = compilation.render(false);
-    let program = Arc::new(prune(&compilation.program.unwrap_or_else(|| panic!("{messages}"))));
-    let layout = Arc::new(Layout::new(&program));
-    let engines: [Arc<dyn Engine>; 2] = [
-        Arc::new(Interpreter::new(&program, &layout)),
-        Arc::new(Jit::compile(&program, &layout).expect("the JIT takes the program")),
-    ];
-    let switch = |engine| Switch::new(engine, State::new(&program, &layout, 1).unwrap(), ports.iter().cloned());
-    engines.map(switch).into()
+    either_way(prune(&compiled(program, &Options { defines, ..Options::default() })), ports)
 }
 
 const REQUEST: usize = 8;
@@ -89,11 +75,7 @@ pub(crate) struct Report {
 impl Report {
     pub(crate) fn of(packet: &Packet) -> Report {
         let bytes = packet.to_vec();
-        let mut at = REQUEST;
-        let mut next = |width: usize| {
-            at += width;
-            bytes[at - width..at].iter().fold(0, |value, &byte| value << 8 | u64::from(byte))
-        };
+        let mut next = numbers(&bytes, REQUEST);
         Report {
             ingress_port: next(2),
             mac_tstamp: next(6),
