@@ -1,6 +1,6 @@
 //! Accesses of registers: a packet gets one to each (p4c's `backends/tofino`; files as named at the checks).
 
-use marklab_p4::ir::{Expr, ExprKind, ExternCall, Program, Register, RegisterId, Stmt, StmtKind, visit};
+use marklab_p4::ir::{Expr, ExprKind, ExternCall, Program, RegisterId, Stmt, StmtKind, visit};
 use marklab_p4::source::Span;
 
 use crate::findings::{Findings, label};
@@ -40,37 +40,24 @@ pub(crate) fn check(program: &Program, flows: &[Flow<'_>], is_egress: &dyn Fn(us
     one_gress(program, &by_flow, findings);
 }
 
-/// The access that a statement is.
-fn access_of(stmt: &Stmt, program: &Program) -> Option<(RegisterId, Kind, Span)> {
-    match &stmt.kind {
-        StmtKind::Extern(ExternCall::RegisterRead { register, .. }) => Some((*register, Kind::Read, stmt.span)),
-        StmtKind::Extern(ExternCall::RegisterWrite { register, .. }) => Some((*register, Kind::Write, stmt.span)),
-        StmtKind::Extern(ExternCall::ExecuteRegister { action, .. }) => {
-            Some((program.register_actions[action.index()].register, Kind::Execute, stmt.span))
+/// The access that a statement is, and its index.
+fn access_of<'a>(program: &Program, stmt: &'a Stmt) -> Option<(RegisterId, Kind, Span, &'a Expr)> {
+    let StmtKind::Extern(call) = &stmt.kind else { return None };
+    let (register, kind, index) = match call {
+        ExternCall::RegisterRead { register, index, .. } => (*register, Kind::Read, index),
+        ExternCall::RegisterWrite { register, index, .. } => (*register, Kind::Write, index),
+        ExternCall::ExecuteRegister { action, index, .. } => {
+            (program.register_actions[action.index()].register, Kind::Execute, index)
         }
-        _ => None,
-    }
-}
-
-fn index_of(stmt: &Stmt) -> Option<&Expr> {
-    match &stmt.kind {
-        StmtKind::Extern(
-            ExternCall::RegisterRead { index, .. }
-            | ExternCall::RegisterWrite { index, .. }
-            | ExternCall::ExecuteRegister { index, .. },
-        ) => Some(index),
-        _ => None,
-    }
+        _ => return None,
+    };
+    Some((register, kind, stmt.span, index))
 }
 
 /// Accesses among statements, in order.
 fn accesses_in<'a>(program: &Program, body: &'a [Stmt]) -> Vec<(RegisterId, Kind, Span, &'a Expr)> {
     let mut found = Vec::new();
-    visit::statements(body, &mut |stmt| {
-        if let (Some((register, kind, span)), Some(index)) = (access_of(stmt, program), index_of(stmt)) {
-            found.push((register, kind, span, index));
-        }
-    });
+    visit::statements(body, &mut |stmt| found.extend(access_of(program, stmt)));
     found
 }
 
@@ -99,7 +86,7 @@ fn accesses_of<'a>(program: &'a Program, flow: &Flow<'a>) -> Vec<Access<'a>> {
     for (place, step) in flow.steps.iter().enumerate() {
         match step.what {
             What::Do(stmt) => {
-                if let (Some((register, kind, span)), Some(index)) = (access_of(stmt, program), index_of(stmt)) {
+                if let Some((register, kind, span, index)) = access_of(program, stmt) {
                     accesses.push(Access { register, within: step.within.clone(), step: place, kind, index, span });
                 }
             }
@@ -190,10 +177,6 @@ pub(crate) fn same(one: &Expr, other: &Expr) -> bool {
     }
 }
 
-fn register_of(program: &Program, id: RegisterId) -> &Register {
-    &program.registers[id.index()]
-}
-
 fn name_of(program: &Program, id: RegisterId) -> String {
-    register_of(program, id).name.clone()
+    program.registers[id.index()].name.clone()
 }
