@@ -14,10 +14,11 @@ DETOURS = Path(__file__).parents[1] / "engine/switch/tests/programs/detours.p4"
 # Bits of the program's requests.
 CLONE, RESUBMIT, DIGEST, MULTICAST, FAIL, ENDLESS = 1, 2, 4, 8, 64, 128
 
-TABLES = """
+# A switch of one header, which is what it is for in ingress.
+SWITCH = """
 #include <core.p4>
 #include <v1model.p4>
-header h_t { bit<8> key; bit<8> value; bit<128> wide; }
+header h_t { FIELDS }
 struct headers_t { h_t h; }
 struct metadata_t { }
 parser P(packet_in p, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
@@ -25,6 +26,17 @@ parser P(packet_in p, out headers_t hdr, inout metadata_t meta, inout standard_m
 }
 control V(inout headers_t hdr, inout metadata_t meta) { apply { } }
 control I(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+    INGRESS
+}
+control E(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) { apply { } }
+control C(inout headers_t hdr, inout metadata_t meta) { apply { } }
+control D(packet_out p, in headers_t hdr) { apply { p.emit(hdr.h); } }
+V1Switch(P(), V(), I(), E(), C(), D()) main;
+"""
+
+TABLES = SWITCH.replace("FIELDS", "bit<8> key; bit<8> value; bit<128> wide;").replace(
+    "INGRESS",
+    """
     direct_counter(CounterType.packets) hits;
     counter(4, CounterType.packets_and_bytes) packets;
     register<bit<128>>(2) kept;
@@ -41,32 +53,13 @@ control I(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t 
         kept.read(hdr.h.wide, 1);
         kept.write(1, hdr.h.wide + 1);
     }
-}
-control E(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) { apply { } }
-control C(inout headers_t hdr, inout metadata_t meta) { apply { } }
-control D(packet_out p, in headers_t hdr) { apply { p.emit(hdr.h); } }
-V1Switch(P(), V(), I(), E(), C(), D()) main;
-"""
+""",
+)
 
-
-HASH = """
-#include <core.p4>
-#include <v1model.p4>
-header h_t { bit<128> data; bit<32> hash; }
-struct headers_t { h_t h; }
-struct metadata_t { }
-parser P(packet_in p, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
-    state start { p.extract(hdr.h); transition accept; }
-}
-control V(inout headers_t hdr, inout metadata_t meta) { apply { } }
-control I(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
-    apply { hash(hdr.h.hash, HashAlgorithm.crc32, 32w0, { (bit<WIDTH>)hdr.h.data }, 33w0x100000000); }
-}
-control E(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) { apply { } }
-control C(inout headers_t hdr, inout metadata_t meta) { apply { } }
-control D(packet_out p, in headers_t hdr) { apply { p.emit(hdr.h); } }
-V1Switch(P(), V(), I(), E(), C(), D()) main;
-"""
+HASH = SWITCH.replace("FIELDS", "bit<128> data; bit<32> hash;").replace(
+    "INGRESS",
+    "apply { hash(hdr.h.hash, HashAlgorithm.crc32, 32w0, { (bit<WIDTH>)hdr.h.data }, 33w0x100000000); }",
+)
 
 
 @pytest.mark.parametrize("width", [1, 7, 8, 9, 56, 57, 63, 64, 65, 120, 121, 127])
