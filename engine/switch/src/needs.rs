@@ -17,6 +17,16 @@ pub enum Need {
     MulticastGroup,
 }
 
+impl Need {
+    /// Name of the setting that fulfils it.
+    pub fn setting(self) -> &'static str {
+        match self {
+            Need::MirrorSession => "mirrors",
+            Need::MulticastGroup => "groups",
+        }
+    }
+}
+
 /// Everything that a program needs.
 pub fn needs(program: &Program) -> Vec<Need> {
     let clones =

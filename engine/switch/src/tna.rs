@@ -186,11 +186,15 @@ impl<F: Frame> Tna<F> {
         }
     }
 
-    /// The same for the copies that were made meanwhile, and theirs.
+    /// The same for the copies that were made meanwhile, and theirs. A copy that went round and was dropped then has done
+    /// what it was made for: nobody lost it.
     fn settle_copies(&mut self, now: Time, mut budget: u32) {
         while let Some(copy) = self.copies.pop_front() {
-            let fate = self.settle(now, copy, &mut budget);
-            self.shell.copies.push(fate);
+            let goes_round = matches!(copy, Next::Around { .. });
+            match self.settle(now, copy, &mut budget) {
+                Fate::Lost(Loss::Ingress | Loss::Egress, ..) if goes_round => {}
+                fate => self.shell.copies.push(fate),
+            }
         }
     }
 

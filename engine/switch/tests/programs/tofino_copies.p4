@@ -15,7 +15,7 @@ header request_t {
     bit<8> ingress_session; // 0: no copy
     bit<8> egress_session;
     bit<8> ingress_drop;    // drop_ctl
-    bit<8> egress_drop;
+    bit<8> egress_drop;     // the same; 0x80: of copies
     bit<8> resubmits;       // times
     bit<8> recirculates;    // times
 }
@@ -162,6 +162,8 @@ control Egress(inout headers_t hdr, inout metadata_t md, in egress_intrinsic_met
                 md.copy.setValid();
                 md.copy = {MIRRORED_IN_EGRESS, 0xbb};
             }
+        } else if (hdr.request.egress_drop[7:7] == 1) {
+            eg_dprsr_md.drop_ctl = 1;
         }
         hdr.copy.setInvalid();
     }

@@ -56,6 +56,7 @@ fn check(request: Request, expected: &[Report], lost: &[Loss]) {
             let replication = switch.replication_mut();
             replication.add_session(7, Mirror::Port(2)).unwrap();
             replication.add_session(8, Mirror::Group(5)).unwrap();
+            replication.add_session(9, Mirror::Port(68)).unwrap();
             for (group, rid, ports) in [(5, 50, &[0, 2][..]), (6, 60, &[1])] {
                 replication.create_group(group);
                 let node = replication.create_node(rid, ports).unwrap();
@@ -110,7 +111,7 @@ fn ingress_mirrors_a_packet_as_it_came() {
     let ask = Request { sessions: [7, 0], ..TO_1 };
     check(ask, &[ITSELF, FROM_INGRESS], &[]);
     check(Request { drops: [1, 0], ..ask }, &[FROM_INGRESS], &[Loss::Ingress]);
-    check(Request { sessions: [9, 0], ..ask }, &[ITSELF], &[]);
+    check(Request { sessions: [10, 0], ..ask }, &[ITSELF], &[]);
 }
 
 #[test]
@@ -119,6 +120,14 @@ fn egress_mirrors_a_packet_as_it_made_it() {
     check(ask, &[ITSELF, FROM_EGRESS], &[]);
     check(Request { drops: [0, 1], ..ask }, &[FROM_EGRESS], &[Loss::Egress]);
     check(Request { drops: [0, 5], ..ask }, &[], &[Loss::Egress]);
+}
+
+#[test]
+fn a_copy_that_goes_round_and_is_dropped_is_nobodys_loss() {
+    let drops_copies = Request { drops: [0, 0x80], ..TO_1 };
+    check(Request { sessions: [0, 7], ..drops_copies }, &[ITSELF], &[Loss::Egress]);
+    check(Request { sessions: [0, 9], ..drops_copies }, &[ITSELF], &[]);
+    check(Request { sessions: [0, 9], drops: [0, 0x81], ..TO_1 }, &[], &[Loss::Egress]);
 }
 
 #[test]
