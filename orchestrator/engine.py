@@ -29,7 +29,7 @@ class CompiledProgram(Protocol):
     digest: str
     foreign: list[str]
     arch: str
-    unmet_needs: list[str]
+    needs: list[tuple[str, str]]  # beside table entries: the setting that fulfils it, and why
 
     def describe(self) -> str:
         """Tables, registers, counters, meters, filters, action profiles and value sets, as JSON."""
@@ -129,6 +129,9 @@ class Harness(Control, Protocol):
 
     def inject(self, port: int, frame: bytes, now_ns: int = 0) -> list[tuple[int, bytes]]:
         """A packet and everything that it causes: all that leaves the switch."""
+
+    def mirroring_add(self, session: int, port: int) -> None:
+        """Lets copies of a session go to a port."""
 
     def receive(self, port: int, frame: bytes, now_ns: int) -> tuple[int, int] | None:
         """Takes a frame in; the port and queue in which it waits for `transmit`, or None if it was lost."""

@@ -13,7 +13,7 @@ from orchestrator import engine
 from orchestrator.catalog.choice import SchemeChoice
 from orchestrator.catalog.description import Forwarding
 from orchestrator.catalog.parameters import MTU_BYTES, Setup
-from orchestrator.catalog.scheme import Entry, Estimate, FittedScheme, find_scheme
+from orchestrator.catalog.scheme import Entry, Estimate, FittedScheme, Scheme, find_scheme
 from orchestrator.catalog.twin import FIRST_RECIRCULATION_PORT, twin_of
 from orchestrator.control import (
     check_entries,
@@ -49,8 +49,16 @@ class ReadyScheme:
 
     def identity(self) -> dict[str, Any]:
         """What decides its results, beside the description of the run."""
-        own = {"queues": str(self.queues)} if self.fitted.deals_out_queues else {}
+        own: dict[str, Any] = {"queues": str(self.queues)} if self.fitted.deals_out_queues else {}
+        if self.mirrors:
+            own["mirrors"] = {str(session): port for session, port in self.mirrors.items()}
         return {"program": self.program.digest, "entries": self.entries, **own}
+
+    @property
+    def mirrors(self) -> dict[int, int]:
+        """Ports that mirror sessions lead to."""
+        spec = self.fitted.scheme.spec
+        return spec.mirrors if spec else {}
 
     @property
     def causes(self) -> dict[int, str]:
@@ -144,17 +152,20 @@ def prepare(spec: Spec) -> Experiment:
     return Experiment(spec, network, schemes)
 
 
-def check_needs(path: Path, program: engine.CompiledProgram) -> None:
-    """Refuse a program that needs what nobody has written, or what a run has no way to set up."""
+def check_needs(scheme: Scheme, program: engine.CompiledProgram) -> None:
+    """Refuse a program that needs what nobody has written, or what a run would not set up."""
+    path = scheme.program
     if program.foreign:
         raise BadInput(
             f"{path} cannot run: nothing here implements {', '.join(f'`{name}`' for name in program.foreign)}",
             "put the calls under an #ifdef that other targets define",
         )
-    if program.unmet_needs:
+    given = {"mirrors"} if scheme.spec is not None and scheme.spec.mirrors else set()
+    unmet = [why for setting, why in program.needs if setting not in given]
+    if unmet:
         raise BadInput(
-            f"{path} cannot run in the simulated network, which sets up table entries only: "
-            f"{'; '.join(program.unmet_needs)}",
+            f"{path} cannot run in the simulated network, which sets up table entries, and `mirrors` that a YAML file "
+            f"names: {'; '.join(unmet)}",
             "leave it out of the program, or put it under an #ifdef that other targets define",
         )
 
@@ -188,7 +199,7 @@ def ready_scheme(choice: SchemeChoice, setup: Setup, ecmp: bool, queue: Limit, a
         fitted = twin_of(fitted)
     path = fitted.scheme.program
     program = engine.compile_program(path, fitted.defines)
-    check_needs(path, program)
+    check_needs(fitted.scheme, program)
     described = engine.describe(program)
     tables = described["tables"]
     entries = fitted.entries if fitted.scheme.spec else _undescribed(fitted, tables)

@@ -122,6 +122,8 @@ class SchemeSpec(Model):
     estimates: dict[str, EstimateSpec] = Field(default_factory=dict)
     needs: Needs = Needs()
     entries: tuple[EntrySpec, ...] = ()
+    # Ports that mirror sessions lead to.
+    mirrors: dict[int, int] = Field(default_factory=dict)
     forwarding: Forwarding = Forwarding()
 
     @field_validator("presets", mode="before")

@@ -52,6 +52,8 @@ class TwinSpec(Model):
     defines: dict[str, Annotated[str, BeforeValidator(as_text)]] = Field(default_factory=dict)
     supports: tuple[Support, ...] = ()
     entries: tuple[EntrySpec, ...] = ()
+    # Ports that mirror sessions lead to.
+    mirrors: dict[int, int] = Field(default_factory=dict)
 
     @field_validator("defines")
     @classmethod
@@ -90,7 +92,8 @@ def twin_of(fitted: FittedScheme, twin: TwinSpec | None = None, program: Path | 
             raise BadInput(
                 f"`{fitted.label}` has no twin with these parameters: {support.why}", "leave them as they are"
             )
-    spec = scheme.spec.model_copy(update={"entries": twin.entries, "forwarding": FORWARDING, "estimates": {}})
+    own = {"entries": twin.entries, "mirrors": twin.mirrors, "forwarding": FORWARDING, "estimates": {}}
+    spec = scheme.spec.model_copy(update=own)
     return replace(
         fitted,
         scheme=Scheme(scheme.name, program or TWINS / f"{scheme.name}.p4", spec),

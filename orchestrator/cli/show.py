@@ -141,7 +141,7 @@ def check(
         return
     names = scheme.spec.forwarding if scheme.spec else Forwarding()
     check_forwarding(scheme.program, parts["tables"], names, ecmp=False)
-    check_needs(scheme.program, compiled)
+    check_needs(scheme, compiled)
     console.print(Text(f"{Path(scheme.program).name} can run", style="bold green"))
 
 

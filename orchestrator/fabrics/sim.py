@@ -14,7 +14,6 @@ from orchestrator.fabrics.fabric import Cell
 from orchestrator.fabrics.traced import find_port, trace_settings, traced_ports, with_estimates
 from orchestrator.model import Model
 from orchestrator.observation import Observation
-from orchestrator.queueing import Queues
 from orchestrator.spec import Spec
 from orchestrator.topology import Port
 from orchestrator.traffic.flows import find_host
@@ -94,7 +93,7 @@ def configuration(
     spec, graph = experiment.spec, experiment.network.graph
     links = [{"a": link.a, "b": link.b, "rate_bps": link.rate_bps, "delay_ns": link.delay_ns} for link in graph.links]
     config = {
-        "nodes": _nodes(experiment, scheme.queues),
+        "nodes": _nodes(experiment, scheme),
         "links": links,
         "framing": _numbers(spec.framing),
         "transport": _numbers(spec.transport),
@@ -134,15 +133,21 @@ def _probes(experiment: Experiment) -> list[dict[str, Any]]:
     return probes
 
 
-def _nodes(experiment: Experiment, queues: Queues) -> list[dict[str, Any]]:
+def _nodes(experiment: Experiment, scheme: ReadyScheme) -> list[dict[str, Any]]:
     graph = experiment.network.graph
-    queueing = queues.to_engine(experiment.spec.queue, experiment.setup.frame_bytes)
+    queueing = scheme.queues.to_engine(experiment.spec.queue, experiment.setup.frame_bytes)
     hosts = [
         {"kind": "host", "name": name, "mac": list(mac(graph, host).to_bytes(6, "big")), "ip": host_ip(host)}
         for host, name in enumerate(graph.hosts)
     ]
     switches = [
-        {"kind": "switch", "name": name, "ports": graph.ports(switch), "queueing": queueing}
+        {
+            "kind": "switch",
+            "name": name,
+            "ports": graph.ports(switch),
+            "queueing": queueing,
+            "mirrors": list(scheme.mirrors.items()),
+        }
         for switch, name in enumerate(graph.switches)
     ]
     return hosts + switches

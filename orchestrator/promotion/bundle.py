@@ -20,6 +20,9 @@ from orchestrator.promotion.gates import Gate
 from orchestrator.results import new_folder, write_json
 from orchestrator.versions import commit
 
+# The shortest frame.
+_NOTE_BYTES = 64
+
 _INCLUDE = re.compile(r'^\s*#include\s+"([^"]+)"', re.MULTILINE)
 
 
@@ -34,7 +37,8 @@ def write_bundle(
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(source.read_bytes())
         (staging / "entries").mkdir()
-        write_json(staging / "entries" / "entries.json", plain_entries(scheme))
+        mirrors = {str(session): port for session, port in scheme.mirrors.items()}
+        write_json(staging / "entries" / "entries.json", {"entries": plain_entries(scheme), "mirrors": mirrors})
         (staging / "entries" / "bfrt.py").write_text(bfrt_script(scheme), encoding="utf-8")
         (staging / "build.sh").write_text(build_script(scheme, twin), encoding="utf-8")
         (staging / "build.sh").chmod(0o755)
@@ -85,7 +89,17 @@ def bfrt_script(scheme: ReadyScheme) -> str:
         "",
         f"p4 = bfrt.{program_name(scheme)}.pipe",
     ]
-    return "\n".join([*lines, *_calls(scheme), "bfrt.complete_operations()", ""])
+    return "\n".join([*lines, *_sessions(scheme), *_calls(scheme), "bfrt.complete_operations()", ""])
+
+
+def _sessions(scheme: ReadyScheme) -> Iterator[str]:
+    """Mirror sessions, whose copies need no more than the header that is put before them."""
+    for session, port in scheme.mirrors.items():
+        yield f"# Port {port} of the pipe must be set to recirculate."
+        yield (
+            f"bfrt.mirror.cfg.add_with_normal(sid={session}, session_enable=True, direction='EGRESS', "
+            f"ucast_egress_port={port}, ucast_egress_port_valid=True, max_pkt_len={_NOTE_BYTES})"
+        )
 
 
 def _calls(scheme: ReadyScheme) -> Iterator[str]:

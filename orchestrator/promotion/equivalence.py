@@ -164,7 +164,10 @@ def _harness(experiment: Experiment, scheme: ReadyScheme, *, alone: bool = False
     queueing = None
     if not alone:
         queueing = json.dumps(scheme.queues.to_engine(experiment.spec.queue, experiment.setup.frame_bytes))
-    return engine.new_harness(scheme.program, entries=entries_to_port(scheme), queueing=queueing)
+    harness = engine.new_harness(scheme.program, entries=entries_to_port(scheme), queueing=queueing)
+    for session, port in scheme.mirrors.items():
+        harness.mirroring_add(session, port)
+    return harness
 
 
 def _difference(

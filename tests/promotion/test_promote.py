@@ -83,7 +83,9 @@ def test_what_passes_becomes_a_bundle(cli: Cli, tmp_path: Path, policy: Callable
 
 def test_the_driver_is_given_the_entries(cli: Cli, tmp_path: Path, policy: Callable[..., str]) -> None:
     assert cli("promote", "--scheme", "ecn-sharp", "--policy", policy(), "--out", str(tmp_path)).code == 0
-    entries = json.loads((tmp_path / "ecn-sharp" / "entries" / "entries.json").read_text())
+    given = json.loads((tmp_path / "ecn-sharp" / "entries" / "entries.json").read_text())
+    entries, mirrors = given["entries"], given["mirrors"]
+    assert mirrors == {}
     calls: list[tuple[str, dict[str, int]]] = []
     script = (tmp_path / "ecn-sharp" / "entries" / "bfrt.py").read_text()
     exec(compile(script, "bfrt.py", "exec"), {"bfrt": Recorder("bfrt", calls)})  # noqa: S102 - it was made here
@@ -95,8 +97,20 @@ def test_the_driver_is_given_the_entries(cli: Cli, tmp_path: Path, policy: Calla
         assert (table, call.rpartition("_with_")[2]) == (entry["table"], entry["action"])
         assert {name: values[name] for name in entry["params"]} == entry["params"]
         if entry["match"] is not None:
-            low, high = entry["match"]["elapsed_ticks"]["range"]
-            assert (values["elapsed_ticks_start"], values["elapsed_ticks_end"]) == (low, high)
+            low, high = entry["match"]["elapsed"]["range"]
+            assert (values["elapsed_start"], values["elapsed_end"]) == (low, high)
+
+
+def test_the_driver_is_given_mirror_sessions(cli: Cli, tmp_path: Path, policy: Callable[..., str]) -> None:
+    assert cli("promote", "--scheme", "codel", "--policy", policy(), "--out", str(tmp_path)).code == 0
+    given = json.loads((tmp_path / "codel" / "entries" / "entries.json").read_text())
+    assert given["mirrors"] == {"1": 68}
+    calls: list[tuple[str, dict[str, int]]] = []
+    script = (tmp_path / "codel" / "entries" / "bfrt.py").read_text()
+    exec(compile(script, "bfrt.py", "exec"), {"bfrt": Recorder("bfrt", calls)})  # noqa: S102 - it was made here
+    (session,) = (values for path, values in calls if path == "bfrt.mirror.cfg.add_with_normal")
+    assert (session["sid"], session["ucast_egress_port"], session["session_enable"]) == (1, 68, True)
+    assert len(calls) == len(given["entries"]) + 2
 
 
 def test_a_broken_rule_is_named_with_its_number(cli: Cli, tmp_path: Path, policy: Callable[..., str]) -> None:
@@ -109,7 +123,8 @@ def test_a_broken_rule_is_named_with_its_number(cli: Cli, tmp_path: Path, policy
 
 
 def test_a_twin_that_decides_otherwise_is_not_promoted(cli: Cli, tmp_path: Path, policy: Callable[..., str]) -> None:
-    ended = cli("promote", "--scheme", "codel", "--policy", policy(), "--out", str(tmp_path / "out"), "--json")
+    rules = policy(equivalence={"agreement": 1, "packets": 40_000})
+    ended = cli("promote", "--scheme", "codel", "--policy", rules, "--out", str(tmp_path / "out"), "--json")
     assert ended.code == 1
     found = json.loads(ended.out)
     assert (found["promoted"], found["bundle"]) == (False, None)
@@ -173,7 +188,7 @@ def test_more_than_the_policy_asks_for_is_enough(cli: Cli, tmp_path: Path, polic
         for role, label in (("scheme", scheme), ("baseline", "dctcp-red:tail")):
             seeds = load_run(folder).schemes[label].seeds
             assert [cell[role]["overall.mean"] for cell in cells] == [mean_us(seed) for seed in seeds]
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["tcn"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["codel", "tcn"]
 
 
 @pytest.mark.parametrize(

@@ -34,9 +34,9 @@ pub(crate) struct Program {
     /// Architecture: `v1model`, `tna`, `t2na`.
     #[pyo3(get)]
     arch: &'static str,
-    /// What the program needs and a simulated network does not set up.
+    /// What the program needs beside table entries: the setting that fulfils it, and why.
     #[pyo3(get)]
-    unmet_needs: Vec<String>,
+    needs: Vec<(&'static str, String)>,
 }
 
 #[pymethods]
@@ -74,11 +74,12 @@ impl Program {
             }
         };
         let sources = Arc::new(compilation.sources);
-        let unmet_needs = marklab_switch::needs(&program).iter().map(ToString::to_string).collect();
+        let needs =
+            marklab_switch::needs(&program).into_iter().map(|need| (need.setting(), need.to_string())).collect();
         let foreign = program.foreign.clone();
         let arch = program.arch.name();
         let warnings = messages;
-        Ok(Program { program, layout, engine, sources, jit_declined, warnings, digest, foreign, arch, unmet_needs })
+        Ok(Program { program, layout, engine, sources, jit_declined, warnings, digest, foreign, arch, needs })
     }
 
     /// Tables, actions, registers, counters, meters, filters, action profiles and value sets, as JSON.

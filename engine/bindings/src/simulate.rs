@@ -9,6 +9,7 @@ use marklab_netsim::{
 use marklab_observe::Passage;
 use marklab_pipeline::State;
 use marklab_switch::Switch;
+use marklab_switch::replication::Mirror;
 use marklab_units::Duration;
 use numpy::{IntoPyArray, PyReadonlyArray1};
 use pyo3::exceptions::PyOSError;
@@ -139,6 +140,9 @@ pub(crate) fn simulate<'py>(
     result(python, &config, outcome)
 }
 
+/// Name, number of ports, queues and mirror sessions of a switch.
+type Described<'a> = (&'a String, usize, &'a Queueing, &'a [(u32, usize)]);
+
 fn build_switches(
     config: &Config,
     program: &Program,
@@ -147,10 +151,10 @@ fn build_switches(
     seed: u64,
 ) -> PyResult<Vec<NetSwitch>> {
     let described = config.nodes.iter().filter_map(|node| match node {
-        Node::Switch { name, ports, queueing } => Some((name, *ports, queueing)),
+        Node::Switch { name, ports, queueing, mirrors } => Some((name, *ports, queueing, &mirrors[..])),
         Node::Host { .. } => None,
     });
-    let switch = |(number, (name, ports, queueing)): (usize, (&String, usize, &Queueing))| {
+    let switch = |(number, (name, ports, queueing, mirrors)): (usize, Described<'_>)| {
         // Switches draw from streams of their own.
         let stream = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(number as u64);
         let mut state = State::new(&program.program, &program.layout, stream).map_err(refuse)?;
@@ -159,7 +163,11 @@ fn build_switches(
             entries::install(&mut state, own)?;
         }
         let port = queueing.port().map_err(|error| refuse(format!("ports of switch `{name}`: {error}")))?;
-        Ok(Switch::with_pool(program.engine.clone(), state, vec![port; ports], queueing.pool()))
+        let mut switch = Switch::with_pool(program.engine.clone(), state, vec![port; ports], queueing.pool());
+        for &(session, port) in mirrors {
+            switch.control().1.add_session(session, Mirror::Port(port)).map_err(refuse)?;
+        }
+        Ok(switch)
     };
     described.enumerate().map(switch).collect()
 }

@@ -64,6 +64,9 @@ pub enum Node {
         ports: usize,
         /// What waits where.
         queueing: Queueing,
+        /// Mirror sessions, and the ports that they lead to.
+        #[serde(default)]
+        mirrors: Vec<(u32, usize)>,
     },
 }
 

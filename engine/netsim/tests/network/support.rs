@@ -132,7 +132,7 @@ pub(crate) fn transport(control: Control) -> Transport {
 pub(crate) fn star(hosts: &[(u64, u64)], queue: QueueLimit, control: Control) -> Config {
     let host = |number| Node::Host { name: format!("h{number}"), mac: mac(number), ip: ip(number) };
     let mut nodes: Vec<Node> = (0..hosts.len()).map(host).collect();
-    nodes.push(Node::Switch { name: "s".into(), ports: hosts.len(), queueing: queue.into() });
+    nodes.push(Node::Switch { name: "s".into(), ports: hosts.len(), queueing: queue.into(), mirrors: Vec::new() });
     let link = |(number, &(rate_bps, delay_ns))| Link { a: (number, 0), b: (hosts.len(), number), rate_bps, delay_ns };
     Config {
         nodes,
