@@ -18,6 +18,11 @@ const cause_t CAUSE_PERSISTENT = 2;
 // So many marks are due that each packet gets one.
 const bit<32> ALL = 0xffffffff;
 
+// Twenty bits of the time since an episode began are looked up, from this one on.
+#ifndef MARKLAB_ELAPSED_BIT
+#define MARKLAB_ELAPSED_BIT 0
+#endif
+
 control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {
     // State per queue. first_above_time and marking_count as in Table 2; first_mark_time: when this episode of marks began. 0
     // means that there is none: a time that really is 0 is not kept, and the next packet's is.
@@ -108,7 +113,7 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
 
     // Marks that are due, by the time since the first one.
     table marks_by_time {
-        key = { elapsed[19:0]: range @name("elapsed_ticks"); }
+        key = { elapsed[MARKLAB_ELAPSED_BIT + 19:MARKLAB_ELAPSED_BIT]: range @name("elapsed"); }
         actions = { set_due; }
         default_action = set_due(ALL);
         size = 1024;
@@ -145,7 +150,7 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
             reset_count.execute(q.cell);
         } else {
             elapsed = go_on.execute(q.cell);
-            if (elapsed[31:20] == 0) {
+            if (elapsed[31:MARKLAB_ELAPSED_BIT + 20] == 0) {
                 marks_by_time.apply();
             } else {
                 set_due(ALL);
