@@ -39,6 +39,11 @@ def _harmonic(number: int) -> float:
     return math.fsum(1 / each for each in range(1, number + 1))
 
 
+@cache
+def _inverse_roots(number: int) -> float:
+    return math.fsum(1 / math.sqrt(each) for each in range(1, number + 1))
+
+
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     # Halves go up; Python's own round() takes them to the even neighbour.
     "round": lambda value: math.floor(value + 0.5),
@@ -53,6 +58,8 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "sum": sum,
     # 1 + 1/2 + ... + 1/n
     "harmonic": lambda number: _harmonic(int(number)),
+    # 1 + 1/sqrt(2) + ... + 1/sqrt(n)
+    "inverse_roots": lambda number: _inverse_roots(int(number)),
 }
 
 

@@ -1,57 +1,81 @@
 // CoDel with marks on Tofino: marks when the sojourn time has stayed above `target` for an `interval`, then ever more often,
 // at interval / sqrt(count); see v1model/codel.p4.
 //
-// Unlike there, each episode of marks begins with count 1: what the last one came to would be a third word of the state
-// that a mark moves, and a pair has two.
+// What is added up there mark by mark,
+//
+//     mark_next += interval / sqrt(mark_count),
+//
+// is a table over time here, as in ecn-sharp.p4: mark n + 1 is due when interval * (1 + 1/sqrt(2) + ... + 1/sqrt(n)) has
+// passed since the first one. An episode of marks that goes on where the last one ended begins as if as many marks had been
+// made as it is ahead; what the last one came to is known where its marks were counted, behind where it is needed, so that
+// a note takes it there. The next episode begins an interval later at least.
 #include <core.p4>
 #include <tna.p4>
+
+#define MARKLAB_NOTES
 #include "include/marking.p4"
 
 const cause_t CAUSE_SOJOURN = 1;
 
-// In ticks, a constant since the math unit holds it: 200 us unless the build says otherwise.
-#ifndef MARKLAB_INTERVAL_TICKS
-#define MARKLAB_INTERVAL_TICKS 3125
-#endif
-// What one full packet takes.
-#define MARKLAB_PACKET_CELLS 19
+// So many marks are due that each packet gets one.
+const bit<32> ALL = 0xffffffff;
 
-struct episode_t {
-    bit<32> next;              // mark_next
-    bit<32> count;             // mark_count that the next mark will have; 0 while the queue is not marked
+// What one full packet takes.
+#ifndef MARKLAB_PACKET_CELLS
+#define MARKLAB_PACKET_CELLS 19
+#endif
+// Twenty bits of the time since an episode began are looked up, from this one on.
+#ifndef MARKLAB_ELAPSED_BIT
+#define MARKLAB_ELAPSED_BIT 0
+#endif
+
+// What an episode of marks came to: how far the next one is ahead, if it begins before that time.
+struct past_episode_t {
+    bit<32> until;
+    bit<32> ahead;
 }
 
-control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {
+struct episode_t {
+    bit<32> count;             // mark_count; 0 while the queue is not marked
+    bit<32> marks;             // of this episode
+}
+
+control Marking(in queue_signals_t q, inout note_t note, out decision_t decision, out cause_t cause) {
     // When the sojourn will have been above target for an interval; 0 while it is below. A time that really is 0 is not kept,
     // and the next packet's is.
     Register<int<32>, queue_cell_t>(MARKLAB_QUEUES, 0) first_above_time;
+    Register<past_episode_t, queue_cell_t>(MARKLAB_QUEUES, { 0, 0 }) past_episode;
+    // When the first mark of all was, if this episode had not begun ahead; 0 as above.
+    Register<bit<32>, queue_cell_t>(MARKLAB_QUEUES, 0) first_mark_time;
     Register<episode_t, queue_cell_t>(MARKLAB_QUEUES, { 0, 0 }) episode;
-    // interval / sqrt(count)
-    MathUnit<bit<32>>(MathOp_t.RSQRT, MARKLAB_INTERVAL_TICKS) step;
 
     bit<32> target = 0;
     int<32> now = 0;
     int<32> in_an_interval = 0;
-    bit<32> first_mark = 0;
     bit<32> below_target = 0;
     bit<32> left_behind = 0;
     bit<1> ok_to_mark = 0;
-    bit<1> due = 0;
+    bit<32> ahead = 0;
+    bit<32> ahead_ticks = 0;
+    bit<32> first_count = 0;
+    bit<32> would_begin = 0;
+    bit<32> elapsed = 0;
+    bit<32> marks_due = 0;
+    bit<1> is_due = 0;
+    bit<32> marks_made = 0;
 
-    action set_params(bit<32> target_ns) {
+    // memory: for how long a past episode counts.
+    action set_params(bit<32> target_ns, bit<32> interval_ticks, bit<32> memory_ticks) {
         target = target_ns;
+        now = (int<32>)q.now_ticks;
+        in_an_interval = (int<32>)(q.now_ticks + interval_ticks);
+        note.ticks = q.now_ticks + memory_ticks;
     }
 
     table params {
         actions = { set_params; }
-        default_action = set_params(85000);
+        default_action = set_params(85000, 3125, 50000);
         size = 1;
-    }
-
-    action look_at_clock() {
-        now = (int<32>)q.now_ticks;
-        in_an_interval = (int<32>)(q.now_ticks + MARKLAB_INTERVAL_TICKS);
-        first_mark = q.now_ticks + MARKLAB_INTERVAL_TICKS;
     }
 
     action compare() {
@@ -77,44 +101,128 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
         }
     };
 
-    RegisterAction<episode_t, queue_cell_t, bit<1>>(episode) end_episode = {
-        void apply(inout episode_t e, out bit<1> mark) {
-            e.count = 0;
-            mark = 0;
+    RegisterAction<past_episode_t, queue_cell_t, bit<32>>(past_episode) remember = {
+        void apply(inout past_episode_t past) {
+            past.until = q.now_ticks;
+            past.ahead = note.value;
         }
     };
-    RegisterAction<episode_t, queue_cell_t, bit<1>>(episode) go_on = {
+    // If marking ended only lately, go on near the rate that was needed then.
+    RegisterAction<past_episode_t, queue_cell_t, bit<32>>(past_episode) recall = {
+        void apply(inout past_episode_t past, out bit<32> found) {
+            found = 0;
+            if ((int<32>)past.until - (int<32>)q.now_ticks > 0) {
+                found = past.ahead;
+            }
+        }
+    };
+
+    action set_ahead(bit<32> ticks, bit<32> count) {
+        ahead_ticks = ticks;
+        first_count = count;
+    }
+
+    // The time that so many marks take, and the count of the one behind them.
+    table time_by_marks {
+        key = { ahead: exact @name("marks"); }
+        actions = { set_ahead; }
+        default_action = set_ahead(0, 1);
+        size = 2048;
+    }
+
+    action begin() {
+        would_begin = q.now_ticks - ahead_ticks;
+    }
+
+    RegisterAction<bit<32>, queue_cell_t, bit<32>>(first_mark_time) reset_first_mark = {
+        void apply(inout bit<32> began) {
+            began = 0;
+        }
+    };
+    RegisterAction<bit<32>, queue_cell_t, bit<32>>(first_mark_time) look_at_episode = {
+        void apply(inout bit<32> began, out bit<32> since) {
+            if (began == 0) {
+                began = would_begin;
+                since = 0;
+            } else {
+                since = q.now_ticks - began;
+            }
+        }
+    };
+
+    action set_due(bit<32> marks) {
+        marks_due = marks;
+    }
+
+    // Marks that are due, by the time since the first one.
+    table marks_by_time {
+        key = { elapsed[MARKLAB_ELAPSED_BIT + 19:MARKLAB_ELAPSED_BIT]: range @name("elapsed"); }
+        actions = { set_due; }
+        default_action = set_due(ALL);
+        size = 2048;
+    }
+
+    RegisterAction<episode_t, queue_cell_t, bit<32>>(episode) end_episode = {
+        void apply(inout episode_t e, out bit<32> made) {
+            made = e.marks;
+            e.count = 0;
+            e.marks = 0;
+        }
+    };
+    RegisterAction<episode_t, queue_cell_t, bit<1>>(episode) next_mark = {
         void apply(inout episode_t e, out bit<1> mark) {
             mark = 0;
             if (e.count == 0) {
-                e.next = first_mark;
-                e.count = 2;
+                e.count = first_count;
+                e.marks = e.marks + 1;
                 mark = 1;
-            } else if (now - (int<32>)e.next >= 0) {
-                e.next = e.next + step.execute(e.count);
+            } else if (e.count < marks_due) {
                 e.count = e.count + 1;
+                e.marks = e.marks + 1;
                 mark = 1;
             }
         }
     };
 
+    // The next episode begins with as many marks as this one had after its first.
+    action write_note() {
+        note.written = 1;
+        note.value = marks_made |-| 2;
+    }
+
     apply {
         decision = decision_t.PASS;
         cause = 0;
-        params.apply();
-        look_at_clock();
-        compare();
-        if (below_target != 0 || left_behind == 0) {
-            ok_to_mark = reset_first_above.execute(q.cell);
+        if (note.arrived == 1) {
+            remember.execute(q.cell);
         } else {
-            ok_to_mark = check_first_above.execute(q.cell);
+            ahead = recall.execute(q.cell);
+            time_by_marks.apply();
+            begin();
+            params.apply();
+            compare();
+            if (below_target != 0 || left_behind == 0) {
+                ok_to_mark = reset_first_above.execute(q.cell);
+            } else {
+                ok_to_mark = check_first_above.execute(q.cell);
+            }
+            if (ok_to_mark == 0) {
+                reset_first_mark.execute(q.cell);
+                marks_made = end_episode.execute(q.cell);
+                if (marks_made != 0) {
+                    write_note();
+                }
+            } else {
+                elapsed = look_at_episode.execute(q.cell);
+                if (elapsed[31:MARKLAB_ELAPSED_BIT + 20] == 0) {
+                    marks_by_time.apply();
+                } else {
+                    set_due(ALL);
+                }
+                is_due = next_mark.execute(q.cell);
+            }
         }
-        if (ok_to_mark == 0) {
-            due = end_episode.execute(q.cell);
-        } else {
-            due = go_on.execute(q.cell);
-        }
-        if (due == 1) {
+        if (is_due == 1) {
             decision = decision_t.MARK;
             cause = CAUSE_SOJOURN;
         }

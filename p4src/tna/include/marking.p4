@@ -31,4 +31,20 @@ struct queue_signals_t {
     bit<32> flow;              // what identifies the packet's flow; 0 unless MARKLAB_STEERS is defined
 }
 
+#ifdef MARKLAB_NOTES
+// What a decision leaves for the packets behind it, in registers that its own packet has passed: a copy carries it through
+// egress once more. It takes a microsecond or so on the chip, and no time in the simulator. A scheme that defines
+// MARKLAB_NOTES implements
+//
+//     control Marking(in queue_signals_t q, inout note_t note, out decision_t decision, out cause_t cause)
+//
+// and is called for a note that has arrived as well, with its cell and time in `q`, which has nothing else then.
+struct note_t {
+    bit<1> arrived;
+    bit<1> written;
+    bit<32> ticks;             // for now_ticks where it arrives
+    bit<32> value;
+}
+#endif // MARKLAB_NOTES
+
 #endif // MARKLAB_TNA_MARKING_P4

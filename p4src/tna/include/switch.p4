@@ -9,8 +9,29 @@
 #include "../../include/headers.p4"
 #include "marking.p4"
 
+#ifdef MARKLAB_NOTES
+// The mirror session that notes take, which leads to a port of recirculation.
+const bit<3> MIRROR_NOTE = 1;
+const MirrorId_t NOTE_SESSION = 1;
+
+// What comes before a packet in egress.
+const bit<8> KIND_PACKET = 0;
+const bit<8> KIND_NOTE = 1;
+
+header noted_t {
+    bit<8> kind;
+    bit<2> _pad;
+    queue_cell_t cell;
+    bit<32> ticks;
+    bit<32> value;
+}
+#endif // MARKLAB_NOTES
+
 // What egress needs of ingress: it goes before the packet through the traffic manager.
 header bridged_t {
+#ifdef MARKLAB_NOTES
+    bit<8> kind;
+#endif // MARKLAB_NOTES
     bit<32> arrival_ns;        // when the packet came to its queue
     bit<1> _pad;
     bit<7> queue;
@@ -20,6 +41,9 @@ header bridged_t {
 }
 
 struct headers_t {
+#ifdef MARKLAB_NOTES
+    noted_t noted;
+#endif // MARKLAB_NOTES
     bridged_t bridged;
     ethernet_t ethernet;
     ipv4_t ipv4;
@@ -37,6 +61,12 @@ struct ingress_metadata_t {
 
 struct egress_metadata_t {
     queue_signals_t q;
+#ifdef MARKLAB_NOTES
+    note_t note;
+    MirrorId_t note_session;
+    bit<8> note_kind;
+    bit<2> note_pad;
+#endif // MARKLAB_NOTES
     decision_t decision;
     cause_t cause;
     bit<12> place;
@@ -175,6 +205,9 @@ control Ingress(inout headers_t hdr,
 
     action carry() {
         hdr.bridged.setValid();
+#ifdef MARKLAB_NOTES
+        hdr.bridged.kind = KIND_PACKET;
+#endif // MARKLAB_NOTES
         hdr.bridged.arrival_ns = ig_intr_md_from_prsr.global_tstamp[31:0];
         hdr.bridged._pad = 0;
         hdr.bridged.queue = 0;
@@ -221,6 +254,20 @@ parser EgressParser(packet_in packet,
                     out egress_intrinsic_metadata_t eg_intr_md) {
     state start {
         packet.extract(eg_intr_md);
+#ifdef MARKLAB_NOTES
+        transition select(packet.lookahead<bit<8>>()) {
+            KIND_NOTE: parse_note;
+            default: parse_packet;
+        }
+    }
+
+    state parse_note {
+        packet.extract(hdr.noted);
+        transition accept;
+    }
+
+    state parse_packet {
+#endif // MARKLAB_NOTES
         packet.extract(hdr.bridged);
         packet.extract(hdr.ethernet);
         transition select(hdr.ethernet.ether_type) {
@@ -300,10 +347,41 @@ control Egress(inout headers_t hdr,
         size = 4;
     }
 
+#ifdef MARKLAB_NOTES
+    // A note has done all that it is for when egress is over.
+    action receive_note() {
+        meta.note.arrived = 1;
+        meta.note.value = hdr.noted.value;
+        meta.q.cell = hdr.noted.cell;
+        meta.q.now_ticks = hdr.noted.ticks;
+        eg_intr_md_for_dprsr.drop_ctl = 1;
+    }
+
+    action send_note() {
+        eg_intr_md_for_dprsr.mirror_type = MIRROR_NOTE;
+        meta.note_session = NOTE_SESSION;
+        meta.note_kind = KIND_NOTE;
+        meta.note_pad = 0;
+    }
+#endif // MARKLAB_NOTES
+
     apply {
+#ifdef MARKLAB_NOTES
+        if (hdr.noted.isValid()) {
+            receive_note();
+        } else {
+            look();
+            measure();
+        }
+        marking.apply(meta.q, meta.note, meta.decision, meta.cause);
+        if (meta.note.written == 1) {
+            send_note();
+        }
+#else
         look();
         measure();
         marking.apply(meta.q, meta.decision, meta.cause);
+#endif // MARKLAB_NOTES
         locate();
         // A counter for each is a table for each: what a table counts with has one address.
         if (meta.decision == decision_t.MARK) {
@@ -317,6 +395,9 @@ control Egress(inout headers_t hdr,
         }
         verdict.apply();
         hdr.bridged.setInvalid();
+#ifdef MARKLAB_NOTES
+        hdr.noted.setInvalid();
+#endif // MARKLAB_NOTES
     }
 }
 
@@ -325,8 +406,17 @@ control EgressDeparser(packet_out packet,
                        in egress_metadata_t meta,
                        in egress_intrinsic_metadata_for_deparser_t eg_intr_md_for_dprsr) {
     Checksum() ipv4_checksum;
+#ifdef MARKLAB_NOTES
+    Mirror() mirror;
+#endif // MARKLAB_NOTES
 
     apply {
+#ifdef MARKLAB_NOTES
+        if (eg_intr_md_for_dprsr.mirror_type == MIRROR_NOTE) {
+            mirror.emit<noted_t>(meta.note_session,
+                                 { meta.note_kind, meta.note_pad, meta.q.cell, meta.note.ticks, meta.note.value });
+        }
+#endif // MARKLAB_NOTES
         if (hdr.ipv4.isValid()) {
             hdr.ipv4.hdr_checksum = ipv4_checksum.update({
                 hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.dscp, hdr.ipv4.ecn, hdr.ipv4.total_len,
