@@ -96,7 +96,7 @@ def _name(spec: Spec) -> tuple[str, float]:
 def _settings(choice: SchemeChoice, rules: FctRules, workload: str, load: float) -> dict[str, Any]:
     return {
         "schemes": [choice], "baseline": rules.baseline, "workload": workload, "load": load, "flows": rules.flows,
-        "seeds": rules.seeds, **rules.settings,
+        "seeds": rules.seeds, **rules.settings, **rules.settings_of.get(choice.program, {}),
     }  # fmt: skip
 
 

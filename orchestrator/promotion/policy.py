@@ -43,6 +43,10 @@ class FctRules(Model):
     flows: int = Field(default=2000, ge=1)
     seeds: int = Field(default=3, ge=1)
     settings: dict[str, Any] = Field(default_factory=dict)
+    # More of them for single schemes.
+    settings_of: dict[str, dict[str, Any]] = Field(
+        default_factory=lambda: {"mq-ecn": {"queues": "dwrr:count=4", "services": "4"}}
+    )
     better: Annotated[tuple[str, ...], BeforeValidator(as_list)] = ("short.p99",)
     not_worse: dict[str, Part] = Field(default_factory=lambda: {"overall.mean": 0.05, "large.mean": 0.05})
 

@@ -24,6 +24,7 @@ struct queue_signals_t {
     queue_cell_t cell;         // of state per queue
     bit<32> now_ticks;         // time of dequeue
     bit<32> now_ns;            // the same; wraps after 4.29 s
+    bit<32> arrival_ns;        // time of enqueue; wraps after 4.29 s
     bit<32> sojourn_ns;        // time from enqueue to dequeue; wraps after 4.29 s
     bit<32> enq_qdepth_cells;  // cells of 80 bytes that were taken when this packet came, without it
     bit<32> deq_qdepth_cells;  // cells that it leaves behind
@@ -42,6 +43,7 @@ struct queue_signals_t {
 struct note_t {
     bit<1> arrived;
     bit<1> written;
+    bit<1> flag;
     bit<32> ticks;             // for now_ticks where it arrives
     bit<32> value;
 }

@@ -20,7 +20,8 @@ const bit<8> KIND_NOTE = 1;
 
 header noted_t {
     bit<8> kind;
-    bit<2> _pad;
+    bit<1> _pad;
+    bit<1> flag;
     queue_cell_t cell;
     bit<32> ticks;
     bit<32> value;
@@ -65,7 +66,7 @@ struct egress_metadata_t {
     note_t note;
     MirrorId_t note_session;
     bit<8> note_kind;
-    bit<2> note_pad;
+    bit<1> note_pad;
 #endif // MARKLAB_NOTES
     decision_t decision;
     cause_t cause;
@@ -304,11 +305,12 @@ control Egress(inout headers_t hdr,
         meta.q.now_ticks = eg_intr_md_from_prsr.global_tstamp[37:6];
         meta.q.enq_qdepth_cells = (bit<32>)eg_intr_md.enq_qdepth;
         meta.q.deq_qdepth_cells = (bit<32>)eg_intr_md.deq_qdepth;
-        meta.q.length_bytes = eg_intr_md.pkt_length;
+        meta.q.length_bytes = eg_intr_md.pkt_length - (bit<16>)hdr.bridged.minSizeInBytes();
 #ifdef MARKLAB_STEERS
         meta.q.flow = hdr.bridged.flow;
 #endif // MARKLAB_STEERS
         meta.q.now_ns = eg_intr_md_from_prsr.global_tstamp[31:0];
+        meta.q.arrival_ns = hdr.bridged.arrival_ns;
     }
 
     // deq_timedelta has 18 bits, which wrap at 262 us.
@@ -351,6 +353,8 @@ control Egress(inout headers_t hdr,
     // A note has done all that it is for when egress is over.
     action receive_note() {
         meta.note.arrived = 1;
+        meta.note.flag = hdr.noted.flag;
+        meta.note.ticks = hdr.noted.ticks;
         meta.note.value = hdr.noted.value;
         meta.q.cell = hdr.noted.cell;
         meta.q.now_ticks = hdr.noted.ticks;
@@ -414,7 +418,7 @@ control EgressDeparser(packet_out packet,
 #ifdef MARKLAB_NOTES
         if (eg_intr_md_for_dprsr.mirror_type == MIRROR_NOTE) {
             mirror.emit<noted_t>(meta.note_session,
-                                 { meta.note_kind, meta.note_pad, meta.q.cell, meta.note.ticks, meta.note.value });
+                                 { meta.note_kind, meta.note_pad, meta.note.flag, meta.q.cell, meta.note.ticks, meta.note.value });
         }
 #endif // MARKLAB_NOTES
         if (hdr.ipv4.isValid()) {
