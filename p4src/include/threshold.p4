@@ -9,10 +9,15 @@
 control Threshold(in bit<32> signal, in bit<32> limit, in cause_t why, out decision_t decision, out cause_t cause) {
     bit<32> excess = 0;
 
+    // In an action of its own, as p4c puts what is calculated in `apply` into the condition, where nothing is calculated.
+    action compare() {
+        excess = signal |-| limit;
+    }
+
     apply {
         decision = decision_t.PASS;
         cause = 0;
-        excess = signal |-| limit;
+        compare();
         if (excess != 0) {
             decision = decision_t.MARK;
             cause = why;
