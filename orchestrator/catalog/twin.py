@@ -27,9 +27,6 @@ CELL_BYTES: dict[Chip, int] = {"tofino1": 80, "tofino2": 176}
 # Ports 68 to 71 of each pipe lead through egress and in again.
 FIRST_RECIRCULATION_PORT = 68
 
-# Of the programs' clock: bits 37..6 of a stamp in ns.
-TICK_NS = 64
-
 # As the switch of p4src/tna has them: a group's paths are dealt out over 2^n buckets.
 FORWARDING = Forwarding(ecmp_members=None, ecmp_mask="mask")
 
@@ -110,7 +107,6 @@ def _units(fitted: FittedScheme, chip: Chip) -> dict[str, Value]:
     return {
         "cells_per_packet": cells_per_packet(fitted.setup.frame_bytes, chip),
         "cell_bytes": CELL_BYTES[chip],
-        "tick_ns": TICK_NS,
     }
 
 

@@ -40,7 +40,7 @@ struct episode_t {
     bit<32> marks;             // of this episode
 }
 
-control Marking(in queue_signals_t q, inout note_t note, out decision_t decision, out cause_t cause) {
+control Marking(in queue_signals_t q, in noted_t noted, inout note_t note, out decision_t decision, out cause_t cause) {
     // When the sojourn will have been above target for an interval; 0 while it is below. A time that really is 0 is not kept,
     // and the next packet's is.
     Register<int<32>, queue_cell_t>(MARKLAB_QUEUES, 0) first_above_time;
@@ -50,13 +50,12 @@ control Marking(in queue_signals_t q, inout note_t note, out decision_t decision
     Register<episode_t, queue_cell_t>(MARKLAB_QUEUES, { 0, 0 }) episode;
 
     bit<32> target = 0;
-    int<32> now = 0;
     int<32> in_an_interval = 0;
     bit<32> below_target = 0;
     bit<32> left_behind = 0;
     bit<1> ok_to_mark = 0;
     bit<32> ahead = 0;
-    bit<32> ahead_ticks = 0;
+    bit<32> ahead_ns = 0;
     bit<32> first_count = 0;
     bit<32> would_begin = 0;
     bit<32> elapsed = 0;
@@ -65,16 +64,15 @@ control Marking(in queue_signals_t q, inout note_t note, out decision_t decision
     bit<32> marks_made = 0;
 
     // memory: for how long a past episode counts.
-    action set_params(bit<32> target_ns, bit<32> interval_ticks, bit<32> memory_ticks) {
+    action set_params(bit<32> target_ns, bit<32> interval_ns, bit<32> memory_ns) {
         target = target_ns;
-        now = (int<32>)q.now_ticks;
-        in_an_interval = (int<32>)(q.now_ticks + interval_ticks);
-        note.ticks = q.now_ticks + memory_ticks;
+        in_an_interval = (int<32>)(q.now_ns + interval_ns);
+        note.ns = q.now_ns + memory_ns;
     }
 
     table params {
         actions = { set_params; }
-        default_action = set_params(85000, 3125, 50000);
+        default_action = set_params(85000, 200000, 3200000);
         size = 1;
     }
 
@@ -95,7 +93,7 @@ control Marking(in queue_signals_t q, inout note_t note, out decision_t decision
             ok = 0;
             if (first_above == 0) {
                 first_above = in_an_interval;
-            } else if (now - first_above >= 0) {
+            } else if ((int<32>)q.now_ns - first_above >= 0) {
                 ok = 1;
             }
         }
@@ -103,22 +101,22 @@ control Marking(in queue_signals_t q, inout note_t note, out decision_t decision
 
     RegisterAction<past_episode_t, queue_cell_t, bit<32>>(past_episode) remember = {
         void apply(inout past_episode_t past) {
-            past.until = q.now_ticks;
-            past.ahead = note.value;
+            past.until = q.now_ns;
+            past.ahead = noted.value;
         }
     };
     // If marking ended only lately, go on near the rate that was needed then.
     RegisterAction<past_episode_t, queue_cell_t, bit<32>>(past_episode) recall = {
         void apply(inout past_episode_t past, out bit<32> found) {
             found = 0;
-            if ((int<32>)past.until - (int<32>)q.now_ticks > 0) {
+            if ((int<32>)past.until - (int<32>)q.now_ns > 0) {
                 found = past.ahead;
             }
         }
     };
 
-    action set_ahead(bit<32> ticks, bit<32> count) {
-        ahead_ticks = ticks;
+    action set_ahead(bit<32> ns, bit<32> count) {
+        ahead_ns = ns;
         first_count = count;
     }
 
@@ -131,7 +129,7 @@ control Marking(in queue_signals_t q, inout note_t note, out decision_t decision
     }
 
     action begin() {
-        would_begin = q.now_ticks - ahead_ticks;
+        would_begin = q.now_ns - ahead_ns;
     }
 
     RegisterAction<bit<32>, queue_cell_t, bit<32>>(first_mark_time) reset_first_mark = {
@@ -145,7 +143,7 @@ control Marking(in queue_signals_t q, inout note_t note, out decision_t decision
                 began = would_begin;
                 since = 0;
             } else {
-                since = q.now_ticks - began;
+                since = q.now_ns - began;
             }
         }
     };
@@ -193,7 +191,7 @@ control Marking(in queue_signals_t q, inout note_t note, out decision_t decision
     apply {
         decision = decision_t.PASS;
         cause = 0;
-        if (note.arrived == 1) {
+        if (noted.isValid()) {
             remember.execute(q.cell);
         } else {
             ahead = recall.execute(q.cell);

@@ -34,11 +34,11 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     bit<32> excess = 0;
     bit<7> from_priority = 0;
 
-    // minus_period: 2^32 less t_period, in ticks.
+    // minus_period: 2^32 less t_period, in ns.
     action set_params(bit<7> high, bit<32> minus_period) {
         priority_queue = high;
-        now = (int<32>)q.now_ticks;
-        a_period_ago = (int<32>)(q.now_ticks + minus_period);
+        now = (int<32>)q.now_ns;
+        a_period_ago = (int<32>)(q.now_ns + minus_period);
     }
 
     table params {

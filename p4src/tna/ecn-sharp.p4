@@ -33,7 +33,6 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     bit<32> signal = 0;
     bit<32> ins_target = 0;
     bit<32> pst_target = 0;
-    int<32> now = 0;
     int<32> an_interval_ago = 0;
     bit<32> above_ins = 0;
     bit<32> below_pst = 0;
@@ -42,13 +41,12 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     bit<32> marks_due = 0;
     bit<1> is_due = 0;
 
-    // minus_interval: 2^32 less pst_interval, in ticks; the chip adds constants.
+    // minus_interval: 2^32 less pst_interval, in ns; the chip adds constants.
     action set_params(bit<32> ins_ns, bit<32> pst_ns, bit<32> minus_interval) {
         signal = q.sojourn_ns;
         ins_target = ins_ns;
         pst_target = pst_ns;
-        now = (int<32>)q.now_ticks;
-        an_interval_ago = (int<32>)(q.now_ticks + minus_interval);
+        an_interval_ago = (int<32>)(q.now_ns + minus_interval);
     }
 
     // The signal is the queue's length.
@@ -56,13 +54,12 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
         signal = q.enq_qdepth_cells;
         ins_target = ins_cells;
         pst_target = pst_cells;
-        now = (int<32>)q.now_ticks;
-        an_interval_ago = (int<32>)(q.now_ticks + minus_interval);
+        an_interval_ago = (int<32>)(q.now_ns + minus_interval);
     }
 
     table params {
         actions = { set_params; set_length_params; }
-        default_action = set_params(200000, 85000, 4294964171);
+        default_action = set_params(200000, 85000, 4294767296);
         size = 1;
     }
 
@@ -80,7 +77,7 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     RegisterAction<int<32>, queue_cell_t, bit<1>>(first_above_time) check_first_above = {
         void apply(inout int<32> first_above, out bit<1> is_persistent) {
             if (first_above == 0) {
-                first_above = now;
+                first_above = (int<32>)q.now_ns;
                 is_persistent = 0;
             } else if (an_interval_ago - first_above > 0) {
                 is_persistent = 1;
@@ -99,10 +96,10 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     RegisterAction<bit<32>, queue_cell_t, bit<32>>(first_mark_time) go_on = {
         void apply(inout bit<32> began, out bit<32> since) {
             if (began == 0) {
-                began = q.now_ticks;
+                began = q.now_ns;
                 since = 0;
             } else {
-                since = q.now_ticks - began;
+                since = q.now_ns - began;
             }
         }
     };

@@ -2,8 +2,11 @@
 // the scheduler takes; see v1model/mq-ecn.p4.
 //
 // All registers are accessed once per packet. A turn's beginning is kept per port, where the next packet asks for it, and
-// what it begins from per queue. T_round is known behind where it is read: a note takes it there, and with it what remains of
-// it at a sample. The share of the line is looked up by T_round, as nothing divides.
+// what it begins from per queue. A new T_round is known behind where it is read, so that a note takes it there, and with it
+// what remains of it at a sample. A packet that ends two turns leaves the second sample to its note, which makes one of its
+// own. The share of the line is looked up by T_round, as nothing divides.
+//
+// Registers calculate where they can: fields that one calculation after the other connects must fit into 16 containers.
 #include <core.p4>
 #include <tna.p4>
 
@@ -30,15 +33,24 @@ const bit<32> NO_LIMIT = 0xffffffff;
 #define MARKLAB_CARRIES 1
 #endif
 
+// What a note brings: T_round, and a sample for it; T_round is what `step` leaves of it first.
+const bit<8> ROUND = 1;
+const bit<8> ROUND_AND_SAMPLE = 2;
+const bit<8> SAMPLE = 3;
+
 typedef bit<9> port_cell_t;
 
-control Marking(in queue_signals_t q, inout note_t note, out decision_t decision, out cause_t cause) {
+// p4c splits a field that is only copied, and what goes into a register must lie in one container.
+@pa_atomic("egress", "marking_end")
+control Marking(in queue_signals_t q, in noted_t noted, inout note_t note, out decision_t decision, out cause_t cause) {
     // State per port. kept_round: beta * T_round. last_turn: the queue of the packet before, with a 1 before it while that
-    // queue's turn goes on. last_time: when that packet left its queue. turn_pre: when that queue's turn before ended.
+    // queue's turn goes on. last_time: when that packet left its queue, kept twice, as a register has one answer. turn_pre:
+    // when that queue's turn before ended.
     Register<bit<32>, port_cell_t>(MARKLAB_PORTS, 0) t_round;
     Register<bit<32>, port_cell_t>(MARKLAB_PORTS, 0) kept_round;
     Register<bit<8>, port_cell_t>(MARKLAB_PORTS, 0) last_turn;
     Register<bit<32>, port_cell_t>(MARKLAB_PORTS, 0) last_time;
+    Register<bit<32>, port_cell_t>(MARKLAB_PORTS, 0) idle_time;
     Register<bit<32>, port_cell_t>(MARKLAB_PORTS, 0) turn_pre;
     // State per queue. left_time: when its last packet left. deficit: bytes that its turn may still send.
     Register<bit<32>, queue_cell_t>(MARKLAB_QUEUES, 0) left_time;
@@ -49,24 +61,24 @@ control Marking(in queue_signals_t q, inout note_t note, out decision_t decision
     bit<8> own_turn = 0;
     int<32> length = 0;
     int<32> quantum_less_length = 0;
-    bit<32> round = 0;
-    bit<32> half = 0;
-    bit<32> quarter = 0;
-    bit<32> eighth = 0;
-    bit<32> sixteenth = 0;
-    bit<32> kept = 0;
-    bit<32> lost = 0;
+    bit<32> waited = 0;
     bit<8> turn = 0;
     bit<32> last_at = 0;
     bit<32> left_at = 0;
     bit<32> since_last = 0;
     bit<1> goes_on = 0;
     bit<32> pre = 0;
-    bit<32> before = 0;
+    bit<32> end = 0;
     bit<32> sample = 0;
     bit<1> has_sample = 0;
-    bit<1> was_idle = 0;
-    bit<32> new_round = 0;
+    bit<32> half = 0;
+    bit<32> quarter = 0;
+    bit<32> eighth = 0;
+    bit<32> sixteenth = 0;
+    bit<32> rest = 0;
+    bit<32> lost = 0;
+    bit<32> kept = 0;
+    bit<32> round = 0;
     bit<32> k_share = NO_LIMIT;
     bit<32> over_line = 0;
     bit<32> over_share = 0;
@@ -101,38 +113,10 @@ control Marking(in queue_signals_t q, inout note_t note, out decision_t decision
         size = 128;
     }
 
-    action compare_line() {
+    // A microsecond in the queue is none.
+    action compare() {
         over_line = q.enq_qdepth_cells |-| k;
-    }
-
-    // T_round, which notes write.
-    RegisterAction<bit<32>, port_cell_t, bit<32>>(t_round) get_round = {
-        void apply(inout bit<32> r, out bit<32> found) {
-            found = r;
-        }
-    };
-    RegisterAction<bit<32>, port_cell_t, bit<32>>(t_round) set_round = {
-        void apply(inout bit<32> r) {
-            r = note.value;
-        }
-    };
-    RegisterAction<bit<32>, port_cell_t, bit<32>>(kept_round) get_kept = {
-        void apply(inout bit<32> r, out bit<32> found) {
-            found = r;
-        }
-    };
-    RegisterAction<bit<32>, port_cell_t, bit<32>>(kept_round) set_kept = {
-        void apply(inout bit<32> r) {
-            r = kept;
-        }
-    };
-
-    action lose_part() {
-        lost = note.value >> MARKLAB_GAIN_SHIFT;
-    }
-
-    action keep_rest() {
-        kept = note.value - lost;
+        waited = q.sojourn_ns |-| 999;
     }
 
     // The packet before on this port.
@@ -151,6 +135,12 @@ control Marking(in queue_signals_t q, inout note_t note, out decision_t decision
     RegisterAction<bit<32>, port_cell_t, bit<32>>(last_time) leave_port = {
         void apply(inout bit<32> at, out bit<32> found) {
             found = at;
+            at = q.now_ns;
+        }
+    };
+    RegisterAction<bit<32>, port_cell_t, bit<32>>(idle_time) pass = {
+        void apply(inout bit<32> at, out bit<32> since) {
+            since = q.now_ns - at;
             at = q.now_ns;
         }
     };
@@ -207,15 +197,17 @@ control Marking(in queue_signals_t q, inout note_t note, out decision_t decision
         }
     };
 
-    action pass_time() {
-        since_last = q.now_ns - last_at;
+    // How much of T_round is left after idle time.
+    action set_step(bit<8> step) {
+        note.step = step;
     }
 
-    action divide_round() {
-        half = round >> 1;
-        quarter = round >> 2;
-        eighth = round >> 3;
-        sixteenth = round >> 4;
+    // beta^n, for a port that was idle for n times T_idle.
+    table step_by_idle {
+        key = { since_last[19:0]: range @name("since_last_ns"); }
+        actions = { set_step; }
+        default_action = set_step(10);
+        size = 64;
     }
 
     action begin_with_arrival() {
@@ -226,97 +218,171 @@ control Marking(in queue_signals_t q, inout note_t note, out decision_t decision
         pre = left_at;
     }
 
-    RegisterAction<bit<32>, port_cell_t, bit<32>>(turn_pre) look_at_pre = {
-        void apply(inout bit<32> at, out bit<32> found) {
-            found = at;
+    action end_with_this() {
+        end = q.now_ns;
+    }
+
+    action end_with_last() {
+        end = last_at;
+    }
+
+    // T_sample of the turn that goes on, if it ends with this packet; and that of the turn before this packet's.
+    RegisterAction<bit<32>, port_cell_t, bit<32>>(turn_pre) look_at_turn = {
+        void apply(inout bit<32> at, out bit<32> since) {
+            since = end - at;
         }
     };
     RegisterAction<bit<32>, port_cell_t, bit<32>>(turn_pre) begin_turn = {
-        void apply(inout bit<32> at, out bit<32> found) {
-            found = at;
+        void apply(inout bit<32> at, out bit<32> since) {
+            since = end - at;
             at = pre;
         }
     };
 
-    // Turns that ended: the one before, this packet's.
-    action sample_last() {
-        has_sample = 1;
-        sample = last_at - before;
-    }
-
+    // T_sample of this packet's turn, if it begins and ends with it.
     action sample_this() {
+        note.ns = q.now_ns - pre;
+    }
+
+    action add_to_round() {
         has_sample = 1;
-        sample = q.now_ns - before;
+        note.written = 1;
+        note.what = ROUND;
     }
 
-    action sample_first() {
+    action add_two() {
         has_sample = 1;
-        sample = q.now_ns - pre;
-    }
-
-    // Behind another one, for which the note's copy makes one of its own.
-    action sample_later() {
-        note.flag = 1;
-        note.ticks = q.now_ns - pre;
-    }
-
-    // T_round = beta * T_round + (1 - beta) * T_sample (Eq. 6).
-    action add_sample() {
-        new_round = kept + sample;
+        note.written = 1;
+        note.what = ROUND_AND_SAMPLE;
     }
 
     action keep_round() {
-        new_round = round;
+        note.written = 1;
+        note.what = ROUND;
+    }
+
+    action add_later() {
+        note.written = 1;
+        note.what = ROUND_AND_SAMPLE;
+    }
+
+    action divide_round() {
+        half = noted.value >> 1;
+        quarter = noted.value >> 2;
+        eighth = noted.value >> 3;
+        sixteenth = noted.value >> 4;
+    }
+
+    action keep_all() {
+        rest = noted.value;
     }
 
     action keep_7_8() {
-        new_round = round - eighth;
+        rest = noted.value - eighth;
     }
 
     action keep_3_4() {
-        new_round = round - quarter;
+        rest = noted.value - quarter;
     }
 
     action keep_9_16() {
-        new_round = half + sixteenth;
+        rest = half + sixteenth;
     }
 
     action keep_7_16() {
-        new_round = half - sixteenth;
+        rest = half - sixteenth;
     }
 
     action keep_5_16() {
-        new_round = quarter + sixteenth;
+        rest = quarter + sixteenth;
     }
 
     action keep_1_4() {
-        new_round = quarter;
+        rest = quarter;
     }
 
     action keep_3_16() {
-        new_round = eighth + sixteenth;
+        rest = eighth + sixteenth;
     }
 
     action keep_1_8() {
-        new_round = eighth;
+        rest = eighth;
     }
 
     action keep_1_16() {
-        new_round = sixteenth;
+        rest = sixteenth;
     }
 
     action keep_nothing() {
-        new_round = 0;
+        rest = 0;
     }
 
-    // beta^n, in sixteenths, for a port that was idle for n times T_idle.
-    table decay_by_idle {
-        key = { since_last[19:0]: range @name("since_last_ns"); }
+    table rest_by_step {
+        key = { noted.step: exact @name("step"); }
         actions = {
-            keep_round; keep_7_8; keep_3_4; keep_9_16; keep_7_16; keep_5_16; keep_1_4; keep_3_16; keep_1_8; keep_1_16; keep_nothing;
+            keep_all; keep_7_8; keep_3_4; keep_9_16; keep_7_16; keep_5_16; keep_1_4; keep_3_16; keep_1_8; keep_1_16; keep_nothing;
         }
-        default_action = keep_nothing();
-        size = 64;
+        const default_action = keep_nothing();
+        const entries = {
+            0: keep_all();
+            1: keep_7_8();
+            2: keep_3_4();
+            3: keep_9_16();
+            4: keep_7_16();
+            5: keep_5_16();
+            6: keep_1_4();
+            7: keep_3_16();
+            8: keep_1_8();
+            9: keep_1_16();
+        }
+        size = 16;
+    }
+
+    action lose_part() {
+        lost = rest >> MARKLAB_GAIN_SHIFT;
+    }
+
+    action keep_part() {
+        kept = rest - lost;
+    }
+
+    action take_sample() {
+        sample = noted.value;
+        has_sample = 1;
+        note.written = 1;
+        note.what = ROUND;
+    }
+
+    action pass_sample_on() {
+        note.written = 1;
+        note.what = SAMPLE;
+        note.value = noted.ns;
+    }
+
+    // T_round = beta * T_round + (1 - beta) * T_sample (Eq. 6).
+    RegisterAction<bit<32>, port_cell_t, bit<32>>(kept_round) add_sample = {
+        void apply(inout bit<32> r, out bit<32> sum) {
+            sum = r + sample;
+        }
+    };
+    RegisterAction<bit<32>, port_cell_t, bit<32>>(kept_round) set_kept = {
+        void apply(inout bit<32> r) {
+            r = kept;
+        }
+    };
+    RegisterAction<bit<32>, port_cell_t, bit<32>>(t_round) get_round = {
+        void apply(inout bit<32> r, out bit<32> found) {
+            found = r;
+        }
+    };
+    RegisterAction<bit<32>, port_cell_t, bit<32>>(t_round) set_round = {
+        void apply(inout bit<32> r) {
+            r = rest;
+        }
+    };
+
+    action tell_round() {
+        note.value = round;
     }
 
     action set_share(bit<32> k_cells) {
@@ -327,7 +393,7 @@ control Marking(in queue_signals_t q, inout note_t note, out decision_t decision
     table share_by_round {
         key = {
             q.queue: exact @name("queue");
-            new_round[MARKLAB_ROUND_BIT + 19:MARKLAB_ROUND_BIT]: range @name("round");
+            round[MARKLAB_ROUND_BIT + 19:MARKLAB_ROUND_BIT]: range @name("round");
         }
         actions = { set_share; }
         default_action = set_share(NO_LIMIT);
@@ -338,40 +404,32 @@ control Marking(in queue_signals_t q, inout note_t note, out decision_t decision
         over_share = q.enq_qdepth_cells |-| k_share;
     }
 
-    action write_note() {
-        note.written = 1;
-        note.value = new_round;
-    }
-
     apply {
         decision = decision_t.PASS;
         cause = 0;
-        if (note.arrived == 1) {
+        if (noted.isValid()) {
+            divide_round();
+            rest_by_step.apply();
             lose_part();
-            keep_rest();
-            set_round.execute(q.cell[8:0]);
-            set_kept.execute(q.cell[8:0]);
-            if (note.flag == 1) {
-                has_sample = 1;
-                sample = note.ticks;
-                note.flag = 0;
+            keep_part();
+            if (noted.what == SAMPLE) {
+                take_sample();
+            } else if (noted.what == ROUND_AND_SAMPLE) {
+                pass_sample_on();
             }
         } else {
             params.apply();
             quanta.apply();
-            compare_line();
+            compare();
             if (takes_turns == 1) {
-                round = get_round.execute(q.cell[8:0]);
-                kept = get_kept.execute(q.cell[8:0]);
-                last_at = leave_port.execute(q.cell[8:0]);
+                last_at = leave_port.execute(q.port);
+                since_last = pass.execute(q.port);
                 left_at = leave_queue.execute(q.cell);
                 if (q.deq_qdepth_cells == 0) {
-                    turn = end_turn.execute(q.cell[8:0]);
+                    turn = end_turn.execute(q.port);
                 } else {
-                    turn = go_on_with_turn.execute(q.cell[8:0]);
+                    turn = go_on_with_turn.execute(q.port);
                 }
-                pass_time();
-                divide_round();
                 if (q.deq_qdepth_cells == 0) {
                     goes_on = account_empty.execute(q.cell);
                 } else if (turn == own_turn) {
@@ -386,45 +444,55 @@ control Marking(in queue_signals_t q, inout note_t note, out decision_t decision
                 } else {
                     begin_with_turn_before();
                 }
+                sample_this();
                 if (turn == own_turn && goes_on == 1) {
-                    before = look_at_pre.execute(q.cell[8:0]);
+                    end_with_this();
                 } else {
-                    before = begin_turn.execute(q.cell[8:0]);
+                    end_with_last();
                 }
-                if (q.sojourn_ns[31:10] == 0) {
-                    was_idle = 1;
+                if (turn == own_turn && goes_on == 1) {
+                    sample = look_at_turn.execute(q.port);
+                } else {
+                    sample = begin_turn.execute(q.port);
+                }
+                if (waited == 0) {
+                    if (since_last[31:20] == 0) {
+                        step_by_idle.apply();
+                    } else {
+                        set_step(10);
+                    }
                     if (q.deq_qdepth_cells == 0) {
-                        sample_later();
+                        add_later();
+                    } else {
+                        keep_round();
                     }
                 } else if (turn == own_turn && goes_on == 1) {
                     if (q.deq_qdepth_cells == 0) {
-                        sample_this();
+                        add_to_round();
                     }
                 } else if (turn != 0) {
-                    sample_last();
                     if (q.deq_qdepth_cells == 0) {
-                        sample_later();
+                        add_two();
+                    } else {
+                        add_to_round();
                     }
                 } else if (q.deq_qdepth_cells == 0) {
-                    sample_first();
+                    add_later();
                 }
             }
         }
-        if (was_idle == 1) {
-            if (since_last[31:20] == 0) {
-                decay_by_idle.apply();
-            } else {
-                keep_nothing();
-            }
-        } else if (has_sample == 1) {
-            add_sample();
+        if (noted.isValid() && noted.what != SAMPLE) {
+            set_round.execute(q.port);
+            set_kept.execute(q.port);
         } else {
-            keep_round();
+            if (has_sample == 1) {
+                round = add_sample.execute(q.port);
+            } else {
+                round = get_round.execute(q.port);
+            }
+            tell_round();
         }
-        if (was_idle == 1 || has_sample == 1) {
-            write_note();
-        }
-        if (new_round[31:MARKLAB_ROUND_BIT + 20] == 0) {
+        if (round[31:MARKLAB_ROUND_BIT + 20] == 0) {
             share_by_round.apply();
         } else {
             set_share(0);

@@ -67,7 +67,7 @@ control Ghost(in ghost_intrinsic_metadata_t gh_intr_md) {
     }
 }
 
-control Steering(in bit<9> port, in bit<32> now_ticks, in bit<32> flow, out bit<7> queue) {
+control Steering(in bit<9> port, in bit<32> now_ns, in bit<32> flow, out bit<7> queue) {
     Hash<bit<15>>(HashAlgorithm_t.CRC16) map_hash;
     // Per entry of the flow map: when its flow sent a packet last, and its mapping.
     Register<int<32>, bit<15>>(32768, -1073741824) last_packet;
@@ -83,11 +83,11 @@ control Steering(in bit<9> port, in bit<32> now_ticks, in bit<32> flow, out bit<
     bit<1> is_new = 0;
     bit<32> mapped = 0;
 
-    // minus_period: 2^32 less t_period, in ticks.
+    // minus_period: 2^32 less t_period, in ns.
     action set_steering(bit<7> high, bit<32> minus_period) {
         priority_queue = high;
-        now = (int<32>)now_ticks;
-        a_period_ago = (int<32>)(now_ticks + minus_period);
+        now = (int<32>)now_ns;
+        a_period_ago = (int<32>)(now_ns + minus_period);
     }
 
     table steering_params {

@@ -13,19 +13,17 @@
 #define MARKLAB_QUEUES 16384
 typedef bit<14> queue_cell_t;
 
-// Times are ticks of 64 ns: bits 37..6 of the chip's stamp of 48 bits, which is a move and no calculation. They wrap after
-// 275 s, so that they are compared by the sign of their difference.
-#define MARKLAB_TICK_NS 64
+// Times are the low 32 bits of the chip's stamp in ns, since no other 32 of its 48 bits are moved in one step. They wrap after
+// 4.29 s, so that they are compared by the sign of their difference.
 
 // The queue as this packet saw it.
 struct queue_signals_t {
     bit<9> port;               // egress port
     bit<7> queue;              // queue of the port
     queue_cell_t cell;         // of state per queue
-    bit<32> now_ticks;         // time of dequeue
-    bit<32> now_ns;            // the same; wraps after 4.29 s
-    bit<32> arrival_ns;        // time of enqueue; wraps after 4.29 s
-    bit<32> sojourn_ns;        // time from enqueue to dequeue; wraps after 4.29 s
+    bit<32> now_ns;            // time of dequeue
+    bit<32> arrival_ns;        // time of enqueue
+    bit<32> sojourn_ns;        // time between them
     bit<32> enq_qdepth_cells;  // cells of 80 bytes that were taken when this packet came, without it
     bit<32> deq_qdepth_cells;  // cells that it leaves behind
     bit<16> length_bytes;      // of the frame
@@ -37,14 +35,24 @@ struct queue_signals_t {
 // egress once more. It takes a microsecond or so on the chip, and no time in the simulator. A scheme that defines
 // MARKLAB_NOTES implements
 //
-//     control Marking(in queue_signals_t q, inout note_t note, out decision_t decision, out cause_t cause)
+//     control Marking(in queue_signals_t q, in noted_t noted, inout note_t note, out decision_t decision, out cause_t cause)
 //
-// and is called for a note that has arrived as well, with its cell and time in `q`, which has nothing else then.
+// and is called for a note as well, with a valid `noted`, whose `ns` is `now_ns` of `q`, and nothing but the queue beside it.
 struct note_t {
-    bit<1> arrived;
     bit<1> written;
-    bit<1> flag;
-    bit<32> ticks;             // for now_ticks where it arrives
+    bit<8> what;
+    bit<8> step;
+    bit<32> ns;
+    bit<32> value;
+}
+
+header noted_t {
+    bit<8> kind;
+    bit<8> what;
+    bit<8> step;
+    bit<8> queue;
+    bit<16> port;
+    bit<32> ns;
     bit<32> value;
 }
 #endif // MARKLAB_NOTES

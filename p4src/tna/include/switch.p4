@@ -17,15 +17,6 @@ const MirrorId_t NOTE_SESSION = 1;
 // What comes before a packet in egress.
 const bit<8> KIND_PACKET = 0;
 const bit<8> KIND_NOTE = 1;
-
-header noted_t {
-    bit<8> kind;
-    bit<1> _pad;
-    bit<1> flag;
-    queue_cell_t cell;
-    bit<32> ticks;
-    bit<32> value;
-}
 #endif // MARKLAB_NOTES
 
 // What egress needs of ingress: it goes before the packet through the traffic manager.
@@ -66,7 +57,8 @@ struct egress_metadata_t {
     note_t note;
     MirrorId_t note_session;
     bit<8> note_kind;
-    bit<1> note_pad;
+    bit<8> note_queue;
+    bit<16> note_port;
 #endif // MARKLAB_NOTES
     decision_t decision;
     cause_t cause;
@@ -119,7 +111,7 @@ control Ingress(inout headers_t hdr,
     Hash<bit<32>>(HashAlgorithm_t.CRC32) flow_hash;
     Steering() steering;
     bit<7> own_queue = 0;
-    bit<32> now_ticks = 0;
+    bit<32> now_ns = 0;
 #endif // MARKLAB_STEERS
 
     action drop() {
@@ -176,7 +168,7 @@ control Ingress(inout headers_t hdr,
 
 #ifdef MARKLAB_STEERS
     action look() {
-        now_ticks = ig_intr_md_from_prsr.global_tstamp[37:6];
+        now_ns = ig_intr_md_from_prsr.global_tstamp[31:0];
         hdr.bridged.flow = flow_hash.get({ hdr.ipv4.src_addr, hdr.ipv4.dst_addr, hdr.ipv4.protocol, hdr.ports.src_port,
                                            hdr.ports.dst_port });
     }
@@ -231,7 +223,7 @@ control Ingress(inout headers_t hdr,
             }
 #ifdef MARKLAB_STEERS
             look();
-            steering.apply(ig_intr_md_for_tm.ucast_egress_port, now_ticks, hdr.bridged.flow, own_queue);
+            steering.apply(ig_intr_md_for_tm.ucast_egress_port, now_ns, hdr.bridged.flow, own_queue);
             use_own_queue();
 #else
             service_queue.apply();
@@ -302,7 +294,6 @@ control Egress(inout headers_t hdr,
         meta.q.port = eg_intr_md.egress_port;
         meta.q.queue = hdr.bridged.queue;
         meta.q.cell = hdr.bridged.queue[4:0] ++ eg_intr_md.egress_port;
-        meta.q.now_ticks = eg_intr_md_from_prsr.global_tstamp[37:6];
         meta.q.enq_qdepth_cells = (bit<32>)eg_intr_md.enq_qdepth;
         meta.q.deq_qdepth_cells = (bit<32>)eg_intr_md.deq_qdepth;
         meta.q.length_bytes = eg_intr_md.pkt_length - (bit<16>)hdr.bridged.minSizeInBytes();
@@ -352,12 +343,10 @@ control Egress(inout headers_t hdr,
 #ifdef MARKLAB_NOTES
     // A note has done all that it is for when egress is over.
     action receive_note() {
-        meta.note.arrived = 1;
-        meta.note.flag = hdr.noted.flag;
-        meta.note.ticks = hdr.noted.ticks;
-        meta.note.value = hdr.noted.value;
-        meta.q.cell = hdr.noted.cell;
-        meta.q.now_ticks = hdr.noted.ticks;
+        meta.q.now_ns = hdr.noted.ns;
+        meta.q.port = hdr.noted.port[8:0];
+        meta.q.queue = hdr.noted.queue[6:0];
+        meta.q.cell = hdr.noted.queue[4:0] ++ hdr.noted.port[8:0];
         eg_intr_md_for_dprsr.drop_ctl = 1;
     }
 
@@ -365,7 +354,8 @@ control Egress(inout headers_t hdr,
         eg_intr_md_for_dprsr.mirror_type = MIRROR_NOTE;
         meta.note_session = NOTE_SESSION;
         meta.note_kind = KIND_NOTE;
-        meta.note_pad = 0;
+        meta.note_queue = (bit<8>)meta.q.queue;
+        meta.note_port = (bit<16>)meta.q.port;
     }
 #endif // MARKLAB_NOTES
 
@@ -377,7 +367,7 @@ control Egress(inout headers_t hdr,
             look();
             measure();
         }
-        marking.apply(meta.q, meta.note, meta.decision, meta.cause);
+        marking.apply(meta.q, hdr.noted, meta.note, meta.decision, meta.cause);
         if (meta.note.written == 1) {
             send_note();
         }
@@ -418,7 +408,8 @@ control EgressDeparser(packet_out packet,
 #ifdef MARKLAB_NOTES
         if (eg_intr_md_for_dprsr.mirror_type == MIRROR_NOTE) {
             mirror.emit<noted_t>(meta.note_session,
-                                 { meta.note_kind, meta.note_pad, meta.note.flag, meta.q.cell, meta.note.ticks, meta.note.value });
+                                 { meta.note_kind, meta.note.what, meta.note.step, meta.note_queue, meta.note_port,
+                                   meta.note.ns, meta.note.value });
         }
 #endif // MARKLAB_NOTES
         if (hdr.ipv4.isValid()) {
