@@ -24,7 +24,8 @@ const bit<32> ALL = 0xffffffff;
 #ifndef MARKLAB_PACKET_CELLS
 #define MARKLAB_PACKET_CELLS 19
 #endif
-// Twenty bits of the time since an episode began are looked up, from this one on.
+// Twenty bits of the time since an episode began are looked up, from this one on, or from four more on for long ones; a range
+// begins at a multiple of four bits.
 #ifndef MARKLAB_ELAPSED_BIT
 #define MARKLAB_ELAPSED_BIT 0
 #endif
@@ -125,7 +126,7 @@ control Marking(in queue_signals_t q, in noted_t noted, inout note_t note, out d
         key = { ahead: exact @name("marks"); }
         actions = { set_ahead; }
         default_action = set_ahead(0, 1);
-        size = 2048;
+        size = 2560;
     }
 
     action begin() {
@@ -158,6 +159,14 @@ control Marking(in queue_signals_t q, in noted_t noted, inout note_t note, out d
         actions = { set_due; }
         default_action = set_due(ALL);
         size = 2048;
+    }
+
+    // The same for episodes that are long.
+    table marks_by_long_time {
+        key = { elapsed[MARKLAB_ELAPSED_BIT + 23:MARKLAB_ELAPSED_BIT + 4]: range @name("elapsed"); }
+        actions = { set_due; }
+        default_action = set_due(ALL);
+        size = 1024;
     }
 
     RegisterAction<episode_t, queue_cell_t, bit<32>>(episode) end_episode = {
@@ -214,6 +223,8 @@ control Marking(in queue_signals_t q, in noted_t noted, inout note_t note, out d
                 elapsed = look_at_episode.execute(q.cell);
                 if (elapsed[31:MARKLAB_ELAPSED_BIT + 20] == 0) {
                     marks_by_time.apply();
+                } else if (elapsed[31:MARKLAB_ELAPSED_BIT + 24] == 0) {
+                    marks_by_long_time.apply();
                 } else {
                     set_due(ALL);
                 }

@@ -18,7 +18,7 @@ const cause_t CAUSE_PERSISTENT = 2;
 // So many marks are due that each packet gets one.
 const bit<32> ALL = 0xffffffff;
 
-// Twenty bits of the time since an episode began are looked up, from this one on.
+// Twenty bits of the time since an episode began are looked up, from this one on: a range begins at a multiple of four bits.
 #ifndef MARKLAB_ELAPSED_BIT
 #define MARKLAB_ELAPSED_BIT 0
 #endif

@@ -108,6 +108,9 @@ fn ternary(table: &Table, entries: u64, inline: u64, apart: u64) -> Memory {
     // 11 bytes take two blocks side by side, up to 6 take one.
     let (pairs, rest) = (bytes / 11, bytes % 11);
     let wide = 2 * pairs + if rest > 6 { 2 } else { u64::from(rest > 0) };
+    // Bytes of a range come twice, once for each half, and all but the first do so in the next block.
+    let halved = table.keys.iter().any(|key| key.kind == MatchKind::Range && key.expr.ty.width > 8);
+    let wide = wide.max(1 + u64::from(halved));
     let tcam = (rows.div_ceil(chip::TCAM_ENTRIES) * wide) as usize;
     Memory { tcam, sram: words(inline, rows) + words(apart, rows), ..Memory::default() }
 }
