@@ -99,6 +99,8 @@ pub struct Program {
     pub blocks: Vec<Block>,
     /// Actions that tables refer to. An action with arguments bound by a table's `actions` list has a copy per list.
     pub actions: Vec<Action>,
+    /// Bodies of actions that are called like functions, where their statements stand.
+    pub called_actions: Vec<Span>,
     /// Tables.
     pub tables: Vec<Table>,
     /// `register` arrays.

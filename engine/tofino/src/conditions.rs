@@ -7,27 +7,63 @@
 
 use std::collections::BTreeMap;
 
-use marklab_p4::ir::{BinaryOp, Expr, ExprKind, UnaryOp};
+use marklab_p4::ir::{BinaryOp, Expr, ExprKind, Program, SlotId, Stmt, StmtKind, UnaryOp, visit};
 use marklab_p4::source::Span;
 use num_bigint::BigUint;
 
 use crate::chip;
-use crate::findings::Findings;
-use crate::flow::{Flow, What};
+use crate::findings::{Findings, label};
+use crate::flow::{Flow, What, exclusive};
 use crate::limit::Limit;
 
 /// Checks all conditions of controls.
-pub(crate) fn check(flows: &[Flow<'_>], findings: &mut Findings) {
+pub(crate) fn check(program: &Program, flows: &[Flow<'_>], findings: &mut Findings) {
     for flow in flows {
-        for step in &flow.steps {
+        for (place, step) in flow.steps.iter().enumerate() {
             let What::Test { value, is_condition: true } = step.what else { continue };
-            if let Err(problems) = gateways(value) {
-                for (span, problem) in problems {
-                    findings.report(span, problem);
+            match gateways(value) {
+                Err(problems) => problems.into_iter().for_each(|(span, problem)| findings.report(span, problem)),
+                Ok(_) => {
+                    if let Some(calculation) = calculated(program, flow, place, value) {
+                        let labels = vec![label(calculation, "calculated here")];
+                        findings.report_with(value.span, Limit::ConditionCalculated {}, labels);
+                    }
                 }
             }
         }
     }
+}
+
+/// Where `apply` calculates what a condition then reads, if the condition cannot have the calculation in it: p4c puts it
+/// there (`LocalCopyPropagation`), unless an action does it, which becomes a table.
+fn calculated(program: &Program, flow: &Flow<'_>, place: usize, cond: &Expr) -> Option<Span> {
+    let mut slots = Vec::new();
+    visit::loads(cond, &mut |slot| slots.push(slot));
+    slots.into_iter().find_map(|slot| {
+        let before = flow.steps[..place].iter().rev();
+        let mut before = before.filter(|step| !exclusive(&step.within, &flow.steps[place].within));
+        let last = before.find(|step| flow.writes(step.what, slot))?;
+        let What::Do(Stmt { kind: StmtKind::Assign { src, .. }, span }) = last.what else { return None };
+        let in_action = program.called_actions.iter().any(|action| action.to(*span) == *action);
+        let mut reads_itself = false;
+        visit::loads(src, &mut |read| reads_itself |= read == slot);
+        (!in_action && !reads_itself && gateways(&with(cond, slot, src)).is_err()).then_some(*span)
+    })
+}
+
+/// An expression with another one in place of a slot.
+fn with(expr: &Expr, slot: SlotId, value: &Expr) -> Expr {
+    let new = |of: &Expr| Box::new(with(of, slot, value));
+    let kind = match &expr.kind {
+        ExprKind::Load(place) if place.slot == slot => return value.clone(),
+        ExprKind::Unary(op, of) => ExprKind::Unary(*op, new(of)),
+        ExprKind::Binary(op, left, right) => ExprKind::Binary(*op, new(left), new(right)),
+        ExprKind::Slice { of, hi, lo } => ExprKind::Slice { of: new(of), hi: *hi, lo: *lo },
+        ExprKind::Concat(left, right) => ExprKind::Concat(new(left), new(right)),
+        ExprKind::Cast(of) => ExprKind::Cast(new(of)),
+        other => other.clone(),
+    };
+    Expr { kind, ..expr.clone() }
 }
 
 type Problems = Vec<(Span, Limit)>;

@@ -2,7 +2,7 @@
 //! vector. An estimate: see the modules for what is simplified.
 
 mod dependency;
-mod fields;
+pub(crate) mod fields;
 mod memory;
 mod placement;
 mod simplify;

@@ -6,6 +6,8 @@ use marklab_p4::ir::{
 };
 use marklab_p4::source::Span;
 
+use crate::estimate::fields::{Fields, uses};
+
 /// What a step does.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum What<'a> {
@@ -159,6 +161,21 @@ impl<'a> Flow<'a> {
         let mut found = false;
         visit::loads(expr, &mut |slot| found |= self.results.iter().any(|(result, ..)| *result == slot));
         found
+    }
+
+    /// Whether a step writes to a slot.
+    pub(crate) fn writes(&self, what: What<'_>, slot: SlotId) -> bool {
+        let mut writes = Fields::default();
+        match what {
+            What::Apply(table) => {
+                let actions = &self.program.tables[table.index()].actions;
+                let bodies = actions.iter().map(|action| &self.program.actions[action.action.index()].body);
+                bodies.for_each(|body| uses(self.program, body, &mut Fields::default(), &mut writes));
+            }
+            What::Do(stmt) => uses(self.program, std::slice::from_ref(stmt), &mut Fields::default(), &mut writes),
+            What::Test { .. } => {}
+        }
+        writes.contains(slot)
     }
 
     /// The decisions behind an action of a table that a step applies.

@@ -62,7 +62,7 @@ pub fn examine(program: &Program, sources: &SourceMap) -> Option<Examination> {
     access::check(program, &flows, &|flow| blocks[flow] == tna.egress.control, &mut findings);
     attached::check(program, &mut findings);
     actions::check(program, &flows, &mut findings);
-    conditions::check(&flows, &mut findings);
+    conditions::check(program, &flows, &mut findings);
     tables::check(program, &flows, &limits, &mut findings);
     parser::check(program, tna.ingress, tna.egress, &limits, &mut findings);
     let estimate = estimate::estimate(program, sources, &flows, &limits, &mut findings);

@@ -93,6 +93,9 @@ problems! {
     "E1306" ConditionRows { found: usize, limit: usize } =
         "this condition has {found} alternatives or more, which is beyond the {limit} that are split over gateways";
 
+    "E1307" ConditionCalculated {} =
+        "what is calculated in `apply` becomes part of the condition that reads it, which cannot calculate";
+
     "E1401" MoreThanOneStep {} = "this takes more than one operation, and an action does one for each field";
     "E1402" ReadsCalculated { field: String } =
         "this reads `{field}`, which the same action calculates: all of an action happens at once";
@@ -113,6 +116,8 @@ problems! {
     "E1501" AppliedTwice { table: String } = "table `{table}` is applied here and before by the same packet";
     "E1502" RangeKey { key: String, width: u32, limit: u32 } =
         "key `{key}` has {width} bits, and a `range` can have {limit}";
+    "E1506" RangeNibbles { key: String, low: u32, found: u32, limit: u32 } =
+        "key `{key}` begins at bit {low} of its field and touches {found} groups of 4 bits, and a `range` can touch {limit}";
     "E1503" MixedKeys { table: String, kind: &'static str } = "table `{table}` has both `lpm` and `{kind}` keys";
     "E1504" ResultInCondition {} = "what a table found cannot be part of another condition";
     "E1505" TernaryBits { table: String, found: u64, limit: u64 } =

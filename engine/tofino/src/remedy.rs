@@ -73,6 +73,7 @@ impl Limit {
     fn remedy_of_step(&self) -> Option<&'static str> {
         Some(match self {
             Limit::ConditionOperand {} => "calculate it in an action before, into a field of its own",
+            Limit::ConditionCalculated {} => "calculate it in an action, and call that",
             Limit::OrderOfFields {} => {
                 "subtract them in an action before, by `|-|`, and compare with 0; or use a register"
             }
@@ -120,6 +121,7 @@ impl Limit {
             Limit::ConditionalEmit {} => "set the header invalid in the control before",
             Limit::CopiedBytes { .. } => "leave out what can be told from the packet",
             Limit::RangeKey { .. } => "take its upper bits, or several tables",
+            Limit::RangeNibbles { .. } => "let it begin at a multiple of 4 bits",
             Limit::MixedKeys { .. } => "let all of them be `ternary`",
             Limit::ResultInCondition {} => "let the result be the condition of an `if` of its own",
             Limit::Stages { .. } => "let tables of the chain depend on what was there before, or do without some",

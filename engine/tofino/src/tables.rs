@@ -1,6 +1,6 @@
 //! Tables (p4c's `backends/tofino`; files as named at the checks).
 
-use marklab_p4::ir::{MatchKind, Program, Table};
+use marklab_p4::ir::{ExprKind, MatchKind, Program, Table};
 
 use crate::chip::{self, Limits};
 use crate::findings::{Findings, label};
@@ -46,12 +46,19 @@ fn results_alone(flow: &Flow<'_>, findings: &mut Findings) {
     }
 }
 
-/// A range is matched in at most 5 nibbles (`bf-p4c/mau/resource_estimate.cpp`).
+/// A range is matched in at most 5 nibbles of a container (`bf-p4c/mau/resource_estimate.cpp`, `input_xbar.cpp`).
 fn range_keys(table: &Table, findings: &mut Findings) {
-    for key in &table.keys {
+    for key in table.keys.iter().filter(|key| key.kind == MatchKind::Range) {
         let width = key.expr.ty.width;
-        if key.kind == MatchKind::Range && width > chip::RANGE_KEY_BITS {
+        if width > chip::RANGE_KEY_BITS {
             let problem = Limit::RangeKey { key: key.name.clone(), width, limit: chip::RANGE_KEY_BITS };
+            findings.report(key.expr.span, problem);
+            continue;
+        }
+        let ExprKind::Slice { hi, lo, .. } = key.expr.kind else { continue };
+        let (found, limit) = (hi / 4 - lo / 4 + 1, chip::RANGE_KEY_BITS / 4);
+        if found > limit {
+            let problem = Limit::RangeNibbles { key: key.name.clone(), low: lo, found, limit };
             findings.report(key.expr.span, problem);
         }
     }

@@ -87,6 +87,9 @@ impl Lowerer<'_> {
             .collect();
         let prepared = self.prepare(&action.params, &params, &call.args, false, span)?;
         let body = action.body.clone();
+        if let [first, .., last] | [first @ last] = &body[..] {
+            self.out.called_actions.push(first.span.to(last.span));
+        }
         self.inline(FrameKind::Action, prepared, &Type::Void, |lowerer| lowerer.stmts(&body), span)
     }
 

@@ -46,6 +46,7 @@ pub(crate) fn program() -> Program {
             control("D"),
         ],
         actions: Vec::new(),
+        called_actions: Vec::new(),
         tables: Vec::new(),
         registers: Vec::new(),
         register_actions: Vec::new(),

@@ -6,7 +6,7 @@ use marklab_p4::ir::{Expr, ExprKind, ExternCall, Place, Program, SlotId, Stmt, S
 
 /// Bits of fields. Of those wider than 128 bits all count.
 #[derive(Clone, Default, Debug)]
-pub(super) struct Fields(BTreeMap<SlotId, u128>);
+pub(crate) struct Fields(BTreeMap<SlotId, u128>);
 
 impl Fields {
     pub(super) fn add(&mut self, slot: SlotId, bits: u128) {
@@ -28,7 +28,7 @@ impl Fields {
         self.0.iter().any(|(slot, bits)| other.0.get(slot).is_some_and(|others| bits & others != 0))
     }
 
-    pub(super) fn contains(&self, slot: SlotId) -> bool {
+    pub(crate) fn contains(&self, slot: SlotId) -> bool {
         self.0.contains_key(&slot)
     }
 
@@ -98,7 +98,7 @@ fn kept(slot: SlotId, expr: &Expr, at: u32) -> u128 {
 }
 
 /// What statements read and write, those inside of others and of register actions included.
-pub(super) fn uses(program: &Program, body: &[Stmt], reads: &mut Fields, writes: &mut Fields) {
+pub(crate) fn uses(program: &Program, body: &[Stmt], reads: &mut Fields, writes: &mut Fields) {
     visit::statements(body, &mut |stmt| statement(program, stmt, reads, writes));
 }
 

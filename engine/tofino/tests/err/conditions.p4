@@ -38,6 +38,10 @@ control Eg(EGRESS) {
                 (hdr.h.b16[11:0] == 1 || hdr.h.b16[11:0] == 2 || hdr.h.b16[11:0] == 3)) {
             md.x = 10;
         }
+        md.y = hdr.h.c |-| hdr.h.d;
+        if (md.y != 0) { // E1307
+            md.x = 12;
+        }
     }
 }
 

@@ -19,6 +19,8 @@ control Eg(EGRESS) {
         key = {
             md.x20: range;
             md.x21: range; // E1502
+            md.y[19:1]: range;
+            md.y[20:1]: range; // E1506
         }
         actions = {
             set;

@@ -2,7 +2,19 @@
 #include "before.p4"
 
 control Eg(EGRESS) {
+    action differ() {
+        md.y = hdr.h.c |-| hdr.h.d;
+    }
+
     apply {
+        differ();
+        if (md.y != 0) {
+            md.x = 12;
+        }
+        md.yes = hdr.h.c == 7;
+        if (md.yes) {
+            md.x = 13;
+        }
         if (hdr.h.a == 0 && hdr.h.b8 == 1) {
             md.x = 1;
         }
