@@ -136,8 +136,8 @@ class Harness(Control, Protocol):
     def receive(self, port: int, frame: bytes, now_ns: int) -> tuple[int, int] | None:
         """Takes a frame in; the port and queue in which it waits for `transmit`, or None if it was lost."""
 
-    def transmit(self, port: int, now_ns: int) -> tuple[bytes, int, int, int, int, bool] | None:
-        """The next frame of a port: bytes, queue, packets found and left there, ns in it, whether its turn ended."""
+    def transmit(self, port: int, now_ns: int) -> tuple[bytes | None, int, int, int, int, bool] | None:
+        """The next frame of a port: bytes unless dropped, queue, packets found and left, ns in it, end of turn."""
 
     losses: list[tuple[str, int | None]]
 

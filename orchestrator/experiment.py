@@ -52,7 +52,14 @@ class ReadyScheme:
         own: dict[str, Any] = {"queues": str(self.queues)} if self.fitted.deals_out_queues else {}
         if self.mirrors:
             own["mirrors"] = {str(session): port for session, port in self.mirrors.items()}
+        if self.fitted.filters:
+            own["filters"] = self.fitted.filters
         return {"program": self.program.digest, "entries": self.entries, **own}
+
+    @property
+    def settings(self) -> list[dict[str, Any]]:
+        """Entries, and settings of filters, as the engine takes them before a run."""
+        return [*self.entries, *({"set_filter": each} for each in self.fitted.filters)]
 
     @property
     def mirrors(self) -> dict[int, int]:

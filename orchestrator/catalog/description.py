@@ -43,6 +43,19 @@ class EntrySpec(Model):
         return {name: as_text(value) for name, value in values.items()} if isinstance(values, dict) else values
 
 
+class FilterSpec(Model):
+    """Time constants in ns of all cells of a low-pass filter, as formulas (TNA's `Lpf`)."""
+
+    filter: str
+    gain_ns: str
+    decay_ns: str
+
+    @field_validator("gain_ns", "decay_ns", mode="before")
+    @classmethod
+    def _formula(cls, value: Any) -> Any:
+        return as_text(value)
+
+
 class Signal(Model):
     """What the scheme looks at."""
 
@@ -124,6 +137,7 @@ class SchemeSpec(Model):
     entries: tuple[EntrySpec, ...] = ()
     # Ports that mirror sessions lead to.
     mirrors: dict[int, int] = Field(default_factory=dict)
+    filters: tuple[FilterSpec, ...] = ()
     forwarding: Forwarding = Forwarding()
 
     @field_validator("presets", mode="before")

@@ -140,6 +140,19 @@ class FittedScheme:
             return []
         return [entry for description in spec.entries for entry in _expand(description, self.names)]
 
+    @cached_property
+    def filters(self) -> list[dict[str, Any]]:
+        """Settings of filters, as the engine takes them."""
+        spec = self.scheme.spec
+        return [
+            {
+                "filter": each.filter,
+                "gain_ns": float(Expression(each.gain_ns)(self.names)),
+                "decay_ns": float(Expression(each.decay_ns)(self.names)),
+            }
+            for each in (spec.filters if spec else ())
+        ]
+
     def estimates(self, port: int) -> list[Estimate]:
         """What the program estimates of a port."""
         spec = self.scheme.spec

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
 
-from orchestrator.catalog.description import EntrySpec, Forwarding, as_text
+from orchestrator.catalog.description import EntrySpec, FilterSpec, Forwarding, as_text
 from orchestrator.catalog.expressions import Expression, Names, Value
 from orchestrator.catalog.scheme import FittedScheme, Scheme
 from orchestrator.errors import BadInput, unknown
@@ -51,6 +51,7 @@ class TwinSpec(Model):
     entries: tuple[EntrySpec, ...] = ()
     # Ports that mirror sessions lead to.
     mirrors: dict[int, int] = Field(default_factory=dict)
+    filters: tuple[FilterSpec, ...] = ()
 
     @field_validator("defines")
     @classmethod
@@ -89,8 +90,8 @@ def twin_of(fitted: FittedScheme, twin: TwinSpec | None = None, program: Path | 
             raise BadInput(
                 f"`{fitted.label}` has no twin with these parameters: {support.why}", "leave them as they are"
             )
-    own = {"entries": twin.entries, "mirrors": twin.mirrors, "forwarding": FORWARDING, "estimates": {}}
-    spec = scheme.spec.model_copy(update=own)
+    own = {"entries": twin.entries, "mirrors": twin.mirrors, "filters": twin.filters}
+    spec = scheme.spec.model_copy(update=own | {"forwarding": FORWARDING, "estimates": {}})
     return replace(
         fitted,
         scheme=Scheme(scheme.name, program or TWINS / f"{scheme.name}.p4", spec),

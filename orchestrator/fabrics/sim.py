@@ -49,7 +49,7 @@ class Sim:
         result = engine.simulate(
             configuration(experiment, cell.scheme, int(flows.start_ns[-1]), traced, cell.captures),
             cell.scheme.program,
-            cell.scheme.entries,
+            cell.scheme.settings,
             experiment.routes[cell.scheme.forwarding],
             flows.columns(),
             cell.seed,

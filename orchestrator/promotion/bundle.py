@@ -37,8 +37,12 @@ def write_bundle(
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(source.read_bytes())
         (staging / "entries").mkdir()
-        mirrors = {str(session): port for session, port in scheme.mirrors.items()}
-        write_json(staging / "entries" / "entries.json", {"entries": plain_entries(scheme), "mirrors": mirrors})
+        given = {
+            "entries": plain_entries(scheme),
+            "mirrors": {str(session): port for session, port in scheme.mirrors.items()},
+            "filters": scheme.fitted.filters,
+        }
+        write_json(staging / "entries" / "entries.json", given)
         (staging / "entries" / "bfrt.py").write_text(bfrt_script(scheme), encoding="utf-8")
         (staging / "build.sh").write_text(build_script(scheme, twin), encoding="utf-8")
         (staging / "build.sh").chmod(0o755)
@@ -89,7 +93,7 @@ def bfrt_script(scheme: ReadyScheme) -> str:
         "",
         f"p4 = bfrt.{program_name(scheme)}.pipe",
     ]
-    return "\n".join([*lines, *_sessions(scheme), *_calls(scheme), "bfrt.complete_operations()", ""])
+    return "\n".join([*lines, *_sessions(scheme), *_filters(scheme), *_calls(scheme), "bfrt.complete_operations()", ""])
 
 
 def _sessions(scheme: ReadyScheme) -> Iterator[str]:
@@ -99,6 +103,20 @@ def _sessions(scheme: ReadyScheme) -> Iterator[str]:
         yield (
             f"bfrt.mirror.cfg.add_with_normal(sid={session}, session_enable=True, direction='EGRESS', "
             f"ucast_egress_port={port}, ucast_egress_port_valid=True, max_pkt_len={_NOTE_BYTES})"
+        )
+
+
+def _filters(scheme: ReadyScheme) -> Iterator[str]:
+    """Time constants of all cells of low-pass filters."""
+    known = {each["name"]: each["size"] for each in engine.describe(scheme.program)["filters"]}
+    for each in scheme.fitted.filters:
+        name = _full(each["filter"], list(known))
+        yield f"for index in range({known[name]}):"
+        yield (
+            f"    p4.{name}.add(LPF_INDEX=index, LPF_SPEC_TYPE='SAMPLE', "
+            f"LPF_SPEC_GAIN_TIME_CONSTANT_NS={each['gain_ns']:.0f}, "
+            f"LPF_SPEC_DECAY_TIME_CONSTANT_NS={each['decay_ns']:.0f}, "
+            "LPF_SPEC_OUT_SCALE_DOWN_FACTOR=0)"
         )
 
 

@@ -14,14 +14,14 @@ from orchestrator import engine
 from orchestrator.catalog.twin import TwinSpec, cells_per_packet
 from orchestrator.experiment import Experiment, ReadyScheme
 from orchestrator.metrics import CAUSES_PER_PORT
-from orchestrator.promotion.sequence import IN_PORT, OUT_PORT, Recording, entries_to_port, is_marked
+from orchestrator.promotion.sequence import DECISIONS, IN_PORT, OUT_PORT, Recording, decided, entries_to_port
 
 _US = 1000
 
 
 @dataclass(frozen=True)
 class Signals:
-    """What packets saw of their queue, in the order in which they left, and whether they were marked."""
+    """What packets saw of their queue, in the order in which they left, and what became of them."""
 
     place: NDArray[np.int64]  # in the sequence
     queue: NDArray[np.int64]
@@ -29,7 +29,7 @@ class Signals:
     sojourn_ns: NDArray[np.int64]
     enq_qdepth: NDArray[np.int64]  # packets
     deq_qdepth: NDArray[np.int64]
-    marked: NDArray[np.bool_]
+    decision: NDArray[np.int64]
 
     def first(self, count: int | None) -> Signals:
         """Those of so many packets, or of all."""
@@ -42,7 +42,7 @@ class Difference:
 
     place: int
     signals: Mapping[str, int]
-    marked: tuple[bool, bool]
+    decided: tuple[str, str]
     states: tuple[Mapping[str, int], Mapping[str, int]]
 
 
@@ -52,7 +52,7 @@ class Agreement:
 
     packets: int
     equal: int
-    marks: tuple[int, int]
+    marks: tuple[int, int]  # and drops
     by_cause: Mapping[str, tuple[int, int]]  # as the programs count them
     first: Difference | None
 
@@ -73,17 +73,15 @@ def agreement(
     """
     run = _Run(experiment, scheme, sequence)
     seen = run.signals()
-    harness, marked = _twin_decides(experiment, twin, spec, sequence, seen)
-    by_cause = {
-        name: (run.harness.counter("marks", _place(cause))[0], harness.counter("marks", _place(cause))[0])
-        for cause, name in scheme.causes.items()
-    }
-    differing = np.flatnonzero(marked != seen.marked)
+    harness, decisions = _twin_decides(experiment, twin, spec, sequence, seen)
+    by_cause = {name: (_counted(run.harness, cause), _counted(harness, cause)) for cause, name in scheme.causes.items()}
+    differing = np.flatnonzero(decisions != seen.decision)
     first = None
     if len(differing):
-        first = _difference(experiment, (scheme, twin), spec, sequence, seen, int(differing[0]))
+        first = _difference(experiment, (scheme, twin), spec, sequence, seen, at=int(differing[0]))
     equal = len(seen.place) - len(differing)
-    return Agreement(len(seen.place), equal, (int(seen.marked.sum()), int(marked.sum())), by_cause, first)
+    marks = int(np.count_nonzero(seen.decision)), int(np.count_nonzero(decisions))
+    return Agreement(len(seen.place), equal, marks, by_cause, first)
 
 
 def _twin_decides(
@@ -93,22 +91,22 @@ def _twin_decides(
     sequence: Recording,
     seen: Signals,
     stop_after: int | None = None,
-) -> tuple[engine.Harness, NDArray[np.bool_]]:
-    """The twin's switch behind the packets in `seen`, or the first ones of them, and which of these it marked."""
+) -> tuple[engine.Harness, NDArray[np.int64]]:
+    """The twin's switch behind the packets in `seen`, or the first ones of them, and what it decided about these."""
     if not twin.fitted.deals_out_queues:
         harness = _harness(experiment, twin, alone=True)
         cells = cells_per_packet(experiment.setup.frame_bytes, spec.chip)
         return harness, _told(harness, sequence, seen.first(stop_after), cells)
     run = _Run(experiment, twin, sequence)
     own = run.signals(stop_after)
-    by_place = np.zeros(len(sequence), dtype=bool)
-    by_place[own.place] = own.marked
+    by_place = np.zeros(len(sequence), dtype=np.int64)
+    by_place[own.place] = own.decision
     return run.harness, by_place[seen.place]
 
 
-def _told(harness: engine.Harness, sequence: Recording, seen: Signals, cells: int) -> NDArray[np.bool_]:
-    """Which packets a switch marks that is told what they saw."""
-    marked = np.zeros(len(seen.place), dtype=bool)
+def _told(harness: engine.Harness, sequence: Recording, seen: Signals, cells: int) -> NDArray[np.int64]:
+    """What a switch decides about packets that is told what they saw."""
+    decisions = np.zeros(len(seen.place), dtype=np.int64)
     for at, place in enumerate(seen.place.tolist()):
         _, data, _ = harness.process(
             IN_PORT,
@@ -118,8 +116,12 @@ def _told(harness: engine.Harness, sequence: Recording, seen: Signals, cells: in
             int(seen.enq_qdepth[at]) * cells,
             int(seen.deq_qdepth[at]) * cells,
         )
-        marked[at] = data is not None and is_marked(data)
-    return marked
+        decisions[at] = decided(data)
+    return decisions
+
+
+def _counted(harness: engine.Harness, cause: int) -> int:
+    return sum(harness.counter(name, _place(cause))[0] for name in ("marks", "drops"))
 
 
 def _place(cause: int) -> int:
@@ -136,7 +138,7 @@ class _Run:
     def signals(self, stop_after: int | None = None) -> Signals:
         sequence, harness = self.sequence, self.harness
         waiting: dict[int, list[int]] = {}
-        rows: list[tuple[int, int, int, int, int, int, bool]] = []
+        rows: list[tuple[int, int, int, int, int, int, int]] = []
         arrived, departed = sequence.arrived_ns.tolist(), sequence.departed_ns.tolist()
         coming = 0
         for now_ns in departed:
@@ -150,13 +152,11 @@ class _Run:
                 continue
             data, queue, enq_qdepth, deq_qdepth, sojourn_ns, _ = left
             place = waiting[queue].pop(0)
-            rows.append((place, queue, now_ns, sojourn_ns, enq_qdepth, deq_qdepth, is_marked(data)))
+            rows.append((place, queue, now_ns, sojourn_ns, enq_qdepth, deq_qdepth, decided(data)))
             if len(rows) == stop_after:
                 break
         columns = np.array(rows, dtype=np.int64).reshape(-1, 7).T
-        return Signals(
-            columns[0], columns[1], columns[2], columns[3], columns[4], columns[5], columns[6].astype(np.bool_)
-        )
+        return Signals(*columns)
 
 
 def _harness(experiment: Experiment, scheme: ReadyScheme, *, alone: bool = False) -> engine.Harness:
@@ -182,7 +182,7 @@ def _difference(
     scheme, twin = schemes
     run = _Run(experiment, scheme, sequence)
     run.signals(stop_after=at + 1)
-    harness, _ = _twin_decides(experiment, twin, spec, sequence, seen, at + 1)
+    harness, decisions = _twin_decides(experiment, twin, spec, sequence, seen, at + 1)
     queue = int(seen.queue[at])
     return Difference(
         place=int(seen.place[at]),
@@ -193,7 +193,7 @@ def _difference(
             "enq_qdepth_pkts": int(seen.enq_qdepth[at]),
             "deq_qdepth_pkts": int(seen.deq_qdepth[at]),
         },
-        marked=(bool(seen.marked[at]), not seen.marked[at]),
+        decided=(DECISIONS[seen.decision[at]], DECISIONS[decisions[at]]),
         states=(state(run.harness, scheme, queue), state(harness, twin, queue)),
     )
 

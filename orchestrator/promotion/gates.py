@@ -155,7 +155,7 @@ def _difference(found: Difference) -> dict[str, Any]:
     return {
         "packet": found.place,
         "signals": dict(found.signals),
-        "marked": {"v1model": found.marked[0], "tna": found.marked[1]},
+        "decision": {"v1model": found.decided[0], "tna": found.decided[1]},
         "state": {"v1model": dict(found.states[0]), "tna": dict(found.states[1])},
     }
 

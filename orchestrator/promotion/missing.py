@@ -3,7 +3,5 @@
 MISSING = {
     "droptail": "it marks nothing",
     "per-port": "the sum over a port's queues is known to no packet in egress: a Tofino shows a packet its own queue",
-    "mq-ecn": "none within 12 stages yet",
-    "red": "none yet: its average wants the chip's filter",
     "per-pool": "the sum over a switch's queues is known to no packet: pipes share no state",
 }

@@ -93,13 +93,19 @@ def _checksum(header: bytes) -> int:
     return total ^ 0xFFFF
 
 
-def is_marked(data: bytes) -> bool:
-    """Whether a frame that left has CE."""
-    return data[15] & 3 == 3
+# What a switch can decide.
+DECISIONS = ("passed", "marked", "dropped")
+
+
+def decided(data: bytes | None) -> int:
+    """What a switch decided about a frame that left, or was dropped in egress, as a place in DECISIONS."""
+    if data is None:
+        return 2
+    return 1 if data[15] & 3 == 3 else 0
 
 
 def entries_to_port(scheme: ReadyScheme) -> list[dict[str, object]]:
-    """The scheme's entries, and a way for all frames to the port."""
+    """The scheme's settings, and a way for all frames to the port."""
     names = scheme.forwarding
     forward = {
         "table": names.table,
@@ -107,4 +113,4 @@ def entries_to_port(scheme: ReadyScheme) -> list[dict[str, object]]:
         "action": names.action,
         "params": {names.port: OUT_PORT, names.mac: 1},
     }
-    return [*scheme.entries, forward]
+    return [*scheme.settings, forward]

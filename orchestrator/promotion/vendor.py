@@ -79,15 +79,14 @@ def _report(path: str, folder: Path) -> Compiled:
 def read_resources(path: str, report: Mapping[str, Any]) -> Compiled:
     """Read the compiler's report (p4c, backends/tofino/compiler_interfaces/schemas/resources_schema.py)."""
     mau = report["resources"]["mau"]
-    used: dict[str, int] = dict.fromkeys(_COUNTED.values(), 0)
+    used: dict[str, int] = dict.fromkeys(("logical tables", *_COUNTED.values()), 0)
     last = -1
     for stage in mau["mau_stages"]:
-        busy = 0
+        tables = stage["logical_tables"]["ids"]
+        used["logical tables"] += len(tables)
         for key, name in _COUNTED.items():
-            units = _units(stage.get(key, {}))
-            used[name] += units
-            busy += units
-        if busy or _units(stage.get("logical_tables", {})):
+            used[name] += _units(stage[key])
+        if tables:
             last = max(last, stage["stage_number"])
     return Compiled(path, None, last + 1, used)
 

@@ -26,6 +26,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "per-queue": {
         "schemes": ["per-queue:minimum"], "queues": "dwrr:count=4,quantum=1mtu/2mtu/3mtu/4mtu", "services": "4",
     },
+    "red": {"schemes": ["red:star"]},
     "mq-ecn": {"queues": "wrr:count=4,quantum=1mtu/2mtu/3mtu/4mtu", "services": "4"},
 }  # fmt: skip
 

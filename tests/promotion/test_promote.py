@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import html
 import json
+import math
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -113,6 +114,19 @@ def test_the_driver_is_given_mirror_sessions(cli: Cli, tmp_path: Path, policy: C
     assert len(calls) == len(given["entries"]) + 2
 
 
+def test_the_driver_is_given_filters(cli: Cli, tmp_path: Path, policy: Callable[..., str]) -> None:
+    assert cli("promote", "--scheme", "red", "--policy", policy(), "--out", str(tmp_path)).code == 0
+    (given,) = json.loads((tmp_path / "red" / "entries" / "entries.json").read_text())["filters"]
+    # 1 / 512 of the way while a packet of 1,538 bytes leaves at 10 Gb/s.
+    assert given["gain_ns"] == given["decay_ns"] == pytest.approx(-1230.4 / math.log(1 - 2**-9))
+    calls: list[tuple[str, dict[str, int]]] = []
+    script = (tmp_path / "red" / "entries" / "bfrt.py").read_text()
+    exec(compile(script, "bfrt.py", "exec"), {"bfrt": Recorder("bfrt", calls)})  # noqa: S102 - it was made here
+    cells = [values for path, values in calls if path == "bfrt.red.pipe.Egress.marking.average.add"]
+    assert [cell["LPF_INDEX"] for cell in cells] == list(range(16_384))
+    assert {cell["LPF_SPEC_GAIN_TIME_CONSTANT_NS"] for cell in cells} == {round(given["gain_ns"])}
+
+
 def test_a_broken_rule_is_named_with_its_number(cli: Cli, tmp_path: Path, policy: Callable[..., str]) -> None:
     rules = policy(fct={"better": ["overall.mean"]})
     ended = cli("promote", "--scheme", "dctcp-red", "--policy", rules, "--out", str(tmp_path / "out"))
@@ -132,7 +146,7 @@ def test_a_twin_that_decides_otherwise_is_not_promoted(cli: Cli, tmp_path: Path,
     assert evidence["agreement"] < evidence["bound"]
     # With the first difference, and what both programs held behind it.
     difference = evidence["first_difference"]
-    assert difference["marked"]["v1model"] != difference["marked"]["tna"]
+    assert {*difference["decision"].values()} == {"passed", "marked"}
     assert "SwitchEgress.marking.mark_next" in difference["state"]["v1model"]
     assert "Egress.marking.episode" in difference["state"]["tna"]
 
@@ -230,13 +244,19 @@ def test_a_twin_that_does_not_compile_is_refused(
 
 
 def test_the_compilers_report_is_read() -> None:
-    """As p4c's schemas describe it: units with a list of what uses them."""
+    """As p4c writes it: logical tables with names, other units with a list of what uses them."""
     used = [{"usages": [{"used_by": "t"}]}, {"usages": []}]
+    none: dict[str, Any] = {"size": 16}
     stages = [
-        {"stage_number": number, "rams": {"srams": units}, "tcams": {"tcams": units}}
-        for number, units in enumerate((used, used, []))
-    ]
+        {
+            "stage_number": number, "logical_tables": {"ids": tables, "size": 16}, "rams": {"nRows": 8, "srams": units},
+            "tcams": {"tcams": units}, "map_rams": none, "gateways": none, "meter_alus": none,
+        }
+        for number, (tables, units) in enumerate(
+            (([{"id": 0, "table_name": "t"}], used), ([{"id": 3, "table_name": "u"}], []), ([], []))
+        )
+    ]  # fmt: skip
     found = read_resources("p4c", {"resources": {"mau": {"mau_stages": stages}}})
     assert found.stages == 2
     assert found.used is not None
-    assert (found.used["SRAM"], found.used["TCAM"]) == (2, 2)
+    assert (found.used["logical tables"], found.used["SRAM"], found.used["TCAM"]) == (2, 1, 1)

@@ -5,7 +5,8 @@
 //!  {"table": "marking.params", "action": "set_params", "params": {"k_pkts": 167}}]
 //! ```
 //!
-//! Without `match` the default action is set. Numbers beyond 64 bits are strings, decimal or with `0x`.
+//! Without `match` the default action is set. Numbers beyond 64 bits are strings, decimal or with `0x`. What is set up
+//! before a run may have other operations of the control plane among them (see `objects.rs`).
 
 use std::collections::BTreeMap;
 
@@ -14,6 +15,7 @@ use num_bigint::BigUint;
 use pyo3::PyResult;
 use serde::Deserialize;
 
+use crate::objects::Operation;
 use crate::refuse;
 
 /// An entry, or a default action.
@@ -28,6 +30,26 @@ pub(crate) struct Entry {
     params: BTreeMap<String, Number>,
     #[serde(default)]
     priority: u32,
+}
+
+/// Something that is set up before a run.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "serde_json::Value")]
+pub(crate) enum Setting {
+    Entry(Entry),
+    Operation(Operation),
+}
+
+impl TryFrom<serde_json::Value> for Setting {
+    type Error = serde_json::Error;
+
+    fn try_from(value: serde_json::Value) -> Result<Setting, serde_json::Error> {
+        // By its key, so that a message is about the one that was meant.
+        if value.get("set_filter").is_some() {
+            return serde_json::from_value(value).map(Setting::Operation);
+        }
+        serde_json::from_value(value).map(Setting::Entry)
+    }
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -80,8 +102,8 @@ impl Match {
     }
 }
 
-/// Reads a list of entries.
-pub(crate) fn parse(json: &str) -> PyResult<Vec<Entry>> {
+/// Reads a list of entries and other settings.
+pub(crate) fn parse(json: &str) -> PyResult<Vec<Setting>> {
     serde_json::from_str(json).map_err(|error| refuse(format!("table entries: {error}")))
 }
 
@@ -90,9 +112,12 @@ pub(crate) fn parse_one(json: &str) -> PyResult<Entry> {
     serde_json::from_str(json).map_err(|error| refuse(format!("table entry: {error}")))
 }
 
-/// Puts entries into a switch's tables.
-pub(crate) fn install(state: &mut State, entries: &[Entry]) -> PyResult<()> {
-    entries.iter().try_for_each(|entry| entry.install(state).map(|_| ()))
+/// Puts entries into a switch's tables, and sets up what is among them.
+pub(crate) fn install(state: &mut State, settings: &[Setting]) -> PyResult<()> {
+    settings.iter().try_for_each(|setting| match setting {
+        Setting::Entry(entry) => entry.install(state).map(|_| ()),
+        Setting::Operation(operation) => operation.perform(state).map(|_| ()).map_err(refuse),
+    })
 }
 
 impl Entry {

@@ -20,8 +20,9 @@ pub(crate) const PORTS: usize = 512;
 /// Port and bytes of a frame that came out, or the reason of its loss.
 type Fate<'py> = (Option<usize>, Option<Bound<'py, PyBytes>>, Option<&'static str>);
 
-/// Bytes of a frame that left, its queue, the packets found and left there, its stay in ns, whether its queue's turn ended.
-type Departure<'py> = (Bound<'py, PyBytes>, usize, u64, u64, u64, bool);
+/// Bytes of a frame that left, or None if egress dropped it, its queue, the packets found and left there, its stay in ns,
+/// whether its queue's turn ended.
+type Departure<'py> = (Option<Bound<'py, PyBytes>>, usize, u64, u64, u64, bool);
 
 /// A frame that came out, with its port.
 type Sent<'py> = (usize, Bound<'py, PyBytes>);
@@ -101,25 +102,23 @@ impl Harness {
         }
     }
 
-    /// Sends the next frame of a port. Gives its bytes, its queue, the packets that it found and left there, how long it
-    /// stayed in ns, and whether it ended its queue's turn; None if nothing waits, or if it was lost, for the reason in
-    /// `losses`.
+    /// Sends the next frame of a port. Gives its bytes, or None if it was lost, for the reason in `losses`; its queue, the
+    /// packets that it found and left there, how long it stayed in ns, and whether it ended its queue's turn. None if
+    /// nothing waits, or if it goes round.
     fn transmit<'py>(&mut self, python: Python<'py>, port: usize, now_ns: u64) -> Option<Departure<'py>> {
         self.losses.clear();
         let now = Time::from_nanos(now_ns);
         let Transmitted { outcome, signals, queue, ends_turn } = self.switch().transmit(now, port)?;
-        match outcome {
-            Ok(packet) => {
-                let bytes = PyBytes::new(python, &packet.to_vec());
-                let sojourn_ns = now.since(signals.enq_timestamp).nanos();
-                Some((bytes, queue, signals.enq_qdepth, signals.deq_qdepth, sojourn_ns, ends_turn))
-            }
+        let bytes = match outcome {
+            Ok(packet) => Some(PyBytes::new(python, &packet.to_vec())),
             Err(SwitchFate::Lost(loss, port, _)) => {
                 self.losses.push((loss.text(), port));
                 None
             }
-            Err(SwitchFate::Queued { .. }) => None,
-        }
+            Err(SwitchFate::Queued { .. }) => return None,
+        };
+        let sojourn_ns = now.since(signals.enq_timestamp).nanos();
+        Some((bytes, queue, signals.enq_qdepth, signals.deq_qdepth, sojourn_ns, ends_turn))
     }
 
     /// Sends a frame through parser, ingress, egress and deparser.

@@ -17,7 +17,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Value, json};
 
-use crate::entries::{self, Entry};
+use crate::entries::{self, Setting};
 use crate::program::Program;
 use crate::{CancelledError, observed, refuse};
 
@@ -146,8 +146,8 @@ type Described<'a> = (&'a String, usize, &'a Queueing, &'a [(u32, usize)]);
 fn build_switches(
     config: &Config,
     program: &Program,
-    shared: &[Entry],
-    own: &[Vec<Entry>],
+    shared: &[Setting],
+    own: &[Vec<Setting>],
     seed: u64,
 ) -> PyResult<Vec<NetSwitch>> {
     let described = config.nodes.iter().filter_map(|node| match node {
