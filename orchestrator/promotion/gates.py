@@ -176,14 +176,34 @@ def tofino_gate(rules: TofinoRules, scheme: ReadyScheme) -> Gate:
     return Gate("Tofino", findings, {"messages": messages, "estimate": asdict(found.estimate)})
 
 
+# Units of the compiler's report, by their names in the estimate.
+_ESTIMATED = {
+    "logical tables": "logical_tables",
+    "SRAM": "sram",
+    "TCAM": "tcam",
+    "map RAM": "map_ram",
+    "gateways": "gateways",
+    "stateful ALUs": "stateful_alus",
+}
+
+
 def vendor_gate(scheme: ReadyScheme, twin: TwinSpec) -> Gate:
     """p4c's Tofino back end, where it is."""
     path = compiler()
     if path is None:
         return Gate("p4c", skipped="no p4c with a Tofino back end on PATH")
     found = compile_twin(path, scheme, twin)
-    said = found.message or f"{found.stages} stages"
-    evidence = {"compiler": found.compiler, "stages": found.stages, "used": dict(found.used or {})}
+    estimate = examine(scheme.fitted.scheme.program, scheme.fitted.defines).estimate
+    said = found.message or f"{found.stages} stages, estimated as {estimate.stages_used}"
+    estimated = {
+        "stages": estimate.stages_used,
+        **{name: getattr(estimate.total, of) for name, of in _ESTIMATED.items()},
+    }
+    evidence = {
+        "compiler": found.compiler,
+        "p4c": {"stages": found.stages, **(found.used or {})},
+        "estimate": estimated,
+    }
     return Gate("p4c", (Finding("p4c compiles it for the chip", said, found.message is None),), evidence)
 
 

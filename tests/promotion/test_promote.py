@@ -6,6 +6,7 @@ import hashlib
 import html
 import json
 import math
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -241,6 +242,42 @@ def test_a_twin_that_does_not_compile_is_refused(
     assert "does not compile" in ended.err
     assert "t_us" in ended.err
     assert not (tmp_path / "out").exists()
+
+
+def p4c_that(does: str, folder: Path) -> None:
+    """A p4c that knows Tofino; what it does is a line of sh."""
+    script = folder / "p4c"
+    script.write_text(f"#!/bin/sh\n[ $1 = --target-help ] && echo tofino-tna && exit\n{does}\n")
+    script.chmod(0o755)
+
+
+def test_what_p4c_refuses_is_not_promoted(
+    cli: Cli, tmp_path: Path, policy: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    p4c_that("echo 'tcn.p4(3): error: too much'; exit 1", tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    ended = cli("promote", "--scheme", "tcn", "--policy", policy(), "--out", str(tmp_path / "out"))
+    assert ended.code == 1
+    assert "not promoted: p4c: tcn.p4(3): error: too much" in " ".join(ended.out.split())
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_p4c_takes_is_set_beside_the_estimate(
+    cli: Cli, tmp_path: Path, policy: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unit: dict[str, Any] = {}
+    stage = {"stage_number": 4, "logical_tables": {"ids": [{"id": 0, "table_name": "t"}]}}
+    stage |= dict.fromkeys(("rams", "tcams", "map_rams", "gateways", "meter_alus"), unit)
+    report = tmp_path / "report.json"
+    report.write_text(json.dumps({"resources": {"mau": {"mau_stages": [stage]}}}))
+    # The folder is its last argument.
+    p4c_that(f'for out; do :; done; mkdir -p "$out/pipe/logs"; cp {report} "$out/pipe/logs/resources.json"', tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    ended = cli("promote", "--scheme", "tcn", "--policy", policy(), "--out", str(tmp_path / "out"), "--json")
+    assert ended.code == 0
+    gate = json.loads(ended.out)["gates"][-1]
+    assert gate["rules"][0]["found"] == "5 stages, estimated as 6"
+    assert gate["evidence"]["p4c"].keys() == gate["evidence"]["estimate"].keys()
 
 
 def test_the_compilers_report_is_read() -> None:

@@ -13,6 +13,7 @@ from orchestrator.catalog.twin import known_twins, twin_of
 from orchestrator.errors import BadInput
 from orchestrator.experiment import prepare
 from orchestrator.paths import TWINS
+from orchestrator.promotion.vendor import compile_twin, compiler
 from orchestrator.spec import make_spec
 from orchestrator.tofino import examine
 
@@ -34,6 +35,19 @@ def test_a_twin_breaks_no_limit_of_the_chip(name: str) -> None:
     found = examine(TWINS / f"{name}.p4")
     assert found.messages == []
     assert 0 < found.estimate.stages_used <= found.estimate.stages == {"tna": 12, "t2na": 20}[found.arch]
+
+
+@pytest.mark.parametrize("name", known_twins())
+def test_p4c_compiles_a_twin_in_as_many_stages_as_estimated(name: str) -> None:
+    path = compiler()
+    if path is None:
+        pytest.skip("no p4c with a Tofino back end is on PATH")
+    pair = pair_of(name)
+    found = compile_twin(path, pair.twin, pair.spec)
+    assert found.message is None
+    # With the twin's constants, as p4c was given them.
+    estimate = examine(TWINS / f"{name}.p4", pair.twin.fitted.defines).estimate
+    assert abs(found.stages - estimate.stages_used) <= 1, found
 
 
 def test_parameters_that_a_twin_cannot_have_are_refused_with_the_reason() -> None:
