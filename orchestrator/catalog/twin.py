@@ -92,10 +92,12 @@ def twin_of(fitted: FittedScheme, twin: TwinSpec | None = None, program: Path | 
             )
     own = {"entries": twin.entries, "mirrors": twin.mirrors, "filters": twin.filters}
     spec = scheme.spec.model_copy(update=own | {"forwarding": FORWARDING, "estimates": {}})
+    defines = {name: _whole(text, names) for name, text in twin.defines.items()}
     return replace(
         fitted,
         scheme=Scheme(scheme.name, program or TWINS / f"{scheme.name}.p4", spec),
-        defines=tuple((name, _whole(text, names)) for name, text in twin.defines.items()),
+        defines=tuple((name, str(value)) for name, value in defines.items()),
+        more_names=(*fitted.more_names, *defines.items()),
     )
 
 
@@ -111,8 +113,8 @@ def _units(fitted: FittedScheme, chip: Chip) -> dict[str, Value]:
     }
 
 
-def _whole(text: str, names: Names) -> str:
+def _whole(text: str, names: Names) -> int:
     value = Expression(text)(names)
     if isinstance(value, str) or value != int(value):
         raise BadInput(f"`{text}` is {value}; a constant of a program is a whole number", "use round(...)")
-    return str(int(value))
+    return int(value)

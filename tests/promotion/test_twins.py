@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from promotion.pairs import PACKETS, pair_of
 
+from orchestrator import engine
 from orchestrator.catalog.choice import SchemeChoice
 from orchestrator.catalog.scheme import find_scheme
 from orchestrator.catalog.twin import known_twins, twin_of
 from orchestrator.errors import BadInput
 from orchestrator.experiment import prepare
+from orchestrator.fabrics import Cell
+from orchestrator.fabrics.sim import Sim
 from orchestrator.paths import TWINS
 from orchestrator.promotion.vendor import compile_twin, compiler
 from orchestrator.spec import make_spec
@@ -48,6 +52,26 @@ def test_p4c_compiles_a_twin_in_as_many_stages_as_estimated(name: str) -> None:
     # With the twin's constants, as p4c was given them.
     estimate = examine(TWINS / f"{name}.p4", pair.twin.fitted.defines).estimate
     assert abs(found.stages - estimate.stages_used) <= 1, found
+
+
+@pytest.mark.parametrize(("name", "setting"), [("codel", "mirrors"), ("red", "filters")])
+def test_a_network_sets_up_what_a_twin_asks_for(name: str, setting: str) -> None:
+    pair = pair_of(name)
+    experiment = prepare(make_spec(pair.experiment.spec.to_plain() | {"arch": "tna"}))
+    (twin,) = experiment.schemes
+    fitted = twin.fitted
+    spec = fitted.scheme.spec
+    assert spec is not None
+    without = replace(
+        twin,
+        fitted=replace(
+            fitted,
+            scheme=replace(fitted.scheme, spec=spec.model_copy(update={setting: type(getattr(spec, setting))()})),
+        ),
+    )
+    runs = [Sim().run(Cell(experiment, each, 1), engine.new_watch()).fct_ns for each in (twin, twin, without)]
+    assert (runs[0] == runs[1]).all()
+    assert (runs[0] != runs[2]).any()
 
 
 def test_parameters_that_a_twin_cannot_have_are_refused_with_the_reason() -> None:
