@@ -14,7 +14,7 @@ from orchestrator.catalog.choice import SchemeChoice
 from orchestrator.catalog.description import Forwarding
 from orchestrator.catalog.parameters import MTU_BYTES, Setup
 from orchestrator.catalog.scheme import Entry, Estimate, FittedScheme, Scheme, find_scheme
-from orchestrator.catalog.twin import FIRST_RECIRCULATION_PORT, twin_of
+from orchestrator.catalog.twin import FIRST_RECIRCULATION_PORT, Arch, twin_of
 from orchestrator.control import (
     check_entries,
     check_estimates,
@@ -152,7 +152,7 @@ def prepare(spec: Spec) -> Experiment:
     setup = setup_of(spec, network)
     graph = network.graph
     _check_services(spec)
-    if spec.arch == "tna":
+    if spec.arch is not None:
         _check_ports(network)
     ecmp = graph.has_equal_ways
     schemes = tuple(ready_scheme(choice, setup, ecmp, spec.queue, spec.arch) for choice in spec.choices)
@@ -185,7 +185,7 @@ def _check_ports(network: Network) -> None:
         if ports > FIRST_RECIRCULATION_PORT:
             raise BadInput(
                 f"{name} has {ports} ports, and those from {FIRST_RECIRCULATION_PORT} on lead back to a Tofino",
-                "a topology of smaller switches, or leave out --arch tna",
+                "a topology of smaller switches, or leave out --arch",
             )
 
 
@@ -199,11 +199,11 @@ def _check_services(spec: Spec) -> None:
         )
 
 
-def ready_scheme(choice: SchemeChoice, setup: Setup, ecmp: bool, queue: Limit, arch: str | None = None) -> ReadyScheme:
+def ready_scheme(choice: SchemeChoice, setup: Setup, ecmp: bool, queue: Limit, arch: Arch | None = None) -> ReadyScheme:
     """A scheme with its compiled program, for switches that may have several equal ways (`ecmp`)."""
     fitted = find_scheme(choice).fit(choice, setup)
-    if arch == "tna":
-        fitted = twin_of(fitted)
+    if arch is not None:
+        fitted = twin_of(fitted, arch=arch)
     path = fitted.scheme.program
     program = engine.compile_program(path, fitted.defines)
     check_needs(fitted.scheme, program)

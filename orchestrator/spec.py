@@ -40,9 +40,12 @@ def _read_name(value: str) -> str:
     return value
 
 
+_ARCHS = ("v1model", "tna", "t2na")
+
+
 def _read_arch(value: Any) -> Any:
-    if value not in (None, "v1model", "tna"):
-        raise unknown("architecture", str(value), ("v1model", "tna"))
+    if value not in (None, *_ARCHS):
+        raise unknown("architecture", str(value), _ARCHS)
     return None if value == "v1model" else value
 
 
@@ -112,7 +115,7 @@ class Spec(Model):
     # Without it the run is simulated.
     mininet: Mininet | None = None
     # Without it the programs are those of v1model.
-    arch: Annotated[Literal["tna"] | None, BeforeValidator(_read_arch)] = None
+    arch: Annotated[Literal["tna", "t2na"] | None, BeforeValidator(_read_arch)] = None
 
     @model_validator(mode="after")
     def _distinct(self) -> Spec:

@@ -20,6 +20,9 @@ from orchestrator.model import Model, read_yaml, validate
 from orchestrator.paths import TWINS
 
 Chip = Literal["tofino1", "tofino2"]
+Arch = Literal["tna", "t2na"]
+
+CHIPS: dict[Arch, Chip] = {"tna": "tofino1", "t2na": "tofino2"}
 
 # Bytes of a cell of the packet buffer (docs/tofino.md).
 CELL_BYTES: dict[Chip, int] = {"tofino1": 80, "tofino2": 176}
@@ -42,7 +45,9 @@ class TwinSpec(Model):
     """What is said of a twin: how it differs, what part of equal decisions is enough, what its parameters become."""
 
     note: str
+    # The chip that it is for; those that it can be compiled for as well, by a macro `MARKLAB_CHIP` of 1 or 2.
     chip: Chip = "tofino1"
+    also: tuple[Chip, ...] = ()
     agreement: float = Field(gt=0, le=1)
     # How far the number of marks of a cause may be from the scheme's.
     marks_within: float = Field(ge=0, le=1)
@@ -67,22 +72,31 @@ def known_twins() -> list[str]:
     return sorted(path.stem for path in TWINS.glob("*.p4"))
 
 
-def twin_spec(scheme: str) -> TwinSpec:
-    """What is said of a scheme's twin."""
+def twin_spec(scheme: str, arch: Arch = "tna") -> TwinSpec:
+    """What is said of a scheme's twin: `t2na` is that for Tofino 2."""
     if scheme not in known_twins():
         error = unknown("twin: Tofino has no program of", scheme, known_twins())
         error.remedy = f"{error.remedy}; docs/tofino.md says why, and how to write p4src/tna/{scheme}.p4"
         raise error
     described = TWINS / f"{scheme}.yaml"
-    return validate(TwinSpec, read_yaml(described), str(described))
+    spec = validate(TwinSpec, read_yaml(described), str(described))
+    chip = CHIPS[arch]
+    if arch == "t2na" and chip not in (spec.chip, *spec.also):
+        two = [name for name in known_twins() if chip in read_yaml(TWINS / f"{name}.yaml").get("also", ())]
+        raise BadInput(
+            f"the twin of `{scheme}` is for Tofino 1", f"--arch tna; for Tofino 2 there are {', '.join(two)}"
+        )
+    return spec.model_copy(update={"chip": chip})
 
 
-def twin_of(fitted: FittedScheme, twin: TwinSpec | None = None, program: Path | None = None) -> FittedScheme:
+def twin_of(
+    fitted: FittedScheme, twin: TwinSpec | None = None, program: Path | None = None, arch: Arch = "tna"
+) -> FittedScheme:
     """The same scheme and parameters on Tofino: its twin of the catalog, or another program, described so."""
     scheme = fitted.scheme
     if scheme.spec is None or fitted.choice.is_path:
         raise BadInput(f"`{fitted.label}` has no description that a twin could share", "name a scheme of the catalog")
-    twin = twin or twin_spec(scheme.name)
+    twin = twin or twin_spec(scheme.name, arch)
     fitted = replace(fitted, more_names=tuple(_units(fitted, twin.chip).items()))
     names = fitted.names
     for support in twin.supports:
@@ -93,12 +107,19 @@ def twin_of(fitted: FittedScheme, twin: TwinSpec | None = None, program: Path | 
     own = {"entries": twin.entries, "mirrors": twin.mirrors, "filters": twin.filters}
     spec = scheme.spec.model_copy(update=own | {"forwarding": FORWARDING, "estimates": {}})
     defines = {name: _whole(text, names) for name, text in twin.defines.items()}
+    if twin.also:
+        defines["MARKLAB_CHIP"] = chip_number(twin.chip)
     return replace(
         fitted,
         scheme=Scheme(scheme.name, program or TWINS / f"{scheme.name}.p4", spec),
         defines=tuple((name, str(value)) for name, value in defines.items()),
         more_names=(*fitted.more_names, *defines.items()),
     )
+
+
+def chip_number(chip: Chip) -> int:
+    """1 or 2."""
+    return int(chip.removeprefix("tofino"))
 
 
 def cells_per_packet(frame_bytes: int, chip: Chip) -> int:
@@ -110,6 +131,7 @@ def _units(fitted: FittedScheme, chip: Chip) -> dict[str, Value]:
     return {
         "cells_per_packet": cells_per_packet(fitted.setup.frame_bytes, chip),
         "cell_bytes": CELL_BYTES[chip],
+        "chip": chip_number(chip),
     }
 
 

@@ -14,12 +14,12 @@ from rich.table import Table
 
 from orchestrator.catalog.choice import SchemeChoice
 from orchestrator.catalog.scheme import known_schemes
-from orchestrator.catalog.twin import known_twins
+from orchestrator.catalog.twin import CHIPS, Arch, known_twins
 from orchestrator.cli.run import chosen_schemes
-from orchestrator.errors import BadInput
+from orchestrator.errors import BadInput, unknown
 from orchestrator.paths import REPOSITORY
 from orchestrator.promotion.bundle import plain_gate, write_bundle
-from orchestrator.promotion.candidate import candidate
+from orchestrator.promotion.candidate import Candidate, candidate
 from orchestrator.promotion.gates import Gate, gates
 from orchestrator.promotion.missing import MISSING
 from orchestrator.promotion.policy import Policy, read_policy
@@ -36,6 +36,7 @@ def promote(
     all_: Annotated[
         bool, typer.Option("--all", help="All schemes, through all gates: a table, and no bundles.")
     ] = False,
+    arch: Annotated[str, typer.Option(metavar="NAME", help="tna (Tofino), or t2na (Tofino 2).")] = "tna",
     policy: Annotated[
         Path | None, typer.Option(metavar="FILE.yaml", help="Rules. Default: orchestrator/promotion/policy.yaml.")
     ] = None,
@@ -49,24 +50,26 @@ def promote(
 ) -> None:
     """Take a scheme through the gates: FCT, equivalence of its twin, limits of the chip, p4c where it is there."""
     rules = read_policy(policy)
+    if arch not in CHIPS:
+        raise unknown("architecture to promote to:", arch, CHIPS)
     workers = jobs or default_workers()
     if all_ == (scheme is not None):
         raise BadInput("promote one scheme, or all", "--scheme NAME, or --all")
     if all_ and results:
         raise BadInput("--results are those of one scheme", "--scheme NAME")
     if all_:
-        _all(rules, workers, as_json)
+        _all(rules, workers, arch, as_json)
         return
     (choice,) = chosen_schemes([scheme or ""], param or [])
-    passed = _one(choice, rules, workers, results or [], out, as_json)
+    passed = _one(candidate(choice, rules.fct, results or [], arch), rules, workers, out, as_json)
     if not passed:
         raise typer.Exit(1)
 
 
-def _one(choice: SchemeChoice, rules: Policy, workers: int, results: Sequence[Path], out: Path, as_json: bool) -> bool:
+def _one(one: Candidate, rules: Policy, workers: int, out: Path, as_json: bool) -> bool:
+    choice = one.choice
     console = Console(highlight=False, stderr=as_json)
     tried: list[Gate] = []
-    one = candidate(choice, rules.fct, results)
     for gate in gates(one, rules, workers):
         tried.append(gate)
         _show(gate, console)
@@ -98,13 +101,18 @@ def _show(gate: Gate, console: Console) -> None:
         console.print(table)
 
 
-def _all(rules: Policy, workers: int, as_json: bool) -> None:
+def _all(rules: Policy, workers: int, arch: Arch, as_json: bool) -> None:
     rows: dict[str, Sequence[Gate] | str] = {}
     for name in known_schemes():
         if name not in known_twins():
             rows[name] = MISSING.get(name, "it has no twin yet")
             continue
-        rows[name] = list(gates(candidate(SchemeChoice(name), rules.fct), rules, workers))
+        try:
+            one = candidate(SchemeChoice(name), rules.fct, arch=arch)
+        except BadInput as refused:
+            rows[name] = str(refused)
+            continue
+        rows[name] = list(gates(one, rules, workers))
     if as_json:
         sys.stdout.write(json.dumps({name: _plain_row(row) for name, row in rows.items()}) + "\n")
         return

@@ -120,7 +120,8 @@ def run(
     ] = None,
     switch: Annotated[str | None, _option(value="NAME", says="mininet: marklab, or bmv2.", panel=_FABRIC)] = None,
     arch: Annotated[
-        str | None, _option(value="NAME", says="v1model, or tna (the schemes' twins for Tofino).", panel=_FABRIC)
+        str | None,
+        _option(value="NAME", says="v1model, or the schemes' twins: tna (Tofino), t2na (Tofino 2).", panel=_FABRIC),
     ] = None,
     spec: Annotated[Path | None, _option(value="FILE.yaml", says="Settings of a run; options come first.")] = None,
     set_: Annotated[

@@ -31,6 +31,7 @@ class Arch(StrEnum):
 
     V1MODEL = "v1model"
     TNA = "tna"
+    T2NA = "t2na"
 
 
 def schemes(
@@ -112,13 +113,13 @@ def check(
         typer.Option("--p4runtime-entries", metavar="FILE", help="Write the program's own entries, likewise."),
     ] = None,
     arch: Annotated[
-        Arch, typer.Option("--arch", help="v1model: whether the lab can run it; tna: whether Tofino can.")
+        Arch, typer.Option("--arch", help="v1model: whether the lab can run it; tna, t2na: whether a Tofino can.")
     ] = Arch.V1MODEL,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object (--arch tna).")] = False,
 ) -> None:
     """Compile a P4 program and tell what the lab sees in it."""
-    if arch is Arch.TNA:
-        check_tofino(program, as_json=as_json)
+    if arch is not Arch.V1MODEL:
+        check_tofino(program, "t2na" if arch is Arch.T2NA else "tna", as_json=as_json)
         return
     choice: SchemeChoice = parse_choice(program)
     scheme = find_scheme(choice)

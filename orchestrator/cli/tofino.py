@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from orchestrator import tofino
+from orchestrator.catalog.twin import CHIPS, Arch, chip_number, known_twins, twin_spec
 
 # Columns of the table by stage, and the fields of a stage that they show.
 _COLUMNS = {
@@ -24,10 +25,12 @@ _COLUMNS = {
 }
 
 
-def check_tofino(program: str, *, as_json: bool) -> None:
+def check_tofino(program: str, arch: Arch, *, as_json: bool) -> None:
     """Say what a program asks of Tofino; exit with 1 if it is too much."""
     path = tofino.find_program(program)
-    found = tofino.examine(path)
+    if program in known_twins():
+        twin_spec(program, arch)
+    found = tofino.examine(path, [("MARKLAB_CHIP", str(chip_number(CHIPS[arch])))])
     if as_json:
         sys.stdout.write(json.dumps(asdict(found)) + "\n")
     else:

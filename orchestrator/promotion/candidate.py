@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.catalog.choice import SchemeChoice
-from orchestrator.catalog.twin import TwinSpec, twin_spec
+from orchestrator.catalog.twin import Arch, TwinSpec, twin_spec
 from orchestrator.errors import BadInput, unknown
 from orchestrator.experiment import Experiment, ReadyScheme, prepare
 from orchestrator.fabrics import Cell, fabric_of
@@ -61,24 +61,24 @@ class Candidate:
         return self.places[0].twin.schemes[0]
 
 
-def candidate(choice: SchemeChoice, rules: FctRules, results: Sequence[Path] = ()) -> Candidate:
+def candidate(choice: SchemeChoice, rules: FctRules, results: Sequence[Path] = (), arch: Arch = "tna") -> Candidate:
     """What the policy is asked about. Results that are not the present ones, or not the policy's, are BadInput."""
     if choice.is_path:
         raise BadInput(
             f"`{choice}` is a file: only schemes of the catalog have twins", "docs/tofino.md, One's own scheme"
         )
-    twin = twin_spec(choice.program)
+    twin = twin_spec(choice.program, arch)
     asked = {
         place: make_spec(_settings(choice, rules, *place), "settings of the policy")
         for place in product(rules.workloads, rules.loads)
     }
     if not results:
-        return Candidate(choice, twin, tuple(_place(spec, choice) for spec in asked.values()))
+        return Candidate(choice, twin, tuple(_place(spec, choice, arch) for spec in asked.values()))
     places = []
     for folder in results:
         spec = make_spec(read_spec(folder / "spec.yaml"), str(folder / "spec.yaml"))
         _check_result(folder, spec, choice, asked)
-        places.append(_place(spec, choice))
+        places.append(_place(spec, choice, arch))
     missing = asked.keys() - {_name(place.plain.spec) for place in places}
     if missing:
         workload, load = min(missing)
@@ -100,9 +100,9 @@ def _settings(choice: SchemeChoice, rules: FctRules, workload: str, load: float)
     }  # fmt: skip
 
 
-def _place(spec: Spec, choice: SchemeChoice) -> Place:
+def _place(spec: Spec, choice: SchemeChoice, arch: Arch) -> Place:
     alone = spec.to_plain() | {"schemes": [choice]}
-    return Place(prepare(make_spec(alone)), prepare(make_spec(alone | {"baseline": "none", "arch": "tna"})))
+    return Place(prepare(make_spec(alone)), prepare(make_spec(alone | {"baseline": "none", "arch": arch})))
 
 
 def _check_result(folder: Path, spec: Spec, choice: SchemeChoice, asked: Mapping[tuple[str, float], Spec]) -> None:

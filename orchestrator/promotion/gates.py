@@ -134,7 +134,7 @@ def _agreement(place: Place, twin: TwinSpec, packets: int) -> Agreement:
     settings = spec.to_plain() | {"flows": flows, "seeds": 1, "baseline": "none"}
     # What records packets one by one.
     settings |= {"trace_queue": "1s", "trace_flows": "1s"}
-    larger, both = prepare(make_spec(settings)), prepare(make_spec(settings | {"arch": "tna"}))
+    larger, both = prepare(make_spec(settings)), prepare(make_spec(settings | {"arch": place.twin.spec.arch}))
     cell = Cell(larger, larger.schemes[0], spec.first_seed)
     sequence = recorded(cell, line.source, packets, engine.new_watch())
     return agreement(larger, larger.schemes[0], both.schemes[0], twin, sequence)

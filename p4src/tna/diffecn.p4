@@ -1,33 +1,33 @@
-// DiffECN on Tofino 2: a queue for each active flow, and marks only in queues that are longer than a fair share of the line
+// DiffECN on Tofino: a queue for each active flow, and marks only in queues that are longer than a fair share of the line
 // needs; see v1model/diffecn.p4. Queues are dealt out by include/flow_queues.p4.
 #include <core.p4>
-#include <t2na.p4>
 #include "include/flow_queues.p4"
 
 const cause_t CAUSE_FLOW = 1;      // the queue of a flow
 const cause_t CAUSE_FALL_BACK = 2; // the same while there are more flows than queues
 const cause_t CAUSE_PRIORITY = 3;  // the queue of high priority
 
+struct period_t {
+    bit<32> t_start;
+    bit<32> seq_interval;
+}
+
 control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {
     Hash<bit<32>>(HashAlgorithm_t.CRC32) flow_and_period;
-    // Per port: when the present period began, its number, and the flows seen in it and in the one before.
-    Register<int<32>, bit<9>>(MARKLAB_PORTS, 0) t_start;
-    Register<bit<16>, bit<9>>(MARKLAB_PORTS, 0) seq_interval;
+    Hash<bit<16>>(HashAlgorithm_t.CRC16) cell_of_flow;
+    // Per port: when the present period began and its number, and the flows seen in it and in the one before.
+    Register<period_t, bit<9>>(MARKLAB_PORTS, { 0, 1 }) present;
     Register<bit<16>, bit<9>>(MARKLAB_PORTS, 0) n_now;
     Register<bit<16>, bit<9>>(MARKLAB_PORTS, 0) n_last;
     // By hash of port, flow and period: that hash, when it was seen.
     Register<bit<32>, bit<16>>(65536, 0) seen;
 
-    int<32> now = 0;
     int<32> a_period_ago = 0;
     bit<7> priority_queue = 0;
-    bit<1> begins = 0;
-    bit<16> period = 0;
+    bit<32> period = 0;
     bit<32> hash_new = 0;
-    bit<16> seen_cell = 0;
     bit<1> is_new = 0;
     bit<16> now_flows = 0;
-    bit<16> last_flows = 0;
     bit<16> n_flow = 0;
     bit<32> threshold = 0;
     cause_t why = 0;
@@ -37,7 +37,6 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     // minus_period: 2^32 less t_period, in ns.
     action set_params(bit<7> high, bit<32> minus_period) {
         priority_queue = high;
-        now = (int<32>)q.now_ns;
         a_period_ago = (int<32>)(q.now_ns + minus_period);
     }
 
@@ -47,34 +46,21 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
         size = 1;
     }
 
-    RegisterAction<int<32>, bit<9>, bit<1>>(t_start) look_at_period = {
-        void apply(inout int<32> start, out bit<1> over) {
-            if (a_period_ago - start > 0) {
-                start = now;
-                over = 1;
+    // The number of the period; 0 if it begins.
+    RegisterAction<period_t, bit<9>, bit<32>>(present) look_at_period = {
+        void apply(inout period_t p, out bit<32> number) {
+            number = 0;
+            if (a_period_ago - (int<32>)p.t_start > 0) {
+                p.t_start = q.now_ns;
+                p.seq_interval = p.seq_interval + 1;
             } else {
-                over = 0;
+                number = p.seq_interval;
             }
-        }
-    };
-    RegisterAction<bit<16>, bit<9>, bit<16>>(seq_interval) next_period = {
-        void apply(inout bit<16> seq, out bit<16> number) {
-            seq = seq + 1;
-            number = seq;
-        }
-    };
-    RegisterAction<bit<16>, bit<9>, bit<16>>(seq_interval) same_period = {
-        void apply(inout bit<16> seq, out bit<16> number) {
-            number = seq;
         }
     };
 
     action hash_flow() {
         hash_new = flow_and_period.get({ q.flow, q.port, period });
-    }
-
-    action find_cell() {
-        seen_cell = hash_new[15:0];
     }
 
     RegisterAction<bit<32>, bit<16>, bit<1>>(seen) note_flow = {
@@ -111,15 +97,11 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
             number = flows;
         }
     };
-    RegisterAction<bit<16>, bit<9>, bit<16>>(n_last) read_last = {
+    RegisterAction<bit<16>, bit<9>, bit<16>>(n_last) take_larger = {
         void apply(inout bit<16> flows, out bit<16> number) {
-            number = flows;
+            number = max(flows, now_flows);
         }
     };
-
-    action take_larger() {
-        n_flow = max(now_flows, last_flows);
-    }
 
     action set_threshold(bit<32> k_cells, cause_t of) {
         threshold = k_cells;
@@ -143,24 +125,20 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
         decision = decision_t.PASS;
         cause = 0;
         params.apply();
-        begins = look_at_period.execute(q.port);
-        if (begins == 1) {
-            period = next_period.execute(q.port);
+        period = look_at_period.execute(q.port);
+        if (period == 0) {
             now_flows = count_from_0.execute(q.port);
-            last_flows = keep_count.execute(q.port);
+            n_flow = keep_count.execute(q.port);
         } else {
-            period = same_period.execute(q.port);
             hash_flow();
-            find_cell();
-            is_new = note_flow.execute(seen_cell);
+            is_new = note_flow.execute(cell_of_flow.get({ q.flow, q.port, period }));
             if (is_new == 1) {
                 now_flows = count_flow.execute(q.port);
             } else {
                 now_flows = read_now.execute(q.port);
             }
-            last_flows = read_last.execute(q.port);
+            n_flow = take_larger.execute(q.port);
         }
-        take_larger();
         threshold_by_flows.apply();
         compare();
         if (excess != 0) {

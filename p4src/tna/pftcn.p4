@@ -1,6 +1,5 @@
-// PFTCN on Tofino 2: TCN for each flow; see v1model/pftcn.p4.
+// PFTCN on Tofino: TCN for each flow; see v1model/pftcn.p4.
 #include <core.p4>
-#include <t2na.p4>
 #include "include/flow_queues.p4"
 #include "../include/threshold.p4"
 

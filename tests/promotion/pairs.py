@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from orchestrator import engine
-from orchestrator.catalog.twin import TwinSpec, twin_of, twin_spec
+from orchestrator.catalog.twin import Arch, TwinSpec, twin_of, twin_spec
 from orchestrator.experiment import Experiment, ReadyScheme, prepare
 from orchestrator.fabrics import Cell
 from orchestrator.model import validate
@@ -59,13 +59,13 @@ class Pair:
 
 
 @cache
-def pair_of(name: str) -> Pair:
+def pair_of(name: str, arch: Arch = "tna") -> Pair:
     """The pair of a scheme."""
     settings = {
         "schemes": [name], "baseline": "none", "load": 0.9, "flows": 120, "seeds": 1, "trace_queue": "1s",
         "trace_flows": "1s", **SETTINGS.get(name, {}),
     }  # fmt: skip
-    plain, other = prepare(make_spec(settings)), prepare(make_spec(settings | {"arch": "tna"}))
+    plain, other = prepare(make_spec(settings)), prepare(make_spec(settings | {"arch": arch}))
     cell = Cell(plain, plain.schemes[0], 1)
     packets = recorded(cell, plain.network.bottleneck[0].source, PACKETS, engine.new_watch())
-    return Pair(plain, plain.schemes[0], other.schemes[0], twin_spec(name), packets)
+    return Pair(plain, plain.schemes[0], other.schemes[0], twin_spec(name, arch), packets)

@@ -11,7 +11,7 @@ from promotion.pairs import PACKETS, pair_of
 from orchestrator import engine
 from orchestrator.catalog.choice import SchemeChoice
 from orchestrator.catalog.scheme import find_scheme
-from orchestrator.catalog.twin import known_twins, twin_of
+from orchestrator.catalog.twin import Arch, known_twins, twin_of, twin_spec
 from orchestrator.errors import BadInput
 from orchestrator.experiment import prepare
 from orchestrator.fabrics import Cell
@@ -21,32 +21,37 @@ from orchestrator.promotion.vendor import compile_twin, compiler
 from orchestrator.spec import make_spec
 from orchestrator.tofino import examine
 
+# Twins, and those for Tofino 2.
+TWO = [name for name in known_twins() if twin_spec(name).also]
+ALL: list[tuple[str, Arch]] = [*((name, "tna") for name in known_twins()), *((name, "t2na") for name in TWO)]
 
-@pytest.mark.parametrize("name", known_twins())
-def test_a_twin_decides_like_its_scheme(name: str) -> None:
-    found = pair_of(name).agree()
+
+@pytest.mark.parametrize(("name", "arch"), ALL)
+def test_a_twin_decides_like_its_scheme(name: str, arch: Arch) -> None:
+    pair = pair_of(name, arch)
+    found = pair.agree()
     assert found.packets == PACKETS
-    assert found.part >= pair_of(name).spec.agreement, found
+    assert found.part >= pair.spec.agreement, found
     assert min(found.marks) > 0
     for marks, of_twin in found.by_cause.values():
-        assert abs(of_twin - marks) <= pair_of(name).spec.marks_within * marks, found.by_cause
+        assert abs(of_twin - marks) <= pair.spec.marks_within * marks, found.by_cause
     # What programs count is what they mark.
     assert tuple(map(sum, zip(*found.by_cause.values(), strict=True))) == found.marks
 
 
-@pytest.mark.parametrize("name", known_twins())
-def test_a_twin_breaks_no_limit_of_the_chip(name: str) -> None:
-    found = examine(TWINS / f"{name}.p4")
-    assert found.messages == []
-    assert 0 < found.estimate.stages_used <= found.estimate.stages == {"tna": 12, "t2na": 20}[found.arch]
+@pytest.mark.parametrize(("name", "arch"), ALL)
+def test_a_twin_breaks_no_limit_of_the_chip(name: str, arch: Arch) -> None:
+    found = examine(TWINS / f"{name}.p4", pair_of(name, arch).twin.fitted.defines)
+    assert (found.arch, found.messages) == (arch, [])
+    assert 0 < found.estimate.stages_used <= found.estimate.stages == {"tna": 12, "t2na": 20}[arch]
 
 
-@pytest.mark.parametrize("name", known_twins())
-def test_p4c_compiles_a_twin_in_as_many_stages_as_estimated(name: str) -> None:
+@pytest.mark.parametrize(("name", "arch"), ALL)
+def test_p4c_compiles_a_twin_in_as_many_stages_as_estimated(name: str, arch: Arch) -> None:
     path = compiler()
     if path is None:
         pytest.skip("no p4c with a Tofino back end is on PATH")
-    pair = pair_of(name)
+    pair = pair_of(name, arch)
     found = compile_twin(path, pair.twin, pair.spec)
     assert found.message is None
     # With the twin's constants, as p4c was given them.
@@ -54,7 +59,7 @@ def test_p4c_compiles_a_twin_in_as_many_stages_as_estimated(name: str) -> None:
     assert abs(found.stages - estimate.stages_used) <= 1, found
 
 
-@pytest.mark.parametrize(("name", "setting"), [("codel", "mirrors"), ("red", "filters")])
+@pytest.mark.parametrize(("name", "setting"), [("codel", "mirrors"), ("diffecn", "mirrors"), ("red", "filters")])
 def test_a_network_sets_up_what_a_twin_asks_for(name: str, setting: str) -> None:
     pair = pair_of(name)
     experiment = prepare(make_spec(pair.experiment.spec.to_plain() | {"arch": "tna"}))
@@ -80,6 +85,12 @@ def test_parameters_that_a_twin_cannot_have_are_refused_with_the_reason() -> Non
     with pytest.raises(BadInput, match="control_law=sqrt") as caught:
         twin_of(find_scheme(choice).fit(choice, setup))
     assert caught.value.remedy == "leave them as they are"
+
+
+def test_a_twin_for_tofino_1_alone_is_none_for_tofino_2() -> None:
+    with pytest.raises(BadInput, match="the twin of `tcn` is for Tofino 1") as caught:
+        twin_spec("tcn", "t2na")
+    assert caught.value.remedy == f"--arch tna; for Tofino 2 there are {', '.join(TWO)}"
 
 
 def test_a_scheme_without_a_twin_is_refused() -> None:

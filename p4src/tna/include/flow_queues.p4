@@ -1,12 +1,26 @@
-// A queue for each active flow on Tofino 2: DiffECN's queue mapping unit; see v1model/include/flow_queues.p4.
+// A queue for each active flow on Tofino: DiffECN's queue mapping unit; see v1model/include/flow_queues.p4.
 //
-// Ingress learns of queues by the ghost thread, which the traffic manager tells of each change of a queue's length: it keeps
-// a bit for each queue that is not empty. Tofino 1 has no such way.
+// Ingress keeps a bit for each queue that is not empty. On Tofino 2 the ghost thread does that, which the traffic manager tells of
+// each change of a queue's length. On Tofino 1 nothing leads from queues to ingress, so that packets do: one that finds its queue
+// empty starts again to say that it is busy, and one that leaves it empty sends a copy round.
 //
 // Unlike there, a flow that has passed its limit in the queue of high priority goes to a queue by its hash, not to the
 // shortest one: no chip compares 31 lengths for a packet. The limit counts packets. The flow map is one for all ports.
 #ifndef MARKLAB_TNA_FLOW_QUEUES_P4
 #define MARKLAB_TNA_FLOW_QUEUES_P4
+
+// Tofino 1, or 2.
+#ifndef MARKLAB_CHIP
+#define MARKLAB_CHIP 1
+#endif
+
+#if MARKLAB_CHIP == 2
+#include <t2na.p4>
+#define MARKLAB_GHOST
+#else
+#include <tna.p4>
+#define MARKLAB_TELLS
+#endif
 
 #include "marking.p4"
 
@@ -29,6 +43,7 @@ struct mapping_t {
     bit<32> left;
 }
 
+#ifdef MARKLAB_GHOST
 control Ghost(in ghost_intrinsic_metadata_t gh_intr_md) {
     bit<32> queue_bit = 0;
     bit<32> other_bits = 0;
@@ -66,8 +81,24 @@ control Ghost(in ghost_intrinsic_metadata_t gh_intr_md) {
         }
     }
 }
+#endif // MARKLAB_GHOST
 
-control Steering(in bit<9> port, in bit<32> now_ns, in bit<32> flow, out bit<7> queue) {
+#ifdef MARKLAB_TELLS
+// What a packet comes to ingress for.
+const bit<2> EVENT_NONE = 0;
+const bit<2> EVENT_FIRST = 1;      // it is given a queue
+const bit<2> EVENT_AGAIN = 2;      // its queue was empty, and is busy now
+const bit<2> EVENT_EMPTIED = 3;    // none: its queue is empty now
+#endif // MARKLAB_TELLS
+
+// p4c splits a field that is only copied, and what goes into a register must lie in one container.
+@pa_atomic("ingress", "steering_chosen")
+@pa_atomic("ingress", "steering_at_the_limit")
+control Steering(in bit<9> port, in bit<32> now_ns, in bit<32> flow,
+#ifdef MARKLAB_TELLS
+                 in bit<7> given_queue, in bit<2> event, out bit<32> was_busy,
+#endif // MARKLAB_TELLS
+                 out bit<7> queue) {
     Hash<bit<15>>(HashAlgorithm_t.CRC16) map_hash;
     // Per entry of the flow map: when its flow sent a packet last, and its mapping.
     Register<int<32>, bit<15>>(32768, -1073741824) last_packet;
@@ -162,21 +193,102 @@ control Steering(in bit<9> port, in bit<32> now_ns, in bit<32> flow, out bit<7> 
         queue = mapped[6:0];
     }
 
-    apply {
-        find_entry();
-        steering_params.apply();
-        busy = look_at_queues.execute(port);
-        empty_queue.apply();
-        is_new = note_packet.execute(entry);
-        if (is_new == 1) {
-            mapped = map_anew.execute(entry);
-        } else {
-            mapped = keep.execute(entry);
+#ifdef MARKLAB_TELLS
+    // The same as busy_queues, where a packet's queue is known: whether a queue was busy is asked here, and told there by
+    // packets that start again.
+    Register<bit<32>, bit<9>>(MARKLAB_PORTS, 0) occupied_queues;
+
+    bit<32> queue_bit = 0;
+    bit<32> other_bits = 0;
+    bit<32> own_bit = 0;
+
+    action set_bits(bit<32> one, bit<32> others) {
+        queue_bit = one;
+        other_bits = others;
+    }
+
+    // A word with the queue's bit, and its complement.
+    table bits_of_queue {
+        key = { given_queue: exact @name("queue"); }
+        actions = { set_bits; }
+        default_action = set_bits(0, 0xffffffff);
+        size = 128;
+    }
+
+    RegisterAction<bit<32>, bit<9>, bit<32>>(busy_queues) set_busy = {
+        void apply(inout bit<32> busy) {
+            busy = busy | queue_bit;
         }
-        if (mapped == PRIORITY) {
-            use_priority();
-        } else {
-            use_mapped();
+    };
+    RegisterAction<bit<32>, bit<9>, bit<32>>(busy_queues) set_free = {
+        void apply(inout bit<32> busy) {
+            busy = busy & other_bits;
+        }
+    };
+
+    action set_own_bit(bit<32> one) {
+        own_bit = one;
+    }
+
+    table bit_of_own_queue {
+        key = { mapped[7:0]: exact @name("queue"); }
+        actions = { set_own_bit; }
+        default_action = set_own_bit(0);
+        size = 256;
+    }
+
+    RegisterAction<bit<32>, bit<9>, bit<32>>(occupied_queues) occupy = {
+        void apply(inout bit<32> occupied, out bit<32> was) {
+            was = occupied & own_bit;
+            occupied = occupied | own_bit;
+        }
+    };
+    RegisterAction<bit<32>, bit<9>, bit<32>>(occupied_queues) leave = {
+        void apply(inout bit<32> occupied) {
+            occupied = occupied & other_bits;
+        }
+    };
+
+    action use_given() {
+        queue = given_queue;
+    }
+#endif // MARKLAB_TELLS
+
+    apply {
+#ifdef MARKLAB_TELLS
+        queue = 0;
+        was_busy = 0;
+        if (event != EVENT_FIRST) {
+            use_given();
+            bits_of_queue.apply();
+            if (event == EVENT_AGAIN) {
+                set_busy.execute(port);
+            } else {
+                set_free.execute(port);
+                leave.execute(port);
+            }
+        } else
+#endif // MARKLAB_TELLS
+        {
+            find_entry();
+            steering_params.apply();
+            busy = look_at_queues.execute(port);
+            empty_queue.apply();
+            is_new = note_packet.execute(entry);
+            if (is_new == 1) {
+                mapped = map_anew.execute(entry);
+            } else {
+                mapped = keep.execute(entry);
+            }
+            if (mapped == PRIORITY) {
+                use_priority();
+            } else {
+                use_mapped();
+            }
+#ifdef MARKLAB_TELLS
+            bit_of_own_queue.apply();
+            was_busy = occupy.execute(port);
+#endif // MARKLAB_TELLS
         }
     }
 }

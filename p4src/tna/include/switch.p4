@@ -9,21 +9,43 @@
 #include "../../include/headers.p4"
 #include "marking.p4"
 
-#ifdef MARKLAB_NOTES
-// The mirror session that notes take, which leads to a port of recirculation.
-const bit<3> MIRROR_NOTE = 1;
-const MirrorId_t NOTE_SESSION = 1;
+#if defined(MARKLAB_NOTES) || defined(MARKLAB_TELLS)
+#define MARKLAB_MIRRORS
+#endif
+
+#ifdef MARKLAB_MIRRORS
+// Copies that egress makes for what they carry; their session leads to a port of recirculation.
+const bit<3> MIRROR_COPY = 1;
+const MirrorId_t COPY_SESSION = 1;
+const PortId_t RECIRCULATION = 68;
 
 // What comes before a packet in egress.
 const bit<8> KIND_PACKET = 0;
-const bit<8> KIND_NOTE = 1;
-#endif // MARKLAB_NOTES
+const bit<8> KIND_COPY = 1;
+#endif // MARKLAB_MIRRORS
+
+#ifdef MARKLAB_TELLS
+// Tells ingress that a queue is empty.
+header emptied_t {
+    bit<8> kind;
+    bit<8> queue;
+    bit<16> port;
+}
+
+// What a packet that starts again brings along: the queue that it was given.
+header again_t {
+    bit<8> queue;
+    bit<56> _pad;
+}
+
+const ResubmitType_t RESUBMIT_AGAIN = 1;
+#endif // MARKLAB_TELLS
 
 // What egress needs of ingress: it goes before the packet through the traffic manager.
 header bridged_t {
-#ifdef MARKLAB_NOTES
+#ifdef MARKLAB_MIRRORS
     bit<8> kind;
-#endif // MARKLAB_NOTES
+#endif // MARKLAB_MIRRORS
     bit<32> arrival_ns;        // when the packet came to its queue
     bit<1> _pad;
     bit<7> queue;
@@ -36,6 +58,9 @@ struct headers_t {
 #ifdef MARKLAB_NOTES
     noted_t noted;
 #endif // MARKLAB_NOTES
+#ifdef MARKLAB_TELLS
+    emptied_t emptied;
+#endif // MARKLAB_TELLS
     bridged_t bridged;
     ethernet_t ethernet;
     ipv4_t ipv4;
@@ -48,18 +73,23 @@ struct ingress_metadata_t {
     bit<16> ecmp_mask;
     bit<16> ecmp_hash;
     bit<1> checksum_error;
-    bit<1> routed;
+#ifdef MARKLAB_TELLS
+    again_t again;
+    again_t next;
+#endif // MARKLAB_TELLS
 }
 
 struct egress_metadata_t {
     queue_signals_t q;
 #ifdef MARKLAB_NOTES
     note_t note;
-    MirrorId_t note_session;
-    bit<8> note_kind;
-    bit<8> note_queue;
-    bit<16> note_port;
 #endif // MARKLAB_NOTES
+#ifdef MARKLAB_MIRRORS
+    MirrorId_t copy_session;
+    bit<8> copy_kind;
+    bit<8> copy_queue;
+    bit<16> copy_port;
+#endif // MARKLAB_MIRRORS
     decision_t decision;
     cause_t cause;
     bit<12> place;
@@ -73,8 +103,35 @@ parser IngressParser(packet_in packet,
 
     state start {
         packet.extract(ig_intr_md);
+        meta.checksum_error = 0;
+#ifdef MARKLAB_TELLS
+        transition select(ig_intr_md.resubmit_flag, ig_intr_md.ingress_port) {
+            (1, _): parse_again;
+            (0, RECIRCULATION): parse_emptied;
+            default: parse_port_metadata;
+        }
+    }
+
+    state parse_again {
+        packet.extract(meta.again);
+        transition parse_packet;
+    }
+
+    state parse_emptied {
         packet.advance(PORT_METADATA_SIZE);
-        meta = { 0, 0, 0, 0, 0, 0 };
+        packet.extract(hdr.emptied);
+        transition accept;
+    }
+
+    state parse_port_metadata {
+        packet.advance(PORT_METADATA_SIZE);
+        transition parse_packet;
+    }
+
+    state parse_packet {
+#else
+        packet.advance(PORT_METADATA_SIZE);
+#endif // MARKLAB_TELLS
         packet.extract(hdr.ethernet);
         transition select(hdr.ethernet.ether_type) {
             ETHERTYPE_IPV4: parse_ipv4;
@@ -198,37 +255,93 @@ control Ingress(inout headers_t hdr,
 
     action carry() {
         hdr.bridged.setValid();
-#ifdef MARKLAB_NOTES
+#ifdef MARKLAB_MIRRORS
         hdr.bridged.kind = KIND_PACKET;
-#endif // MARKLAB_NOTES
+#endif // MARKLAB_MIRRORS
         hdr.bridged.arrival_ns = ig_intr_md_from_prsr.global_tstamp[31:0];
         hdr.bridged._pad = 0;
         hdr.bridged.queue = 0;
     }
 
+#ifdef MARKLAB_TELLS
+    // Where a queue becomes busy or empty, and which one.
+    bit<9> at_port = 0;
+    bit<7> given_queue = 0;
+    bit<2> event = EVENT_NONE;
+    bit<32> was_busy = 0;
+
+    action take_emptied() {
+        at_port = hdr.emptied.port[8:0];
+        given_queue = hdr.emptied.queue[6:0];
+        event = EVENT_EMPTIED;
+    }
+
+    action take_first() {
+        at_port = ig_intr_md_for_tm.ucast_egress_port;
+        event = EVENT_FIRST;
+    }
+
+    action take_again() {
+        at_port = ig_intr_md_for_tm.ucast_egress_port;
+        given_queue = meta.again.queue[6:0];
+        event = EVENT_AGAIN;
+    }
+
+    action go_again() {
+        ig_intr_md_for_dprsr.resubmit_type = RESUBMIT_AGAIN;
+        meta.next.queue = (bit<8>)own_queue;
+        meta.next._pad = 0;
+    }
+#endif // MARKLAB_TELLS
+
     // Options are not parsed, so that the checksum of a header with options could not be kept right.
     apply {
-        carry();
-        if (!hdr.ipv4.isValid() || hdr.ipv4.version != 4 || hdr.ipv4.ihl != 5 || meta.checksum_error == 1) {
+#ifdef MARKLAB_TELLS
+        if (hdr.emptied.isValid()) {
             drop();
-        } else if (hdr.ipv4.ttl == 0 || hdr.ipv4.ttl == 1) {
-            drop();
-        } else {
-            hash_flow();
-            switch (ipv4_lpm.apply().action_run) {
-                hash_to_group: {
-                    choose_bucket();
-                    ecmp.apply();
+            take_emptied();
+        } else
+#endif // MARKLAB_TELLS
+        {
+            carry();
+            if (!hdr.ipv4.isValid() || hdr.ipv4.version != 4 || hdr.ipv4.ihl != 5 || meta.checksum_error == 1) {
+                drop();
+            } else if (hdr.ipv4.ttl == 0 || hdr.ipv4.ttl == 1) {
+                drop();
+            } else {
+                hash_flow();
+                switch (ipv4_lpm.apply().action_run) {
+                    hash_to_group: {
+                        choose_bucket();
+                        ecmp.apply();
+                    }
                 }
-            }
-#ifdef MARKLAB_STEERS
-            look();
-            steering.apply(ig_intr_md_for_tm.ucast_egress_port, now_ns, hdr.bridged.flow, own_queue);
-            use_own_queue();
+#ifndef MARKLAB_STEERS
+                service_queue.apply();
 #else
-            service_queue.apply();
+                look();
+#ifdef MARKLAB_TELLS
+                if (ig_intr_md.resubmit_flag == 1) {
+                    take_again();
+                } else {
+                    take_first();
+                }
+#else
+                steering.apply(ig_intr_md_for_tm.ucast_egress_port, now_ns, hdr.bridged.flow, own_queue);
+                use_own_queue();
+#endif // MARKLAB_TELLS
 #endif // MARKLAB_STEERS
+            }
         }
+#ifdef MARKLAB_TELLS
+        if (event != EVENT_NONE) {
+            steering.apply(at_port, now_ns, hdr.bridged.flow, given_queue, event, was_busy, own_queue);
+        }
+        use_own_queue();
+        if (event == EVENT_FIRST && was_busy == 0) {
+            go_again();
+        }
+#endif // MARKLAB_TELLS
     }
 }
 
@@ -236,7 +349,16 @@ control IngressDeparser(packet_out packet,
                         inout headers_t hdr,
                         in ingress_metadata_t meta,
                         in ingress_intrinsic_metadata_for_deparser_t ig_intr_md_for_dprsr) {
+#ifdef MARKLAB_TELLS
+    Resubmit() resubmit;
+#endif // MARKLAB_TELLS
+
     apply {
+#ifdef MARKLAB_TELLS
+        if (ig_intr_md_for_dprsr.resubmit_type == RESUBMIT_AGAIN) {
+            resubmit.emit<again_t>(meta.next);
+        }
+#endif // MARKLAB_TELLS
         packet.emit(hdr);
     }
 }
@@ -247,20 +369,24 @@ parser EgressParser(packet_in packet,
                     out egress_intrinsic_metadata_t eg_intr_md) {
     state start {
         packet.extract(eg_intr_md);
-#ifdef MARKLAB_NOTES
+#ifdef MARKLAB_MIRRORS
         transition select(packet.lookahead<bit<8>>()) {
-            KIND_NOTE: parse_note;
+            KIND_COPY: parse_copy;
             default: parse_packet;
         }
     }
 
-    state parse_note {
+    state parse_copy {
+#ifdef MARKLAB_NOTES
         packet.extract(hdr.noted);
+#else
+        packet.extract(hdr.emptied);
+#endif // MARKLAB_NOTES
         transition accept;
     }
 
     state parse_packet {
-#endif // MARKLAB_NOTES
+#endif // MARKLAB_MIRRORS
         packet.extract(hdr.bridged);
         packet.extract(hdr.ethernet);
         transition select(hdr.ethernet.ether_type) {
@@ -340,6 +466,16 @@ control Egress(inout headers_t hdr,
         size = 4;
     }
 
+#ifdef MARKLAB_MIRRORS
+    action send_copy() {
+        eg_intr_md_for_dprsr.mirror_type = MIRROR_COPY;
+        meta.copy_session = COPY_SESSION;
+        meta.copy_kind = KIND_COPY;
+        meta.copy_queue = (bit<8>)meta.q.queue;
+        meta.copy_port = (bit<16>)meta.q.port;
+    }
+#endif // MARKLAB_MIRRORS
+
 #ifdef MARKLAB_NOTES
     // A note has done all that it is for when egress is over.
     action receive_note() {
@@ -349,49 +485,52 @@ control Egress(inout headers_t hdr,
         meta.q.cell = hdr.noted.queue[4:0] ++ hdr.noted.port[8:0];
         eg_intr_md_for_dprsr.drop_ctl = 1;
     }
-
-    action send_note() {
-        eg_intr_md_for_dprsr.mirror_type = MIRROR_NOTE;
-        meta.note_session = NOTE_SESSION;
-        meta.note_kind = KIND_NOTE;
-        meta.note_queue = (bit<8>)meta.q.queue;
-        meta.note_port = (bit<16>)meta.q.port;
-    }
 #endif // MARKLAB_NOTES
 
     apply {
+#ifdef MARKLAB_TELLS
+        // A copy goes on to ingress.
+        if (hdr.bridged.isValid())
+#endif // MARKLAB_TELLS
+        {
 #ifdef MARKLAB_NOTES
-        if (hdr.noted.isValid()) {
-            receive_note();
-        } else {
+            if (hdr.noted.isValid()) {
+                receive_note();
+            } else {
+                look();
+                measure();
+            }
+            marking.apply(meta.q, hdr.noted, meta.note, meta.decision, meta.cause);
+            if (meta.note.written == 1) {
+                send_copy();
+            }
+#else
             look();
             measure();
-        }
-        marking.apply(meta.q, hdr.noted, meta.note, meta.decision, meta.cause);
-        if (meta.note.written == 1) {
-            send_note();
-        }
-#else
-        look();
-        measure();
-        marking.apply(meta.q, meta.decision, meta.cause);
+            marking.apply(meta.q, meta.decision, meta.cause);
 #endif // MARKLAB_NOTES
-        locate();
-        // A counter for each is a table for each: what a table counts with has one address.
-        if (meta.decision == decision_t.MARK) {
-            if (hdr.ipv4.ecn == ecn_t.ECT0 || hdr.ipv4.ecn == ecn_t.ECT1) {
-                marks.count(meta.place);
-            } else if (hdr.ipv4.ecn == ecn_t.NOT_ECT) {
-                not_capable.count(meta.place);
+#ifdef MARKLAB_TELLS
+            if (eg_intr_md.deq_qdepth == 0) {
+                send_copy();
             }
-        } else if (meta.decision == decision_t.DROP) {
-            drops.count(meta.place);
-        }
-        verdict.apply();
-        hdr.bridged.setInvalid();
+#endif // MARKLAB_TELLS
+            locate();
+            // A counter for each is a table for each: what a table counts with has one address.
+            if (meta.decision == decision_t.MARK) {
+                if (hdr.ipv4.ecn == ecn_t.ECT0 || hdr.ipv4.ecn == ecn_t.ECT1) {
+                    marks.count(meta.place);
+                } else if (hdr.ipv4.ecn == ecn_t.NOT_ECT) {
+                    not_capable.count(meta.place);
+                }
+            } else if (meta.decision == decision_t.DROP) {
+                drops.count(meta.place);
+            }
+            verdict.apply();
+            hdr.bridged.setInvalid();
 #ifdef MARKLAB_NOTES
-        hdr.noted.setInvalid();
+            hdr.noted.setInvalid();
 #endif // MARKLAB_NOTES
+        }
     }
 }
 
@@ -400,18 +539,21 @@ control EgressDeparser(packet_out packet,
                        in egress_metadata_t meta,
                        in egress_intrinsic_metadata_for_deparser_t eg_intr_md_for_dprsr) {
     Checksum() ipv4_checksum;
-#ifdef MARKLAB_NOTES
+#ifdef MARKLAB_MIRRORS
     Mirror() mirror;
-#endif // MARKLAB_NOTES
+#endif // MARKLAB_MIRRORS
 
     apply {
+#ifdef MARKLAB_MIRRORS
+        if (eg_intr_md_for_dprsr.mirror_type == MIRROR_COPY) {
 #ifdef MARKLAB_NOTES
-        if (eg_intr_md_for_dprsr.mirror_type == MIRROR_NOTE) {
-            mirror.emit<noted_t>(meta.note_session,
-                                 { meta.note_kind, meta.note.what, meta.note.step, meta.note_queue, meta.note_port,
-                                   meta.note.ns, meta.note.value });
-        }
+            mirror.emit<noted_t>(meta.copy_session, { meta.copy_kind, meta.note.what, meta.note.step, meta.copy_queue,
+                                                      meta.copy_port, meta.note.ns, meta.note.value });
+#else
+            mirror.emit<emptied_t>(meta.copy_session, { meta.copy_kind, meta.copy_queue, meta.copy_port });
 #endif // MARKLAB_NOTES
+        }
+#endif // MARKLAB_MIRRORS
         if (hdr.ipv4.isValid()) {
             hdr.ipv4.hdr_checksum = ipv4_checksum.update({
                 hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.dscp, hdr.ipv4.ecn, hdr.ipv4.total_len,
@@ -422,11 +564,11 @@ control EgressDeparser(packet_out packet,
     }
 }
 
-#ifdef MARKLAB_STEERS
+#ifdef MARKLAB_GHOST
 Pipeline(IngressParser(), Ingress(), IngressDeparser(), EgressParser(), Egress(), EgressDeparser(), Ghost()) pipe;
 #else
 Pipeline(IngressParser(), Ingress(), IngressDeparser(), EgressParser(), Egress(), EgressDeparser()) pipe;
-#endif // MARKLAB_STEERS
+#endif // MARKLAB_GHOST
 
 Switch(pipe) main;
 
