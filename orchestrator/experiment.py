@@ -63,9 +63,9 @@ class ReadyScheme:
 
     @property
     def mirrors(self) -> dict[int, int]:
-        """Ports that mirror sessions lead to."""
+        """Ports that mirror sessions lead to, if the program has copies made."""
         spec = self.fitted.scheme.spec
-        return spec.mirrors if spec else {}
+        return spec.mirrors if spec and "mirrors" in dict(self.program.needs) else {}
 
     @property
     def causes(self) -> dict[int, str]:

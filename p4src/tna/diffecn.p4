@@ -42,7 +42,7 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
 
     table params {
         actions = { set_params; }
-        default_action = set_params(31, 4294962609);
+        default_action = set_params(31, 4294667296);
         size = 1;
     }
 

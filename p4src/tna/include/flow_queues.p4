@@ -43,10 +43,9 @@ struct mapping_t {
     bit<32> left;
 }
 
-#ifdef MARKLAB_GHOST
-control Ghost(in ghost_intrinsic_metadata_t gh_intr_md) {
+// Notes that a queue is busy, or empty.
+control QueueBits(in bit<9> port, in bit<7> queue, in bit<1> is_empty, out bit<32> other_bits) {
     bit<32> queue_bit = 0;
-    bit<32> other_bits = 0;
 
     RegisterAction<bit<32>, bit<9>, bit<32>>(busy_queues) set_busy = {
         void apply(inout bit<32> busy) {
@@ -66,19 +65,33 @@ control Ghost(in ghost_intrinsic_metadata_t gh_intr_md) {
 
     // A word with the queue's bit, and its complement.
     table bits_of_queue {
-        key = { gh_intr_md.qid[4:0]: exact @name("queue"); }
+        key = { queue: exact @name("queue"); }
         actions = { set_bits; }
         default_action = set_bits(0, 0xffffffff);
-        size = 32;
+        size = 128;
     }
 
     apply {
         bits_of_queue.apply();
-        if (gh_intr_md.qlength == 0) {
-            set_empty.execute(3w0 ++ gh_intr_md.qid[10:5]);
+        if (is_empty == 1) {
+            set_empty.execute(port);
         } else {
-            set_busy.execute(3w0 ++ gh_intr_md.qid[10:5]);
+            set_busy.execute(port);
         }
+    }
+}
+
+#ifdef MARKLAB_GHOST
+control Ghost(in ghost_intrinsic_metadata_t gh_intr_md) {
+    QueueBits() queue_bits;
+    bit<1> is_empty = 0;
+    bit<32> other_bits = 0;
+
+    apply {
+        if (gh_intr_md.qlength == 0) {
+            is_empty = 1;
+        }
+        queue_bits.apply(3w0 ++ gh_intr_md.qid[10:5], 2w0 ++ gh_intr_md.qid[4:0], is_empty, other_bits);
     }
 }
 #endif // MARKLAB_GHOST
@@ -123,7 +136,7 @@ control Steering(in bit<9> port, in bit<32> now_ns, in bit<32> flow,
 
     table steering_params {
         actions = { set_steering; }
-        default_action = set_steering(31, 4294962609);
+        default_action = set_steering(31, 4294667296);
         size = 1;
     }
 
@@ -198,33 +211,10 @@ control Steering(in bit<9> port, in bit<32> now_ns, in bit<32> flow,
     // packets that start again.
     Register<bit<32>, bit<9>>(MARKLAB_PORTS, 0) occupied_queues;
 
-    bit<32> queue_bit = 0;
+    QueueBits() queue_bits;
+    bit<1> is_empty = 0;
     bit<32> other_bits = 0;
     bit<32> own_bit = 0;
-
-    action set_bits(bit<32> one, bit<32> others) {
-        queue_bit = one;
-        other_bits = others;
-    }
-
-    // A word with the queue's bit, and its complement.
-    table bits_of_queue {
-        key = { given_queue: exact @name("queue"); }
-        actions = { set_bits; }
-        default_action = set_bits(0, 0xffffffff);
-        size = 128;
-    }
-
-    RegisterAction<bit<32>, bit<9>, bit<32>>(busy_queues) set_busy = {
-        void apply(inout bit<32> busy) {
-            busy = busy | queue_bit;
-        }
-    };
-    RegisterAction<bit<32>, bit<9>, bit<32>>(busy_queues) set_free = {
-        void apply(inout bit<32> busy) {
-            busy = busy & other_bits;
-        }
-    };
 
     action set_own_bit(bit<32> one) {
         own_bit = one;
@@ -260,11 +250,11 @@ control Steering(in bit<9> port, in bit<32> now_ns, in bit<32> flow,
         was_busy = 0;
         if (event != EVENT_FIRST) {
             use_given();
-            bits_of_queue.apply();
-            if (event == EVENT_AGAIN) {
-                set_busy.execute(port);
-            } else {
-                set_free.execute(port);
+            if (event == EVENT_EMPTIED) {
+                is_empty = 1;
+            }
+            queue_bits.apply(port, given_queue, is_empty, other_bits);
+            if (event == EVENT_EMPTIED) {
                 leave.execute(port);
             }
         } else
