@@ -1,6 +1,6 @@
 // DCTCP-RED on Tofino: marks while the instantaneous queue is longer than K; see v1model/dctcp-red.p4.
 #include <core.p4>
-#include <tna.p4>
+#include "include/chip.p4"
 #include "include/marking.p4"
 #include "../include/threshold.p4"
 

@@ -9,7 +9,7 @@
 // passed since the first one, so that the time since then says how many marks are due: a table knows, and a register how
 // many there were. No error of a division adds up; the paper's math unit is off by up to 12 % at each mark.
 #include <core.p4>
-#include <tna.p4>
+#include "include/chip.p4"
 #include "include/marking.p4"
 
 const cause_t CAUSE_INSTANTANEOUS = 1;

@@ -1,6 +1,6 @@
 // Per-queue ECN on Tofino: marks while the queue is longer than its own K; see v1model/per-queue.p4.
 #include <core.p4>
-#include <tna.p4>
+#include "include/chip.p4"
 #include "include/marking.p4"
 #include "../include/threshold.p4"
 

@@ -4,7 +4,7 @@
 // line. Marks are spread as in the second method of the RED paper (section 7): one is due when the probabilities of the packets
 // since the last one come to a random number, which is drawn then. That takes one register and no product.
 #include <core.p4>
-#include <tna.p4>
+#include "include/chip.p4"
 #include "include/marking.p4"
 
 const cause_t CAUSE_AVERAGE = 1;

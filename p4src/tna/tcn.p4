@@ -1,6 +1,6 @@
 // TCN on Tofino: marks packets whose sojourn time exceeds T; see v1model/tcn.p4.
 #include <core.p4>
-#include <tna.p4>
+#include "include/chip.p4"
 #include "include/marking.p4"
 #include "../include/threshold.p4"
 

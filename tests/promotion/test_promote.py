@@ -116,7 +116,8 @@ def test_the_driver_is_given_mirror_sessions(cli: Cli, tmp_path: Path, policy: C
 
 
 def test_the_driver_is_given_filters(cli: Cli, tmp_path: Path, policy: Callable[..., str]) -> None:
-    assert cli("promote", "--scheme", "red", "--policy", policy(), "--out", str(tmp_path)).code == 0
+    rules = policy(fct={"settings_of": {}})
+    assert cli("promote", "--scheme", "red", "--policy", rules, "--out", str(tmp_path)).code == 0
     (given,) = json.loads((tmp_path / "red" / "entries" / "entries.json").read_text())["filters"]
     # 1 / 512 of the way while a packet of 1,538 bytes leaves at 10 Gb/s.
     assert given["gain_ns"] == given["decay_ns"] == pytest.approx(-1230.4 / math.log(1 - 2**-9))

@@ -88,8 +88,8 @@ def test_parameters_that_a_twin_cannot_have_are_refused_with_the_reason() -> Non
 
 
 def test_a_twin_for_tofino_1_alone_is_none_for_tofino_2() -> None:
-    with pytest.raises(BadInput, match="the twin of `tcn` is for Tofino 1") as caught:
-        twin_spec("tcn", "t2na")
+    with pytest.raises(BadInput, match="the twin of `codel` is for Tofino 1") as caught:
+        twin_spec("codel", "t2na")
     assert caught.value.remedy == f"--arch tna; for Tofino 2 there are {', '.join(TWO)}"
 
 

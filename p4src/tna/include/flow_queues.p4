@@ -9,16 +9,11 @@
 #ifndef MARKLAB_TNA_FLOW_QUEUES_P4
 #define MARKLAB_TNA_FLOW_QUEUES_P4
 
-// Tofino 1, or 2.
-#ifndef MARKLAB_CHIP
-#define MARKLAB_CHIP 1
-#endif
+#include "chip.p4"
 
 #if MARKLAB_CHIP == 2
-#include <t2na.p4>
 #define MARKLAB_GHOST
 #else
-#include <tna.p4>
 #define MARKLAB_TELLS
 #endif
 

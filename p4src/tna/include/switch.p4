@@ -15,7 +15,7 @@
 
 #ifdef MARKLAB_MIRRORS
 // Copies that egress makes for what they carry; their session leads to a port of recirculation.
-const bit<3> MIRROR_COPY = 1;
+const MirrorType_t MIRROR_COPY = 1;
 const MirrorId_t COPY_SESSION = 1;
 const PortId_t RECIRCULATION = 68;
 
