@@ -156,6 +156,9 @@ def prepare(spec: Spec) -> Experiment:
         _check_ports(network)
     ecmp = graph.has_equal_ways
     schemes = tuple(ready_scheme(choice, setup, ecmp, spec.queue, spec.arch) for choice in spec.choices)
+    if spec.mininet is not None:
+        for scheme in schemes:
+            _check_real(scheme)
     return Experiment(spec, network, schemes)
 
 
@@ -187,6 +190,13 @@ def _check_ports(network: Network) -> None:
                 f"{name} has {ports} ports, and those from {FIRST_RECIRCULATION_PORT} on lead back to a Tofino",
                 "a topology of smaller switches, or leave out --arch",
             )
+
+
+def _check_real(scheme: ReadyScheme) -> None:
+    """Refuse what is set up in simulated switches only."""
+    given = [name for name, asked in (("mirrors", scheme.mirrors), ("filters", scheme.fitted.filters)) if asked]
+    if given:
+        raise BadInput(f"`{given[0]}` of {scheme.label} are set up in the simulator only", "--fabric sim")
 
 
 def _check_services(spec: Spec) -> None:

@@ -81,10 +81,11 @@ def twin_spec(scheme: str, arch: Arch = "tna") -> TwinSpec:
     described = TWINS / f"{scheme}.yaml"
     spec = validate(TwinSpec, read_yaml(described), str(described))
     chip = CHIPS[arch]
-    if arch == "t2na" and chip not in (spec.chip, *spec.also):
-        two = [name for name in known_twins() if chip in read_yaml(TWINS / f"{name}.yaml").get("also", ())]
+    if chip not in (spec.chip, *spec.also):
+        other = next(name for name, its in CHIPS.items() if its == spec.chip)
         raise BadInput(
-            f"the twin of `{scheme}` is for Tofino 1", f"--arch tna; for Tofino 2 there are {', '.join(two)}"
+            f"the twin of `{scheme}` is for Tofino {chip_number(spec.chip)}, and not for Tofino {chip_number(chip)}",
+            f"--arch {other}; docs/tofino.md says which twins are for both",
         )
     return spec.model_copy(update={"chip": chip})
 

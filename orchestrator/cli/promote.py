@@ -14,7 +14,7 @@ from rich.table import Table
 
 from orchestrator.catalog.choice import SchemeChoice
 from orchestrator.catalog.scheme import known_schemes
-from orchestrator.catalog.twin import CHIPS, Arch, known_twins
+from orchestrator.catalog.twin import CHIPS, Arch, known_twins, twin_spec
 from orchestrator.cli.run import chosen_schemes
 from orchestrator.errors import BadInput, unknown
 from orchestrator.paths import REPOSITORY
@@ -108,11 +108,11 @@ def _all(rules: Policy, workers: int, arch: Arch, as_json: bool) -> None:
             rows[name] = MISSING.get(name, "it has no twin yet")
             continue
         try:
-            one = candidate(SchemeChoice(name), rules.fct, arch=arch)
+            twin_spec(name, arch)
         except BadInput as refused:
             rows[name] = str(refused)
             continue
-        rows[name] = list(gates(one, rules, workers))
+        rows[name] = list(gates(candidate(SchemeChoice(name), rules.fct, arch=arch), rules, workers))
     if as_json:
         sys.stdout.write(json.dumps({name: _plain_row(row) for name, row in rows.items()}) + "\n")
         return

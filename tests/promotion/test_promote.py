@@ -245,6 +245,14 @@ def test_a_twin_that_does_not_compile_is_refused(
     assert not (tmp_path / "out").exists()
 
 
+def test_a_policy_that_cannot_be_run_is_refused_for_all_as_well(
+    cli: Cli, tmp_path: Path, policy: Callable[..., str]
+) -> None:
+    ended = cli("promote", "--all", "--policy", policy(fct={"workloads": ["nope"]}))
+    assert (ended.code, ended.out) == (2, "")
+    assert "nope" in ended.err
+
+
 def p4c_that(does: str, folder: Path) -> None:
     """A p4c that knows Tofino; what it does is a line of sh."""
     script = folder / "p4c"

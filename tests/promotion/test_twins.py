@@ -9,11 +9,12 @@ import pytest
 from promotion.pairs import PACKETS, pair_of
 
 from orchestrator import engine
+from orchestrator.catalog import twin
 from orchestrator.catalog.choice import SchemeChoice
 from orchestrator.catalog.scheme import find_scheme
 from orchestrator.catalog.twin import Arch, known_twins, twin_of, twin_spec
 from orchestrator.errors import BadInput
-from orchestrator.experiment import prepare
+from orchestrator.experiment import _check_real, prepare
 from orchestrator.fabrics import Cell
 from orchestrator.fabrics.sim import Sim
 from orchestrator.paths import TWINS
@@ -88,9 +89,25 @@ def test_parameters_that_a_twin_cannot_have_are_refused_with_the_reason() -> Non
 
 
 def test_a_twin_for_tofino_1_alone_is_none_for_tofino_2() -> None:
-    with pytest.raises(BadInput, match="the twin of `codel` is for Tofino 1") as caught:
+    with pytest.raises(BadInput, match="the twin of `codel` is for Tofino 1, and not for Tofino 2") as caught:
         twin_spec("codel", "t2na")
-    assert caught.value.remedy == f"--arch tna; for Tofino 2 there are {', '.join(TWO)}"
+    assert caught.value.remedy == "--arch tna; docs/tofino.md says which twins are for both"
+
+
+def test_a_twin_for_tofino_2_alone_is_none_for_tofino_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "tcn.p4").touch()
+    (tmp_path / "tcn.yaml").write_text("{note: n, chip: tofino2, agreement: 1, marks_within: 0}")
+    monkeypatch.setattr(twin, "TWINS", tmp_path)
+    assert twin_spec("tcn", "t2na").chip == "tofino2"
+    with pytest.raises(BadInput, match="is for Tofino 2, and not for Tofino 1"):
+        twin_spec("tcn")
+
+
+def test_a_scheme_that_asks_for_copies_is_refused_on_real_switches() -> None:
+    experiment = prepare(make_spec({"schemes": ["tcn"], "baseline": "none", "flows": 1, "arch": "tna"}))
+    _check_real(experiment.schemes[0])
+    with pytest.raises(BadInput, match="`mirrors` of codel are set up in the simulator only"):
+        _check_real(pair_of("codel").twin)
 
 
 def test_a_scheme_without_a_twin_is_refused() -> None:
