@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from orchestrator.compare import Comparison, Difference, RuleResult, Verdict
+from orchestrator.comparison import Comparison, Difference, RuleResult, Verdict
 from orchestrator.statistics import mean
 
 _STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red", Verdict.CHANGED: "yellow", Verdict.UNCLEAR: "yellow"}

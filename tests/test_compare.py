@@ -3,7 +3,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from orchestrator.compare import Comparison, Verdict, compare, parse_rule
+from orchestrator.comparison import Comparison, Verdict, compare, parse_rule
 from orchestrator.comparison_report import to_junit, to_markdown
 from orchestrator.errors import BadInput
 from orchestrator.quantities import METRICS

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from orchestrator import compare as library
+from orchestrator import comparison as library
 from orchestrator.comparison_report import render, to_junit, to_markdown
 from orchestrator.errors import RunFailed
 from orchestrator.results import DEFAULT_FOLDER, load_run, new_folder

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from orchestrator import compare as library
+from orchestrator import comparison as library
 from orchestrator.cli.run import choose_fabric, chosen_schemes, merged_settings, run_spec
 from orchestrator.comparison_report import render, to_junit, to_markdown
 from orchestrator.errors import unknown
