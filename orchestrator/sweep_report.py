@@ -13,8 +13,8 @@ from orchestrator.summary import Estimates, SchemeResult
 
 # Columns of FCTs: class, statistic.
 _SHOWN = (("overall", "mean"), ("short", "mean"), ("short", "p99"), ("large", "mean"))
-_NUMBER_WIDTH = 14  # 1,234,567 (0.99)
-_WIDEST_LABEL = 40
+_NUMBER_WIDTH = 13  # 123,456 (0.99)
+_WIDEST_LABEL = 30
 
 # So many of a kind are enough to see what is wrong.
 _MOST_LINES = 10
@@ -36,11 +36,10 @@ def _table(point: Point, label_width: int) -> Table:
     table.title, table.title_style = point.label or None, "bold"
     table.add_column("FCT, µs", width=label_width, overflow="fold")
     for name, statistic in _SHOWN:
-        table.add_column(f"{name} {statistic}", justify="right", width=_NUMBER_WIDTH)
-    for what in ("timeouts", "unfinished"):
-        table.add_column(what, justify="right")
+        table.add_column(f"{name} {statistic}", justify="right", min_width=_NUMBER_WIDTH)
+    table.add_column("timeouts", justify="right", width=8)
     for label, result in point.summary.schemes.items():
-        table.add_row(label, *_cells(result), f"{result.timeouts:,}", f"{result.unfinished:,}")
+        table.add_row(label, *_cells(result), f"{result.timeouts:,}")
     return table
 
 

@@ -154,6 +154,7 @@ def _client(workers: Workers) -> Iterator[Client]:
                 yield client
             return
         with (
+            dask.config.set({"distributed.worker.preload": ["orchestrator.sweeps.work"]}),
             _without_main(),
             LocalCluster(
                 n_workers=workers.count,

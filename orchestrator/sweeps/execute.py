@@ -56,6 +56,8 @@ def execute(job: Job, workers: Workers, on_cells: OnCells) -> Cells:
 def _run(job: Job, dataset: Dataset, finished: set[str], workers: Workers, on_cells: OnCells) -> Cells:
     cells = [(number, cell) for number, cell in enumerate(job.plan.cells) if cell.key not in finished]
     failed, done = 0, len(finished)
+    if not cells:
+        return Cells(len(job.plan.cells), done, failed, done)
     tasks = [cell.task(keep_flows=job.keep_flows) for _, cell in cells]
     limit = job.plan.max_workers
     count = min(workers.count, limit or workers.count, max(1, len(tasks)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -36,6 +37,11 @@ class Outcome:
     tables: dict[str, bytes]
     versions: dict[str, Any]
     wall_s: float
+
+
+def dask_setup(_worker: object) -> None:
+    """Prepare a process that was started for a sweep: Ctrl-C is for the one that started it, which then ends this."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def run_cell(task: dict[str, Any]) -> Outcome:
