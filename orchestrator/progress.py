@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 
 from rich.console import Console
 from rich.progress import (
@@ -97,6 +98,7 @@ class _Lines:
             return
         self.written_s = now_s
         new, left = cells.done - cells.kept, cells.planned - cells.done
-        eta = f", {(now_s - self.began_s) / new * left / 60:.0f} min left" if new else ""
+        left_s = (now_s - self.began_s) / new * left if new else None
+        eta = f", {timedelta(seconds=round(left_s))} left" if left_s is not None else ""
         failed = f", {cells.failed} failed" if cells.failed else ""
         self.console.print(f"{self.title}: {cells.done}/{cells.planned} cells{failed}{eta}", soft_wrap=True)

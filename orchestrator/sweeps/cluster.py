@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
@@ -21,7 +21,7 @@ from orchestrator.sweeps.work import Outcome, run_cell
 
 # Between two looks at what has come.
 _TICK_S = 0.1
-_CONNECT_S = 10
+_CONNECT_S = 5
 # So long a scheduler may be without workers.
 _DESERTED_S = 60
 
@@ -44,6 +44,7 @@ class Failure:
 
 # The place of a task, and what came of it.
 Event = tuple[int, Outcome | Failure]
+Work = Callable[[dict[str, Any]], Outcome | Failure]
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def attempt(task: dict[str, Any]) -> Outcome | Failure:
         return Failure(f"{type(error).__name__}: {error}")
 
 
-def completed(tasks: Sequence[dict[str, Any]], workers: Workers) -> Generator[Event | None]:
+def completed(tasks: Sequence[dict[str, Any]], workers: Workers, work: Work = attempt) -> Generator[Event | None]:
     """Run tasks, and give each as it ends; None every now and then. Closing the generator ends all that still run.
 
     Raises BadInput if no scheduler answers, and RunFailed if it has no workers any more.
@@ -72,7 +73,7 @@ def completed(tasks: Sequence[dict[str, Any]], workers: Workers) -> Generator[Ev
     # As in `runs.run_cells`, this thread takes no lock that another one needs: a signal may come at any time.
     events: SimpleQueue[Event | Exception] = SimpleQueue()
     stop: SimpleQueue[None] = SimpleQueue()
-    driver = Thread(target=_drive, args=(tasks, workers, events, stop), name="cells")
+    driver = Thread(target=_drive, args=(tasks, workers, work, events, stop), name="cells")
     driver.start()
     try:
         left = len(tasks)
@@ -94,6 +95,7 @@ def completed(tasks: Sequence[dict[str, Any]], workers: Workers) -> Generator[Ev
 def _drive(
     tasks: Sequence[dict[str, Any]],
     workers: Workers,
+    work: Work,
     events: SimpleQueue[Event | Exception],
     stop: SimpleQueue[None],
 ) -> None:
@@ -102,7 +104,7 @@ def _drive(
             # Another sweep may use the same scheduler.
             sweep = uuid4().hex
             for number, task in enumerate(tasks):
-                future = client.submit(attempt, task, key=f"cell-{sweep}-{number}", pure=False, priority=-number)
+                future = client.submit(work, task, key=f"cell-{sweep}-{number}", pure=False, priority=-number)
                 future.add_done_callback(_Arrival(number, events))
             _attend(client, workers, stop)
     except Exception as error:  # noqa: BLE001 - the calling thread raises it

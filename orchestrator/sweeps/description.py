@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -130,7 +131,7 @@ def checked(sweep: Sweep, where: str = "") -> Sweep:
             raise BadInput(f"{where}{error}", f"{error.remedy}; or `{PARAMETER}NAME`, a parameter of schemes")
         if not values:
             raise BadInput(f"{where}the grid has no cells: `{key}` lists no value", f"write `{key}: [VALUE, VALUE]`")
-        twice = next((value for value in values if values.count(value) > 1), None)
-        if twice is not None:
+        twice, times = Counter(map(str, values)).most_common(1)[0]
+        if times > 1:
             raise BadInput(f"{where}`{key}` of the grid lists {twice} twice", "list each value once")
     return sweep

@@ -1,0 +1,314 @@
+"""Grids of runs: described, run, ended early, resumed, kept."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+from conftest import Finished
+from runs import run as run_here
+
+from orchestrator.archive import open_collection
+from orchestrator.collection import Collection
+from orchestrator.errors import BadInput, RunFailed
+from orchestrator.paths import REPOSITORY
+from orchestrator.progress import Cells
+from orchestrator.sweeps import dataset
+from orchestrator.sweeps.cluster import Failure, Workers, completed
+from orchestrator.sweeps.collect import merged_warnings
+from orchestrator.sweeps.description import Sweep, read_sweep
+from orchestrator.sweeps.execute import run_sweep
+from orchestrator.sweeps.plan import plan_sweep
+
+Cli = Callable[..., Finished]
+
+SMALL = {"schemes": ["ecn-sharp", "tcn"], "baseline": "none", "flows": 60, "seeds": 2}
+GRID = {"load": (0.3, 0.8), "queue": ("100", "900KB")}
+
+FRAGILE = """
+#include <core.p4>
+#include <v1model.p4>
+#include "include/marking.p4"
+
+control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {
+    apply {
+        decision = decision_t.PASS;
+        cause = 0;
+        assert(q.deq_qdepth_pkts < 150);
+    }
+}
+
+#include "include/switch.p4"
+"""
+
+
+def swept(out: Path, settings: dict[str, object], grid: dict[str, tuple[object, ...]], workers: int = 2) -> Collection:
+    return open_collection(run_sweep(Sweep(dict(settings), grid), out, Workers(workers), lambda _: None))
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Collection:
+    return swept(tmp_path_factory.mktemp("sweeps"), SMALL, GRID)
+
+
+def test_points_go_through_the_last_key_first() -> None:
+    points = list(Sweep({}, {"load": (0.3, 0.8), "workload": ("a", "b")}).points())
+    assert [tuple(point.values()) for point in points] == [(0.3, "a"), (0.3, "b"), (0.8, "a"), (0.8, "b")]
+
+
+def test_a_parameter_is_of_the_schemes_that_have_it_and_names_stay() -> None:
+    sweep = read_sweep(None, {"schemes": ["dctcp-red", "tcn"]}, [], ["param.k=50KB,100KB", "transport.min_rto=5ms"])
+    specs = [sweep.spec_at(point) for point in sweep.points()]
+    assert [spec.choices[0].params for spec, _ in specs] == [(("k", "50KB"),), (("k", "100KB"),)]
+    assert {labels for _, labels in specs} == {("dctcp-red", "tcn", "dctcp-red:tail")}
+    assert {spec.transport.min_rto_ns for spec, _ in specs} == {5_000_000}
+
+
+def test_a_file_is_a_spec_with_a_grid_and_words_replace_it(tmp_path: Path) -> None:
+    (tmp_path / "own.csv").write_text("1000 0\n2000 1\n")
+    (tmp_path / "a.yaml").write_text("schemes: tcn\nflows: 10\ngrid: {load: [0.1, 0.2], workload: [own.csv]}\n")
+    sweep = read_sweep(tmp_path / "a.yaml", {"flows": 20}, ["seeds=3"], ["load=0.5"])
+    assert sweep.grid == {"load": (0.5,), "workload": (str(tmp_path / "own.csv"),)}
+    assert (sweep.settings["flows"], sweep.settings["seeds"]) == (20, 3)
+
+
+@pytest.mark.parametrize(
+    ("grid", "says", "remedy"),
+    [
+        ({"load": ()}, "the grid has no cells: `load` lists no value", "write `load: [VALUE, VALUE]`"),
+        ({"laod": (0.1,)}, "unknown key of the grid `laod`", "did you mean `load`?"),
+        ({"load": (0.1, 0.1)}, "lists 0.1 twice", "once"),
+        ({"schemes": ("tcn",)}, "`schemes` cannot be in a grid", "beside the grid"),
+        ({"seeds": (1, 2)}, "`seeds` cannot be in a grid", "each is a cell of its own"),
+    ],
+)
+def test_wrong_grids_are_refused(tmp_path: Path, grid: dict[str, tuple[object, ...]], says: str, remedy: str) -> None:
+    text = json.dumps({"schemes": "tcn", "grid": {key: list(values) for key, values in grid.items()}})
+    (tmp_path / "a.yaml").write_text(text)
+    with pytest.raises(BadInput, match=re.escape(says)) as error:
+        read_sweep(tmp_path / "a.yaml", {}, [], [])
+    assert remedy in str(error.value.remedy)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--grid", "transport.min_rtt=1ms,2ms"), "did you mean `transport.min_rto`?"),
+        (("--grid", "param.kk=1,2"), "unknown parameter `kk`"),
+        (("--grid", "load=0.5,1.5"), "load: `1.5`"),
+        (("--grid", "load"), "`load` is not a setting"),
+        (("--set", "pcap=s0:7"), "a sweep captures no packets"),
+        (("--scheduler", "tcp://127.0.0.1:1"), "no scheduler answers at tcp://127.0.0.1:1"),
+    ],
+)
+def test_what_cannot_run_is_said_before_anything_runs(
+    cli: Cli, tmp_path: Path, arguments: tuple[str, ...], says: str
+) -> None:
+    result = cli("sweep", "-s", "tcn", "-s", "dctcp-red", "--flows", "20", *arguments, "--out", str(tmp_path / "out"))
+    assert (result.code, result.out) == (2, "")
+    assert says in result.err
+    assert not list(tmp_path.glob("out/*/cells/*"))
+
+
+def test_a_million_cells_are_asked_about(cli: Cli, tmp_path: Path) -> None:
+    queues, flows = (",".join(str(number) for number in range(1000, 1000 + count)) for count in (1000, 100))
+    grid = ("--grid", f"queue={queues}", "--grid", f"flows={flows}")
+    result = cli("sweep", "-s", "tcn", *grid, "--seeds", "5", "--out", str(tmp_path))
+    assert result.code == 2
+    assert "the grid has 1,000,000 cells (2 schemes x 5 seeds x 1000 queue x 100 flows)" in result.err
+    assert "--yes" in result.err
+
+
+def test_a_cell_is_what_a_run_gives(small: Collection) -> None:
+    """Same flows, same times, same numbers as `run` at one of the points."""
+    _, observations, summary = run_here(**SMALL, load=0.8, queue="100")
+    (point,) = (each for each in small.points if each.settings == {"load": 0.8, "queue": "100"})
+    for label, result in summary.schemes.items():
+        ours = point.summary.schemes[label]
+        assert ours.model_copy(update={"engine_cpu_s": 0, "seeds": (), "warnings": ()}) == result.model_copy(
+            update={"engine_cpu_s": 0, "seeds": (), "warnings": ()}
+        )
+        assert [seed.flow_list for seed in ours.seeds] == [seed.flow_list for seed in result.seeds]
+    flows = pl.read_parquet(small.folder / "flows" / "*.parquet")
+    one = flows.filter((pl.col("load") == 0.8) & (pl.col("queue") == "100") & (pl.col("scheme") == "tcn"))
+    seen = next(each for each in observations if (each.scheme, each.seed) == ("tcn", 1))
+    assert one.filter(pl.col("seed") == 1)["fct_ns"].fill_null(-1).to_list() == seen.fct_ns.tolist()
+
+
+def test_the_dataset_is_one_table(small: Collection) -> None:
+    cells = pl.read_parquet(small.folder / "cells" / "*.parquet")
+    assert cells.height == 2 * 2 * 2 * 2
+    assert cells.select("load", "queue", "scheme", "seed").is_unique().all()
+    assert (cells["load"].dtype, cells["queue"].dtype) == (pl.Float64, pl.String)
+    assert cells["status"].unique().to_list() == ["finished"]
+    (mean,) = cells.filter((pl.col("point") == 3) & (pl.col("scheme") == "tcn") & (pl.col("seed") == 2))["short.mean"]
+    assert mean == small.points[3].summary.schemes["tcn"].seeds[1].fct_us["short"].mean
+    assert set(dataset.COLUMNS) <= set(cells.columns)
+    assert small.points[0].curves["tcn"][1].fct_us["overall"][-1] > 0
+
+
+def test_the_same_sweep_is_not_run_again(small: Collection) -> None:
+    seen: list[Cells] = []
+    run_sweep(Sweep(SMALL, GRID), small.folder.parent, Workers(1), seen.append)
+    assert seen[-1] == Cells(planned=16, done=16, failed=0, kept=16)
+
+
+def test_cells_of_other_code_are_run_again(small: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = plan_sweep(Sweep(SMALL, GRID))
+    assert len(dataset.Dataset(small.folder, plan).finished()) == 16
+    monkeypatch.setattr(dataset, "code_digest", lambda: "other")
+    assert dataset.Dataset(small.folder, plan).finished() == set()
+
+
+def test_a_failed_cell_stands_beside_the_others(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "fragile.p4").write_text(FRAGILE)
+    arguments = ("sweep", "-s", str(tmp_path / "fragile.p4"), "-s", "tcn", "--flows", "60", "--seeds", "1",
+                 "--grid", "queue=100,600", "--set", "baseline=none", "--out", str(tmp_path / "out"))  # fmt: skip
+    result = cli(*arguments)
+    assert result.code == 2
+    assert "FAILED: queue 600, fragile, seed 1: " in result.out
+    assert "assert" in result.out
+    (folder,) = (tmp_path / "out").iterdir()
+    found = open_collection(folder)
+    assert [(dict(each.settings), each.scheme, each.seed) for each in found.failed] == [({"queue": 600}, "fragile", 1)]
+    assert [list(point.summary.schemes) for point in found.points] == [["fragile", "tcn"], ["tcn"]]
+    plain = json.loads(cli(*arguments, "--json").out)
+    assert [each["scheme"] for each in plain["failed"]] == ["fragile"]
+
+
+def test_a_damaged_file_is_named_and_made_again(cli: Cli, tmp_path: Path) -> None:
+    arguments = (
+        "sweep",
+        "-s",
+        "tcn",
+        "--set",
+        "baseline=none",
+        "--flows",
+        "20",
+        "--seeds",
+        "2",
+        "--out",
+        str(tmp_path),
+    )
+    assert cli(*arguments).code == 0
+    (folder,) = tmp_path.iterdir()
+    joined = folder / "cells" / "cells.parquet"
+    good = joined.read_bytes()
+    joined.write_bytes(good[: len(good) // 2])
+    found = open_collection(folder)
+    assert len(found.damaged) == 1
+    assert str(joined) in found.damaged[0]
+    assert (found.points, found.missing) == ((), 2)
+    again = cli(*arguments)
+    assert again.code == 0
+    assert open_collection(folder).damaged == ()
+
+
+def started(out: Path, *arguments: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "orchestrator.py", "sweep", *arguments, "--out", str(out)]
+    return subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def until(condition: Callable[[], bool], timeout_s: float = 60) -> None:
+    end = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+LONG = ("-s", "ecn-sharp", "--set", "baseline=none", "--flows", "1500", "--seeds", "12", "-j", "1")
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_an_ended_sweep_goes_on_where_it_was(tmp_path: Path, how: signal.Signals) -> None:
+    sweep = started(tmp_path, *LONG)
+    until(lambda: len(list(tmp_path.glob("*/cells/0*.parquet"))) >= 2)
+    sweep.send_signal(how)
+    _, err = sweep.communicate(timeout=30)
+    (folder,) = tmp_path.iterdir()
+    kept = {path.name: path.stat().st_mtime_ns for path in folder.glob("cells/0*.parquet")}
+    assert 2 <= len(kept) < 12
+    if how is signal.SIGINT:
+        assert sweep.returncode == 130
+        assert err == f"error: interrupted: {len(kept)} of 12 cells are kept, and the same command goes on from there\n"
+    assert open_collection(folder).missing == 12 - len(kept)
+    walls = {row["key"]: row["wall_s"] for row in dataset.read_cells(folder)[0].iter_rows(named=True)}
+    again = started(tmp_path, *LONG)
+    assert again.communicate(timeout=120)[1] == ""
+    rows, _ = dataset.read_cells(folder)
+    assert rows["status"].to_list() == ["finished"] * 12
+    # A cell that ran again would have taken another time.
+    assert walls.items() <= {row["key"]: row["wall_s"] for row in rows.iter_rows(named=True)}.items()
+
+
+def test_a_folder_has_one_writer(tmp_path: Path) -> None:
+    plan = plan_sweep(Sweep(SMALL, {}))
+    with dataset.written(tmp_path, plan, "", "sweep", "t"), pytest.raises(RunFailed, match="another process"):  # noqa: SIM117
+        with dataset.written(tmp_path, plan, "", "sweep", "t"):
+            pass
+
+
+def die(task: dict[str, object]) -> Failure:
+    """Ends its worker, as often as the task says."""
+    deaths = Path(str(task["deaths"]))
+    count = len(list(deaths.iterdir()))
+    if count < int(str(task["times"])):
+        (deaths / str(count)).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return Failure("alive")
+
+
+@pytest.mark.parametrize(("times", "says", "deaths"), [(1, "alive", 1), (5, "its worker ended twice", 2)])
+def test_a_cell_of_a_lost_worker_is_run_once_more(tmp_path: Path, times: int, says: str, deaths: int) -> None:
+    task = {"deaths": str(tmp_path), "times": times}
+    ((number, outcome),) = [event for event in completed([task], Workers(1), die) if event is not None]
+    assert number == 0
+    assert isinstance(outcome, Failure)
+    assert says in outcome.error
+    assert len(list(tmp_path.iterdir())) == deaths
+
+
+@contextlib.contextmanager
+def dask_process(*arguments: str) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-m", "dask", *arguments]
+    environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
+    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.communicate(timeout=20)
+
+
+def test_a_scheduler_with_two_workers(cli: Cli, tmp_path: Path, small: Collection) -> None:
+    """As docs/sweeps.md has it; the numbers are those of the sweep by itself."""
+    with dask_process("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard") as scheduler:
+        assert scheduler.stderr is not None
+        address = next(found[0] for line in scheduler.stderr if (found := re.search(r"tcp://127\S+", line)))
+        settings = ("--nthreads", "1", "--no-dashboard", "--local-directory", str(tmp_path))
+        with dask_process("worker", address, *settings), dask_process("worker", address, *settings):
+            given = json.dumps({**SMALL, "grid": {key: list(values) for key, values in GRID.items()}})
+            (tmp_path / "a.yaml").write_text(given)
+            time.sleep(5)
+            result = cli("sweep", str(tmp_path / "a.yaml"), "--scheduler", address, "--out", str(tmp_path / "out"))
+            assert result.code == 0, result.err
+    (folder,) = (tmp_path / "out").iterdir()
+    metrics = ["point", "scheme", "seed", "short.mean", "short.p99", "marks", "key"]
+    ours, theirs = (pl.read_parquet(each / "cells" / "*.parquet").select(metrics) for each in (folder, small.folder))
+    assert ours.equals(theirs)
+
+
+def test_warnings_of_seeds_that_differ_in_numbers_are_one() -> None:
+    seeds = [["5 flows did not finish", "slow"], ["7 flows did not finish", "slow"], ["slow"]]
+    assert list(merged_warnings(seeds)) == ["5 flows did not finish (2 of 3 seeds alike)", "slow"]
+    assert list(merged_warnings([["a 1"]])) == ["a 1"]
