@@ -13,11 +13,10 @@ from rich.text import Text
 
 from orchestrator import reproduce as library
 from orchestrator.errors import BadInput
-from orchestrator.fabrics import Cell, Sim
-from orchestrator.progress import progress_bar
-from orchestrator.reproduction_report import render, to_markdown
-from orchestrator.results import DEFAULT_FOLDER, new_folder, write_json
-from orchestrator.runs import default_workers, run_cells, total_flows
+from orchestrator.reproduction import reproduce_one
+from orchestrator.reproduction_report import render
+from orchestrator.results import DEFAULT_FOLDER
+from orchestrator.runs import default_workers
 
 
 def reproduce(
@@ -43,30 +42,12 @@ def reproduce(
     if quick:
         paper = paper.with_effort(paper.quick)
     paper = paper.with_effort(library.Effort(flows=flows, seeds=seeds)).narrowed(_points(at or []))
-    fabric = Sim()
-    experiments = library.prepare_points(paper)
-    for experiment in experiments:
-        fabric.check(experiment)
-    folder = out / f"{name}{'-quick' if quick else ''}-{paper.digest(experiments)[:8]}"
-    with new_folder(folder) as staging:
-        cells = [
-            Cell(experiment, scheme, seed)
-            for experiment in experiments
-            for seed in experiment.spec.seed_numbers
-            for scheme in experiment.schemes
-        ]
-        with progress_bar(name, total_flows(cells)) as on_progress:
-            observations = run_cells(fabric, cells, jobs or default_workers(), on_progress)
-        summaries = library.summarise_points(experiments, observations)
-        findings = library.examine(paper, summaries)
-        plain = library.to_json(name, paper, findings, summaries)
-        write_json(staging / "reproduction.json", plain)
-        (staging / "claims.md").write_text(to_markdown(paper, findings), encoding="utf-8")
+    done = reproduce_one(name, paper, out, f"{name}-quick" if quick else name, jobs or default_workers())
     if as_json:
-        sys.stdout.write(json.dumps(plain) + "\n")
+        sys.stdout.write(json.dumps(done.plain) + "\n")
         return
-    render(paper, findings, summaries, console)
-    console.print(f"[dim]{folder}[/dim]", soft_wrap=True)
+    render(paper, done.findings, done.summaries, console)
+    console.print(f"[dim]{done.folder}[/dim]", soft_wrap=True)
 
 
 def _points(at: list[str]) -> dict[str, list[str]]:
