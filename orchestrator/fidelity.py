@@ -110,7 +110,7 @@ def _chapter(name: str, experiments: Sequence[_Experiment]) -> Iterator[str]:
         efforts = [_effort(run) for run in one.record.runs]
         if len(efforts) > 1:
             yield "\n".join(f"{number}. {effort}" for number, effort in enumerate(efforts, 1))
-        elif any(efforts):
+        else:
             yield from efforts
         yield "\n".join(_table(one))
         yield from filter(None, [_text(one.name)])
@@ -118,7 +118,10 @@ def _chapter(name: str, experiments: Sequence[_Experiment]) -> Iterator[str]:
 
 
 def _effort(run: RecordedRun) -> str:
-    return f"{run.effort} (commit {run.commit[:10]})" if run.commit else run.effort
+    if run.commit is None:
+        return f"{run.effort}."
+    commit, _, dirty = run.commit.partition("-")
+    return f"{run.effort}, at commit {commit[:10]}{' with changes' if dirty else ''}."
 
 
 def _table(one: _Experiment) -> list[str]:

@@ -61,7 +61,7 @@ def effort(paper: PaperExperiment) -> str:
     """How much was run, in words."""
     flows, seeds = paper.setup.get("flows"), paper.setup.get("seeds")
     said = [
-        *(["long flows only"] if flows == 0 else [f"{flows:,} flows"] if flows is not None else []),
+        *(["Long flows only"] if flows == 0 else [f"{flows:,} flows"] if flows is not None else []),
         *([f"{seeds} seed{'s' if seeds > 1 else ''}"] if seeds is not None else []),
     ]
     topology = paper.setup.get("topology")

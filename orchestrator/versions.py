@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import subprocess
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
@@ -24,8 +25,12 @@ def versions(experiment: Experiment) -> dict[str, Any]:
     }
 
 
+@cache
 def commit() -> str | None:
-    """The commit that is checked out, marked if files differ from it; None outside of a git checkout."""
+    """The commit that is checked out, marked if files differ from it; None outside of a git checkout.
+
+    As it was when the process first asked: what runs is older than files that are written meanwhile.
+    """
     command = ["git", "-C", str(REPOSITORY), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     try:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)  # noqa: S603
