@@ -42,22 +42,18 @@ def fidelity_page() -> str:
     """
     known = papers()
     experiments = {name: [_read(each) for each in paper.runnable] for name, paper in known.items()}
-    return (
-        "\n\n".join(
-            [
-                _NOTE,
-                _text("preface"),
-                "## Overview",
-                _LEGEND,
-                "\n".join(_overview(known, experiments)),
-                "\n".join(_contents(known)),
-                *(part for name in known for part in _chapter(name, experiments[name])),
-                "## Missing",
-                "\n".join(_missing(known, experiments)),
-            ]
-        )
-        + "\n"
-    )
+    parts = [
+        _NOTE,
+        _text("preface"),
+        "## Overview",
+        _LEGEND,
+        "\n".join(_overview(known, experiments)),
+        "\n".join(_contents(known)),
+        *(part for name in known for part in _chapter(name, experiments[name])),
+        "## Missing",
+        "\n".join(_missing(known, experiments)),
+    ]
+    return "\n\n".join(parts) + "\n"
 
 
 def _read(name: str) -> _Experiment:

@@ -274,4 +274,4 @@ def test_the_readme_has_what_was_found() -> None:
     counts = Counter(finding.agreement for findings in found_of.values() for finding in findings)
     assert f"has {counts.total()} statements" in text
     assert f"{counts[Agreement.AGREES]} agree" in text
-    assert f"{counts[Agreement.SAME_SIGN]} more have the same sign" in text
+    assert f"{counts[Agreement.SAME_SIGN]} more have the same sign, {counts[Agreement.DISAGREES]} disagree" in text
