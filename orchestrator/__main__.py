@@ -2,4 +2,6 @@
 
 from orchestrator.cli import main
 
-main()
+# Processes that a sweep starts look at the module that began.
+if __name__ == "__main__":
+    main()

@@ -11,7 +11,12 @@ from orchestrator.results import load_run
 
 
 def open_collection(folder: Path) -> Collection:
-    """Open the folder of a run; raises BadInput for one that is none."""
+    """Open the folder of a run, a sweep or a reproduction; raises BadInput for one that is none."""
+    if (folder / "plan.json").exists():
+        # Polars takes long to load, which commands that read no table need not wait for.
+        from orchestrator.sweeps.collect import open_sweep  # noqa: PLC0415
+
+        return open_sweep(folder)
     return _open_run(folder)
 
 

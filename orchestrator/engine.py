@@ -6,6 +6,7 @@ import importlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -242,6 +243,11 @@ def version() -> str:
     return _module().__version__
 
 
+def files() -> list[Path]:
+    """The files of the engine's module."""
+    return sorted(Path(str(importlib.import_module("marklab_engine").__file__)).parent.glob("*.so"))
+
+
 class Cancelled(Exception):  # noqa: N818 - not an error
     """A run was cancelled."""
 
@@ -251,8 +257,32 @@ def new_watch() -> Watch:
     return _module().Progress()
 
 
+# Programs by path, defines and whether they are interpreted.
+Programs = dict[tuple[Path, tuple[tuple[str, str], ...], bool], CompiledProgram]
+_kept: ContextVar[Programs | None] = ContextVar("programs", default=None)
+
+
+@contextmanager
+def keeping(programs: Programs) -> Iterator[None]:
+    """Compile each program once while the block runs, and take what is in `programs`, although files may change."""
+    token = _kept.set(programs)
+    try:
+        yield
+    finally:
+        _kept.reset(token)
+
+
 def compile_program(path: Path, defines: Sequence[tuple[str, str]] = (), *, interpret: bool = False) -> CompiledProgram:
     """Compile a P4 program, to machine code unless the interpreter is asked for; all its errors come as one."""
+    kept, key = _kept.get(), (Path(path), tuple(defines), interpret)
+    if kept is None:
+        return _compile(path, defines, interpret=interpret)
+    if key not in kept:
+        kept[key] = _compile(path, defines, interpret=interpret)
+    return kept[key]
+
+
+def _compile(path: Path, defines: Sequence[tuple[str, str]], *, interpret: bool) -> CompiledProgram:
     module = _module()
     with _compiling(module, path):
         # So that `#include "include/switch.p4"` finds the lab's from any folder, unless one lies beside the program.

@@ -35,6 +35,11 @@ class Interrupted(MarklabError):  # noqa: N818
         super().__init__("interrupted: nothing was kept of this run")
         self.exit_code = 128 + signal_number
 
+    def saying(self, message: str) -> Interrupted:
+        """The same, where something was kept."""
+        self.args = (message,)
+        return self
+
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> BadInput:
     """Say which names there are, the nearest one first."""

@@ -50,24 +50,29 @@ CAUSES_PER_PORT = 8
 
 def summarise(experiment: Experiment, observations: Sequence[Observation], versions: dict[str, Any]) -> Summary:
     """Put the cells of a run together."""
-    results: dict[str, SchemeResult] = {}
+    results = []
     for scheme in experiment.schemes:
         seeds = [seed_result(experiment, scheme, seen) for seen in observations if seen.scheme == scheme.label]
-        results[scheme.label] = _scheme_result(scheme, seeds)
-    baseline = results.get(experiment.baseline or "")
-    for scheme in experiment.schemes:
-        result = results[scheme.label]
-        seen = [each for each in observations if each.scheme == scheme.label]
-        update: dict[str, Any] = {"warnings": tuple(doubts(experiment, scheme, result, seen))}
-        if baseline is not None and result is not baseline:
-            update["normalised"] = normalise(result.seeds, baseline.seeds)
-        results[scheme.label] = result.model_copy(update=update)
+        result = scheme_result(scheme.label, scheme.program.digest, parameters_of(scheme), seeds)
+        results.append(result.model_copy(update={"warnings": tuple(doubts(experiment, scheme, result))}))
+    return joined(results, experiment.spec.to_plain(), experiment.baseline, versions)
+
+
+def joined(
+    results: Sequence[SchemeResult], spec: dict[str, Any], baseline: str | None, versions: dict[str, Any]
+) -> Summary:
+    """A summary of schemes on the same flows, the first of which it is about, beside a baseline if that is there."""
+    schemes = {result.label: result for result in results}
+    under = schemes.get(baseline or "")
+    if under is not None:
+        schemes = {
+            label: result
+            if result is under
+            else result.model_copy(update={"normalised": normalise(result.seeds, under.seeds)})
+            for label, result in schemes.items()
+        }
     return Summary(
-        spec=experiment.spec.to_plain(),
-        scheme=experiment.schemes[0].label,
-        baseline=experiment.baseline,
-        schemes=results,
-        versions=versions,
+        spec=spec, scheme=results[0].label, baseline=baseline if under else None, schemes=schemes, versions=versions
     )
 
 
@@ -91,6 +96,7 @@ def seed_result(experiment: Experiment, scheme: ReadyScheme, seen: Observation) 
         endless=int(np.sum(seen.flows.endless)),
         drops=Drops(**lost),
         lost=tuple(_place(drop) for drop in report["drops"]),
+        faults=report["faults"],
         timeouts=int(seen.per_flow["timeouts"].sum()),
         retransmissions=int(seen.per_flow["retransmissions"].sum()),
         marks=_marks(scheme, seen),
@@ -260,13 +266,18 @@ def _utilisation(experiment: Experiment, seen: Observation) -> float:
     return min(1.0, sum(busy) / len(busy) / end) if end else 0.0
 
 
-def _scheme_result(scheme: ReadyScheme, seeds: Sequence[SeedResult]) -> SchemeResult:
+def parameters_of(scheme: ReadyScheme) -> dict[str, str]:
+    """Its parameters as reports show them."""
     fitted = scheme.fitted
+    return {name: setting.text(fitted.setup) for name, setting in fitted.reported.items()} or dict(fitted.choice.params)
+
+
+def scheme_result(label: str, program: str, parameters: dict[str, str], seeds: Sequence[SeedResult]) -> SchemeResult:
+    """One scheme over its seeds."""
     return SchemeResult(
-        label=scheme.label,
-        program=scheme.program.digest,
-        parameters={name: setting.text(fitted.setup) for name, setting in fitted.reported.items()}
-        or dict(fitted.choice.params),
+        label=label,
+        program=program,
+        parameters=parameters,
         fct_us=_estimates([seed.fct_us for seed in seeds]),
         slowdown=_estimates([seed.slowdown for seed in seeds]),
         unfinished=sum(seed.unfinished for seed in seeds),
@@ -319,10 +330,12 @@ def _estimate(samples: Sequence[Sample]) -> Estimate:
 
 
 def normalise(seeds: Sequence[SeedResult], baseline: Sequence[SeedResult]) -> Estimates:
-    """Ratios of the means over seeds, with the intervals of paired values."""
+    """Ratios of the means over the seeds that both have, with the intervals of paired values."""
     estimates = {}
+    under = {seed.seed: seed for seed in baseline}
+    both = [(seed, under[seed.seed]) for seed in seeds if seed.seed in under]
     for name in seeds[0].fct_us:
-        pairs = [(a.fct_us[name], b.fct_us[name]) for a, b in zip(seeds, baseline, strict=True)]
+        pairs = [(a.fct_us[name], b.fct_us[name]) for a, b in both]
         pairs = [(a, b) for a, b in pairs if a.n and b.n]
         columns = {
             stat: ([getattr(a, stat) for a, _ in pairs], [getattr(b, stat) for _, b in pairs]) for stat in STATISTICS

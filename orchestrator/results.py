@@ -76,13 +76,7 @@ def write_run(folder: Path, experiment: Experiment, observations: Sequence[Obser
     tables.write_table(folder / "flows.parquet", tables.flow_table(experiment, observations))
     traced = folder / traces.FOLDER
     for seen in observations:
-        recorded = {port: traces.queue_table(queues) for port, queues in seen.traces.items()}
-        if seen.flow_trace is not None and experiment.spec.trace_flows_ns is not None:
-            every_ns = experiment.spec.trace_flows_ns
-            recorded[traces.FLOWS] = traces.flow_table(seen.flow_trace, seen.flows.dscp, every_ns)
-        if experiment.spec.probes:
-            recorded[traces.PROBES] = traces.probe_table(seen.probes, [each.label for each in experiment.spec.probes])
-        for what, table in recorded.items():
+        for what, table in traces.recorded(experiment.spec, seen).items():
             traced.mkdir(exist_ok=True)
             tables.write_table(traced / traces.file_name(seen.scheme, seen.seed, what), table)
 

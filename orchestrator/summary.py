@@ -202,6 +202,8 @@ class SeedResult(Model):
     endless: int = 0
     drops: Drops
     lost: tuple[str, ...] = ()
+    # What its program did that P4 leaves undefined.
+    faults: int = 0
     timeouts: int
     retransmissions: int
     marks: Marks

@@ -12,8 +12,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from orchestrator.observation import ACTIVE_FLOWS, ESTIMATED, Columns
+from orchestrator.observation import ACTIVE_FLOWS, ESTIMATED, Columns, Observation
 from orchestrator.randomness import Floats
+from orchestrator.spec import Spec
 
 FOLDER = "traces"
 
@@ -95,6 +96,16 @@ def probe_table(columns: Columns, labels: Sequence[str]) -> pl.DataFrame:
             "rtt_ns": pl.Series(columns["rtt_ns"]).replace(-1, None),
         }
     ).select(list(PROBE_COLUMNS))
+
+
+def recorded(spec: Spec, seen: Observation) -> dict[str, pl.DataFrame]:
+    """All traces of a cell, by what they are of: ports, `FLOWS` or `PROBES`."""
+    found = {port: queue_table(queues) for port, queues in seen.traces.items()}
+    if seen.flow_trace is not None and spec.trace_flows_ns is not None:
+        found[FLOWS] = flow_table(seen.flow_trace, seen.flows.dscp, spec.trace_flows_ns)
+    if spec.probes:
+        found[PROBES] = probe_table(seen.probes, [probe.label for probe in spec.probes])
+    return found
 
 
 def file_name(scheme: str, seed: int, what: str) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
 from orchestrator.catalog.parameters import MTU_BYTES, Setting, Setup
 from orchestrator.experiment import Experiment, ReadyScheme
-from orchestrator.observation import Observation
 from orchestrator.summary import QUERY, SchemeResult
 from orchestrator.traffic.arrivals import HEADER_BYTES
 from orchestrator.units import format_rate, format_time
@@ -20,12 +19,10 @@ _P99_NEEDS = 100
 _SETTLED = 0.75
 
 
-def doubts(
-    experiment: Experiment, scheme: ReadyScheme, result: SchemeResult, seen: Sequence[Observation]
-) -> Iterator[str]:
+def doubts(experiment: Experiment, scheme: ReadyScheme, result: SchemeResult) -> Iterator[str]:
     """Reasons to doubt the numbers of a scheme."""
     yield from _of_marks(experiment, scheme, result)
-    yield from _of_losses(experiment, result, seen)
+    yield from _of_losses(experiment, result)
     yield from _of_rates(experiment)
     yield from _of_thresholds(scheme)
     if scheme.program.jit_declined is not None:
@@ -76,7 +73,7 @@ def _of_rates(experiment: Experiment) -> Iterator[str]:
         )
 
 
-def _of_losses(experiment: Experiment, result: SchemeResult, seen: Sequence[Observation]) -> Iterator[str]:
+def _of_losses(experiment: Experiment, result: SchemeResult) -> Iterator[str]:
     if result.unfinished and experiment.spec.until_ns is not None:
         end = format_time(experiment.spec.until_ns)
         yield f"{result.unfinished} flows were under way when the run ended at {end}, and are in no mean"
@@ -87,7 +84,7 @@ def _of_losses(experiment: Experiment, result: SchemeResult, seen: Sequence[Obse
     if elsewhere > 0:
         places = sorted({place for seed in result.seeds for place in seed.lost if "queue full" not in place})
         yield f"{elsewhere} packets were lost outside of the queues: {'; '.join(places)}"
-    faults = sum(each.report["faults"] for each in seen)
+    faults = sum(seed.faults for seed in result.seeds)
     if faults:
         yield f"the program did {faults} things that P4 leaves undefined, such as an index beyond its register"
 

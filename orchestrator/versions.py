@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import platform
 import subprocess
-from functools import cache
 from importlib.metadata import version
 from typing import Any
 
@@ -15,17 +16,33 @@ from orchestrator.paths import REPOSITORY
 
 def versions(experiment: Experiment) -> dict[str, Any]:
     """Versions of the lab, of what it uses, and of the programs."""
+    return {**lab_versions(), "programs": {scheme.label: scheme.program.digest for scheme in experiment.schemes}}
+
+
+def lab_versions() -> dict[str, Any]:
+    """Versions of the lab and of what it uses."""
     return {
         "marklab": __version__,
         "engine": engine.version(),
         "commit": commit(),
         "python": platform.python_version(),
         **{library: version(library) for library in ("numpy", "polars", "scipy")},
-        "programs": {scheme.label: scheme.program.digest for scheme in experiment.schemes},
     }
 
 
-@cache
+@functools.cache
+def code_digest() -> str:
+    """Digest of the code that makes results here: the engine as it was built, and Python's files.
+
+    Two builds of the same engine may differ in it, so it tells only whether something was made here, by this code.
+    """
+    state = hashlib.sha256()
+    for path in [*engine.files(), *sorted((REPOSITORY / "orchestrator").rglob("*.py"))]:
+        state.update(path.read_bytes())
+    return state.hexdigest()[:16]
+
+
+@functools.cache
 def commit() -> str | None:
     """The commit that is checked out, marked if files differ from it; None outside of a git checkout.
 

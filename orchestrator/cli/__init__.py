@@ -26,11 +26,13 @@ from orchestrator.cli.reproduce import reproduce
 from orchestrator.cli.run import run
 from orchestrator.cli.show import check, schemes
 from orchestrator.cli.stf import stf
+from orchestrator.cli.sweep import sweep
 from orchestrator.cli.switch import switch
 from orchestrator.errors import Interrupted, MarklabError, unknown
 
 _COMMANDS: dict[str, Callable[..., None]] = {
     "run": run,
+    "sweep": sweep,
     "schemes": schemes,
     "check": check,
     "stf": stf,

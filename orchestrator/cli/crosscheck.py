@@ -11,11 +11,12 @@ import typer
 from rich.console import Console
 
 from orchestrator import comparison as library
-from orchestrator.cli.run import choose_fabric, chosen_schemes, merged_settings, run_spec
+from orchestrator.cli.run import run_spec
 from orchestrator.comparison_report import render, to_junit, to_markdown
 from orchestrator.errors import unknown
 from orchestrator.results import DEFAULT_FOLDER, new_folder
 from orchestrator.runs import default_workers
+from orchestrator.settings import choose_fabric, chosen_schemes, merged_settings
 from orchestrator.spec import as_list, make_spec
 
 # What both fabrics are to agree on.

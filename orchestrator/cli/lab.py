@@ -11,11 +11,11 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli.run import choose_fabric, chosen_schemes, merged_settings
 from orchestrator.errors import Interrupted
 from orchestrator.experiment import prepare
 from orchestrator.fabrics import Cell
 from orchestrator.lab.network import Net, address, shape_host
+from orchestrator.settings import choose_fabric, chosen_schemes, merged_settings
 from orchestrator.spec import as_list, make_spec
 
 _TICK_S = 0.5

@@ -15,7 +15,6 @@ from rich.table import Table
 from orchestrator.catalog.choice import SchemeChoice
 from orchestrator.catalog.scheme import known_schemes
 from orchestrator.catalog.twin import CHIPS, Arch, known_twins, twin_spec
-from orchestrator.cli.run import chosen_schemes
 from orchestrator.errors import BadInput, unknown
 from orchestrator.paths import REPOSITORY
 from orchestrator.promotion.bundle import plain_gate, write_bundle
@@ -24,6 +23,7 @@ from orchestrator.promotion.gates import Gate, gates
 from orchestrator.promotion.missing import MISSING
 from orchestrator.promotion.policy import Policy, read_policy
 from orchestrator.runs import default_workers
+from orchestrator.settings import chosen_schemes
 
 
 def promote(
