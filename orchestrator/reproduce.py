@@ -12,6 +12,7 @@ import itertools
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -32,6 +33,9 @@ from orchestrator.versions import versions
 from orchestrator.windows import TimeWindow
 
 EXPERIMENTS = REPOSITORY / "experiments"
+
+# The papers, which lie among their experiments.
+PAPERS = EXPERIMENTS / "papers.yaml"
 
 Settings = dict[str, Any]
 
@@ -101,7 +105,10 @@ class PaperExperiment(Model):
     @model_validator(mode="after")
     def _consistent(self) -> PaperExperiment:
         labels = [parse_choice(scheme).label for scheme in self.schemes]
+        texts = [claim.says for claim in self.claims]
         for claim in self.claims:
+            if texts.count(claim.says) > 1:
+                raise BadInput(f"two claims say `{claim.says}`", "claims are known by what they say: add what differs")
             for scheme in filter(None, (claim.of, claim.over)):
                 if scheme not in labels:
                     raise unknown("scheme of a claim:", scheme, labels)
@@ -117,8 +124,9 @@ class PaperExperiment(Model):
         return self
 
     def with_effort(self, effort: Effort) -> PaperExperiment:
-        """The same with more or less effort."""
-        setup = effort.model_dump(exclude={"grid"}, exclude_none=True)
+        """The same with more or less effort; long flows, which `flows: 0` leaves alone, stay alone."""
+        alone = {"flows"} if self.setup.get("flows") == 0 else set()
+        setup = effort.model_dump(exclude={"grid"} | alone, exclude_none=True)
         return self.model_copy(update={"setup": self.setup | setup, "grid": self.grid | effort.grid})
 
     def narrowed(self, at: Mapping[str, Collection[str]]) -> PaperExperiment:
@@ -162,7 +170,7 @@ class PaperExperiment(Model):
 
 def known_experiments() -> dict[str, Path]:
     """Experiments by their names."""
-    return {path.stem: path for path in sorted(EXPERIMENTS.glob("*.yaml"))}
+    return {path.stem: path for path in sorted(EXPERIMENTS.glob("*.yaml")) if path != PAPERS}
 
 
 def load_experiment(name: str) -> PaperExperiment:
@@ -179,6 +187,20 @@ def prepare_points(paper: PaperExperiment) -> list[Experiment]:
     """Make every point of the grid ready."""
     common = {"baseline": "none", **paper.setup}
     return [prepare(make_spec(common | point | {"schemes": paper.schemes_at(point)})) for point in paper.points()]
+
+
+class Agreement(StrEnum):
+    """How what the lab finds stands to what the paper states."""
+
+    AGREES = "agree"
+    SAME_SIGN = "same sign"
+    DISAGREES = "disagree"
+    NOT_RUN = "not run"
+
+
+# What still agrees: a change by its points, a number of its own by its ratio.
+NEAR_POINTS = 10.0
+NEAR_RATIO = 0.1
 
 
 @dataclass(frozen=True)
@@ -216,6 +238,25 @@ class Finding:
             return None
         higher = self.claim.paper == "higher" if isinstance(self.claim.paper, str) else self.claim.paper > 0
         return self.value > 0 if higher else self.value < 0
+
+    @property
+    def agreement(self) -> Agreement:
+        """Whether a number is near the paper's, a bound is kept or nearly so, and a direction is the paper's.
+
+        Near are changes and parts, both in percent, within 10 points, and other numbers within 10 %. A change that is
+        further away can still have the paper's sign.
+        """
+        if self.value is None:
+            return Agreement.NOT_RUN
+        if self.difference is None:
+            return Agreement.AGREES if self.same_sign else Agreement.DISAGREES
+        if self.claim.unit == "%":
+            near = abs(self.difference) <= NEAR_POINTS
+        else:
+            near = abs(self.difference) <= NEAR_RATIO * abs(self.value - self.difference)
+        if near:
+            return Agreement.AGREES
+        return Agreement.SAME_SIGN if self.same_sign else Agreement.DISAGREES
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""

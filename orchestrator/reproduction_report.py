@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -10,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from orchestrator.quantities import find_metric
-from orchestrator.reproduce import Claim, Finding, PaperExperiment
+from orchestrator.reproduce import Agreement, Claim, Finding, PaperExperiment
 from orchestrator.summary import Summary
 
 _COLUMNS = ("claim", "paper", "lab", "difference", "ratio")
@@ -58,15 +59,38 @@ def cells(finding: Finding) -> tuple[str, str, str, str, str]:
 
 def effort(paper: PaperExperiment) -> str:
     """How much was run, in words."""
-    said = [f"{name} {paper.setup[name]}" for name in ("flows", "seeds") if name in paper.setup]
+    flows, seeds = paper.setup.get("flows"), paper.setup.get("seeds")
+    said = [
+        *(["Long flows only"] if flows == 0 else [f"{flows:,} flows"] if flows is not None else []),
+        *([f"{seeds} seed{'s' if seeds > 1 else ''}"] if seeds is not None else []),
+    ]
     topology = paper.setup.get("topology")
     if isinstance(topology, str):
         # A file without its folder, which is the reader's own.
-        said.append(f"topology {Path(topology).name}")
+        said.append(f"`{Path(topology).name}`")
     elif topology is not None:
         said.append(f"topology {topology.get('builder', 'of its own')}")
     loads = paper.grid.get("load", ())
-    return "; ".join([*said, f"loads {', '.join(str(load) for load in loads)}"] if loads else said)
+    return ", ".join([*said, f"loads {', '.join(str(load) for load in loads)}"] if loads else said)
+
+
+def tally(findings: Sequence[Finding]) -> tuple[int, ...]:
+    """How many claims there are, and how many of each agreement."""
+    counts = Counter(finding.agreement for finding in findings)
+    return len(findings), *(counts[agreement] for agreement in Agreement)
+
+
+def render_overview(rows: Mapping[str, tuple[Sequence[Finding], float]], console: Console) -> None:
+    """Print how many claims of each experiment agree, and the seconds that it took."""
+    table = Table(box=None, pad_edge=False)
+    for column in ("experiment", "claims", *Agreement, "seconds"):
+        table.add_column(column, header_style="dim", justify="left" if column == "experiment" else "right")
+    for name, (findings, seconds) in rows.items():
+        table.add_row(name, *map(str, tally(findings)), f"{seconds:,.1f}")
+    if len(rows) > 1:
+        findings = [finding for found, _ in rows.values() for finding in found]
+        table.add_row("all", *map(str, tally(findings)), f"{sum(seconds for _, seconds in rows.values()):,.1f}")
+    console.print(table)
 
 
 def _stated(claim: Claim) -> str:
@@ -92,7 +116,16 @@ def _unit(unit: str) -> str:
 
 def to_markdown(paper: PaperExperiment, findings: Sequence[Finding]) -> str:
     """Write the table for a document."""
-    lines = [f"### {paper.title}", "", paper.paper, "", effort(paper), ""]
-    lines += [f"| {' | '.join(_COLUMNS)} |", "|---|---:|---:|---:|---:|"]
-    lines += [f"| {' | '.join(cell.replace(chr(10), '<br>') for cell in cells(finding))} |" for finding in findings]
-    return "\n".join([*lines, "", *(f"- {remark}" for remark in paper.remarks)]) + "\n"
+    remarks = [f"- {remark}" for remark in paper.remarks]
+    lines = [f"### {paper.title}", "", paper.paper, "", effort(paper), "", *claims_table(findings), "", *remarks]
+    return "\n".join(lines) + "\n"
+
+
+def claims_table(findings: Sequence[Finding], runs: Mapping[str, int] | None = None) -> list[str]:
+    """Lines of a Markdown table with a row for each claim; `runs` are numbers of runs by what claims say."""
+    lines = [f"| {' | '.join(_COLUMNS)} |", "|---|---:|---:|---:|---:|"]
+    for finding in findings:
+        says, *rest = (cell.replace("\n", "<br>") for cell in cells(finding))
+        number = (runs or {}).get(finding.claim.says)
+        lines.append(f"| {' | '.join([f'{says} [{number}]' if number else says, *rest])} |")
+    return lines

@@ -42,8 +42,12 @@ def code_digest() -> str:
     return state.hexdigest()[:16]
 
 
+@functools.cache
 def commit() -> str | None:
-    """The commit that is checked out, marked if files differ from it; None outside of a git checkout."""
+    """The commit that is checked out, marked if files differ from it; None outside of a git checkout.
+
+    As it was when the process first asked: what runs is older than files that are written meanwhile.
+    """
     command = ["git", "-C", str(REPOSITORY), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     try:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)  # noqa: S603

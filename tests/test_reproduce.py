@@ -14,7 +14,8 @@ def test_every_experiment_can_be_run(name: str) -> None:
     for form in (paper, paper.with_effort(paper.quick)):
         points = prepare_points(form)
         assert len(points) == len(list(form.points())) > 0
-        assert f"flows {form.setup['flows']}" in effort(form)
+        flows = form.setup["flows"]
+        assert effort(form).startswith(f"{flows:,} flows, " if flows else "Long flows only, ")
     assert paper.claims
 
 
@@ -108,7 +109,10 @@ def test_counts_have_no_unit() -> None:
 def test_only_points_that_a_claim_is_about_are_run() -> None:
     grid = {"workload": ["web_search", "data_mining"], "load": [0.1, 0.8]}
     claim = {"says": "so", "metric": "short.mean", "of": "tcn", "take": "highest", "paper": 1}
-    claims = [claim | {"at": {"workload": "web_search"}}, claim | {"at": {"workload": "data_mining", "load": 0.8}}]
+    claims = [
+        claim | {"at": {"workload": "web_search"}},
+        claim | {"says": "more", "at": {"workload": "data_mining", "load": 0.8}},
+    ]
     paper = validate(PaperExperiment, PAPER | {"grid": grid, "claims": claims}, "")
     points = [(point["workload"], point["load"]) for point in paper.points()]
     assert points == [("web_search", 0.1), ("web_search", 0.8), ("data_mining", 0.8)]
@@ -139,7 +143,7 @@ def test_a_grid_is_not_narrowed_to_what_it_has_not(at: dict[str, list[str]], why
 
 def test_effort_names_a_topology_without_its_folder() -> None:
     paper = load_experiment("diffecn-fair")
-    assert "topology diffecn-unit.yaml" in effort(paper)
+    assert "`diffecn-unit.yaml`" in effort(paper)
     assert "leaves=12" in effort(load_experiment("mqecn-leafspine"))
 
 
@@ -149,7 +153,7 @@ def test_a_point_runs_the_schemes_that_its_claims_compare() -> None:
     claim = {"says": "so", "metric": "short.mean", "over": "tcn", "paper": 1}
     claims = [
         claim | {"of": "codel", "at": {"queues": "fifo"}},
-        claim | {"of": "mq-ecn", "at": {"queues": "dwrr:count=4"}},
+        claim | {"says": "more", "of": "mq-ecn", "at": {"queues": "dwrr:count=4"}},
     ]
     schemes = ["tcn", "codel", "mq-ecn", "red"]
     paper = validate(PaperExperiment, PAPER | {"grid": grid, "claims": claims, "schemes": schemes}, "")
@@ -193,6 +197,12 @@ def test_a_claim_about_a_window_needs_what_is_recorded_of_it(metric: str, record
     validate(PaperExperiment, about | {"setup": setup | {recorded: "10us"}}, "")
     with pytest.raises(BadInput, match=f"without `{recorded}`"):
         validate(PaperExperiment, about | {"setup": setup | {other: "10us"}}, "")
+
+
+def test_claims_are_known_by_what_they_say() -> None:
+    claim = PAPER["claims"][0]
+    with pytest.raises(BadInput, match="two claims say `at one load`"):
+        validate(PaperExperiment, PAPER | {"claims": [claim, claim | {"paper": -30}]}, "")
 
 
 def test_a_claim_that_fits_several_points_must_choose() -> None:

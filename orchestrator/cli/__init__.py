@@ -18,6 +18,7 @@ from rich.text import Text
 from orchestrator.cli.compare import compare
 from orchestrator.cli.crosscheck import crosscheck
 from orchestrator.cli.doctor import doctor
+from orchestrator.cli.fidelity import fidelity
 from orchestrator.cli.lab import lab
 from orchestrator.cli.plot import plot
 from orchestrator.cli.promote import promote
@@ -41,12 +42,13 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "lab": lab,
     "plot": plot,
     "reproduce": reproduce,
+    "fidelity": fidelity,
     "promote": promote,
     "doctor": doctor,
 }
 
 # What is something without arguments.
-_WITHOUT_ARGUMENTS = ("schemes", "doctor")
+_WITHOUT_ARGUMENTS = ("schemes", "doctor", "fidelity")
 
 # As of a process that SIGPIPE ends.
 _READER_GONE = 128 + signal.SIGPIPE

@@ -4,69 +4,122 @@ from __future__ import annotations
 
 import json
 import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from orchestrator import reproduce as library
-from orchestrator.errors import BadInput
-from orchestrator.fabrics import Cell, Sim
-from orchestrator.progress import progress_bar
-from orchestrator.reproduction_report import render, to_markdown
-from orchestrator.results import DEFAULT_FOLDER, new_folder, write_json
-from orchestrator.runs import default_workers, run_cells, total_flows
+from orchestrator.errors import BadInput, Interrupted, MarklabError, RunFailed
+from orchestrator.found import keep_record
+from orchestrator.papers import experiments_called, papers
+from orchestrator.reproduce import Effort, Finding, load_experiment
+from orchestrator.reproduction import Reproduction, reproduce_one
+from orchestrator.reproduction_report import render, render_overview
+from orchestrator.results import DEFAULT_FOLDER
+from orchestrator.runs import default_workers
 
 
 def reproduce(
-    name: Annotated[str, typer.Argument(help="Name of an experiment, or list.")],
+    name: Annotated[str, typer.Argument(help="Name of an experiment or of a paper, all, or list.")],
     quick: Annotated[bool, typer.Option("--quick", help="Fewer flows, seeds and points.")] = False,
-    flows: Annotated[int | None, typer.Option(min=1, help="Flows of each run, in place of the experiment's.")] = None,
+    flows: Annotated[
+        int | None, typer.Option(min=1, help="Flows of each run, in place of the experiment's, if it has any.")
+    ] = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="Runs to average, in place of the experiment's.")] = None,
     at: Annotated[
         list[str] | None,
         typer.Option(metavar="KEY=VALUE", help="Only this part of its grid, as load=0.9; repeat for more."),
     ] = None,
+    record: Annotated[
+        bool, typer.Option("--record", help="Keep what is found in experiments/found, for docs/fidelity.md.")
+    ] = False,
     out: Annotated[Path, typer.Option(help="Folder that gets the result's folder.")] = DEFAULT_FOLDER,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of the table.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
     jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Cells at a time.  [default: cores]")] = None,
 ) -> None:
-    """Run an experiment of a paper, and print what the paper states beside what the lab finds."""
+    """Run experiments of papers, and print what the papers state beside what the lab finds."""
     console = Console(highlight=False)
     if name == "list":
-        for known in library.known_experiments():
-            console.print(Text.assemble((f"{known:22}", "bold"), library.load_experiment(known).title))
+        _list(console)
         return
-    paper = library.load_experiment(name)
-    if quick:
-        paper = paper.with_effort(paper.quick)
-    paper = paper.with_effort(library.Effort(flows=flows, seeds=seeds)).narrowed(_points(at or []))
-    fabric = Sim()
-    experiments = library.prepare_points(paper)
-    for experiment in experiments:
-        fabric.check(experiment)
-    folder = out / f"{name}{'-quick' if quick else ''}-{paper.digest(experiments)[:8]}"
-    with new_folder(folder) as staging:
-        cells = [
-            Cell(experiment, scheme, seed)
-            for experiment in experiments
-            for seed in experiment.spec.seed_numbers
-            for scheme in experiment.schemes
-        ]
-        with progress_bar(name, total_flows(cells)) as on_progress:
-            observations = run_cells(fabric, cells, jobs or default_workers(), on_progress)
-        summaries = library.summarise_points(experiments, observations)
-        findings = library.examine(paper, summaries)
-        plain = library.to_json(name, paper, findings, summaries)
-        write_json(staging / "reproduction.json", plain)
-        (staging / "claims.md").write_text(to_markdown(paper, findings), encoding="utf-8")
+    names = experiments_called(name)
+    if at and len(names) > 1:
+        raise BadInput(
+            f"--at narrows one experiment, and `{name}` is {len(names)}", f"name one of them: {', '.join(names)}"
+        )
+    effort, points = Effort(flows=flows, seeds=seeds), _points(at or [])
+
+    def run(each: str) -> Reproduction:
+        paper = load_experiment(each)
+        paper = paper.with_effort(paper.quick) if quick else paper
+        paper = paper.with_effort(effort).narrowed(points)
+        done = reproduce_one(each, paper, out, f"{each}-quick" if quick else each, jobs or default_workers())
+        if record:
+            keep_record(done)
+        return done
+
+    if len(names) == 1:
+        done = run(names[0])
+        if as_json:
+            _write_json(done.plain)
+        else:
+            _show(done, console)
+        return
+    _run_all(names, run, as_json, console)
+
+
+def _run_all(names: list[str], run: Callable[[str], Reproduction], as_json: bool, console: Console) -> None:
+    """Run experiments one after the other; raises RunFailed at the end if some could not be run."""
+    plain, failed = [], {}
+    rows: dict[str, tuple[Sequence[Finding], float]] = {}
+    for name in names:
+        began_s = time.monotonic()
+        try:
+            done = run(name)
+        except Interrupted:
+            raise
+        except MarklabError as error:
+            failed[name] = error
+            continue
+        rows[name] = (done.findings, time.monotonic() - began_s)
+        if as_json:
+            plain.append(done.plain)
+        else:
+            _show(done, console)
+            console.print()
     if as_json:
-        sys.stdout.write(json.dumps(plain) + "\n")
-        return
-    render(paper, findings, summaries, console)
-    console.print(f"[dim]{folder}[/dim]", soft_wrap=True)
+        errors = [{"experiment": name, "error": str(error), "remedy": error.remedy} for name, error in failed.items()]
+        _write_json({"experiments": plain, "failed": errors})
+    else:
+        render_overview(rows, console)
+    if failed:
+        said = "; ".join(f"{name}: {error}" for name, error in failed.items())
+        remedy = next(iter(failed.values())).remedy
+        raise RunFailed(f"{len(failed)} of {len(names)} experiments failed: {said}", remedy)
+
+
+def _show(done: Reproduction, console: Console) -> None:
+    render(done.paper, done.findings, done.summaries, console)
+    console.print(f"[dim]{done.folder}[/dim]", soft_wrap=True)
+
+
+def _write_json(plain: Mapping[str, Any]) -> None:
+    sys.stdout.write(json.dumps(plain) + "\n")
+
+
+def _list(console: Console) -> None:
+    """Experiments by paper, and what of them the lab cannot run."""
+    for name, paper in papers().items():
+        console.print(Text.assemble((f"{name:22}", "bold underline"), paper.source))
+        for each, lacks in paper.experiments.items():
+            line = Text.assemble(("missing: ", "yellow"), lacks or "")
+            if each in paper.runnable:
+                line = Text(load_experiment(each).title)
+            console.print(Text.assemble((f"{each:22}", "bold"), line))
 
 
 def _points(at: list[str]) -> dict[str, list[str]]:
