@@ -7,9 +7,7 @@ smallest, with a number that the paper prints, or with a bound that it gives.
 
 from __future__ import annotations
 
-import hashlib
 import itertools
-import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -20,16 +18,12 @@ from pydantic import AfterValidator, Field, model_validator
 
 from orchestrator.catalog.choice import parse_choice
 from orchestrator.errors import BadInput, unknown
-from orchestrator.experiment import Experiment, prepare
-from orchestrator.metrics import summarise
 from orchestrator.model import Model, read_yaml, validate
-from orchestrator.observation import Observation
 from orchestrator.paths import REPOSITORY
 from orchestrator.quantities import find_metric
-from orchestrator.spec import as_list, make_spec, placed
+from orchestrator.spec import Spec, as_list, make_spec, placed
 from orchestrator.statistics import Interval, mean, mean_interval, ratio, ratio_interval
 from orchestrator.summary import Summary
-from orchestrator.versions import versions
 from orchestrator.windows import TimeWindow
 
 EXPERIMENTS = REPOSITORY / "experiments"
@@ -161,12 +155,6 @@ class PaperExperiment(Model):
         compared = {label for claim in claims for label in (claim.of, claim.over)}
         return [scheme for scheme in self.schemes if parse_choice(scheme).label in compared]
 
-    def digest(self, experiments: Sequence[Experiment]) -> str:
-        """Digest of all that decides the result."""
-        parts = [experiment.digest() for experiment in experiments]
-        claims = [claim.model_dump(mode="json") for claim in self.claims]
-        return hashlib.sha256(json.dumps([parts, claims], sort_keys=True).encode()).hexdigest()
-
 
 def known_experiments() -> dict[str, Path]:
     """Experiments by their names."""
@@ -183,10 +171,12 @@ def load_experiment(name: str) -> PaperExperiment:
     return validate(PaperExperiment, plain, str(known[name]))
 
 
-def prepare_points(paper: PaperExperiment) -> list[Experiment]:
-    """Make every point of the grid ready."""
+def runs_of(paper: PaperExperiment) -> Iterator[tuple[Settings, Spec, tuple[str, ...]]]:
+    """Each point of the grid: its settings, the run there, and what its schemes are called."""
     common = {"baseline": "none", **paper.setup}
-    return [prepare(make_spec(common | point | {"schemes": paper.schemes_at(point)})) for point in paper.points()]
+    for point in paper.points():
+        spec = make_spec(common | point | {"schemes": paper.schemes_at(point)})
+        yield point, spec, tuple(choice.label for choice in spec.choices)
 
 
 class Agreement(StrEnum):
@@ -273,9 +263,10 @@ class Finding:
         }
 
 
-def examine(paper: PaperExperiment, summaries: Sequence[Summary]) -> list[Finding]:
-    """Find out what the lab says to each claim."""
-    points = list(zip(paper.points(), summaries, strict=True))
+def examine(paper: PaperExperiment, summaries: Sequence[Summary | None]) -> list[Finding]:
+    """Find out what the lab says to each claim; there is no summary of a point where nothing finished."""
+    pairs = zip(paper.points(), summaries, strict=True)
+    points = [(point, summary) for point, summary in pairs if summary is not None]
     return [_examine(claim, points) for claim in paper.claims]
 
 
@@ -302,10 +293,9 @@ def _examine(claim: Claim, points: Sequence[tuple[Settings, Summary]]) -> Findin
 
 
 def _at(claim: Claim, point: Settings, summary: Summary) -> Finding | None:
-    metric = find_metric(claim.metric)
-    of = [metric.of(seed) for seed in summary.schemes[claim.of].seeds]
-    over = [metric.of(seed) for seed in summary.schemes[claim.over].seeds] if claim.over else [1.0] * len(of)
-    pairs = [(a, b) for a, b in zip(of, over, strict=True) if a is not None and b is not None]
+    of = _by_seed(claim, claim.of, summary)
+    over = _by_seed(claim, claim.over, summary) if claim.over else dict.fromkeys(of, 1.0)
+    pairs = [(value, over[seed]) for seed, value in of.items() if seed in over]
     if not pairs:
         return None
     above, below = [a for a, _ in pairs], [b for _, b in pairs]
@@ -318,18 +308,16 @@ def _at(claim: Claim, point: Settings, summary: Summary) -> Finding | None:
     return Finding(claim, 100 * (found - 1), percent, point, (mean(above), mean(below)))
 
 
-def summarise_points(experiments: Sequence[Experiment], observations: Sequence[Observation]) -> list[Summary]:
-    """Summarise each point; observations come in the order of points and their cells."""
-    summaries = []
-    waiting = iter(observations)
-    for experiment in experiments:
-        cells = len(experiment.schemes) * experiment.spec.seeds
-        summaries.append(summarise(experiment, list(itertools.islice(waiting, cells)), versions(experiment)))
-    return summaries
+def _by_seed(claim: Claim, scheme: str, summary: Summary) -> dict[int, float]:
+    """The claim's metric of the seeds of a scheme that finished and have it."""
+    metric = find_metric(claim.metric)
+    seeds = summary.schemes[scheme].seeds if scheme in summary.schemes else ()
+    values = {seed.seed: metric.of(seed) for seed in seeds}
+    return {seed: value for seed, value in values.items() if value is not None}
 
 
 def to_json(
-    name: str, paper: PaperExperiment, findings: Sequence[Finding], summaries: Sequence[Summary]
+    name: str, paper: PaperExperiment, findings: Sequence[Finding], summaries: Sequence[Summary | None]
 ) -> Mapping[str, Any]:
     """Everything found, as plain data."""
     points = zip(paper.points(), summaries, strict=True)
@@ -339,5 +327,5 @@ def to_json(
         "paper": paper.paper,
         "claims": [finding.to_json() for finding in findings],
         "remarks": list(paper.remarks),
-        "points": [{"point": point, **summary.to_json()} for point, summary in points],
+        "points": [{"point": point, **summary.to_json()} for point, summary in points if summary],
     }

@@ -17,7 +17,9 @@ from orchestrator.summary import Summary
 _COLUMNS = ("claim", "paper", "lab", "difference", "ratio")
 
 
-def render(paper: PaperExperiment, findings: Sequence[Finding], summaries: Sequence[Summary], console: Console) -> None:
+def render(
+    paper: PaperExperiment, findings: Sequence[Finding], summaries: Sequence[Summary | None], console: Console
+) -> None:
     """Print what the paper states beside what the lab finds."""
     table = Table(
         title=paper.title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 1, 0)
@@ -32,7 +34,7 @@ def render(paper: PaperExperiment, findings: Sequence[Finding], summaries: Seque
     )
     for remark in paper.remarks:
         console.print(Text(f"Note: {remark}", style="dim"))
-    for warning in dict.fromkeys(warning for summary in summaries for warning in summary.warnings):
+    for warning in dict.fromkeys(warning for summary in summaries if summary for warning in summary.warnings):
         console.print(Text(f"! {warning}", style="bold yellow"))
 
 

@@ -83,7 +83,12 @@ def write_run(folder: Path, experiment: Experiment, observations: Sequence[Obser
 
 def write_json(path: Path, plain: Any) -> None:
     """Write a JSON file that is easy to read and to compare."""
-    path.write_text(json.dumps(plain, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    path.write_text(to_text(plain), encoding="utf-8")
+
+
+def to_text(plain: Any) -> str:
+    """JSON that is easy to read and to compare."""
+    return json.dumps(plain, indent=2, ensure_ascii=False) + "\n"
 
 
 def load_run(folder: Path) -> Summary:

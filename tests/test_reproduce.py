@@ -2,17 +2,23 @@ import pytest
 from test_compare import summary
 
 from orchestrator.errors import BadInput
+from orchestrator.experiment import Experiment
 from orchestrator.model import validate
-from orchestrator.reproduce import Effort, PaperExperiment, examine, known_experiments, load_experiment, prepare_points
+from orchestrator.reproduce import Effort, PaperExperiment, examine, known_experiments, load_experiment, runs_of
 from orchestrator.reproduction_report import cells, effort, to_markdown
 from orchestrator.summary import Summary
+from orchestrator.sweeps.plan import plan_of
+
+
+def planned(paper: PaperExperiment) -> list[Experiment]:
+    return [point.experiment for point in plan_of(runs_of(paper)).points]
 
 
 @pytest.mark.parametrize("name", known_experiments())
 def test_every_experiment_can_be_run(name: str) -> None:
     paper = load_experiment(name)
     for form in (paper, paper.with_effort(paper.quick)):
-        points = prepare_points(form)
+        points = planned(form)
         assert len(points) == len(list(form.points())) > 0
         flows = form.setup["flows"]
         assert effort(form).startswith(f"{flows:,} flows, " if flows else "Long flows only, ")
@@ -21,7 +27,7 @@ def test_every_experiment_can_be_run(name: str) -> None:
 
 def test_the_testbeds_setup_is_the_papers() -> None:
     """ECN# paper section 5.2: K 250 KB and 80 KB, loads 10 to 90 %, RTT 70 to 210 us."""
-    points = prepare_points(load_experiment("ecnsharp-testbed"))
+    points = planned(load_experiment("ecnsharp-testbed"))
     assert sorted({point.spec.load for point in points}) == [number / 10 for number in range(1, 10)]
     assert {point.spec.workload.name for point in points} == {"web_search", "data_mining"}
     schemes = [scheme for point in points for scheme in point.schemes]
@@ -157,7 +163,7 @@ def test_a_point_runs_the_schemes_that_its_claims_compare() -> None:
     ]
     schemes = ["tcn", "codel", "mq-ecn", "red"]
     paper = validate(PaperExperiment, PAPER | {"grid": grid, "claims": claims, "schemes": schemes}, "")
-    points = [[scheme.label for scheme in point.schemes] for point in prepare_points(paper)]
+    points = [[scheme.label for scheme in point.schemes] for point in planned(paper)]
     assert points == [["tcn", "codel"], ["tcn", "mq-ecn"]]
 
 

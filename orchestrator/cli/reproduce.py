@@ -40,6 +40,9 @@ def reproduce(
     out: Annotated[Path, typer.Option(help="Folder that gets the result's folder.")] = DEFAULT_FOLDER,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
     jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Cells at a time.  [default: cores]")] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Run on the workers of this Dask scheduler.")
+    ] = None,
 ) -> None:
     """Run experiments of papers, and print what the papers state beside what the lab finds."""
     console = Console(highlight=False)
@@ -57,8 +60,9 @@ def reproduce(
         paper = load_experiment(each)
         paper = paper.with_effort(paper.quick) if quick else paper
         paper = paper.with_effort(effort).narrowed(points)
-        done = reproduce_one(each, paper, out, f"{each}-quick" if quick else each, jobs or default_workers())
-        if record:
+        done = reproduce_one(each, paper, out, f"{each}-quick" if quick else each, jobs or default_workers(), scheduler)
+        # What lost cells is no record of the experiment.
+        if record and not done.failed:
             keep_record(done)
         return done
 
@@ -68,6 +72,8 @@ def reproduce(
             _write_json(done.plain)
         else:
             _show(done, console)
+        if done.failed:
+            raise _lost(done)
         return
     _run_all(names, run, as_json, console)
 
@@ -86,6 +92,8 @@ def _run_all(names: list[str], run: Callable[[str], Reproduction], as_json: bool
             failed[name] = error
             continue
         rows[name] = (done.findings, time.monotonic() - began_s)
+        if done.failed:
+            failed[name] = _lost(done)
         if as_json:
             plain.append(done.plain)
         else:
@@ -100,6 +108,17 @@ def _run_all(names: list[str], run: Callable[[str], Reproduction], as_json: bool
         said = "; ".join(f"{name}: {error}" for name, error in failed.items())
         remedy = next(iter(failed.values())).remedy
         raise RunFailed(f"{len(failed)} of {len(names)} experiments failed: {said}", remedy)
+
+
+def _lost(done: Reproduction) -> RunFailed:
+    """What is to be said of failed cells."""
+    first = done.failed[0]
+    at = "".join(f"{key} {value}, " for key, value in first.settings.items())
+    return RunFailed(
+        f"{len(done.failed)} cells failed, of which the table has nothing: {at}{first.scheme}, seed {first.seed}: "
+        f"{first.error}",
+        "the same command runs them once more; all are in the folder's cells/",
+    )
 
 
 def _show(done: Reproduction, console: Console) -> None:

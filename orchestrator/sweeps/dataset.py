@@ -85,8 +85,8 @@ class Dataset:
         if isinstance(outcome, Outcome):
             for table, content in outcome.tables.items():
                 folder, _, what = table.partition("/")
-                _write(self.folder / folder / (f"{name}-{what}.parquet" if what else f"{name}.parquet"), content)
-        _write(self.folder / CELLS / f"{name}.parquet", to_parquet(_row(cell, outcome)))
+                write_whole(self.folder / folder / (f"{name}-{what}.parquet" if what else f"{name}.parquet"), content)
+        write_whole(self.folder / CELLS / f"{name}.parquet", to_parquet(_row(cell, outcome)))
 
     def join(self) -> None:
         """Make one file of all cells."""
@@ -94,7 +94,7 @@ class Dataset:
         place = {cell.key: number for number, cell in enumerate(self.plan.cells)}
         rows = rows.filter(pl.col("key").is_in(list(place)))
         order = pl.col("key").replace_strict(place, return_dtype=pl.UInt32)
-        _write(self.folder / CELLS / _JOINED, to_parquet(rows.sort(order)))
+        write_whole(self.folder / CELLS / _JOINED, to_parquet(rows.sort(order)))
         for path in _cell_files(self.folder):
             if path.name != _JOINED and path not in [bad for bad, _ in damaged]:
                 path.unlink()
@@ -110,7 +110,7 @@ def written(folder: Path, plan: Plan, description: str, kind: Kind, title: str) 
         (folder / CELLS).mkdir(parents=True, exist_ok=True)
         with (folder / ".lock").open("w", encoding="ascii") as lock:
             _take(lock.fileno(), folder)
-            _write(folder / SWEEP, description.encode())
+            write_whole(folder / SWEEP, description.encode())
             write_json(folder / PLAN, {"kind": kind, "title": title, "cells": len(plan.cells)})
             write_json(folder / "versions.json", lab_versions())
             yield Dataset(folder, plan)
@@ -130,7 +130,7 @@ def _take(file: int, folder: Path) -> None:
         ) from error
 
 
-def _write(path: Path, content: bytes) -> None:
+def write_whole(path: Path, content: bytes) -> None:
     """Write a file that is there as a whole or not at all, even if this process is killed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.partial")
