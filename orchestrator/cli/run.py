@@ -14,7 +14,7 @@ from orchestrator.experiment import Experiment, prepare
 from orchestrator.fabrics import Cell, fabric_of
 from orchestrator.metrics import summarise
 from orchestrator.progress import progress_bar
-from orchestrator.report import render
+from orchestrator.report.terminal import render
 from orchestrator.results import DEFAULT_FOLDER, new_folder, write_run
 from orchestrator.runs import default_workers, run_cells, total_flows
 from orchestrator.settings import choose_fabric, chosen_schemes, merged_settings
