@@ -21,6 +21,7 @@ from orchestrator.cli.doctor import doctor
 from orchestrator.cli.lab import lab
 from orchestrator.cli.plot import plot
 from orchestrator.cli.promote import promote
+from orchestrator.cli.report import report
 from orchestrator.cli.reproduce import reproduce
 from orchestrator.cli.run import run
 from orchestrator.cli.show import check, schemes
@@ -39,6 +40,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "compare": compare,
     "crosscheck": crosscheck,
     "lab": lab,
+    "report": report,
     "plot": plot,
     "reproduce": reproduce,
     "promote": promote,

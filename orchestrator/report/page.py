@@ -11,6 +11,7 @@ import dataclasses
 import gzip
 import importlib.util
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,10 +21,10 @@ import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from orchestrator.collection import Collection
-from orchestrator.errors import SetupError
+from orchestrator.errors import RunFailed, SetupError
 from orchestrator.report import charts, terminal
 from orchestrator.report.chart import Chart, Section, Series
-from orchestrator.report.claims import ClaimRow
+from orchestrator.report.claims import ClaimRow, read_claims
 from orchestrator.report.facts import facts
 from orchestrator.report.grid import Grid
 from orchestrator.report.key_numbers import key_numbers
@@ -199,3 +200,16 @@ def _all_numbers(collection: Collection) -> list[tuple[str, list[tuple[str, list
 
 def _yaml(plain: Mapping[str, Any]) -> str:
     return yaml.safe_dump(json.loads(json.dumps(plain)), sort_keys=False, allow_unicode=True)
+
+
+def write_page(collection: Collection, path: Path) -> None:
+    """Write the HTML of a collection, whole or not at all; raises RunFailed where that cannot be."""
+    html = render(collection, read_claims(collection.folder))
+    staging = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        staging.write_text(html, encoding="utf-8")
+        staging.replace(path)
+    except OSError as error:
+        raise RunFailed(f"cannot write {path}: {error.strerror}") from error
+    finally:
+        staging.unlink(missing_ok=True)
