@@ -1,13 +1,11 @@
 """Pictures of traces, a file each: columns of panels over time, a curve for each queue or flow.
 
-A trace may have more rows than a picture has pixels. So time is cut into bins, and a curve shows the largest value, or
-the mean rate, of each.
+A curve shows the largest value, or the mean rate, of each bin of time (`orchestrator.bins`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +14,14 @@ import polars as pl
 from matplotlib import colormaps, rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from orchestrator import traces
+from orchestrator.bins import Bins, intervals_ns
 from orchestrator.errors import BadInput
 from orchestrator.observation import ACTIVE_FLOWS, ESTIMATED
 from orchestrator.randomness import Floats
 from orchestrator.results import load_run
-from orchestrator.units import parse_time
 
-_MOST_BINS = 800
 _WIDTH_INCHES, _PANEL_INCHES = 10.0, 2.1
 _DPI = 120
 # More names than that are no help.
@@ -33,52 +29,22 @@ _MOST_NAMES = 32
 _FEW_COLOURS = 10
 
 
-@dataclass(frozen=True)
-class Bins:
-    """Equal parts of the time that is shown."""
-
-    begin_ns: int
-    width_ns: int
-    count: int
-
-    @property
-    def centres_ms(self) -> Floats:
-        """Where their values are drawn."""
-        return np.asarray((self.begin_ns + (np.arange(self.count) + 0.5) * self.width_ns) / 1e6, dtype=np.float64)
-
-    def of(self, rows: pl.DataFrame) -> NDArray[np.intp]:
-        """The bin of each row; all rows must lie in the time that is shown."""
-        return ((rows["time_ns"].to_numpy().astype(np.int64) - self.begin_ns) // self.width_ns).astype(np.intp)
-
-    def sums(self, rows: pl.DataFrame, column: str) -> Floats:
-        """Sum of a column in each bin."""
-        weights = rows[column].to_numpy().astype(np.float64)
-        sums = np.bincount(self.of(rows), weights=weights, minlength=self.count)
-        return np.asarray(sums, dtype=np.float64)
-
-    def largest(self, rows: pl.DataFrame, column: str) -> Floats:
-        """Largest value of a column in each bin; NaN where there is no row."""
-        result = np.full(self.count, np.nan)
-        np.fmax.at(result, self.of(rows), rows[column].to_numpy().astype(np.float64))
-        return result
-
-
 def draw_traces(folder: Path, form: str, begin_ns: int, end_ns: int | None) -> Iterator[Path]:
     """Draw each trace of a result; gives the files that were written."""
-    intervals_ns = _intervals_ns(load_run(folder).spec)
+    steps_ns = intervals_ns(load_run(folder).spec)
     paths = sorted((folder / traces.FOLDER).glob("*.parquet"))
     if not paths:
         raise BadInput(f"{folder} holds no traces", "run it again with --trace-queue, --trace-flows or --probe")
     drawn = 0
     for path in paths:
         kind = traces.kind_of(path)
-        step_ns = intervals_ns[kind]
+        step_ns = steps_ns[kind]
         table = traces.read(path)
         shown = table.filter(pl.col("time_ns") >= begin_ns // step_ns * step_ns)
         shown = shown if end_ns is None else shown.filter(pl.col("time_ns") < end_ns)
         if shown.is_empty():
             continue
-        bins = _bins(shown, step_ns)
+        bins = Bins.over(shown, step_ns)
         figure = _DRAWN[kind](shown, bins)
         figure.suptitle(path.stem, fontsize="medium")
         picture = path.with_suffix(f".{form}")
@@ -91,30 +57,14 @@ def draw_traces(folder: Path, form: str, begin_ns: int, end_ns: int | None) -> I
         raise BadInput("nothing happened in the time that is to be shown", "choose another --from and --to")
 
 
-def _intervals_ns(spec: dict[str, Any]) -> dict[str, int]:
-    """Time between rows, by kind of trace."""
-    of = {traces.FLOWS: spec.get("trace_flows"), traces.PORT: spec.get("trace_queue")}
-    known = {kind: parse_time(str(every)) for kind, every in of.items() if every is not None}
-    probes = [parse_time(str(probe["every"])) for probe in spec.get("probes", [])]
-    return known | ({traces.PROBES: min(probes)} if probes else {})
-
-
-def _bins(rows: pl.DataFrame, step_ns: int) -> Bins:
-    times = rows["time_ns"].to_numpy()
-    begin, end = int(times.min()), int(times.max()) + step_ns
-    steps = -(-(end - begin) // step_ns)
-    per_bin = -(-steps // _MOST_BINS)
-    return Bins(begin, per_bin * step_ns, -(-steps // per_bin))
-
-
 def _queues(rows: pl.DataFrame, bins: Bins) -> Figure:
     """Length, wait, rate and marks of a port's queues, and the scheduler's round if there is one."""
     numbers = rows["queue"].drop_nulls().unique().sort().to_list()
     port = rows.filter(pl.col("queue").is_null())
     curves = [(f"queue {number}", rows.filter(pl.col("queue") == number)) for number in numbers] or [("port", port)]
     panels: list[tuple[str, Callable[[pl.DataFrame], Floats]]] = [
-        ("length, packets", lambda part: _lengths(part, bins)),
-        ("longest wait, µs", lambda part: bins.largest(part, "max_sojourn_ns") / 1e3),
+        ("length, packets", bins.lengths),
+        ("longest wait, µs", bins.longest_waits_us),
         ("sent, Gb/s", lambda part: bins.sums(part, "sent_bytes") * 8 / bins.width_ns),
         ("marked, %", lambda part: _ratio(bins.sums(part, "marked") * 100, bins.sums(part, "departed"))),
     ]
@@ -172,16 +122,6 @@ def _probes(rows: pl.DataFrame, bins: Bins) -> Figure:
 
 
 _DRAWN = {traces.PORT: _queues, traces.FLOWS: _flows, traces.PROBES: _probes}
-
-
-def _lengths(rows: pl.DataFrame, bins: Bins) -> Floats:
-    """Largest length in each bin; where nothing happened, the length is that of before."""
-    largest, places = bins.largest(rows, "max_packets"), bins.of(rows)
-    left = np.full(bins.count, np.nan)
-    left[places] = rows["packets"].to_numpy()
-    latest = np.maximum.accumulate(np.where(np.isnan(left), -1, np.arange(bins.count)))
-    before = np.where(latest >= 0, left[latest], 0)
-    return np.where(np.isnan(largest), before, largest)
 
 
 def _ratio(over: Floats, under: Floats) -> Floats:

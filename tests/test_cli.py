@@ -8,7 +8,7 @@ from conftest import Finished
 from rich.console import Console
 from runs import small
 
-from orchestrator.report import render
+from orchestrator.report.terminal import render
 
 Cli = Callable[..., Finished]
 

@@ -8,7 +8,7 @@ from rich.console import Console
 from runs import run, small
 
 from orchestrator.quantities import find_metric
-from orchestrator.report import render
+from orchestrator.report.terminal import render
 from orchestrator.summary import CLASSES, STATISTICS, read_summary
 from orchestrator.tables import flow_table
 

@@ -12,7 +12,7 @@ from runs import run
 
 from orchestrator.errors import BadInput
 from orchestrator.quantities import find_metric
-from orchestrator.report import render
+from orchestrator.report.terminal import render
 from orchestrator.spec import make_spec
 from orchestrator.summary import Summary, read_summary
 

@@ -22,6 +22,7 @@ from orchestrator.cli.fidelity import fidelity
 from orchestrator.cli.lab import lab
 from orchestrator.cli.plot import plot
 from orchestrator.cli.promote import promote
+from orchestrator.cli.report import report
 from orchestrator.cli.reproduce import reproduce
 from orchestrator.cli.run import run
 from orchestrator.cli.show import check, schemes
@@ -40,6 +41,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "compare": compare,
     "crosscheck": crosscheck,
     "lab": lab,
+    "report": report,
     "plot": plot,
     "reproduce": reproduce,
     "fidelity": fidelity,

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
+from orchestrator.archive import open_collection
+from orchestrator.cli.report import REPORT, Form, write_report
+from orchestrator.errors import BadInput
 from orchestrator.experiment import Experiment, prepare
 from orchestrator.fabrics import Cell, fabric_of
 from orchestrator.metrics import summarise
 from orchestrator.progress import progress_bar
-from orchestrator.report import render
+from orchestrator.report.terminal import render
 from orchestrator.results import DEFAULT_FOLDER, new_folder, write_run
 from orchestrator.runs import default_workers, run_cells, total_flows
 from orchestrator.settings import choose_fabric, chosen_schemes, merged_settings
@@ -142,6 +147,10 @@ def run(
     pcap: Annotated[
         str | None, _option(value="PORT", says="Capture SWITCH:PORT or HOST in the first cell.", panel=_OUTPUT)
     ] = None,
+    no_report: Annotated[bool, _option("--no-report", says="Write no report.html.", panel=_OUTPUT)] = False,
+    figures: Annotated[
+        Form | None, _option(value="pdf|png", says="Draw the charts of the report into files, too.", panel=_OUTPUT)
+    ] = None,
     jobs: Annotated[
         int | None,
         typer.Option(
@@ -160,7 +169,10 @@ def run(
     settings = merged_settings(spec, {key: value for key, value in given.items() if value is not None}, set_ or [])
     choose_fabric(settings, fabric, {"dilation": dilation, "switch": switch})
     settings["schemes"] = chosen_schemes(scheme or as_list(settings.get("schemes", [])), param or [])
-    summary, folder = run_spec(make_spec(settings), out, jobs or default_workers())
+    if no_report and figures is not None:
+        raise BadInput("--figures and --no-report contradict each other: figures are those of the report")
+    report = None if no_report else functools.partial(_report, figures=figures)
+    summary, folder = run_spec(make_spec(settings), out, jobs or default_workers(), report)
     if as_json:
         sys.stdout.write(json.dumps(summary.to_json()) + "\n")
     else:
@@ -169,8 +181,12 @@ def run(
         console.print(f"[dim]{folder}[/dim]", soft_wrap=True)
 
 
-def run_spec(spec: Spec, out: Path, workers: int) -> tuple[Summary, Path]:
-    """Run a description; gives the summary and its folder."""
+def _report(folder: Path, figures: Form | None) -> None:
+    write_report(open_collection(folder), folder / REPORT, figures)
+
+
+def run_spec(spec: Spec, out: Path, workers: int, report: Callable[[Path], None] | None = None) -> tuple[Summary, Path]:
+    """Run a description; gives the summary and its folder, into which `report` writes what it has to say."""
     fabric = fabric_of(spec)
     experiment = prepare(spec)
     fabric.check(experiment)
@@ -181,6 +197,8 @@ def run_spec(spec: Spec, out: Path, workers: int) -> tuple[Summary, Path]:
             observations = run_cells(fabric, cells, min(workers, fabric.max_workers or workers), on_progress)
         summary = summarise(experiment, observations, versions(experiment))
         write_run(staging, experiment, observations, summary)
+        if report is not None:
+            report(staging)
     return summary, folder
 
 

@@ -40,7 +40,7 @@ def _heading(summary: Summary) -> Text:
     spec = summary.spec
     seeds = len(summary.main.seeds)
     what = f"{spec['flow_list']['path']}" if "flow_list" in spec else _traffic(spec)
-    where = _topology(spec["topology"])
+    where = topology_name(spec["topology"])
     real = spec.get("mininet")
     fabric = f"; real hosts, {real['switch']}, times x {real['dilation']}" if real else ""
     how = f"{spec['transport']['control']}; {seeds} seed(s){fabric}"
@@ -55,7 +55,8 @@ def _traffic(spec: dict[str, Any]) -> str:
     return ", ".join([*generated, *([f"{by_hand} added flows"] if by_hand else [])])
 
 
-def _topology(topology: dict[str, object]) -> str:
+def topology_name(topology: dict[str, object]) -> str:
+    """A topology in a few characters."""
     match topology.get("builder"):
         case "incast":
             return f"{topology['senders']} -> 1"
@@ -74,7 +75,7 @@ def _table(results: Sequence[SchemeResult], summary: Summary) -> Table:
     def row(name: str, cell: Callable[[SchemeResult], RenderableType], style: str = "") -> None:
         table.add_row(name, *(cell(result) for result in results), style=style)
 
-    for title, rows in _sections(summary):
+    for title, rows in sections(summary):
         table.add_row(Text(title, style="bold"))
         for name, cell in rows:
             row(f"  {name}", cell, "dim" if name.startswith(" ") else "")
@@ -84,7 +85,8 @@ def _table(results: Sequence[SchemeResult], summary: Summary) -> Table:
 Rows = list[tuple[str, Callable[[SchemeResult], RenderableType]]]
 
 
-def _sections(summary: Summary) -> Iterator[tuple[str, Rows]]:
+def sections(summary: Summary) -> Iterator[tuple[str, Rows]]:
+    """All rows of the table, by section: a name, and what is in the column of a scheme."""
     fct: Rows = []
     for name, stat in _SHOWN + (_OF_QUERIES if QUERY in summary.main.fct_us else ()):
         fct.append((f"{_CLASS_NAMES[name]} {stat}", _estimate(name, stat, lambda r: r.fct_us, "{:,.0f}")))

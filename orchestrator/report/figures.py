@@ -1,0 +1,187 @@
+"""The charts of a collection as files for papers, one for each view of each chart.
+
+The same collection gives the same bytes: files have no dates.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from orchestrator.collection import Collection
+from orchestrator.report.chart import Axis, Chart, Series, View
+from orchestrator.report.charts import sections
+from orchestrator.report.grid import Grid
+from orchestrator.report.styles import Style, styles_of
+
+FOLDER = "figures"
+Form = Literal["pdf", "png"]
+
+_INCHES = (4.5, 3.2)
+_DPI = 300
+_LOOKS: dict[Any, Any] = {
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.linewidth": 0.4,
+    "grid.alpha": 0.5,
+    "axes.axisbelow": True,
+    "hatch.color": "white",
+    "pdf.fonttype": 42,  # whole letters, which publishers ask for
+}
+# Plotly's names in Matplotlib's words.
+_DASHES: dict[str, Any] = {
+    "solid": "-", "dash": "--", "dot": ":", "dashdot": "-.", "longdash": (0, (8, 3)),
+}  # fmt: skip
+_MARKERS = {
+    "circle": "o", "circle-open": "o", "square": "s", "diamond": "D", "triangle-up": "^", "x": "X",
+    "triangle-down": "v", "star": "*", "cross": "P", "pentagon": "p", "hexagon": "h",
+}  # fmt: skip
+_HATCHES = ("", "///", "xxx", "...", "\\\\\\", "+++", "---", "|||")
+# Of longer lines not every point has a marker.
+_MARKERS_ON_ALL, _MARKERS_ON_LONG = 15, 8
+_TICKS_AT_ALL = 12
+
+
+def draw_figures(collection: Collection, folder: Path, form: Form) -> Iterator[Path]:
+    """Draw every view of every chart into files of a folder, which is made; gives their paths."""
+    grid = Grid.of(collection)
+    styles = styles_of(grid.schemes, grid.baseline)
+    folder.mkdir(parents=True, exist_ok=True)
+    for section in sections(collection):
+        for chart in section.charts:
+            for view, shown in chart.views():
+                path = folder / f"{_file_name(chart, view)}.{form}"
+                with rc_context(_LOOKS):
+                    figure = _figure(chart, view, shown, styles, grid.baseline)
+                    figure.savefig(path, dpi=_DPI, metadata={"CreationDate": None} if form == "pdf" else None)
+                yield path
+
+
+def _file_name(chart: Chart, view: View) -> str:
+    """The chart and what is chosen of it, where there is a choice."""
+    picks = [f"{key}-{view.pick[key]}" for key, values in chart.picks.items() if len(values) > 1]
+    at = [f"{key}-{value}" for key, value in view.at.items()]
+    mode = [view.mode] if view.mode == "normalised" else []
+    return "_".join(re.sub(r"[^A-Za-z0-9.+-]+", "-", text) for text in (chart.name, *picks, *at, *mode))
+
+
+def _figure(
+    chart: Chart, view: View, shown: Sequence[Series], styles: dict[str, Style], baseline: str | None
+) -> Figure:
+    figure = Figure(figsize=_INCHES, layout="constrained")
+    axes = figure.add_subplot()
+    if chart.kind == "bars":
+        _bars(axes, shown, styles)
+    elif chart.kind == "stacks":
+        _stacks(axes, shown, styles)
+    else:
+        _lines(axes, shown, styles, "steps-mid" if chart.kind == "steps" else "default")
+    x, y = chart.axes(view.mode)
+    axes.set_xlabel(x.title)
+    axes.set_ylabel(y.title)
+    _scale_x(axes, x, shown)
+    if view.mode == "normalised" and baseline is not None and chart.modes:
+        (axes.axhline if chart.ratio_y else axes.axvline)(1, color="0.3", linestyle="--", linewidth=1, label=baseline)
+    else:
+        axes.set_ylim(bottom=0)
+    named = len(set(axes.get_legend_handles_labels()[1]))
+    if named > 1 and not (chart.kind == "stacks" and not any(series.part for series in shown)):
+        figure.legend(loc="outside lower center", ncols=min(named, 3), frameon=False, fontsize="small")
+    return figure
+
+
+def _scale_x(axes: Axes, axis: Axis, shown: Sequence[Series]) -> None:
+    places = sorted({value for series in shown for value in series.x if not isinstance(value, str)})
+    if axis.log:
+        axes.set_xscale("log")
+    elif 0 < len(places) <= _TICKS_AT_ALL:
+        axes.set_xticks(places)
+
+
+def _lines(axes: Axes, shown: Sequence[Series], styles: dict[str, Style], steps: Any) -> None:
+    for series in shown:
+        style = styles[series.scheme]
+        x, y = _plain(series.x), _plain(series.y)
+        every = None if len(x) <= _MARKERS_ON_ALL else max(1, len(x) // _MARKERS_ON_LONG)
+        axes.errorbar(
+            x,
+            y,
+            yerr=_whiskers(series),
+            errorevery=every or 1,
+            label=series.scheme,
+            color=style.colour,
+            linestyle=_DASHES[style.dash],
+            marker=_MARKERS[style.marker],
+            markevery=every,
+            markersize=4,
+            markerfacecolor="white" if style.marker.endswith("-open") else style.colour,
+            linewidth=1.3,
+            elinewidth=0.8,
+            capsize=2,
+            drawstyle=steps,
+        )
+
+
+def _bars(axes: Axes, shown: Sequence[Series], styles: dict[str, Style]) -> None:
+    """Series side by side at each category."""
+    categories = list(dict.fromkeys(str(value) for series in shown for value in series.x))
+    width = 0.8 / len(shown)
+    for number, series in enumerate(shown):
+        places = [categories.index(str(value)) + (number - (len(shown) - 1) / 2) * width for value in series.x]
+        axes.bar(
+            places,
+            _plain(series.y),
+            width=width,
+            color=styles[series.scheme].colour,
+            label=series.scheme,
+            yerr=_whiskers(series),
+            capsize=2,
+            error_kw={"elinewidth": 0.8},
+        )
+    axes.set_xticks(range(len(categories)), categories)
+
+
+def _stacks(axes: Axes, shown: Sequence[Series], styles: dict[str, Style]) -> None:
+    """Series upon each other at each category."""
+    below: dict[str, float] = {}
+    parts: dict[str, int] = {}
+    for series in shown:
+        (category,), (value,) = map(str, series.x), series.y
+        part = parts[series.scheme] = parts.get(series.scheme, -1) + 1
+        axes.bar(
+            category,
+            value or 0,
+            width=0.6,
+            bottom=below.get(category, 0),
+            yerr=_whiskers(series),
+            capsize=3,
+            error_kw={"elinewidth": 0.8},
+            color=styles[series.scheme].colour,
+            hatch=_HATCHES[part % len(_HATCHES)],
+            edgecolor="white",
+            label=f"{series.scheme}: {series.part}" if series.part else series.scheme,
+        )
+        below[category] = below.get(category, 0) + (value or 0)
+    axes.tick_params(axis="x", rotation=0 if len(below) <= 4 else 30)
+
+
+def _plain(values: Sequence[float | str | None]) -> list[Any]:
+    return [float("nan") if value is None else value for value in values]
+
+
+def _whiskers(series: Series) -> list[list[float]] | None:
+    """Distances to the bounds of the confidence intervals, down and up; none where there is none."""
+    if not series.low:
+        return None
+    rows = list(zip(series.y, series.low, series.high, strict=True))
+    down = [0.0 if y is None or low is None else y - low for y, low, _ in rows]
+    up = [0.0 if y is None or high is None else high - y for y, _, high in rows]
+    return [down, up]

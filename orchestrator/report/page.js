@@ -1,0 +1,296 @@
+"use strict";
+// Draws the charts of the page, with what the switches say. All data is in the page; nothing is loaded.
+(() => {
+  const MARKERS_ON_ALL = 15;
+  const MARKERS_ON_LONG = 8;
+  const PATTERNS = ["", "/", "x", ".", "\\", "+", "-", "|"];
+  const TICKS_AT_ALL = 12;
+  const EXPORTED = { width: 900, height: 560 };
+
+  // By key, of all charts; by chart and key, of one.
+  const chosen = new Map();
+  const hidden = new Set();
+  const charts = new Map();
+  let styles = {};
+  let baseline = null;
+  let plotly = null;
+
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const narrow = matchMedia("(max-width: 700px)");
+  const touched = matchMedia("(pointer: coarse)");
+
+  const choiceOf = (control) => `${control.dataset.chart}/${control.dataset.key}`;
+
+  async function unpack(id) {
+    const text = atob(document.getElementById(id).textContent);
+    const bytes = new Uint8Array(text.length);
+    for (let at = 0; at < text.length; at++) bytes[at] = text.charCodeAt(at);
+    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")));
+  }
+
+  // As a file of its own, which browsers read beside the main thread, unlike the text of an element.
+  function run(code) {
+    const script = document.createElement("script");
+    script.src = URL.createObjectURL(code);
+    return new Promise((resolve, reject) => {
+      script.addEventListener("load", resolve);
+      script.addEventListener("error", () => reject(new Error("the browser refuses the program that draws them")));
+      document.head.append(script);
+    });
+  }
+
+  function say(text) {
+    for (const waiting of document.querySelectorAll(".waiting")) waiting.textContent = text;
+  }
+
+  // What a chart shows.
+
+  function modeOf(chart) {
+    const mode = chosen.get("/mode") ?? "absolute";
+    return mode in chart.axes ? mode : Object.keys(chart.axes)[0];
+  }
+
+  function inView(chart) {
+    const mode = modeOf(chart);
+    const matches = (wanted, scope) => Object.entries(wanted).every(([key, value]) => chosen.get(`${scope}/${key}`) === value);
+    return chart.series.filter((series) =>
+      (series.mode === null || series.mode === mode) && matches(series.at, "") && matches(series.pick, chart.name));
+  }
+
+  // A pick with one value has no control; it is chosen from the start.
+  function chooseOnly(chart) {
+    for (const series of chart.series) {
+      for (const [key, value] of Object.entries(series.pick)) {
+        if (!chosen.has(`${chart.name}/${key}`)) chosen.set(`${chart.name}/${key}`, value);
+      }
+    }
+  }
+
+  // What Plotly draws.
+
+  function colourOf(scheme, theme) {
+    return scheme === baseline ? theme.baseline : styles[scheme].colour;
+  }
+
+  function traceOf(chart, series, parts, theme) {
+    const colour = colourOf(series.scheme, theme);
+    const style = styles[series.scheme];
+    const name = series.part ? `${series.scheme}: ${series.part}` : series.scheme;
+    const trace = { name, x: series.x, y: series.y, meta: series.scheme };
+    if (series.low.length) {
+      trace.error_y = {
+        type: "data", symmetric: false, thickness: 1.2, width: 3, color: chart.kind === "lines" ? colour : theme.ink,
+        array: series.high.map((bound, at) => (bound === null ? null : bound - series.y[at])),
+        arrayminus: series.low.map((bound, at) => (bound === null ? null : series.y[at] - bound)),
+      };
+    }
+    if (chart.kind === "bars" || chart.kind === "stacks") {
+      trace.type = "bar";
+      const shape = PATTERNS[parts.indexOf(series.part) % PATTERNS.length];
+      trace.marker = {
+        color: colour, line: { color: theme.ground, width: 1 },
+        pattern: { shape, fillmode: "overlay", fgcolor: theme.ground, fgopacity: 0.6, solidity: 0.25, size: 10 },
+      };
+      return trace;
+    }
+    trace.type = "scatter";
+    trace.mode = "lines+markers";
+    trace.line = { color: colour, dash: style.dash, width: 2, shape: chart.kind === "steps" ? "hvh" : "linear" };
+    trace.marker = { symbol: style.marker, size: 8, color: colour };
+    if (series.x.length > MARKERS_ON_ALL) trace.marker.maxdisplayed = MARKERS_ON_LONG;
+    return trace;
+  }
+
+  function axisOf(axis, theme) {
+    const drawn = {
+      title: { text: axis.title, standoff: 12 }, automargin: true, gridcolor: theme.line, linecolor: theme.dim,
+      zerolinecolor: theme.line, type: axis.log ? "log" : "-", tickformat: axis.unit === "bytes" ? "~s" : ",~r",
+    };
+    if (axis.log) drawn.dtick = 1;
+    return drawn;
+  }
+
+  function layoutOf(chart, shown, theme) {
+    const mode = modeOf(chart);
+    const [x, y] = chart.axes[mode].map((axis) => axisOf(axis, theme));
+    const categories = shown.some((series) => typeof series.x[0] === "string");
+    if (categories) {
+      x.type = "category";
+      delete x.tickformat;
+    } else if (!chart.axes[mode][0].log) {
+      const places = [...new Set(shown.flatMap((series) => series.x))].sort((a, b) => a - b);
+      if (places.length <= TICKS_AT_ALL) Object.assign(x, { tickmode: "array", tickvals: places });
+    }
+    const ratio = mode === "normalised";
+    const values = shown.flatMap((series) => [series.y, series.high]).flat();
+    // Nothing of it is below zero, though a confidence interval may be.
+    if (!ratio) Object.assign(y, { rangemode: "tozero", minallowed: 0 });
+    // A chart of nothing but zeros has a scale all the same.
+    if (!y.type.includes("log") && values.every((value) => !value)) y.range = [0, 1];
+    const several = shown.length > 1 && !(categories && chart.kind === "stacks" && shown.every((series) => !series.part));
+    const layout = {
+      xaxis: x, yaxis: y, barmode: chart.kind === "stacks" ? "stack" : "group", bargap: 0.35,
+      paper_bgcolor: theme.ground, plot_bgcolor: theme.ground,
+      font: { family: "system-ui, sans-serif", size: narrow.matches ? 12 : 13, color: theme.ink },
+      margin: { l: 50, r: 12, t: 8, b: 40 }, hovermode: "closest",
+      hoverlabel: { namelength: -1 }, dragmode: touched.matches ? false : "zoom",
+      showlegend: several,
+      legend: { orientation: "h", x: 0, xanchor: "left", y: -0.2, yanchor: "top", yref: "paper" },
+      shapes: [], annotations: [],
+    };
+    if (ratio && baseline !== null) {
+      const along = chart.one === "y" ? { xref: "paper", x0: 0, x1: 1, y0: 1, y1: 1 } : { yref: "paper", y0: 0, y1: 1, x0: 1, x1: 1 };
+      layout.shapes.push({ type: "line", layer: "below", line: { color: theme.ink, width: 1.5, dash: styles[baseline].dash }, ...along });
+      const place = chart.one === "y"
+        ? { xref: "paper", x: 1, xanchor: "right", y: 1, yanchor: "bottom" }
+        : { yref: "paper", y: 1, yanchor: "top", x: 0, xanchor: "left" };
+      layout.annotations.push({ text: baseline, showarrow: false, font: { size: 11, color: theme.dim }, ...place });
+    }
+    if (!shown.length) {
+      layout.annotations.push({ text: "There is nothing for this choice.", showarrow: false, xref: "paper", yref: "paper", x: 0.5, y: 0.5 });
+    }
+    return layout;
+  }
+
+  function themeOf(isDark) {
+    return isDark
+      ? { ground: "#14171a", ink: "#e9ecef", dim: "#a2abb5", line: "#3a4148", baseline: "#c4c9cf" }
+      : { ground: "#ffffff", ink: "#000000", dim: "#5b636d", line: "#e1e5ea", baseline: "#3c4247" };
+  }
+
+  function figureOf(chart, theme) {
+    const shown = inView(chart).filter((series) => !hidden.has(series.scheme));
+    const partsOf = (scheme) => [...new Set(chart.series.filter((series) => series.scheme === scheme).map((series) => series.part))];
+    return { data: shown.map((series) => traceOf(chart, series, partsOf(series.scheme), theme)), layout: layoutOf(chart, shown, theme) };
+  }
+
+  function draw(chart) {
+    const first = !chart.drawn;
+    if (first) chart.plot.replaceChildren();
+    const { data, layout } = figureOf(chart, themeOf(dark.matches));
+    plotly.react(chart.plot, data, layout, { displayModeBar: false, responsive: true });
+    chart.drawn = true;
+    performance.mark(`drawn ${chart.name}`);
+    chart.stale = false;
+    if (!first) return;
+    chart.plot.on("plotly_legendclick", (event) => {
+      toggle(event.data[event.curveNumber].meta);
+      return false;
+    });
+    chart.plot.on("plotly_legenddoubleclick", () => false);
+  }
+
+  function drawVisible() {
+    if (plotly === null) return;
+    for (const chart of charts.values()) if (chart.visible && chart.stale) draw(chart);
+  }
+
+  function redraw(which) {
+    for (const chart of which) chart.stale = true;
+    drawVisible();
+  }
+
+  // Switches.
+
+  function choose(control, value) {
+    const choice = choiceOf(control);
+    chosen.set(choice, value);
+    for (const button of document.querySelectorAll("button[data-key]")) {
+      if (choiceOf(button) === choice) button.setAttribute("aria-pressed", String(button.dataset.value === value));
+    }
+    redraw(control.dataset.chart ? [charts.get(control.dataset.chart)] : charts.values());
+  }
+
+  function toggle(scheme) {
+    if (!hidden.delete(scheme)) hidden.add(scheme);
+    for (const chip of document.querySelectorAll("[data-scheme]")) {
+      if (chip.dataset.scheme === scheme) chip.setAttribute("aria-pressed", String(!hidden.has(scheme)));
+    }
+    redraw(charts.values());
+  }
+
+  // Files.
+
+  function csvOf(chart) {
+    const settings = [...new Set(chart.series.flatMap((series) => Object.keys(series.at)))];
+    const picks = [...new Set(chart.series.flatMap((series) => Object.keys(series.pick)))];
+    const rows = [["scheme", "part", "mode", ...settings, ...picks, "x", "y", "low", "high", "x is", "y is"]];
+    for (const series of chart.series) {
+      const [x, y] = chart.axes[series.mode ?? "absolute"] ?? Object.values(chart.axes)[0];
+      const where = [...settings.map((key) => series.at[key]), ...picks.map((key) => series.pick[key])];
+      series.x.forEach((value, at) => {
+        rows.push([series.scheme, series.part, series.mode, ...where, value, series.y[at], series.low[at], series.high[at], x.title, y.title]);
+      });
+    }
+    const quoted = (cell) => (/[",\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);
+    return rows.map((row) => row.map((cell) => quoted(String(cell ?? ""))).join(",")).join("\n") + "\n";
+  }
+
+  function save(name, text) {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+  }
+
+  function take(form, chart) {
+    if (form === "csv") return save(`${chart.name}.csv`, csvOf(chart));
+    // For a page of white paper, with what the page says around the chart.
+    const { data, layout } = figureOf(chart, themeOf(false));
+    const choices = [modeOf(chart), ...Object.entries(inView(chart)[0]?.at ?? {}).map((each) => each.join(" ")), ...Object.values(inView(chart)[0]?.pick ?? {})];
+    layout.title = { text: chart.title, subtitle: { text: choices.join(", ") }, x: 0.02 };
+    layout.margin.t = 70;
+    return plotly.downloadImage({ data, layout }, { format: form, filename: chart.name, ...EXPORTED });
+  }
+
+  // Start.
+
+  function listen() {
+    document.addEventListener("click", (event) => {
+      const button = event.target.closest("button");
+      if (button === null) return;
+      if (button.dataset.scheme) toggle(button.dataset.scheme);
+      else if (button.dataset.take) take(button.dataset.take, charts.get(button.dataset.chart));
+      else if (button.dataset.key) choose(button, button.dataset.value);
+    });
+    document.addEventListener("change", (event) => {
+      if (event.target.dataset.key) choose(event.target, event.target.value);
+    });
+    for (const control of document.querySelectorAll("button[data-key][aria-pressed=true]")) chosen.set(choiceOf(control), control.dataset.value);
+    for (const control of document.querySelectorAll("select[data-key]")) chosen.set(choiceOf(control), control.value);
+    for (const query of [dark, narrow]) query.addEventListener("change", () => redraw(charts.values()));
+  }
+
+  function watch() {
+    const seen = new IntersectionObserver((entries) => {
+      for (const entry of entries) charts.get(entry.target.parentElement.id).visible = entry.isIntersecting;
+      drawVisible();
+    }, { rootMargin: "200px" });
+    for (const chart of charts.values()) seen.observe(chart.plot);
+  }
+
+  async function start() {
+    listen();
+    if (!("DecompressionStream" in window)) {
+      say("This browser cannot unpack the data of the charts; Chrome 80, Firefox 113 and Safari 16.4 can, and later ones.");
+      return;
+    }
+    const running = unpack("plotly").then((code) => code.blob()).then((code) => run(new Blob([code], { type: "text/javascript" })));
+    const data = await (await unpack("data")).json();
+    ({ styles, baseline } = data);
+    for (const chart of data.charts) {
+      charts.set(chart.name, { ...chart, plot: document.querySelector(`#${chart.name} .plot`), stale: true });
+      chooseOnly(chart);
+    }
+    await running;
+    performance.mark("plotly ready");
+    plotly = window.Plotly;
+    watch();
+  }
+
+  start().catch((error) => {
+    say(`The charts cannot be drawn: ${error.message}`);
+    throw error;
+  });
+})();

@@ -1,0 +1,215 @@
+"""A collection as one HTML file that needs nothing else: no network, no server.
+
+What it says in words and tables is there at once. Charts are drawn when they come into sight, by Plotly, which is in
+the file, compressed as the data is; a browser unpacks both. The same collection gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import gzip
+import importlib.util
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from orchestrator.collection import Collection
+from orchestrator.errors import RunFailed, SetupError
+from orchestrator.report import charts, terminal
+from orchestrator.report.chart import Chart, Section, Series
+from orchestrator.report.claims import ClaimRow, read_claims
+from orchestrator.report.facts import facts
+from orchestrator.report.grid import Grid
+from orchestrator.report.key_numbers import key_numbers
+from orchestrator.report.styles import styles_of
+
+FILE_NAME = "report.html"
+MOST_BYTES = 5_000_000
+
+# Time is what a run has less of than bytes: level 9 takes three times as long for a tenth less.
+_COMPRESSION_LEVEL = 3
+_SIGNIFICANT_DIGITS = 6
+# More values than that make a list to choose from in place of a row of buttons.
+_MOST_BUTTONS = 5
+
+
+@dataclass(frozen=True)
+class Switch:
+    """Something to choose; `chart` names the chart that it is of, and is empty where it is for all."""
+
+    key: str
+    says: str
+    values: tuple[str, ...]
+    chosen: str
+    chart: str = ""
+
+    @property
+    def is_list(self) -> bool:
+        """Whether there are too many values for buttons."""
+        return len(self.values) > _MOST_BUTTONS
+
+
+def render(collection: Collection, claims: Sequence[ClaimRow] = ()) -> str:
+    """The HTML of a collection, and of a paper's claims where it is about them."""
+    grid = Grid.of(collection)
+    sections = charts.sections(collection)
+    styles = styles_of(grid.schemes, grid.baseline)
+    plotly = _packed(_plotly())
+    sections, data = _within(sections, styles, grid, MOST_BYTES - len(plotly))
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("page.html").render(
+        collection=collection,
+        facts=facts(collection),
+        claims=claims,
+        key_numbers=key_numbers(grid),
+        all_numbers=_all_numbers(collection),
+        warnings=_warnings(collection),
+        sections=sections,
+        switches=_switches(sections, grid),
+        picks={chart.name: _picks(chart) for section in sections for chart in section.charts},
+        styles=styles,
+        baseline=grid.baseline,
+        versions=_yaml(collection.versions),
+        plotly=plotly,
+        data=data,
+    )
+
+
+def _plotly() -> bytes:
+    found = importlib.util.find_spec("plotly")
+    if found is None or not found.submodule_search_locations:
+        raise SetupError("the Python package plotly, which draws charts, is not installed", "make setup")
+    return (Path(found.submodule_search_locations[0]) / "package_data" / "plotly.min.js").read_bytes()
+
+
+def _packed(content: bytes) -> str:
+    return base64.b64encode(gzip.compress(content, _COMPRESSION_LEVEL, mtime=0)).decode("ascii")
+
+
+def _within(
+    sections: tuple[Section, ...], styles: Mapping[str, Any], grid: Grid, most_bytes: int
+) -> tuple[tuple[Section, ...], str]:
+    """Data that leaves room for the rest of the page, without the largest charts if it must be; notes name them."""
+    while True:
+        data = _packed(_json(sections, styles, grid))
+        largest = max((chart for section in sections for chart in section.charts), key=_numbers, default=None)
+        if len(data) <= most_bytes * 0.9 or largest is None:
+            return sections, data
+        note = f"“{largest.title}” is left out: with its {_numbers(largest):,} numbers the page would be too large."
+        sections = tuple(_without(section, largest, note) for section in sections)
+
+
+def _numbers(chart: Chart) -> int:
+    return sum(len(series.x) + len(series.y) + len(series.low) + len(series.high) for series in chart.series)
+
+
+def _without(section: Section, chart: Chart, note: str) -> Section:
+    if chart not in section.charts:
+        return section
+    return Section(section.title, tuple(c for c in section.charts if c is not chart), (*section.notes, note))
+
+
+def _json(sections: Sequence[Section], styles: Mapping[str, Any], grid: Grid) -> bytes:
+    plain = {
+        "styles": {scheme: dataclasses.asdict(style) for scheme, style in styles.items()},
+        "baseline": grid.baseline,
+        "charts": [_plain(chart) for section in sections for chart in section.charts],
+    }
+    return json.dumps(plain, separators=(",", ":"), allow_nan=False).encode()
+
+
+def _plain(chart: Chart) -> dict[str, Any]:
+    axes = {
+        mode: [{"title": axis.title, "unit": axis.unit, "log": axis.log} for axis in chart.axes(mode)]
+        for mode in chart.modes or ("absolute",)
+    }
+    return {
+        "name": chart.name,
+        "title": chart.title,
+        "kind": chart.kind,
+        "axes": axes,
+        "one": "x" if chart.ratio_x else "y",
+        "series": [_plain_series(series) for series in chart.series],
+    }
+
+
+def _plain_series(series: Series) -> dict[str, Any]:
+    plain = {"scheme": series.scheme, "part": series.part, "mode": series.mode}
+    numbers = {name: [_rounded(value) for value in getattr(series, name)] for name in ("x", "y", "low", "high")}
+    return plain | {"at": dict(series.at), "pick": dict(series.pick)} | numbers
+
+
+def _rounded(value: float | str | None) -> float | str | None:
+    if value is None or isinstance(value, str):
+        return value
+    short = float(f"{value:.{_SIGNIFICANT_DIGITS}g}")
+    return int(short) if short.is_integer() else short
+
+
+def _switches(sections: Sequence[Section], grid: Grid) -> list[Switch]:
+    """Those of all charts: the mode, and each setting of the grid that a chart does not have on its axis."""
+    found = [chart for section in sections for chart in section.charts]
+    switches = []
+    if any(len(chart.modes) > 1 for chart in found):
+        switches.append(Switch("mode", "numbers", ("absolute", "normalised"), "absolute"))
+    for key, values in grid.values.items():
+        if any(key in chart.settings for chart in found):
+            texts = tuple(map(str, values))
+            # Schemes differ most at the highest load.
+            switches.append(Switch(key, key, texts, texts[-1] if key == grid.axis else texts[0]))
+    return switches
+
+
+def _picks(chart: Chart) -> list[Switch]:
+    return [Switch(key, key, values, values[0], chart.name) for key, values in chart.picks.items() if len(values) > 1]
+
+
+def _warnings(collection: Collection) -> dict[str, list[str]]:
+    """What makes numbers doubtful, each with the points that it is said of; a run has one point without a name."""
+    found: dict[str, list[str]] = {}
+    for point in collection.points:
+        for warning in point.summary.warnings:
+            found.setdefault(warning, []).append(point.label)
+    return found
+
+
+def _all_numbers(collection: Collection) -> list[tuple[str, list[tuple[str, list[str]]]]]:
+    """The terminal's table; of a run only, as that of each point of a grid would be long."""
+    if len(collection.points) != 1:
+        return []
+    summary = collection.points[0].summary
+    results = list(summary.schemes.values())
+    return [
+        (title, [(name, [str(cell(result)) for result in results]) for name, cell in rows])
+        for title, rows in terminal.sections(summary)
+    ]
+
+
+def _yaml(plain: Mapping[str, Any]) -> str:
+    return yaml.safe_dump(json.loads(json.dumps(plain)), sort_keys=False, allow_unicode=True)
+
+
+def write_page(collection: Collection, path: Path) -> None:
+    """Write the HTML of a collection, whole or not at all; raises RunFailed where that cannot be."""
+    html = render(collection, read_claims(collection.folder))
+    staging = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        staging.write_text(html, encoding="utf-8")
+        staging.replace(path)
+    except OSError as error:
+        raise RunFailed(f"cannot write {path}: {error.strerror}") from error
+    finally:
+        staging.unlink(missing_ok=True)
