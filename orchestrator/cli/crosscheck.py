@@ -11,9 +11,9 @@ import typer
 from rich.console import Console
 
 from orchestrator import comparison as library
-from orchestrator.cli.run import run_spec
 from orchestrator.comparison_report import render, to_junit, to_markdown
 from orchestrator.errors import unknown
+from orchestrator.execution import run_spec
 from orchestrator.results import DEFAULT_FOLDER, new_folder
 from orchestrator.runs import default_workers
 from orchestrator.settings import choose_fabric, chosen_schemes, merged_settings

@@ -13,6 +13,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from orchestrator.archive import open_collection
+from orchestrator.cli.report import REPORT, write_report
 from orchestrator.errors import BadInput, Interrupted, MarklabError, RunFailed
 from orchestrator.found import keep_record
 from orchestrator.papers import experiments_called, papers
@@ -38,6 +40,7 @@ def reproduce(
         bool, typer.Option("--record", help="Keep what is found in experiments/found, for docs/fidelity.md.")
     ] = False,
     out: Annotated[Path, typer.Option(help="Folder that gets the result's folder.")] = DEFAULT_FOLDER,
+    no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.html.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
     jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Cells at a time.  [default: cores]")] = None,
     scheduler: Annotated[
@@ -61,6 +64,8 @@ def reproduce(
         paper = paper.with_effort(paper.quick) if quick else paper
         paper = paper.with_effort(effort).narrowed(points)
         done = reproduce_one(each, paper, out, f"{each}-quick" if quick else each, jobs or default_workers(), scheduler)
+        if not no_report:
+            write_report(open_collection(done.folder), done.folder / REPORT)
         # What lost cells is no record of the experiment.
         if record and not done.failed:
             keep_record(done)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,18 +14,13 @@ from rich.console import Console
 from orchestrator.archive import open_collection
 from orchestrator.cli.report import REPORT, Form, write_report
 from orchestrator.errors import BadInput
-from orchestrator.experiment import Experiment, prepare
-from orchestrator.fabrics import Cell, fabric_of
-from orchestrator.metrics import summarise
-from orchestrator.progress import progress_bar
+from orchestrator.execution import run_spec
 from orchestrator.report.terminal import render
-from orchestrator.results import DEFAULT_FOLDER, new_folder, write_run
-from orchestrator.runs import default_workers, run_cells, total_flows
+from orchestrator.results import DEFAULT_FOLDER
+from orchestrator.runs import default_workers
 from orchestrator.settings import choose_fabric, chosen_schemes, merged_settings
 from orchestrator.spec import Spec, as_list, make_spec
-from orchestrator.summary import Summary
 from orchestrator.traffic.workload import known_workloads
-from orchestrator.versions import versions
 
 _TRACE_QUEUE_EVERY = "10us"
 _TRACE_FLOWS_EVERY = "100us"
@@ -183,27 +177,3 @@ def run(
 
 def _report(folder: Path, figures: Form | None) -> None:
     write_report(open_collection(folder), folder / REPORT, figures)
-
-
-def run_spec(spec: Spec, out: Path, workers: int, report: Callable[[Path], None] | None = None) -> tuple[Summary, Path]:
-    """Run a description; gives the summary and its folder, into which `report` writes what it has to say."""
-    fabric = fabric_of(spec)
-    experiment = prepare(spec)
-    fabric.check(experiment)
-    folder = out / f"{spec.title()}-{experiment.digest()[:8]}"
-    with new_folder(folder) as staging:
-        cells = _cells(experiment, staging)
-        with progress_bar("running", total_flows(cells)) as on_progress:
-            observations = run_cells(fabric, cells, min(workers, fabric.max_workers or workers), on_progress)
-        summary = summarise(experiment, observations, versions(experiment))
-        write_run(staging, experiment, observations, summary)
-        if report is not None:
-            report(staging)
-    return summary, folder
-
-
-def _cells(experiment: Experiment, captures: Path) -> list[Cell]:
-    """All schemes on the flows of a seed, then on those of the next. Only the first cell is captured: pcap is large."""
-    cells = [Cell(experiment, scheme, seed) for seed in experiment.spec.seed_numbers for scheme in experiment.schemes]
-    first = cells[0]
-    return [Cell(first.experiment, first.scheme, first.seed, captures), *cells[1:]]

@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from orchestrator.archive import open_collection
+from orchestrator.cli.report import REPORT, Form, write_report
 from orchestrator.errors import BadInput
 from orchestrator.progress import cells_bar
 from orchestrator.results import DEFAULT_FOLDER
@@ -47,10 +48,16 @@ def sweep(
     ] = DEFAULT_FOLDER,
     name: Annotated[str | None, typer.Option(help="First part of its name.")] = None,
     no_flows: Annotated[bool, typer.Option("--no-flows", help="Keep no flow records, only cells.")] = False,
+    no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.html.")] = False,
+    figures: Annotated[
+        Form | None, typer.Option(metavar="pdf|png", help="Draw the charts of the report into files, too.")
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help=f"Do not ask about more than {_MANY_CELLS} cells.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of the table.")] = False,
 ) -> None:
     """Run a grid of settings; what has finished is kept, and the same command goes on from there."""
+    if no_report and figures is not None:
+        raise BadInput("--figures and --no-report contradict each other: figures are those of the report")
     given = {"schemes": scheme or None, "flows": flows, "seeds": seeds, "name": name}
     described = read_sweep(
         file, {key: value for key, value in given.items() if value is not None}, set_ or [], grid or []
@@ -64,6 +71,8 @@ def sweep(
         chosen = Workers(workers or default_workers(), scheduler)
         folder = run_sweep(described, out, chosen, on_cells, keep_flows=not no_flows)
     collection = open_collection(folder)
+    if not no_report:
+        write_report(collection, folder / REPORT, figures)
     if as_json:
         sys.stdout.write(json.dumps(to_json(collection)) + "\n")
     else:

@@ -1,0 +1,40 @@
+"""One run, from its description to its folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from orchestrator.experiment import Experiment, prepare
+from orchestrator.fabrics import Cell, fabric_of
+from orchestrator.metrics import summarise
+from orchestrator.progress import progress_bar
+from orchestrator.results import new_folder, write_run
+from orchestrator.runs import run_cells, total_flows
+from orchestrator.spec import Spec
+from orchestrator.summary import Summary
+from orchestrator.versions import versions
+
+
+def run_spec(spec: Spec, out: Path, workers: int, report: Callable[[Path], None] | None = None) -> tuple[Summary, Path]:
+    """Run a description; gives the summary and its folder, into which `report` writes what it has to say."""
+    fabric = fabric_of(spec)
+    experiment = prepare(spec)
+    fabric.check(experiment)
+    folder = out / f"{spec.title()}-{experiment.digest()[:8]}"
+    with new_folder(folder) as staging:
+        cells = _cells(experiment, staging)
+        with progress_bar("running", total_flows(cells)) as on_progress:
+            observations = run_cells(fabric, cells, min(workers, fabric.max_workers or workers), on_progress)
+        summary = summarise(experiment, observations, versions(experiment))
+        write_run(staging, experiment, observations, summary)
+        if report is not None:
+            report(staging)
+    return summary, folder
+
+
+def _cells(experiment: Experiment, captures: Path) -> list[Cell]:
+    """All schemes on the flows of a seed, then on those of the next. Only the first cell is captured: pcap is large."""
+    cells = [Cell(experiment, scheme, seed) for seed in experiment.spec.seed_numbers for scheme in experiment.schemes]
+    first = cells[0]
+    return [Cell(first.experiment, first.scheme, first.seed, captures), *cells[1:]]
