@@ -58,3 +58,12 @@ class Collection:
     damaged: tuple[str, ...] = ()
     # Cells of the plan that have neither finished nor failed.
     missing: int = 0
+
+    @property
+    def warnings(self) -> list[str]:
+        """What makes numbers doubtful, with the point that it is about."""
+        return [
+            f"{point.label}: {text}" if point.label else text
+            for point in self.points
+            for text in point.summary.warnings
+        ]

@@ -56,11 +56,7 @@ def _cell(fct_us: Estimates, normalised: Estimates | None, name: str, statistic:
 
 
 def _doubts(collection: Collection, console: Console) -> None:
-    warnings = [
-        f"{point.label}: {text}" if point.label else text
-        for point in collection.points
-        for text in point.summary.warnings
-    ]
+    warnings = collection.warnings
     for text in warnings[:_MOST_LINES]:
         console.print(Text(f"! {text}", style="bold yellow"))
     if len(warnings) > _MOST_LINES:

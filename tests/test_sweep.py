@@ -308,6 +308,15 @@ def test_a_scheduler_with_two_workers(cli: Cli, tmp_path: Path, small: Collectio
     assert ours.equals(theirs)
 
 
+def test_a_baseline_that_is_the_same_run_at_several_points_is_at_each(tmp_path: Path) -> None:
+    settings = {"schemes": ["ecn-sharp"], "flows": 40, "seeds": 1}
+    found = swept(tmp_path, settings, {"param.ins_target": ("100us", "200us")})
+    assert [list(point.summary.schemes) for point in found.points] == [["ecn-sharp", "dctcp-red:tail"]] * 2
+    assert all(point.summary.schemes["ecn-sharp"].normalised for point in found.points)
+    means = [point.summary.schemes["dctcp-red:tail"].fct_us["overall"].mean for point in found.points]
+    assert means[0] == means[1]
+
+
 def test_warnings_of_seeds_that_differ_in_numbers_are_one() -> None:
     seeds = [["5 flows did not finish", "slow"], ["7 flows did not finish", "slow"], ["slow"]]
     assert list(merged_warnings(seeds)) == ["5 flows did not finish (2 of 3 seeds alike)", "slow"]

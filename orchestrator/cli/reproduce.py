@@ -14,10 +14,10 @@ from rich.console import Console
 from rich.text import Text
 
 from orchestrator.archive import open_collection
-from orchestrator.cli.report import REPORT, write_report
 from orchestrator.errors import BadInput, Interrupted, MarklabError, RunFailed
 from orchestrator.found import keep_record
 from orchestrator.papers import experiments_called, papers
+from orchestrator.report.files import REPORT, write_report
 from orchestrator.reproduce import Effort, Finding, load_experiment
 from orchestrator.reproduction import Reproduction, reproduce_one
 from orchestrator.reproduction_report import render, render_overview

@@ -12,9 +12,9 @@ import typer
 from rich.console import Console
 
 from orchestrator.archive import open_collection
-from orchestrator.cli.report import REPORT, Form, write_report
 from orchestrator.errors import BadInput
 from orchestrator.execution import run_spec
+from orchestrator.report.files import REPORT, Form, write_report
 from orchestrator.report.terminal import render
 from orchestrator.results import DEFAULT_FOLDER
 from orchestrator.runs import default_workers

@@ -11,9 +11,9 @@ import typer
 from rich.console import Console
 
 from orchestrator.archive import open_collection
-from orchestrator.cli.report import REPORT, Form, write_report
 from orchestrator.errors import BadInput
 from orchestrator.progress import cells_bar
+from orchestrator.report.files import REPORT, Form, write_report
 from orchestrator.results import DEFAULT_FOLDER
 from orchestrator.runs import default_workers
 from orchestrator.sweep_report import render, to_json

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -62,8 +63,9 @@ class PlannedCell:
 
     @property
     def key(self) -> str:
-        """Digest of all that decides its result."""
-        return hashlib.sha256(f"{self.identity} {self.seed}".encode()).hexdigest()[:16]
+        """Digest of all that decides its result, and of its place: a baseline may be the same run at several points."""
+        place = json.dumps([dict(self.point.settings), self.label, self.seed], sort_keys=True)
+        return hashlib.sha256(f"{self.identity} {place}".encode()).hexdigest()[:16]
 
     def columns(self) -> dict[str, Any]:
         """Where it is in the grid, as cells of a table: numbers as such, anything else as text."""

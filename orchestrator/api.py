@@ -1,0 +1,203 @@
+"""The lab from Python: `from orchestrator import run, sweep, compare`. Results are data frames of polars.
+
+    from orchestrator import compare, run, sweep
+
+    result = run(["ecn-sharp", "tcn"], load=0.8, flows=1000)
+    result.summary            # one row per scheme, size class and statistic
+    result.flows              # one row per flow
+
+    grid = sweep(["ecn-sharp", "tcn"], grid={"load": [0.2, 0.5, 0.8]}, flows=1000)
+    grid.cells                # one row per point of the grid, scheme and seed
+
+    compare("results/reference", grid, fail_on=["short.p99 > +5%"]).table
+
+Keywords are the settings of a spec file, `transport={"min_rto": "5ms"}` for one within another. What is wrong with them
+is a `MarklabError` whose `remedy` says what to do. Results stay in folders, which commands take as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from orchestrator.archive import open_collection
+from orchestrator.collection import Collection
+from orchestrator.execution import run_spec
+from orchestrator.progress import cells_bar
+from orchestrator.report.files import REPORT, write_report
+from orchestrator.results import DEFAULT_FOLDER
+from orchestrator.runs import default_workers
+from orchestrator.settings import chosen_schemes
+from orchestrator.spec import as_list, make_spec, read_spec
+from orchestrator.summary import STATISTICS, Estimate, SchemeResult, Summary
+from orchestrator.sweeps.cluster import Workers
+from orchestrator.sweeps.description import Sweep, checked, read_sweep
+from orchestrator.sweeps.execute import run_sweep
+
+# What a scheme, or several, can be given as.
+Schemes = str | Sequence[str]
+
+_SUMMARY_SCHEMA = {
+    "scheme": pl.String,
+    "size_class": pl.String,
+    "statistic": pl.String,
+    "n": pl.UInt64,
+    **{f"{what}{end}": pl.Float64 for what in ("fct_us", "normalised", "slowdown") for end in ("", "_low", "_high")},
+}
+
+
+@dataclass(frozen=True)
+class Result:
+    """What is kept in a folder, as data frames."""
+
+    folder: Path
+
+    @cached_property
+    def collection(self) -> Collection:
+        """All of it, as reports and comparisons see it."""
+        return open_collection(self.folder)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What makes its numbers doubtful."""
+        points = self.collection.points
+        return [
+            f"{point.label}: {text}" if point.label else text for point in points for text in point.summary.warnings
+        ]
+
+    @property
+    def report(self) -> Path:
+        """The folder's report.html, which is written if it is not there."""
+        path = self.folder / REPORT
+        if not path.exists():
+            write_report(self.collection, path)
+        return path
+
+    @cached_property
+    def summary(self) -> pl.DataFrame:
+        """One row per point, scheme, size class and statistic.
+
+        Columns: the settings of the point, `scheme`, `size_class`, `statistic` (mean, p50, p99), `n` flows; `fct_us`,
+        `normalised` (to the baseline on the same flows) and `slowdown`, each with `_low` and `_high` of its 95 %
+        confidence interval over the seeds. Null where there is no such number.
+        """
+        points = [
+            pl.DataFrame(list(_rows(point.summary)), schema=_SUMMARY_SCHEMA).select(
+                *(pl.lit(value).alias(key) for key, value in point.settings.items()), pl.all()
+            )
+            for point in self.collection.points
+        ]
+        return pl.concat(points, how="vertical_relaxed") if points else pl.DataFrame(schema=_SUMMARY_SCHEMA)
+
+
+@dataclass(frozen=True)
+class Run(Result):
+    """A finished run."""
+
+    @cached_property
+    def flows(self) -> pl.DataFrame:
+        """One row per scheme, seed and flow; docs/results.md has its columns."""
+        return pl.read_parquet(self.folder / "flows.parquet")
+
+    @property
+    def numbers(self) -> Summary:
+        """Everything that `summary.json` holds."""
+        return self.collection.points[0].summary
+
+
+@dataclass(frozen=True)
+class SweepResult(Result):
+    """A finished sweep; cells that failed are among `cells`, with their errors."""
+
+    @cached_property
+    def cells(self) -> pl.DataFrame:
+        """One row per cell; docs/sweeps.md has its columns."""
+        return pl.read_parquet(self.folder / "cells" / "*.parquet")
+
+    @property
+    def failed(self) -> pl.DataFrame:
+        """The cells that failed."""
+        return self.cells.filter(pl.col("status") == "failed")
+
+    @cached_property
+    def flows(self) -> pl.LazyFrame:
+        """One row per flow of all cells. Lazy, as they may be more than the memory holds: `.collect()` reads them."""
+        return pl.scan_parquet(self.folder / "flows" / "*.parquet")
+
+
+def run(
+    schemes: Schemes | None = None,
+    *,
+    spec: str | Path | None = None,
+    out: str | Path = DEFAULT_FOLDER,
+    jobs: int | None = None,
+    **settings: Any,
+) -> Run:
+    """Run schemes and a baseline on the same flows, as the command `run` does.
+
+    `schemes` are written as on the command line: NAME, NAME:PRESET, NAME:param=value or FILE.p4. `spec` is a file of
+    settings, which the keywords replace. `jobs` cells run at a time, as many as there are cores unless it is given.
+    Raises MarklabError.
+    """
+    given = {**(read_spec(Path(spec)) if spec is not None else {}), **_plain(settings)}
+    given["schemes"] = chosen_schemes(_listed(schemes) or as_list(given.get("schemes", [])), [])
+    _, folder = run_spec(make_spec(given), Path(out), jobs or default_workers())
+    return Run(folder)
+
+
+def sweep(
+    schemes: Schemes | None = None,
+    *,
+    grid: Mapping[str, Sequence[Any]] | None = None,
+    file: str | Path | None = None,
+    out: str | Path = DEFAULT_FOLDER,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    keep_flows: bool = True,
+    **settings: Any,
+) -> SweepResult:
+    """Run a grid of settings, as the command `sweep` does; cells that have finished before are not run again.
+
+    `grid` has the values of each setting to go through, `param.NAME` those of a parameter of schemes. `file` is a sweep
+    file, which the other arguments replace. `scheduler` is the address of a Dask scheduler; without one the cells run
+    in `workers` processes of this machine. Raises MarklabError; a failed cell raises nothing and is in `failed`.
+    """
+    given = _plain(settings) | ({"schemes": _listed(schemes)} if schemes is not None else {})
+    described = read_sweep(Path(file) if file is not None else None, given, (), ())
+    values = {key: tuple(as_list(each)) for key, each in (grid or {}).items()}
+    described = checked(Sweep(described.settings, {**described.grid, **values}))
+    with cells_bar(str(described.settings.get("name") or "sweep")) as on_cells:
+        chosen = Workers(workers or default_workers(), scheduler)
+        folder = run_sweep(described, Path(out), chosen, on_cells, keep_flows=keep_flows)
+    return SweepResult(folder)
+
+
+def _listed(schemes: Schemes | None) -> list[str]:
+    return [] if schemes is None else [schemes] if isinstance(schemes, str) else list(schemes)
+
+
+def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings as a file has them: paths are text there."""
+    return {key: str(value) if isinstance(value, Path) else value for key, value in settings.items()}
+
+
+def _rows(summary: Summary) -> Iterator[dict[str, Any]]:
+    for label, result in summary.schemes.items():
+        for size_class in result.fct_us:
+            for statistic in STATISTICS:
+                yield {"scheme": label, **_row(result, size_class, statistic)}
+
+
+def _row(result: SchemeResult, size_class: str, statistic: str) -> dict[str, Any]:
+    blocks = {"fct_us": result.fct_us, "normalised": result.normalised, "slowdown": result.slowdown}
+    row: dict[str, Any] = {"size_class": size_class, "statistic": statistic, "n": result.fct_us[size_class].n}
+    for name, block in blocks.items():
+        estimate = block[size_class] if block else Estimate(n=0)
+        low, high = getattr(estimate.ci95, statistic) or (None, None)
+        row |= {name: getattr(estimate, statistic), f"{name}_low": low, f"{name}_high": high}
+    return row
