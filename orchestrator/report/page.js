@@ -77,7 +77,8 @@
     const style = styles[series.scheme];
     const name = series.part ? `${series.scheme}: ${series.part}` : series.scheme;
     const trace = { name, x: series.x, y: series.y, meta: series.scheme };
-    if (series.low.length) {
+    // Whiskers of bars upon each other would hide what they are of.
+    if (series.low.length && !series.part) {
       trace.error_y = {
         type: "data", symmetric: false, thickness: 1.2, width: 3, color: chart.kind === "lines" ? colour : theme.ink,
         array: series.high.map((bound, at) => (bound === null ? null : bound - series.y[at])),
@@ -95,15 +96,17 @@
     }
     trace.type = "scatter";
     trace.mode = "lines+markers";
-    trace.line = { color: colour, dash: style.dash, width: 2, shape: chart.kind === "steps" ? "hvh" : "linear" };
+    trace.line = chart.kind === "steps"
+      ? { color: colour, width: 1.3, shape: "hvh" }
+      : { color: colour, width: 2, dash: style.dash };
     trace.marker = { symbol: style.marker, size: 8, color: colour };
     if (series.x.length > MARKERS_ON_ALL) trace.marker.maxdisplayed = MARKERS_ON_LONG;
     return trace;
   }
 
-  function axisOf(axis, theme) {
+  function axisOf(axis, side, theme) {
     const drawn = {
-      title: { text: axis.title, standoff: 12 }, automargin: true, gridcolor: theme.line, linecolor: theme.dim,
+      title: { text: axis.title, standoff: 12, font: { size: 13 } }, automargin: side, gridcolor: theme.line, linecolor: theme.dim,
       zerolinecolor: theme.line, type: axis.log ? "log" : "-", tickformat: axis.unit === "bytes" ? "~s" : ",~r",
     };
     if (axis.log) drawn.dtick = 1;
@@ -112,11 +115,10 @@
 
   function layoutOf(chart, shown, theme) {
     const mode = modeOf(chart);
-    const [x, y] = chart.axes[mode].map((axis) => axisOf(axis, theme));
+    const [x, y] = chart.axes[mode].map((axis, at) => axisOf(axis, ["bottom", "left"][at], theme));
     const categories = shown.some((series) => typeof series.x[0] === "string");
     if (categories) {
-      x.type = "category";
-      delete x.tickformat;
+      Object.assign(x, { type: "category", tickformat: "", showgrid: false });
     } else if (!chart.axes[mode][0].log) {
       const places = [...new Set(shown.flatMap((series) => series.x))].sort((a, b) => a - b);
       if (places.length <= TICKS_AT_ALL) Object.assign(x, { tickmode: "array", tickvals: places });
@@ -132,10 +134,10 @@
       xaxis: x, yaxis: y, barmode: chart.kind === "stacks" ? "stack" : "group", bargap: 0.35,
       paper_bgcolor: theme.ground, plot_bgcolor: theme.ground,
       font: { family: "system-ui, sans-serif", size: narrow.matches ? 12 : 13, color: theme.ink },
-      margin: { l: 50, r: 12, t: 8, b: 40 }, hovermode: "closest",
+      margin: { l: 50, r: 14, t: 16, b: 40 }, hovermode: "closest",
       hoverlabel: { namelength: -1 }, dragmode: touched.matches ? false : "zoom",
       showlegend: several,
-      legend: { orientation: "h", x: 0, xanchor: "left", y: -0.2, yanchor: "top", yref: "paper" },
+      legend: { orientation: "h", x: 0, xanchor: "left", y: 0, yanchor: "bottom", yref: "container", traceorder: "normal" },
       shapes: [], annotations: [],
     };
     if (ratio && baseline !== null) {
@@ -266,7 +268,7 @@
     const seen = new IntersectionObserver((entries) => {
       for (const entry of entries) charts.get(entry.target.parentElement.id).visible = entry.isIntersecting;
       drawVisible();
-    }, { rootMargin: "200px" });
+    }, { rootMargin: "600px" });
     for (const chart of charts.values()) seen.observe(chart.plot);
   }
 

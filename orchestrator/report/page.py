@@ -12,6 +12,7 @@ import gzip
 import importlib.util
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,7 +77,7 @@ def render(collection: Collection, claims: Sequence[ClaimRow] = ()) -> str:
         claims=claims,
         key_numbers=key_numbers(grid),
         all_numbers=_all_numbers(collection),
-        warnings=_warnings(collection),
+        doubts=_doubts(collection),
         sections=sections,
         switches=_switches(sections, grid),
         picks={chart.name: _picks(chart) for section in sections for chart in section.charts},
@@ -177,13 +178,15 @@ def _picks(chart: Chart) -> list[Switch]:
     return [Switch(key, key, values, values[0], chart.name) for key, values in chart.picks.items() if len(values) > 1]
 
 
-def _warnings(collection: Collection) -> dict[str, list[str]]:
-    """What makes numbers doubtful, each with the points that it is said of; a run has one point without a name."""
+def _doubts(collection: Collection) -> list[list[str]]:
+    """What makes numbers doubtful, as the terminal says it; those that differ in numbers only are together."""
     found: dict[str, list[str]] = {}
     for point in collection.points:
-        for warning in point.summary.warnings:
-            found.setdefault(warning, []).append(point.label)
-    return found
+        for scheme, result in point.summary.schemes.items():
+            for text in result.warnings:
+                at = f", {point.label}" if point.label else ""
+                found.setdefault(re.sub(r"[0-9][0-9.,]*", "", text), []).append(f"{scheme}{at}: {text}")
+    return list(found.values())
 
 
 def _all_numbers(collection: Collection) -> list[tuple[str, list[tuple[str, list[str]]]]]:
