@@ -49,6 +49,7 @@ _HATCHES = ("", "///", "xxx", "...", "\\\\\\", "+++", "---", "|||")
 # Of longer lines not every point has a marker.
 _MARKERS_ON_ALL, _MARKERS_ON_LONG = 15, 8
 _TICKS_AT_ALL = 12
+_ROOM_FOR_WHISKERS = 0.6
 # That a legend has room for in a row, and that the line before a name takes.
 _LEGEND_LETTERS, _HANDLE_LETTERS = 68, 7
 
@@ -96,8 +97,7 @@ def _figure(
         axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
     if view.mode == "normalised" and baseline is not None and chart.modes:
         (axes.axhline if chart.ratio_y else axes.axvline)(1, color="0.3", linestyle="--", linewidth=1, label=baseline)
-    else:
-        axes.set_ylim(bottom=0)
+    _cut_whiskers(axes, shown, 1 if view.mode == "normalised" and chart.ratio_y else 0)
     names = axes.get_legend_handles_labels()[1]
     if len(names) > 1 and (chart.kind != "stacks" or any(series.part for series in shown)):
         columns = max(1, _LEGEND_LETTERS // (max(map(len, names)) + _HANDLE_LETTERS))
@@ -111,6 +111,21 @@ def _scale_x(axes: Axes, axis: Axis, shown: Sequence[Series]) -> None:
         axes.set_xscale("log")
     elif 0 < len(places) <= _TICKS_AT_ALL:
         axes.set_xticks(places)
+
+
+def _cut_whiskers(axes: Axes, shown: Sequence[Series], least: float) -> None:
+    """Whiskers of few seeds are long; those that go beyond are cut, so that one sees what schemes do."""
+    tops: dict[tuple[object, ...], float] = {}
+    for series in shown:
+        for x, y in zip(series.x, series.y, strict=True):
+            # Parts of a scheme are upon each other.
+            place = (series.scheme, x) if series.part else (series.scheme, x, series.part)
+            tops[place] = tops.get(place, 0) + (y or 0)
+    low, high = min(least, *tops.values()), max(least, *tops.values())
+    room = _ROOM_FOR_WHISKERS * (high - low)
+    bottom, top = axes.get_ylim()
+    if high > low:
+        axes.set_ylim(max(0, bottom if least else 0, low - room), min(top, high + room))
 
 
 def _lines(axes: Axes, shown: Sequence[Series], styles: dict[str, Style], *, steps: bool) -> None:
