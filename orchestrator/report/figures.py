@@ -13,6 +13,7 @@ from typing import Any, Literal
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import StrMethodFormatter
 
 from orchestrator.collection import Collection
 from orchestrator.report.chart import Axis, Chart, Series, View
@@ -48,6 +49,9 @@ _HATCHES = ("", "///", "xxx", "...", "\\\\\\", "+++", "---", "|||")
 # Of longer lines not every point has a marker.
 _MARKERS_ON_ALL, _MARKERS_ON_LONG = 15, 8
 _TICKS_AT_ALL = 12
+_ROOM_FOR_WHISKERS = 0.6
+# That a legend has room for in a row, and that the line before a name takes.
+_LEGEND_LETTERS, _HANDLE_LETTERS = 68, 7
 
 
 def draw_figures(collection: Collection, folder: Path, form: Form) -> Iterator[Path]:
@@ -78,23 +82,26 @@ def _figure(
 ) -> Figure:
     figure = Figure(figsize=_INCHES, layout="constrained")
     axes = figure.add_subplot()
+    axes.grid(visible=chart.kind in ("lines", "steps"), axis="x")
     if chart.kind == "bars":
         _bars(axes, shown, styles)
     elif chart.kind == "stacks":
         _stacks(axes, shown, styles)
     else:
-        _lines(axes, shown, styles, "steps-mid" if chart.kind == "steps" else "default")
+        _lines(axes, shown, styles, steps=chart.kind == "steps")
     x, y = chart.axes(view.mode)
     axes.set_xlabel(x.title)
     axes.set_ylabel(y.title)
     _scale_x(axes, x, shown)
+    if not y.log:
+        axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
     if view.mode == "normalised" and baseline is not None and chart.modes:
         (axes.axhline if chart.ratio_y else axes.axvline)(1, color="0.3", linestyle="--", linewidth=1, label=baseline)
-    else:
-        axes.set_ylim(bottom=0)
-    named = len(set(axes.get_legend_handles_labels()[1]))
-    if named > 1 and not (chart.kind == "stacks" and not any(series.part for series in shown)):
-        figure.legend(loc="outside lower center", ncols=min(named, 3), frameon=False, fontsize="small")
+    _cut_whiskers(axes, shown, 1 if view.mode == "normalised" and chart.ratio_y else 0)
+    names = axes.get_legend_handles_labels()[1]
+    if len(names) > 1 and (chart.kind != "stacks" or any(series.part for series in shown)):
+        columns = max(1, _LEGEND_LETTERS // (max(map(len, names)) + _HANDLE_LETTERS))
+        figure.legend(loc="outside lower center", ncols=min(len(names), columns), frameon=False, fontsize="small")
     return figure
 
 
@@ -106,7 +113,22 @@ def _scale_x(axes: Axes, axis: Axis, shown: Sequence[Series]) -> None:
         axes.set_xticks(places)
 
 
-def _lines(axes: Axes, shown: Sequence[Series], styles: dict[str, Style], steps: Any) -> None:
+def _cut_whiskers(axes: Axes, shown: Sequence[Series], least: float) -> None:
+    """Whiskers of few seeds are long; those that go beyond are cut, so that one sees what schemes do."""
+    tops: dict[tuple[object, ...], float] = {}
+    for series in shown:
+        for x, y in zip(series.x, series.y, strict=True):
+            # Parts of a scheme are upon each other.
+            place = (series.scheme, x) if series.part else (series.scheme, x, series.part)
+            tops[place] = tops.get(place, 0) + (y or 0)
+    low, high = min(least, *tops.values()), max(least, *tops.values())
+    room = _ROOM_FOR_WHISKERS * (high - low)
+    bottom, top = axes.get_ylim()
+    if high > low:
+        axes.set_ylim(max(0, bottom if least else 0, low - room), min(top, high + room))
+
+
+def _lines(axes: Axes, shown: Sequence[Series], styles: dict[str, Style], *, steps: bool) -> None:
     for series in shown:
         style = styles[series.scheme]
         x, y = _plain(series.x), _plain(series.y)
@@ -118,15 +140,15 @@ def _lines(axes: Axes, shown: Sequence[Series], styles: dict[str, Style], steps:
             errorevery=every or 1,
             label=series.scheme,
             color=style.colour,
-            linestyle=_DASHES[style.dash],
+            linestyle="-" if steps else _DASHES[style.dash],
             marker=_MARKERS[style.marker],
             markevery=every,
             markersize=4,
             markerfacecolor="white" if style.marker.endswith("-open") else style.colour,
-            linewidth=1.3,
+            linewidth=0.8 if steps else 1.3,
             elinewidth=0.8,
             capsize=2,
-            drawstyle=steps,
+            drawstyle="steps-mid" if steps else "default",
         )
 
 
@@ -161,7 +183,8 @@ def _stacks(axes: Axes, shown: Sequence[Series], styles: dict[str, Style]) -> No
             value or 0,
             width=0.6,
             bottom=below.get(category, 0),
-            yerr=_whiskers(series),
+            # Those of bars upon each other would hide what they are of.
+            yerr=None if series.part else _whiskers(series),
             capsize=3,
             error_kw={"elinewidth": 0.8},
             color=styles[series.scheme].colour,

@@ -3,8 +3,10 @@
 (() => {
   const MARKERS_ON_ALL = 15;
   const MARKERS_ON_LONG = 8;
-  const PATTERNS = ["", "/", "x", ".", "\\", "+", "-", "|"];
+  const PATTERNS = ["", "/", "x", "."]; // `hatch-N` of the style sheet
   const TICKS_AT_ALL = 12;
+  const ROOM_FOR_WHISKERS = 0.6;
+  const LETTER = 9;
   const EXPORTED = { width: 900, height: 560 };
 
   // By key, of all charts; by chart and key, of one.
@@ -72,21 +74,27 @@
     return scheme === baseline ? theme.baseline : styles[scheme].colour;
   }
 
-  function traceOf(chart, series, parts, theme) {
+  const nameOf = (series) => (series.part ? `${series.scheme}: ${series.part}` : series.scheme);
+
+  function partsOf(chart, scheme) {
+    return [...new Set(chart.series.filter((series) => series.scheme === scheme).map((series) => series.part))];
+  }
+
+  function traceOf(chart, series, theme) {
     const colour = colourOf(series.scheme, theme);
     const style = styles[series.scheme];
-    const name = series.part ? `${series.scheme}: ${series.part}` : series.scheme;
-    const trace = { name, x: series.x, y: series.y, meta: series.scheme };
-    if (series.low.length) {
+    const trace = { name: nameOf(series), x: series.x, y: series.y, meta: series.scheme };
+    // Whiskers of bars upon each other would hide what they are of.
+    if (series.low.length && !series.part) {
       trace.error_y = {
-        type: "data", symmetric: false, thickness: 1.2, width: 3, color: chart.kind === "lines" ? colour : theme.ink,
+        type: "data", symmetric: false, thickness: 1.2, width: 3, color: chart.kind === "lines" ? `${colour}99` : theme.ink,
         array: series.high.map((bound, at) => (bound === null ? null : bound - series.y[at])),
         arrayminus: series.low.map((bound, at) => (bound === null ? null : series.y[at] - bound)),
       };
     }
     if (chart.kind === "bars" || chart.kind === "stacks") {
       trace.type = "bar";
-      const shape = PATTERNS[parts.indexOf(series.part) % PATTERNS.length];
+      const shape = PATTERNS[partsOf(chart, series.scheme).indexOf(series.part) % PATTERNS.length];
       trace.marker = {
         color: colour, line: { color: theme.ground, width: 1 },
         pattern: { shape, fillmode: "overlay", fgcolor: theme.ground, fgopacity: 0.6, solidity: 0.25, size: 10 },
@@ -95,47 +103,59 @@
     }
     trace.type = "scatter";
     trace.mode = "lines+markers";
-    trace.line = { color: colour, dash: style.dash, width: 2, shape: chart.kind === "steps" ? "hvh" : "linear" };
+    trace.line = chart.kind === "steps"
+      ? { color: colour, width: 1.3, shape: "hvh" }
+      : { color: colour, width: 2, dash: style.dash };
     trace.marker = { symbol: style.marker, size: 8, color: colour };
     if (series.x.length > MARKERS_ON_ALL) trace.marker.maxdisplayed = MARKERS_ON_LONG;
     return trace;
   }
 
-  function axisOf(axis, theme) {
+  function axisOf(axis, side, theme) {
     const drawn = {
-      title: { text: axis.title, standoff: 12 }, automargin: true, gridcolor: theme.line, linecolor: theme.dim,
+      title: { text: axis.title, standoff: 12, font: { size: 13 } }, automargin: side, gridcolor: theme.line, linecolor: theme.dim,
       zerolinecolor: theme.line, type: axis.log ? "log" : "-", tickformat: axis.unit === "bytes" ? "~s" : ",~r",
     };
     if (axis.log) drawn.dtick = 1;
     return drawn;
   }
 
+  // Whiskers of few seeds are long; those that go beyond are cut, so that one sees what schemes do. Nothing is below
+  // zero, though a confidence interval may be; a chart of nothing but zeros has a scale all the same.
+  function rangeOf(shown, from) {
+    const values = shown.flatMap((series) => series.y).filter((value) => value !== null);
+    const low = Math.min(from, ...values);
+    const high = Math.max(from, ...values);
+    const room = ROOM_FOR_WHISKERS * (high - low);
+    return high > low ? { clipmin: Math.max(0, low - room), clipmax: high + room } : { include: [from, from + 1] };
+  }
+
+  function wordy(shown, width) {
+    const words = new Set(shown.flatMap((series) => series.x));
+    return [...words].join("  ").length * LETTER > width - 100;
+  }
+
   function layoutOf(chart, shown, theme) {
     const mode = modeOf(chart);
-    const [x, y] = chart.axes[mode].map((axis) => axisOf(axis, theme));
+    const [x, y] = chart.axes[mode].map((axis, at) => axisOf(axis, ["bottom", "left"][at], theme));
     const categories = shown.some((series) => typeof series.x[0] === "string");
     if (categories) {
-      x.type = "category";
-      delete x.tickformat;
+      Object.assign(x, { type: "category", tickformat: "", showgrid: false });
     } else if (!chart.axes[mode][0].log) {
       const places = [...new Set(shown.flatMap((series) => series.x))].sort((a, b) => a - b);
       if (places.length <= TICKS_AT_ALL) Object.assign(x, { tickmode: "array", tickvals: places });
     }
+    if (categories) x.tickangle = wordy(shown, chart.plot.clientWidth) ? -35 : 0;
     const ratio = mode === "normalised";
-    const values = shown.flatMap((series) => [series.y, series.high]).flat();
-    // Nothing of it is below zero, though a confidence interval may be.
-    if (!ratio) Object.assign(y, { rangemode: "tozero", minallowed: 0 });
-    // A chart of nothing but zeros has a scale all the same.
-    if (!y.type.includes("log") && values.every((value) => !value)) y.range = [0, 1];
-    const several = shown.length > 1 && !(categories && chart.kind === "stacks" && shown.every((series) => !series.part));
+    y.autorangeoptions = rangeOf(shown, ratio && chart.one === "y" ? 1 : 0);
+    if (!ratio) y.rangemode = "tozero";
     const layout = {
       xaxis: x, yaxis: y, barmode: chart.kind === "stacks" ? "stack" : "group", bargap: 0.35,
       paper_bgcolor: theme.ground, plot_bgcolor: theme.ground,
       font: { family: "system-ui, sans-serif", size: narrow.matches ? 12 : 13, color: theme.ink },
-      margin: { l: 50, r: 12, t: 8, b: 40 }, hovermode: "closest",
+      margin: { l: 50, r: 14, t: 16, b: 40 }, hovermode: "closest",
       hoverlabel: { namelength: -1 }, dragmode: touched.matches ? false : "zoom",
-      showlegend: several,
-      legend: { orientation: "h", x: 0, xanchor: "left", y: -0.2, yanchor: "top", yref: "paper" },
+      showlegend: false,
       shapes: [], annotations: [],
     };
     if (ratio && baseline !== null) {
@@ -160,8 +180,7 @@
 
   function figureOf(chart, theme) {
     const shown = inView(chart).filter((series) => !hidden.has(series.scheme));
-    const partsOf = (scheme) => [...new Set(chart.series.filter((series) => series.scheme === scheme).map((series) => series.part))];
-    return { data: shown.map((series) => traceOf(chart, series, partsOf(series.scheme), theme)), layout: layoutOf(chart, shown, theme) };
+    return { data: shown.map((series) => traceOf(chart, series, theme)), layout: layoutOf(chart, shown, theme) };
   }
 
   function draw(chart) {
@@ -172,12 +191,37 @@
     chart.drawn = true;
     performance.mark(`drawn ${chart.name}`);
     chart.stale = false;
-    if (!first) return;
-    chart.plot.on("plotly_legendclick", (event) => {
-      toggle(event.data[event.curveNumber].meta);
-      return false;
+    nameSeries(chart);
+  }
+
+  // A legend beside the plot in place of Plotly's: it wraps, takes no room from the plot, and has buttons.
+  function nameSeries(chart) {
+    const shown = inView(chart);
+    const several = new Set(shown.map((series) => series.scheme)).size > 1;
+    const named = shown.filter((series) => (series.part ? series.y.some(Boolean) : several && series.x[0] !== series.scheme));
+    const buttons = named.map((series) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.dataset.scheme = series.scheme;
+      button.setAttribute("aria-pressed", String(!hidden.has(series.scheme)));
+      button.append(chart.kind === "lines" || chart.kind === "steps" ? lineSwatch(series) : boxSwatch(chart, series));
+      button.append(nameOf(series));
+      return button;
     });
-    chart.plot.on("plotly_legenddoubleclick", () => false);
+    chart.plot.parentElement.querySelector(".legend").replaceChildren(...buttons);
+  }
+
+  // As the page has it at the switches.
+  function lineSwatch(series) {
+    const chip = [...document.querySelectorAll(".chip")].find((each) => each.dataset.scheme === series.scheme);
+    return chip.querySelector("svg").cloneNode(true);
+  }
+
+  function boxSwatch(chart, series) {
+    const box = document.createElement("span");
+    box.className = `box hatch-${partsOf(chart, series.scheme).indexOf(series.part) % PATTERNS.length}`;
+    box.style.setProperty("--colour", colourOf(series.scheme, themeOf(dark.matches)));
+    return box;
   }
 
   function drawVisible() {
@@ -241,6 +285,8 @@
     const choices = [modeOf(chart), ...Object.entries(inView(chart)[0]?.at ?? {}).map((each) => each.join(" ")), ...Object.values(inView(chart)[0]?.pick ?? {})];
     layout.title = { text: chart.title, subtitle: { text: choices.join(", ") }, x: 0.02 };
     layout.margin.t = 70;
+    layout.showlegend = data.some((trace) => trace.name !== trace.x[0]);
+    layout.legend = { orientation: "h", x: 0, y: 0, yanchor: "bottom", yref: "container", traceorder: "normal" };
     return plotly.downloadImage({ data, layout }, { format: form, filename: chart.name, ...EXPORTED });
   }
 
@@ -266,7 +312,7 @@
     const seen = new IntersectionObserver((entries) => {
       for (const entry of entries) charts.get(entry.target.parentElement.id).visible = entry.isIntersecting;
       drawVisible();
-    }, { rootMargin: "200px" });
+    }, { rootMargin: "600px" });
     for (const chart of charts.values()) seen.observe(chart.plot);
   }
 

@@ -7,11 +7,11 @@ the file, compressed as the data is; a browser unpacks both. The same collection
 from __future__ import annotations
 
 import base64
-import dataclasses
 import gzip
 import importlib.util
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +28,7 @@ from orchestrator.report.claims import ClaimRow, read_claims
 from orchestrator.report.facts import facts
 from orchestrator.report.grid import Grid
 from orchestrator.report.key_numbers import key_numbers
-from orchestrator.report.styles import styles_of
+from orchestrator.report.styles import Style, styles_of
 
 FILE_NAME = "report.html"
 MOST_BYTES = 5_000_000
@@ -76,7 +76,7 @@ def render(collection: Collection, claims: Sequence[ClaimRow] = ()) -> str:
         claims=claims,
         key_numbers=key_numbers(grid),
         all_numbers=_all_numbers(collection),
-        warnings=_warnings(collection),
+        doubts=_doubts(collection),
         sections=sections,
         switches=_switches(sections, grid),
         picks={chart.name: _picks(chart) for section in sections for chart in section.charts},
@@ -100,7 +100,7 @@ def _packed(content: bytes) -> str:
 
 
 def _within(
-    sections: tuple[Section, ...], styles: Mapping[str, Any], grid: Grid, most_bytes: int
+    sections: tuple[Section, ...], styles: Mapping[str, Style], grid: Grid, most_bytes: int
 ) -> tuple[tuple[Section, ...], str]:
     """Data that leaves room for the rest of the page, without the largest charts if it must be; notes name them."""
     while True:
@@ -122,9 +122,12 @@ def _without(section: Section, chart: Chart, note: str) -> Section:
     return Section(section.title, tuple(c for c in section.charts if c is not chart), (*section.notes, note))
 
 
-def _json(sections: Sequence[Section], styles: Mapping[str, Any], grid: Grid) -> bytes:
+def _json(sections: Sequence[Section], styles: Mapping[str, Style], grid: Grid) -> bytes:
     plain = {
-        "styles": {scheme: dataclasses.asdict(style) for scheme, style in styles.items()},
+        "styles": {
+            scheme: {"colour": style.colour, "dash": style.dash, "marker": style.marker, "outline": style.outline}
+            for scheme, style in styles.items()
+        },
         "baseline": grid.baseline,
         "charts": [_plain(chart) for section in sections for chart in section.charts],
     }
@@ -168,8 +171,9 @@ def _switches(sections: Sequence[Section], grid: Grid) -> list[Switch]:
     for key, values in grid.values.items():
         if any(key in chart.settings for chart in found):
             texts = tuple(map(str, values))
-            # Schemes differ most at the highest load.
-            switches.append(Switch(key, key, texts, texts[-1] if key == grid.axis else texts[0]))
+            # Schemes differ most at the highest load. Not all charts follow, as some have it on their axis.
+            along = key == grid.axis
+            switches.append(Switch(key, f"at {key}" if along else key, texts, texts[-1] if along else texts[0]))
     return switches
 
 
@@ -177,13 +181,15 @@ def _picks(chart: Chart) -> list[Switch]:
     return [Switch(key, key, values, values[0], chart.name) for key, values in chart.picks.items() if len(values) > 1]
 
 
-def _warnings(collection: Collection) -> dict[str, list[str]]:
-    """What makes numbers doubtful, each with the points that it is said of; a run has one point without a name."""
+def _doubts(collection: Collection) -> list[list[str]]:
+    """What makes numbers doubtful, as the terminal says it; those that differ in numbers only are together."""
     found: dict[str, list[str]] = {}
     for point in collection.points:
-        for warning in point.summary.warnings:
-            found.setdefault(warning, []).append(point.label)
-    return found
+        for scheme, result in point.summary.schemes.items():
+            for text in result.warnings:
+                at = f", {point.label}" if point.label else ""
+                found.setdefault(re.sub(r"[0-9][0-9.,]*", "", text), []).append(f"{scheme}{at}: {text}")
+    return list(found.values())
 
 
 def _all_numbers(collection: Collection) -> list[tuple[str, list[tuple[str, list[str]]]]]:

@@ -14,7 +14,20 @@ _BASELINE_COLOUR = "#000000"
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 # By their names in Plotly.
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
-_MARKERS = ("circle", "square", "diamond", "triangle-up", "x", "triangle-down", "star", "cross", "pentagon", "hexagon")
+# With their outlines about 0,0, as SVG draws them.
+_MARKERS = {
+    "circle": "M-4,0a4,4 0 1,0 8,0a4,4 0 1,0 -8,0z",
+    "square": "M-4,-4h8v8h-8z",
+    "diamond": "M0,-5l5,5l-5,5l-5,-5z",
+    "triangle-up": "M0,-5l5,9h-10z",
+    "x": "M-4,-2l2,-2l2,2l2,-2l2,2l-2,2l2,2l-2,2l-2,-2l-2,2l-2,-2l2,-2z",
+    "triangle-down": "M0,5l5,-9h-10z",
+    "star": "M0,-5l1.3,3.4h3.7l-3,2.3l1.1,3.6l-3.1,-2.1l-3.1,2.1l1.1,-3.6l-3,-2.3h3.7z",
+    "cross": "M-1.5,-4.5h3v3h3v3h-3v3h-3v-3h-3v-3h3z",
+    "pentagon": "M0,-5l4.8,3.5l-1.8,5.5h-6l-1.8,-5.5z",
+    "hexagon": "M-2.5,-4.3h5l2.5,4.3l-2.5,4.3h-5l-2.5,-4.3z",
+}
+_BASELINE_MARKER = "circle-open"
 
 
 @dataclass(frozen=True)
@@ -25,16 +38,22 @@ class Style:
     dash: str
     marker: str
 
+    @property
+    def outline(self) -> str:
+        """Outline of the marker about 0,0, as the path of an SVG."""
+        return _MARKERS[self.marker.removesuffix("-open")]
+
 
 def styles_of(schemes: Sequence[str], baseline: str | None) -> dict[str, Style]:
     """A style for each scheme. With more than colours these come again, with another marker and dash."""
+    markers = list(_MARKERS)
     others = [scheme for scheme in schemes if scheme != baseline]
     styles = {
         scheme: Style(
             _COLOURS[number % len(_COLOURS)],
             _DASHES[number // len(_COLOURS) % len(_DASHES)],
-            _MARKERS[number % len(_MARKERS)],
+            markers[number % len(markers)],
         )
         for number, scheme in enumerate(others)
     }
-    return styles | ({baseline: Style(_BASELINE_COLOUR, "dash", "circle-open")} if baseline else {})
+    return styles | ({baseline: Style(_BASELINE_COLOUR, "dash", _BASELINE_MARKER)} if baseline else {})

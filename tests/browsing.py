@@ -1,0 +1,70 @@
+"""Headless Chromium for tests and benchmarks."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Page, sync_playwright
+
+NEEDED = "it needs Chromium: Debian's package chromium, or MARKLAB_CHROMIUM=/path/to/it"
+DESK = {"viewport": {"width": 1280, "height": 900}}
+PHONE = {"viewport": {"width": 375, "height": 812}, "device_scale_factor": 2, "is_mobile": True, "has_touch": True}
+
+# Milliseconds that a page may take on a busy machine.
+_PATIENCE_MS = 60_000
+
+
+def chromium() -> str | None:
+    """Where Chromium is; None if it is nowhere."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    return os.environ.get("MARKLAB_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+
+
+@dataclass
+class Opened:
+    """A page, with all that it complained about and all that it wanted to load."""
+
+    page: Page
+    complaints: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+    def show(self, chart: str) -> None:
+        """Bring a chart into sight, and wait until it is drawn."""
+        self.page.locator(f"#{chart} .plot").scroll_into_view_if_needed()
+        self.page.wait_for_selector(f"#{chart} .plot .main-svg")
+
+    def drawn(self, chart: str) -> dict[str, dict[str, list[Any]]]:
+        """What Plotly has drawn of a chart: x and y by name."""
+        self.show(chart)
+        text = "name => document.querySelector(`#${name} .plot`).data.map(({name, x, y}) => [name, {x, y}])"
+        return dict(self.page.evaluate(text, chart))
+
+    def axis_titles(self, chart: str) -> list[str]:
+        """What is written at the axes of a chart."""
+        text = "name => ['xaxis', 'yaxis'].map(it => document.querySelector(`#${name} .plot`).layout[it].title.text)"
+        return list(self.page.evaluate(text, chart))
+
+
+@contextmanager
+def opened(path: Path, **device: Any) -> Iterator[Opened]:
+    """A file in a new browser."""
+    root = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=root)
+        try:
+            context = browser.new_context(**(device or DESK), offline=True)
+            context.set_default_timeout(_PATIENCE_MS)
+            result = Opened(context.new_page())
+            result.page.on("console", lambda message: result.complaints.append(f"{message.type}: {message.text}"))
+            result.page.on("pageerror", lambda error: result.complaints.append(str(error)))
+            result.page.on("request", lambda request: result.requests.append(request.url))
+            result.page.goto(path.resolve().as_uri())
+            yield result
+        finally:
+            browser.close()
