@@ -1,6 +1,6 @@
 """Marklab's orchestrator: what to run, and what came out. It never touches a packet.
 
-    from orchestrator import run, sweep
+    from orchestrator import run, sweep, compare
 
 gives the lab to Python (`orchestrator.api`). Inside, an arrow means "uses"; nothing uses anything to its left.
 
@@ -13,9 +13,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from orchestrator.api import run, sweep
+    from orchestrator.api import compare, run, sweep
 
-__all__ = ["run", "sweep"]
+__all__ = ["compare", "run", "sweep"]
 
 __version__ = "0.1.0"
 

@@ -25,8 +25,11 @@ from typing import Any
 
 import polars as pl
 
+from orchestrator import comparison
 from orchestrator.archive import open_collection
 from orchestrator.collection import Collection
+from orchestrator.comparison_policy import Policy, read_policy
+from orchestrator.comparison_report import to_markdown
 from orchestrator.execution import run_spec
 from orchestrator.progress import cells_bar
 from orchestrator.report.files import REPORT, write_report
@@ -175,6 +178,88 @@ def sweep(
         chosen = Workers(workers or default_workers(), scheduler)
         folder = run_sweep(described, Path(out), chosen, on_cells, keep_flows=keep_flows)
     return SweepResult(folder)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two results beside each other."""
+
+    details: comparison.Comparison
+
+    @cached_property
+    def table(self) -> pl.DataFrame:
+        """One row per scheme and metric over all points, then one for each point.
+
+        Columns: `scheme`, `metric`, `point` (null: all), `base` and `new` (means over the seeds), `relative` difference
+        with `low` and `high` of its 95 % confidence interval, `paired` (seeds with the same flows), `verdict`.
+        """
+        rows = [
+            {
+                "scheme": each.scheme,
+                "metric": each.metric.name,
+                "point": each.point,
+                "base": each.base,
+                "new": each.new,
+                "relative": each.relative,
+                "low": each.interval[0] if each.interval else None,
+                "high": each.interval[1] if each.interval else None,
+                "paired": each.seeds.paired,
+                "verdict": each.verdict.value,
+            }
+            for each in (*self.details.differences, *self.details.at_points)
+        ]
+        schema = {
+            **dict.fromkeys(("scheme", "metric", "point"), pl.String),
+            **dict.fromkeys(("base", "new", "relative", "low", "high"), pl.Float64),
+            "paired": pl.Boolean,
+            "verdict": pl.String,
+        }
+        return pl.DataFrame(rows, schema=schema)
+
+    @property
+    def rules(self) -> pl.DataFrame:
+        """One row per rule and what it was applied to: `rule`, `scheme`, `point`, `broken`, `reason`."""
+        rows = [
+            {
+                "rule": each.rule,
+                "scheme": each.scheme,
+                "point": each.point,
+                "broken": each.broken,
+                "reason": each.reason,
+            }
+            for each in self.details.rules
+        ]
+        schema = {**dict.fromkeys(("rule", "scheme", "point"), pl.String), "broken": pl.Boolean, "reason": pl.String}
+        return pl.DataFrame(rows, schema=schema)
+
+    @property
+    def broken(self) -> bool:
+        """Whether a rule is broken."""
+        return bool(self.details.broken)
+
+    @property
+    def markdown(self) -> str:
+        """The comparison for a pull request."""
+        return to_markdown(self.details)
+
+
+def compare(
+    base: Result | str | Path,
+    new: Result | str | Path,
+    *,
+    fail_on: str | Sequence[str] = (),
+    policy: str | Path | None = None,
+    force: bool = False,
+) -> Comparison:
+    """Compare two runs, or two sweeps, as the command `compare` does: folders, or what `run` and `sweep` give.
+
+    `fail_on` are rules as `short.p99 > +5%`, beside those of the file `policy`; a broken one raises nothing. With
+    `force` the two may be of different versions of the lab. Raises MarklabError.
+    """
+    rules = read_policy(Path(policy)) if policy is not None else Policy()
+    rules = rules.with_rules([fail_on] if isinstance(fail_on, str) else list(fail_on))
+    sides = [each.collection if isinstance(each, Result) else open_collection(Path(each)) for each in (base, new)]
+    return Comparison(comparison.compare(sides[0], sides[1], rules, force=force))
 
 
 def _listed(schemes: Schemes | None) -> list[str]:

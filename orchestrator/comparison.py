@@ -1,23 +1,24 @@
-"""Two runs side by side: what changed, whether it is more than the noise of the seeds, and which rules it breaks.
+"""Two results side by side, runs or whole sweeps: what changed, and which rules of a policy that breaks.
 
-Seeds with the same flows are compared in pairs, which takes out what the flows themselves make slow. A difference is
-"inside the noise" if its 95 % confidence interval holds zero. With a single pair there is no noise to know: the
-simulator is deterministic, and the numbers are compared as they are.
+Points are matched by their settings, schemes by their names. Rules are decided together: with `false_alarms` shared
+among all of them by Holm's method, a comparison of equal things fails no more often than that, however many rules,
+schemes and points there are. What is the same to the last digit cannot be a false alarm, and takes no share.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from enum import Enum
-from functools import cached_property
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from orchestrator.bootstrap import Estimate, probabilities
+from orchestrator.collection import Collection, Point
+from orchestrator.comparison_policy import Policy, Rule
+from orchestrator.differences import Difference, Values, Verdict, difference, values_of, with_intervals
 from orchestrator.errors import BadInput, unknown
 from orchestrator.quantities import Metric, find_metric
-from orchestrator.statistics import Interval, difference_interval, mean, ratio_interval
-from orchestrator.summary import SeedResult, Summary
+from orchestrator.summary import SchemeResult
 
 # What a comparison shows unless a rule asks for more.
 SHOWN = (
@@ -25,250 +26,358 @@ SHOWN = (
     "unfinished", "drops", "timeouts", "marks", "utilisation",
 )  # fmt: skip
 
+# What one version of the lab is.
+_VERSIONS = ("marklab", "engine")
 
-class Verdict(Enum):
-    """What can be said of a difference."""
+# The rule that no policy has to write.
+NOTHING_LOST = "no cell is lost"
 
-    BETTER = "better"
-    WORSE = "worse"
-    CHANGED = "changed"  # for what is neither good nor bad
-    SAME = "same"
-    NOISE = "inside the noise"
-    UNCLEAR = "unclear"  # single seeds with different flows
-
-    @property
-    def is_difference(self) -> bool:
-        """Whether there is one for certain."""
-        return self in (Verdict.BETTER, Verdict.WORSE, Verdict.CHANGED)
-
-
-@dataclass(frozen=True)
-class Difference:
-    """One metric of one scheme in both runs: means over the seeds, B against A."""
-
-    scheme: str
-    metric: Metric
-    a: tuple[float, ...]
-    b: tuple[float, ...]
-    paired: bool
-
-    @property
-    def absolute(self) -> float:
-        """B minus A."""
-        return mean(self.b) - mean(self.a)
-
-    @property
-    def relative(self) -> float | None:
-        """Difference as part of A; None where A is 0."""
-        return self.absolute / mean(self.a) if mean(self.a) else None
-
-    @cached_property
-    def interval(self) -> Interval | None:
-        """95 % confidence interval of the relative difference, or of the absolute one where A is 0."""
-        below = mean(self.a)
-        if self.paired and below:
-            found = ratio_interval(self.b, self.a)
-            return (found[0] - 1, found[1] - 1) if found else None
-        found = self.absolute_interval
-        return (found[0] / below, found[1] / below) if found and below else found
-
-    @cached_property
-    def absolute_interval(self) -> Interval | None:
-        """95 % confidence interval of the absolute difference."""
-        return difference_interval(self.b, self.a, self.paired)
-
-    @cached_property
-    def verdict(self) -> Verdict:
-        """Better, worse, or no difference that can be told from noise."""
-        if self.interval is None and not self.paired:
-            return Verdict.UNCLEAR
-        if self.absolute == 0 or self.a == self.b:
-            return Verdict.SAME
-        if self.interval is not None and self.interval[0] <= 0 <= self.interval[1]:
-            return Verdict.NOISE
-        if self.metric.worse == 0:
-            return Verdict.CHANGED
-        return Verdict.WORSE if self.absolute * self.metric.worse > 0 else Verdict.BETTER
-
-
-_RULE = re.compile(
-    r"\s*(?:(?P<scheme>[^\s/]+)\s*/)?\s*(?P<metric>[a-z0-9_.@]+)\s*(?P<op>[<>]=?)\s*"
-    r"(?P<number>[+-]?[0-9]+(?:\.[0-9]+)?)\s*(?P<percent>%?)\s*"
-)
-_COMPARISONS: dict[str, Callable[[float, float], bool]] = {
-    ">": lambda a, b: a > b,
-    "<": lambda a, b: a < b,
-    ">=": lambda a, b: a >= b,
-    "<=": lambda a, b: a <= b,
-}
-
-
-@dataclass(frozen=True)
-class Rule:
-    """What must not be: `short.p99 > +5%` (change), `timeouts > +10` (change), `unfinished > 0` (value of B)."""
-
-    text: str
-    scheme: str | None
-    metric: Metric
-    op: str
-    number: float
-    kind: str  # percent, change, value
-
-    def broken_by(self, difference: Difference) -> tuple[bool, str]:
-        """Whether a difference breaks the rule, and why or why not."""
-        if self.kind == "value":
-            value = mean(difference.b)
-            return _COMPARISONS[self.op](value, self.number), f"it is {value:.6g}"
-        if difference.verdict is Verdict.UNCLEAR:
-            return True, "it cannot be told: the runs have one seed each, and different flows"
-        # Rounded, so that a change of exactly 5 % is not more than 5 %.
-        change = round(self._change(difference), 9)
-        text = f"it changed by {change:+.3g}{'%' if self.kind == 'percent' else ''}"
-        if not _COMPARISONS[self.op](change, self.number):
-            return False, text
-        interval = difference.absolute_interval if self.kind == "change" else difference.interval
-        if interval is not None and interval[0] <= 0 <= interval[1]:
-            return False, f"{text}, which is inside the noise of {len(difference.a)} seeds"
-        return True, text
-
-    def _change(self, difference: Difference) -> float:
-        if self.kind == "change":
-            return difference.absolute
-        if difference.relative is not None:
-            return 100 * difference.relative
-        return float("inf") * difference.absolute if difference.absolute else 0.0
-
-
-def parse_rule(text: str) -> Rule:
-    """Read a rule."""
-    match = _RULE.fullmatch(text)
-    if match is None:
-        raise BadInput(
-            f"`{text}` is not a rule", "write it like 'short.p99 > +5%', 'timeouts > +10' or 'unfinished > 0'"
-        )
-    metric = find_metric(match["metric"], f"metric in `{text}`:")
-    signed = match["number"][0] in "+-"
-    if match["percent"] and not signed:
-        raise BadInput(f"`{text}`: a percentage is a change and needs a sign", f"write +{match['number']}%")
-    kind = "percent" if match["percent"] else "change" if signed else "value"
-    return Rule(text.strip(), match["scheme"], metric, match["op"], float(match["number"]), kind)
+# So many of a kind are enough to see what is wrong.
+_MOST_NAMED = 5
 
 
 @dataclass(frozen=True)
 class RuleResult:
-    """A rule applied to a scheme."""
+    """A rule applied to a scheme, at a point or over all of them."""
 
-    rule: Rule
+    rule: str
     scheme: str
+    point: str | None
     broken: bool
     reason: str
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """All that is known of two runs beside each other."""
+    """All that is known of two results beside each other. `at_points` is empty where there is one point."""
 
     names: tuple[str, str]
+    points: tuple[str, ...]
     differences: tuple[Difference, ...]
+    at_points: tuple[Difference, ...]
     rules: tuple[RuleResult, ...]
-    notes: tuple[str, ...] = field(default=())
+    policy: Policy
+    notes: tuple[str, ...] = ()
+    damaged: tuple[str, ...] = ()
 
     @property
-    def broken(self) -> bool:
-        """Whether any rule is broken."""
-        return any(result.broken for result in self.rules)
+    def broken(self) -> tuple[RuleResult, ...]:
+        """The rules that are broken."""
+        return tuple(result for result in self.rules if result.broken)
+
+    @property
+    def exit_code(self) -> int:
+        """2 if a file could not be read, so that not all was compared; 1 if a rule is broken; else 0."""
+        return 2 if self.damaged else 1 if self.broken else 0
 
 
-def compare(a: Summary, b: Summary, rules: Sequence[Rule], names: tuple[str, str]) -> Comparison:
-    """Compare two runs scheme by scheme."""
-    pairs = _schemes(a, b)
-    asked = [rule.metric.name for rule in rules]
-    shown = [find_metric(name) for name in dict.fromkeys([*SHOWN, *asked])]
-    differences = [
-        found
-        for title, label_a, label_b in pairs
-        for metric in shown
-        if (found := _difference(title, metric, a.schemes[label_a].seeds, b.schemes[label_b].seeds)) is not None
-    ]
-    results = [result for rule in rules for result in _apply(rule, differences, [title for title, _, _ in pairs])]
-    return Comparison(names, tuple(differences), tuple(results), tuple(_notes(a, b, pairs, differences)))
+@dataclass(frozen=True)
+class _Pair:
+    """A scheme of both sides, which may be called otherwise in each, and its results at the points of both."""
+
+    title: str
+    labels: tuple[str, str]
+    points: tuple[tuple[Point, Point], ...]
+
+    def results(self) -> Iterator[tuple[Point, SchemeResult, SchemeResult]]:
+        """Those of the points at which both sides have any."""
+        of_base, of_new = self.labels
+        for base, new in self.points:
+            if of_base in base.summary.schemes and of_new in new.summary.schemes:
+                yield base, base.summary.schemes[of_base], new.summary.schemes[of_new]
 
 
-def _schemes(a: Summary, b: Summary) -> list[tuple[str, str, str]]:
-    """Schemes of both runs: those of the same name, and what the runs are about."""
-    pairs = [(label, label, label) for label in a.schemes if label in b.schemes]
-    if a.scheme not in b.schemes and b.scheme not in a.schemes:
-        pairs.insert(0, (f"{a.scheme} → {b.scheme}", a.scheme, b.scheme))
+def compare(
+    base: Collection,
+    new: Collection,
+    policy: Policy | None = None,
+    *,
+    force: bool = False,
+    names: tuple[str, str] | None = None,
+) -> Comparison:
+    """Compare NEW with BASE. Raises BadInput if they have nothing in common, or are of several versions of the lab.
+
+    With `force` versions may differ. `names` are what reports call the two; without them they are the folders.
+    """
+    policy = policy or Policy()
+    mixed = _mixed_versions(base, new)
+    if mixed and not force and policy.versions == "same":
+        raise BadInput(mixed, "make both with one version (`make reference` renews the lab's own), or --force")
+    points = _common_points(base, new)
+    pairs = _schemes(base, new, points)
+    metrics = [find_metric(name) for name in dict.fromkeys([*SHOWN, *(rule.metric.name for rule in policy.rules)])]
+    together, apart = _differences(pairs, metrics, policy.smallest_effect, several=len(points) > 1)
+    chosen = apart if policy.at == "each point" and apart else together
+    rules = list(_decide(policy, chosen, pairs))
+    lost = list(_lost(base, new, points, pairs))
+    if "sweep" in (base.kind, new.kind) and policy.missing == "fail":
+        rules.append(RuleResult(NOTHING_LOST, "all", None, bool(lost), _some(lost) or "NEW has all that BASE has"))
+        lost = []
+    return Comparison(
+        names=names or (str(base.folder), str(new.folder)),
+        points=tuple(point.label for point, _ in points),
+        differences=together,
+        at_points=apart,
+        rules=tuple(rules),
+        policy=policy,
+        notes=(*([mixed] if mixed else []), *_notes(base, new, points, pairs, together), *lost),
+        damaged=(*(f"BASE: {text}" for text in base.damaged), *(f"NEW: {text}" for text in new.damaged)),
+    )
+
+
+def _mixed_versions(base: Collection, new: Collection) -> str | None:
+    """How versions of the lab are mixed; None if they are not."""
+    for name in _VERSIONS:
+        sides = [str(side.versions.get(name, "unknown")) for side in (base, new)]
+        for word, side in zip(("BASE", "NEW"), sides, strict=True):
+            # Those of a sweep's cells, where they are several, stand beside each other.
+            if ", " in side:
+                return f"cells of {word} were made by different versions of the lab: {name} {side}"
+        if sides[0] != sides[1]:
+            return f"BASE was made by {name} {sides[0]}, NEW by {name} {sides[1]}"
+    return None
+
+
+def _common_points(base: Collection, new: Collection) -> list[tuple[Point, Point]]:
+    others = {_settings(point): point for point in new.points}
+    found = [(point, others[key]) for point in base.points if (key := _settings(point)) in others]
+    if not found:
+        sides = "; ".join(
+            f"{word} has {_some([point.label or 'a run without a grid' for point in side.points]) or 'no cells'}"
+            + "".join(f" ({text})" for text in side.damaged[:_MOST_NAMED])
+            for word, side in (("BASE", base), ("NEW", new))
+        )
+        raise BadInput(f"the two have no point in common: {sides}", "compare results of one grid")
+    return found
+
+
+def _settings(point: Point) -> str:
+    return json.dumps(dict(point.settings), sort_keys=True)
+
+
+def _schemes(base: Collection, new: Collection, points: Sequence[tuple[Point, Point]]) -> list[_Pair]:
+    """Schemes of both sides: those of the same name, and what the two are about."""
+    of_base, of_new = _labels(base), _labels(new)
+    pairs = [(label, label, label) for label in of_base if label in of_new]
+    main_base, main_new = (next(iter(labels), "") for labels in (of_base, of_new))
+    if main_base not in of_new and main_new not in of_base:
+        pairs.insert(0, (f"{main_base} → {main_new}", main_base, main_new))
     if not pairs:
-        raise BadInput(f"the runs have no scheme in common: {', '.join(a.schemes)}; {', '.join(b.schemes)}")
-    return pairs
+        raise BadInput(f"the two have no scheme in common: {', '.join(of_base)}; {', '.join(of_new)}")
+    return [_Pair(title, (label_base, label_new), tuple(points)) for title, label_base, label_new in pairs]
 
 
-def _difference(
-    title: str, metric: Metric, seeds_a: Sequence[SeedResult], seeds_b: Sequence[SeedResult]
-) -> Difference | None:
-    by_flows = {(seed.seed, seed.flow_list): seed for seed in seeds_b}
-    pairs = [(seed, by_flows[key]) for seed in seeds_a if (key := (seed.seed, seed.flow_list)) in by_flows]
-    if pairs:
-        values = [(metric.of(one), metric.of(other)) for one, other in pairs]
-        both = [(x, y) for x, y in values if x is not None and y is not None]
-        of_a, of_b = tuple(x for x, _ in both), tuple(y for _, y in both)
-    else:
-        of_a, of_b = (tuple(v for seed in seeds if (v := metric.of(seed)) is not None) for seeds in (seeds_a, seeds_b))
-    return Difference(title, metric, of_a, of_b, bool(pairs)) if of_a and of_b else None
+def _labels(side: Collection) -> list[str]:
+    """All schemes, the one that it is about first."""
+    mains = [point.summary.scheme for point in side.points[:1]]
+    return list(dict.fromkeys([*mains, *(label for point in side.points for label in point.summary.schemes)]))
 
 
-def _apply(rule: Rule, differences: Sequence[Difference], titles: Sequence[str]) -> Iterator[RuleResult]:
-    if rule.scheme is not None and rule.scheme not in titles:
-        raise unknown(f"scheme in `{rule.text}`:", rule.scheme, titles)
-    for title in titles if rule.scheme is None else [rule.scheme]:
-        found = [each for each in differences if each.scheme == title and each.metric.name == rule.metric.name]
-        if found:
-            yield RuleResult(rule, title, *rule.broken_by(found[0]))
+def _differences(
+    pairs: Sequence[_Pair], metrics: Sequence[Metric], smallest_effect: float, *, several: bool
+) -> tuple[tuple[Difference, ...], tuple[Difference, ...]]:
+    """Over all points, and at each of them where there are several."""
+    together: list[Difference] = []
+    apart: list[Difference] = []
+    for pair in pairs:
+        for metric in metrics:
+            found: list[tuple[str, Values]] = [
+                (point.label, values)
+                for point, of_base, of_new in pair.results()
+                if (values := values_of(metric, of_base.seeds, of_new.seeds)) is not None
+            ]
+            if found:
+                every = [values for _, values in found]
+                together.append(difference(pair.title, metric, None, every, smallest_effect))
+            if several:
+                apart.extend(difference(pair.title, metric, label, [one], smallest_effect) for label, one in found)
+    return with_intervals(together), with_intervals(apart)
+
+
+@dataclass(frozen=True)
+class _Application:
+    """A rule about changes, applied; `amount` is the change in its unit."""
+
+    rule: Rule
+    difference: Difference
+    amount: float
+    estimate: Estimate
+
+    @classmethod
+    def of(cls, rule: Rule, difference: Difference) -> _Application:
+        """Relative changes of nothing are infinite, and known as absolute ones."""
+        if rule.kind == "change":
+            return cls(rule, difference, difference.absolute, difference.change)
+        if difference.ratio is None or difference.relative is None:
+            amount = float("inf") * difference.absolute if difference.absolute else 0.0
+            return cls(rule, difference, amount, difference.change)
+        return cls(rule, difference, 100 * difference.relative, difference.ratio)
+
+    @property
+    def text(self) -> str:
+        """The change, with its interval where that is known and of the same kind."""
+        unit = "%" if self.rule.kind == "percent" else ""
+        said = f"it changed by {self.amount:+.3g}{unit}"
+        interval = self.difference.interval
+        if interval is None or not unit or self.difference.relative is None:
+            return said
+        return f"{said} (95 %: {100 * interval[0]:+.3g} to {100 * interval[1]:+.3g})"
+
+
+def _decide(policy: Policy, differences: Sequence[Difference], pairs: Sequence[_Pair]) -> Iterator[RuleResult]:
+    """All rules, in the order in which they are written."""
+    applied = [(rule, title, found) for rule in policy.rules for title, found in _chosen(rule, differences, pairs)]
+    changes = [
+        _Application.of(rule, found)
+        for rule, _, found in applied
+        if found is not None and rule.kind != "value" and found.verdict is not Verdict.UNCLEAR
+    ]
+    decided = zip(changes, _beyond_noise(changes, policy.false_alarms), strict=True)
+    for rule, title, found in applied:
+        if found is None:
+            yield RuleResult(str(rule), title, None, True, "it cannot be told: a side has no such number")
+        elif rule.kind == "value":
+            yield RuleResult(str(rule), title, found.point, rule.forbids(found.new), f"it is {found.new:.6g}")
+        elif found.verdict is Verdict.UNCLEAR:
+            why = "it cannot be told: a side has one seed, and the flows differ"
+            yield RuleResult(str(rule), title, found.point, True, why)
         else:
-            yield RuleResult(rule, title, True, "it cannot be told: a run has no such flow")
+            change, certain = next(decided)
+            forbidden = rule.forbids(change.amount)
+            noise = f", which is inside the noise of {found.seeds.fewest} seeds" if forbidden and not certain else ""
+            yield RuleResult(str(rule), title, found.point, forbidden and certain, change.text + noise)
+
+
+def _chosen(
+    rule: Rule, differences: Sequence[Difference], pairs: Sequence[_Pair]
+) -> Iterator[tuple[str, Difference | None]]:
+    """What a rule is about: by scheme, and by point where differences are those of points."""
+    named = [pair for pair in pairs if rule.scheme in (None, pair.title, *pair.labels)]
+    if not named:
+        known = {name for pair in pairs for name in (pair.title, *pair.labels)}
+        raise unknown(f"scheme in `{rule}`:", rule.scheme or "", known)
+    for pair in named:
+        found = [each for each in differences if (each.scheme, each.metric.name) == (pair.title, rule.metric.name)]
+        yield from ((pair.title, each) for each in found)
+        if not found:
+            yield pair.title, None
+
+
+def _beyond_noise(changes: Sequence[_Application], false_alarms: float) -> list[bool]:
+    """Which of the changes that a rule forbids are no chance, by Holm's method."""
+    noisy = sum(bool(each.estimate.error) for each in changes)
+    found = probabilities([each.estimate for each in changes], 2 * false_alarms / max(1, noisy))
+    # One-sided, as rules are. What has no noise, or a single pair, is compared as it is.
+    chances = [
+        0.0 if each.estimate.error is None else 1.0 if not each.rule.forbids(each.amount) else (chance or 0.0) / 2
+        for each, chance in zip(changes, found, strict=True)
+    ]
+    certain = [False] * len(changes)
+    remaining = noisy
+    for place in sorted(range(len(changes)), key=chances.__getitem__):
+        if chances[place] > false_alarms / max(1, remaining):
+            break
+        certain[place] = True
+        remaining -= bool(changes[place].estimate.error)
+    return certain
+
+
+def _lost(
+    base: Collection, new: Collection, points: Sequence[tuple[Point, Point]], pairs: Sequence[_Pair]
+) -> Iterator[str]:
+    """What BASE has and NEW has not, and what failed or did not run in NEW."""
+    for cell in new.failed:
+        at = Point(cell.settings, points[0][1].summary, {}).label
+        yield f"{cell.scheme}{f' at {at}' if at else ''}, seed {cell.seed}, failed in NEW: {cell.error}"
+    if new.missing:
+        yield f"{new.missing} cells of NEW have not run, or cannot be read"
+    common = {_settings(point) for point, _ in points}
+    yield from (f"NEW has no point {point.label}" for point in base.points if _settings(point) not in common)
+    matched = {pair.labels[0]: pair.labels[1] for pair in pairs}
+    yield from (f"NEW has no {label}" for label in _labels(base) if label not in matched)
+    for of_base, of_new in points:
+        for label, result in of_base.summary.schemes.items():
+            if label not in matched:
+                continue
+            other = of_new.summary.schemes.get(matched[label])
+            had, has = len(result.seeds), len(other.seeds) if other is not None else 0
+            if has < had:
+                at = f" at {of_base.label}" if of_base.label else ""
+                yield f"{matched[label]}{at} has {has} of {had} seeds in NEW"
 
 
 def _notes(
-    a: Summary, b: Summary, pairs: Sequence[tuple[str, str, str]], differences: Sequence[Difference]
+    base: Collection,
+    new: Collection,
+    points: Sequence[tuple[Point, Point]],
+    pairs: Sequence[_Pair],
+    differences: Sequence[Difference],
 ) -> Iterator[str]:
-    changed = sorted(
-        key for key in {*a.spec, *b.spec} - {"name", "schemes", "baseline"} if a.spec.get(key) != b.spec.get(key)
-    )
-    if changed:
+    if changed := sorted({key for a, b in points for key in _changed(a.summary.spec, b.summary.spec)}):
         yield f"the descriptions differ in {', '.join(changed)}"
-    if a.versions.get("engine") != b.versions.get("engine") or a.versions.get("marklab") != b.versions.get("marklab"):
-        yield "the runs were made by different versions of the lab"
-    if any(not each.paired for each in differences):
-        yield "the flows of the runs differ: seeds are not compared in pairs"
-    alone = sorted({*a.schemes, *b.schemes} - {label for _, *labels in pairs for label in labels})
-    if alone:
-        yield f"only one of the runs has {', '.join(alone)}"
-    if any(each.paired and len(each.a) == 1 for each in differences):
+    programs = [pair.title for pair in pairs if any(a.program != b.program for _, a, b in pair.results())]
+    if programs:
+        yield f"programs differ: {_some(programs)}"
+    unpaired = any(not each.seeds.paired for each in differences)
+    if unpaired:
+        yield "the flows differ: seeds are not compared in pairs, and only large changes can be told from noise"
+    elif any(len(each.seeds.base) == 1 for each in differences):
         yield "one seed: the numbers are compared as they are, how much of it is luck of the flows is not known"
+    alone = sorted({*_labels(base), *_labels(new)} - {label for pair in pairs for label in pair.labels})
+    if alone:
+        yield f"only one side has {', '.join(alone)}"
+    common = {_settings(point) for point, _ in points}
+    more = [point.label for point in new.points if _settings(point) not in common]
+    if more:
+        yield f"only NEW has {_some(more)}"
+    if base.failed or base.missing:
+        yield f"of BASE {len(base.failed)} cells failed, and {base.missing} have not run or cannot be read"
+
+
+def _changed(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[str]:
+    return (key for key in {*a, *b} - {"name", "schemes", "baseline"} if a.get(key) != b.get(key))
+
+
+def _some(texts: Sequence[str]) -> str:
+    """The first of them, and how many more there are."""
+    rest = len(texts) - _MOST_NAMED
+    return "; ".join(texts[:_MOST_NAMED]) + (f"; and {rest} more" if rest > 0 else "")
 
 
 def to_json(comparison: Comparison) -> dict[str, Any]:
     """Plain data."""
     return {
-        "runs": comparison.names,
-        "differences": [
-            {
-                "scheme": each.scheme,
-                "metric": each.metric.name,
-                "a": mean(each.a),
-                "b": mean(each.b),
-                "relative": each.relative,
-                "ci95": each.interval,
-                "seeds": [len(each.a), len(each.b)],
-                "paired": each.paired,
-                "verdict": each.verdict.value,
-            }
-            for each in comparison.differences
-        ],
+        "base": comparison.names[0],
+        "new": comparison.names[1],
+        "exit_code": comparison.exit_code,
+        "points": comparison.points,
+        "differences": [_plain(each) for each in (*comparison.differences, *comparison.at_points)],
         "rules": [
-            {"rule": each.rule.text, "scheme": each.scheme, "broken": each.broken, "reason": each.reason}
+            {
+                "rule": each.rule,
+                "scheme": each.scheme,
+                "point": each.point,
+                "broken": each.broken,
+                "reason": each.reason,
+            }
             for each in comparison.rules
         ],
+        "policy": comparison.policy.model_dump(mode="json"),
         "notes": comparison.notes,
+        "damaged": comparison.damaged,
+    }
+
+
+def _plain(each: Difference) -> dict[str, Any]:
+    return {
+        "scheme": each.scheme,
+        "metric": each.metric.name,
+        "point": each.point,
+        "base": each.base,
+        "new": each.new,
+        "relative": each.relative,
+        "ci95": each.interval,
+        "seeds": [len(each.seeds.base), len(each.seeds.new)],
+        "paired": each.seeds.paired,
+        "verdict": each.verdict.value,
     }

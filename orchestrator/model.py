@@ -24,6 +24,8 @@ Rate = Annotated[int, BeforeValidator(units.parse_rate), PlainSerializer(units.f
 Time = Annotated[int, BeforeValidator(units.parse_time), PlainSerializer(units.format_time)]
 Size = Annotated[int, BeforeValidator(units.parse_size), PlainSerializer(units.format_size)]
 
+Part = Annotated[float, BeforeValidator(units.parse_part)]
+
 Described = TypeVar("Described", bound=BaseModel)
 
 

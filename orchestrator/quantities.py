@@ -16,7 +16,8 @@ from orchestrator.windows import TimeWindow
 class Metric:
     """A number of each seed. `worse` is +1 if more is worse, -1 if less is, 0 if neither is; counts have no unit.
 
-    `needs` names the settings without which a run does not have it.
+    `needs` names the settings without which a run does not have it. What is `counted` is added up over points of a
+    grid, and may be 0; of other numbers ratios are compared.
     """
 
     name: str
@@ -25,6 +26,7 @@ class Metric:
     unit: str = ""
     needs: tuple[str, ...] = ()
     window: TimeWindow | None = None
+    counted: bool = False
 
 
 def _sample(block: str, size_class: str, statistic: str) -> Callable[[SeedResult], float | None]:
@@ -54,16 +56,16 @@ def _metrics() -> Iterator[Metric]:
             yield Metric(f"{name}.{statistic}", _sample("fct_us", name, statistic), 1, "µs", needs=needs)
             yield Metric(f"slowdown.{name}.{statistic}", _sample("slowdown", name, statistic), 1, needs=needs)
     for place in ("host", "link", "queue", "switch"):
-        yield Metric(f"drops.{place}", _drops(place), 1)
-    yield Metric("drops", lambda seed: float(seed.drops.total), 1)
-    yield Metric("unfinished", lambda seed: float(seed.unfinished), 1)
-    yield Metric("timeouts", lambda seed: float(seed.timeouts), 1)
-    yield Metric("retransmissions", lambda seed: float(seed.retransmissions), 1)
-    yield Metric("marks", lambda seed: float(seed.marks.total), 0)
+        yield Metric(f"drops.{place}", _drops(place), 1, counted=True)
+    yield Metric("drops", lambda seed: float(seed.drops.total), 1, counted=True)
+    yield Metric("unfinished", lambda seed: float(seed.unfinished), 1, counted=True)
+    yield Metric("timeouts", lambda seed: float(seed.timeouts), 1, counted=True)
+    yield Metric("retransmissions", lambda seed: float(seed.retransmissions), 1, counted=True)
+    yield Metric("marks", lambda seed: float(seed.marks.total), 0, counted=True)
     yield Metric("jain", lambda seed: seed.sharing.jain if seed.sharing else None, -1)
     for statistic in STATISTICS:
         yield Metric(f"rtt.{statistic}", _round_trips(statistic), 1, "µs", needs=("probes",))
-    yield Metric("rtt.lost", _round_trips("lost"), 1, needs=("probes",))
+    yield Metric("rtt.lost", _round_trips("lost"), 1, needs=("probes",), counted=True)
     for part in ("accuracy", "recall"):
         yield Metric(part, _classified(part), -1, "%", needs=("trace_flows", "trace_queue"))
     yield Metric("utilisation", lambda seed: seed.utilisation, -1)

@@ -59,24 +59,5 @@ def ratio_interval(over: Sequence[float], under: Sequence[float]) -> Interval | 
     return (middle - half, middle + half)
 
 
-def difference_interval(over: Sequence[float], under: Sequence[float], paired: bool) -> Interval | None:
-    """95 % confidence interval of the difference of two means; Welch's where the values are not paired."""
-    if paired:
-        return mean_interval([a - b for a, b in zip(over, under, strict=True)])
-    if len(over) < 2 or len(under) < 2:
-        return None
-    parts = [
-        (_deviation([value - mean(values) for value in values]) ** 2 / len(values), len(values) - 1)
-        for values in (over, under)
-    ]
-    variance = sum(part for part, _ in parts)
-    middle = mean(over) - mean(under)
-    if variance == 0:
-        return (middle, middle)
-    freedom = variance**2 / sum(part**2 / free for part, free in parts)
-    half = t95(freedom) * math.sqrt(variance)
-    return (middle - half, middle + half)
-
-
 def _deviation(rest: Sequence[float]) -> float:
     return math.sqrt(math.fsum(value * value for value in rest) / (len(rest) - 1))

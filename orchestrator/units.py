@@ -91,6 +91,17 @@ def format_size(size: int) -> str:
     return _shortest(size, _SIZES)
 
 
+def parse_part(value: object) -> float:
+    """Read a part of something: `5%`, or 0.05 as a number."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return float(value)
+    number, percent, rest = str(value).strip().partition("%")
+    try:
+        return float(number if percent and not rest else "") / 100
+    except ValueError as error:
+        raise BadInput(f"`{value}` is not a percentage", "write 5%") from error
+
+
 def parse_setting(text: str) -> tuple[str, str]:
     """Read `name=value`."""
     name, equals, value = text.partition("=")

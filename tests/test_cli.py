@@ -119,7 +119,7 @@ def test_traces_and_captures_are_kept(cli: Cli, tmp_path: Path) -> None:
         (["-s", "tcn", "--lod", "1"], "no such option: --lod", "did you mean --load?"),
         (["-s", "tcn", "--load"], "option '--load' requires an argument", "run --help"),
         (["-s", "tcn", "-j", "none"], "invalid value for '--jobs'", "run --help"),
-        (["compare", "a"], "missing argument 'run_b'", "compare --help"),
+        (["compare", "a"], "missing argument 'new'", "compare --help"),
         (["rnu"], "unknown command `rnu`", "did you mean `run`"),
         (["check", "nothing"], "unknown scheme", "known: "),
         (["reproduce", "ecnsharp"], "unknown experiment", "ecnsharp-testbed"),
@@ -235,7 +235,7 @@ def test_compare_exits_by_the_rules(cli: Cli, tmp_path: Path) -> None:
     assert cli("compare", a, a, "--fail-on", "short.p99 > +0%", "--out", str(kept)).code == 0
     (folder,) = kept.iterdir()
     assert folder.name == f"compare-{Path(a).name}-{Path(a).name}"
-    assert {path.name for path in folder.iterdir()} == {"comparison.md", "junit.xml"}
+    assert {path.name for path in folder.iterdir()} == {"comparison.md", "junit.xml", "comparison.json"}
     done = cli(
         "compare",
         a,

@@ -1,4 +1,4 @@
-"""`compare`: two runs side by side."""
+"""`compare`: two results side by side, runs or whole sweeps."""
 
 from __future__ import annotations
 
@@ -11,17 +11,24 @@ import typer
 from rich.console import Console
 
 from orchestrator import comparison as library
+from orchestrator.archive import open_collection
+from orchestrator.comparison_policy import Policy, read_policy
 from orchestrator.comparison_report import render, to_junit, to_markdown
 from orchestrator.errors import RunFailed
-from orchestrator.results import DEFAULT_FOLDER, load_run, new_folder
+from orchestrator.results import DEFAULT_FOLDER, new_folder
 
 
 def compare(
-    run_a: Annotated[str, typer.Argument(help="Folder of a run, or its name in results/.")],
-    run_b: Annotated[str, typer.Argument(help="The run that is compared with it.")],
+    base: Annotated[str, typer.Argument(help="Folder of a run or sweep, or its name in results/.")],
+    new: Annotated[str, typer.Argument(help="What is compared with it.")],
+    policy: Annotated[
+        Path | None, typer.Option(metavar="FILE.yaml", help="Rules, and how sure one has to be that they are broken.")
+    ] = None,
     fail_on: Annotated[
         list[str] | None, typer.Option(help="What must not be: 'short.p99 > +5%', 'unfinished > 0'; may be repeated.")
     ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Compare results of different versions of the lab.")] = False,
+    every_point: Annotated[bool, typer.Option("--all", help="Show every point, not only those that differ.")] = False,
     markdown: Annotated[Path | None, typer.Option(help="Write the comparison to this Markdown file instead.")] = None,
     junit: Annotated[Path | None, typer.Option(help="Write the rules to this JUnit XML file instead.")] = None,
     out: Annotated[
@@ -29,38 +36,38 @@ def compare(
     ] = DEFAULT_FOLDER,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of the table.")] = False,
 ) -> None:
-    """Compare two runs; exit with 1 if a rule of --fail-on is broken beyond the noise of the seeds."""
-    rules = [library.parse_rule(text) for text in fail_on or []]
-    summaries = [load_run(_folder(name)) for name in (run_a, run_b)]
-    comparison = library.compare(summaries[0], summaries[1], rules, (run_a, run_b))
+    """Compare two runs or sweeps, by the rules of --policy and of --fail-on together.
+
+    Exits with 1 if a rule is broken beyond the noise of the seeds, 2 if a file is damaged.
+    """
+    rules = (read_policy(policy) if policy is not None else Policy()).with_rules(fail_on or [])
+    sides = [open_collection(_folder(name)) for name in (base, new)]
+    comparison = library.compare(sides[0], sides[1], rules, force=force, names=(base, new))
+    plain = json.dumps(library.to_json(comparison))
     if as_json:
-        sys.stdout.write(json.dumps(library.to_json(comparison)) + "\n")
+        sys.stdout.write(plain + "\n")
     else:
-        render(comparison, Console(highlight=False))
-    texts = {"comparison.md": to_markdown(comparison), "junit.xml": to_junit(comparison)}
+        render(comparison, Console(highlight=False), every_point=every_point)
+    texts = {"comparison.md": to_markdown(comparison), "junit.xml": to_junit(comparison), "comparison.json": plain}
     stated = {"comparison.md": markdown, "junit.xml": junit}
     for name, path in stated.items():
         if path is not None:
             _write(path, texts[name])
     if markdown is None and junit is None:
-        folder = out / f"compare-{_name(run_a)}-{_name(run_b)}"
+        folder = out / f"compare-{_folder(base).resolve().name}-{_folder(new).resolve().name}"
         with new_folder(folder) as staging:
             for name, text in texts.items():
                 _write(staging / name, text)
         if not as_json:
             Console(highlight=False).print(f"[dim]{folder}[/dim]", soft_wrap=True)
-    if comparison.broken:
-        raise typer.Exit(1)
+    if comparison.exit_code:
+        raise typer.Exit(comparison.exit_code)
 
 
 def _folder(name: str) -> Path:
     path = Path(name)
-    return path if path.exists() or path.is_absolute() else DEFAULT_FOLDER / name
-
-
-def _name(run: str) -> str:
-    folder = _folder(run).resolve()
-    return folder.parent.name if folder.is_file() else folder.name
+    found = path if path.exists() or path.is_absolute() else DEFAULT_FOLDER / name
+    return found.parent if found.is_file() else found
 
 
 def _write(path: Path, text: str) -> None:

@@ -11,6 +11,8 @@ import typer
 from rich.console import Console
 
 from orchestrator import comparison as library
+from orchestrator.archive import open_collection
+from orchestrator.comparison_policy import Policy
 from orchestrator.comparison_report import render, to_junit, to_markdown
 from orchestrator.errors import unknown
 from orchestrator.execution import run_spec
@@ -21,6 +23,9 @@ from orchestrator.spec import as_list, make_spec
 
 # What both fabrics are to agree on.
 _METRICS = ("overall.mean", "short.mean")
+
+# Of the four rules together, so that each is broken beyond a 95 % interval.
+_FALSE_ALARMS = 0.1
 
 
 def crosscheck(
@@ -48,7 +53,7 @@ def crosscheck(
 ) -> None:
     """Run the same flows on real hosts and switches and in the simulator; exit with 1 if mean FCTs differ by more.
 
-    A is the simulator, B the real network. With --switch bmv2 --against marklab both are real.
+    BASE is the simulator, NEW the real network. With --switch bmv2 --against marklab both are real.
     """
     if against not in ("sim", "marklab"):
         raise unknown("fabric to check against:", against, ("sim", "marklab"))
@@ -60,13 +65,10 @@ def crosscheck(
     other: dict[str, Any] = {key: value for key, value in settings.items() if key != "mininet"}
     if against == "marklab":
         other["mininet"] = real["mininet"] | {"switch": "marklab"}
-    (a, folder_a), (b, folder_b) = (run_spec(make_spec(each), out, default_workers()) for each in (other, real))
-    rules = [
-        library.parse_rule(f"{metric} {op} {sign}{within:g}%")
-        for metric in _METRICS
-        for op, sign in ((">", "+"), ("<", "-"))
-    ]
-    comparison = library.compare(a, b, rules, (str(folder_a), str(folder_b)))
+    folder_a, folder_b = (run_spec(make_spec(each), out, default_workers())[1] for each in (other, real))
+    rules = [f"{metric} {op} {sign}{within:g}%" for metric in _METRICS for op, sign in ((">", "+"), ("<", "-"))]
+    policy = Policy(false_alarms=_FALSE_ALARMS).with_rules(rules)
+    comparison = library.compare(open_collection(folder_a), open_collection(folder_b), policy)
     with new_folder(out / f"crosscheck-{folder_a.name}-{folder_b.name[-8:]}") as staging:
         (staging / "comparison.md").write_text(to_markdown(comparison), encoding="utf-8")
         (staging / "junit.xml").write_text(to_junit(comparison), encoding="utf-8")
@@ -74,5 +76,5 @@ def crosscheck(
         sys.stdout.write(json.dumps(library.to_json(comparison)) + "\n")
     else:
         render(comparison, Console(highlight=False))
-    if comparison.broken:
-        raise typer.Exit(1)
+    if comparison.exit_code:
+        raise typer.Exit(comparison.exit_code)

@@ -8,27 +8,11 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from orchestrator.catalog.choice import SchemeChoice
-from orchestrator.errors import BadInput
-from orchestrator.model import Model, read_yaml, validate
+from orchestrator.model import Model, Part, read_yaml, validate
 from orchestrator.quantities import find_metric
 from orchestrator.spec import Baseline, as_list
 
 DEFAULT = Path(__file__).with_name("policy.yaml")
-
-
-def _percent(value: Any) -> Any:
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return float(value)
-    text = str(value).strip()
-    if not text.endswith("%"):
-        raise BadInput(f"`{value}` is not a percentage", "write 5%")
-    try:
-        return float(text[:-1]) / 100
-    except ValueError as error:
-        raise BadInput(f"`{value}` is not a percentage", "write 5%") from error
-
-
-Part = Annotated[float, BeforeValidator(_percent)]
 
 
 def _settings_of() -> dict[str, dict[str, Any]]:

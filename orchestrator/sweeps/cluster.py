@@ -162,7 +162,9 @@ def _client(workers: Workers) -> Iterator[Client]:
                 n_workers=workers.count,
                 threads_per_worker=1,
                 processes=True,
-                dashboard_address=None,
+                # A free port: several sweeps may run.
+                dashboard_address="127.0.0.1:0",
+                scheduler_kwargs={"dashboard": False},
                 silence_logs=logging.CRITICAL,
             ) as cluster,
             Client(cluster) as client,
