@@ -74,7 +74,7 @@ def cells_bar(title: str) -> Iterator[OnCells]:
     ]
     # Cells take long and differ, so the speed is that of minutes.
     with Progress(*columns, console=console, transient=True, expand=wide, speed_estimate_period=600) as bar:
-        task = bar.add_task(title, total=None, failed="")
+        task = bar.add_task(title, total=0, failed="")
 
         def show(cells: Cells) -> None:
             # What is kept from before says nothing about the speed.

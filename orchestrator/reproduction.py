@@ -49,8 +49,8 @@ def reproduce_one(
     # Dask takes long to load, which a list of the experiments need not wait for.
     from orchestrator.sweeps.cluster import Workers  # noqa: PLC0415
     from orchestrator.sweeps.collect import open_sweep  # noqa: PLC0415
-    from orchestrator.sweeps.dataset import write_whole  # noqa: PLC0415
-    from orchestrator.sweeps.execute import Job, execute  # noqa: PLC0415
+    from orchestrator.sweeps.dataset import Job, write_whole  # noqa: PLC0415
+    from orchestrator.sweeps.execute import execute  # noqa: PLC0415
     from orchestrator.sweeps.plan import plan_of  # noqa: PLC0415
 
     plan = plan_of(runs_of(paper))

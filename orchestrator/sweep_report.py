@@ -23,8 +23,11 @@ _MOST_LINES = 10
 def render(collection: Collection, console: Console) -> None:
     """Print what each scheme came to at each point, then what is doubtful, and what failed."""
     width = max([len(label) for point in collection.points for label in point.summary.schemes], default=0)
+    label_width = min(width, _WIDEST_LABEL)
+    # On a narrower terminal lines wrap, which loses no number.
+    console.width = max(console.width, label_width + len(_SHOWN) * (_NUMBER_WIDTH + 1) + len(" timeouts") + 1)
     for point in collection.points:
-        console.print(_table(point, min(width, _WIDEST_LABEL)))
+        console.print(_table(point, label_width))
     if any(point.summary.baseline for point in collection.points):
         console.print(Text("In brackets: the ratio to the baseline on the same flows.", style="dim"))
     _doubts(collection, console)

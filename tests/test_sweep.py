@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import io
+import itertools
 import json
 import os
 import re
@@ -16,13 +18,16 @@ from pathlib import Path
 import polars as pl
 import pytest
 from conftest import Finished
+from rich.console import Console
 from runs import run as run_here
 
+from orchestrator import progress
 from orchestrator.archive import open_collection
 from orchestrator.collection import Collection
 from orchestrator.errors import BadInput, RunFailed
 from orchestrator.paths import REPOSITORY
 from orchestrator.progress import Cells
+from orchestrator.sweep_report import render
 from orchestrator.sweeps import dataset
 from orchestrator.sweeps.cluster import Failure, Workers, completed
 from orchestrator.sweeps.collect import merged_warnings
@@ -163,6 +168,14 @@ def test_the_same_sweep_is_not_run_again(small: Collection) -> None:
     assert seen[-1] == Cells(planned=16, done=16, failed=0, kept=16)
 
 
+def test_cells_without_flow_records_are_run_again_for_them(tmp_path: Path) -> None:
+    sweep = Sweep({**SMALL, "seeds": 1}, {})
+    seen: list[Cells] = []
+    for keep_flows, kept in ((False, 0), (False, 2), (True, 0), (True, 2)):
+        folder = run_sweep(sweep, tmp_path, Workers(1), seen.append, keep_flows=keep_flows)
+        assert (seen[-1].kept, len(list(folder.glob("flows/*")))) == (kept, 2 * keep_flows)
+
+
 def test_cells_of_other_code_are_run_again(small: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = plan_sweep(Sweep(SMALL, GRID))
     assert len(dataset.Dataset(small.folder, plan).finished()) == 16
@@ -253,8 +266,9 @@ def test_an_ended_sweep_goes_on_where_it_was(tmp_path: Path, how: signal.Signals
 
 def test_a_folder_has_one_writer(tmp_path: Path) -> None:
     plan = plan_sweep(Sweep(SMALL, {}))
-    with dataset.written(tmp_path, plan, "", "sweep", "t"), pytest.raises(RunFailed, match="another process"):  # noqa: SIM117
-        with dataset.written(tmp_path, plan, "", "sweep", "t"):
+    job = dataset.Job(plan, tmp_path, "", "sweep", "t")
+    with dataset.written(job), pytest.raises(RunFailed, match="another process"):  # noqa: SIM117
+        with dataset.written(job):
             pass
 
 
@@ -315,6 +329,39 @@ def test_a_baseline_that_is_the_same_run_at_several_points_is_at_each(tmp_path: 
     assert all(point.summary.schemes["ecn-sharp"].normalised for point in found.points)
     means = [point.summary.schemes["dctcp-red:tail"].fct_us["overall"].mean for point in found.points]
     assert means[0] == means[1]
+
+
+@pytest.mark.parametrize("columns", [10, 80, 200])
+def test_no_number_is_lost_on_any_terminal(small: Collection, columns: int) -> None:
+    console = Console(width=columns, file=io.StringIO())
+    render(small, console)
+    assert isinstance(console.file, io.StringIO)
+    shown = console.file.getvalue()
+    for point in small.points:
+        assert f"load {point.settings['load']}, queue {point.settings['queue']}" in shown
+        for result in point.summary.schemes.values():
+            assert f"{result.fct_us['short'].mean:,.0f}" in shown
+            assert f"{result.fct_us['overall'].mean:,.0f}" in shown
+
+
+def test_progress_is_a_bar_on_a_terminal_and_lines_elsewhere(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock_s = itertools.count(0, 20)
+    monkeypatch.setattr(progress.time, "monotonic", lambda: float(next(clock_s)))
+    with progress.cells_bar("grid") as on_cells:
+        for done in range(5):
+            on_cells(Cells(planned=10, done=done, failed=int(done == 4), kept=0))
+    assert capsys.readouterr().err == "grid: 1/10 cells, 0:06:00 left\ngrid: 3/10 cells, 0:03:07 left\n"
+
+
+@pytest.mark.parametrize("columns", [20, 50, 100])
+def test_a_bar_has_room(tmp_path: Path, columns: int) -> None:
+    sweep = f"{sys.executable} orchestrator.py sweep -s tcn --set baseline=none --flows 20 --seeds 2 --out {tmp_path}"
+    command = ["script", "-qec", f"stty cols {columns}; unset COLUMNS; {sweep}", "/dev/null"]
+    shown = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
+    assert "0/2 cells" in shown
+    assert "Traceback" not in shown
 
 
 def test_warnings_of_seeds_that_differ_in_numbers_are_one() -> None:

@@ -24,13 +24,14 @@ from typing import Any
 
 import polars as pl
 
+from orchestrator import traces
 from orchestrator.collection import Kind
 from orchestrator.errors import RunFailed
 from orchestrator.quantities import METRICS
 from orchestrator.results import write_json
 from orchestrator.sweeps.cluster import Failure
 from orchestrator.sweeps.plan import Plan, PlannedCell
-from orchestrator.sweeps.work import Outcome
+from orchestrator.sweeps.work import FLOWS, Outcome
 from orchestrator.tables import to_parquet
 from orchestrator.versions import code_digest, lab_versions
 
@@ -64,24 +65,45 @@ COLUMNS: Mapping[str, tuple[pl.DataType, str]] = {
 
 
 @dataclass(frozen=True)
+class Job:
+    """What is to be done: a plan, the folder for it, what the folder says of itself, whether flow records are kept."""
+
+    plan: Plan
+    folder: Path
+    description: str
+    kind: Kind
+    title: str
+    keep_flows: bool = True
+
+
+@dataclass(frozen=True)
 class Dataset:
-    """A folder that this process writes."""
+    """A folder that this process writes, with flow records or without."""
 
     folder: Path
     plan: Plan
+    keep_flows: bool = False
 
     def finished(self) -> set[str]:
-        """Keys of the cells that need not run: they have finished, with the code that would run now."""
+        """Keys of the cells that need not run: they are there as a whole, by the code that would run now."""
         rows, damaged = read_cells(self.folder)
         # What cannot be read is made again.
         for path, _ in damaged:
             path.unlink()
-        done = rows.filter((pl.col("status") == FINISHED) & (pl.col("code") == code_digest()))
-        return set(done["key"]) & {cell.key for cell in self.plan.cells}
+        done = set(rows.filter((pl.col("status") == FINISHED) & (pl.col("code") == code_digest()))["key"])
+        return {
+            cell.key
+            for number, cell in enumerate(self.plan.cells)
+            if cell.key in done and (not self.keep_flows or (self.folder / FLOWS / f"{number:06}.parquet").exists())
+        }
 
     def add(self, number: int, cell: PlannedCell, outcome: Outcome | Failure) -> None:
         """Keep a cell, with the tables that came with it first: a cell that is there is there as a whole."""
         name = f"{number:06}"
+        # What other code has left of it.
+        for table in (FLOWS, traces.FOLDER):
+            for path in (self.folder / table).glob(f"{name}*.parquet"):
+                path.unlink()
         if isinstance(outcome, Outcome):
             for table, content in outcome.tables.items():
                 folder, _, what = table.partition("/")
@@ -101,19 +123,20 @@ class Dataset:
 
 
 @contextmanager
-def written(folder: Path, plan: Plan, description: str, kind: Kind, title: str) -> Iterator[Dataset]:
+def written(job: Job) -> Iterator[Dataset]:
     """Open a folder for writing, a new one or one that a sweep was ended in.
 
     Raises RunFailed if another process writes it, or if the file system fails.
     """
+    folder = job.folder
     try:
         (folder / CELLS).mkdir(parents=True, exist_ok=True)
         with (folder / ".lock").open("w", encoding="ascii") as lock:
             _take(lock.fileno(), folder)
-            write_whole(folder / SWEEP, description.encode())
-            write_json(folder / PLAN, {"kind": kind, "title": title, "cells": len(plan.cells)})
+            write_whole(folder / SWEEP, job.description.encode())
+            write_json(folder / PLAN, {"kind": job.kind, "title": job.title, "cells": len(job.plan.cells)})
             write_json(folder / "versions.json", lab_versions())
-            yield Dataset(folder, plan)
+            yield Dataset(folder, job.plan, job.keep_flows)
     except OSError as error:
         raise RunFailed(
             f"cannot write {error.filename or folder}: {error.strerror or error}",

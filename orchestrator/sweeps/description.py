@@ -67,8 +67,7 @@ class Sweep:
     def to_yaml(self) -> str:
         """The description as a file."""
         grid = {GRID: {key: list(values) for key, values in self.grid.items()}} if self.grid else {}
-        plain = {key: _plain(value) for key, value in self.settings.items()}
-        return yaml.safe_dump(plain | grid, sort_keys=False, allow_unicode=True)
+        return yaml.safe_dump(self.settings | grid, sort_keys=False, allow_unicode=True)
 
 
 def _is_parameter(key: str) -> bool:
@@ -78,14 +77,6 @@ def _is_parameter(key: str) -> bool:
 def _quoted(text: str) -> str:
     """YAML of a text that stays one: `0.5` as text is no number."""
     return yaml.safe_dump(text, default_style='"')
-
-
-def _plain(value: Any) -> Any:
-    return [str(each) for each in value] if isinstance(value, (list, tuple)) and value and _named(value[0]) else value
-
-
-def _named(value: Any) -> bool:
-    return not isinstance(value, (str, int, float, bool, dict, list, type(None)))
 
 
 def read_sweep(path: Path | None, over: Mapping[str, Any], more: Sequence[str], grid: Sequence[str]) -> Sweep:
@@ -107,6 +98,8 @@ def read_sweep(path: Path | None, over: Mapping[str, Any], more: Sequence[str], 
     for text in grid:
         key, listed = parse_setting(text)
         values[key] = tuple(_values(key, listed))
+    # Schemes as they are from any folder, as the description is kept with the results.
+    settings["schemes"] = [str(choice) for choice in chosen_schemes(as_list(settings.get("schemes", [])), [])]
     return checked(Sweep(settings, values), where)
 
 

@@ -3,28 +3,14 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator.collection import Kind
 from orchestrator.errors import Interrupted
 from orchestrator.progress import Cells, OnCells
 from orchestrator.sweeps.cluster import Failure, Workers, completed
-from orchestrator.sweeps.dataset import Dataset, written
+from orchestrator.sweeps.dataset import Dataset, Job, written
 from orchestrator.sweeps.description import Sweep
-from orchestrator.sweeps.plan import Plan, plan_sweep
-
-
-@dataclass(frozen=True)
-class Job:
-    """What is to be done: a plan, the folder for it, and what the folder says of itself."""
-
-    plan: Plan
-    folder: Path
-    description: str
-    kind: Kind
-    title: str
-    keep_flows: bool = True
+from orchestrator.sweeps.plan import plan_sweep
 
 
 def run_sweep(sweep: Sweep, out: Path, workers: Workers, on_cells: OnCells, *, keep_flows: bool = True) -> Path:
@@ -38,7 +24,7 @@ def run_sweep(sweep: Sweep, out: Path, workers: Workers, on_cells: OnCells, *, k
 
 def execute(job: Job, workers: Workers, on_cells: OnCells) -> Cells:
     """Run the cells that have not finished. A cell that fails does not end the others."""
-    with written(job.folder, job.plan, job.description, job.kind, job.title) as dataset:
+    with written(job) as dataset:
         finished = dataset.finished()
         progress = Cells(len(job.plan.cells), len(finished), 0, len(finished))
         on_cells(progress)
