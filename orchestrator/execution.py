@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from orchestrator.experiment import Experiment, prepare
@@ -16,8 +15,8 @@ from orchestrator.summary import Summary
 from orchestrator.versions import versions
 
 
-def run_spec(spec: Spec, out: Path, workers: int, report: Callable[[Path], None] | None = None) -> tuple[Summary, Path]:
-    """Run a description; gives the summary and its folder, into which `report` writes what it has to say."""
+def run_spec(spec: Spec, out: Path, workers: int) -> tuple[Summary, Path]:
+    """Run a description; gives the summary and its folder."""
     fabric = fabric_of(spec)
     experiment = prepare(spec)
     fabric.check(experiment)
@@ -28,8 +27,6 @@ def run_spec(spec: Spec, out: Path, workers: int, report: Callable[[Path], None]
             observations = run_cells(fabric, cells, min(workers, fabric.max_workers or workers), on_progress)
         summary = summarise(experiment, observations, versions(experiment))
         write_run(staging, experiment, observations, summary)
-        if report is not None:
-            report(staging)
     return summary, folder
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 NEEDED = "it needs Chromium: Debian's package chromium, or MARKLAB_CHROMIUM=/path/to/it"
 DESK = {"viewport": {"width": 1280, "height": 900}}
@@ -35,9 +35,9 @@ class Opened:
     requests: list[str] = field(default_factory=list)
 
     def show(self, chart: str) -> None:
-        """Bring a chart into sight, and wait until it is drawn."""
+        """Bring a chart into sight, and wait until it is drawn with all that is chosen."""
         self.page.locator(f"#{chart} .plot").scroll_into_view_if_needed()
-        self.page.wait_for_selector(f"#{chart} .plot .main-svg")
+        self.page.wait_for_selector(f"#{chart}[data-stale=false] .plot .main-svg")
 
     def drawn(self, chart: str) -> dict[str, dict[str, list[Any]]]:
         """What Plotly has drawn of a chart: x and y by name."""
@@ -47,24 +47,34 @@ class Opened:
 
     def axis_titles(self, chart: str) -> list[str]:
         """What is written at the axes of a chart."""
+        self.show(chart)
         text = "name => ['xaxis', 'yaxis'].map(it => document.querySelector(`#${name} .plot`).layout[it].title.text)"
         return list(self.page.evaluate(text, chart))
 
 
 @contextmanager
-def opened(path: Path, **device: Any) -> Iterator[Opened]:
-    """A file in a new browser."""
+def started() -> Iterator[Browser]:
+    """Chromium. There must not be two at a time in one process."""
     root = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=root)
         try:
-            context = browser.new_context(**(device or DESK), offline=True)
-            context.set_default_timeout(_PATIENCE_MS)
-            result = Opened(context.new_page())
-            result.page.on("console", lambda message: result.complaints.append(f"{message.type}: {message.text}"))
-            result.page.on("pageerror", lambda error: result.complaints.append(str(error)))
-            result.page.on("request", lambda request: result.requests.append(request.url))
-            result.page.goto(path.resolve().as_uri())
-            yield result
+            yield browser
         finally:
             browser.close()
+
+
+@contextmanager
+def opened(browser: Browser, path: Path, **device: Any) -> Iterator[Opened]:
+    """A file in a window of its own, without a network."""
+    context = browser.new_context(**(device or DESK), offline=True)
+    try:
+        context.set_default_timeout(_PATIENCE_MS)
+        result = Opened(context.new_page())
+        result.page.on("console", lambda message: result.complaints.append(f"{message.type}: {message.text}"))
+        result.page.on("pageerror", lambda error: result.complaints.append(str(error)))
+        result.page.on("request", lambda request: result.requests.append(request.url))
+        result.page.goto(path.resolve().as_uri())
+        yield result
+    finally:
+        context.close()

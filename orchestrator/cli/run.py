@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import sys
 from pathlib import Path
@@ -165,15 +164,13 @@ def run(
     settings["schemes"] = chosen_schemes(scheme or as_list(settings.get("schemes", [])), param or [])
     if no_report and figures is not None:
         raise BadInput("--figures and --no-report contradict each other: figures are those of the report")
-    report = None if no_report else functools.partial(_report, figures=figures)
-    summary, folder = run_spec(make_spec(settings), out, jobs or default_workers(), report)
+    summary, folder = run_spec(make_spec(settings), out, jobs or default_workers())
+    if not no_report:
+        # When the folder is there: whatever may go wrong in a report, the result is kept.
+        write_report(open_collection(folder), folder / REPORT, figures)
     if as_json:
         sys.stdout.write(json.dumps(summary.to_json()) + "\n")
     else:
         console = Console(highlight=False)
         render(summary, console)
         console.print(f"[dim]{folder}[/dim]", soft_wrap=True)
-
-
-def _report(folder: Path, figures: Form | None) -> None:
-    write_report(open_collection(folder), folder / REPORT, figures)

@@ -190,7 +190,7 @@
     plotly.react(chart.plot, data, layout, { displayModeBar: false, responsive: true });
     chart.drawn = true;
     performance.mark(`drawn ${chart.name}`);
-    chart.stale = false;
+    markStale(chart, false);
     nameSeries(chart);
   }
 
@@ -224,13 +224,19 @@
     return box;
   }
 
+  // What is drawn lags behind what is chosen until the chart comes into sight; tests can see which it is.
+  function markStale(chart, stale) {
+    chart.stale = stale;
+    chart.plot.parentElement.dataset.stale = String(stale);
+  }
+
   function drawVisible() {
     if (plotly === null) return;
     for (const chart of charts.values()) if (chart.visible && chart.stale) draw(chart);
   }
 
   function redraw(which) {
-    for (const chart of which) chart.stale = true;
+    for (const chart of which) markStale(chart, true);
     drawVisible();
   }
 

@@ -57,12 +57,22 @@ class Switch:
 
 
 def render(collection: Collection, claims: Sequence[ClaimRow] = ()) -> str:
-    """The HTML of a collection, and of a paper's claims where it is about them."""
+    """The HTML of a collection, and of a paper's claims where it is about them.
+
+    Charts whose data would make it larger than `MOST_BYTES` are left out, which their sections say.
+    """
+    plotly, sections = _packed(_plotly()), charts.sections(collection)
+    while True:
+        html = _html(collection, claims, sections, plotly)
+        largest = max((chart for section in sections for chart in section.charts), key=_numbers, default=None)
+        if len(html.encode()) <= MOST_BYTES or largest is None:
+            return html
+        sections = tuple(_without(section, largest) for section in sections)
+
+
+def _html(collection: Collection, claims: Sequence[ClaimRow], sections: Sequence[Section], plotly: str) -> str:
     grid = Grid.of(collection)
-    sections = charts.sections(collection)
     styles = styles_of(grid.schemes, grid.baseline)
-    plotly = _packed(_plotly())
-    sections, data = _within(sections, styles, grid, MOST_BYTES - len(plotly))
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -84,7 +94,7 @@ def render(collection: Collection, claims: Sequence[ClaimRow] = ()) -> str:
         baseline=grid.baseline,
         versions=_yaml(collection.versions),
         plotly=plotly,
-        data=data,
+        data=_packed(_json(sections, styles, grid)),
     )
 
 
@@ -99,27 +109,15 @@ def _packed(content: bytes) -> str:
     return base64.b64encode(gzip.compress(content, _COMPRESSION_LEVEL, mtime=0)).decode("ascii")
 
 
-def _within(
-    sections: tuple[Section, ...], styles: Mapping[str, Style], grid: Grid, most_bytes: int
-) -> tuple[tuple[Section, ...], str]:
-    """Data that leaves room for the rest of the page, without the largest charts if it must be; notes name them."""
-    while True:
-        data = _packed(_json(sections, styles, grid))
-        largest = max((chart for section in sections for chart in section.charts), key=_numbers, default=None)
-        if len(data) <= most_bytes * 0.9 or largest is None:
-            return sections, data
-        note = f"“{largest.title}” is left out: with its {_numbers(largest):,} numbers the page would be too large."
-        sections = tuple(_without(section, largest, note) for section in sections)
-
-
 def _numbers(chart: Chart) -> int:
     return sum(len(series.x) + len(series.y) + len(series.low) + len(series.high) for series in chart.series)
 
 
-def _without(section: Section, chart: Chart, note: str) -> Section:
+def _without(section: Section, chart: Chart) -> Section:
     if chart not in section.charts:
         return section
-    return Section(section.title, tuple(c for c in section.charts if c is not chart), (*section.notes, note))
+    note = f"“{chart.title}” is left out: with its {_numbers(chart):,} numbers the page would be too large."
+    return Section(section.title, tuple(each for each in section.charts if each is not chart), (*section.notes, note))
 
 
 def _json(sections: Sequence[Section], styles: Mapping[str, Style], grid: Grid) -> bytes:
