@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 from runs import run
 
-from orchestrator.collection import Collection, Point
+from orchestrator.collection import Collection, Kind, Point
 from orchestrator.curves import Curves, curves_of
 from orchestrator.summary import Summary
 from orchestrator.tables import flow_table
@@ -28,7 +28,7 @@ def grid() -> tuple[Collection, dict[tuple[float, str], pl.DataFrame]]:
         summary, table = _run(schemes=list(SCHEMES), flows=150, load=load, workload=workload, seeds=3)
         points.append(Point({"load": load, "workload": workload}, summary, _curves(table)))
         tables[load, workload] = table
-    return _collection(tuple(points), "sweep"), tables
+    return collection_of(tuple(points), "sweep"), tables
 
 
 @functools.cache
@@ -36,15 +36,17 @@ def single() -> tuple[Collection, pl.DataFrame]:
     """A run with services and a probe, and its flows."""
     queues = {"queues": "dwrr:count=2", "services": 2, "probes": ["h0:h7,every=1ms"]}
     summary, table = _run(schemes=["mq-ecn", "tcn"], flows=150, load=0.8, seeds=2, **queues)
-    return _collection((Point({}, summary, _curves(table)),), "run"), table
+    return collection_of((Point({}, summary, _curves(table)),), "run"), table
 
 
-def _run(**settings: Any) -> tuple[Summary, pl.DataFrame]:
-    experiment, observations, summary = run(**settings)
-    return summary, flow_table(experiment, observations)
+def run_with_curves(**settings: Any) -> tuple[Summary, dict[str, dict[int, Curves]]]:
+    """A run that differs from the default in these settings."""
+    summary, table = _run(**settings)
+    return summary, _curves(table)
 
 
-def _collection(points: tuple[Point, ...], kind: Any) -> Collection:
+def collection_of(points: tuple[Point, ...], kind: Kind) -> Collection:
+    """These points."""
     return Collection(
         folder=Path("/nowhere"),
         kind=kind,
@@ -53,6 +55,11 @@ def _collection(points: tuple[Point, ...], kind: Any) -> Collection:
         points=points,
         versions={"marklab": "test"},
     )
+
+
+def _run(**settings: Any) -> tuple[Summary, pl.DataFrame]:
+    experiment, observations, summary = run(**settings)
+    return summary, flow_table(experiment, observations)
 
 
 def _curves(table: pl.DataFrame) -> dict[str, dict[int, Curves]]:

@@ -18,7 +18,7 @@ from collections_of_runs import LOADS, SCHEMES, WORKLOADS, grid, single
 from conftest import Finished
 from playwright.sync_api import Browser
 
-from orchestrator.collection import Collection, FailedCell
+from orchestrator.collection import Collection, FailedCell, Point
 from orchestrator.report import page
 from orchestrator.report.chart import Chart, View
 from orchestrator.report.charts import sections
@@ -146,6 +146,27 @@ def test_what_is_incomplete_is_told_first() -> None:
     assert "cells/x.parquet cannot be read: it is cut off" in read.text
     assert "7 cells of the plan have neither finished nor failed" in read.text
     assert "Incomplete" not in Reader(page.render(single()[0])).text
+
+
+def test_a_sweep_of_which_nothing_finished() -> None:
+    failed = (FailedCell({"load": 0.5}, "tcn", 1, "no memory"),)
+    nothing = dataclasses.replace(grid()[0], points=(), failed=failed)
+    text = Reader(page.render(nothing)).text
+    assert "1 cells failed" in text
+    assert "no memory" in text
+
+
+@needs_chromium
+def test_without_a_baseline_there_is_nothing_to_switch(browser: Browser, tmp_path: Path) -> None:
+    point = single()[0].points[0]
+    result = point.summary.schemes["tcn"].model_copy(update={"normalised": None})
+    summary = point.summary.model_copy(update={"scheme": "tcn", "baseline": None, "schemes": {"tcn": result}})
+    alone = Point({}, summary, {"tcn": point.curves["tcn"]})
+    html = page.render(dataclasses.replace(single()[0], points=(alone,)))
+    assert 'data-value="normalised"' not in html
+    with opened(browser, written(tmp_path, html)) as found:
+        assert list(found.drawn("fct-cdf")) == ["tcn"]
+        assert found.complaints == []
 
 
 def test_warnings_that_differ_in_numbers_are_together(sweep: str) -> None:
@@ -356,7 +377,7 @@ def test_a_phone(browser: Browser, tmp_path: Path) -> None:
             phone.page.evaluate("[...document.querySelectorAll('.bar button')].map(it => it.clientHeight >= 40)")
         )
         phone.page.tap(".bar button[data-value=normalised]")
-        assert phone.axis_titles("fct-short-mean")[1] == "FCT, ratio to the baseline"
+        assert phone.axis_titles("fct-short-mean")[1] == f"FCT, ratio to {BASELINE}"
         assert phone.complaints == []
 
 

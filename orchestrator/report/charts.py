@@ -40,7 +40,6 @@ _CLASS_NAMES = {
 _STATISTIC_NAMES = {"mean": "mean", "p50": "median", "p99": "99th percentile"}
 _PLACES = ("queue", "switch", "host", "link")
 _INTERVALS = "Whiskers are 95 % confidence intervals over the seeds."
-_TO_BASELINE = "ratio to the baseline"
 
 # A number with its confidence interval.
 Value = tuple[float, Interval | None]
@@ -83,7 +82,7 @@ def _fct(grid: Grid) -> Iterator[Chart]:
             f"Over those that finished. {_INTERVALS}",
             Axis(f"FCT, {_STATISTIC_NAMES[statistic]}", "µs"),
             [*absolute, *normalised],
-            ratio=Axis(f"FCT, {_TO_BASELINE}"),
+            ratio=Axis(f"FCT, ratio to {grid.baseline}"),
         )
 
 
@@ -168,7 +167,7 @@ def _cdf(grid: Grid) -> Iterator[Chart]:
         Axis("FCT", "µs", log=True),
         Axis("part of the flows"),
         tuple(series),
-        ratio_x=Axis(f"FCT, {_TO_BASELINE}"),
+        ratio_x=Axis(f"FCT, ratio to {grid.baseline}"),
     )
 
 
@@ -210,7 +209,7 @@ def _slowdown(grid: Grid) -> Iterator[Chart]:
         Axis("flow size, up to", "bytes", log=True),
         Axis("slowdown"),
         tuple(series),
-        ratio_y=Axis(f"slowdown, {_TO_BASELINE}"),
+        ratio_y=Axis(f"slowdown, ratio to {grid.baseline}"),
     )
 
 

@@ -64,7 +64,7 @@ def draw_figures(collection: Collection, folder: Path, form: Form) -> Iterator[P
             for view, shown in chart.views():
                 path = folder / f"{_file_name(chart, view)}.{form}"
                 with rc_context(_LOOKS):
-                    figure = _figure(chart, view, shown, styles, grid.baseline)
+                    figure = _figure(chart, view, shown, styles)
                     figure.savefig(path, dpi=_DPI, metadata={"CreationDate": None} if form == "pdf" else None)
                 yield path
 
@@ -74,12 +74,10 @@ def _file_name(chart: Chart, view: View) -> str:
     picks = [f"{key}-{view.pick[key]}" for key, values in chart.picks.items() if len(values) > 1]
     at = [f"{key}-{value}" for key, value in view.at.items()]
     mode = [view.mode] if view.mode == "normalised" else []
-    return "_".join(re.sub(r"[^A-Za-z0-9.+-]+", "-", text) for text in (chart.name, *picks, *at, *mode))
+    return "_".join(re.sub(r"[^A-Za-z0-9._+-]+", "-", text) for text in (chart.name, *picks, *at, *mode))
 
 
-def _figure(
-    chart: Chart, view: View, shown: Sequence[Series], styles: dict[str, Style], baseline: str | None
-) -> Figure:
+def _figure(chart: Chart, view: View, shown: Sequence[Series], styles: dict[str, Style]) -> Figure:
     figure = Figure(figsize=_INCHES, layout="constrained")
     axes = figure.add_subplot()
     axes.grid(visible=chart.kind in ("lines", "steps"), axis="x")
@@ -95,8 +93,8 @@ def _figure(
     _scale_x(axes, x, shown)
     if not y.log:
         axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
-    if view.mode == "normalised" and baseline is not None and chart.modes:
-        (axes.axhline if chart.ratio_y else axes.axvline)(1, color="0.3", linestyle="--", linewidth=1, label=baseline)
+    if view.mode == "normalised":
+        (axes.axhline if chart.ratio_y else axes.axvline)(1, color="0.3", linestyle="--", linewidth=1)
     _cut_whiskers(axes, shown, 1 if view.mode == "normalised" and chart.ratio_y else 0)
     names = axes.get_legend_handles_labels()[1]
     if len(names) > 1 and (chart.kind != "stacks" or any(series.part for series in shown)):

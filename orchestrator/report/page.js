@@ -161,10 +161,6 @@
     if (ratio && baseline !== null) {
       const along = chart.one === "y" ? { xref: "paper", x0: 0, x1: 1, y0: 1, y1: 1 } : { yref: "paper", y0: 0, y1: 1, x0: 1, x1: 1 };
       layout.shapes.push({ type: "line", layer: "below", line: { color: theme.ink, width: 1.5, dash: styles[baseline].dash }, ...along });
-      const place = chart.one === "y"
-        ? { xref: "paper", x: 1, xanchor: "right", y: 1, yanchor: "bottom" }
-        : { yref: "paper", y: 1, yanchor: "top", x: 0, xanchor: "left" };
-      layout.annotations.push({ text: baseline, showarrow: false, font: { size: 11, color: theme.dim }, ...place });
     }
     if (!shown.length) {
       layout.annotations.push({ text: "There is nothing for this choice.", showarrow: false, xref: "paper", yref: "paper", x: 0.5, y: 0.5 });
