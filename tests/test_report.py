@@ -144,7 +144,7 @@ def test_what_is_incomplete_is_told_first() -> None:
     assert read.text.index("Incomplete") < read.text.index("Key numbers")
     assert ["load 0.5 ", "tcn ", "3 ", "the program <died> "] in read.rows
     assert "cells/x.parquet cannot be read: it is cut off" in read.text
-    assert "7 cells of the plan have neither finished nor failed" in read.text
+    assert "Cells of the plan that have neither finished nor failed: 7" in read.text
     assert "Incomplete" not in Reader(page.render(single()[0])).text
 
 
@@ -152,7 +152,7 @@ def test_a_sweep_of_which_nothing_finished() -> None:
     failed = (FailedCell({"load": 0.5}, "tcn", 1, "no memory"),)
     nothing = dataclasses.replace(grid()[0], points=(), failed=failed)
     text = Reader(page.render(nothing)).text
-    assert "1 cells failed" in text
+    assert "Cells that failed: 1" in text
     assert "no memory" in text
 
 
