@@ -180,6 +180,21 @@ def sweep(
     return SweepResult(folder)
 
 
+_DIFFERENCES: dict[str, pl.DataType] = {
+    **dict.fromkeys(("scheme", "metric", "point"), pl.String()),
+    **dict.fromkeys(("base", "new", "relative"), pl.Float64()),
+    "ci95": pl.List(pl.Float64()),
+    "paired": pl.Boolean(),
+    "verdict": pl.String(),
+}
+_TABLE = ("scheme", "metric", "point", "base", "new", "relative", "low", "high", "paired", "verdict")
+_RULES: dict[str, pl.DataType] = {
+    **dict.fromkeys(("rule", "scheme", "point"), pl.String()),
+    "broken": pl.Boolean(),
+    "reason": pl.String(),
+}
+
+
 @dataclass(frozen=True)
 class Comparison:
     """Two results beside each other."""
@@ -193,44 +208,18 @@ class Comparison:
         Columns: `scheme`, `metric`, `point` (null: all), `base` and `new` (means over the seeds), `relative` difference
         with `low` and `high` of its 95 % confidence interval, `paired` (seeds with the same flows), `verdict`.
         """
-        rows = [
-            {
-                "scheme": each.scheme,
-                "metric": each.metric.name,
-                "point": each.point,
-                "base": each.base,
-                "new": each.new,
-                "relative": each.relative,
-                "low": each.interval[0] if each.interval else None,
-                "high": each.interval[1] if each.interval else None,
-                "paired": each.seeds.paired,
-                "verdict": each.verdict.value,
-            }
-            for each in (*self.details.differences, *self.details.at_points)
-        ]
-        schema = {
-            **dict.fromkeys(("scheme", "metric", "point"), pl.String),
-            **dict.fromkeys(("base", "new", "relative", "low", "high"), pl.Float64),
-            "paired": pl.Boolean,
-            "verdict": pl.String,
-        }
-        return pl.DataFrame(rows, schema=schema)
+        low, high = pl.col("ci95").list.get(0, null_on_oob=True), pl.col("ci95").list.get(1, null_on_oob=True)
+        frame = pl.DataFrame(self._plain["differences"], schema=_DIFFERENCES)
+        return frame.with_columns(low=low, high=high).select(_TABLE)
 
-    @property
+    @cached_property
     def rules(self) -> pl.DataFrame:
         """One row per rule and what it was applied to: `rule`, `scheme`, `point`, `broken`, `reason`."""
-        rows = [
-            {
-                "rule": each.rule,
-                "scheme": each.scheme,
-                "point": each.point,
-                "broken": each.broken,
-                "reason": each.reason,
-            }
-            for each in self.details.rules
-        ]
-        schema = {**dict.fromkeys(("rule", "scheme", "point"), pl.String), "broken": pl.Boolean, "reason": pl.String}
-        return pl.DataFrame(rows, schema=schema)
+        return pl.DataFrame(self._plain["rules"], schema=_RULES)
+
+    @cached_property
+    def _plain(self) -> dict[str, Any]:
+        return comparison.to_json(self.details)
 
     @property
     def broken(self) -> bool:
