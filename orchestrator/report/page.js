@@ -16,6 +16,7 @@
   let styles = {};
   let baseline = null;
   let plotly = null;
+  let drawing = false;
 
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const narrow = matchMedia("(max-width: 700px)");
@@ -226,10 +227,21 @@
     chart.plot.parentElement.dataset.stale = String(stale);
   }
 
-  function drawVisible() {
-    if (plotly === null) return;
-    for (const chart of charts.values()) if (chart.visible && chart.stale) draw(chart);
+  // One at a time, so that each is seen as soon as it is drawn.
+  async function drawVisible() {
+    if (plotly === null || drawing) return;
+    drawing = true;
+    try {
+      for (let next = nextToDraw(); next; next = nextToDraw()) {
+        draw(next);
+        await new Promise((resolve) => setTimeout(resolve));
+      }
+    } finally {
+      drawing = false;
+    }
   }
+
+  const nextToDraw = () => [...charts.values()].find((chart) => chart.visible && chart.stale);
 
   function redraw(which) {
     for (const chart of which) markStale(chart, true);
