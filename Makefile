@@ -15,7 +15,7 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 BASE_PYTHON := $(shell for python in python3.11 python3.12 python3.13 python3.14 python3; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 
-.PHONY: setup run test lint pytest cargo-test fuzz conformance differential bench clean
+.PHONY: setup run test lint pytest cargo-test fuzz compare reference conformance differential bench clean
 
 setup: $(STAMPS)/engine
 
@@ -37,6 +37,25 @@ pytest: setup
 cargo-test: setup
 	cd engine && $(CARGO) test --workspace --quiet
 
+# The reference sweep again, with the lab as it is now, against results/reference: docs/ci.md. What the sweep lost the
+# comparison tells, so that it is made in any case.
+REFERENCE := results/reference
+COMPARED := target/compare
+
+compare: setup
+	rm -rf $(COMPARED)
+	-$(PYTHON) orchestrator.py sweep $(REFERENCE)/sweep.yaml --no-flows --out $(COMPARED)
+	$(PYTHON) orchestrator.py compare $(REFERENCE) $(COMPARED)/reference-* --policy $(REFERENCE)/policy.yaml --out $(COMPARED)
+
+# What `make compare` compares with, made anew: results/reference/README.md says when.
+RENEWED := target/reference
+
+reference: setup
+	rm -rf $(RENEWED)
+	$(PYTHON) orchestrator.py sweep $(REFERENCE)/sweep.yaml --no-flows --no-report --out $(RENEWED)
+	rm -rf $(REFERENCE)/cells
+	cp -r $(RENEWED)/reference-*/* $(REFERENCE)
+
 # p4c's corpus, of a checkout: make conformance P4C_CHECKOUT=<folder>
 conformance: setup
 	$(PYTHON) -m orchestrator.stf.conformance "$(P4C_CHECKOUT)"
@@ -56,7 +75,7 @@ bench: setup
 	$(MAKE) -C bench PYTHON=$(CURDIR)/$(PYTHON)
 
 clean:
-	rm -rf $(VENV) engine/target .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) target engine/target .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(STAMPS)/system:
 	@missing=; \

@@ -111,7 +111,7 @@ def compare(
     rules = list(_decide(policy, chosen, pairs))
     lost = list(_lost(base, new, points, pairs))
     if "sweep" in (base.kind, new.kind) and policy.missing == "fail":
-        rules.append(RuleResult(NOTHING_LOST, "all", None, bool(lost), _some(lost) or "NEW has all that BASE has"))
+        rules.append(RuleResult(NOTHING_LOST, "NEW", None, bool(lost), _some(lost) or "all that BASE has is there"))
         lost = []
     return Comparison(
         names=names or (str(base.folder), str(new.folder)),
@@ -120,7 +120,11 @@ def compare(
         at_points=apart,
         rules=tuple(rules),
         policy=policy,
-        notes=(*([mixed] if mixed else []), *_notes(base, new, points, pairs, together), *lost),
+        notes=(
+            *([mixed] if mixed else []),
+            *_notes(base, new, points, pairs, together),
+            *(f"in NEW {text}" for text in lost),
+        ),
         damaged=(*(f"BASE: {text}" for text in base.damaged), *(f"NEW: {text}" for text in new.damaged)),
     )
 
@@ -288,13 +292,13 @@ def _lost(
     """What BASE has and NEW has not, and what failed or did not run in NEW."""
     for cell in new.failed:
         at = Point(cell.settings, points[0][1].summary, {}).label
-        yield f"{cell.scheme}{f' at {at}' if at else ''}, seed {cell.seed}, failed in NEW: {cell.error}"
+        yield f"{cell.scheme}{f' at {at}' if at else ''}, seed {cell.seed}, failed: {cell.error}"
     if new.missing:
-        yield f"{new.missing} cells of NEW have not run, or cannot be read"
+        yield f"{new.missing} cells have not run, or cannot be read"
     common = {_settings(point) for point, _ in points}
-    yield from (f"NEW has no point {point.label}" for point in base.points if _settings(point) not in common)
+    yield from (f"there is no point {point.label}" for point in base.points if _settings(point) not in common)
     matched = {pair.labels[0]: pair.labels[1] for pair in pairs}
-    yield from (f"NEW has no {label}" for label in _labels(base) if label not in matched)
+    yield from (f"there is no {label}" for label in _labels(base) if label not in matched)
     for of_base, of_new in points:
         for label, result in of_base.summary.schemes.items():
             if label not in matched:
@@ -303,7 +307,7 @@ def _lost(
             had, has = len(result.seeds), len(other.seeds) if other is not None else 0
             if has < had:
                 at = f" at {of_base.label}" if of_base.label else ""
-                yield f"{matched[label]}{at} has {has} of {had} seeds in NEW"
+                yield f"{matched[label]}{at} has {has} of {had} seeds"
 
 
 def _notes(

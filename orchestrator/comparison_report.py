@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Literal
 from xml.etree import ElementTree as Xml
 
 from rich.console import Console
@@ -14,6 +15,7 @@ from orchestrator.differences import Difference, Verdict
 
 _STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red", Verdict.CHANGED: "yellow", Verdict.UNCLEAR: "yellow"}
 _COLUMNS = ("metric", "BASE", "NEW", "difference", "verdict")
+_BRIEF_COLUMNS = ("metric", "difference", "verdict")
 
 # Lines about single points, of which a grid may have thousands: in a terminal, and in a pull request.
 _MOST_IN_TERMINAL = 20
@@ -30,9 +32,8 @@ def render(comparison: Comparison, console: Console, *, every_point: bool = Fals
     shown = [each for each in comparison.at_points if every_point or each.verdict.is_difference]
     rows = shown if every_point else shown[:_MOST_IN_TERMINAL]
     if rows:
-        columns = ("point", "scheme", *_COLUMNS)
-        cells = [((each.point or "", each.scheme, *_cells(each)), each.verdict) for each in rows]
-        console.print(_table("at single points", columns, cells))
+        cells = [((each.point or "", each.scheme, *_briefly(each)), each.verdict) for each in rows]
+        console.print(_table("at single points", ("point", "scheme", *_BRIEF_COLUMNS), cells))
     if len(rows) < len(shown):
         console.print(Text(f"and {len(shown) - len(rows)} more: --all", style="dim"))
     for note in comparison.notes:
@@ -46,7 +47,8 @@ def render(comparison: Comparison, console: Console, *, every_point: bool = Fals
 def _table(title: str, columns: Sequence[str], rows: Sequence[tuple[Sequence[str], Verdict]]) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
     for name in columns:
-        table.add_column(name, justify="right" if name in ("BASE", "NEW", "difference") else "left", header_style="dim")
+        justify: Literal["left", "right"] = "right" if name in ("BASE", "NEW", "difference") else "left"
+        table.add_column(name, justify=justify, overflow="fold", header_style="dim")
     for cells, verdict in rows:
         table.add_row(*cells[:-1], Text(cells[-1], style=_STYLES.get(verdict, "dim")))
     return table
@@ -57,13 +59,12 @@ def _schemes(comparison: Comparison) -> list[str]:
 
 
 def _cells(difference: Difference) -> tuple[str, ...]:
-    return (
-        difference.metric.name,
-        _number(difference.base),
-        _number(difference.new),
-        _change(difference),
-        difference.verdict.value,
-    )
+    name, *rest = _briefly(difference)
+    return (name, _number(difference.base), _number(difference.new), *rest)
+
+
+def _briefly(difference: Difference) -> tuple[str, ...]:
+    return (difference.metric.name, _change(difference), difference.verdict.value)
 
 
 def _number(value: float) -> str:

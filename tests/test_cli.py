@@ -3,6 +3,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import polars as pl
 import pytest
 from conftest import Finished
 from rich.console import Console
@@ -253,6 +254,42 @@ def test_compare_exits_by_the_rules(cli: Cli, tmp_path: Path) -> None:
     assert "<failure" in (tmp_path / "j.xml").read_text()
     assert json.loads(cli("compare", a, b, "--json", "--out", str(kept)).out)["differences"]
     assert cli("compare", a, b, "--junit", "/no/such/dir.xml").code == 2
+
+
+def test_sweeps_are_compared_by_a_policy(cli: Cli, tmp_path: Path) -> None:
+    grid = ("--grid", "load=0.3,0.5", "--flows", "60", "--seeds", "3", "--set", "baseline=none", "--no-flows")
+    out = str(tmp_path)
+    assert cli("sweep", "-s", "tcn", *grid, "--name", "a", "--no-report", "--out", out).code == 0
+    (a,) = tmp_path.glob("a-*")
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("rules: [short.mean > +5%]\n")
+    by_policy = ("--policy", str(policy), "--out", out)
+    assert cli("compare", str(a), str(a), *by_policy).code == 0
+
+    fewer = ("--grid", "load=0.3", *grid[2:])
+    assert cli("sweep", "-s", "tcn", *fewer, "--name", "b", "--no-report", "--out", out).code == 0
+    (b,) = tmp_path.glob("b-*")
+    lost = cli("compare", str(a), str(b), *by_policy, "--all")
+    assert lost.code == 1
+    assert "FAILED: no cell is lost, NEW: there is no point load 0.5" in lost.out
+
+    # Beside the joined cells one that was written later, and is damaged: it is named, the others are compared.
+    (a / "cells" / "000003.parquet").write_bytes(b"PAR1 and no more")
+    damaged = cli("compare", str(a), str(a), *by_policy)
+    assert damaged.code == 2
+    assert "000003.parquet" in damaged.out
+    assert "short.mean" in damaged.out
+
+    old = json.loads((b / "versions.json").read_text()) | {"engine": "0.0.1"}
+    (b / "versions.json").write_text(json.dumps(old))
+    cells = b / "cells" / "cells.parquet"
+    pl.read_parquet(cells).with_columns(engine=pl.lit("0.0.1")).write_parquet(cells)
+    mixed = cli("compare", str(a), str(b), *by_policy)
+    assert (mixed.code, mixed.out) == (2, "")
+    assert "NEW by engine 0.0.1" in mixed.err
+    assert "--force" in mixed.err
+    assert cli("compare", str(a), str(b), *by_policy, "--force").code == 2  # a's file is still damaged
+    assert cli("compare", str(a), str(b), "--policy", "/no/policy.yaml").code == 2
 
 
 def test_reproduce_lists_what_there_is(cli: Cli) -> None:

@@ -272,15 +272,15 @@ def without(side: Collection, label: str, load: float) -> Collection:
 @pytest.mark.parametrize(
     ("new", "says"),
     [
-        (without(SWEEP, "tcn", 0.8), "tcn at load 0.8 has 0 of 10 seeds in NEW"),
-        (replace(SWEEP, points=SWEEP.points[:1]), "NEW has no point load 0.8"),
+        (without(SWEEP, "tcn", 0.8), "tcn at load 0.8 has 0 of 10 seeds"),
+        (replace(SWEEP, points=SWEEP.points[:1]), "there is no point load 0.8"),
         (
             sweep({"tcn": {load: values[:8] for load, values in TCN.items()}, "dctcp-red:tail": RED}),
             "tcn at load 0.5 has 8 of 10",
         ),
-        (sweep({"tcn": TCN}), "NEW has no dctcp-red:tail"),
-        (replace(SWEEP, failed=(failed("tcn", 0.8, 3),)), "tcn at load 0.8, seed 3, failed in NEW: an assert failed"),
-        (replace(SWEEP, missing=7), "7 cells of NEW have not run"),
+        (sweep({"tcn": TCN}), "there is no dctcp-red:tail"),
+        (replace(SWEEP, failed=(failed("tcn", 0.8, 3),)), "tcn at load 0.8, seed 3, failed: an assert failed"),
+        (replace(SWEEP, missing=7), "7 cells have not run"),
     ],
 )
 def test_a_sweep_that_lost_cells_is_not_green(new: Collection, says: str) -> None:

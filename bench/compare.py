@@ -1,0 +1,223 @@
+"""What comparisons with the reference sweep are worth: false alarms, regressions found, intervals that hold the truth.
+
+.venv/bin/python bench/compare.py [FOLDER]
+
+Runs the reference sweep with 20 other sets of seeds, and with each of them TCN made 10 % worse: 20 minutes of CPU time.
+Sweeps stay in FOLDER, target/bench-compare if it is not given, and are not run again.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from scipy import stats
+
+from orchestrator.archive import open_collection
+from orchestrator.bootstrap import Estimate, half_widths
+from orchestrator.collection import Collection
+from orchestrator.comparison import Comparison, compare
+from orchestrator.comparison_policy import read_policy
+from orchestrator.differences import Values, difference
+from orchestrator.paths import REPOSITORY
+from orchestrator.quantities import find_metric
+
+REFERENCE = REPOSITORY / "results" / "reference"
+POLICY = read_policy(REFERENCE / "policy.yaml")
+
+FIRST_SEEDS = range(101, 2002, 100)
+
+# TCN marks at 1.625 T in place of T.
+SOUND, WORSE = "q.sojourn_us, t,", "q.sojourn_us, t + (t >> 1) + (t >> 3),"
+
+METRICS = ("short.mean", "short.p99", "overall.mean", "large.mean")
+TRIALS, RESAMPLES = 1000, 1000
+
+
+def swept(folder: Path, *more: str) -> Collection:
+    """The reference sweep, with other settings; as it is if it is there."""
+    if not list(folder.glob("*/plan.json")):
+        shutil.rmtree(folder, ignore_errors=True)
+        given = ["sweep", str(REFERENCE / "sweep.yaml"), "--no-flows", "--no-report", "--out", str(folder), *more]
+        command = [sys.executable, str(REPOSITORY / "orchestrator.py"), *given]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    (found,) = folder.glob("*/plan.json")
+    collection = open_collection(found.parent)
+    assert (collection.failed, collection.missing, collection.damaged) == ((), 0, ())
+    return collection
+
+
+def worse_program(folder: Path) -> Path:
+    """A copy of the schemes with TCN made worse; gives its program."""
+    shutil.copytree(REPOSITORY / "p4src", folder, dirs_exist_ok=True)
+    program = folder / "v1model" / "tcn.p4"
+    text = (REPOSITORY / "p4src" / "v1model" / "tcn.p4").read_text(encoding="utf-8")
+    assert text.count(SOUND) == 1
+    program.write_text(text.replace(SOUND, WORSE), encoding="utf-8")
+    return program
+
+
+def with_worse_tcn(side: Collection, worse: Collection) -> Collection:
+    """A sweep as it would be if TCN were the worse one."""
+    points = []
+    for point, other in zip(side.points, worse.points, strict=True):
+        schemes = {**point.summary.schemes, "tcn": other.summary.schemes["tcn"]}
+        points.append(replace(point, summary=point.summary.model_copy(update={"schemes": schemes})))
+    return replace(side, points=tuple(points))
+
+
+def percent(part: float | None) -> str:
+    """A change."""
+    return "-" if part is None else f"{100 * part:+.1f} %"
+
+
+def row(*cells: object) -> None:
+    """Print one line of a table."""
+    sys.stdout.write(f"| {' | '.join(map(str, cells))} |\n")
+
+
+def head(title: str, *columns: str) -> None:
+    """Print the head of a table."""
+    sys.stdout.write(f"\n{title}\n\n")
+    row(*columns)
+    row("---", *("---:" for _ in columns[1:]))
+
+
+def largest(comparison: Comparison, metric: str) -> float:
+    """The largest change of a metric, of all schemes."""
+    found = [each.relative or 0 for each in comparison.differences if each.metric.name == metric]
+    return max(found, key=abs)
+
+
+def reseeded(reference: Collection, sides: Sequence[Collection]) -> None:
+    """Other seeds against the reference: nothing has changed, so nothing may be broken."""
+    head("Re-seeded, against the reference", "first seed", "exit code", *(f"largest {name}" for name in METRICS))
+    codes = []
+    for first_seed, side in zip(FIRST_SEEDS, sides, strict=True):
+        comparison = compare(reference, side, POLICY)
+        codes.append(comparison.exit_code)
+        row(first_seed, codes[-1], *(percent(largest(comparison, name)) for name in METRICS))
+    sys.stdout.write(f"\n{codes.count(0)} of {len(codes)} are green\n")
+
+
+def regressions(pairs: Sequence[tuple[int, Collection, Collection]]) -> None:
+    """TCN made worse, against the sweep with the same seeds."""
+    head("TCN made worse, on the same seeds", "first seed", "exit code", "broken rules", "short.mean", "95 %")
+    codes = []
+    for first_seed, base, new in pairs:
+        comparison = compare(base, new, POLICY)
+        codes.append(comparison.exit_code)
+        broken = "; ".join(f"{each.scheme}: {each.rule}" for each in comparison.broken)
+        (short,) = [each for each in comparison.differences if (each.scheme, each.metric.name) == ("tcn", "short.mean")]
+        low, high = short.interval or (0, 0)
+        row(first_seed, codes[-1], broken or "none", percent(short.relative), f"{percent(low)} to {percent(high)}")
+    sys.stdout.write(f"\n{codes.count(1)} of {len(codes)} are red\n")
+
+
+def by_seed(sides: Sequence[Collection], scheme: str, metric: str) -> list[tuple[float, ...]]:
+    """Of each seed of all sweeps, the metric at each point."""
+    of = find_metric(metric).of
+    columns = [
+        [of(seed) for side in sides for seed in side.points[place].summary.schemes[scheme].seeds]
+        for place in range(len(sides[0].points))
+    ]
+    return [tuple(float(value or 0) for value in values) for values in zip(*columns, strict=True)]
+
+
+def coverage(sides: Sequence[Collection], worse: Sequence[Collection]) -> None:
+    """How often 95 % intervals miss the truth, with few seeds drawn from all of them."""
+    head(
+        "Of 95 % intervals over both loads, how many miss (aim: 5 %)",
+        *("seeds", "sides", "metric", "percentiles", "Student's t", "bootstrap-t", "as wide as t"),
+    )
+    random = np.random.default_rng(1)
+    for count in (5, 8, 10, 12):
+        for paired in (True, False):
+            for metric in ("short.mean", "short.p99", "overall.mean"):
+                base = by_seed(sides, "tcn", metric)
+                new = by_seed(worse, "tcn", metric) if paired else base
+                row(count, "pairs" if paired else "groups", metric, *_misses(random, base, new, count, paired=paired))
+
+
+def _misses(
+    random: np.random.Generator,
+    base: Sequence[tuple[float, ...]],
+    new: Sequence[tuple[float, ...]],
+    count: int,
+    *,
+    paired: bool,
+) -> Iterator[str]:
+    everything = range(len(base))
+    truth = _estimate(base, new, everything, everything, paired=paired).value
+    drawn = [random.integers(0, len(base), (2, count)) for _ in range(TRIALS)]
+    found = [_estimate(base, new, one, one if paired else other, paired=paired) for one, other in drawn]
+    errors = np.array([each.value - truth for each in found])
+    ends = np.array([_percentiles(random, each) for each in found])
+    yield f"{100 * np.mean((errors + ends[:, 0] > 0) | (errors + ends[:, 1] < 0)):.1f} %"
+    students = np.array([stats.t.ppf(0.975, each.freedom) * (each.error or 0) for each in found])
+    halves = np.array(half_widths(found), dtype=float)
+    for half in (students, halves):
+        yield f"{100 * np.mean(np.abs(errors) > half):.1f} %"
+    yield f"{np.median(halves / students):.2f}"
+
+
+def _estimate(
+    base: Sequence[tuple[float, ...]],
+    new: Sequence[tuple[float, ...]],
+    of_base: Sequence[int],
+    of_new: Sequence[int],
+    *,
+    paired: bool,
+) -> Estimate:
+    values = [
+        Values(
+            {number: base[seed][point] for number, seed in enumerate(of_base)},
+            {number: new[seed][point] for number, seed in enumerate(of_new)},
+            paired,
+        )
+        for point in range(len(base[0]))
+    ]
+    ratio = difference("tcn", find_metric("short.mean"), None, values, 0).ratio
+    assert ratio is not None
+    return ratio
+
+
+def _percentiles(random: np.random.Generator, estimate: Estimate) -> tuple[float, float]:
+    """Of plain resamples, how far below and above the estimate 95 % of them are."""
+    means = [
+        each[random.integers(0, len(each), (RESAMPLES, len(each)))].mean(axis=1) for each in estimate.contributions
+    ]
+    deviations = means[0] if estimate.seeds.paired else means[1] - means[0]
+    low, high = np.quantile(deviations, [0.025, 0.975])
+    return float(low), float(high)
+
+
+def main() -> None:
+    """Print all tables."""
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else REPOSITORY / "target" / "bench-compare"
+    reference = open_collection(REFERENCE)
+    program = worse_program(folder / "p4src")
+    made: dict[int, Collection] = {}
+    worse: dict[int, Collection] = {}
+    for first_seed in (1, *FIRST_SEEDS):
+        seeds = ("--set", f"first_seed={first_seed}")
+        made[first_seed] = reference if first_seed == 1 else swept(folder / f"reseeded-{first_seed}", *seeds)
+        worse[first_seed] = swept(
+            folder / f"worse-{first_seed}", "-s", str(program), "--set", "baseline=none", "--name", "worse", *seeds
+        )
+    others = [made[first_seed] for first_seed in FIRST_SEEDS]
+    start_s = time.process_time()
+    reseeded(reference, others)
+    sys.stdout.write(f"{(time.process_time() - start_s) / len(others):.2f} CPU s each\n")
+    regressions([(seed, made[seed], with_worse_tcn(made[seed], worse[seed])) for seed in (1, *FIRST_SEEDS)])
+    coverage(others, [worse[first_seed] for first_seed in FIRST_SEEDS])
+
+
+if __name__ == "__main__":
+    main()
