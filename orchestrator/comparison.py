@@ -220,6 +220,8 @@ class _Application:
     @property
     def text(self) -> str:
         """The change, with its interval where that is known and of the same kind."""
+        if not self.amount and not self.estimate.error:
+            return "it is the same"
         unit = "%" if self.rule.kind == "percent" else ""
         said = f"it changed by {self.amount:+.3g}{unit}"
         interval = self.difference.interval

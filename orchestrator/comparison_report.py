@@ -121,19 +121,20 @@ def _headline(comparison: Comparison) -> str:
 
 def _overview(comparison: Comparison) -> list[str]:
     """One line per scheme, one column per metric that a rule of changes is about."""
-    names = list(dict.fromkeys(rule.metric.name for rule in comparison.policy.rules if rule.kind != "value"))
-    by_place = {(each.scheme, each.metric.name): each for each in comparison.differences}
-    if not names:
+    kinds = {rule.metric.name: rule.kind for rule in comparison.policy.rules if rule.kind != "value"}
+    if not kinds:
         return []
+    by_place = {(each.scheme, each.metric.name): each for each in comparison.differences}
     rows = []
     for scheme in _schemes(comparison):
-        found = [by_place.get((scheme, name)) for name in names]
-        rows.append(_row((scheme, *("–" if each is None else _summed_up(each) for each in found))))
-    return [*_header(("scheme", *names), 1), *rows]
+        found = [(by_place.get((scheme, name)), kind) for name, kind in kinds.items()]
+        rows.append(_row((scheme, *("–" if each is None else _summed_up(each, kind) for each, kind in found))))
+    return [*_header(("scheme", *kinds), 1), *rows]
 
 
-def _summed_up(difference: Difference) -> str:
-    text = _change(difference)
+def _summed_up(difference: Difference, kind: str) -> str:
+    absolute = f"{_number(difference.base)} → {_number(difference.new)}"
+    text = absolute if kind == "change" else _change(difference)
     return f"**{text}**" if difference.verdict is Verdict.WORSE else text
 
 

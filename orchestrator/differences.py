@@ -114,8 +114,9 @@ class Difference:
             return self
         if self.ratio is None:
             return replace(self, interval=(self.absolute - half, self.absolute + half))
-        ends = (self._as_part(self.ratio.value - half), self._as_part(self.ratio.value + half))
-        return replace(self, interval=ends)
+        low, high = (self._as_part(self.ratio.value + each) for each in (-half, half))
+        # Nothing can be less than nothing.
+        return replace(self, interval=(max(-1.0, low), high))
 
     def _as_part(self, value: float) -> float:
         return math.expm1(value) if self.new > 0 else value

@@ -12,7 +12,10 @@ from typing import Any
 import pytest
 import yaml
 
+from orchestrator.comparison_policy import Policy, read_policy
+from orchestrator.model import validate
 from orchestrator.paths import REPOSITORY
+from orchestrator.sweeps.description import read_sweep
 
 WORKFLOW = REPOSITORY / ".github" / "workflows" / "ci.yml"
 JOB = yaml.safe_load(WORKFLOW.read_text())["jobs"]["ci"]
@@ -108,3 +111,29 @@ def test_a_renewed_reference_takes_the_place_of_the_old() -> None:
     ]
     assert lines[0] == "rm -rf target/reference"
     assert lines[-1] == "cp -r target/reference/reference-*/* results/reference"
+
+
+def blocks(page: str) -> list[dict[str, Any]]:
+    """All YAML of a page."""
+    text = (REPOSITORY / "docs" / page).read_text()
+    return [yaml.safe_load(each) for each in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)]
+
+
+def test_the_policies_of_the_docs_are_policies() -> None:
+    """And what they say of the lab's own, and of defaults, is so."""
+    own = validate(Policy, next(each for each in blocks("ci.md") if "rules" in each), "ci.md")
+    assert own == read_policy(REPOSITORY / "results" / "reference" / "policy.yaml")
+    every_key = next(each for each in blocks("results.md") if "rules" in each)
+    assert set(every_key) == set(Policy.model_fields)
+    written = validate(Policy, every_key, "results.md")
+    assert written.model_copy(update={"rules": ()}) == Policy()
+
+
+def test_the_sweep_of_the_recipe_is_one(tmp_path: Path) -> None:
+    described = next(each for each in blocks("ci.md") if "grid" in each)
+    described["schemes"] = ["tcn", *described["schemes"][1:]]
+    (tmp_path / "sweep.yaml").write_text(yaml.safe_dump(described))
+    sweep = read_sweep(tmp_path / "sweep.yaml", {}, [], [])
+    specs = [sweep.spec_at(point)[0] for point in sweep.points()]
+    assert [spec.load for spec in specs] == [0.5, 0.8]
+    assert {spec.seeds for spec in specs} == {12}

@@ -20,7 +20,7 @@ from orchestrator.collection import Collection
 from orchestrator.comparison import NOTHING_LOST, Comparison, compare, to_json
 from orchestrator.comparison_policy import Policy, parse_rule, read_policy
 from orchestrator.comparison_report import render, to_junit, to_markdown
-from orchestrator.differences import Difference, Verdict
+from orchestrator.differences import Difference, Verdict, difference, values_of, with_intervals
 from orchestrator.errors import BadInput
 from orchestrator.quantities import METRICS
 
@@ -481,3 +481,15 @@ def test_every_metric_has_a_value() -> None:
     without = {name for name, metric in METRICS.items() if metric.of(seed) is None}
     assert without == {"jain"} | {name for name, metric in METRICS.items() if metric.needs}
     assert {"recall", "rtt.lost", "query.mean", "slowdown.query.p99"} < without
+
+
+def test_nothing_becomes_less_than_nothing() -> None:
+    """One seed of ten had timeouts and has none: its interval would reach below -100 %."""
+    had, has = (run(*range(1, 11), timeouts=timeouts).points[0].summary.main.seeds for timeouts in (3, 0))
+    values = values_of(METRICS["timeouts"], (had[0], *has[1:]), has)
+    assert values is not None
+    (found,) = with_intervals([difference("tcn", METRICS["timeouts"], None, [values], 0)])
+    assert found.relative == -1
+    assert found.interval is not None
+    assert found.interval[0] == -1
+    assert found.verdict is Verdict.SAME
