@@ -5,13 +5,17 @@ Every number is of one cell, that is of one scheme and seed; over seeds a curve 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import polars as pl
 
 from orchestrator.model import Model
 from orchestrator.randomness import Floats
 from orchestrator.statistics import nearest_rank
 from orchestrator.summary import CLASSES
+
+if TYPE_CHECKING:  # It takes long to load, and whoever has a table has loaded it.
+    import polars as pl
 
 # Parts of the flows at which FCTs are told: each hundredth, and finer where the tail is.
 PARTS = (*(number / 100 for number in range(1, 100)), 0.992, 0.995, 0.998, 0.999, 1.0)
@@ -46,7 +50,7 @@ def size_bounds() -> tuple[int, ...]:
 
 def curves_of(flows: pl.DataFrame) -> Curves:
     """Curves of one cell, from its rows of the flow table."""
-    finished = flows.filter(pl.col("fct_ns").is_not_null())
+    finished = flows.drop_nulls("fct_ns")
     sizes = finished["size_bytes"].to_numpy().astype(np.int64)
     fct_us = finished["fct_ns"].to_numpy().astype(np.float64) / 1e3
     slowdown = fct_us * 1e3 / finished["ideal_ns"].to_numpy().astype(np.float64)
