@@ -1,5 +1,5 @@
 import pytest
-from test_compare import summary
+from comparisons import summary
 
 from orchestrator.errors import BadInput
 from orchestrator.experiment import Experiment
