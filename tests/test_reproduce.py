@@ -1,5 +1,6 @@
 import pytest
-from comparisons import summary
+from comparisons import scheme, seed
+from comparisons import summary as summary_of
 
 from orchestrator.errors import BadInput
 from orchestrator.experiment import Experiment
@@ -46,6 +47,11 @@ PAPER = {
         {"says": "itself", "metric": "short.p99", "of": "tcn", "at": {"load": 0.1}, "paper": 100},
     ],
 }
+
+
+def summary(*values: float, label: str = "tcn") -> Summary:
+    """A run whose every time is the value of its seed."""
+    return summary_of([scheme(label, [seed(at, value, f"flows {at}") for at, value in enumerate(values)])])
 
 
 def point(tcn: tuple[float, ...], red: tuple[float, ...]) -> Summary:
