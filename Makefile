@@ -31,8 +31,10 @@ lint: setup
 	cd engine && $(CARGO) fmt --all --check
 	cd engine && $(CARGO) clippy --workspace --all-targets -- -D warnings
 
+# On all cores, but for what needs the machine for itself.
 pytest: setup
-	$(PYTHON) -m pytest
+	$(PYTHON) -m pytest -n $(shell nproc) --dist worksteal -m 'not real_time'
+	$(PYTHON) -m pytest -m real_time
 
 cargo-test: setup
 	cd engine && $(CARGO) test --workspace --quiet

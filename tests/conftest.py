@@ -13,6 +13,16 @@ from orchestrator.catalog.parameters import Setup
 from orchestrator.cli import main
 from orchestrator.traffic.rtt import parse_rtt
 
+# What runs real switches and hosts has to have the machine for itself.
+_REAL_TIME = ("test_lab", "test_lab_bmv2", "test_live", "test_mininet")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.stem in _REAL_TIME:
+            item.add_marker(pytest.mark.real_time)
+
+
 settings.register_profile("lab", deadline=None, derandomize=True)
 settings.load_profile("lab")
 
