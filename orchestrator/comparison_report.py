@@ -38,8 +38,10 @@ def render(comparison: Comparison, console: Console, *, every_point: bool = Fals
         console.print(Text(f"and {len(shown) - len(rows)} more: --all", style="dim"))
     for note in comparison.notes:
         console.print(Text(f"Note: {note}.", style="dim"))
-    for result in comparison.rules:
-        console.print(Text(_sentence(result), style="bold red" if result.broken else "green"))
+    for line in _passed(comparison, one_by_one=every_point):
+        console.print(Text(line, style="green"))
+    for result in comparison.broken:
+        console.print(Text(_sentence(result), style="bold red"))
     for text in comparison.damaged:
         console.print(Text(f"DAMAGED, skipped: {text}", style="bold red"))
 
@@ -52,6 +54,19 @@ def _table(title: str, columns: Sequence[str], rows: Sequence[tuple[Sequence[str
     for cells, verdict in rows:
         table.add_row(*cells[:-1], Text(cells[-1], style=_STYLES.get(verdict, "dim")))
     return table
+
+
+def _passed(comparison: Comparison, *, one_by_one: bool) -> Iterator[str]:
+    """The rules that hold, each once however many schemes it is about."""
+    by_rule: dict[str, list[RuleResult]] = {}
+    for result in comparison.rules:
+        if not result.broken:
+            by_rule.setdefault(result.rule, []).append(result)
+    for rule, results in by_rule.items():
+        if one_by_one or len(results) == 1:
+            yield from map(_sentence, results)
+        else:
+            yield f"passed: {rule}, {len(results)} times"
 
 
 def _schemes(comparison: Comparison) -> list[str]:

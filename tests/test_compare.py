@@ -432,7 +432,7 @@ def test_markdown_has_the_verdict_on_top_and_the_rest_folded() -> None:
 
 def test_the_table_shows_points_that_differ_or_all() -> None:
     new = sweep({"tcn": TCN | {0.8: [1.5 * value for value in TCN[0.8]]}, "dctcp-red:tail": RED})
-    comparison = compared(SWEEP, new, "short.mean > +5%")
+    comparison = compared(SWEEP, new, "short.mean > +5%", "unfinished > 0")
 
     def shown(**how: bool) -> str:
         console = Console(width=160)
@@ -442,6 +442,9 @@ def test_the_table_shows_points_that_differ_or_all() -> None:
 
     few, every = shown(), shown(every_point=True)
     assert "tcn, over 2 points" in few
+    assert "passed: unfinished > 0, 2 times" in few
+    assert "passed: unfinished > 0, tcn: it is 0" in every
+    assert few.splitlines()[-1].startswith("FAILED: short.mean > +5%, tcn: it changed by +22")
     assert re.search(r"load 0\.8 +tcn +short\.mean .*\+50\.0 %", few)
     assert not re.search(r"load 0\.5 +tcn", few)
     assert re.search(r"load 0\.5 +tcn +short\.mean .*\+0\.0 %", every)
