@@ -175,6 +175,10 @@ def test_queues_over_time(cli: Callable[..., Finished], tmp_path: Path) -> None:
     step_ms = lengths.x[1] - lengths.x[0]
     assert abs(lengths.x[lengths.y.index(max(lengths.y))] - longest) <= step_ms
 
+    of_sweep = dataclasses.replace(open_collection(folder), kind="sweep")
+    notes = [note for section in sections(of_sweep) for note in section.notes]
+    assert notes == ["2 recordings of ports are in traces/. Queues over time are drawn in reports of runs."]
+
     (folder / "traces" / "tcn-seed1-s0-7.parquet").write_bytes(b"PAR1 and no more")
     notes = [note for section in sections(open_collection(folder)) for note in section.notes]
     assert len(notes) == 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,13 +11,14 @@ import polars as pl
 
 from orchestrator import traces
 from orchestrator.bins import Bins, intervals_ns
-from orchestrator.collection import Collection
+from orchestrator.collection import Collection, Point
 from orchestrator.randomness import Floats
 from orchestrator.report.chart import Axis, Chart, Numbers, Section, Series
 from orchestrator.report.grid import Grid
 
 _TITLE = "Queues over time"
 _HOW_TO_RECORD = "No queue was recorded over time; a run with --trace-queue does so."
+_NOT_DRAWN = "{} recordings of ports are in traces/. Queues over time are drawn in reports of runs."
 # Schedulers of services have a few queues; of hundreds, as of a queue per flow, `plot` draws pictures.
 _MOST_QUEUES = 16
 
@@ -34,10 +35,12 @@ class _Trace:
 
 def traced_sections(collection: Collection, grid: Grid) -> Iterator[Section]:
     """The section of queues over time; without traces it says how they are recorded, with damaged ones what is lost."""
-    found = list(_port_traces(collection, grid))
-    if not found:
-        yield Section(_TITLE, (), (_HOW_TO_RECORD,))
+    paths = sorted((collection.folder / traces.FOLDER).glob("*.parquet"))
+    ports = [path for path in paths if traces.kind_of(path) == traces.PORT]
+    if collection.kind != "run" or not ports:
+        yield Section(_TITLE, (), (_NOT_DRAWN.format(len(ports)) if ports else _HOW_TO_RECORD,))
         return
+    found = list(_port_traces(ports, collection.points[0], grid))
     every_ns = intervals_ns(collection.points[0].summary.spec)[traces.PORT]
     lengths, waits, notes = [], [], []
     for trace in found:
@@ -79,16 +82,13 @@ def traced_sections(collection: Collection, grid: Grid) -> Iterator[Section]:
     yield Section(_TITLE, tuple(chart for chart in charts if chart.series), tuple(notes))
 
 
-def _port_traces(collection: Collection, grid: Grid) -> Iterator[_Trace]:
-    paths = sorted((collection.folder / traces.FOLDER).glob("*.parquet"))
-    for point in collection.points:
-        for scheme in grid.schemes:
-            for seed in point.summary.schemes[scheme].seeds if scheme in point.summary.schemes else ():
-                begin = traces.file_name(scheme, seed.seed, "").removesuffix(".parquet")
-                for path in paths:
-                    port = path.stem.removeprefix(begin)
-                    if path.stem.startswith(begin) and traces.kind_of(path) == traces.PORT:
-                        yield _Trace(path, scheme, seed.seed, port)
+def _port_traces(paths: Sequence[Path], point: Point, grid: Grid) -> Iterator[_Trace]:
+    for scheme in grid.schemes:
+        for seed in point.summary.schemes[scheme].seeds:
+            begin = traces.file_name(scheme, seed.seed, "").removesuffix(".parquet")
+            for path in paths:
+                if path.stem.startswith(begin):
+                    yield _Trace(path, scheme, seed.seed, path.stem.removeprefix(begin))
 
 
 def _queues(table: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
