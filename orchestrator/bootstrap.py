@@ -29,7 +29,7 @@ _BEYOND = 20
 _MOST_RESAMPLES = 200_000
 
 # Estimates that are resampled at a time, so that their numbers stay in a few MB.
-_AT_ONCE = 32
+_AT_ONCE = 8
 
 # As part of an estimate's scale: what is below is rounding.
 _ROUNDING = 1e-12

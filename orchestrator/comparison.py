@@ -110,7 +110,7 @@ def compare(
     chosen = apart if policy.at == "each point" and apart else together
     rules = list(_decide(policy, chosen, pairs))
     lost = list(_lost(base, new, points, pairs))
-    if "sweep" in (base.kind, new.kind) and policy.missing == "fail":
+    if {base.kind, new.kind} != {"run"} and policy.missing == "fail":
         rules.append(RuleResult(NOTHING_LOST, "NEW", None, bool(lost), _some(lost) or "all that BASE has is there"))
         lost = []
     return Comparison(
@@ -327,7 +327,7 @@ def _notes(
     unpaired = any(not each.seeds.paired for each in differences)
     if unpaired:
         yield "the flows differ: seeds are not compared in pairs, and only large changes can be told from noise"
-    elif any(len(each.seeds.base) == 1 for each in differences):
+    elif all(len(each.seeds.base) == 1 for each in differences):
         yield "one seed: the numbers are compared as they are, how much of it is luck of the flows is not known"
     alone = sorted({*_labels(base), *_labels(new)} - {label for pair in pairs for label in pair.labels})
     if alone:

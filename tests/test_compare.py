@@ -69,6 +69,19 @@ def test_a_single_pair_is_compared_as_it_is() -> None:
     assert any("one seed" in note for note in comparison.notes)
 
 
+def test_a_metric_that_one_seed_has_does_not_make_it_one_seed() -> None:
+    main = BASE.points[0].summary.main
+    first = main.seeds[0]
+    seeds = (first, *(seed.model_copy(update={"fct_us": {"short": seed.fct_us["short"]}}) for seed in main.seeds[1:]))
+    schemes = {"tcn": main.model_copy(update={"seeds": seeds})}
+    side = replace(
+        BASE, points=(replace(BASE.points[0], summary=BASE.points[0].summary.model_copy(update={"schemes": schemes})),)
+    )
+    comparison = compared(side, side)
+    assert [len(one(comparison, metric).seeds.base) for metric in ("short.mean", "large.mean")] == [3, 1]
+    assert comparison.notes == ()
+
+
 def test_single_seeds_with_different_flows_tell_nothing() -> None:
     assert verdict(run(100), run(101, flows="other")) is Verdict.UNCLEAR
     comparison = compared(run(100), run(101, flows="other"), "short.p99 > +5%")
