@@ -33,9 +33,7 @@ def _open_run(folder: Path) -> Collection:
     return Collection(
         folder=folder,
         kind="run",
-        title=summary.spec.get("name") or f"{summary.scheme} and others"
-        if len(summary.schemes) > 1
-        else summary.scheme,
+        title=summary.spec.get("name") or summary.scheme + (" and others" if len(summary.schemes) > 1 else ""),
         description=description.read_text(encoding="utf-8") if description.exists() else "",
         points=(Point({}, summary, curves),),
         versions=summary.versions,

@@ -18,7 +18,7 @@ Kind = Literal["run", "sweep", "reproduction"]
 
 @dataclass(frozen=True)
 class Point:
-    """A point of a grid: its settings there, which a run has none of, and what came of it.
+    """A point of a grid: its settings there, which a run has none of, and what came of it; `number` is its place.
 
     `curves` are by scheme, and then by seed; a cell without flow records has none. `schemes` of the summary hold the
     seeds that finished, and a scheme that failed in all seeds is not among them.
@@ -27,6 +27,7 @@ class Point:
     settings: Mapping[str, Any]
     summary: Summary
     curves: Mapping[str, Mapping[int, Curves]]
+    number: int = 0
 
     @property
     def label(self) -> str:

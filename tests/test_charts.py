@@ -23,6 +23,9 @@ from orchestrator.report.chart import Chart, Series
 from orchestrator.report.charts import sections
 from orchestrator.report.grid import Grid
 from orchestrator.report.styles import styles_of
+from orchestrator.sweeps.cluster import Workers
+from orchestrator.sweeps.description import Sweep
+from orchestrator.sweeps.execute import run_sweep
 
 BASELINE = "dctcp-red:tail"
 CLASS_NAMES = {"overall": "all flows", "short": "flows up to 100 KB", "large": "flows above 10 MB"}
@@ -175,14 +178,28 @@ def test_queues_over_time(cli: Callable[..., Finished], tmp_path: Path) -> None:
     step_ms = lengths.x[1] - lengths.x[0]
     assert abs(lengths.x[lengths.y.index(max(lengths.y))] - longest) <= step_ms
 
-    of_sweep = dataclasses.replace(open_collection(folder), kind="sweep")
-    notes = [note for section in sections(of_sweep) for note in section.notes]
-    assert notes == ["2 recordings of ports are in traces/. Queues over time are drawn in reports of runs."]
-
     (folder / "traces" / "tcn-seed1-s0-7.parquet").write_bytes(b"PAR1 and no more")
     notes = [note for section in sections(open_collection(folder)) for note in section.notes]
     assert len(notes) == 1
     assert "traces/tcn-seed1-s0-7.parquet cannot be read" in notes[0]
+
+
+def test_queues_over_time_of_a_sweep_are_those_of_its_first_seed(tmp_path: Path) -> None:
+    settings = {"schemes": ["tcn"], "baseline": "none", "flows": 30, "seeds": 2, "trace_queue": "10us"}
+    folder = run_sweep(Sweep(settings, {"load": (0.3, 0.8)}), tmp_path, Workers(2), lambda _: None)
+    found = charts(open_collection(folder))
+    for load in (0.3, 0.8):
+        of_load = [pl.read_parquet(path) for path in (folder / "traces").glob("*.parquet")]
+        (trace,) = (
+            rows
+            for rows in of_load
+            if rows.row(0, named=True)["load"] == load and rows["seed"].unique().to_list() == [1]
+        )
+        at = {"scheme": "tcn", "at": {"load": str(load)}, "pick": {"port": "s0-7", "queue": "all of the port"}}
+        lengths = one(found["queue-length"], **at)
+        assert max(y for y in lengths.y if y is not None) == trace["max_packets"].max()
+    notes = [note for section in sections(open_collection(folder)) for note in section.notes]
+    assert notes == ["Of each point the first seed is drawn; the others are in traces/."]
 
 
 def test_what_is_on_the_axis() -> None:

@@ -22,7 +22,7 @@ from orchestrator.collection import Collection, FailedCell, Point
 from orchestrator.report import page
 from orchestrator.report.chart import Chart, View
 from orchestrator.report.charts import sections
-from orchestrator.report.claims import ClaimRow
+from orchestrator.report.claims import ClaimRow, Claims
 
 Cli = Callable[..., Finished]
 
@@ -181,10 +181,12 @@ def test_warnings_that_differ_in_numbers_are_together(sweep: str) -> None:
 
 
 def test_claims_of_a_paper_come_first() -> None:
-    claims = (ClaimRow("short flows are faster", "-23.4 %", "-15.1 ±2.2 %", "+8.3 points", "1.11"),)
+    row = ClaimRow("short flows are faster", "-23.4 %", "-15.1 ±2.2 %", "+8.3 points", "1.11")
+    claims = Claims((row,), "A paper, section 5.2", ("Starts of the long flows are ours.",))
     read = Reader(page.render(grid()[0], claims))
     assert ["short flows are faster ", "-23.4 % ", "-15.1 ±2.2 % ", "+8.3 points ", "1.11 "] in read.rows
-    assert read.text.index("The paper and the lab") < read.text.index("Key numbers")
+    places = ["The paper and the lab", "A paper, section 5.2", "Starts of the long flows are ours.", "Key numbers"]
+    assert sorted(places, key=read.text.index) == places
 
 
 def test_a_page_that_would_be_too_large_leaves_charts_out(monkeypatch: pytest.MonkeyPatch, sweep: str) -> None:
@@ -244,7 +246,7 @@ def test_claims_are_read_from_a_reproduction(cli: Cli, tmp_path: Path) -> None:
     }  # fmt: skip
     assert cli("-s", "tcn", "--flows", "20", "--seeds", "1", "--out", str(tmp_path)).code == 0
     (folder,) = tmp_path.iterdir()
-    (folder / "reproduction.json").write_text(json.dumps({"claims": [claim]}))
+    (folder / "reproduction.json").write_text(json.dumps({"claims": [claim], "paper": "A paper", "remarks": ["Ours."]}))
     assert cli("report", str(folder)).code == 0
     rows = Reader((folder / "report.html").read_text()).rows
     assert ["TCN is faster ", "-20.0 % ", "-15.0 ±2.0 %\n85 : 100 µs ", "+5.0 points ", "1.06 "] in rows

@@ -23,17 +23,27 @@ class ClaimRow:
     ratio: str
 
 
-def read_claims(folder: Path) -> tuple[ClaimRow, ...]:
+@dataclass(frozen=True)
+class Claims:
+    """All claims of an experiment, the paper that makes them, and what is to be known of how the lab ran it."""
+
+    rows: tuple[ClaimRow, ...] = ()
+    paper: str = ""
+    remarks: tuple[str, ...] = ()
+
+
+def read_claims(folder: Path) -> Claims:
     """Claims in the folder of a reproduction; none in that of anything else. Raises BadInput for a damaged file."""
     path = folder / FILE_NAME
     if not path.exists():
-        return ()
+        return Claims()
     # Takes a while to load, which reports of runs need not wait for.
     from orchestrator.reproduction_report import cells  # noqa: PLC0415
 
     try:
-        claims = json.loads(path.read_text(encoding="utf-8"))["claims"]
-        return tuple(ClaimRow(*cells(_finding(plain))) for plain in claims)
+        plain = json.loads(path.read_text(encoding="utf-8"))
+        rows = tuple(ClaimRow(*cells(_finding(claim))) for claim in plain["claims"])
+        return Claims(rows, plain["paper"], tuple(plain["remarks"]))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BadInput(f"{path} cannot be read, or is of another version of the lab") from error
 

@@ -24,7 +24,7 @@ from orchestrator.collection import Collection
 from orchestrator.errors import RunFailed, SetupError
 from orchestrator.report import charts, terminal
 from orchestrator.report.chart import Chart, Section, Series
-from orchestrator.report.claims import ClaimRow, read_claims
+from orchestrator.report.claims import Claims, read_claims
 from orchestrator.report.facts import facts
 from orchestrator.report.grid import Grid
 from orchestrator.report.key_numbers import key_numbers
@@ -56,7 +56,7 @@ class Switch:
         return len(self.values) > _MOST_BUTTONS
 
 
-def render(collection: Collection, claims: Sequence[ClaimRow] = ()) -> str:
+def render(collection: Collection, claims: Claims | None = None) -> str:
     """The HTML of a collection, and of a paper's claims where it is about them.
 
     Charts whose data would make it larger than `MOST_BYTES` are left out, which their sections say.
@@ -70,7 +70,7 @@ def render(collection: Collection, claims: Sequence[ClaimRow] = ()) -> str:
         sections = tuple(_without(section, largest) for section in sections)
 
 
-def _html(collection: Collection, claims: Sequence[ClaimRow], sections: Sequence[Section], plotly: str) -> str:
+def _html(collection: Collection, claims: Claims | None, sections: Sequence[Section], plotly: str) -> str:
     grid = Grid.of(collection)
     styles = styles_of(grid.schemes, grid.baseline)
     environment = Environment(
@@ -83,7 +83,7 @@ def _html(collection: Collection, claims: Sequence[ClaimRow], sections: Sequence
     return environment.get_template("page.html").render(
         collection=collection,
         facts=facts(collection),
-        claims=claims,
+        claims=claims or Claims(),
         key_numbers=key_numbers(grid),
         all_numbers=_all_numbers(collection),
         doubts=_doubts(collection),

@@ -72,6 +72,7 @@ def _points(rows: pl.DataFrame, versions: Mapping[str, Any]) -> Iterator[Point]:
                 }
                 for (scheme,), each in of_point.group_by("scheme", maintain_order=True)
             },
+            number=first["point"],
         )
 
 
