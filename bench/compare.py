@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from orchestrator.comparison_policy import read_policy
 from orchestrator.differences import Values, difference
 from orchestrator.paths import REPOSITORY
 from orchestrator.quantities import find_metric
+from orchestrator.summary import SeedResult
 
 REFERENCE = REPOSITORY / "results" / "reference"
 POLICY = read_policy(REFERENCE / "policy.yaml")
@@ -38,6 +39,7 @@ SOUND, WORSE = "q.sojourn_us, t,", "q.sojourn_us, t + (t >> 1) + (t >> 3),"
 
 METRICS = ("short.mean", "short.p99", "overall.mean", "large.mean")
 TRIALS, RESAMPLES = 1000, 1000
+PAIRS_OF_SETS = 300
 
 
 def swept(folder: Path, *more: str) -> Collection:
@@ -63,13 +65,26 @@ def worse_program(folder: Path) -> Path:
     return program
 
 
-def with_worse_tcn(side: Collection, worse: Collection) -> Collection:
-    """A sweep as it would be if TCN were the worse one."""
+def with_seeds(side: Collection, of: Callable[[int, str], Iterable[SeedResult]]) -> Collection:
+    """The sweep with other seeds, by number of the point and scheme."""
     points = []
-    for point, other in zip(side.points, worse.points, strict=True):
-        schemes = {**point.summary.schemes, "tcn": other.summary.schemes["tcn"]}
+    for place, point in enumerate(side.points):
+        schemes = {
+            label: result.model_copy(update={"seeds": tuple(of(place, label))})
+            for label, result in point.summary.schemes.items()
+        }
         points.append(replace(point, summary=point.summary.model_copy(update={"schemes": schemes})))
     return replace(side, points=tuple(points))
+
+
+def seeds_of(sides: Sequence[Collection], place: int, label: str) -> list[SeedResult]:
+    """All seeds of all sweeps."""
+    return [seed for side in sides for seed in side.points[place].summary.schemes[label].seeds]
+
+
+def with_worse_tcn(side: Collection, worse: Collection) -> Collection:
+    """A sweep as it would be if TCN were the worse one."""
+    return with_seeds(side, lambda place, label: seeds_of([worse if label == "tcn" else side], place, label))
 
 
 def percent(part: float | None) -> str:
@@ -106,6 +121,28 @@ def reseeded(reference: Collection, sides: Sequence[Collection]) -> None:
     sys.stdout.write(f"\n{codes.count(0)} of {len(codes)} are green\n")
 
 
+def false_alarms(sides: Sequence[Collection]) -> None:
+    """Sets of seeds that are drawn from all, against others: how often one of equal things fails."""
+    random, alarms = np.random.default_rng(1), dict.fromkeys((0.01, 0.1), 0)
+    count = len(sides[0].points[0].summary.main.seeds)
+
+    def chosen(numbers: Sequence[int]) -> Collection:
+        def of(place: int, label: str) -> Iterator[SeedResult]:
+            everything = seeds_of(sides, place, label)
+            return (everything[number] for number in numbers)
+
+        return with_seeds(sides[0], of)
+
+    for _ in range(PAIRS_OF_SETS):
+        drawn = random.permutation(len(sides) * count)[: 2 * count].tolist()
+        base, new = chosen(drawn[:count]), chosen(drawn[count:])
+        for wanted in alarms:
+            alarms[wanted] += compare(base, new, POLICY.model_copy(update={"false_alarms": wanted})).exit_code
+    head(f"{PAIRS_OF_SETS} pairs of other sets of seeds", "false_alarms", "red")
+    for wanted, red in alarms.items():
+        row(f"{100 * wanted:g} %", f"{100 * red / PAIRS_OF_SETS:.1f} %")
+
+
 def regressions(pairs: Sequence[tuple[int, Collection, Collection]]) -> None:
     """TCN made worse, against the sweep with the same seeds."""
     head("TCN made worse, on the same seeds", "first seed", "exit code", "broken rules", "short.mean", "95 %")
@@ -123,10 +160,7 @@ def regressions(pairs: Sequence[tuple[int, Collection, Collection]]) -> None:
 def by_seed(sides: Sequence[Collection], scheme: str, metric: str) -> list[tuple[float, ...]]:
     """Of each seed of all sweeps, the metric at each point."""
     of = find_metric(metric).of
-    columns = [
-        [of(seed) for side in sides for seed in side.points[place].summary.schemes[scheme].seeds]
-        for place in range(len(sides[0].points))
-    ]
+    columns = [[of(seed) for seed in seeds_of(sides, place, scheme)] for place in range(len(sides[0].points))]
     return [tuple(float(value or 0) for value in values) for values in zip(*columns, strict=True)]
 
 
@@ -215,6 +249,7 @@ def main() -> None:
     start_s = time.process_time()
     reseeded(reference, others)
     sys.stdout.write(f"{(time.process_time() - start_s) / len(others):.2f} CPU s each\n")
+    false_alarms(others)
     regressions([(seed, made[seed], with_worse_tcn(made[seed], worse[seed])) for seed in (1, *FIRST_SEEDS)])
     coverage(others, [worse[first_seed] for first_seed in FIRST_SEEDS])
 
