@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 from conftest import Finished
+from runs import small
 
 from orchestrator.experiment import prepare
 from orchestrator.spec import make_spec
+from orchestrator.tables import flow_table
 
 DOCS = Path(__file__).parent.parent / "docs"
 
@@ -55,6 +57,12 @@ def test_the_folder_that_the_readme_names() -> None:
     experiment = prepare(make_spec({"schemes": ["diffecn"], "load": 0.8}))
     assert shown
     assert shown[1] == f"{experiment.spec.title()}-{experiment.digest()[:8]}"
+
+
+def test_the_columns_of_flows() -> None:
+    experiment, observations, _ = small()
+    section = (DOCS / "results.md").read_text().partition("\n## Flows\n")[2].partition("\n## ")[0]
+    assert re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) == flow_table(experiment, observations).columns
 
 
 def test_the_keys_for_scripts(cli: Cli, tmp_path: Path) -> None:

@@ -153,7 +153,8 @@ def render(conformance: Conformance) -> str:
     text += "<!-- Written by `make conformance`. -->\n\n"
     text += (
         f"What p4c's corpus (`testdata` of p4lang/p4c at `{conformance.commit}`) finds. To repeat it:\n\n"
-        "```sh\nmake conformance P4C_CHECKOUT=<folder of p4c>\n```\n\n"
+        "<!-- tested by: tests/stf/test_conformance.py -->\n"
+        "```sh\nmake conformance P4C_CHECKOUT=p4c\n```\n\n"
         "| | programs | passed | failed | unsupported |\n|---|---:|---:|---:|---:|\n"
     )
     for title, (_, findings) in parts.items():

@@ -180,8 +180,12 @@ def _remote(address: str) -> Iterator[Client]:
     except (OSError, ValueError, TypeError) as error:
         raise BadInput(f"no scheduler answers at {address}", remedy) from error
     with client:
-        if not client.scheduler_info(n_workers=-1)["workers"]:
-            raise BadInput(f"the scheduler at {address} has no workers", f"dask worker {address} --nthreads 1")
+        try:
+            # They may have been started just now, in the same script.
+            client.wait_for_workers(1, timeout=_CONNECT_S)
+        except TimeoutError as error:
+            remedy = f"dask worker {address} --nthreads 1"
+            raise BadInput(f"the scheduler at {address} has no workers", remedy) from error
         yield client
 
 

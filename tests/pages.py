@@ -1,0 +1,66 @@
+"""Pages of the documentation: their fenced blocks, and what comments directly above a block say about it.
+
+<!-- save as: mine.p4 -->             a reader saves the block under this name
+<!-- exits with: 1 -->                its last command ends with this code; 0 without
+<!-- output: as shown -->             it prints what stands below its commands, but for line breaks; `...` is anything
+<!-- needs: bmv2 -->                  run only where these things are (tests/test_doc_commands.py lists them)
+<!-- tested by: tests/test_x.py -->   another test runs it, or all that it stands for
+<!-- not run: it installs packages --> nothing runs it, and why
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.paths import REPOSITORY
+
+PAGES = (REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md")))
+
+MARKS = ("save as", "exits with", "output", "needs", "tested by", "not run")
+
+_FENCE = re.compile(r"^(`{3,})(\w*)\n(.*?)^\1$\n?", re.MULTILINE | re.DOTALL)
+_COMMENTS = re.compile(r"(?:^<!-- [^\n]* -->\n)*\Z", re.MULTILINE)
+_COMMENT = re.compile(r"^<!-- ([a-z ]+): ([^\n]*) -->$", re.MULTILINE)
+_PROMPT = "$ "
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: where its fence is, its language (empty without one), its text, the comments above it by name."""
+
+    page: Path
+    line: int
+    language: str
+    text: str
+    marks: Mapping[str, str]
+
+    @property
+    def script(self) -> str:
+        """The commands in it, a line each: all of a block of `sh`, of others the lines that begin with a prompt."""
+        if self.language == "sh":
+            return self.text
+        lines = [line for line in self.text.splitlines(keepends=True) if line.startswith(_PROMPT)]
+        return "".join(line.removeprefix(_PROMPT) for line in lines)
+
+    @property
+    def output(self) -> str | None:
+        """A pattern of what it prints, with a space for each white space; None if that is not promised."""
+        if "output" not in self.marks:
+            return None
+        shown = " ".join(line for line in self.text.splitlines() if not line.startswith(_PROMPT))
+        return ".*".join(re.escape(part) for part in " ".join(shown.split()).split("..."))
+
+    def __str__(self) -> str:
+        return f"{self.page.relative_to(REPOSITORY)}:{self.line}"
+
+
+def blocks(page: Path) -> Iterator[Block]:
+    """The blocks of a page in their order."""
+    text = page.read_text(encoding="utf-8")
+    for fence in _FENCE.finditer(text):
+        above = _COMMENTS.search(text, 0, fence.start())
+        marks = dict(_COMMENT.findall(above[0] if above else ""))
+        yield Block(page, text.count("\n", 0, fence.start()) + 1, fence[2], fence[3], marks)

@@ -1,0 +1,172 @@
+"""Every command of README.md and docs/ runs, word for word.
+
+The commands of a page run in its order, in a folder that is like the repository and has no results, so that later
+ones find what earlier ones left. The words of a command are those of the page, but for three things:
+
+- less effort: a run, a sweep, a crosscheck or a reproduction that does not say how many flows and seeds it takes
+  gets `--flows 200` and `--seeds 1`;
+- `python` is the lab's own;
+- the port of Dask's scheduler is one that is free.
+
+Comments above a block (tests/pages.py) say what it needs, which other test runs it, or why nothing does.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from pages import MARKS, PAGES, Block, blocks
+
+from orchestrator.cli import _COMMANDS
+from orchestrator.paths import REPOSITORY
+
+# What commands write into, or look for beside themselves; all else is only read.
+_COPIED = ("docs", "experiments", "orchestrator", "orchestrator.py", "p4src")
+_LEFT_OUT = ("results", "promoted", "site")
+
+# So many have flows of all size classes among them.
+_EFFORT = {"--flows": 200, "--seeds": 1}
+_RUN = re.compile(r"python orchestrator\.py (?:(?:run|sweep|crosscheck|reproduce) |(?=-)(?!--help))")
+_SETS_UP = re.compile(r"^\s*(?:make|sudo|apt-get|docker|docker-compose|pip|git)\b", re.MULTILINE)
+_DASK_PORT = "8786"
+
+_PATIENCE_S = 300
+
+# Things that a block may need, and what tells whether they are there.
+_THERE: Mapping[str, Callable[[], bool]] = {
+    "root": lambda: os.geteuid() == 0,
+    "mininet": lambda: shutil.which("mn") is not None,
+    "bmv2": lambda: all(map(shutil.which, ("p4c-bm2-ss", "simple_switch", "simple_switch_grpc"))),
+}
+
+
+def with_less_effort(line: str) -> str:
+    """A line of a page as it is run here."""
+    found = _RUN.search(line)
+    if found is None:
+        return line
+    added = "".join(f"{option} {value} " for option, value in _EFFORT.items() if option not in line)
+    return line[: found.end()] + added + line[found.end() :]
+
+
+def fill(folder: Path) -> None:
+    """Make a folder one in which commands find what they find in the repository."""
+    for path in REPOSITORY.iterdir():
+        if path.name in _COPIED:
+            (shutil.copytree if path.is_dir() else shutil.copy2)(path, folder / path.name)
+        elif path.name not in _LEFT_OUT and not path.name.startswith(".git"):
+            (folder / path.name).symlink_to(path)
+
+
+def free_port() -> int:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        port: int = bound.getsockname()[1]
+        return port
+
+
+def lacking(block: Block) -> list[str]:
+    needs = block.marks.get("needs", "")
+    return [need for need in filter(None, needs.split(", ")) if not _THERE[need]()]
+
+
+def run(script: str, folder: Path) -> tuple[int, str]:
+    """Run a block as a shell does that ends at the first error; gives the exit code and all that was said."""
+    kept = {name: os.environ[name] for name in ("HOME", "LANG", "TMPDIR") if name in os.environ}
+    path = f"{folder / '.venv' / 'bin'}:{os.environ['PATH']}"
+    # A file, as what a block starts in the background would keep a pipe open.
+    with (
+        tempfile.TemporaryFile() as said,
+        subprocess.Popen(
+            ["bash", "-exc", script],  # noqa: S607
+            cwd=folder,
+            env=kept | {"PATH": path},
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        ) as process,
+    ):
+        try:
+            code = process.wait(_PATIENCE_S)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        said.seek(0)
+        # Folders are shown with their whole path; pages have the part within the repository.
+        return code, said.read().decode().replace(f"{folder}/", "")
+
+
+EACH_PAGE = pytest.mark.parametrize("page", [pytest.param(page, id=page.name) for page in PAGES])
+
+
+@EACH_PAGE
+def test_the_commands_of_a_page(page: Path, tmp_path: Path, subtests: pytest.Subtests) -> None:
+    fill(tmp_path)
+    port = str(free_port())
+    for block in blocks(page):
+        if "save as" in block.marks:
+            path = tmp_path / block.marks["save as"]
+            path.parent.mkdir(exist_ok=True, parents=True)
+            path.write_text(block.text, encoding="utf-8")
+        if not block.script or "tested by" in block.marks or "not run" in block.marks:
+            continue
+        with subtests.test(str(block)):
+            assert not _SETS_UP.search(block.script), "what changes the machine is not run by a test"
+            if absent := lacking(block):
+                pytest.skip(f"needs {', '.join(absent)}")
+            lines = map(with_less_effort, block.script.replace(_DASK_PORT, port).splitlines())
+            code, said = run("\n".join(lines), tmp_path)
+            assert code == int(block.marks.get("exits with", 0)), said
+            if block.output is not None:
+                printed = " ".join(line for line in said.splitlines() if not line.startswith("+ "))
+                assert re.fullmatch(block.output, " ".join(printed.split())), said
+
+
+ALL = [block for page in PAGES for block in blocks(page)]
+
+
+def test_comments_above_blocks_are_known() -> None:
+    for block in ALL:
+        for mark, says in block.marks.items():
+            assert mark in MARKS, f"{block}: {mark}"
+            assert says, f"{block}: {mark}"
+        # A test that runs a block is there.
+        for path in re.findall(r"[\w.]+/[\w./]+", block.marks.get("tested by", "")):
+            assert (REPOSITORY / path).exists(), f"{block}: {path}"
+
+
+@EACH_PAGE
+def test_commands_stand_in_blocks(page: Path) -> None:
+    """So that the test above sees them: neither among words nor indented."""
+    text = re.sub(r"<!--.*?-->", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    assert re.findall(r"`python orchestrator\.py [^`]*`", text) == []
+    assert re.findall(r"^ {4,}(?:\$ )?(?:python|make|docker|sudo|PYTHONPATH|\.venv/).*$", text, re.MULTILINE) == []
+    # An indented fence would not be seen either.
+    assert re.findall(r"^ +```", text, re.MULTILINE) == []
+
+
+def test_every_command_of_the_lab_is_shown() -> None:
+    shown = "\n".join(block.script for block in ALL)
+    for command in _COMMANDS:
+        assert re.search(rf"orchestrator\.py {command}\b", shown) or command == "run", command
+
+
+def test_effort_is_only_added_where_none_is_stated() -> None:
+    said = "python orchestrator.py -s tcn --flows 7 > a  # why"
+    assert with_less_effort(said) == "python orchestrator.py --seeds 1 -s tcn --flows 7 > a  # why"
+    assert with_less_effort("python orchestrator.py sweep a.yaml") == (
+        "python orchestrator.py sweep --flows 200 --seeds 1 a.yaml"
+    )
+    for said in ("python orchestrator.py schemes tcn", "python orchestrator.py --help", "make run"):
+        assert with_less_effort(said) == said
