@@ -15,7 +15,7 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 BASE_PYTHON := $(shell for python in python3.11 python3.12 python3.13 python3.14 python3; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 
-.PHONY: setup run test lint pytest cargo-test fuzz compare reference conformance differential bench clean
+.PHONY: setup run test lint pytest cargo-test fuzz compare reference conformance differential bench docs clean
 
 setup: $(STAMPS)/engine
 
@@ -76,8 +76,12 @@ fuzz: setup
 bench: setup
 	$(MAKE) -C bench PYTHON=$(CURDIR)/$(PYTHON)
 
+# The pages of docs/ as a site: site/index.html.
+docs: $(STAMPS)/python
+	$(VENV)/bin/mkdocs build --quiet --strict
+
 clean:
-	rm -rf $(VENV) target engine/target .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) site target engine/target .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(STAMPS)/system:
 	@missing=; \

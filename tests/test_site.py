@@ -1,0 +1,71 @@
+"""The documentation as a site, and what its pages say beside commands."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from orchestrator.paths import REPOSITORY
+from orchestrator.sweeps.dataset import COLUMNS
+
+DOCS = REPOSITORY / "docs"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(folder)]
+    built = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True)
+    assert built.returncode == 0, built.stderr
+    return folder
+
+
+def test_every_page_is_on_the_site(site: Path) -> None:
+    """Links and anchors are checked by the build, which ends with an error at a broken one."""
+    assert {path.stem for path in site.glob("*.html")} - {"404", "search"} == {path.stem for path in DOCS.glob("*.md")}
+    home = (site / "index.html").read_text()
+    for page in DOCS.glob("*.md"):
+        assert f'href="{page.stem}.html"' in home or page.stem == "index", f"{page} is not in `nav` of mkdocs.yml"
+
+
+def test_the_site_needs_nothing_from_elsewhere(site: Path) -> None:
+    for page in site.glob("*.html"):
+        fetched = re.findall(r'<(?:script|link|img|iframe)[^>]*(?:src|href)="((?:https?:)?//[^"]*)"', page.read_text())
+        assert fetched == [], page
+
+
+def test_comments_and_code_are_no_text_of_the_site(site: Path) -> None:
+    """What the site makes of a page is what a repository's file view makes of it."""
+    for page in site.glob("*.html"):
+        text = re.sub(r"<!--.*?-->|<pre>.*?</pre>", "", page.read_text(), flags=re.DOTALL)
+        for mark in ("&lt;!--", "```", "<p>|", "\n| ", "\\|"):
+            assert mark not in text, f"{page}: {mark}"
+
+
+def test_the_columns_of_a_sweep() -> None:
+    section = (DOCS / "sweeps.md").read_text().partition("\n## The dataset\n")[2]
+    rows = re.findall(r"^\| `(\w+)` \| ([^|\n]*) \|$", section.partition("| column |")[2], re.MULTILINE)
+    assert dict(rows) == {name: says for name, (_, says) in COLUMNS.items()}
+    assert [name for name, _ in rows] == list(COLUMNS)
+
+
+def test_links_of_the_readme_lead_somewhere() -> None:
+    """It is no page of the site, whose build checks all others."""
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", (REPOSITORY / "README.md").read_text()):
+        assert target.startswith("https://") or (REPOSITORY / target).exists(), target
+
+
+def test_messages_that_troubleshooting_explains_are_said() -> None:
+    """Those that no command of the page provokes: in bold, or in the first column of a table; `...` is anything."""
+    page = (DOCS / "troubleshooting.md").read_text()
+    cells = re.findall(r"\*\*(.*?)\*\*|^\| (.*?) \|", page, re.MULTILINE)
+    quoted = [text for cell in cells for text in re.findall(r"`([^`]* [^`]*)`", "".join(cell))]
+    sources = [REPOSITORY / "orchestrator.py", *(REPOSITORY / "orchestrator").rglob("*.py")]
+    said = "\n".join(path.read_text() for path in sources)
+    assert len(quoted) > 10
+    for part in (part.strip() for text in quoted for part in text.split("...")):
+        assert part in said, part
