@@ -15,16 +15,19 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 BASE_PYTHON := $(shell for python in python3.11 python3.12 python3.13 python3.14 python3; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 
-.PHONY: setup run test lint pytest cargo-test fuzz compare reference conformance differential bench docs clean
+.PHONY: setup dev run test lint pytest cargo-test fuzz compare reference conformance differential bench docs clean
 
+# What the lab runs on, and what it is tested with besides.
 setup: $(STAMPS)/engine
+
+dev: setup $(STAMPS)/dev
 
 run: setup
 	$(PYTHON) orchestrator.py --scheme diffecn --load 0.8
 
 test: setup lint pytest cargo-test fuzz
 
-lint: setup
+lint: dev
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
@@ -32,7 +35,7 @@ lint: setup
 	cd engine && $(CARGO) clippy --workspace --all-targets -- -D warnings
 
 # On all cores, but for what needs the machine for itself.
-pytest: setup
+pytest: dev
 	$(PYTHON) -m pytest -n $(shell nproc) --dist worksteal -m 'not real_time'
 	$(PYTHON) -m pytest -m real_time
 
@@ -49,7 +52,7 @@ compare: setup
 	-$(PYTHON) orchestrator.py sweep $(REFERENCE)/sweep.yaml --no-flows --out $(COMPARED)
 	$(PYTHON) orchestrator.py compare $(REFERENCE) $(COMPARED)/reference-* --policy $(REFERENCE)/policy.yaml --out $(COMPARED)
 
-# What `make compare` compares with, made anew: results/reference/README.md says when.
+# What `make compare` compares with, made anew: docs/ci.md says when.
 RENEWED := target/reference
 
 reference: setup
@@ -77,7 +80,7 @@ bench: setup
 	$(MAKE) -C bench PYTHON=$(CURDIR)/$(PYTHON)
 
 # The pages of docs/ as a site: site/index.html.
-docs: $(STAMPS)/python
+docs: dev
 	$(VENV)/bin/mkdocs build --quiet --strict
 
 clean:
@@ -98,11 +101,15 @@ $(STAMPS)/system:
 	@command -v cargo >/dev/null || { \
 		echo "error: the set-up needs Rust (cargo)"; echo "  try: https://rustup.rs"; exit 2; }
 
-$(STAMPS)/python: requirements.txt requirements-dev.txt
+$(STAMPS)/python: requirements.txt
 	@$(MAKE) --no-print-directory $(STAMPS)/system
 	$(or $(BASE_PYTHON),python3) -m venv $(VENV)
-	$(PYTHON) -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/dev: $(STAMPS)/python requirements-dev.txt
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@touch $@
 
 $(STAMPS)/engine: $(STAMPS)/python $(ENGINE)
 	$(VENV)/bin/maturin develop --release --locked --manifest-path engine/bindings/Cargo.toml
