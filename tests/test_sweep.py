@@ -28,7 +28,7 @@ from orchestrator.errors import BadInput, RunFailed
 from orchestrator.paths import REPOSITORY
 from orchestrator.progress import Cells
 from orchestrator.sweep_report import render
-from orchestrator.sweeps import dataset
+from orchestrator.sweeps import cluster, dataset
 from orchestrator.sweeps.cluster import Failure, Workers, completed
 from orchestrator.sweeps.collect import merged_warnings
 from orchestrator.sweeps.description import Sweep, read_sweep
@@ -304,18 +304,32 @@ def dask_process(*arguments: str) -> Iterator[subprocess.Popen[str]]:
         process.communicate(timeout=20)
 
 
-def test_a_scheduler_with_two_workers(cli: Cli, tmp_path: Path, small: Collection) -> None:
-    """As docs/sweeps.md has it; the numbers are those of the sweep by itself."""
+@pytest.fixture
+def scheduler_address() -> Iterator[str]:
+    """That of a scheduler without workers."""
     with dask_process("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard") as scheduler:
         assert scheduler.stderr is not None
-        address = next(found[0] for line in scheduler.stderr if (found := re.search(r"tcp://127\S+", line)))
-        settings = ("--nthreads", "1", "--no-dashboard", "--local-directory", str(tmp_path))
-        with dask_process("worker", address, *settings), dask_process("worker", address, *settings):
-            given = json.dumps({**SMALL, "grid": {key: list(values) for key, values in GRID.items()}})
-            (tmp_path / "a.yaml").write_text(given)
-            time.sleep(5)
-            result = cli("sweep", str(tmp_path / "a.yaml"), "--scheduler", address, "--out", str(tmp_path / "out"))
-            assert result.code == 0, result.err
+        yield next(found[0] for line in scheduler.stderr if (found := re.search(r"tcp://127\S+", line)))
+
+
+def test_a_scheduler_without_workers_is_named(
+    cli: Cli, tmp_path: Path, scheduler_address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "_CONNECT_S", 2)
+    result = cli("sweep", "-s", "tcn", "--flows", "20", "--scheduler", scheduler_address, "--out", str(tmp_path))
+    assert result.code == 2
+    assert f"the scheduler at {scheduler_address} has no workers" in result.err
+
+
+def test_a_scheduler_with_two_workers(cli: Cli, tmp_path: Path, small: Collection, scheduler_address: str) -> None:
+    """As docs/sweeps.md has it: all started at once; the numbers are those of the sweep by itself."""
+    settings = ("--nthreads", "1", "--no-dashboard", "--local-directory", str(tmp_path))
+    worker = ("worker", scheduler_address, *settings)
+    (tmp_path / "a.yaml").write_text(json.dumps({**SMALL, "grid": {key: list(each) for key, each in GRID.items()}}))
+    with dask_process(*worker), dask_process(*worker):
+        given = ("--scheduler", scheduler_address, "--out", str(tmp_path / "out"))
+        result = cli("sweep", str(tmp_path / "a.yaml"), *given)
+        assert result.code == 0, result.err
     (folder,) = (tmp_path / "out").iterdir()
     metrics = ["point", "scheme", "seed", "short.mean", "short.p99", "marks", "key"]
     ours, theirs = (pl.read_parquet(each / "cells" / "*.parquet").select(metrics) for each in (folder, small.folder))
