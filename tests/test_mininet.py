@@ -345,6 +345,20 @@ def test_a_workspace_that_cannot_be_made_is_an_error(monkeypatch: pytest.MonkeyP
 
 
 @real
+def test_the_same_flows_in_both_fabrics_are_compared(tmp_path: Path) -> None:
+    """Whether they agree is for more flows to say, on a machine with nothing else to do."""
+    flows = ("--scheme", "tcn", "--load", "0.8", "--flows", "20", "--topology", "incast:senders=2")
+    _, shown = kept_up(command("crosscheck", *flows, "--within", "300", "--json", "--out", str(tmp_path)))
+    rules = json.loads(shown)["rules"]
+    assert [rule["rule"] for rule in rules] == [
+        f"{metric} {bound}" for metric in ("overall.mean", "short.mean") for bound in ("> +300%", "< -300%")
+    ]
+    assert not any(rule["broken"] for rule in rules)
+    assert len(list(tmp_path.glob("tcn-*/flows.parquet"))) == 2
+    assert len(list(tmp_path.glob("crosscheck-*/comparison.md"))) == 1
+
+
+@real
 def test_what_the_page_shows_works() -> None:
     """The commands of `Looking into it`, with what the lab printed in place of what it once printed."""
     section = (REPOSITORY / "docs" / "lab.md").read_text().partition("\n## Looking into it\n")[2].partition("\n## ")[0]
