@@ -222,6 +222,9 @@ def test_a_damaged_file_is_named_and_made_again(cli: Cli, tmp_path: Path) -> Non
     assert len(found.damaged) == 1
     assert str(joined) in found.damaged[0]
     assert (found.points, found.missing) == ((), 2)
+    reported = cli("report", str(folder))
+    assert reported.code == 2
+    assert f"DAMAGED: {joined}" in reported.out
     again = cli(*arguments)
     assert again.code == 0
     assert open_collection(folder).damaged == ()

@@ -22,7 +22,15 @@ def report(
         Path | None, typer.Option(metavar="FILE.html", help="The file.  [default: report.html in the folder]")
     ] = None,
 ) -> None:
-    """Write results into one HTML file that needs nothing else: tables, charts, their data, and what made them."""
+    """Write results into one HTML file that needs nothing else: tables, charts, their data, and what made them.
+
+    A file that cannot be read is left out and named, exit code 2.
+    """
     console = Console(highlight=False)
-    for path in write_report(open_collection(folder), out or folder / REPORT, figures):
+    collection = open_collection(folder)
+    for path in write_report(collection, out or folder / REPORT, figures):
         console.print(Text.assemble((f"{'wrote':9}", "dim"), str(path)), soft_wrap=True)
+    for text in collection.damaged:
+        console.print(Text(f"DAMAGED: {text}", style="bold red"), soft_wrap=True)
+    if collection.damaged:
+        raise typer.Exit(2)

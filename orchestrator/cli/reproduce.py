@@ -42,7 +42,7 @@ def reproduce(
     out: Annotated[Path, typer.Option(help="Folder that gets the result's folder.")] = DEFAULT_FOLDER,
     no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.html.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Cells at a time.  [default: cores]")] = None,
+    jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Cells at a time. Default: cores.")] = None,
     scheduler: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="Run on the workers of this Dask scheduler.")
     ] = None,

@@ -38,7 +38,7 @@ def sweep(
     flows: Annotated[int | None, typer.Option(min=0, help="Flows of each cell.")] = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="Seeds; each is a cell.")] = None,
     workers: Annotated[
-        int | None, typer.Option("--workers", "-j", min=1, help="Cells at a time.  [default: cores]")
+        int | None, typer.Option("--workers", "-j", min=1, help="Cells at a time. Default: cores.")
     ] = None,
     scheduler: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="Run on the workers of this Dask scheduler.")
