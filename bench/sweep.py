@@ -18,13 +18,13 @@ from rich.table import Table
 
 ROOT = Path(__file__).parent.parent
 
-# 4 schemes x 3 loads x 4 seeds: 48 cells of two seconds.
+# 4 schemes x 4 loads x 5 seeds, 5,000 flows as in the testbed of the ECN# paper: 80 cells.
 SWEEP = """
 schemes: [ecn-sharp, tcn, codel]
-flows: 3000
-seeds: 4
+flows: 5000
+seeds: 5
 grid:
-  load: [0.3, 0.6, 0.9]
+  load: [0.3, 0.5, 0.7, 0.9]
 """
 
 MOST_OVERHEAD, LEAST_SPEEDUP = 0.05, 1.8

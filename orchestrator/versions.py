@@ -26,8 +26,13 @@ def lab_versions() -> dict[str, Any]:
         "engine": engine.version(),
         "commit": commit(),
         "python": platform.python_version(),
-        **{library: version(library) for library in ("numpy", "polars", "scipy")},
+        **_libraries(),
     }
+
+
+@functools.cache
+def _libraries() -> dict[str, str]:
+    return {library: version(library) for library in ("numpy", "polars", "scipy")}
 
 
 @functools.cache

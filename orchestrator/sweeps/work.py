@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import signal
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -68,20 +70,27 @@ def run_cell(task: dict[str, Any]) -> Outcome:
     )
 
 
-# Those of the cells that this process has run: compiling takes as long as a small cell.
+# Programs of the cells that this process has run: compiling takes as long as a small cell.
 _PROGRAMS: engine.Programs = {}
+
+
+@functools.lru_cache(maxsize=256)
+def _prepared(spec: str) -> Experiment:
+    """The run of a cell with seed 0, made ready once for all of its seeds."""
+    with engine.keeping(_PROGRAMS):
+        return prepare(make_spec(json.loads(spec)))
 
 
 def _ready(task: dict[str, Any]) -> Experiment:
     """The run of a cell, if it is what was planned."""
-    spec = make_spec(task["spec"])
-    for programs in (_PROGRAMS, {}):
-        with engine.keeping(programs):
-            experiment = prepare(spec)
+    spec = json.dumps(task["spec"] | {"first_seed": 0}, sort_keys=True)
+    for _ in range(2):
+        experiment = _prepared(spec)
         if identity_of(experiment, experiment.schemes[0]) == task["identity"]:
-            _PROGRAMS.update(programs)
-            return experiment
+            return replace(experiment, spec=experiment.spec.model_copy(update={"first_seed": task["seed"]}))
         # Perhaps a file has changed since this process read it.
+        _prepared.cache_clear()
+        _PROGRAMS.clear()
     raise RunFailed(
         f"the worker does not run what was asked for: its files of {experiment.schemes[0].label} are others",
         "let the worker run in the same tree, at the same commit",
