@@ -384,6 +384,16 @@ def test_a_phone(browser: Browser, tmp_path: Path) -> None:
 
 
 @needs_chromium
+def test_paper_has_no_buttons(browser: Browser, tmp_path: Path) -> None:
+    with opened(browser, written(tmp_path, page.render(single()[0]))) as found:
+        shown = "query => [...new Set([...document.querySelectorAll(query)].map(it => getComputedStyle(it).display))]"
+        assert found.page.evaluate(shown, ".take") == ["flex"]
+        found.page.emulate_media(media="print")
+        assert found.page.evaluate(shown, ".bar, .take") == ["none"]
+        assert "none" not in found.page.evaluate(shown, ".chart .legend")
+
+
+@needs_chromium
 def test_buttons_and_headings_have_names(desk: Opened) -> None:
     unnamed = "[...document.querySelectorAll('button, select, [role=region], [role=group], [role=img]')]"
     named = ".filter(it => !(it.getAttribute('aria-label') || it.textContent).trim()).length"
