@@ -53,13 +53,8 @@ def traced_sections(collection: Collection, grid: Grid) -> Iterator[Section]:
         notes += [_ONE_SEED] if any(len(result.seeds) > 1 for trace in found for result in _results(trace)) else []
     for trace in found:
         every_ns = intervals_ns(trace.point.summary.spec)[traces.PORT]
-        try:
-            table = traces.read(trace.path)
-        except (OSError, pl.exceptions.PolarsError) as error:
-            notes.append(f"{traces.FOLDER}/{trace.path.name} cannot be read: {str(error).splitlines()[0]}")
-            continue
-        if table.is_empty():
-            notes.append(f"{traces.FOLDER}/{trace.path.name} is empty: nothing came through the port.")
+        table = _read(trace.path, notes)
+        if table is None:
             continue
         bins = Bins.over(table, every_ns)
         for queue, rows in _queues(table):
@@ -105,13 +100,8 @@ def _of_cells(paths: Sequence[Path], collection: Collection, grid: Grid, notes: 
     """By what their rows say of the cell, the first seed of each scheme at each point."""
     points = {point.number: point for point in collection.points}
     for path in paths:
-        try:
-            rows = pl.scan_parquet(path).select("point", "scheme", "seed").head(1).collect()
-        except (OSError, pl.exceptions.PolarsError) as error:
-            notes.append(f"{traces.FOLDER}/{path.name} cannot be read: {str(error).splitlines()[0]}")
-            continue
-        if rows.is_empty():
-            notes.append(f"{traces.FOLDER}/{path.name} is empty: nothing came through the port.")
+        rows = _read(path, notes, "point", "scheme", "seed")
+        if rows is None:
             continue
         number, scheme, seed = rows.row(0)
         point = points.get(number)
@@ -120,6 +110,20 @@ def _of_cells(paths: Sequence[Path], collection: Collection, grid: Grid, notes: 
             if seed == first:
                 port = path.stem.partition("-")[2]
                 yield _Trace(path, scheme, seed, port, point, grid.at(point))
+
+
+def _read(path: Path, notes: list[str], *columns: str) -> pl.DataFrame | None:
+    """The trace, or the named columns of its first row; a note and None where there is nothing to read."""
+    try:
+        found = pl.scan_parquet(path)
+        table = (found.select(columns).head(1) if columns else found).collect()
+    except (OSError, pl.exceptions.PolarsError) as error:
+        notes.append(f"{traces.FOLDER}/{path.name} cannot be read: {str(error).splitlines()[0]}")
+        return None
+    if table.is_empty():
+        notes.append(f"{traces.FOLDER}/{path.name} is empty: nothing came through the port.")
+        return None
+    return table
 
 
 def _results(trace: _Trace) -> Iterator[SchemeResult]:
