@@ -75,18 +75,19 @@ _PROGRAMS: engine.Programs = {}
 
 
 @functools.lru_cache(maxsize=256)
-def _prepared(spec: str) -> Experiment:
-    """The run of a cell with seed 0, made ready once for all of its seeds."""
+def _prepared(spec: str) -> tuple[Experiment, str]:
+    """The run of a cell with seed 0, made ready once for all of its seeds, and what identifies it."""
     with engine.keeping(_PROGRAMS):
-        return prepare(make_spec(json.loads(spec)))
+        experiment = prepare(make_spec(json.loads(spec)))
+    return experiment, identity_of(experiment, experiment.schemes[0])
 
 
 def _ready(task: dict[str, Any]) -> Experiment:
     """The run of a cell, if it is what was planned."""
     spec = json.dumps(task["spec"] | {"first_seed": 0}, sort_keys=True)
     for _ in range(2):
-        experiment = _prepared(spec)
-        if identity_of(experiment, experiment.schemes[0]) == task["identity"]:
+        experiment, identity = _prepared(spec)
+        if identity == task["identity"]:
             return replace(experiment, spec=experiment.spec.model_copy(update={"first_seed": task["seed"]}))
         # Perhaps a file has changed since this process read it.
         _prepared.cache_clear()
