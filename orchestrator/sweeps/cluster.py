@@ -22,19 +22,22 @@ from orchestrator.sweeps.work import Outcome, run_cell
 # Between two looks at what has come.
 _TICK_S = 0.1
 _CONNECT_S = 5
-# So long a scheduler may be without workers.
-_DESERTED_S = 60
+# So long a scheduler may be without workers, and between two looks at whether it has some.
+_DESERTED_S, _LOOK_S = 60, 5
 
 _SETTINGS = {
     # A cell whose worker is lost is run once more; if that worker is lost too, the cell has failed.
     "distributed.scheduler.allowed-failures": 1,
     # A worker has no cells in store, which would be lost with it.
     "distributed.scheduler.worker-saturation": 1.0,
-    # Looking after themselves fifty times a second costs scheduler and workers 2 % of a core.
+    # Looking after themselves many times a second costs scheduler and workers 3 % of a core.
     "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "1s",
     "distributed.admin.tick.limit": "60s",
     "distributed.admin.system-monitor.interval": "5s",
+    "distributed.worker.memory.monitor-interval": "1s",
+    "distributed.scheduler.active-memory-manager.start": False,
+    "distributed.client.scheduler-info-interval": "30s",
     "logging.distributed": "critical",
 }
 
@@ -120,9 +123,9 @@ def _attend(client: Client, workers: Workers, stop: SimpleQueue[None]) -> None:
     deserted_s = 0
     while True:
         try:
-            stop.get(timeout=1)
+            stop.get(timeout=_LOOK_S)
         except Empty:
-            deserted_s = 0 if client.scheduler_info(n_workers=-1)["workers"] else deserted_s + 1
+            deserted_s = 0 if client.scheduler_info(n_workers=-1)["workers"] else deserted_s + _LOOK_S
             if deserted_s > _DESERTED_S:
                 raise RunFailed(
                     f"{workers.scheduler or 'the cluster'} has no workers any more",
