@@ -37,14 +37,16 @@ _SYN_OPTIONS = 12
 def ideal_ns(spec: Spec, network: Network, flows: FlowList) -> Floats:
     """Ideal completion time of each flow."""
     result = np.zeros(len(flows))
-    pairs = np.stack([flows.src, flows.dst], axis=1)
-    for source, target in np.unique(pairs, axis=0):
-        chosen = (flows.src == source) & (flows.dst == target)
-        there = network.graph.path(int(source), int(target))
+    hosts = len(network.graph.hosts)
+    pairs, pair_of = np.unique(flows.src.astype(np.int64) * hosts + flows.dst, return_inverse=True)
+    for number, pair in enumerate(pairs):
+        chosen = pair_of == number
+        source, target = divmod(int(pair), hosts)
+        there = network.graph.path(source, target)
         extra = flows.extra_delay_ns[chosen].astype(np.float64)
         time = extra + stream_ns(there, flows.size_bytes[chosen], spec.framing, spec.transport.mss_bytes)
         if spec.connections.mode == "new":
-            back = network.graph.path(int(target), int(source))
+            back = network.graph.path(target, source)
             time += extra + _handshake_ns(there, back, spec.framing)
         result[chosen] = time
     return result

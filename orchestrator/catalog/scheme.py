@@ -190,7 +190,7 @@ def _expand(spec: EntrySpec, names: Names) -> Iterator[Entry]:
         entry: Entry = {"table": spec.table, "action": spec.action, "priority": _number(formulas.priority, scope)}
         entry["params"] = {name: _number(formula, scope) for name, formula in formulas.params.items()}
         if spec.match is not None:
-            entry["match"] = {key: _match(kinds, scope) for key, kinds in spec.match.items()}
+            entry["match"] = {key: _match(*formula, scope) for key, formula in formulas.match.items()}
         yield entry
 
 
@@ -202,6 +202,13 @@ class _Formulas:
         self.priority = Expression(spec.priority)
         self.when = Expression(spec.when) if spec.when is not None else None
         self.params = {name: Expression(text) for name, text in spec.params.items()}
+        self.match = {key: _formulas(kinds) for key, kinds in (spec.match or {}).items()}
+
+
+def _formulas(kinds: Match) -> tuple[str, Expression | list[Expression]]:
+    """A kind of match, and the formula of its value or those of its parts."""
+    ((kind, value),) = kinds.items()
+    return kind, [Expression(str(part)) for part in value] if isinstance(value, list) else Expression(str(value))
 
 
 def _loops(spans: Mapping[str, str], names: Names) -> Iterator[dict[str, int]]:
@@ -226,11 +233,10 @@ def _number(formula: Expression, scope: Names) -> int | str:
     return int(value) if value < 2**63 else str(int(value))
 
 
-def _match(kinds: Match, scope: Names) -> dict[str, Any]:
-    ((kind, value),) = kinds.items()
-    if isinstance(value, list):
-        return {kind: [_number(Expression(str(part)), scope) for part in value]}
-    return {kind: _number(Expression(str(value)), scope)}
+def _match(kind: str, formula: Expression | list[Expression], scope: Names) -> dict[str, Any]:
+    if isinstance(formula, list):
+        return {kind: [_number(part, scope) for part in formula]}
+    return {kind: _number(formula, scope)}
 
 
 def known_schemes() -> dict[str, Path]:
