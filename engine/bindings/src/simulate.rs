@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use marklab_netsim::{
-    BuildError, Config, EchoRecord, Flow, FlowTrace, NetSwitch, Network, Node, Outcome, Queueing, RunError,
+    BuildError, Config, EchoRecord, Flow, FlowTrace, NetSwitch, Network, Node, Outcome, QueueSamples, Queueing,
+    RunError, SampledPort,
 };
 use marklab_observe::Passage;
 use marklab_pipeline::State;
@@ -106,7 +107,7 @@ impl Flows<'_> {
 /// Gives a dict: `report` (JSON), columns per flow as numpy arrays, and columns of records over time: `traces` holds a
 /// list for each port, of all its queues together, with a column `register_N` for each cell asked for, and then of each
 /// queue, if it has several; `passages` holds columns of single packets for each port, or None; `flow_trace` is there if
-/// it was asked for. `probes` has a row for each request of a probe, with an `rtt_ns` of -1 where no reply came.
+/// it was asked for. `rtts` counts round trips of TCP, `queue_samples` lengths of queues, if asked for. `probes` has a row for each request of a probe, with an `rtt_ns` of -1 where no reply came.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
 #[pyo3(signature = (config, program, shared_entries, entries, flows, seed, progress))]
@@ -182,13 +183,16 @@ fn result<'py>(python: Python<'py>, config: &Config, outcome: Outcome) -> PyResu
     let flows = &outcome.flows;
     let column = |value: FlowNumber| -> Vec<u64> { flows.iter().map(value).collect() };
     result.set_item("fct_ns", flows.iter().map(|flow| fct(flow.fct)).collect::<Vec<i64>>().into_pyarray(python))?;
-    let columns: [(&str, FlowNumber); 6] = [
+    let columns: [(&str, FlowNumber); 9] = [
         ("retransmissions", |flow| flow.sender.retransmissions),
         ("timeouts", |flow| flow.sender.timeouts),
         ("fast_recoveries", |flow| flow.sender.fast_recoveries),
         ("ecn_reductions", |flow| flow.sender.ecn_reductions),
         ("marked_packets", |flow| flow.marked),
         ("delivered_bytes", |flow| flow.delivered_bytes),
+        ("rtt_mean_ns", |flow| flow.sender.rtt_ns.checked_div(flow.sender.rtt_samples).unwrap_or(0)),
+        ("cwnd_mean_bytes", |flow| flow.sender.cwnd_bytes.checked_div(flow.sender.rtt_samples).unwrap_or(0)),
+        ("base_delay_ns", |flow| flow.base_delay.map_or(0, Duration::nanos)),
     ];
     for (name, value) in columns {
         result.set_item(name, column(value).into_pyarray(python))?;
@@ -204,6 +208,38 @@ fn result<'py>(python: Python<'py>, config: &Config, outcome: Outcome) -> PyResu
         result.set_item("flow_trace", flow_columns(python, trace)?)?;
     }
     result.set_item("probes", probe_columns(python, &outcome.probes)?)?;
+    let rtts = PyDict::new(python);
+    let counted: Vec<_> = outcome.rtts.iter_recorded().collect();
+    let middle = |value| outcome.rtts.median_equivalent(value);
+    let values: Vec<_> = counted.iter().map(|step| middle(step.value_iterated_to())).collect();
+    rtts.set_item("rtt_ns", values.into_pyarray(python))?;
+    let packets: Vec<_> = counted.iter().map(|step| step.count_since_last_iteration()).collect();
+    rtts.set_item("packets", packets.into_pyarray(python))?;
+    result.set_item("rtts", rtts)?;
+    if let Some(samples) = &outcome.queue_samples {
+        result.set_item("queue_samples", sample_columns(python, samples)?)?;
+    }
+    Ok(result)
+}
+
+/// Columns of what looks at queues found: one row per port and length.
+fn sample_columns<'py>(python: Python<'py>, samples: &QueueSamples) -> PyResult<Bound<'py, PyDict>> {
+    let rows: Vec<_> = samples
+        .ports
+        .iter()
+        .flat_map(|port| port.seen.iter().enumerate().map(move |(packets, &looks)| (port, packets, looks)))
+        .filter(|&(_, _, looks)| looks > 0)
+        .collect();
+    let result = PyDict::new(python);
+    let column = |value: fn(&(&SampledPort, usize, u64)) -> u64| -> Vec<u64> { rows.iter().map(value).collect() };
+    for (name, value) in [
+        ("node", (|row| row.0.node as u64) as fn(&(&SampledPort, usize, u64)) -> u64),
+        ("port", |row| row.0.port as u64),
+        ("packets", |row| row.1 as u64),
+        ("looks", |row| row.2),
+    ] {
+        result.set_item(name, column(value).into_pyarray(python))?;
+    }
     Ok(result)
 }
 

@@ -6,10 +6,11 @@ use marklab_units::{Duration, Rate};
 use serde::Deserialize;
 use thiserror::Error;
 
+use crate::queue_samples::SampleQueues;
 use crate::queueing::Queueing;
 use crate::tcp::congestion::{CongestionControl, Dctcp, EcnStar, Reno};
 use crate::tcp::{EchoMode, ReceiverConfig, RtoConfig, SenderConfig};
-use crate::wire::Echo;
+use crate::wire::{Echo, options};
 
 /// A run, flows and programs aside.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
@@ -38,6 +39,9 @@ pub struct Config {
     /// Records what each flow delivers, in intervals of so many ns.
     #[serde(default)]
     pub trace_flows_ns: Option<u64>,
+    /// When the queues of all ports are looked at.
+    #[serde(default)]
+    pub sample_queues: Option<SampleQueues>,
     /// Ports whose frames are written to files.
     #[serde(default)]
     pub captures: Vec<Capture>,
@@ -121,6 +125,10 @@ pub enum Control {
     EcnStar,
     /// RFC 5681, without ECN.
     Reno,
+    /// DCTCP that takes delays for marks (EAR, APNet 2017, section 3.1).
+    DelayDctcp,
+    /// DCTCP that hears marks and delays (section 4.1).
+    Ear,
 }
 
 /// TCP of all connections.
@@ -151,6 +159,9 @@ pub struct Transport {
     pub dctcp_gain_shift: u32,
     /// DCTCP: whether a loss reduces a window that marks have just reduced.
     pub dctcp_loss_after_marks: bool,
+    /// Delay-based DCTCP and EAR: how far beyond the shortest one-way delay tells of congestion, in ns.
+    #[serde(default)]
+    pub delay_threshold_ns: Option<u64>,
 }
 
 /// Ports of a switch: as many as v1model's 9 bits can name.
@@ -163,7 +174,7 @@ const MAX_RTO: Duration = Duration::from_nanos(60_000_000_000);
 impl Transport {
     pub(crate) fn sender(&self) -> SenderConfig {
         SenderConfig {
-            mss: self.mss_bytes,
+            mss: self.payload_bytes(),
             initial_window: self.initial_window_segments,
             rto: self.rto(),
             receive_window: self.receive_window_bytes,
@@ -179,17 +190,31 @@ impl Transport {
 
     pub(crate) fn receiver(&self) -> ReceiverConfig {
         let echo = match self.control {
-            Control::Dctcp => EchoMode::Dctcp,
+            Control::Dctcp | Control::Ear => EchoMode::Dctcp,
             Control::EcnStar => EchoMode::Latched,
-            Control::Reno => EchoMode::None,
+            Control::Reno | Control::DelayDctcp => EchoMode::None,
         };
         let ack_delay = Duration::from_nanos(self.ack_delay_ns);
         ReceiverConfig { ack_every: self.ack_every_segments, ack_delay, echo }
     }
 
+    /// Whether one-way delays are measured, by an option in each segment.
+    pub(crate) fn measures_delay(&self) -> bool {
+        matches!(self.control, Control::DelayDctcp | Control::Ear)
+    }
+
+    /// Payload of a full segment: what options leave of the largest.
+    pub(crate) fn payload_bytes(&self) -> u32 {
+        self.mss_bytes - if self.measures_delay() { options::TIMING_BYTES as u32 } else { 0 }
+    }
+
     pub(crate) fn control(&self) -> Box<dyn CongestionControl> {
+        let dctcp = || Dctcp::new(self.dctcp_gain_shift, self.dctcp_loss_after_marks);
+        let threshold = Duration::from_nanos(self.delay_threshold_ns.unwrap_or(0));
         match self.control {
-            Control::Dctcp => Box::new(Dctcp::new(self.dctcp_gain_shift, self.dctcp_loss_after_marks)),
+            Control::Dctcp => Box::new(dctcp()),
+            Control::DelayDctcp => Box::new(dctcp().by_delay(threshold)),
+            Control::Ear => Box::new(dctcp().and_delay(threshold)),
             Control::EcnStar => Box::new(EcnStar),
             Control::Reno => Box::new(Reno),
         }
@@ -366,6 +391,14 @@ impl Config {
         let transport = &self.transport;
         let checks = [
             (transport.mss_bytes > 0 && transport.mss_bytes <= 65_000, "the segment size must be 1..65000 bytes"),
+            (
+                !transport.measures_delay() || transport.mss_bytes as usize > options::TIMING_BYTES,
+                "a segment has no room for the option that measures its delay",
+            ),
+            (
+                !transport.measures_delay() || transport.delay_threshold_ns.is_some_and(|threshold| threshold > 0),
+                "a transport that hears delays needs a threshold above 0",
+            ),
             (transport.initial_window_segments > 0, "the initial window must be at least one segment"),
             (transport.ack_every_segments > 0, "an acknowledgement must cover at least one segment"),
             (transport.receive_window_bytes >= transport.mss_bytes.into(), "the receive window is below one segment"),
@@ -378,6 +411,10 @@ impl Config {
             (
                 self.nodes.iter().all(|node| !matches!(node, Node::Switch { ports, .. } if *ports > MAX_PORTS)),
                 "a switch has at most 512 ports",
+            ),
+            (
+                self.sample_queues.is_none_or(|plan| plan.interval_ns > 0),
+                "an interval of 0 between looks at queues never ends",
             ),
             (self.nic.budget_bytes >= transport.mss_bytes.into(), "the budget below TCP is less than one segment"),
             (self.framing.overhead_bytes > -40, "the framing leaves nothing of a frame"),

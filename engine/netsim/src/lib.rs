@@ -7,7 +7,7 @@
 //! - `events`, `network::link`: time and lines;
 //! - [`tcp`]: end points as state machines, [`wire`]: their headers as bytes;
 //! - `network::hosts`, `network::switches`: the two kinds of nodes; `network::probes`: round trips that are measured;
-//! - [`ledger`], `flow_trace`: what is observed, beside what [`marklab_observe`] has.
+//! - [`ledger`], `flow_trace`, `queue_samples`: what is observed, beside what [`marklab_observe`] has.
 
 mod config;
 mod events;
@@ -15,6 +15,7 @@ mod flow_trace;
 mod frame;
 mod ledger;
 mod network;
+mod queue_samples;
 mod queueing;
 pub mod tcp;
 pub mod wire;
@@ -31,4 +32,5 @@ pub use network::{
     BuildError, EchoRecord, FlowRecord, LineReport, LineStats, NetSwitch, Network, Outcome, PortReport, Progress,
     RunError, SwitchReport,
 };
+pub use queue_samples::{QueueSamples, SampleQueues, SampledPort};
 pub use queueing::{PoolSpec, QueueLimit, QueueSpec, Queueing, Round};

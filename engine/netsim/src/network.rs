@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration as StdDuration;
 
+use hdrhistogram::Histogram;
 use marklab_observe::{CaptureError, CaptureFile, PortTrace};
 use marklab_pipeline::{FailedAssertion, State};
 use marklab_switch::Switch;
@@ -22,6 +23,7 @@ use crate::events::EventQueue;
 use crate::flow_trace::FlowTrace;
 use crate::frame::{Delayed, FramePool, NetFrame};
 use crate::ledger::{Ledger, Reason};
+use crate::queue_samples::{QueueSamples, SampleQueues};
 use crate::tcp::SenderStats;
 use connection::Connection;
 use hosts::{Host, Pool};
@@ -52,6 +54,8 @@ enum Event {
     Probe(u32),
     /// Frames that a switch (node, port) made wait for a port without a link.
     Discard(u32, u32),
+    /// Queues are looked at.
+    Sample,
 }
 
 enum NodeState {
@@ -100,6 +104,8 @@ pub struct FlowRecord {
     pub marked: u64,
     /// Bytes of payload that the receiver could hand to its application, in order.
     pub delivered_bytes: u64,
+    /// The shortest one-way delay that its connection had measured by its end, if it measures them.
+    pub base_delay: Option<Duration>,
 }
 
 /// A line after the run.
@@ -150,6 +156,10 @@ pub struct Outcome {
     pub flow_trace: Option<FlowTrace>,
     /// Requests of each probe, in order of time.
     pub probes: Vec<Vec<EchoRecord>>,
+    /// Round trips of data and its acknowledgement in ns, as TCP measures them, to one part in a hundred.
+    pub rtts: Histogram<u64>,
+    /// How often ports of switches were seen with how many packets waiting, if that was asked for.
+    pub queue_samples: Option<QueueSamples>,
     /// Frames that finished leaving a NIC or a switch port.
     pub link_transmissions: u64,
     /// Events handled.
@@ -191,6 +201,10 @@ pub struct Network {
     traces: Vec<PortTrace>,
     flow_trace: Option<Box<FlowTrace>>,
     probes: Vec<ProbeState>,
+    rtts: Histogram<u64>,
+    queue_samples: Option<Box<QueueSamples>>,
+    /// Whether NICs write the time into what they send.
+    stamps: bool,
     captures: Vec<CaptureFile>,
     /// First failure, which ends the run.
     failure: Option<RunError>,
@@ -198,6 +212,8 @@ pub struct Network {
     busy_during_arrivals: Vec<Duration>,
 }
 
+/// Longer round trips are counted as this.
+const LONGEST_RTT_NS: u64 = 60_000_000_000;
 /// Events between two looks at [`Progress`].
 const PROGRESS_EVENTS: u64 = 1 << 14;
 
@@ -245,6 +261,9 @@ impl Network {
             traces: Vec::new(),
             flow_trace: None,
             probes: Vec::new(),
+            rtts: Histogram::new_with_max(LONGEST_RTT_NS, 2).expect("a range that a histogram can have"),
+            queue_samples: None,
+            stamps: config.transport.measures_delay(),
             captures: Vec::new(),
             failure: None,
             busy_during_arrivals: Vec::new(),
@@ -252,7 +271,35 @@ impl Network {
         network.link_up(config)?;
         network.record(config)?;
         network.plan_probes(&config.probes);
+        if let Some(plan) = config.sample_queues {
+            network.plan_samples(plan);
+        }
         Ok(network)
+    }
+
+    fn plan_samples(&mut self, plan: SampleQueues) {
+        let ports = self.nodes.iter().enumerate().flat_map(|(node, state)| {
+            let ports = match state {
+                NodeState::Switch(switch) => &switch.ports[..],
+                NodeState::Host(_) => &[],
+            };
+            let linked = ports.iter().enumerate().filter(|(_, port)| port.line.is_some());
+            linked.map(move |(port, _)| (node, port))
+        });
+        self.queue_samples = Some(Box::new(QueueSamples::new(plan, ports)));
+        self.events.push(Time::ZERO, Event::Sample);
+    }
+
+    fn sample_queues(&mut self) {
+        let nodes = &self.nodes;
+        let waiting = |node: usize, port: usize| match &nodes[node] {
+            NodeState::Switch(switch) => switch.switch.depth(port).packets as usize,
+            NodeState::Host(_) => 0,
+        };
+        let next = self.queue_samples.as_mut().and_then(|samples| samples.look(self.now, waiting));
+        if let Some(next) = next {
+            self.events.push(next, Event::Sample);
+        }
     }
 
     /// Makes two lines of each link.
@@ -350,6 +397,7 @@ impl Network {
             Event::Write(connection) => self.write_more(connection as usize),
             Event::Start => self.start_flow(),
             Event::Probe(number) => self.send_probe(number),
+            Event::Sample => self.sample_queues(),
             Event::Discard(node, port) => self.discard_waiting(node as usize, port as usize),
         }
     }
@@ -438,6 +486,8 @@ impl Network {
             traces: self.traces,
             flow_trace: self.flow_trace.map(|trace| *trace),
             probes: self.probes.into_iter().map(|probe| probe.records).collect(),
+            rtts: self.rtts,
+            queue_samples: self.queue_samples.map(|samples| *samples),
             link_transmissions: begun - under_way,
             events,
             arrivals_end: Time::from_nanos(self.flows.last().map_or(0, |flow| flow.start_ns)),

@@ -70,6 +70,8 @@ pub(super) struct Connection {
     pub(super) state: State,
     pub(super) sender: Sender,
     pub(super) receiver: Receiver,
+    /// How long the data that came last were on their way, in ns, if they said when they left.
+    pub(super) one_way_ns: Option<u32>,
     /// Headers from the client, from the server.
     pub(super) templates: [Template; 2],
     dscp: u8,
@@ -102,6 +104,7 @@ impl Connection {
             state: State::Open,
             sender: Sender::new(transport.sender(), transport.control()),
             receiver: Receiver::new(transport.receiver()),
+            one_way_ns: None,
             templates: templates(ends, 0),
             dscp: 0,
             // Any value serves; these differ from connection to connection, which helps to read captures.

@@ -11,8 +11,8 @@ use super::{Event, FlowRecord, Network};
 use crate::config::Connections;
 use crate::frame::NetFrame;
 use crate::ledger::Reason;
-use crate::tcp::{AckEvent, Outgoing, SenderStats, stream_offset, wire_sequence};
-use crate::wire::{Ecn, EndPoint, Header, Segment, flags, options};
+use crate::tcp::{AckEvent, Outgoing, Sender, SenderStats, stream_offset, wire_sequence};
+use crate::wire::{Ecn, EndPoint, Header, MAX_OPTIONS, Segment, flags, options, stamp};
 
 /// Scale of advertised windows (RFC 7323): 2^8.
 const WINDOW_SCALE: u8 = 8;
@@ -118,7 +118,7 @@ impl Network {
 
     /// The application writes: all of a flow, or the next segment of one that is limited in its rate.
     pub(super) fn write_more(&mut self, connection: usize) {
-        let mss = u64::from(self.transport.mss_bytes);
+        let mss = u64::from(self.transport.payload_bytes());
         let state = &mut self.connections[connection];
         let Some(message) = state.messages.back_mut() else { return };
         let bytes = if message.rate.is_some() { message.unwritten.min(mss) } else { message.unwritten };
@@ -148,7 +148,7 @@ impl Network {
             let flow = self.flows[message.flow as usize];
             self.records[message.flow as usize] = FlowRecord {
                 fct: Some(self.now.since(Time::from_nanos(flow.start_ns))),
-                ..record(&message, state.sender.stats, flow.size_bytes)
+                ..record(&message, &state.sender, flow.size_bytes)
             };
             self.finished += 1;
             if !state.closes {
@@ -163,7 +163,7 @@ impl Network {
         for state in &self.connections {
             for message in &state.messages {
                 let delivered = message.delivered(&self.flows[message.flow as usize], state.receiver.rcv_nxt());
-                self.records[message.flow as usize] = record(message, state.sender.stats, delivered);
+                self.records[message.flow as usize] = record(message, &state.sender, delivered);
             }
         }
     }
@@ -199,11 +199,15 @@ impl Network {
                 flags |= flags::FIN;
             }
         }
+        // The NIC puts the time in its place.
+        let timing = options::timing(0);
+        let options = if control.hears_delay() { &timing[..] } else { &[] };
         let header = Header {
             sequence: wire_sequence(state.first_data(), outgoing.offset),
             ack: state.initial[Side::Server as usize].wrapping_add(1),
             flags,
             ecn: if capable { Ecn::Ect0 } else { Ecn::NotEct },
+            options,
             payload: outgoing.len,
             ..self.blank_header()
         };
@@ -279,7 +283,7 @@ impl Network {
         self.send(connection, Side::Client, header);
     }
 
-    /// The server acknowledges everything before `next`.
+    /// The server acknowledges everything before `next`, and tells how long the data that came last were on their way.
     fn send_ack(&mut self, connection: usize, next: u64, ece: bool) {
         let state = &self.connections[connection];
         let first = state.first_data();
@@ -287,8 +291,15 @@ impl Network {
         let blocks = state.receiver.sack_blocks();
         let wire =
             blocks.as_slice().iter().map(|&(start, end)| (wire_sequence(first, start), wire_sequence(first, end)));
-        let mut space = [0; 28];
-        let used = options::sack(wire, &mut space);
+        let mut space = [0; MAX_OPTIONS];
+        let timed = match state.one_way_ns {
+            Some(one_way_ns) => {
+                space[..options::TIMING_BYTES].copy_from_slice(&options::timing(one_way_ns));
+                options::TIMING_BYTES
+            }
+            None => 0,
+        };
+        let used = timed + options::sack(wire, &mut space[timed..]);
         let mut flags = flags::ACK;
         if ece {
             flags |= flags::ECE;
@@ -370,7 +381,7 @@ impl Network {
     pub(super) fn host_next(&mut self, node: usize) -> Option<(Box<NetFrame>, bool)> {
         let fair = self.fair();
         let host = self.nodes[node].host();
-        let frame = if fair {
+        let mut frame = if fair {
             let (connection, side) = host.turns.pop_front()?;
             let queue = &mut self.connections[connection as usize].nic[side as usize].waiting;
             let frame = self.queued.pop_front(queue)?;
@@ -383,6 +394,9 @@ impl Network {
         };
         let side = if frame.from_client { Side::Client } else { Side::Server };
         self.connections[frame.connection as usize].nic[side as usize].bytes -= frame.packet.len() as u64;
+        if self.stamps && frame.from_client {
+            stamp(&mut frame.packet, self.now.nanos() as u32);
+        }
         let host = self.nodes[node].host();
         host.waiting -= 1;
         let (more, capture) = (host.waiting > 0, host.capture);
@@ -437,6 +451,9 @@ impl Network {
             message.marked += 1;
         }
         let plan = state.receiver.on_segment(now, offset, segment.payload, ce, cwr);
+        // The difference is right also when the 32 bits of the clock have wrapped around in between.
+        let one_way_ns = segment.timing.map(|sent_ns| (now.nanos() as u32).wrapping_sub(sent_ns));
+        let before = std::mem::replace(&mut state.one_way_ns, one_way_ns);
         if fin {
             state.fin_at = Some(offset + u64::from(segment.payload));
         }
@@ -449,7 +466,9 @@ impl Network {
             None => state.fin_received().then(|| state.receiver.acknowledge()),
         };
         if let Some((next, ece)) = plan.earlier {
+            self.connections[connection].one_way_ns = before;
             self.send_ack(connection, next, ece);
+            self.connections[connection].one_way_ns = one_way_ns;
         }
         self.finish_flows(connection);
         if let Some(ece) = acknowledge {
@@ -496,7 +515,10 @@ impl Network {
         // The end of data takes a sequence number, but is not part of the stream.
         let ack = ack.min(state.sender.snd_nxt());
         let ece = segment.flags & flags::ECE != 0;
-        state.sender.on_ack(now, AckEvent { ack, sacks: &sacks[..count], ece });
+        let one_way = segment.timing.map(|one_way_ns| Duration::from_nanos(one_way_ns.into()));
+        if let Some(rtt) = state.sender.on_ack(now, AckEvent { ack, sacks: &sacks[..count], ece, one_way }) {
+            self.rtts.saturating_record(rtt.nanos());
+        }
         if segment.flags & flags::FIN != 0 {
             self.send_client_ack(connection, true);
             self.connections[connection].release();
@@ -586,13 +608,17 @@ impl Network {
     }
 }
 
-fn record(message: &Message, now: SenderStats, delivered_bytes: u64) -> FlowRecord {
-    let before = message.before;
-    let sender = SenderStats {
+fn record(message: &Message, sender: &Sender, delivered_bytes: u64) -> FlowRecord {
+    let (before, now) = (message.before, sender.stats);
+    let during = SenderStats {
         retransmissions: now.retransmissions - before.retransmissions,
         timeouts: now.timeouts - before.timeouts,
         ecn_reductions: now.ecn_reductions - before.ecn_reductions,
         fast_recoveries: now.fast_recoveries - before.fast_recoveries,
+        rtt_samples: now.rtt_samples - before.rtt_samples,
+        rtt_ns: now.rtt_ns - before.rtt_ns,
+        cwnd_bytes: now.cwnd_bytes - before.cwnd_bytes,
     };
-    FlowRecord { fct: None, sender, marked: message.marked, delivered_bytes }
+    let base_delay = sender.control().base_delay();
+    FlowRecord { fct: None, sender: during, marked: message.marked, delivered_bytes, base_delay }
 }

@@ -1,10 +1,14 @@
-//! Congestion control: how a sender's window answers to acknowledgements, marks and losses.
+//! Congestion control: how a sender's window answers to acknowledgements, marks, delays and losses.
+
+use marklab_units::Duration;
 
 mod dctcp;
+mod delay;
 mod ecn_star;
 mod reno;
 
 pub use dctcp::{Alpha, Dctcp};
+pub use delay::DelaySignal;
 pub use ecn_star::EcnStar;
 pub use reno::Reno;
 
@@ -54,8 +58,8 @@ impl Window {
 pub struct Acked {
     /// Bytes newly acknowledged.
     pub bytes: u64,
-    /// Whether the receiver echoes congestion experienced.
-    pub ece: bool,
+    /// Whether it tells of congestion.
+    pub congested: bool,
     /// First byte not acknowledged, after this acknowledgement.
     pub snd_una: u64,
     /// Next byte to be sent.
@@ -72,6 +76,17 @@ pub trait CongestionControl: Send + std::fmt::Debug {
         false
     }
 
+    /// Whether one-way delays are to be measured.
+    fn hears_delay(&self) -> bool {
+        false
+    }
+
+    /// Whether an acknowledgement with this echo, and with this one-way delay of the data that it answers, tells of
+    /// congestion. Sees every acknowledgement, once.
+    fn congested(&mut self, ece: bool, _one_way: Option<Duration>) -> bool {
+        ece && self.ecn()
+    }
+
     /// Sees every acknowledgement of new data, before the window reacts.
     fn on_ack(&mut self, _acked: Acked) {}
 
@@ -80,8 +95,8 @@ pub trait CongestionControl: Send + std::fmt::Debug {
         window.grow_reno(acked);
     }
 
-    /// Reduces the window after an echo; called at most once per window of data.
-    fn on_ece(&mut self, window: &mut Window);
+    /// Reduces the window after a sign of congestion that is no loss; called at most once per window of data.
+    fn on_congestion(&mut self, window: &mut Window);
 
     /// Reduces the window after a loss; called at most once per window of data.
     fn on_loss(&mut self, window: &mut Window, flight: u64) {
@@ -91,6 +106,11 @@ pub trait CongestionControl: Send + std::fmt::Debug {
     /// Whether a loss reduces a window that marks have just reduced; RFC 3168 section 6.1.2 says that it does not.
     fn loss_after_marks(&self) -> bool {
         false
+    }
+
+    /// The shortest one-way delay so far, which others are compared with.
+    fn base_delay(&self) -> Option<Duration> {
+        None
     }
 
     /// A number that describes the state, for traces: DCTCP's alpha.

@@ -1,6 +1,6 @@
 //! The sending end of a connection.
 
-use marklab_units::Time;
+use marklab_units::{Duration, Time};
 
 use super::congestion::{Acked, CongestionControl, Window};
 use super::rtt::{RtoConfig, RttEstimator};
@@ -47,6 +47,8 @@ pub struct AckEvent<'a> {
     pub sacks: &'a [(u64, u64)],
     /// Congestion experienced echo.
     pub ece: bool,
+    /// How long the data that it answers were on their way, if that is measured.
+    pub one_way: Option<Duration>,
 }
 
 /// Counts of a sender.
@@ -56,10 +58,16 @@ pub struct SenderStats {
     pub retransmissions: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Reductions because of marks.
+    /// Reductions because of marks or delays.
     pub ecn_reductions: u64,
     /// Entries into fast recovery.
     pub fast_recoveries: u64,
+    /// Round trips measured.
+    pub rtt_samples: u64,
+    /// Their sum in ns.
+    pub rtt_ns: u64,
+    /// Sum of the windows in bytes that they ended with.
+    pub cwnd_bytes: u64,
 }
 
 /// Why the window is being held back.
@@ -217,10 +225,10 @@ impl Sender {
         pipe == 0 || pipe + u64::from(len) <= self.window.cwnd
     }
 
-    /// An acknowledgement comes in.
-    pub fn on_ack(&mut self, now: Time, event: AckEvent<'_>) {
+    /// An acknowledgement comes in. Gives the round trip, if it ends one.
+    pub fn on_ack(&mut self, now: Time, event: AckEvent<'_>) -> Option<Duration> {
         if event.ack > self.snd_nxt || event.ack < self.snd_una {
-            return; // for data never sent, or overtaken by a later one
+            return None; // for data never sent, or overtaken by a later one
         }
         let cwnd_limited = self.board.pipe() + u64::from(self.config.mss) > self.window.cwnd;
         let flight = self.snd_nxt - self.snd_una;
@@ -228,19 +236,21 @@ impl Sender {
         self.snd_una = event.ack;
         let back_since = self.rtt.minimum().map_or(Time::ZERO, |minimum| now.before(minimum));
         let change = self.board.acknowledge(event.ack, event.sacks, back_since);
-        if let Some(sent) = change.sent {
-            self.rtt.sample(now.since(sent));
+        let rtt = change.sent.map(|sent| now.since(sent));
+        if let Some(rtt) = rtt {
+            self.rtt.sample(rtt);
         }
         let Sender { snd_una, snd_nxt, .. } = *self;
+        let congested = self.control.congested(event.ece, event.one_way);
         if acked > 0 {
-            self.control.on_ack(Acked { bytes: acked, ece: event.ece, snd_una, snd_nxt });
+            self.control.on_ack(Acked { bytes: acked, congested, snd_una, snd_nxt });
         }
         self.leave_phase();
         if change.new_loss {
             self.enter_recovery(flight);
         }
-        if event.ece {
-            self.react_to_ece();
+        if congested {
+            self.react_to_congestion();
         }
         let may_grow = matches!(self.phase, Phase::Open | Phase::Loss(_));
         if acked > 0 && may_grow && (cwnd_limited || !self.config.cwnd_validation) {
@@ -251,6 +261,12 @@ impl Sender {
         } else if acked > 0 {
             self.deadline = Some(now + self.rtt.rto());
         }
+        if let Some(rtt) = rtt {
+            self.stats.rtt_samples += 1;
+            self.stats.rtt_ns += rtt.nanos();
+            self.stats.cwnd_bytes += self.window.cwnd;
+        }
+        rtt
     }
 
     fn leave_phase(&mut self) {
@@ -284,10 +300,10 @@ impl Sender {
         self.answered = Some(self.snd_nxt);
     }
 
-    fn react_to_ece(&mut self) {
+    fn react_to_congestion(&mut self) {
         let news = self.answered.is_none_or(|answered| self.snd_una > answered);
-        if news && self.phase == Phase::Open && self.control.ecn() && self.snd_nxt > self.snd_una {
-            self.control.on_ece(&mut self.window);
+        if news && self.phase == Phase::Open && self.snd_nxt > self.snd_una {
+            self.control.on_congestion(&mut self.window);
             self.stats.ecn_reductions += 1;
             self.tell_reduction();
             self.phase = Phase::Reduced(self.snd_nxt);
@@ -322,8 +338,6 @@ impl Sender {
 
 #[cfg(test)]
 mod tests {
-    use marklab_units::Duration;
-
     use super::super::congestion::{Dctcp, EcnStar, Reno};
     use super::*;
 
@@ -353,7 +367,7 @@ mod tests {
     fn ack(sender: &mut Sender, now: Time, segments: u64, sacks: &[(u64, u64)], ece: bool) {
         let mss = u64::from(MSS);
         let sacks: Vec<_> = sacks.iter().map(|(start, end)| (start * mss, end * mss)).collect();
-        sender.on_ack(now, AckEvent { ack: segments * mss, sacks: &sacks, ece });
+        sender.on_ack(now, AckEvent { ack: segments * mss, sacks: &sacks, ece, one_way: None });
     }
 
     #[test]

@@ -263,7 +263,7 @@ fn alpha_converges_to_the_closed_form() {
                 in_flight.push_back((segment.offset + u64::from(segment.len), marked));
             }
             let (ack, ece) = in_flight.pop_front().unwrap();
-            sender.on_ack(Time::ZERO, AckEvent { ack, sacks: &[], ece });
+            sender.on_ack(Time::ZERO, AckEvent { ack, sacks: &[], ece, one_way: None });
             alphas.push(sender.control().alpha().unwrap());
         }
         // The first acknowledgement ends a window of its own: RFC 8257 section 3.3 lets WindowEnd begin at SND.UNA.

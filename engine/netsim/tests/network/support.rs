@@ -124,6 +124,7 @@ pub(crate) fn transport(control: Control) -> Transport {
         idle_restart: false,
         dctcp_gain_shift: 4,
         dctcp_loss_after_marks: true,
+        delay_threshold_ns: None,
     }
 }
 
@@ -145,6 +146,7 @@ pub(crate) fn star(hosts: &[(u64, u64)], queue: QueueLimit, control: Control) ->
         probes: vec![],
         traces: vec![],
         trace_flows_ns: None,
+        sample_queues: None,
         captures: vec![],
     }
 }

@@ -1,6 +1,9 @@
-//! DCTCP (RFC 8257): the window is reduced in proportion to the share of bytes that were marked.
+//! DCTCP (RFC 8257): the window is reduced in proportion to the share of bytes that met congestion. Marks say so, and
+//! in the variants of the EAR paper (APNet 2017, sections 3.1 and 4.1) delays instead, or both.
 
-use super::{Acked, CongestionControl, Window};
+use marklab_units::Duration;
+
+use super::{Acked, CongestionControl, DelaySignal, Window};
 
 /// An estimate in 0..=1, in units of 2^-20.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -40,30 +43,63 @@ pub struct Dctcp {
     /// The observation window ends when this byte is acknowledged.
     window_end: u64,
     loss_after_marks: bool,
+    hears_marks: bool,
+    delay: Option<DelaySignal>,
 }
 
 impl Dctcp {
     /// With alpha = 1 and g = 2^-`gain_shift`; RFC 8257 recommends 1/16. Its section 3.5 has losses halve the window as in
     /// any TCP, also after marks, whose cut may have been small; Linux does so since version 5.1 (2019).
     pub fn new(gain_shift: u32, loss_after_marks: bool) -> Dctcp {
-        Dctcp { alpha: Alpha::FULL, gain_shift, acked: 0, marked: 0, window_end: 0, loss_after_marks }
+        Dctcp {
+            alpha: Alpha::FULL,
+            gain_shift,
+            acked: 0,
+            marked: 0,
+            window_end: 0,
+            loss_after_marks,
+            hears_marks: true,
+            delay: None,
+        }
+    }
+
+    /// EAR: delays beyond a threshold tell of congestion as well.
+    #[must_use]
+    pub fn and_delay(self, threshold: Duration) -> Dctcp {
+        Dctcp { delay: Some(DelaySignal::new(threshold)), ..self }
+    }
+
+    /// Delay-based DCTCP: they do in place of marks.
+    #[must_use]
+    pub fn by_delay(self, threshold: Duration) -> Dctcp {
+        Dctcp { hears_marks: false, ..self.and_delay(threshold) }
     }
 }
 
 impl CongestionControl for Dctcp {
     fn ecn(&self) -> bool {
-        true
+        self.hears_marks
     }
 
     fn ecn_control_packets(&self) -> bool {
-        true
+        self.hears_marks
+    }
+
+    fn hears_delay(&self) -> bool {
+        self.delay.is_some()
+    }
+
+    fn congested(&mut self, ece: bool, one_way: Option<Duration>) -> bool {
+        // The delay is looked at in any case, as it may be the shortest so far.
+        let late = self.delay.as_mut().zip(one_way).is_some_and(|(signal, delay)| signal.exceeds(delay));
+        late || (ece && self.hears_marks)
     }
 
     /// Section 3.3: alpha is updated once per window of data. As in Linux and ns-3 the window ends with the last byte
     /// that was sent in it; the RFC's wording would wait for one acknowledgement more.
     fn on_ack(&mut self, acked: Acked) {
         self.acked += acked.bytes;
-        if acked.ece {
+        if acked.congested {
             self.marked += acked.bytes;
         }
         if acked.snd_una >= self.window_end {
@@ -74,12 +110,16 @@ impl CongestionControl for Dctcp {
         }
     }
 
-    fn on_ece(&mut self, window: &mut Window) {
+    fn on_congestion(&mut self, window: &mut Window) {
         window.reduce_to(self.alpha.reduce(window.cwnd));
     }
 
     fn loss_after_marks(&self) -> bool {
         self.loss_after_marks
+    }
+
+    fn base_delay(&self) -> Option<Duration> {
+        self.delay.and_then(|signal| signal.base())
     }
 
     fn alpha(&self) -> Option<f64> {
@@ -96,7 +136,7 @@ mod tests {
         for segment in 0..10 {
             dctcp.on_ack(Acked {
                 bytes: 1000,
-                ece: segment < marked,
+                congested: segment < marked,
                 snd_una: window * 10_000 + segment * 1000 + 1000,
                 snd_nxt: (window + 1) * 10_000 + segment * 1000 + 1000,
             });
@@ -125,16 +165,33 @@ mod tests {
     }
 
     #[test]
+    fn ear_hears_marks_and_delays_and_the_others_one_of_them() {
+        let ns = Duration::from_nanos;
+        let dctcp = || Dctcp::new(4, true);
+        for (mut control, marks, delays) in
+            [(dctcp(), true, false), (dctcp().by_delay(ns(100)), false, true), (dctcp().and_delay(ns(100)), true, true)]
+        {
+            assert_eq!((control.ecn(), control.hears_delay()), (marks, delays));
+            assert!(!control.congested(false, Some(ns(50))));
+            assert_eq!(control.congested(true, Some(ns(150))), marks);
+            assert_eq!(control.congested(false, Some(ns(151))), delays);
+            assert!(control.congested(true, Some(ns(151))));
+            assert_eq!(control.congested(true, None), marks);
+            assert_eq!(control.base_delay(), delays.then_some(ns(50)));
+        }
+    }
+
+    #[test]
     fn the_window_is_cut_by_half_of_alpha() {
         let mut window = Window::new(1000, 100);
         let mut dctcp = Dctcp::new(4, true);
-        dctcp.on_ece(&mut window);
+        dctcp.on_congestion(&mut window);
         assert_eq!(window.cwnd, 50_000);
         dctcp.alpha = Alpha(Alpha::ONE / 4);
-        dctcp.on_ece(&mut window);
+        dctcp.on_congestion(&mut window);
         assert_eq!((window.cwnd, window.ssthresh), (43_750, 43_750));
         window.cwnd = 2_000;
-        dctcp.on_ece(&mut window);
+        dctcp.on_congestion(&mut window);
         assert_eq!(window.cwnd, 2_000);
     }
 }

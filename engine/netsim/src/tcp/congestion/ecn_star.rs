@@ -11,7 +11,7 @@ impl CongestionControl for EcnStar {
         true
     }
 
-    fn on_ece(&mut self, window: &mut Window) {
+    fn on_congestion(&mut self, window: &mut Window) {
         window.reduce_to(window.cwnd / 2);
     }
 }

@@ -11,7 +11,7 @@ impl CongestionControl for Reno {
         false
     }
 
-    fn on_ece(&mut self, _window: &mut Window) {}
+    fn on_congestion(&mut self, _window: &mut Window) {}
 }
 
 #[cfg(test)]

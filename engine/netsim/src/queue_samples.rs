@@ -1,0 +1,53 @@
+//! How long queues are, looked at in even intervals: per port, how often so many packets waited.
+
+use marklab_units::{Duration, Time};
+use serde::Deserialize;
+
+/// When queues are looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SampleQueues {
+    /// Time between two looks, in ns.
+    pub interval_ns: u64,
+    /// There is no look after this time, in ns.
+    pub until_ns: u64,
+}
+
+/// A port of a switch and what was seen there.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SampledPort {
+    /// The switch.
+    pub node: usize,
+    /// The port.
+    pub port: usize,
+    /// How often so many packets waited, by their number.
+    pub seen: Vec<u64>,
+}
+
+/// What was seen at all ports that have a line.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct QueueSamples {
+    plan: SampleQueues,
+    /// In order of nodes and ports.
+    pub ports: Vec<SampledPort>,
+}
+
+impl QueueSamples {
+    pub(crate) fn new(plan: SampleQueues, ports: impl Iterator<Item = (usize, usize)>) -> QueueSamples {
+        let ports = ports.map(|(node, port)| SampledPort { node, port, seen: Vec::new() });
+        QueueSamples { plan, ports: ports.collect() }
+    }
+
+    /// Notes what waits at each port now. Gives the time of the next look.
+    pub(crate) fn look(&mut self, now: Time, waiting: impl Fn(usize, usize) -> usize) -> Option<Time> {
+        for SampledPort { node, port, seen } in &mut self.ports {
+            let packets = waiting(*node, *port);
+            if seen.len() <= packets {
+                seen.resize(packets + 1, 0);
+            }
+            seen[packets] += 1;
+        }
+        let next = now + Duration::from_nanos(self.plan.interval_ns);
+        (next.nanos() <= self.plan.until_ns).then_some(next)
+    }
+}
