@@ -10,6 +10,11 @@ from orchestrator import units
 from orchestrator.errors import BadInput
 from orchestrator.model import Model, Size, Time
 
+# An option in each segment of a transport that measures delays; a full segment has so much less payload.
+_TIMING_BYTES = 8
+# EAR paper, section 4.2: 144 us, which 120 packets of 1,500 bytes take at 10 Gb/s.
+_DELAY_THRESHOLD_PACKETS, _DELAY_PACKET_BYTES = 120, 1500
+
 # The engine's own upper bound of a timeout; RFC 6298 (2.5) allows one of 60 s or more.
 _LONGEST_RTO_NS = 60 * 10**9
 
@@ -18,7 +23,7 @@ class Transport(Model):
     """TCP of all hosts. Timeouts are those of data centres: RFC 6298's 1 s would hide everything else."""
 
     # `cubic` is Linux's, for the fabric mininet.
-    control: Literal["dctcp", "ecn-star", "reno", "cubic"] = "dctcp"
+    control: Literal["dctcp", "ecn-star", "reno", "cubic", "delay-dctcp", "ear"] = "dctcp"
     mss_bytes: Size = Field(default=1460, alias="mss", ge=1, le=65_000)
     initial_window: int = Field(default=10, ge=1, le=10**6, description="segments")
     min_rto_ns: Time = Field(default=10_000_000, alias="min_rto", gt=0, le=_LONGEST_RTO_NS)
@@ -36,10 +41,47 @@ class Transport(Model):
     def _by_name(cls, value: Any) -> Any:
         return {"control": value} if isinstance(value, str) else value
 
+    delay_threshold_ns: Time | None = Field(
+        default=None, alias="delay_threshold", gt=0, le=10**9, description="EAR's T; 120 packets of 1,500 bytes"
+    )
+
+    @model_validator(mode="after")
+    def _hears_what_it_is_told(self) -> Transport:
+        if self.delay_threshold_ns is not None and not self.hears_delay:
+            raise BadInput(f"`{self.control}` does not hear delays: it has no delay_threshold", "control: ear")
+        if self.hears_delay and self.mss_bytes <= _TIMING_BYTES:
+            raise BadInput(
+                f"a segment of {self.mss_bytes} bytes has no room for the option by which {self.control} measures its "
+                "base delay",
+                f"an mss above {_TIMING_BYTES}",
+            )
+        return self
+
     @property
     def uses_ecn(self) -> bool:
         """Whether its packets can be marked."""
-        return self.control not in ("reno", "cubic")
+        return self.control in ("dctcp", "ecn-star", "ear")
+
+    @property
+    def hears_delay(self) -> bool:
+        """Whether it takes long one-way delays for congestion, and measures them."""
+        return self.control in ("delay-dctcp", "ear")
+
+    @property
+    def option_bytes(self) -> int:
+        """Options in a segment with data."""
+        return _TIMING_BYTES if self.hears_delay else 0
+
+    @property
+    def payload_bytes(self) -> int:
+        """What a full segment carries."""
+        return self.mss_bytes - self.option_bytes
+
+    def threshold_ns(self, rate_bps: int) -> int | None:
+        """How far beyond the shortest one-way delay is congestion, on lines of this rate."""
+        if not self.hears_delay:
+            return None
+        return self.delay_threshold_ns or round(_DELAY_THRESHOLD_PACKETS * _DELAY_PACKET_BYTES * 8e9 / rate_bps)
 
 
 class Nic(Model):

@@ -20,10 +20,12 @@ Windows do not count: that a sender has to open its window is part of what slowd
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestrator.hosts import Framing
+from orchestrator.hosts import Framing, Transport
 from orchestrator.randomness import Floats
 from orchestrator.spec import Spec
 from orchestrator.topology import Line, Network
@@ -37,14 +39,10 @@ _SYN_OPTIONS = 12
 def ideal_ns(spec: Spec, network: Network, flows: FlowList) -> Floats:
     """Ideal completion time of each flow."""
     result = np.zeros(len(flows))
-    hosts = len(network.graph.hosts)
-    pairs, pair_of = np.unique(flows.src.astype(np.int64) * hosts + flows.dst, return_inverse=True)
-    for number, pair in enumerate(pairs):
-        chosen = pair_of == number
-        source, target = divmod(int(pair), hosts)
+    for source, target, chosen in _pairs(network, flows):
         there = network.graph.path(source, target)
         extra = flows.extra_delay_ns[chosen].astype(np.float64)
-        time = extra + stream_ns(there, flows.size_bytes[chosen], spec.framing, spec.transport.mss_bytes)
+        time = extra + stream_ns(there, flows.size_bytes[chosen], spec.framing, spec.transport)
         if spec.connections.mode == "new":
             back = network.graph.path(target, source)
             time += extra + _handshake_ns(there, back, spec.framing)
@@ -52,11 +50,30 @@ def ideal_ns(spec: Spec, network: Network, flows: FlowList) -> Floats:
     return result
 
 
-def stream_ns(path: tuple[Line, ...], sizes: NDArray[np.uint64], framing: Framing, mss: int) -> Floats:
+def full_frame_ns(spec: Spec, network: Network, flows: FlowList) -> Floats:
+    """Time on the way of each flow, from its sender's NIC to its receiver, of one full frame in an empty network."""
+    result = np.zeros(len(flows))
+    full = np.array([spec.transport.payload_bytes], dtype=np.uint64)
+    for source, target, chosen in _pairs(network, flows):
+        result[chosen] = stream_ns(network.graph.path(source, target), full, spec.framing, spec.transport)[0]
+    return result
+
+
+def _pairs(network: Network, flows: FlowList) -> Iterator[tuple[int, int, NDArray[np.intp]]]:
+    """Source, target, and places of the flows between them."""
+    hosts = len(network.graph.hosts)
+    pairs, pair_of = np.unique(flows.src.astype(np.int64) * hosts + flows.dst, return_inverse=True)
+    order = np.argsort(pair_of, kind="stable")
+    for pair, chosen in zip(pairs, np.split(order, np.cumsum(np.bincount(pair_of))[:-1]), strict=True):
+        yield *divmod(int(pair), hosts), chosen
+
+
+def stream_ns(path: tuple[Line, ...], sizes: NDArray[np.uint64], framing: Framing, transport: Transport) -> Floats:
     """Time from the first bit at the sender to the last at the receiver."""
-    segments = np.ceil(sizes / mss)
-    full = _wire(np.array([mss]), framing)[0]
-    last = _wire(sizes - (segments - 1) * mss, framing)
+    payload, options = transport.payload_bytes, transport.option_bytes
+    segments = np.ceil(sizes / payload)
+    full = _wire(np.array([payload + options]), framing)[0]
+    last = _wire(sizes - (segments - 1) * payload + options, framing)
     slowest = arrived = 0.0
     done = np.zeros(len(sizes))
     for line in path:

@@ -11,24 +11,27 @@ from numpy.typing import NDArray
 
 from orchestrator.experiment import Experiment, ReadyScheme
 from orchestrator.fairness import jain
-from orchestrator.ideal import ideal_ns
+from orchestrator.histograms import of_histogram, sampled_queues
+from orchestrator.ideal import full_frame_ns, ideal_ns
 from orchestrator.observation import Observation
 from orchestrator.randomness import Floats
 from orchestrator.sharing import classification, convergence
-from orchestrator.statistics import mean, mean_interval, nearest_rank, ratio, ratio_interval
+from orchestrator.statistics import PERCENTILES, mean, mean_interval, nearest_rank, ratio, ratio_interval
 from orchestrator.summary import (
     ALL_PROBES,
+    ALL_STATISTICS,
     CLASSES,
     QUERY,
-    STATISTICS,
     Change,
     Classification,
     Confidence,
+    Distribution,
     Drops,
     Estimate,
     Estimates,
     FlowShare,
     Marks,
+    QueueEstimate,
     QueueLength,
     RttEstimate,
     RttSample,
@@ -94,6 +97,7 @@ def seed_result(experiment: Experiment, scheme: ReadyScheme, seen: Observation) 
         slowdown=by_class(fct / ideal, sizes, queries),
         unfinished=int(np.sum(~finished & ~seen.flows.endless)),
         endless=int(np.sum(seen.flows.endless)),
+        without_base_delay=_without_base_delay(experiment, seen),
         drops=Drops(**lost),
         lost=tuple(_place(drop) for drop in report["drops"]),
         faults=report["faults"],
@@ -102,6 +106,8 @@ def seed_result(experiment: Experiment, scheme: ReadyScheme, seen: Observation) 
         marks=_marks(scheme, seen),
         sharing=_sharing(seen),
         rtt_us=_round_trips(experiment.spec.probes or (), seen),
+        tcp_rtt_us=_tcp_round_trips(experiment, seen),
+        queues_packets=sampled_queues(seen.queue_samples),
         windows=window_means(experiment, seen),
         convergence=convergence(experiment, seen),
         classification=classification(experiment, seen),
@@ -129,8 +135,8 @@ def sample(values: Floats) -> Sample:
     if not len(values):
         return Sample(n=0)
     ordered = np.sort(values)
-    p50, p99 = (nearest_rank(ordered, part) for part in (0.5, 0.99))
-    return Sample(n=len(values), mean=mean(values.tolist()), p50=p50, p99=p99)
+    p50, p99, p999 = (nearest_rank(ordered, part) for part in PERCENTILES)
+    return Sample(n=len(values), mean=mean(values.tolist()), p50=p50, p99=p99, p999=p999)
 
 
 def _round_trips(probes: Sequence[Probe], seen: Observation) -> dict[str, RttSample]:
@@ -147,6 +153,23 @@ def _round_trips(probes: Sequence[Probe], seen: Observation) -> dict[str, RttSam
     }
 
 
+def _tcp_round_trips(experiment: Experiment, seen: Observation) -> Distribution | None:
+    if seen.rtts is None:
+        return None
+    found = of_histogram(seen.rtts["rtt_ns"] / 1e3, seen.rtts["packets"])
+    # As long as all other numbers of a seed, so that only whoever wants distributions has them.
+    return found if experiment.spec.sample_queues_ns else found.model_copy(update={"quantiles": ()})
+
+
+def _without_base_delay(experiment: Experiment, seen: Observation) -> int:
+    """Flows whose sender took a queue of more than half of its threshold for the empty network."""
+    threshold_ns = experiment.spec.transport.threshold_ns(experiment.spec.rate_bps)
+    if threshold_ns is None or "base_delay_ns" not in seen.per_flow:
+        return 0
+    beyond_ns = seen.per_flow["base_delay_ns"] - full_frame_ns(experiment.spec, experiment.network, seen.flows)
+    return int(np.sum(beyond_ns > threshold_ns / 2))
+
+
 def _mean_round_trips(seeds: Sequence[SeedResult]) -> dict[str, RttEstimate]:
     return {
         label: RttEstimate(
@@ -154,6 +177,16 @@ def _mean_round_trips(seeds: Sequence[SeedResult]) -> dict[str, RttEstimate]:
             lost=sum(seed.rtt_us[label].lost for seed in seeds),
         )
         for label in seeds[0].rtt_us
+    }
+
+
+def _mean_queues(seeds: Sequence[SeedResult]) -> dict[str, QueueEstimate]:
+    return {
+        kind: QueueEstimate(
+            **_estimate([seed.queues_packets[kind] for seed in seeds]).model_dump(),
+            max=max(seed.queues_packets[kind].max for seed in seeds),
+        )
+        for kind in seeds[0].queues_packets
     }
 
 
@@ -294,6 +327,8 @@ def scheme_result(label: str, program: str, parameters: dict[str, str], seeds: S
         ),
         sharing=_mean_sharing(seeds),
         rtt_us=_mean_round_trips(seeds),
+        tcp_rtt_us=_estimate([seed.tcp_rtt_us for seed in seeds if seed.tcp_rtt_us]) if seeds[0].tcp_rtt_us else None,
+        queues_packets=_mean_queues(seeds),
         windows=_mean_windows(seeds),
         convergence=_mean_convergence(seeds),
         classification=_all_classified(seeds),
@@ -321,7 +356,9 @@ def _estimate(samples: Sequence[Sample]) -> Estimate:
     there = [sample for sample in samples if sample.n]
     if not there:
         return Estimate(n=0)
-    columns = {name: [getattr(sample, name) for sample in there] for name in STATISTICS}
+    columns = {name: [getattr(sample, name) for sample in there] for name in ALL_STATISTICS}
+    # Results of older versions of the lab do not have all.
+    columns = {name: values for name, values in columns.items() if None not in values}
     return Estimate(
         n=sum(sample.n for sample in there),
         **{name: mean(values) for name, values in columns.items()},
@@ -338,8 +375,10 @@ def normalise(seeds: Sequence[SeedResult], baseline: Sequence[SeedResult]) -> Es
         pairs = [(a.fct_us[name], b.fct_us[name]) for a, b in both]
         pairs = [(a, b) for a, b in pairs if a.n and b.n]
         columns = {
-            stat: ([getattr(a, stat) for a, _ in pairs], [getattr(b, stat) for _, b in pairs]) for stat in STATISTICS
+            stat: ([getattr(a, stat) for a, _ in pairs], [getattr(b, stat) for _, b in pairs])
+            for stat in ALL_STATISTICS
         }
+        columns = {stat: (a, b) for stat, (a, b) in columns.items() if None not in (*a, *b)}
         if pairs:
             estimates[name] = Estimate(
                 n=sum(a.n for a, _ in pairs),

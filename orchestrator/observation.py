@@ -85,4 +85,8 @@ class Observation:
     # Of each request of a probe: `probe`, `time_ns`, and `rtt_ns`, which is -1 if no reply came.
     probes: Columns
     cpu_s: float
+    # Round trips that TCP measured, to a percent: `rtt_ns`, ascending, and how many `packets` had them.
+    rtts: Columns | None = None
+    # What looks at ports found: `node` (name), `port`, `packets` that waited, in how many `looks`.
+    queue_samples: Columns | None = None
     real_time: RealTime | None = None

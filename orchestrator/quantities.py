@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from orchestrator.errors import BadInput, unknown
-from orchestrator.summary import ALL_PROBES, CLASSES, QUERY, STATISTICS, SeedResult
+from orchestrator.summary import ALL_PORTS, ALL_PROBES, ALL_STATISTICS, CLASSES, QUERY, SeedResult
 from orchestrator.units import format_time, parse_time
 from orchestrator.windows import TimeWindow
 
@@ -41,6 +41,14 @@ def _round_trips(statistic: str) -> Callable[[SeedResult], float | None]:
     return lambda seed: getattr(seed.rtt_us.get(ALL_PROBES), statistic, None)
 
 
+def _tcp_round_trips(statistic: str) -> Callable[[SeedResult], float | None]:
+    return lambda seed: getattr(seed.tcp_rtt_us, statistic, None)
+
+
+def _queues(statistic: str) -> Callable[[SeedResult], float | None]:
+    return lambda seed: getattr(seed.queues_packets.get(ALL_PORTS), statistic, None)
+
+
 def _classified(statistic: str) -> Callable[[SeedResult], float | None]:
     def of(seed: SeedResult) -> float | None:
         part = getattr(seed.classification, statistic, None)
@@ -52,7 +60,7 @@ def _classified(statistic: str) -> Callable[[SeedResult], float | None]:
 def _metrics() -> Iterator[Metric]:
     for name in (*CLASSES, QUERY):
         needs = ("queries",) if name == QUERY else ()
-        for statistic in STATISTICS:
+        for statistic in ALL_STATISTICS:
             yield Metric(f"{name}.{statistic}", _sample("fct_us", name, statistic), 1, "µs", needs=needs)
             yield Metric(f"slowdown.{name}.{statistic}", _sample("slowdown", name, statistic), 1, needs=needs)
     for place in ("host", "link", "queue", "switch"):
@@ -63,8 +71,11 @@ def _metrics() -> Iterator[Metric]:
     yield Metric("retransmissions", lambda seed: float(seed.retransmissions), 1, counted=True)
     yield Metric("marks", lambda seed: float(seed.marks.total), 0, counted=True)
     yield Metric("jain", lambda seed: seed.sharing.jain if seed.sharing else None, -1)
-    for statistic in STATISTICS:
+    for statistic in ALL_STATISTICS:
         yield Metric(f"rtt.{statistic}", _round_trips(statistic), 1, "µs", needs=("probes",))
+        yield Metric(f"tcp_rtt.{statistic}", _tcp_round_trips(statistic), 1, "µs")
+        yield Metric(f"queues.{statistic}", _queues(statistic), 1, "packets", needs=("sample_queues",))
+    yield Metric("queues.max", _queues("max"), 1, "packets", needs=("sample_queues",))
     yield Metric("rtt.lost", _round_trips("lost"), 1, needs=("probes",), counted=True)
     for part in ("accuracy", "recall"):
         yield Metric(part, _classified(part), -1, "%", needs=("trace_flows", "trace_queue"))

@@ -21,6 +21,7 @@ from orchestrator.errors import BadInput, unknown
 from orchestrator.model import Model, read_yaml, validate
 from orchestrator.paths import REPOSITORY
 from orchestrator.quantities import find_metric
+from orchestrator.settings import put_value
 from orchestrator.spec import Spec, as_list, make_spec, placed
 from orchestrator.statistics import Interval, mean, mean_interval, ratio, ratio_interval
 from orchestrator.summary import Summary
@@ -41,6 +42,8 @@ class Claim(Model):
     """Something that the paper states as a number.
 
     With `over` it is the change of the metric in percent, else the metric itself. `at` picks points of the grid;
+    `over_at` says where the point of `over` is another one: `at: {transport.control: ear}, over_at: {transport.control:
+    dctcp}` is a change from DCTCP to EAR.
     `take` says which of several counts, `farthest` being the largest change of either sign. `within`: the paper says
     that the change is not beyond that number, up or down. `higher` and `lower` are changes that it has no number of.
     """
@@ -50,6 +53,7 @@ class Claim(Model):
     of: Label
     over: Label | None = None
     at: Settings = Field(default_factory=dict)
+    over_at: Settings = Field(default_factory=dict)
     take: Literal["only", "lowest", "highest", "farthest"] = "only"
     paper: float | Literal["higher", "lower"]
     within: bool = False
@@ -65,14 +69,36 @@ class Claim(Model):
             raise BadInput(f"`{self.says}`: only a change can be {self.paper}", "state `over`")
         return self
 
+    @model_validator(mode="after")
+    def _over_elsewhere(self) -> Claim:
+        if self.over_at and self.over is None:
+            raise BadInput(f"`{self.says}`: `over_at` is about `over`", "state `over`")
+        loose = sorted(self.over_at.keys() - self.at.keys())
+        if loose:
+            raise BadInput(f"`{self.says}`: `over_at` changes `{loose[0]}`", "say in `at` what it is there")
+        return self
+
     def is_about(self, point: Settings) -> bool:
         """Whether a point of the grid is among those that it is about."""
-        return self.at.items() <= point.items()
+        return _holds(self.at, point)
+
+    def is_over(self, point: Settings) -> bool:
+        """Whether what it compares with is to be found at a point."""
+        return self.over is not None and _holds(self.at | self.over_at, point)
+
+    def needs(self, point: Settings) -> list[Label]:
+        """The schemes that must be run at a point."""
+        of, over = (self.of if self.is_about(point) else None), (self.over if self.is_over(point) else None)
+        return [label for label in (of, over) if label is not None]
 
     @property
     def unit(self) -> str:
         """Unit of its number."""
         return "%" if self.over is not None else find_metric(self.metric).unit
+
+
+def _holds(some: Settings, point: Settings) -> bool:
+    return all(key in point and point[key] == value for key, value in some.items())
 
 
 class Effort(Model):
@@ -146,13 +172,12 @@ class PaperExperiment(Model):
         """Settings of each point of the grid that a claim is about."""
         for values in itertools.product(*self.grid.values()):
             point = dict(zip(self.grid, values, strict=True))
-            if any(claim.is_about(point) for claim in self.claims):
+            if any(claim.needs(point) for claim in self.claims):
                 yield point
 
     def schemes_at(self, point: Settings) -> list[str]:
         """The schemes that claims about a point compare: the others need not even work there."""
-        claims = [claim for claim in self.claims if claim.is_about(point)]
-        compared = {label for claim in claims for label in (claim.of, claim.over)}
+        compared = {label for claim in self.claims for label in claim.needs(point)}
         return [scheme for scheme in self.schemes if parse_choice(scheme).label in compared]
 
 
@@ -175,7 +200,10 @@ def runs_of(paper: PaperExperiment) -> Iterator[tuple[Settings, Spec, tuple[str,
     """Each point of the grid: its settings, the run there, and what its schemes are called."""
     common = {"baseline": "none", **paper.setup}
     for point in paper.points():
-        spec = make_spec(common | point | {"schemes": paper.schemes_at(point)})
+        settings: dict[str, Any] = {**common, "schemes": paper.schemes_at(point)}
+        for key, value in point.items():
+            put_value(settings, key, value)
+        spec = make_spec(settings)
         yield point, spec, tuple(choice.label for choice in spec.choices)
 
 
@@ -280,7 +308,9 @@ _TAKE: Mapping[str, Callable[[float], float]] = {
 
 def _examine(claim: Claim, points: Sequence[tuple[Settings, Summary]]) -> Finding:
     chosen = [(point, summary) for point, summary in points if claim.is_about(point)]
-    found = [finding for point, summary in chosen if (finding := _at(claim, point, summary)) is not None]
+    under = [_over(claim, point, points) for point, _ in chosen]
+    pairs = zip(chosen, under, strict=True)
+    found = [finding for (point, of), over in pairs if (finding := _at(claim, point, of, over)) is not None]
     if not found:
         return Finding(claim)
     if claim.take == "only":
@@ -292,9 +322,18 @@ def _examine(claim: Claim, points: Sequence[tuple[Settings, Summary]]) -> Findin
     return max(found, key=lambda finding: _TAKE[claim.take](finding.value or 0.0))
 
 
-def _at(claim: Claim, point: Settings, summary: Summary) -> Finding | None:
+def _over(claim: Claim, point: Settings, points: Sequence[tuple[Settings, Summary]]) -> Summary | None:
+    """The run that a point is compared with, its own as a rule."""
+    wanted = point | claim.over_at
+    return next((summary for at, summary in points if at == wanted), None)
+
+
+def _at(claim: Claim, point: Settings, summary: Summary, under: Summary | None) -> Finding | None:
     of = _by_seed(claim, claim.of, summary)
-    over = _by_seed(claim, claim.over, summary) if claim.over else dict.fromkeys(of, 1.0)
+    if claim.over is None:
+        over = dict.fromkeys(of, 1.0)
+    else:
+        over = _by_seed(claim, claim.over, under) if under is not None else {}
     pairs = [(value, over[seed]) for seed, value in of.items() if seed in over]
     if not pairs:
         return None

@@ -58,6 +58,11 @@ def put_setting(settings: dict[str, Any], key: str, text: str) -> None:
         value = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise BadInput(f"--set {key}: `{text}` is not YAML") from error
+    put_value(settings, key, value)
+
+
+def put_value(settings: dict[str, Any], key: str, value: Any) -> None:
+    """Set what a key such as `transport.min_rto` names."""
     *outer, last = key.split(".")
     for part in outer:
         inner = settings.get(part)

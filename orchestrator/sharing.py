@@ -107,7 +107,7 @@ def _shares(
     experiment: Experiment, seen: Observation, ways: list[tuple[Line, ...]], active: NDArray[np.intp]
 ) -> list[float]:
     spec = experiment.spec
-    payload = spec.transport.mss_bytes / (spec.transport.mss_bytes + HEADER_BYTES + spec.framing.overhead_bytes)
+    payload = spec.transport.payload_bytes / (spec.transport.mss_bytes + HEADER_BYTES + spec.framing.overhead_bytes)
     lines = list(dict.fromkeys(line for flow in active for line in ways[flow]))
     return max_min_shares(
         [[lines.index(line) for line in ways[flow]] for flow in active],

@@ -107,6 +107,8 @@ class Spec(Model):
     probes: Annotated[tuple[Probe, ...], BeforeValidator(as_list)] | None = None
     trace_queue_ns: Time | None = Field(default=None, alias="trace_queue", gt=0)
     trace_flows_ns: Time | None = Field(default=None, alias="trace_flows", gt=0)
+    # Time between looks at the queues of all ports, until the last flow begins or `until`.
+    sample_queues_ns: Time | None = Field(default=None, alias="sample_queues", gt=0)
     # Times between which rates and queue lengths are means, of what trace_flows and trace_queue record.
     windows: Annotated[tuple[Window, ...], BeforeValidator(as_list)] | None = None
     # Of a max-min share: how near a rate that has converged stays; a tenth if left out.

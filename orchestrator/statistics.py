@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 Interval = tuple[float, float]
 
+# Parts of the values that p50, p99 and p999 are not below.
+PERCENTILES = (0.5, 0.99, 0.999)
+
 
 def t95(freedom: float) -> float:
     """Two-sided 95 % quantile of Student's t."""

@@ -22,6 +22,8 @@ CLASSES: dict[str, tuple[int, int | None]] = {
 # Beside them, in runs that have queries: their flows, of whatever size.
 QUERY = "query"
 STATISTICS = ("mean", "p50", "p99")
+# With one that is for large runs: of fewer than a thousand values it is the largest.
+ALL_STATISTICS = (*STATISTICS, "p999")
 
 
 class Sample(Model):
@@ -31,6 +33,7 @@ class Sample(Model):
     mean: float | None = None
     p50: float | None = None
     p99: float | None = None
+    p999: float | None = None
 
 
 class Confidence(Model):
@@ -39,6 +42,7 @@ class Confidence(Model):
     mean: Interval | None = None
     p50: Interval | None = None
     p99: Interval | None = None
+    p999: Interval | None = None
 
 
 class Estimate(Sample):
@@ -58,6 +62,27 @@ class RttEstimate(Estimate):
 
     lost: int = 0
 
+
+class Distribution(Sample):
+    """With the values that each of `curves.PARTS` is not beyond, where distributions are asked for."""
+
+    quantiles: tuple[float, ...] = ()
+
+
+class QueueSample(Distribution):
+    """Packets found waiting at ports, by looks in even intervals, `n` of them; `max` is the most at any."""
+
+    max: int
+
+
+class QueueEstimate(Estimate):
+    """Means over the seeds of what each seed gives, and the most that any of them found."""
+
+    max: int
+
+
+# All ports together, beside those of switches of one kind.
+ALL_PORTS = "all"
 
 # What stands for all probes together.
 ALL_PROBES = "all"
@@ -200,6 +225,8 @@ class SeedResult(Model):
     slowdown: Samples
     unfinished: int
     endless: int = 0
+    # Flows on whose connection every packet had waited in queues for longer than half of the delay threshold.
+    without_base_delay: int = 0
     drops: Drops
     lost: tuple[str, ...] = ()
     # What its program did that P4 leaves undefined.
@@ -210,6 +237,10 @@ class SeedResult(Model):
     sharing: Sharing | None = None
     # By probe, and all together.
     rtt_us: dict[str, RttSample] = Field(default_factory=dict)
+    # Of data and its acknowledgement, as senders measure it, to a percent.
+    tcp_rtt_us: Distribution | None = None
+    # What looks at ports found, by kind of switch and of all.
+    queues_packets: dict[str, QueueSample] = Field(default_factory=dict)
     windows: dict[str, WindowMeans] = Field(default_factory=dict)
     # By the time of the start.
     convergence: dict[str, Change] = Field(default_factory=dict)
@@ -239,6 +270,8 @@ class SchemeResult(Model):
     marks: Marks
     sharing: Sharing | None = None
     rtt_us: dict[str, RttEstimate] = Field(default_factory=dict)
+    tcp_rtt_us: Estimate | None = None
+    queues_packets: dict[str, QueueEstimate] = Field(default_factory=dict)
     windows: dict[str, WindowMeans] = Field(default_factory=dict)
     convergence: dict[str, Change] = Field(default_factory=dict)
     classification: Classification | None = None

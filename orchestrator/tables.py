@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from orchestrator.experiment import Experiment
 from orchestrator.ideal import ideal_ns
@@ -15,6 +16,9 @@ from orchestrator.observation import Observation
 
 # Fixed, so that the same flows give the same bytes whatever polars thinks best for the machine.
 _ROW_GROUP = 1 << 18
+
+# Means over the round trips of a flow, which may be over before it has measured one.
+_UNKNOWN_AT_0 = ("rtt_mean_ns", "cwnd_mean_bytes", "base_delay_ns")
 
 
 def write_table(path: Path, table: pl.DataFrame) -> None:
@@ -49,6 +53,12 @@ def _rows(experiment: Experiment, seen: Observation, schemes: pl.Enum) -> pl.Dat
             "query": seen.flows.query,
             "fct_ns": pl.Series(seen.fct_ns).replace(-1, None),
             "ideal_ns": pl.Series(ideal).set(pl.Series(seen.flows.endless), None),
-            **seen.per_flow,
+            **{name: _known(name, values) for name, values in seen.per_flow.items()},
         }
     )
+
+
+def _known(name: str, values: NDArray[np.uint64]) -> pl.Series:
+    """A column, without what is not known of a flow: times and windows of 0."""
+    column = pl.Series(values)
+    return column.replace(0, None) if name in _UNKNOWN_AT_0 else column

@@ -18,10 +18,14 @@ _P99_NEEDS = 100
 # A run of some thousand flows comes within a few percent of its load; a short one does not get there before it ends.
 _SETTLED = 0.75
 
+# Part of the flows that a run's numbers do not depend on.
+_FEW = 0.01
+
 
 def doubts(experiment: Experiment, scheme: ReadyScheme, result: SchemeResult) -> Iterator[str]:
     """Reasons to doubt the numbers of a scheme."""
     yield from _of_marks(experiment, scheme, result)
+    yield from _of_signals(experiment, result)
     yield from _of_losses(experiment, result)
     yield from _of_rates(experiment)
     yield from _of_thresholds(scheme)
@@ -49,6 +53,23 @@ def _of_marks(experiment: Experiment, scheme: ReadyScheme, result: SchemeResult)
         yield f"the program counted {counted} marks, the network saw {marks.total}: its counters or its marks are wrong"
 
 
+def _of_signals(experiment: Experiment, result: SchemeResult) -> Iterator[str]:
+    """What senders should have heard, and did not."""
+    transport = experiment.spec.transport
+    if not transport.uses_ecn and result.marks.not_capable > 0 and result.marks.dropped == 0:
+        yield (
+            f"{transport.control} has no ECN: {result.marks.not_capable:,} packets that the scheme would have marked "
+            "passed, and the scheme made no difference"
+        )
+    deaf, flows = sum(seed.without_base_delay for seed in result.seeds), result.fct_us["overall"].n
+    if deaf > _FEW * flows:
+        threshold_ns = transport.threshold_ns(experiment.spec.rate_bps) or 0
+        yield (
+            f"{deaf:,} of {flows:,} flows have no base delay: no packet of their connection came without waiting for "
+            f"more than half of the threshold of {format_time(threshold_ns)}, which counts from there"
+        )
+
+
 def _of_length(experiment: Experiment, result: SchemeResult) -> Iterator[str]:
     spec = experiment.spec
     if spec.flow_list is None and spec.flows and result.utilisation < _SETTLED * spec.load:
@@ -61,7 +82,7 @@ def _of_length(experiment: Experiment, result: SchemeResult) -> Iterator[str]:
 def _of_rates(experiment: Experiment) -> Iterator[str]:
     """Applications that write more than their sender's line carries are not limited in their rate."""
     spec, graph = experiment.spec, experiment.network.graph
-    payload = spec.transport.mss_bytes / (spec.transport.mss_bytes + HEADER_BYTES + spec.framing.overhead_bytes)
+    payload = spec.transport.payload_bytes / (spec.transport.mss_bytes + HEADER_BYTES + spec.framing.overhead_bytes)
     flows = experiment.flow_lists[spec.first_seed]
     lines = np.array([min(line.rate_bps for line in graph.lines_from[host]) for host in range(len(graph.hosts))])
     beyond = np.flatnonzero(flows.rate_bps > payload * lines[flows.src])

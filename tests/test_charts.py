@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from collections_of_runs import LOADS, SCHEMES, WORKLOADS, grid, single
+from collections_of_runs import LOADS, SCHEMES, WORKLOADS, collection_of, grid, single
 from conftest import Finished
+from runs import run
 from scipy import stats
 
 from orchestrator.archive import open_collection
@@ -265,3 +266,21 @@ def _lab(linear: np.ndarray) -> np.ndarray:
     ratio = np.array(to_xyz) @ np.clip(linear, 0, 1) / np.array([0.9505, 1.0, 1.089])
     f = np.where(ratio > (6 / 29) ** 3, np.cbrt(ratio), ratio * (29 / 6) ** 2 / 3 + 4 / 29)
     return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+def test_distributions_of_round_trips_and_queues_are_those_of_the_summary() -> None:
+    summary = run(schemes=["tcn"], baseline="none", flows=100, seeds=2, sample_queues="50us")[2]
+    collection = collection_of((Point({}, summary, {}),), "run")
+    charts = {chart.name: chart for section in sections(collection) for chart in section.charts}
+    rtts, queues = charts["rtt-cdf"], charts["queue-cdf"]
+    assert queues.picks == {"switches": ("all", "s")}
+    seeds = summary.main.seeds
+    quantiles = [seed.tcp_rtt_us.quantiles for seed in seeds if seed.tcp_rtt_us]
+    assert [series.x for series in rtts.series] == [tuple(np.mean(quantiles, axis=0).tolist())]
+    at_p99 = PARTS.index(0.99)
+    assert rtts.series[0].x[at_p99] == pytest.approx(
+        np.mean([seed.tcp_rtt_us.p99 for seed in seeds if seed.tcp_rtt_us])
+    )
+    assert queues.series[0].x[-1] == np.mean([seed.queues_packets["all"].max for seed in seeds])
+    without = collection_of((Point({}, run(flows=50, seeds=1, baseline="none")[2], {}),), "run")
+    assert not {"rtt-cdf", "queue-cdf"} & {chart.name for section in sections(without) for chart in section.charts}

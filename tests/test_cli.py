@@ -40,7 +40,7 @@ def test_json_is_one_object_with_the_promised_keys(cli: Cli, tmp_path: Path) -> 
     plain = json.loads(done.out)
     for key in ("fct_us", "normalised", "slowdown"):
         assert set(plain[key]) == {"overall", "short", "medium", "large"}
-        assert set(plain[key]["short"]) == {"n", "mean", "p50", "p99", "ci95"}
+        assert set(plain[key]["short"]) == {"n", "mean", "p50", "p99", "p999", "ci95"}
     for key in ("spec", "unfinished", "drops", "timeouts", "marks", "utilisation", "link_transmissions", "events",
                 "engine_cpu_s", "versions", "warnings"):  # fmt: skip
         assert key in plain

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.hosts import Framing
+from orchestrator.hosts import Framing, Transport
 from orchestrator.ideal import ideal_ns, stream_ns
 from orchestrator.spec import make_spec
 from orchestrator.topology import Line, Port, build
@@ -35,7 +35,7 @@ LINES = st.lists(
 @given(LINES, st.integers(1, 100_000), st.sampled_from([100, 1460, 9000]))
 def test_the_formula_is_what_packets_do(hops: list[tuple[int, int]], size: int, mss: int) -> None:
     path = tuple(Line(Port(at, 0), Port(at + 1, 0), rate, delay) for at, (rate, delay) in enumerate(hops))
-    formula = stream_ns(path, np.array([size], dtype=np.uint64), Framing(), mss)[0]
+    formula = stream_ns(path, np.array([size], dtype=np.uint64), Framing(), Transport(mss=mss))[0]
     assert formula == pytest.approx(followed(path, size, mss), rel=1e-9)
 
 

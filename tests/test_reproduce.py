@@ -221,3 +221,45 @@ def test_a_claim_that_fits_several_points_must_choose() -> None:
     paper = validate(PaperExperiment, PAPER | {"claims": [PAPER["claims"][0] | {"at": {}}]}, "")
     with pytest.raises(BadInput, match="fits 2 points"):
         examine(paper, POINTS)
+
+
+ELSEWHERE = PAPER | {
+    "grid": {"transport.control": ["ear", "dctcp"], "load": [0.1, 0.9]},
+    "claims": [
+        {
+            "says": "EAR against DCTCP",
+            "metric": "short.mean",
+            "of": "tcn",
+            "over": "red",
+            "at": {"transport.control": "ear", "load": 0.9},
+            "over_at": {"transport.control": "dctcp"},
+            "paper": -20,
+        }
+    ],
+}
+
+
+def test_a_claim_may_compare_points() -> None:
+    paper = validate(PaperExperiment, ELSEWHERE, "")
+    ear, dctcp = ({"transport.control": control, "load": 0.9} for control in ("ear", "dctcp"))
+    assert [(at, paper.schemes_at(at)) for at in paper.points()] == [(ear, ["tcn"]), (dctcp, ["red"])]
+    experiments = planned(paper)
+    assert [experiment.spec.transport.control for experiment in experiments] == ["ear", "dctcp"]
+    (finding,) = examine(paper, [summary(60, 90), summary(100, 100, label="red")])
+    assert finding.value == pytest.approx(-25)
+    assert finding.point == ear
+    (finding,) = examine(paper, [summary(60, 90), None])
+    assert finding.value is None
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"over": None}, "`over_at` is about `over`"),
+        ({"over_at": {"load": 0.1, "queue": 5}}, "`over_at` changes `queue`"),
+    ],
+)
+def test_points_that_cannot_be_compared_are_refused(change: dict[str, object], says: str) -> None:
+    claim = {key: value for key, value in (ELSEWHERE["claims"][0] | change).items() if value is not None}  # type: ignore[index, operator]
+    with pytest.raises(BadInput, match=says):
+        validate(PaperExperiment, ELSEWHERE | {"claims": [claim]}, "")

@@ -131,6 +131,10 @@ def run(
         bool, _option("--trace-queue", says="Record the queues of the bottleneck.", panel=_OUTPUT)
     ] = False,
     trace_flows: Annotated[bool, _option("--trace-flows", says="Record the rate of each flow.", panel=_OUTPUT)] = False,
+    sample_queues: Annotated[
+        str | None,
+        _option(value="TIME", says="Look at the queues of all ports so often, for distributions.", panel=_OUTPUT),
+    ] = None,
     probe: Annotated[
         list[str] | None,
         _option(
@@ -157,7 +161,7 @@ def run(
         "queue": queue, "queues": queues, "services": services, "flows": flows, "seeds": seeds, "baseline": baseline,
         "flow_list": flow_list, "name": name, "until": until, "arch": arch,
         "probes": probe or None, "pcap": pcap, "trace_queue": _TRACE_QUEUE_EVERY if trace_queue else None,
-        "trace_flows": _TRACE_FLOWS_EVERY if trace_flows else None,
+        "trace_flows": _TRACE_FLOWS_EVERY if trace_flows else None, "sample_queues": sample_queues,
     }  # fmt: skip
     settings = merged_settings(spec, {key: value for key, value in given.items() if value is not None}, set_ or [])
     choose_fabric(settings, fabric, {"dilation": dilation, "switch": switch})

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from orchestrator import engine
 from orchestrator.control import host_ip, mac
@@ -13,7 +16,7 @@ from orchestrator.experiment import Experiment, ReadyScheme
 from orchestrator.fabrics.fabric import Cell
 from orchestrator.fabrics.traced import find_port, trace_settings, traced_ports, with_estimates
 from orchestrator.model import Model
-from orchestrator.observation import Observation
+from orchestrator.observation import Columns, Observation
 from orchestrator.spec import Spec
 from orchestrator.topology import Port
 from orchestrator.traffic.flows import find_host
@@ -21,7 +24,12 @@ from orchestrator.traffic.flows import find_host
 # So many curves are more than anyone looks at, and their files stay small.
 MAX_TRACED_FLOWS = 1000
 
-_PER_FLOW = ("retransmissions", "timeouts", "fast_recoveries", "ecn_reductions", "marked_packets", "delivered_bytes")
+_PER_FLOW = (
+    *("retransmissions", "timeouts", "fast_recoveries", "ecn_reductions", "marked_packets", "delivered_bytes"),
+    *("rtt_mean_ns", "cwnd_mean_bytes"),
+)
+# Of transports that measure delays.
+_BASE_DELAY = "base_delay_ns"
 
 
 class Sim:
@@ -62,7 +70,7 @@ class Sim:
             seed=cell.seed,
             flows=flows,
             fct_ns=result["fct_ns"],
-            per_flow={name: result[name] for name in _PER_FLOW},
+            per_flow={name: result[name] for name in _per_flow(experiment.spec)},
             report=result["report"],
             traces={
                 f"{names[at.node]}-{at.port}": with_estimates(experiment, queues, passages, cell.scheme.estimates(at))
@@ -74,7 +82,18 @@ class Sim:
             flow_trace=result.get("flow_trace"),
             probes=result["probes"],
             cpu_s=cpu_s,
+            rtts=result["rtts"],
+            queue_samples=_named(result.get("queue_samples"), names),
         )
+
+
+def _per_flow(spec: Spec) -> tuple[str, ...]:
+    return (*_PER_FLOW, _BASE_DELAY) if spec.transport.hears_delay else _PER_FLOW
+
+
+def _named(samples: Columns | None, names: Sequence[str]) -> Columns | None:
+    """Samples of queues with the names of their switches."""
+    return None if samples is None else {**samples, "node": np.array(names)[samples["node"]]}
 
 
 def _check_traced_flows(experiment: Experiment) -> None:
@@ -96,7 +115,7 @@ def configuration(
         "nodes": _nodes(experiment, scheme),
         "links": links,
         "framing": _numbers(spec.framing),
-        "transport": _numbers(spec.transport),
+        "transport": _numbers(spec.transport) | {"delay_threshold_ns": spec.transport.threshold_ns(spec.rate_bps)},
         "nic": _numbers(spec.nic),
         "connections": _connections(spec),
         "stop_ns": spec.until_ns or last_start_ns + spec.stop_ns,
@@ -106,6 +125,11 @@ def configuration(
         config["probes"] = _probes(experiment)
     if spec.trace_flows_ns is not None:
         config["trace_flows_ns"] = spec.trace_flows_ns
+    if spec.sample_queues_ns is not None:
+        config["sample_queues"] = {
+            "interval_ns": spec.sample_queues_ns,
+            "until_ns": spec.until_ns or last_start_ns,
+        }
     if captures is not None and spec.pcap is not None:
         at = find_port(experiment.network, spec.pcap)
         path = captures / f"{graph.names[at.node]}-{at.port}.pcap"

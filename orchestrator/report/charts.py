@@ -22,6 +22,7 @@ from orchestrator.summary import (
     QUERY,
     SHORT_BYTES,
     STATISTICS,
+    Distribution,
     Estimate,
     SchemeResult,
     SeedResult,
@@ -59,7 +60,7 @@ def sections(collection: Collection) -> tuple[Section, ...]:
         Section("Marks, drops, timeouts", (*_marks(grid), *_losses(grid))),
         Section("Use of the bottleneck", (_utilisation(grid),)),
         Section("Services", tuple(_services(grid))),
-        Section("Round trips of probes", tuple(_round_trips(grid))),
+        Section("Round trips", (*_round_trips(grid), *_distributions(grid))),
     )
     kept = (_without_empty(section) for section in found)
     return tuple(section for section in kept if section.charts or section.notes)
@@ -328,6 +329,46 @@ def _services(grid: Grid) -> Iterator[Chart]:
     yield _metric_chart(
         grid, "jain", "Fairness", "Jain's index of the services' goodputs; 1 if all are equal.", Axis("Jain's index")
     )
+
+
+def _distributions(grid: Grid) -> Iterator[Chart]:
+    """Of round trips of TCP, and of queues of all switches, where queues were sampled."""
+    kinds = list(
+        dict.fromkeys(
+            kind for _, point, scheme in _each(grid) for kind in point.summary.schemes[scheme].seeds[0].queues_packets
+        )
+    )
+    yield Chart(
+        "rtt-cdf",
+        "Round trips of TCP: distribution",
+        "Of data and its acknowledgement, as senders measure it; for each part the mean over the seeds.",
+        "lines",
+        Axis("round trip", "µs", log=True),
+        Axis("part of the round trips"),
+        tuple(_sampled(grid, lambda seed: seed.tcp_rtt_us)),
+    )
+    yield Chart(
+        "queue-cdf",
+        "Queues of all switches: distribution",
+        "Packets that waited at a port, seen in even intervals; for each part the mean over the seeds.",
+        "lines",
+        Axis("queue length", "packets"),
+        Axis("part of the time"),
+        tuple(each for kind in kinds for each in _sampled(grid, _queues_of(kind), {"switches": kind})),
+    )
+
+
+def _queues_of(kind: str) -> Callable[[SeedResult], Distribution | None]:
+    return lambda seed: seed.queues_packets.get(kind)
+
+
+def _sampled(
+    grid: Grid, of: Callable[[SeedResult], Distribution | None], pick: Mapping[str, str] | None = None
+) -> Iterator[Series]:
+    for at, point, scheme in _each(grid):
+        found = [each.quantiles for each in map(of, point.summary.schemes[scheme].seeds) if each and each.quantiles]
+        if found:
+            yield Series(scheme, _means(found), PARTS, at=at, pick=pick or {})
 
 
 def _round_trips(grid: Grid) -> Iterator[Chart]:

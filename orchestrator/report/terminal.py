@@ -11,7 +11,7 @@ from rich.text import Text
 
 from orchestrator.fairness import WITHIN
 from orchestrator.statistics import Interval
-from orchestrator.summary import ALL_PROBES, QUERY, STATISTICS, Estimates, SchemeResult, Summary
+from orchestrator.summary import ALL_PORTS, ALL_PROBES, QUERY, STATISTICS, Estimates, SchemeResult, Summary
 
 # Rows of the paper's figures: class, statistic.
 _SHOWN = (("overall", "mean"), ("short", "mean"), ("short", "p99"), ("large", "mean"))
@@ -109,6 +109,9 @@ def sections(summary: Summary) -> Iterator[tuple[str, Rows]]:
         yield "flows beyond their share, by marks", _classification()
     if any(result.rtt_us for result in summary.schemes.values()):
         yield "round trips of probes, µs", _round_trips(summary)
+    if any(result.tcp_rtt_us and result.queues_packets for result in summary.schemes.values()):
+        yield "round trips of TCP, µs", [(stat, _tcp_round_trip(stat)) for stat in ("mean", "p99")]
+        yield "queues, packets: mean p99 max", _sampled_queues(summary)
     yield "network, all seeds", _network()
 
 
@@ -202,6 +205,27 @@ def _round_trips(summary: Summary) -> Rows:
         return text
 
     return [(f"{label} {stat}", cell(label, stat)) for label in shown for stat in STATISTICS]
+
+
+def _tcp_round_trip(stat: str) -> Callable[[SchemeResult], RenderableType]:
+    def cell(result: SchemeResult) -> RenderableType:
+        found = result.tcp_rtt_us
+        return with_interval(getattr(found, stat), getattr(found.ci95, stat), "{:,.1f}") if found else ""
+
+    return cell
+
+
+def _sampled_queues(summary: Summary) -> Rows:
+    def cell(kind: str) -> Callable[[SchemeResult], RenderableType]:
+        def text(result: SchemeResult) -> RenderableType:
+            found = result.queues_packets.get(kind)
+            return f"{found.mean:,.1f} {found.p99:,.0f} {found.max:,}" if found else ""
+
+        return text
+
+    kinds = list(summary.main.queues_packets)
+    shown = kinds if len(kinds) > 2 else kinds[:1]
+    return [(f"switches {kind}" if kind != ALL_PORTS else "all ports", cell(kind)) for kind in shown]
 
 
 def _network() -> Rows:
