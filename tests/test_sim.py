@@ -18,7 +18,7 @@ from orchestrator.traces import queue_table
 
 
 @pytest.mark.parametrize("connections", ["persistent", "new"])
-@pytest.mark.parametrize("topology", ["incast", "leaf-spine:leaves=2,spines=2,hosts=2"])
+@pytest.mark.parametrize("topology", ["incast", "leaf-spine:leaves=2,spines=2,hosts=2", "fat-tree"])
 def test_a_flow_alone_takes_its_ideal_time(tmp_path: Path, topology: str, connections: str) -> None:
     """A window as large as the flow, so that its sender never waits."""
     rows = [f"{start},0,3,{size},{extra}" for start, size, extra in
