@@ -157,6 +157,24 @@ class Graph:
         """Whether a switch has several ways to a host."""
         return any(len(lines) > 1 for ways in self._ways.values() for lines in ways)
 
+    def spread(self, node: int, host: int) -> int:
+        """By how many ways packets to a host may have come to a node: the choices before it, multiplied.
+
+        All switches choose by the same hash. One that looked at the part of it by which others have chosen would find
+        what they chose, and send on all that comes to it by one of its ways.
+        """
+        return self._spread[self._edge[host]][node]
+
+    @cached_property
+    def _spread(self) -> dict[int, list[int]]:
+        spread = {edge: [1] * len(self.names) for edge in self._ways}
+        for edge, before in spread.items():
+            for node in self._far_to_near[edge]:
+                lines = self._ways[edge][node]
+                for line in lines:
+                    before[line.target.node] = max(before[line.target.node], before[node] * len(lines))
+        return spread
+
     def path(self, source: int, target: int) -> tuple[Line, ...]:
         """The shortest way from host to host; of several equal ones the one by the lowest ports."""
         lines = []
