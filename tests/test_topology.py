@@ -195,6 +195,18 @@ def test_impossible_fat_trees_are_refused(text: str, why: str, remedy: str | Non
     assert remedy is None or remedy in str(error.value.remedy)
 
 
+def test_the_long_flow_of_the_parking_lot_meets_each_short_one_once() -> None:
+    network = build(parse_topology(str(REPOSITORY / "topologies" / "parking-lot.yaml")), RATE, 100_000)
+    graph = network.graph
+    hosts = {name: index for index, name in enumerate(graph.hosts)}
+    first, second, third = (set(graph.path(hosts[f"s{n}"], hosts[f"d{n}"])) for n in (1, 2, 3))
+    shared = [[(graph.names[a.node], graph.names[b.node]) for a, b, _, _ in first & short] for short in (second, third)]
+    assert shared == [[("R1", "R2")], [("R3", "R4")]]
+    assert not second & third
+    assert first & (second | third) == set(network.bottleneck)
+    assert {line.rate_bps for line in graph.lines} == {RATE}
+
+
 def test_any_pattern_leaves_part_of_the_flows_in_their_leaf() -> None:
     network = build(LeafSpine(leaves=4, spines=2, hosts=2, pattern="any"), RATE, 80_000)
     assert network.bottleneck_share == pytest.approx(6 / 7)
