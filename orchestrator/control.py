@@ -27,23 +27,28 @@ def mac(graph: Graph, node: int) -> int:
 
 
 def forwarding_entries(graph: Graph, switch: int, names: Forwarding) -> list[Entry]:
-    """One route per host; several equal ways make a group, which all hosts with the same ways share."""
+    """One route per host; several equal ways make a group, which all hosts with the same ways share.
+
+    Of a hash h, n ways are told apart by h mod n where nobody has chosen yet, and by h mod kn / k, rounded down, behind
+    choices among k ways: of evenly spread hashes these are independent of h mod k.
+    """
     node = len(graph.hosts) + switch
-    groups: dict[tuple[Line, ...], int] = {}
+    groups: dict[tuple[tuple[Line, ...], int], int] = {}
     entries = []
     for host in range(len(graph.hosts)):
         lines = graph.next_lines(node, host)
         if len(lines) == 1:
             action, params = names.action, _forward(graph, lines[0], names)
         else:
-            group = groups.setdefault(lines, len(groups))
-            action, params = names.ecmp_action, {names.ecmp_group: group, **_size(names, len(lines))}
+            spread = graph.spread(node, host)
+            group = groups.setdefault((lines, spread), len(groups))
+            action, params = names.ecmp_action, {names.ecmp_group: group, **_size(names, len(lines) * spread)}
         route = {names.key: {"lpm": [host_ip(host), 32]}}
         entries.append({"table": names.table, "match": route, "action": action, "params": params})
-    for lines, group in groups.items():
-        for member in range(_buckets(names, len(lines))):
+    for (lines, spread), group in groups.items():
+        for member in range(_buckets(names, len(lines) * spread)):
             match = {names.ecmp_group_key: {"exact": group}, names.ecmp_member_key: {"exact": member}}
-            params = _forward(graph, lines[member % len(lines)], names)
+            params = _forward(graph, lines[member // spread % len(lines)], names)
             entries.append({"table": names.ecmp_table, "match": match, "action": names.action, "params": params})
     return entries
 

@@ -82,7 +82,7 @@ def _dilated(setting: Setting, factor: int) -> str | None:
 def _dilated_rtt(rtt: LongTailed | Classes, factor: int) -> LongTailed | Classes:
     if isinstance(rtt, Classes):
         return Classes(tuple(delay * factor for delay in rtt.delays_ns), rtt.base_ns * factor)
-    return LongTailed(*(time * factor for time in (rtt.min_ns, rtt.mean_ns, rtt.p90_ns, rtt.max_ns)))
+    return LongTailed(*(time * factor for time in (rtt.min_ns, rtt.mean_ns, rtt.p90_ns, rtt.max_ns, rtt.host_ns)))
 
 
 def undilated(times_ns: NDArray[np.int64], factor: int) -> NDArray[np.int64]:

@@ -32,6 +32,8 @@ from orchestrator.topology import Line, Network
 from orchestrator.traffic.arrivals import HEADER_BYTES
 from orchestrator.traffic.flows import FlowList
 
+Path = tuple[Line, ...]
+
 # Maximum segment size, SACK permitted, window scale.
 _SYN_OPTIONS = 12
 
@@ -39,12 +41,10 @@ _SYN_OPTIONS = 12
 def ideal_ns(spec: Spec, network: Network, flows: FlowList) -> Floats:
     """Ideal completion time of each flow."""
     result = np.zeros(len(flows))
-    for source, target, chosen in _pairs(network, flows):
-        there = network.graph.path(source, target)
+    for there, back, chosen in _ways(network, flows):
         extra = flows.extra_delay_ns[chosen].astype(np.float64)
         time = extra + stream_ns(there, flows.size_bytes[chosen], spec.framing, spec.transport)
         if spec.connections.mode == "new":
-            back = network.graph.path(target, source)
             time += extra + _handshake_ns(there, back, spec.framing)
         result[chosen] = time
     return result
@@ -54,21 +54,28 @@ def full_frame_ns(spec: Spec, network: Network, flows: FlowList) -> Floats:
     """Time on the way of each flow, from its sender's NIC to its receiver, of one full frame in an empty network."""
     result = np.zeros(len(flows))
     full = np.array([spec.transport.payload_bytes], dtype=np.uint64)
-    for source, target, chosen in _pairs(network, flows):
-        result[chosen] = stream_ns(network.graph.path(source, target), full, spec.framing, spec.transport)[0]
+    for there, _, chosen in _ways(network, flows):
+        result[chosen] = stream_ns(there, full, spec.framing, spec.transport)[0]
     return result
 
 
-def _pairs(network: Network, flows: FlowList) -> Iterator[tuple[int, int, NDArray[np.intp]]]:
-    """Source, target, and places of the flows between them."""
-    hosts = len(network.graph.hosts)
+def _ways(network: Network, flows: FlowList) -> Iterator[tuple[Path, Path, NDArray[np.intp]]]:
+    """The way there and back, and the flows that take it or one that is alike: thousands of pairs have a few kinds."""
+    graph, hosts = network.graph, len(network.graph.hosts)
     pairs, pair_of = np.unique(flows.src.astype(np.int64) * hosts + flows.dst, return_inverse=True)
-    order = np.argsort(pair_of, kind="stable")
-    for pair, chosen in zip(pairs, np.split(order, np.cumsum(np.bincount(pair_of))[:-1]), strict=True):
-        yield *divmod(int(pair), hosts), chosen
+    ways: dict[tuple[tuple[int, int], ...], tuple[int, Path, Path]] = {}
+    way_of_pair = np.zeros(len(pairs), dtype=np.intp)
+    for number, pair in enumerate(pairs.tolist()):
+        source, target = divmod(pair, hosts)
+        there, back = graph.path(source, target), graph.path(target, source)
+        alike = tuple((line.rate_bps, line.delay_ns) for line in there + back)
+        way_of_pair[number] = ways.setdefault(alike, (len(ways), there, back))[0]
+    way_of = way_of_pair[pair_of]
+    for number, there, back in ways.values():
+        yield there, back, np.flatnonzero(way_of == number)
 
 
-def stream_ns(path: tuple[Line, ...], sizes: NDArray[np.uint64], framing: Framing, transport: Transport) -> Floats:
+def stream_ns(path: Path, sizes: NDArray[np.uint64], framing: Framing, transport: Transport) -> Floats:
     """Time from the first bit at the sender to the last at the receiver."""
     payload, options = transport.payload_bytes, transport.option_bytes
     segments = np.ceil(sizes / payload)
@@ -86,7 +93,7 @@ def stream_ns(path: tuple[Line, ...], sizes: NDArray[np.uint64], framing: Framin
     return done
 
 
-def _handshake_ns(there: tuple[Line, ...], back: tuple[Line, ...], framing: Framing) -> float:
+def _handshake_ns(there: Path, back: Path, framing: Framing) -> float:
     ack, syn = _wire(np.array([0, _SYN_OPTIONS]), framing) * 8e9
     return float(sum(syn / line.rate_bps + line.delay_ns for line in there + back) + ack / there[0].rate_bps)
 

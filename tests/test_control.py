@@ -1,15 +1,17 @@
 """Whoever follows the table entries gets from every host to every other."""
 
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from orchestrator.catalog.description import Forwarding
+from orchestrator.catalog.twin import FORWARDING as MASKED
 from orchestrator.control import check_entries, check_forwarding, forwarding_entries, host_ip, mac
 from orchestrator.errors import BadInput
-from orchestrator.topology import Incast, LeafSpine, Network, Port, build, parse_topology
+from orchestrator.topology import FatTree, Incast, LeafSpine, Network, Port, build, parse_topology
 
 RING = {
     "hosts": ["a", "b", "c", "d"],
@@ -30,6 +32,7 @@ NETWORKS = [
     build(Incast(senders=3), 10**10, 70_000),
     build(LeafSpine(leaves=3, spines=4, hosts=2), 10**10, 70_000),
     build(parse_topology(RING), 10**10, 70_000),
+    build(FatTree(tiers=3, radix=4), 10**10, 70_000),
 ]
 
 
@@ -53,7 +56,9 @@ def walk(network: Network, node: int, target: int, mac_seen: int) -> int:
         chosen = [lookup(entries, "ecmp", group={"exact": params["group"]}, member={"exact": at}) for at in members]
         assert {action for action, _ in chosen} == {"forward"}
         hops = [params for _, params in chosen]
-        assert len({hop["port"] for hop in hops}) == len(hops) > 1
+        taken = Counter(hop["port"] for hop in hops)
+        assert len(taken) > 1
+        assert len(set(taken.values())) == 1, "all ways are equally likely"
     lengths = set()
     for hop in hops:
         (line,) = [line for line in graph.lines if line.source == Port(node, hop["port"])]
@@ -70,6 +75,57 @@ def test_every_host_reaches_every_host(network: Network) -> None:
         for target in set(hosts) - {source}:
             first = graph.lines_from[source][0].target.node
             assert walk(network, first, target, -1) + 1 == len(graph.path(source, target))
+
+
+def tops(tree: FatTree, names: Forwarding, hashes: range) -> Counter[int]:
+    """How often flows from the first host to the last turn round at each switch, by their hashes."""
+    graph = build(tree, 10**10, 70_000).graph
+    target = len(graph.hosts) - 1
+    nodes = range(len(graph.hosts), len(graph.names))
+    entries = {node: forwarding_entries(graph, node - len(graph.hosts), names) for node in nodes}
+    members = {
+        (node, entry["match"][names.ecmp_member_key]["exact"]): entry["params"][names.port]
+        for node in nodes
+        for entry in entries[node]
+        if entry["table"] == names.ecmp_table
+    }
+    line = {line.source: line for line in graph.lines}
+    seen: Counter[int] = Counter()
+    for value in hashes:
+        node = graph.lines_from[0][0].target.node
+        while True:
+            route = entries[node][target]
+            if route["action"] != names.ecmp_action:
+                break
+            params = route["params"]
+            member = value % params["members"] if names.ecmp_members else value & params["mask"]
+            node = line[Port(node, members[node, member])].target.node
+        seen[node] += 1
+    return seen
+
+
+@pytest.mark.parametrize(("tiers", "radix"), [(3, 4), (3, 6), (4, 6), (5, 4), (3, 10)])
+def test_a_hash_chooses_apart_in_each_tier(tiers: int, radix: int) -> None:
+    """Or else flows would meet in few of the top switches."""
+    tree, count = FatTree(tiers=tiers, radix=radix), (radix // 2) ** (tiers - 1)
+    assert list(tops(tree, Forwarding(), range(7 * count)).values()) == [7] * count
+
+
+@pytest.mark.parametrize(("tiers", "radix"), [(3, 6), (4, 6), (5, 4), (3, 10)])
+def test_masked_hashes_choose_apart_as_well(tiers: int, radix: int) -> None:
+    tree, count = FatTree(tiers=tiers, radix=radix), (radix // 2) ** (tiers - 1)
+    seen = tops(tree, MASKED, range(2**16))
+    # Of 32 buckets or more for each way some ways have one more: once in each tier.
+    mean = 2**16 / count
+    assert len(seen) == count
+    assert max(abs(times / mean - 1) for times in seen.values()) < (tiers - 1) / 32, seen
+
+
+def test_where_nobody_has_chosen_before_the_whole_hash_is_for_one_choice() -> None:
+    """Groups of leaves have as many members as ways."""
+    entries = forwarding_entries(NETWORKS[1].graph, 0, Forwarding())
+    sizes = {entry["params"]["members"] for entry in entries if entry["action"] == "hash_to_group"}
+    assert sizes == {4}
 
 
 def test_hosts_share_groups_with_the_same_ways() -> None:

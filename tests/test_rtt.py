@@ -77,6 +77,16 @@ def test_one_value_has_no_variation() -> None:
     assert not np.any(rtt.extra_delays(uniform(1, "rtt", 100)))
 
 
+@pytest.mark.parametrize("text", ["116us", "70us..210us", "80us..240us,mean=137us,p90=220us"])
+def test_what_hosts_take_is_no_part_of_the_topology(text: str) -> None:
+    plain, split = parse_rtt(text), parse_rtt(f"{text},host=30us")
+    assert split.base_ns == plain.base_ns - 30_000
+    draws = uniform(1, "rtt", 1000)
+    assert np.array_equal(split.extra_delays(draws), plain.extra_delays(draws) + np.uint64(30_000))
+    for name in ("min_ns", "mean_ns", "p90_ns", "max_ns"):
+        assert getattr(split, name) == getattr(plain, name), "thresholds are those of the whole RTT"
+
+
 def test_classes_are_drawn_evenly_on_top_of_the_base() -> None:
     rtt = parse_rtt("classes:1us,20us,50us,80us,160us")
     assert isinstance(rtt, Classes)
@@ -87,7 +97,16 @@ def test_classes_are_drawn_evenly_on_top_of_the_base() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["70us..210us", "80us", "80us..240us,mean=137us,p90=220us", "classes:1us,20us", "classes:5us,base=30us"]
+    "text",
+    [
+        "70us..210us",
+        "80us",
+        "80us..240us,mean=137us,p90=220us",
+        "116us,host=80us",
+        "80us..240us,p90=220us,host=79.5us",
+        "classes:1us,20us",
+        "classes:5us,base=30us",
+    ],
 )
 def test_the_text_of_a_distribution_gives_it_back(text: str) -> None:
     assert parse_rtt(str(parse_rtt(text))) == parse_rtt(text)
@@ -101,6 +120,10 @@ def test_the_text_of_a_distribution_gives_it_back(text: str) -> None:
         ("70us..210us,p90=75us", "does not go with"),
         ("70us..210us,p90=250us", "between the ends"),
         ("70us,mean=80us", "one value"),
+        ("70us,mean=80us,host=10us", "one value"),
+        ("116us,host=116us", "of 116us hosts cannot take 116us"),
+        ("70us..210us,host=80us", "of 70us hosts cannot take 80us"),
+        ("classes:1us,host=20us", "not an RTT"),
         ("70us..210us,median=80us", "not an RTT"),
         ("class:1us", "not an RTT"),
         ("70..210", "not a time"),

@@ -1,6 +1,7 @@
 """The fabric on the real engine."""
 
 import struct
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from orchestrator.traces import queue_table
 
 
 @pytest.mark.parametrize("connections", ["persistent", "new"])
-@pytest.mark.parametrize("topology", ["incast", "leaf-spine:leaves=2,spines=2,hosts=2"])
+@pytest.mark.parametrize("topology", ["incast", "leaf-spine:leaves=2,spines=2,hosts=2", "fat-tree"])
 def test_a_flow_alone_takes_its_ideal_time(tmp_path: Path, topology: str, connections: str) -> None:
     """A window as large as the flow, so that its sender never waits."""
     rows = [f"{start},0,3,{size},{extra}" for start, size, extra in
@@ -87,6 +88,17 @@ def test_ecmp_uses_all_ways() -> None:
     ]
     assert len(up) == 4
     assert min(up) > 0.1 * max(up)
+
+
+def test_ecmp_uses_all_ways_of_each_tier() -> None:
+    """The switches of a tier choose by the hash that those below have chosen by."""
+    _, observations, _ = run(schemes=["tcn"], baseline="none", topology="fat-tree:tiers=4", flows=400, seeds=1)
+    frames: Counter[str] = Counter()
+    for line in observations[0].report["lines"]:
+        if line["to"][0].startswith("c"):
+            frames[line["to"][0]] += line["frames"]
+    assert len(frames) == 8
+    assert min(frames.values()) > 0.1 * max(frames.values()), frames
 
 
 def test_reno_is_never_marked() -> None:

@@ -38,7 +38,8 @@ EVERYTHING = {
 
 
 def test_a_written_description_is_read_back() -> None:
-    for data in ({"schemes": ["ecn-sharp"]}, EVERYTHING):
+    tree = {"schemes": ["tcn"], "topology": "fat-tree:tiers=4,pattern=pod2", "rtt": "116us,host=80us"}
+    for data in ({"schemes": ["ecn-sharp"]}, EVERYTHING, tree):
         spec = make_spec(data)
         again = make_spec(yaml.safe_load(spec.to_yaml()))
         assert again == spec

@@ -67,7 +67,9 @@ def run(
     topology: Annotated[
         str | None,
         _option(
-            value="NAME", says="incast, leaf-spine, with settings (incast:senders=16), or FILE.yaml.", panel=_NETWORK
+            value="NAME",
+            says="incast, leaf-spine, fat-tree, with settings (incast:senders=16), or FILE.yaml.",
+            panel=_NETWORK,
         ),
     ] = None,
     rate: Annotated[str | None, _option(value="RATE", says="Rate of the links. Default: 10G.", panel=_NETWORK)] = None,

@@ -62,6 +62,10 @@ def topology_name(topology: dict[str, object]) -> str:
             return f"{topology['senders']} -> 1"
         case "leaf-spine":
             return f"leaf-spine {topology['leaves']} x {topology['spines']} x {topology['hosts']}"
+        case "fat-tree":
+            oversubscribed = f", {topology['oversubscription']}:1" if topology["oversubscription"] != 1 else ""
+            pattern = f", {topology['pattern']}" if topology["pattern"] != "any" else ""
+            return f"fat-tree {topology['tiers']} tiers x {topology['radix']} ports{oversubscribed}{pattern}"
         case _:
             return "own topology"
 

@@ -5,10 +5,11 @@ talk, and the lines on which load and utilisation are counted.
 """
 
 from orchestrator.topology.build import Network, build, parse_topology
-from orchestrator.topology.description import Incast, LeafSpine, Links, Topology
+from orchestrator.topology.description import FatTree, Incast, LeafSpine, Links, Topology
 from orchestrator.topology.graph import Graph, Line, Link, Port
 
 __all__ = [
+    "FatTree",
     "Graph",
     "Incast",
     "LeafSpine",

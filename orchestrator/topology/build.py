@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,12 +12,15 @@ import yaml
 
 from orchestrator.errors import BadInput, unknown
 from orchestrator.model import read_yaml, validate
-from orchestrator.topology.description import BUILDERS, Incast, LeafSpine, Links, Topology
+from orchestrator.topology.description import BUILDERS, FatTree, Incast, LeafSpine, Links, Topology
 from orchestrator.topology.graph import MAX_PORTS, Graph, Line, Link, Port
 from orchestrator.units import parse_setting
 
 # How much faster a host is than its line if the NIC's queue is a switch's.
 _NIC_SPEEDUP = 10
+
+# Every switch has a route to every host, for which include/switch.p4 has so much room.
+_MAX_HOSTS = 4096
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,8 @@ def build(topology: Topology, rate_bps: int, base_rtt_ns: int) -> Network:
             network = _incast(topology, rate_bps, base_rtt_ns)
         case LeafSpine():
             network = _leaf_spine(topology, rate_bps, base_rtt_ns)
+        case FatTree():
+            network = _fat_tree(topology, rate_bps, base_rtt_ns)
         case Links():
             return _links(topology, rate_bps, base_rtt_ns)
         case _:
@@ -137,6 +142,66 @@ def _leaf_spine(topology: LeafSpine, rate_bps: int, base_rtt_ns: int) -> Network
         if source != target and (anyone or source // per_leaf != target // per_leaf)
     )
     return Network(graph, tuple(pairs), tuple(link.lines()[0] for link in up))
+
+
+def _fat_tree(topology: FatTree, rate_bps: int, base_rtt_ns: int) -> Network:
+    rack, half, edges = topology.hosts_per_edge, topology.radix // 2, topology.edges
+    hosts = edges * rack
+    if rack + half > MAX_PORTS:
+        raise BadInput(
+            f"an edge switch with {rack} hosts and {half} uplinks has more than {MAX_PORTS} ports",
+            f"oversubscription={MAX_PORTS // half - 1} or less, or a smaller radix",
+        )
+    if hosts > _MAX_HOSTS:
+        raise BadInput(
+            f"a fat-tree of {hosts:,} hosts is larger than a switch's table of {_MAX_HOSTS:,} routes",
+            "fewer tiers, a smaller radix, or less oversubscription",
+        )
+    delay = _delay(base_rtt_ns, 2 * topology.tiers)
+    down = [Link(Port(host, 0), Port(hosts + host // rack, host % rack), rate_bps, delay) for host in range(hosts)]
+    up = [
+        Link(Port(hosts + lower.node, lower.port), Port(hosts + upper.node, upper.port), rate_bps, delay)
+        for tier in range(1, topology.tiers)
+        for lower, upper in _cables(topology, tier)
+    ]
+    names = ["e", "a", *(f"t{tier}-" for tier in range(3, topology.tiers))][: topology.tiers - 1]
+    switches = [f"{name}{switch}" for name in names for switch in range(edges)]
+    switches += [f"c{switch}" for switch in range(edges // 2)]
+    graph = Graph(tuple(f"h{host}" for host in range(hosts)), tuple(switches), tuple(down + up))
+
+    level = topology.levels[topology.pattern]
+    peers = hosts if level == topology.tiers else rack * half ** (level - 1)
+    if peers == 1:
+        raise BadInput(f"no other host is in a host's {topology.pattern}", "a larger radix, or pattern=any")
+    pairs = (
+        (source, target)
+        for first in range(0, hosts, peers)
+        for source in range(first, first + peers)
+        for target in range(first, first + peers)
+        if source != target
+    )
+    # Every flow takes the line to its receiver. An uplink of an edge switch carries as many flows times the
+    # oversubscription, but for those that stay in the rack; further up as many lines carry fewer.
+    if topology.oversubscription * (peers - rack) > peers - 1:
+        bottleneck = [link.lines()[0] for link in up[: edges * half]]
+    else:
+        bottleneck = [link.lines()[1] for link in down]
+    return Network(graph, tuple(pairs), tuple(bottleneck))
+
+
+def _cables(topology: FatTree, tier: int) -> Iterator[tuple[Port, Port]]:
+    """Ports of a tier's switches and of those above that they are linked to; switches are counted from the edge."""
+    half = topology.radix // 2
+    first_uplink = topology.hosts_per_edge if tier == 1 else half
+    # Switches at the top of a pod of this tier's level, and how many of these pods those of the next tier join.
+    width = half ** (tier - 1)
+    joined = half if tier + 1 < topology.tiers else topology.radix
+    for switch in range(topology.edges):
+        pod, at = divmod(switch, width)
+        above, port = divmod(pod, joined)
+        for uplink in range(half):
+            upper = tier * topology.edges + (above * width + at) * half + uplink
+            yield Port((tier - 1) * topology.edges + switch, first_uplink + uplink), Port(upper, port)
 
 
 def _links(topology: Links, rate_bps: int, base_rtt_ns: int) -> Network:

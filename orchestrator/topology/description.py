@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
+from orchestrator.errors import BadInput, unknown
 from orchestrator.model import Model, Rate, Time
+from orchestrator.topology.graph import MAX_PORTS
 
 
 class Built(Model):
@@ -32,6 +34,51 @@ class LeafSpine(Built):
     spines: int = Field(default=4, ge=1)
     hosts: int = Field(default=8, ge=1, description="per leaf")
     pattern: Literal["inter-leaf", "any"] = "inter-leaf"
+
+
+class FatTree(Built):
+    """Tiers of switches of `radix` ports, half of them up and half down, but all of them down at the top.
+
+    An edge switch is a pod of level 1, and a pod of level l is radix/2 pods of level l-1 with the switches of tier l
+    above them; the top joins twice as many. Al-Fares, Loukissas, Vahdat: A Scalable, Commodity Data Center Network
+    Architecture (SIGCOMM 2008) has it with three tiers.
+    """
+
+    builder: Literal["fat-tree"] = "fat-tree"
+    tiers: int = Field(default=3, ge=2, le=16)
+    radix: int = Field(default=4, ge=2, le=MAX_PORTS - 1)
+    oversubscription: int = Field(default=1, ge=1, le=MAX_PORTS, description="hosts per uplink of an edge switch")
+    pattern: str = Field(default="any", description="the smallest pod that both hosts of a pair are in")
+
+    @field_validator("radix")
+    @classmethod
+    def _half_up(cls, radix: int) -> int:
+        if radix % 2:
+            raise BadInput(f"half of {radix} ports cannot lead up", f"an even number: {radix - 1} or {radix + 1}")
+        return radix
+
+    @model_validator(mode="after")
+    def _known_pattern(self) -> FatTree:
+        if self.pattern not in self.levels:
+            raise unknown(f"pattern of {self.tiers} tiers", self.pattern, self.levels)
+        return self
+
+    @property
+    def edges(self) -> int:
+        """Edge switches, and switches of every other tier but the top, which has half as many."""
+        edges: int = 2 * (self.radix // 2) ** (self.tiers - 1)
+        return edges
+
+    @property
+    def hosts_per_edge(self) -> int:
+        """Hosts of an edge switch."""
+        return self.oversubscription * self.radix // 2
+
+    @property
+    def levels(self) -> dict[str, int]:
+        """Levels of the pods that hosts of a pair have in common, by the patterns that name them."""
+        pods = {f"pod{level}": level for level in range(2, self.tiers)}
+        return {"any": self.tiers, "rack": 1, **pods}
 
 
 class LinkSpec(Model):
@@ -65,6 +112,10 @@ class Links(Model):
         return [{"ends": link} if isinstance(link, (list, tuple)) else link for link in links]
 
 
-Topology = Incast | LeafSpine | Links
+Topology = Incast | LeafSpine | FatTree | Links
 
-BUILDERS: dict[str, type[Incast] | type[LeafSpine]] = {"incast": Incast, "leaf-spine": LeafSpine}
+BUILDERS: dict[str, type[Incast] | type[LeafSpine] | type[FatTree]] = {
+    "incast": Incast,
+    "leaf-spine": LeafSpine,
+    "fat-tree": FatTree,
+}

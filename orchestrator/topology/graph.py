@@ -62,13 +62,13 @@ class Graph:
         for host, name in enumerate(self.hosts):
             if len(self.lines_from[host]) != 1:
                 raise BadInput(f"host `{name}` has {len(self.lines_from[host])} links, a host has one")
-        for host, name in enumerate(self.hosts):
-            lost = next((other for other in range(len(self.hosts)) if self._distance[host][other] is None), None)
-            if lost is not None:
-                raise BadInput(
-                    f"host `{name}` cannot be reached from host `{self.hosts[lost]}`",
-                    "add a link between their switches, or leave one of them out",
-                )
+        # Links lead both ways, so that whoever reaches one host reaches all that it does.
+        lost = next((other for other in range(1, len(self.hosts)) if self._lines_to(0, other) is None), None)
+        if lost is not None:
+            raise BadInput(
+                f"host `{self.hosts[0]}` cannot be reached from host `{self.hosts[lost]}`",
+                "add a link between their switches, or leave one of them out",
+            )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -102,17 +102,22 @@ class Graph:
         return lines[-1].source.port + 1 if lines else 0
 
     @cached_property
-    def _distance(self) -> tuple[tuple[int | None, ...], ...]:
-        """Lines from each node to each host, by host."""
-        return tuple(self._distances_to(host) for host in range(len(self.hosts)))
+    def _edge(self) -> tuple[int, ...]:
+        """The node at the other end of each host's link. Hosts of one node are reached by the same ways."""
+        return tuple(self.lines_from[host][0].target.node for host in range(len(self.hosts)))
 
-    def _distances_to(self, host: int) -> tuple[int | None, ...]:
+    @cached_property
+    def _distance(self) -> dict[int, tuple[int | None, ...]]:
+        """Lines from each node to the nodes that hosts are linked to."""
+        return {edge: self._distances_to(edge) for edge in dict.fromkeys(self._edge)}
+
+    def _distances_to(self, edge: int) -> tuple[int | None, ...]:
         distance: list[int | None] = [None] * len(self.names)
-        distance[host] = 0
-        waiting = deque([host])
+        distance[edge] = 0
+        waiting = deque([edge])
         while waiting:
             node = waiting.popleft()
-            if self.is_host(node) and node != host:
+            if self.is_host(node) and node != edge:
                 continue  # hosts do not forward
             for line in self.lines_from[node]:
                 neighbour = line.target.node
@@ -121,20 +126,54 @@ class Graph:
                     waiting.append(neighbour)
         return tuple(distance)
 
+    def _lines_to(self, node: int, host: int) -> int | None:
+        if node == host:
+            return 0
+        distance = self._distance[self._edge[host]][node]
+        return None if distance is None else distance + 1
+
+    @cached_property
+    def _ways(self) -> dict[int, tuple[tuple[Line, ...], ...]]:
+        """The lines by which each node sends to the nodes that hosts are linked to."""
+        return {
+            edge: tuple(
+                tuple(line for line in lines if here and distance[line.target.node] == here - 1)
+                for here, lines in zip(distance, self.lines_from, strict=True)
+            )
+            for edge, distance in self._distance.items()
+        }
+
     def next_lines(self, node: int, host: int) -> tuple[Line, ...]:
         """The lines on which a node may send to a host: those of all shortest ways, in order of ports."""
-        distance = self._distance[host]
-        here = distance[node]
-        if here is None or here == 0:
+        if node == host:
             return ()
-        nearer = (line for line in self.lines_from[node] if distance[line.target.node] == here - 1)
-        return tuple(line for line in nearer if not self.is_host(line.target.node) or line.target.node == host)
+        edge = self._edge[host]
+        if node == edge:
+            return tuple(line for line in self.lines_from[node] if line.target.node == host)
+        return self._ways[edge][node]
 
     @cached_property
     def has_equal_ways(self) -> bool:
         """Whether a switch has several ways to a host."""
-        switches, hosts = range(len(self.hosts), len(self.names)), range(len(self.hosts))
-        return any(len(self.next_lines(switch, host)) > 1 for switch in switches for host in hosts)
+        return any(len(lines) > 1 for ways in self._ways.values() for lines in ways)
+
+    def spread(self, node: int, host: int) -> int:
+        """By how many ways packets to a host may have come to a node: the choices before it, multiplied.
+
+        All switches choose by the same hash. One that looked at the part of it by which others have chosen would find
+        what they chose, and send on all that comes to it by one of its ways.
+        """
+        return self._spread[self._edge[host]][node]
+
+    @cached_property
+    def _spread(self) -> dict[int, list[int]]:
+        spread = {edge: [1] * len(self.names) for edge in self._ways}
+        for edge, before in spread.items():
+            for node in self._far_to_near[edge]:
+                lines = self._ways[edge][node]
+                for line in lines:
+                    before[line.target.node] = max(before[line.target.node], before[node] * len(lines))
+        return spread
 
     def path(self, source: int, target: int) -> tuple[Line, ...]:
         """The shortest way from host to host; of several equal ones the one by the lowest ports."""
@@ -154,7 +193,7 @@ class Graph:
     def longest_path(self) -> int:
         """Lines on the way between the two hosts that are farthest apart."""
         hosts = range(len(self.hosts))
-        return max(self._distance[host][other] or 0 for host in hosts for other in hosts)
+        return max(self._lines_to(host, other) or 0 for host in hosts for other in hosts)
 
     def shares(self, pairs: Iterable[tuple[int, int]]) -> Mapping[Line, float]:
         """Part of the flows that each line carries if flows choose among `pairs` and equal ways evenly."""
@@ -165,12 +204,20 @@ class Graph:
             sources[source] = sources.get(source, 0.0) + 1 / len(chosen)
         shares: dict[Line, float] = {}
         for target, present in by_target.items():
-            distance = self._distance[target]
             # From far to near, so that all that reaches a node is there before it is passed on.
-            for node in sorted(range(len(self.names)), key=lambda node: -(distance[node] or 0)):
+            for node in self._far_to_near[self._edge[target]]:
+                if node not in present:
+                    continue
                 lines = self.next_lines(node, target)
-                for line in lines if present.get(node) else ():
+                for line in lines:
                     part = present[node] / len(lines)
                     shares[line] = shares.get(line, 0.0) + part
                     present[line.target.node] = present.get(line.target.node, 0.0) + part
         return shares
+
+    @cached_property
+    def _far_to_near(self) -> dict[int, list[int]]:
+        nodes = range(len(self.names))
+        return {
+            edge: sorted(nodes, key=lambda node: -(distance[node] or 0)) for edge, distance in self._distance.items()
+        }

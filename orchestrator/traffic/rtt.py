@@ -1,7 +1,8 @@
 """How base round-trip times (without queueing) vary from flow to flow.
 
-The topology's own delays make up `base`; what a flow has beyond it is a delay between its sender's TCP and NIC, where
-the testbeds of the ECN# paper put it with netem. Thresholds are derived from mean and 90th percentile (see `catalog`).
+The topology's own delays make up `base`, the smallest RTT without what hosts spend of each; what a flow has beyond it
+is a delay between its sender's TCP and NIC, where the testbeds of the ECN# paper put it with netem. Thresholds are
+derived from mean and 90th percentile (see `catalog`).
 """
 
 from __future__ import annotations
@@ -61,15 +62,22 @@ class LongTailed:
     """A truncated exponential up to the 90th percentile, and from there evenly to the maximum.
 
     The exponential's scale is such that the mean is met. Each row of Table 1 of the ECN# paper is close to a shifted
-    exponential (docs/workloads.md), and the four numbers are those that the paper gives of its simulations.
+    exponential (docs/workloads.md), and the four numbers are those that the paper gives of its simulations. Of each
+    RTT `host_ns` are spent in hosts.
     """
 
     min_ns: int
     mean_ns: int
     p90_ns: int
     max_ns: int
+    host_ns: int = 0
 
     def __post_init__(self) -> None:
+        if self.host_ns >= self.min_ns:
+            raise BadInput(
+                f"RTT: of {format_time(self.min_ns)} hosts cannot take {format_time(self.host_ns)}",
+                f"host= below {format_time(self.min_ns)}; the rest are delays of the topology",
+            )
         if self.min_ns == self.max_ns:
             return
         if not self.min_ns < self.p90_ns <= self.max_ns:
@@ -84,8 +92,8 @@ class LongTailed:
 
     @property
     def base_ns(self) -> int:
-        """The smallest RTT is that of the topology."""
-        return self.min_ns
+        """What the topology has of the smallest RTT."""
+        return self.min_ns - self.host_ns
 
     def _mean_fraction(self) -> float:
         """Where the mean of the exponential part lies between its ends, 0..1."""
@@ -112,7 +120,8 @@ class LongTailed:
 
     def __str__(self) -> str:
         low, high, mean, p90 = map(format_time, (self.min_ns, self.max_ns, self.mean_ns, self.p90_ns))
-        return low if low == high else f"{low}..{high},mean={mean},p90={p90}"
+        text = low if low == high else f"{low}..{high},mean={mean},p90={p90}"
+        return f"{text},host={format_time(self.host_ns)}" if self.host_ns else text
 
 
 @dataclass(frozen=True)
@@ -152,16 +161,19 @@ class Classes:
 
 
 def parse_rtt(text: str) -> LongTailed | Classes:
-    """Read `80us`, `70us..210us`, `80us..240us,mean=137us,p90=220us` or `classes:1us,20us,50us,base=80us`."""
+    """Read `80us`, `70us..210us`, `80us..240us,mean=137us,p90=220us` or `classes:1us,20us,50us,base=80us`.
+
+    `host=30us` beside one of the first three is the part that is spent in hosts.
+    """
     kind, colon, rest = text.partition(":")
     parts = [part.strip() for part in (rest if colon else text).split(",")]
     plain = [part for part in parts if "=" not in part]
     settings = {name: parse_time(value) for name, value in map(parse_setting, filter(lambda p: "=" in p, parts))}
-    allowed = {"base"} if colon else {"mean", "p90"}
+    allowed = {"base"} if colon else {"mean", "p90", "host"}
     if (colon and kind != "classes") or not plain or set(settings) - allowed:
         raise BadInput(
             f"`{text}` is not an RTT",
-            "write 70us..210us, 80us..240us,mean=137us,p90=220us or classes:1us,20us",
+            "write 70us..210us, 80us..240us,mean=137us,p90=220us, 116us,host=80us or classes:1us,20us",
         )
     if colon:
         return Classes(tuple(map(parse_time, plain)), settings.get("base", _CLASSES_BASE_NS))
@@ -178,9 +190,9 @@ def _range(text: str, ends: str, settings: dict[str, int]) -> LongTailed:
         raise BadInput(f"RTT `{text}`: it must run from a smaller to a larger time above 0")
     mean = settings.get("mean", low + round(_MEAN_OF_RANGE * (high - low)))
     p90 = settings.get("p90", low + round(_P90_OF_RANGE * (high - low)))
-    if low == high and settings:
+    if low == high and settings.keys() - {"host"}:
         raise BadInput(f"RTT `{text}`: one value has no mean or percentile beside it")
-    return LongTailed(low, mean, p90, high)
+    return LongTailed(low, mean, p90, high, settings.get("host", 0))
 
 
 def _steepness(mean: float) -> float:
