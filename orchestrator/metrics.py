@@ -15,7 +15,7 @@ from orchestrator.histograms import of_histogram, sampled_queues
 from orchestrator.ideal import full_frame_ns, ideal_ns
 from orchestrator.observation import Observation
 from orchestrator.randomness import Floats
-from orchestrator.sharing import classification, convergence
+from orchestrator.sharing import FEW_FLOWS, classification, convergence
 from orchestrator.statistics import PERCENTILES, mean, mean_interval, nearest_rank, ratio, ratio_interval
 from orchestrator.summary import (
     ALL_PROBES,
@@ -107,6 +107,7 @@ def seed_result(experiment: Experiment, scheme: ReadyScheme, seen: Observation) 
         sharing=_sharing(seen),
         rtt_us=_round_trips(experiment.spec.probes or (), seen),
         tcp_rtt_us=_tcp_round_trips(experiment, seen),
+        cwnd_packets=_windows(experiment, seen),
         queues_packets=sampled_queues(seen.queue_samples),
         windows=window_means(experiment, seen),
         convergence=convergence(experiment, seen),
@@ -159,6 +160,15 @@ def _tcp_round_trips(experiment: Experiment, seen: Observation) -> Distribution 
     found = of_histogram(seen.rtts["rtt_ns"] / 1e3, seen.rtts["packets"])
     # As long as all other numbers of a seed, so that only whoever wants distributions has them.
     return found if experiment.spec.sample_queues_ns else found.model_copy(update={"quantiles": ()})
+
+
+def _windows(experiment: Experiment, seen: Observation) -> dict[int, float]:
+    """Of flows that measured a round trip, where there are few."""
+    cwnd_bytes = seen.per_flow.get("cwnd_mean_bytes")
+    if cwnd_bytes is None or len(cwnd_bytes) > FEW_FLOWS:
+        return {}
+    payload = experiment.spec.transport.payload_bytes
+    return {flow: cwnd / payload for flow, cwnd in enumerate(cwnd_bytes.tolist()) if cwnd}
 
 
 def _without_base_delay(experiment: Experiment, seen: Observation) -> int:

@@ -89,6 +89,7 @@ METRICS = {metric.name: metric for metric in _metrics()}
 _WINDOW = r"@(?P<window>[0-9a-z.]+\.\.[0-9a-z.]+)"
 _RATE = re.compile(r"rate\.(?P<what>flow|service)(?P<number>[0-9]+)" + _WINDOW)
 _QUEUE = re.compile(r"queue\.(?P<statistic>mean|max)" + _WINDOW)
+_CWND = re.compile(r"cwnd\.flow(?P<number>[0-9]+)")
 _CONVERGED = re.compile(r"converged\.flow(?P<number>[0-9]+)@(?P<start>[0-9][0-9a-z.]*)")
 
 
@@ -107,8 +108,10 @@ def find_metric(name: str, kind: str = "metric") -> Metric:
     if match := _CONVERGED.fullmatch(name):
         start = format_time(parse_time(match["start"]))
         return Metric(name, _converged(int(match["number"]), start), 1, "µs", needs=("trace_flows",))
+    if match := _CWND.fullmatch(name):
+        return Metric(name, _window_of(int(match["number"])), 0, "packets")
     error = unknown(kind, name, METRICS)
-    others = "rate.flow0@0ms..9ms, rate.service0@0ms..9ms, queue.mean@0ms..9ms, converged.flow0@0s"
+    others = "cwnd.flow0, rate.flow0@0ms..9ms, rate.service0@0ms..9ms, queue.mean@0ms..9ms, converged.flow0@0s"
     raise BadInput(str(error), f"{error.remedy}; {others}")
 
 
@@ -121,6 +124,10 @@ def _rate(what: str, number: int, window: str) -> Callable[[SeedResult], float |
         return None if rate is None else rate / 1e6
 
     return of
+
+
+def _window_of(number: int) -> Callable[[SeedResult], float | None]:
+    return lambda seed: seed.cwnd_packets.get(number)
 
 
 def _queue_length(statistic: str, window: str) -> Callable[[SeedResult], float | None]:

@@ -239,6 +239,8 @@ class SeedResult(Model):
     rtt_us: dict[str, RttSample] = Field(default_factory=dict)
     # Of data and its acknowledgement, as senders measure it, to a percent.
     tcp_rtt_us: Distribution | None = None
+    # Mean windows of flows by their number, in full segments, where flows are few.
+    cwnd_packets: dict[int, float] = Field(default_factory=dict)
     # What looks at ports found, by kind of switch and of all.
     queues_packets: dict[str, QueueSample] = Field(default_factory=dict)
     windows: dict[str, WindowMeans] = Field(default_factory=dict)
