@@ -75,15 +75,16 @@ pub(crate) struct Flows<'py> {
     dscp: PyReadonlyArray1<'py, u8>,
     extra_delay_ns: PyReadonlyArray1<'py, u64>,
     rate_bps: PyReadonlyArray1<'py, u64>,
+    ecn: PyReadonlyArray1<'py, bool>,
 }
 
 impl Flows<'_> {
     fn rows(&self) -> PyResult<Vec<Flow>> {
         let (start, src, dst) = (self.start_ns.as_slice()?, self.src.as_slice()?, self.dst.as_slice()?);
         let (size, dscp) = (self.size_bytes.as_slice()?, self.dscp.as_slice()?);
-        let (extra, rate) = (self.extra_delay_ns.as_slice()?, self.rate_bps.as_slice()?);
+        let (extra, rate, ecn) = (self.extra_delay_ns.as_slice()?, self.rate_bps.as_slice()?, self.ecn.as_slice()?);
         let rows = start.len();
-        if [src.len(), dst.len(), size.len(), dscp.len(), extra.len(), rate.len()].iter().any(|&len| len != rows) {
+        if [src.len(), dst.len(), size.len(), dscp.len(), extra.len(), rate.len(), ecn.len()].iter().any(|&len| len != rows) {
             return Err(refuse("the columns of the flow list differ in length"));
         }
         let row = |at: usize| Flow {
@@ -94,6 +95,7 @@ impl Flows<'_> {
             dscp: dscp[at],
             extra_delay_ns: extra[at],
             rate_bps: rate[at],
+            ecn: ecn[at],
         };
         Ok((0..rows).map(row).collect())
     }

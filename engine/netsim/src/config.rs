@@ -162,6 +162,9 @@ pub struct Transport {
     /// Delay-based DCTCP and EAR: how far beyond the shortest one-way delay tells of congestion, in ns.
     #[serde(default)]
     pub delay_threshold_ns: Option<u64>,
+    /// Whether a SYN that is answered is answered by an ECN capable packet (ECN+, RFC 5562).
+    #[serde(default)]
+    pub ecn_plus: bool,
 }
 
 /// Ports of a switch: as many as v1model's 9 bits can name.
@@ -188,8 +191,9 @@ impl Transport {
         RtoConfig { min: ns(self.min_rto_ns), max: MAX_RTO, initial: ns(self.initial_rto_ns) }
     }
 
-    pub(crate) fn receiver(&self) -> ReceiverConfig {
+    pub(crate) fn receiver(&self, ecn: bool) -> ReceiverConfig {
         let echo = match self.control {
+            _ if !ecn => EchoMode::None,
             Control::Dctcp | Control::Ear => EchoMode::Dctcp,
             Control::EcnStar => EchoMode::Latched,
             Control::Reno | Control::DelayDctcp => EchoMode::None,
@@ -208,7 +212,11 @@ impl Transport {
         self.mss_bytes - if self.measures_delay() { options::TIMING_BYTES as u32 } else { 0 }
     }
 
-    pub(crate) fn control(&self) -> Box<dyn CongestionControl> {
+    /// Of a connection whose hosts take part in ECN, or not: then it is Reno, whatever hears marks.
+    pub(crate) fn control(&self, ecn: bool) -> Box<dyn CongestionControl> {
+        if !ecn {
+            return Box::new(Reno);
+        }
         let dctcp = || Dctcp::new(self.dctcp_gain_shift, self.dctcp_loss_after_marks);
         let threshold = Duration::from_nanos(self.delay_threshold_ns.unwrap_or(0));
         match self.control {
@@ -253,6 +261,11 @@ pub enum Connections {
     Persistent {
         /// Open before the run, per pair of hosts.
         per_pair: u32,
+    },
+    /// One per flow, opened by the host that receives it, which asks for the flow by a request as soon as it can.
+    Asked {
+        /// Payload of the request.
+        request_bytes: u32,
     },
 }
 
@@ -321,6 +334,8 @@ pub struct Flow {
     pub extra_delay_ns: u64,
     /// Rate of the application in bit/s, 0 for as fast as possible.
     pub rate_bps: u64,
+    /// Whether both hosts take part in ECN, if the transport does.
+    pub ecn: bool,
 }
 
 /// Why a description cannot be run.
@@ -417,6 +432,11 @@ impl Config {
                 "an interval of 0 between looks at queues never ends",
             ),
             (self.nic.budget_bytes >= transport.mss_bytes.into(), "the budget below TCP is less than one segment"),
+            (
+                !matches!(self.connections, Connections::Asked { request_bytes }
+                    if request_bytes == 0 || request_bytes > transport.mss_bytes),
+                "a request has 1 byte at least and fits into a segment",
+            ),
             (self.framing.overhead_bytes > -40, "the framing leaves nothing of a frame"),
         ];
         if let Some((_, problem)) = checks.into_iter().find(|(holds, _)| !holds) {

@@ -6,7 +6,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use marklab_tm::Chain;
 use marklab_units::{Duration, Rate, Time};
 
-use super::connection::{Connection, Message, Side, State};
+use super::connection::{Asking, Connection, Message, Side, State};
 use super::{Event, FlowRecord, Network};
 use crate::config::Connections;
 use crate::frame::NetFrame;
@@ -95,19 +95,23 @@ impl Network {
             }
             pool.made += 1;
             let open_before_the_run = pool.made <= per_pair;
-            return self.connect(pair, open_before_the_run, false);
+            return self.connect(pair, open_before_the_run, false, flow.ecn);
         }
-        self.connect(pair, false, true)
+        let connection = self.connect(pair, false, true, flow.ecn);
+        if let Connections::Asked { request_bytes } = self.mode {
+            self.connections[connection].asking = Some(Asking::new(request_bytes, self.transport.rto()));
+        }
+        connection
     }
 
     /// Makes a connection; unless it is open already, its SYN goes out when the flow is written.
-    pub(super) fn connect(&mut self, (src, dst): (usize, usize), open: bool, closes: bool) -> usize {
+    pub(super) fn connect(&mut self, (src, dst): (usize, usize), open: bool, closes: bool, ecn: bool) -> usize {
         let number = self.connections.len();
         let ports = (FIRST_CLIENT_PORT + number % CLIENT_PORTS, FIRST_SERVER_PORT + number / CLIENT_PORTS);
         let end = |host: &Host, port| EndPoint { mac: host.mac, ip: host.ip, port };
         let client = end(self.host(src), ports.0 as u16);
         let server = end(self.host(dst), ports.1 as u16);
-        let mut connection = Connection::new([src, dst], [client, server], &self.transport);
+        let mut connection = Connection::new([src, dst], [client, server], &self.transport, ecn);
         connection.closes = closes;
         if !open {
             connection.state = State::Unopened;
@@ -129,12 +133,54 @@ impl Network {
             self.events.push(self.now + time, Event::Write(connection as u32));
         }
         state.sender.write(bytes);
-        if state.state == State::Unopened {
-            state.state = State::Opening { since: self.now, attempts: 0 };
-            self.send_syn(connection);
-        } else {
-            self.pump(connection);
+        match (state.state, &state.asking) {
+            // What there is to be sent waits until it is asked for.
+            (State::Unopened, Some(asking)) if asking.opening() && asking.deadline.is_none() => {
+                self.ask(connection);
+            }
+            (State::Unopened, Some(_)) => {}
+            (State::Unopened, None) => {
+                state.state = State::Opening { since: self.now, attempts: 0 };
+                self.send_syn(connection);
+            }
+            _ => self.pump(connection),
         }
+    }
+
+    /// The server sends what it waits for an answer to: a SYN, or its request.
+    fn ask(&mut self, connection: usize) {
+        if let Some(asking) = &mut self.connections[connection].asking {
+            asking.sent(self.now);
+        }
+        let (options, ecn) = (self.syn_options(), self.control_ecn(connection));
+        let state = &self.connections[connection];
+        let (initial, blank) = (state.initial[Side::Server as usize], self.blank_header());
+        let header = if state.asking.as_ref().is_some_and(Asking::opening) {
+            let negotiation = if state.sender.control().ecn() { flags::ECE | flags::CWR } else { 0 };
+            Header {
+                sequence: initial,
+                flags: flags::SYN | negotiation,
+                window: u16::MAX,
+                ecn,
+                options: &options,
+                ..blank
+            }
+        } else {
+            Header {
+                sequence: initial.wrapping_add(1),
+                ack: state.first_data(),
+                flags: flags::ACK | flags::PSH,
+                ecn,
+                payload: state.asked_bytes(),
+                ..blank
+            }
+        };
+        self.send(connection, Side::Server, header);
+        self.arm_sender_timer(connection);
+    }
+
+    fn syn_options(&self) -> [u8; 12] {
+        options::syn(self.transport.mss_bytes.min(u16::MAX.into()) as u16, WINDOW_SCALE)
     }
 
     /// Flows whose last byte has come are finished.
@@ -204,7 +250,7 @@ impl Network {
         let options = if control.hears_delay() { &timing[..] } else { &[] };
         let header = Header {
             sequence: wire_sequence(state.first_data(), outgoing.offset),
-            ack: state.initial[Side::Server as usize].wrapping_add(1),
+            ack: state.initial[Side::Server as usize].wrapping_add(1 + state.asked_bytes()),
             flags,
             ecn: if capable { Ecn::Ect0 } else { Ecn::NotEct },
             options,
@@ -235,7 +281,7 @@ impl Network {
     }
 
     fn send_syn(&mut self, connection: usize) {
-        let options = options::syn(self.transport.mss_bytes.min(u16::MAX.into()) as u16, WINDOW_SCALE);
+        let options = self.syn_options();
         let state = &mut self.connections[connection];
         if let State::Opening { attempts, .. } = &mut state.state {
             *attempts += 1;
@@ -253,20 +299,23 @@ impl Network {
         self.arm_sender_timer(connection);
     }
 
-    fn send_syn_ack(&mut self, connection: usize) {
-        let options = options::syn(self.transport.mss_bytes.min(u16::MAX.into()) as u16, WINDOW_SCALE);
+    /// The side that did not open the connection answers.
+    fn send_syn_ack(&mut self, connection: usize, side: Side) {
+        let options = self.syn_options();
         let state = &self.connections[connection];
         let ecn = state.sender.control().ecn();
+        let opener = if side == Side::Server { Side::Client } else { Side::Server };
+        let capable = if ecn && self.transport.ecn_plus { Ecn::Ect0 } else { self.control_ecn(connection) };
         let header = Header {
-            sequence: state.initial[Side::Server as usize],
-            ack: state.first_data(),
+            sequence: state.initial[side as usize],
+            ack: state.initial[opener as usize].wrapping_add(1),
             flags: flags::SYN | flags::ACK | if ecn { flags::ECE } else { 0 },
             window: u16::MAX,
-            ecn: self.control_ecn(connection),
+            ecn: capable,
             options: &options,
             ..self.blank_header()
         };
-        self.send(connection, Side::Server, header);
+        self.send(connection, side, header);
     }
 
     /// The client acknowledges the server's SYN, or its FIN.
@@ -275,7 +324,7 @@ impl Network {
         let sent = state.sender.snd_nxt() + u64::from(fin);
         let header = Header {
             sequence: wire_sequence(state.first_data(), sent),
-            ack: state.initial[Side::Server as usize].wrapping_add(1 + u32::from(fin)),
+            ack: state.initial[Side::Server as usize].wrapping_add(1 + state.asked_bytes() + u32::from(fin)),
             flags: flags::ACK,
             ecn: self.control_ecn(connection),
             ..self.blank_header()
@@ -308,7 +357,7 @@ impl Network {
             flags |= flags::FIN;
         }
         let header = Header {
-            sequence: state.initial[Side::Server as usize].wrapping_add(1),
+            sequence: state.initial[Side::Server as usize].wrapping_add(1 + state.asked_bytes()),
             ack: wire_sequence(first, next + u64::from(closing)),
             flags,
             ecn: self.control_ecn(connection),
@@ -435,7 +484,15 @@ impl Network {
 
     fn server_receives(&mut self, connection: usize, segment: &Segment) {
         if segment.flags & flags::SYN != 0 {
-            return self.send_syn_ack(connection);
+            return match &mut self.connections[connection].asking {
+                None => self.send_syn_ack(connection, Side::Server),
+                Some(asking) if asking.opening() => {
+                    asking.opened(self.now);
+                    self.ask(connection);
+                }
+                // The answer to a SYN that was sent twice.
+                Some(_) => {}
+            };
         }
         let fin = segment.flags & flags::FIN != 0;
         if segment.payload == 0 && !fin {
@@ -443,6 +500,9 @@ impl Network {
         }
         let now = self.now;
         let state = &mut self.connections[connection];
+        if let Some(asking) = &mut state.asking {
+            asking.satisfied();
+        }
         let Some(offset) = stream_offset(state.first_data(), segment.sequence, state.receiver.rcv_nxt()) else {
             return;
         };
@@ -491,7 +551,24 @@ impl Network {
     fn client_receives(&mut self, connection: usize, segment: &Segment) {
         let now = self.now;
         let state = &mut self.connections[connection];
-        if segment.flags & flags::SYN != 0 {
+        if let Some(asking) = &mut state.asking {
+            if segment.flags & flags::SYN != 0 {
+                if asking.answer(now) && state.state == State::Unopened {
+                    state.sender.on_lost_handshake();
+                }
+                return self.send_syn_ack(connection, Side::Client);
+            }
+            if segment.payload > 0 {
+                if state.state == State::Unopened {
+                    state.state = State::Open;
+                    if let Some(rtt) = asking.request_came(now) {
+                        state.sender.rtt_mut().sample(rtt);
+                    }
+                    return self.pump(connection);
+                }
+                return self.send_client_ack(connection, false);
+            }
+        } else if segment.flags & flags::SYN != 0 {
             if let State::Opening { since, attempts } = state.state {
                 state.state = State::Open;
                 if attempts == 1 {
@@ -532,8 +609,12 @@ impl Network {
     fn sender_deadline(&self, connection: usize) -> Option<Time> {
         let state = &self.connections[connection];
         match state.state {
-            State::Unopened | State::Closed => None,
-            State::Open => state.sender.deadline(),
+            State::Unopened => state.asking.as_ref().and_then(|asking| asking.deadline),
+            State::Closed => None,
+            State::Open => {
+                let request = state.asking.as_ref().and_then(|asking| asking.deadline);
+                [request, state.sender.deadline()].into_iter().flatten().min()
+            }
             State::Opening { since, attempts } => {
                 // Attempts 1, 2, 3 end after 1, 1 + 2, 1 + 2 + 4 times the timeout.
                 let sum = (1u64 << attempts.min(32)) - 1;
@@ -580,7 +661,17 @@ impl Network {
         if !self.take_pending(connection, Side::Client) {
             return;
         }
-        let due = self.sender_deadline(connection).is_some_and(|deadline| deadline <= self.now);
+        let now = self.now;
+        let past = |deadline: Option<Time>| deadline.is_some_and(|deadline| deadline <= now);
+        let state = &mut self.connections[connection];
+        if state.asking.as_ref().is_some_and(|asking| past(asking.deadline)) && state.state != State::Closed {
+            state.sender.on_repeated();
+            self.ask(connection);
+            if !past(self.connections[connection].sender.deadline()) {
+                return;
+            }
+        }
+        let due = past(self.sender_deadline(connection));
         match (due, self.connections[connection].state) {
             (true, State::Opening { .. }) => {
                 self.connections[connection].sender.on_syn_timeout();

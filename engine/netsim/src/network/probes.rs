@@ -31,7 +31,7 @@ impl Network {
     /// Makes the probes ready, of which each sends its first request by an event.
     pub(super) fn plan_probes(&mut self, probes: &[Probe]) {
         for (number, &spec) in probes.iter().enumerate() {
-            let connection = self.connect((spec.src, spec.dst), false, false) as u32;
+            let connection = self.connect((spec.src, spec.dst), false, false, true) as u32;
             self.probes.push(ProbeState { spec, connection, records: Vec::new() });
             self.events.push(Time::from_nanos(spec.start_ns), Event::Probe(number as u32));
         }

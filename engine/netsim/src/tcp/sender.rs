@@ -312,7 +312,17 @@ impl Sender {
 
     /// A SYN was not answered in time and is sent again: the first window is one segment (RFC 5681 section 3.1).
     pub fn on_syn_timeout(&mut self) {
+        self.on_lost_handshake();
+        self.on_repeated();
+    }
+
+    /// A packet of the handshake was lost.
+    pub fn on_lost_handshake(&mut self) {
         self.window.cwnd = self.window.mss;
+    }
+
+    /// What opens the connection, or asks for data, was not answered in time and is sent again.
+    pub fn on_repeated(&mut self) {
         self.stats.timeouts += 1;
         self.stats.retransmissions += 1;
     }

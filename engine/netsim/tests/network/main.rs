@@ -1,5 +1,6 @@
 //! Runs of the whole simulator, with real P4 programs in its switches, against closed forms.
 
+mod asked;
 mod capture;
 mod completion;
 mod congestion;

@@ -125,6 +125,7 @@ pub(crate) fn transport(control: Control) -> Transport {
         dctcp_gain_shift: 4,
         dctcp_loss_after_marks: true,
         delay_threshold_ns: None,
+        ecn_plus: false,
     }
 }
 
@@ -176,7 +177,7 @@ pub(crate) fn capture_host(config: &mut Config, host: usize, name: &str) -> Path
 
 /// A flow without extra delay, as fast as possible.
 pub(crate) fn flow(start_ns: u64, src: usize, dst: usize, size_bytes: u64) -> Flow {
-    Flow { start_ns, src, dst, size_bytes, dscp: 0, extra_delay_ns: 0, rate_bps: 0 }
+    Flow { start_ns, src, dst, size_bytes, dscp: 0, extra_delay_ns: 0, rate_bps: 0, ecn: true }
 }
 
 /// A [`star`] whose switch runs a program, `setup` having programmed its tables.

@@ -1,0 +1,137 @@
+//! Flows that their receivers ask for: handshake, request, answer, and what is done when one of them is lost.
+
+use marklab_netsim::{Config, Connections, Control, Flow, Outcome, QueueLimit};
+use marklab_pipeline::State;
+
+use crate::pcap;
+use crate::support::*;
+
+const DELAY: u64 = 20 * US;
+const REQUEST: u64 = 300;
+/// Frames of a SYN and its answer: 54 bytes and 12 of options.
+const SYN: u64 = 66;
+const INITIAL_RTO: u64 = 30 * MS;
+
+fn asked(control: Control) -> Config {
+    let connections = Connections::Asked { request_bytes: REQUEST as u32 };
+    Config { connections, ..star(&[(GBPS, DELAY); 2], QueueLimit::Packets(1000), control) }
+}
+
+/// ns from host to host of a frame, over both lines of 1 Gb/s.
+fn across(frame_bytes: u64) -> u64 {
+    2 * ((frame_bytes.max(60) + 24) * 8 + DELAY)
+}
+
+/// ns until so many segments have come that are sent at once, after a handshake and a request without a loss.
+fn undisturbed(segments: u64) -> u64 {
+    2 * across(SYN) + across(54 + REQUEST) + across(54 + MSS) + (segments - 1) * (54 + MSS + 24) * 8
+}
+
+fn lose(config: &Config, port: u64, number: u64, flow: Flow) -> Outcome {
+    run(config, &Program::of("scripted"), |state: &mut State| script(state, "drop", port, [number]), vec![flow])
+}
+
+#[test]
+fn an_answer_comes_after_handshake_and_request() {
+    for segments in [1, 2, 10] {
+        let config = asked(Control::EcnStar);
+        let outcome = run(&config, &Program::of("droptail"), |_| (), vec![flow(7 * US, 0, 1, segments * MSS)]);
+        assert_eq!(fct(&outcome, 0), undisturbed(segments), "{segments} segments");
+        assert_eq!(outcome.flows[0].sender.timeouts, 0);
+    }
+}
+
+#[test]
+fn the_extra_delay_is_that_of_the_host_with_the_data() {
+    let extra_delay_ns = 3 * MS;
+    let flow = Flow { extra_delay_ns, ..flow(0, 0, 1, 2 * MSS) };
+    let outcome = run(&asked(Control::Reno), &Program::of("droptail"), |_| (), vec![flow]);
+    assert_eq!(fct(&outcome, 0), undisturbed(2) + 2 * extra_delay_ns, "of the SYN-ACK and of the data");
+}
+
+/// ECN+ (SIGCOMM 2005), section 3.2: the SYN is not ECN capable, its answer is, if both ends take part in ECN.
+#[test]
+fn ecn_plus_makes_answers_to_syns_ecn_capable() {
+    for (control, ecn, plus, negotiated, syn_ack_ecn, data_ecn) in [
+        (Control::EcnStar, true, false, true, 0, 2),
+        (Control::EcnStar, true, true, true, 2, 2),
+        (Control::EcnStar, false, true, false, 0, 0),
+        (Control::Reno, true, true, false, 0, 0),
+    ] {
+        let mut config = asked(control);
+        config.transport.ecn_plus = plus;
+        let path = capture_host(&mut config, 1, &format!("asked-{control:?}-{ecn}-{plus}"));
+        run(&config, &Program::of("droptail"), |_| (), vec![Flow { ecn, ..flow(0, 0, 1, 2 * MSS) }]);
+        let frames = pcap::read(&path);
+        let [syn, syn_ack, request, data] = &frames[..4] else { panic!("{} frames", frames.len()) };
+        assert_eq!((syn.src, syn.syn, syn.ecn, syn.ece), (ip(1), true, 0, negotiated));
+        assert_eq!((syn_ack.src, syn_ack.syn, syn_ack.ecn, syn_ack.ece), (ip(0), true, syn_ack_ecn, negotiated));
+        assert_eq!((request.src, u64::from(request.payload), request.syn), (ip(1), REQUEST, false));
+        assert_eq!((data.src, u64::from(data.payload), data.ecn), (ip(0), MSS, data_ecn));
+        // Numbers of both streams fit together.
+        assert_eq!(syn_ack.ack, syn.sequence.wrapping_add(1));
+        assert_eq!((request.sequence, request.ack), (syn_ack.ack, syn_ack.sequence.wrapping_add(1)));
+        assert_eq!((data.sequence, data.ack), (request.ack, request.end()));
+        let last_ack = frames.iter().rfind(|frame| frame.src == ip(1)).unwrap();
+        assert_eq!(last_ack.ack, data.sequence.wrapping_add(2 * MSS as u32 + 1), "data and FIN");
+    }
+}
+
+#[test]
+fn a_lost_syn_costs_the_first_timeout() {
+    let outcome = lose(&asked(Control::EcnStar), 0, 1, flow(0, 0, 1, 2 * MSS));
+    assert_eq!(fct(&outcome, 0), INITIAL_RTO + undisturbed(2));
+    assert_eq!((outcome.flows[0].sender.timeouts, outcome.flows[0].sender.retransmissions), (1, 1));
+}
+
+/// RFC 5681 section 3.1: the host with the data then begins with one segment.
+#[test]
+fn a_lost_answer_costs_a_timeout_and_the_first_window() {
+    let outcome = lose(&asked(Control::EcnStar), 1, 1, flow(0, 0, 1, 2 * MSS));
+    let ack = across(54);
+    assert_eq!(fct(&outcome, 0), INITIAL_RTO + undisturbed(1) + ack + across(54 + MSS));
+    assert_eq!(outcome.flows[0].sender.timeouts, 1);
+}
+
+#[test]
+fn timeouts_of_lost_answers_double() {
+    let drops = |state: &mut State| script(state, "drop", 1, [1, 2, 3]);
+    let outcome = run(&asked(Control::Reno), &Program::of("scripted"), drops, vec![flow(0, 0, 1, MSS)]);
+    assert_eq!(fct(&outcome, 0), (1 + 2 + 4) * INITIAL_RTO + undisturbed(1));
+    assert_eq!(outcome.flows[0].sender.timeouts, 3);
+}
+
+/// The handshake has measured the round trip, so that the least timeout counts.
+#[test]
+fn a_lost_request_is_sent_again() {
+    let config = asked(Control::EcnStar);
+    let outcome = lose(&config, 0, 2, flow(0, 0, 1, 2 * MSS));
+    assert_eq!(fct(&outcome, 0), config.transport.min_rto_ns + undisturbed(2));
+    assert_eq!(outcome.flows[0].sender.timeouts, 1);
+}
+
+/// Both hosts have measured the round trip in the handshake, so both wait for the least timeout.
+#[test]
+fn lost_data_come_once_and_the_request_twice() {
+    // The first frame towards host 1 is the answer to the SYN.
+    let mut config = asked(Control::EcnStar);
+    config.transport.initial_window_segments = 1;
+    let path = capture_host(&mut config, 1, "asked-lost-data");
+    let outcome = lose(&config, 1, 2, flow(0, 0, 1, MSS));
+    assert_eq!(outcome.flows[0].delivered_bytes, MSS);
+    let frames = pcap::read(&path);
+    let requests = frames.iter().filter(|frame| frame.src == ip(1) && frame.payload > 0).count();
+    let data = frames.iter().filter(|frame| frame.src == ip(0) && frame.payload > 0).count();
+    assert_eq!((requests, data), (2, 1), "each after its timeout");
+    let request_came = 2 * across(SYN) + across(54 + REQUEST);
+    assert_eq!(fct(&outcome, 0), request_came + config.transport.min_rto_ns + across(54 + MSS));
+}
+
+#[test]
+fn requests_that_do_not_fit_are_refused() {
+    for request_bytes in [0, MSS as u32 + 1] {
+        let config = Config { connections: Connections::Asked { request_bytes }, ..asked(Control::Reno) };
+        let error = build(&config, &Program::of("droptail"), |_| (), vec![flow(0, 0, 1, 1)]).err().unwrap();
+        assert!(error.to_string().contains("fits into a segment"), "{error}");
+    }
+}
