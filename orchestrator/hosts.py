@@ -45,6 +45,14 @@ class Transport(Model):
         default=None, alias="delay_threshold", gt=0, le=10**9, description="EAR's T; 120 packets of 1,500 bytes"
     )
 
+    ecn_plus: bool = Field(default=False, description="answers to SYNs are ECN capable")
+
+    @model_validator(mode="after")
+    def _marks_what_can_be_marked(self) -> Transport:
+        if self.ecn_plus and not self.uses_ecn:
+            raise BadInput(f"`{self.control}` has no ECN, which ECN+ extends to answers to SYNs", "control: ecn-star")
+        return self
+
     @model_validator(mode="after")
     def _hears_what_it_is_told(self) -> Transport:
         if self.delay_threshold_ns is not None and not self.hears_delay:
@@ -100,10 +108,14 @@ class Framing(Model):
 
 
 class Connections(Model):
-    """New for each flow, or persistent ones of which so many are open between two hosts when the run begins."""
+    """New for each flow, or persistent ones of which so many are open between two hosts when the run begins.
 
-    mode: Literal["new", "persistent"] = "persistent"
+    `asked` are new ones, too, which the receiver opens to ask for the flow, as a browser does.
+    """
+
+    mode: Literal["new", "persistent", "asked"] = "persistent"
     per_pair: int = Field(default=5, ge=0, le=10**4)
+    request_bytes: Size = Field(default=300, alias="request", ge=1, le=65_000)
 
     @model_validator(mode="before")
     @classmethod

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,8 @@ from orchestrator.summary import (
     ALL_PROBES,
     ALL_STATISTICS,
     CLASSES,
+    ECN,
+    NOT_ECN,
     QUERY,
     Change,
     Classification,
@@ -83,7 +85,7 @@ def seed_result(experiment: Experiment, scheme: ReadyScheme, seen: Observation) 
     """Reduce a cell to numbers."""
     finished = seen.fct_ns >= 0
     sizes = seen.flows.size_bytes[finished]
-    queries = seen.flows.query[finished] if experiment.spec.queries is not None else None
+    groups = {name: members[finished] for name, members in _groups(experiment, seen).items()}
     fct = seen.fct_ns[finished].astype(np.float64)
     ideal = ideal_ns(experiment.spec, experiment.network, seen.flows)[finished]
     report = seen.report
@@ -93,8 +95,8 @@ def seed_result(experiment: Experiment, scheme: ReadyScheme, seen: Observation) 
     return SeedResult(
         seed=seen.seed,
         flow_list=seen.flows.digest(),
-        fct_us=by_class(fct / 1e3, sizes, queries),
-        slowdown=by_class(fct / ideal, sizes, queries),
+        fct_us=by_class(fct / 1e3, sizes, groups),
+        slowdown=by_class(fct / ideal, sizes, groups),
         unfinished=int(np.sum(~finished & ~seen.flows.endless)),
         endless=int(np.sum(seen.flows.endless)),
         without_base_delay=_without_base_delay(experiment, seen),
@@ -120,15 +122,19 @@ def seed_result(experiment: Experiment, scheme: ReadyScheme, seen: Observation) 
     )
 
 
-def by_class(values: Floats, sizes: NDArray[np.uint64], queries: NDArray[np.bool_] | None) -> Samples:
-    """Mean and percentiles of each size class, and of queries where there are such."""
+def _groups(experiment: Experiment, seen: Observation) -> dict[str, NDArray[np.bool_]]:
+    """Flows that are told apart beside their size."""
+    groups = {QUERY: seen.flows.query} if experiment.spec.queries is not None else {}
+    return groups | ({ECN: seen.flows.ecn, NOT_ECN: ~seen.flows.ecn} if experiment.spec.ecn_share is not None else {})
+
+
+def by_class(values: Floats, sizes: NDArray[np.uint64], groups: Mapping[str, NDArray[np.bool_]]) -> Samples:
+    """Mean and percentiles of each size class, and of each group."""
     samples = {}
     for name, (above, up_to) in CLASSES.items():
         chosen = values[(sizes > above) & (sizes <= (up_to if up_to is not None else np.iinfo(np.uint64).max))]
         samples[name] = sample(chosen)
-    if queries is not None:
-        samples[QUERY] = sample(values[queries])
-    return samples
+    return samples | {name: sample(values[members]) for name, members in groups.items()}
 
 
 def sample(values: Floats) -> Sample:

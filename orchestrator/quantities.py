@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from orchestrator.errors import BadInput, unknown
-from orchestrator.summary import ALL_PORTS, ALL_PROBES, ALL_STATISTICS, CLASSES, QUERY, SeedResult
+from orchestrator.summary import ALL_PORTS, ALL_PROBES, ALL_STATISTICS, CLASSES, ECN, NOT_ECN, QUERY, SeedResult
 from orchestrator.units import format_time, parse_time
 from orchestrator.windows import TimeWindow
 
@@ -57,9 +57,13 @@ def _classified(statistic: str) -> Callable[[SeedResult], float | None]:
     return of
 
 
+# Settings without which a run has no such flows.
+_NEEDS = {QUERY: ("queries",), ECN: ("ecn_share",), NOT_ECN: ("ecn_share",)}
+
+
 def _metrics() -> Iterator[Metric]:
-    for name in (*CLASSES, QUERY):
-        needs = ("queries",) if name == QUERY else ()
+    for name in (*CLASSES, QUERY, ECN, NOT_ECN):
+        needs = _NEEDS.get(name, ())
         for statistic in ALL_STATISTICS:
             yield Metric(f"{name}.{statistic}", _sample("fct_us", name, statistic), 1, "µs", needs=needs)
             yield Metric(f"slowdown.{name}.{statistic}", _sample("slowdown", name, statistic), 1, needs=needs)

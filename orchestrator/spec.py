@@ -20,7 +20,7 @@ from orchestrator.hosts import Connections, Framing, Limit, Nic, Transport
 from orchestrator.model import Model, Rate, Time, read_yaml, validate
 from orchestrator.queueing import Queues
 from orchestrator.topology import Incast, Topology, parse_topology
-from orchestrator.traffic.description import AddedFlow, Distribution, FlowListFile, Queries
+from orchestrator.traffic.description import AddedFlow, Distribution, FlowListFile, Queries, Sessions
 from orchestrator.traffic.probes import Probe
 from orchestrator.traffic.rtt import Classes, LongTailed, parse_rtt
 from orchestrator.traffic.services import Services
@@ -88,9 +88,14 @@ class Spec(Model):
     # K = lambda * C * RTT (Eq. 1). The papers' thresholds are those of lambda 1, with DCTCP as well.
     lambda_: float = Field(default=1.0, alias="lambda", gt=0, le=1000)
     workload: Distribution = load_workload("web_search")
-    load: float = Field(default=0.5, gt=0, le=1)
+    # Above 1 it is more than the bottleneck carries.
+    load: float = Field(default=0.5, gt=0, le=2)
     flows: int = Field(default=3000, ge=0, le=10**7)
     services: Services | None = None
+    # Part of the flows whose hosts take part in ECN; all of them, if the transport does.
+    ecn_share: float | None = Field(default=None, ge=0, le=1)
+    # The flows of the workload come as readers of the web ask for them, and not independently of each other.
+    sessions: Sessions | None = None
     queries: Queries | None = None
     flow_list: FlowListFile | None = None
     added_flows: tuple[AddedFlow, ...] | None = None
@@ -153,6 +158,27 @@ class Spec(Model):
                     f"the window {window} does not consist of whole intervals of what is recorded",
                     f"multiples of {units.format_time(every_ns)}",
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _ends(self) -> Spec:
+        if self.load > 1 and self.until_ns is None:
+            raise BadInput(
+                f"load: `{self.load:g}` should be less than or equal to 1 in a run without an end: queues only grow",
+                "--until 60s, after which what is under way counts as unfinished",
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _reads_alone(self) -> Spec:
+        if self.sessions is not None and self.services is not None:
+            raise BadInput("readers of the web have no services", "leave out `services`, or `sessions`")
+        return self
+
+    @model_validator(mode="after")
+    def _shares_ecn(self) -> Spec:
+        if self.ecn_share is not None and not self.transport.uses_ecn:
+            raise BadInput(f"nobody takes part in ECN: {self.transport.control} has none", "--transport ecn-star")
         return self
 
     @model_validator(mode="after")

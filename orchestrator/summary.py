@@ -21,6 +21,8 @@ CLASSES: dict[str, tuple[int, int | None]] = {
 }
 # Beside them, in runs that have queries: their flows, of whatever size.
 QUERY = "query"
+# And in runs in which some take part in ECN and others do not.
+ECN, NOT_ECN = "ecn", "not-ecn"
 STATISTICS = ("mean", "p50", "p99")
 # With one that is for large runs: of fewer than a thousand values it is the largest.
 ALL_STATISTICS = (*STATISTICS, "p999")

@@ -9,17 +9,28 @@ from typing import Any
 from orchestrator.collection import Collection, FailedCell, Point
 from orchestrator.comparison import Comparison, compare
 from orchestrator.comparison_policy import Policy
-from orchestrator.summary import CLASSES, Drops, Estimate, Marks, Sample, SchemeResult, SeedResult, Summary
+from orchestrator.summary import (
+    CLASSES,
+    Distribution,
+    Drops,
+    Estimate,
+    Marks,
+    Sample,
+    SchemeResult,
+    SeedResult,
+    Summary,
+)
 
 VERSIONS = {"marklab": "1.0.0", "engine": "1.0.0"}
 
 
 def seed(number: int, value: float, flows: str, unfinished: int = 0, timeouts: int = 0) -> SeedResult:
-    samples = {name: Sample(n=100, mean=value, p50=value, p99=value) for name in CLASSES}
+    samples = {name: Sample(n=100, mean=value, p50=value, p99=value, p999=value) for name in CLASSES}
+    rtts = Distribution(n=100, mean=value, p50=value, p99=value, p999=value)
     return SeedResult(
         seed=number, flow_list=flows, fct_us=samples, slowdown=samples, unfinished=unfinished, drops=Drops(),
         marks=Marks(), timeouts=timeouts, retransmissions=0, utilisation=0.5, link_transmissions=1, events=1,
-        engine_cpu_s=0.0,
+        engine_cpu_s=0.0, tcp_rtt_us=rtts,
     )  # fmt: skip
 
 

@@ -31,6 +31,7 @@ def flow_list(pairs: list[tuple[int, int]], **others: Any) -> FlowList:
         "extra_delay_ns": np.zeros(n, dtype=np.uint64),
         "rate_bps": np.zeros(n, dtype=np.uint64),
         "query": np.zeros(n, dtype=np.bool_),
+        "ecn": np.ones(n, dtype=np.bool_),
     }
     return FlowList(**columns | others)
 

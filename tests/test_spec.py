@@ -138,7 +138,7 @@ def test_odd_values_are_refused_in_words(key: str) -> None:
         ({"rtt": "1e999999999s"}, "rtt: a time of `1e999999999s` is too large", None),
         ({"flows": "1e9"}, "flows: `1e9` is not a whole number", "at least 0 and at most 10000000"),
         ({"flows": 10**9}, "flows: `1000000000` should be less than or equal to 10000000", "at least 0"),
-        ({"load": "abc"}, "load: `abc` is not a number", "above 0 and at most 1"),
+        ({"load": "abc"}, "load: `abc` is not a number", "above 0 and at most 2"),
         ({"transport": "dctpc"}, "transport.control: `dctpc` should be", "did you mean `dctcp`?"),
         ({"transport": {"mss": 0}}, "transport.mss: `0` should be", "at least 1B and at most 65KB"),
         ({"topology": {"hosts": ["a"], "links": []}}, "hosts: 2 of them are needed, not 1", None),

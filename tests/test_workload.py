@@ -15,6 +15,7 @@ MEANS = {
     "cache": 910_690,
     "hadoop": 4_135_297,
     "fb_hadoop": 120_421,
+    "web_objects": 7_200,
 }
 
 

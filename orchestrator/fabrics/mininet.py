@@ -86,9 +86,17 @@ class Mininet:
         refused = {
             "trace_flows": spec.trace_flows_ns is not None,
             "windows": spec.windows is not None,
+            "sample_queues": spec.sample_queues_ns is not None,
         }
         for name in (name for name, given in refused.items() if given):
             raise BadInput(f"`{name}` is recorded in the simulator only", "leave it out, or --fabric sim")
+        simulated = {
+            "connections: asked": spec.connections.mode == "asked",
+            "ecn_share": spec.ecn_share is not None,
+            "transport.ecn_plus": spec.transport.ecn_plus,
+        }
+        for name in (name for name, given in simulated.items() if given):
+            raise BadInput(f"real hosts have no `{name}` yet", "leave it out, or --fabric sim")
         network = experiment.network
         if spec.pcap is not None and network.graph.is_host(find_port(network, spec.pcap).node):
             to_host = network.graph.lines_from[find_port(network, spec.pcap).node][0].target

@@ -59,7 +59,7 @@ class Sim:
             cell.scheme.program,
             cell.scheme.settings,
             experiment.routes[cell.scheme.forwarding],
-            flows.columns(),
+            {**flows.columns(), "ecn": flows.ecn},
             cell.seed,
             watch,
         )
@@ -188,4 +188,6 @@ def _numbers(model: Model) -> dict[str, Any]:
 def _connections(spec: Spec) -> Any:
     if spec.connections.mode == "new":
         return "new"
+    if spec.connections.mode == "asked":
+        return {"asked": {"request_bytes": spec.connections.request_bytes}}
     return {"persistent": {"per_pair": spec.connections.per_pair}}

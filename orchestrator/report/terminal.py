@@ -11,12 +11,30 @@ from rich.text import Text
 
 from orchestrator.fairness import WITHIN
 from orchestrator.statistics import Interval
-from orchestrator.summary import ALL_PORTS, ALL_PROBES, QUERY, STATISTICS, Estimates, SchemeResult, Summary
+from orchestrator.summary import (
+    ALL_PORTS,
+    ALL_PROBES,
+    ECN,
+    NOT_ECN,
+    QUERY,
+    STATISTICS,
+    Estimates,
+    SchemeResult,
+    Summary,
+)
 
 # Rows of the paper's figures: class, statistic.
 _SHOWN = (("overall", "mean"), ("short", "mean"), ("short", "p99"), ("large", "mean"))
 _OF_QUERIES = ((QUERY, "mean"), (QUERY, "p99"))
-_CLASS_NAMES = {"overall": "overall", "short": "short ≤100 KB", "large": "large >10 MB", QUERY: "queries"}
+_BY_ECN = ((ECN, "mean"), (ECN, "p99"), (NOT_ECN, "mean"), (NOT_ECN, "p99"))
+_CLASS_NAMES = {
+    "overall": "overall",
+    "short": "short ≤100 KB",
+    "large": "large >10 MB",
+    QUERY: "queries",
+    ECN: "with ECN",
+    NOT_ECN: "without ECN",
+}
 
 _LABEL_WIDTH = 20
 _COLUMN_WIDTH = 19
@@ -92,7 +110,8 @@ Rows = list[tuple[str, Callable[[SchemeResult], RenderableType]]]
 def sections(summary: Summary) -> Iterator[tuple[str, Rows]]:
     """All rows of the table, by section: a name, and what is in the column of a scheme."""
     fct: Rows = []
-    for name, stat in _SHOWN + (_OF_QUERIES if QUERY in summary.main.fct_us else ()):
+    groups = (_OF_QUERIES if QUERY in summary.main.fct_us else ()) + (_BY_ECN if ECN in summary.main.fct_us else ())
+    for name, stat in _SHOWN + groups:
         fct.append((f"{_CLASS_NAMES[name]} {stat}", _estimate(name, stat, lambda r: r.fct_us, "{:,.0f}")))
         if any(result.normalised for result in summary.schemes.values()):
             fct.append(("  / baseline", _estimate(name, stat, lambda r: r.normalised, "{:.3f}")))

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.errors import BadInput
 from orchestrator.hosts import Framing
-from orchestrator.randomness import exponential, integers, uniform
+from orchestrator.randomness import Floats, exponential, integers, uniform
 from orchestrator.spec import Spec
 from orchestrator.topology import Network
 from orchestrator.traffic.description import AddedFlow, Queries
 from orchestrator.traffic.flows import FlowList, UInt64, find_host, make_flows, merged
+from orchestrator.traffic.web import web_flows
 from orchestrator.traffic.workload import Workload
 
 # Ethernet 14, IPv4 20, TCP 20; data segments carry no options.
@@ -47,11 +49,13 @@ def mean_gap_ns(load: float, mean_wire_bytes: float, network: Network) -> float:
 
 def generate(spec: Spec, network: Network, seed: int) -> FlowList:
     """Make the flow list of a seed."""
-    background = _background(spec, network, seed)
-    if spec.queries is None:
-        return background
-    end_ns = int(background.start_ns[-1]) if len(background) else 0
-    return merged([background, _queries(spec, spec.queries, network, seed, end_ns)])
+    flows = _background(spec, network, seed)
+    if spec.queries is not None:
+        end_ns = int(flows.start_ns[-1]) if len(flows) else 0
+        flows = merged([flows, _queries(spec, spec.queries, network, seed, end_ns)])
+    if spec.ecn_share is None or spec.sessions is not None:
+        return flows
+    return replace(flows, ecn=uniform(seed, "ecn", len(flows)) < spec.ecn_share)
 
 
 def added(flows: Sequence[AddedFlow], hosts: Sequence[str]) -> FlowList:
@@ -73,6 +77,8 @@ def added(flows: Sequence[AddedFlow], hosts: Sequence[str]) -> FlowList:
 
 def _background(spec: Spec, network: Network, seed: int) -> FlowList:
     mean_wire = sum(share * _mean_wire_bytes(workload, spec) for workload, share in _workloads(spec))
+    if spec.sessions is not None:
+        return web_flows(spec, spec.sessions, network, seed, partial(_wire_bytes, spec))
     gap = mean_gap_ns(spec.load, mean_wire, network)
     chosen = integers(uniform(seed, "pairs", spec.flows), len(network.pairs))
     services = _services(spec, network, seed, chosen)
@@ -96,6 +102,11 @@ def _workloads(spec: Spec) -> list[tuple[Workload, float]]:
 def _mean_wire_bytes(workload: Workload, spec: Spec) -> float:
     mss = spec.transport.mss_bytes
     return wire_bytes(workload.mean_bytes(), workload.mean_segments(mss), spec.framing, mss)
+
+
+def _wire_bytes(spec: Spec, sizes: UInt64) -> Floats:
+    mss = spec.transport.mss_bytes
+    return sizes + np.ceil(sizes / mss) * wire_bytes(0, 1, spec.framing, mss)
 
 
 def _services(spec: Spec, network: Network, seed: int, pairs: NDArray[np.intp]) -> NDArray[np.uint8]:

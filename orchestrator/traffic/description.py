@@ -60,6 +60,23 @@ class Queries(Model):
         return self
 
 
+class Sessions(Model):
+    """Readers of the web (`traffic.web`). Defaults are those of ns-2's examples of Feldmann et al. (SIGCOMM 1999).
+
+    `think` is the mean time from a page's last object to the next page, `gap` that between objects of a page.
+    """
+
+    think_ns: Time = Field(default=50 * 10**9, alias="think", gt=0)
+    think_shape: float = Field(default=2.0, gt=1, le=100)
+    objects: float = Field(default=4.0, ge=1, le=10_000, description="per page, mean")
+    gap_ns: Time = Field(default=500 * 10**6, alias="gap")
+
+    @property
+    def cycle_ns(self) -> float:
+        """Mean time between pages of a session."""
+        return self.think_ns + (self.objects - 1) * self.gap_ns
+
+
 def _read_size(value: Any) -> int:
     return ENDLESS_BYTES if value in (ENDLESS, ENDLESS_BYTES) else units.parse_size(value)
 

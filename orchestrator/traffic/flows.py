@@ -33,6 +33,7 @@ class FlowList:
     extra_delay_ns: UInt64
     rate_bps: UInt64  # of the application; 0 is as fast as possible
     query: NDArray[np.bool_]  # part of a query: to be told apart in results, the same to the network
+    ecn: NDArray[np.bool_]  # its hosts take part in ECN, if the transport does
 
     def __len__(self) -> int:
         return len(self.start_ns)
@@ -43,8 +44,9 @@ class FlowList:
         return np.asarray(self.size_bytes >= ENDLESS_BYTES)
 
     def columns(self) -> dict[str, NDArray[np.generic]]:
-        """What the network is given, by the names that the engine has for it."""
-        names = [field.name for field in fields(self) if field.name != "query"]
+        """What the network is given, by the names that the engine has for it; `ecn` only if not all take part."""
+        left_out = {"query", "ecn"} if self.ecn.all() else {"query"}
+        names = [field.name for field in fields(self) if field.name not in left_out]
         return {name: np.ascontiguousarray(getattr(self, name)) for name in names}
 
     def taken(self, rows: NDArray[np.intp]) -> FlowList:
@@ -63,8 +65,8 @@ class FlowList:
 def make_flows(start_ns: UInt64, pairs: NDArray[np.uint32], size_bytes: UInt64, extra_delay_ns: UInt64) -> FlowList:
     """Flows of one class that applications write as fast as they can. `pairs` holds rows of (src, dst)."""
     none = np.zeros(len(start_ns), dtype=np.uint64)
-    dscp, query = none.astype(np.uint8), none.astype(np.bool_)
-    return FlowList(start_ns, pairs[:, 0], pairs[:, 1], size_bytes, dscp, extra_delay_ns, none, query)
+    dscp, query, ecn = none.astype(np.uint8), none.astype(np.bool_), np.ones(len(start_ns), dtype=np.bool_)
+    return FlowList(start_ns, pairs[:, 0], pairs[:, 1], size_bytes, dscp, extra_delay_ns, none, query, ecn)
 
 
 def merged(lists: Sequence[FlowList]) -> FlowList:
@@ -99,7 +101,8 @@ def read_flow_list(path: Path, hosts: Sequence[str]) -> FlowList:
         name: np.array([row.get(name, 0) for row in rows], dtype=types.get(name, np.uint64))
         for name in _REQUIRED + _OPTIONAL
     }
-    flows = FlowList(**columns, query=np.zeros(len(rows), dtype=np.bool_))
+    ones = np.ones(len(rows), dtype=np.bool_)
+    flows = FlowList(**columns, query=~ones, ecn=ones)
     late = np.flatnonzero(np.diff(flows.start_ns.astype(np.int64)) < 0)
     if len(late):
         raise BadInput(f"{path}, line {late[0] + 3}: the flow starts before the one above it", "sort by start_ns")

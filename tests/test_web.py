@@ -1,0 +1,172 @@
+"""Readers of the web: flows that their receivers ask for."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from runs import run
+
+from orchestrator.errors import BadInput
+from orchestrator.experiment import prepare
+from orchestrator.ideal import ideal_ns
+from orchestrator.randomness import exp, uniform
+from orchestrator.spec import make_spec
+from orchestrator.traffic.description import Sessions
+from orchestrator.traffic.flows import FlowList
+from orchestrator.traffic.web import _left_of_think, _numbers, _think
+from orchestrator.traffic.workload import load_workload
+
+WEB = {
+    "rate": "100M",
+    "rtt": "10ms..150ms,mean=80ms,p90=136ms",
+    "workload": "web_objects",
+    "sessions": {},
+    "connections": "asked",
+    "transport": {"control": "ecn-star", "initial_window": 2, "initial_rto": "3s", "min_rto": "200ms"},
+    "baseline": "none",
+}
+
+
+def flows_of(**settings: object) -> FlowList:
+    spec = make_spec({"schemes": ["droptail"], "flows": 20_000, "load": 0.9, "seeds": 1} | WEB | settings)
+    return prepare(spec).flow_lists[1]
+
+
+def test_objects_are_those_of_the_paper() -> None:
+    """ECN+ paper, section 4.2: the mean is 7.2 kB, and the largest 15 % have 80 % of the bytes."""
+    objects = load_workload("web_objects")
+    sizes, parts = (np.array(column) for column in zip(*objects.points, strict=True))
+    middles, weights = (sizes[1:] + sizes[:-1]) / 2, np.diff(parts)
+    assert objects.mean_bytes() == pytest.approx(7200, rel=0.005)
+    # Points are so dense that the one nearest to 85 % will do.
+    largest = parts[:-1] >= 0.85
+    part = weights[largest].sum()
+    assert part == pytest.approx(0.15, abs=0.015)
+    assert (weights * middles)[largest].sum() / objects.mean_bytes() == pytest.approx(0.8, abs=0.015)
+    assert sizes[-1] == 10**9
+
+
+def test_the_load_is_that_of_the_objects_that_are_drawn() -> None:
+    for load in (0.5, 0.9):
+        flows = flows_of(load=load)
+        wire = flows.size_bytes + np.ceil(flows.size_bytes / 1460) * 78
+        span_s = (int(flows.start_ns[-1]) - int(flows.start_ns[0])) / 1e9
+        assert wire.sum() * 8 / 1e8 / span_s == pytest.approx(load, rel=0.05)
+
+
+def test_flows_of_a_session_have_the_same_hosts_and_delay() -> None:
+    flows = flows_of(flows=3000, load=0.1, sessions={"think": "1s", "gap": "10ms", "objects": 8})
+    kinds = {(int(s), int(d), int(e)) for s, d, e in zip(flows.src, flows.dst, flows.extra_delay_ns, strict=True)}
+    assert len(kinds) < len(flows) / 20
+    assert (np.diff(flows.start_ns.astype(np.int64)) >= 0).all()
+
+
+def test_sessions_are_as_busy_at_the_end_as_in_the_beginning() -> None:
+    """They are somewhere in their think time when the run begins: 20 parts of the time have a twentieth each."""
+    flows = flows_of(load=1.0, until="3600s", sessions={"think": "2s", "gap": "20ms"})
+    counts = np.histogram(flows.start_ns.astype(np.float64), bins=20)[0]
+    assert counts.max() / counts.min() < 1.5
+
+
+@given(st.floats(1.1, 10), st.integers(10**6, 10**11))
+def test_think_times_have_their_mean_and_what_is_left_of_them_begins_evenly(shape: float, mean_ns: int) -> None:
+    sessions = Sessions(think=f"{mean_ns}ns", think_shape=shape)
+    middles = (np.arange(1000) + 0.5) / 1000
+    think = _think(sessions, middles).astype(np.float64)
+    shortest = mean_ns * (shape - 1) / shape
+    # The median has a closed form, and so has the part that is within the shortest time.
+    assert np.median(think) == pytest.approx(shortest * 2 ** (1 / shape), rel=0.01, abs=2)
+    left = _left_of_think(sessions, middles).astype(np.float64)
+    within = left <= shortest + 1
+    assert within.mean() == pytest.approx((shape - 1) / shape, abs=0.005)
+    assert left[within][-1] == pytest.approx(middles[within][-1] * mean_ns, rel=0.01, abs=2)
+    assert (np.diff(left) >= 0).all()
+
+
+@given(st.floats(-50, 50))
+def test_exp_is_that_of_numpy(value: float) -> None:
+    assert exp(np.array([value]))[0] == pytest.approx(np.exp(value), rel=1e-14)
+
+
+def test_pages_have_an_object_at_least_and_their_mean() -> None:
+    numbers = _numbers(Sessions(objects=4), uniform(1, "t", 200_000))
+    assert numbers.min() == 1
+    assert numbers.mean() == pytest.approx(4, rel=0.01)
+    assert set(_numbers(Sessions(objects=1), uniform(1, "t", 100))) == {1}
+
+
+def test_what_is_asked_for_comes_after_a_handshake_and_a_request() -> None:
+    """Alone in the network a flow of one segment takes its ideal time, but for the rounding of each transmission."""
+    flow = {"from": "h0", "to": "h7", "size": 1000, "extra_delay": "5ms"}
+    experiment, observations, _ = run(
+        schemes=["droptail"],
+        baseline="none",
+        seeds=1,
+        flows=0,
+        added_flows=[flow],
+        connections="asked",
+        transport="reno",
+    )
+    flows = experiment.flow_lists[1]
+    ideal = ideal_ns(experiment.spec, experiment.network, flows)[0]
+    assert abs(observations[0].fct_ns[0] - ideal) < 4
+    # SYN, answer with 5 ms, request, data with 5 ms: 70 us are two ways there and back.
+    assert ideal == pytest.approx(10_000_000 + 2 * 70_000, rel=0.001)
+
+
+def test_some_take_part_in_ecn_and_others_do_not() -> None:
+    settings = WEB | {"schemes": ["dctcp-red:k=5"], "flows": 1500, "load": 0.8, "seeds": 1, "until": "60s"}
+    experiment, observations, summary = run(**settings, ecn_share=0.25)
+    flows = experiment.flow_lists[1]
+    assert 0.15 < flows.ecn.mean() < 0.35
+    marked = observations[0].per_flow["marked_packets"]
+    assert marked[~flows.ecn].sum() == 0 < marked[flows.ecn].sum()
+    found = summary.main.seeds[0].fct_us
+    assert found["ecn"].n + found["not-ecn"].n == found["overall"].n
+    assert "ecn" in flows.columns()
+    assert "ecn" not in run(**settings, ecn_share=1.0)[0].flow_lists[1].columns()
+
+
+def test_ecn_plus_lets_answers_to_syns_be_marked() -> None:
+    """Behind long flows that fill a queue; only answers to SYNs and acknowledgements are not ECN capable then."""
+    long = [{"from": f"h{number}", "to": "h7"} for number in range(6)]
+    short = [{"from": "h6", "to": "h7", "size": 1000, "start": f"{5 + number / 20}ms"} for number in range(200)]
+    settings = {
+        "baseline": "none",
+        "seeds": 1,
+        "flows": 0,
+        "added_flows": [*long, *short],
+        "until": "20ms",
+        "rtt": "10us",
+    }
+    marks = []
+    for plus in (False, True):
+        transport = {"control": "ecn-star", "ecn_plus": plus}
+        summary = run(schemes=["dctcp-red:k=1"], transport=transport, connections="asked", **settings)[2]
+        marks.append(summary.main.marks.not_capable)
+    without, with_plus = marks
+    # Acknowledgements of the end are not ECN capable in either.
+    assert without - with_plus > 90
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"transport": {"control": "reno", "ecn_plus": True}}, "`reno` has no ECN, which ECN+ extends"),
+        ({"transport": "reno", "ecn_share": 0.5}, "nobody takes part in ECN: reno has none"),
+        ({"ecn_share": 1.5}, "ecn_share"),
+        ({"load": 1.05}, "less than or equal to 1 in a run without an end"),
+        ({"sessions": {}, "services": 2, "queues": "dwrr:count=2"}, "readers of the web have no services"),
+        ({"sessions": {"think_shape": 1}}, "think_shape"),
+        ({"connections": {"mode": "asked", "request": 0}}, "request"),
+    ],
+)
+def test_what_does_not_fit_is_refused(settings: dict[str, object], says: str) -> None:
+    with pytest.raises(BadInput) as error:
+        make_spec({"schemes": ["tcn"]} | settings)
+    assert says in str(error.value)
+
+
+def test_too_small_a_load_for_one_session_is_refused() -> None:
+    with pytest.raises(BadInput, match="less than one session makes"):
+        flows_of(load=1e-6, flows=100)
