@@ -146,12 +146,18 @@ def test_a_control_that_the_kernel_lacks_is_refused() -> None:
 # Behaviour
 
 
+def count(inside: Sequence[str], name: str) -> float:
+    """A counter of a namespace."""
+    return float(commands.run(*inside, "nstat", "-asz", name).split()[-2])
+
+
 @dataclass(frozen=True)
 class Dumbbell:
     """Two hosts behind a router, which shapes what goes to the second."""
 
     sender: Sequence[str]
     receiver: Sequence[str]
+    address: str = "10.78.2.2"  # of the receiver
 
     def transfer(self, seconds: int = 2) -> dict[str, float]:
         """Send for so long. Gives what the receiver got, and the counters of both."""
@@ -161,7 +167,7 @@ class Dumbbell:
             assert time.monotonic() < deadline, "iperf3 does not listen"
         before = self._counters()
         report = json.loads(
-            commands.run(*self.sender, "iperf3", "--client", "10.78.2.2", "--time", str(seconds), "--json")
+            commands.run(*self.sender, "iperf3", "--client", self.address, "--time", str(seconds), "--json")
         )
         counters = {name: count - before[name] for name, count in self._counters().items()}
         end = report["end"]
@@ -169,9 +175,6 @@ class Dumbbell:
         return {"mbps": mbps, "retransmits": end["sum_sent"]["retransmits"], **counters}
 
     def _counters(self) -> dict[str, float]:
-        def count(inside: Sequence[str], name: str) -> float:
-            return float(commands.run(*inside, "nstat", "-asz", name).split()[-2])
-
         return {
             "ce_received": count(self.receiver, "IpExtInCEPkts"),
             "ce_echoed": count(self.sender, "TcpExtTCPDeliveredCE"),
@@ -242,14 +245,40 @@ def _use(dumbbell: Dumbbell, name: str, control: str, min_rto: str = "10ms") -> 
         configure(inside, Transport(min_rto=min_rto), name, ecn=CONTROLS[control].ecn)
 
 
+def longest_flow(windows: Sequence[ObservationWindow]) -> list[ObservationWindow]:
+    """Those of the connection that has most of them."""
+    busiest = max({window.port for window in windows}, key=[window.port for window in windows].count)
+    return [window for window in windows if window.port == busiest]
+
+
+def check_law(flow: Sequence[ObservationWindow]) -> None:
+    """RFC 8257, section 3.3, with g = 1/16, in the integers of Linux' tcp_dctcp.c, of a flow that lost nothing."""
+    assert flow[0].alpha_before == ALPHA_ONE
+    assert [window.alpha for window in flow] == [_next_alpha(window) for window in flow]
+    for before, after in pairwise(flow):
+        assert before.alpha == after.alpha_before
+        begun = after.reductions - before.reductions
+        assert begun in (0, 1), (before, after)
+        if begun:
+            # What ended the last window was counted there, and answered after that.
+            assert before.marked_bytes + after.marked_bytes > 0, (before, after)
+            assert after.reduced_to_segments == _reduced(after.reduced_from_segments, after.alpha_before), after
+    # An answer lasts until what was sent before it has been acknowledged, which may be in the next window.
+    for early, _, window, late in zip(flow, flow[1:], flow[2:], flow[3:], strict=False):
+        assert not window.marked_bytes or late.reductions > early.reductions, (early, window, late)
+
+
 def _next_alpha(window: ObservationWindow) -> int:
-    """RFC 8257, section 3.3, with g = 1/16, in the integers of Linux' tcp_dctcp.c."""
     kept = window.alpha_before - ((window.alpha_before // 16) or window.alpha_before)
     return min(ALPHA_ONE, kept + window.marked_bytes * (ALPHA_ONE // 16) // window.acked_bytes)
 
 
+def _reduced(cwnd_segments: int, alpha: int) -> int:
+    return max(2, cwnd_segments - cwnd_segments * alpha // (2 * ALPHA_ONE))
+
+
 @real
-def test_dctcp_fills_the_line_and_its_alpha_is_that_of_the_rfc(dumbbell: Dumbbell) -> None:
+def test_dctcp_fills_the_line_and_its_law_is_that_of_the_rfc(dumbbell: Dumbbell) -> None:
     with loaded(CONTROLS["dctcp"], records=4096) as name:
         _use(dumbbell, name, "dctcp")
         seen = dumbbell.transfer()
@@ -260,12 +289,10 @@ def test_dctcp_fills_the_line_and_its_alpha_is_that_of_the_rfc(dumbbell: Dumbbel
     assert seen["ce_received"] > 0
     # Every mark is echoed, and none is made up (RFC 8257, section 3.2): by packets, with delayed acknowledgements.
     assert seen["ce_echoed"] == pytest.approx(seen["ce_received"], rel=0.05)
-    busiest = max({window.port for window in windows}, key=[window.port for window in windows].count)
-    flow = [window for window in windows if window.port == busiest]
+    flow = longest_flow(windows)
     assert len(flow) > 100
-    assert flow[0].alpha_before == ALPHA_ONE
-    assert [window.alpha for window in flow] == [_next_alpha(window) for window in flow]
-    assert all(before.alpha == after.alpha_before for before, after in pairwise(flow))
+    check_law(flow)
+    assert flow[-1].reductions > 100
     settled = flow[len(flow) // 2 :]
     assert 0 < median(window.alpha for window in settled) < ALPHA_ONE // 2
     # The base RTT is far below the threshold's worth of queue, so the window is what the queue holds.
@@ -294,9 +321,10 @@ def test_without_ecn_nothing_is_marked(dumbbell: Dumbbell, control: str) -> None
 
 
 @real
-def test_dctcp_falls_back_to_reno_without_ecn(dumbbell: Dumbbell) -> None:
-    with loaded(CONTROLS["dctcp"], records=64) as name:
-        _use(dumbbell, name, "dctcp")
+@pytest.mark.parametrize(("control", "delay_threshold_ns"), [("dctcp", None), ("ear", 10**9)])
+def test_without_ecn_the_other_end_gets_reno(dumbbell: Dumbbell, control: str, delay_threshold_ns: int | None) -> None:
+    with loaded(CONTROLS[control], 64, delay_threshold_ns) as name:
+        _use(dumbbell, name, control)
         configure(dumbbell.receiver, Transport(), "reno", ecn=False)
         seen = dumbbell.transfer(1)
         assert observation_windows(name) == []
