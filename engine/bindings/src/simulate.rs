@@ -84,7 +84,10 @@ impl Flows<'_> {
         let (size, dscp) = (self.size_bytes.as_slice()?, self.dscp.as_slice()?);
         let (extra, rate, ecn) = (self.extra_delay_ns.as_slice()?, self.rate_bps.as_slice()?, self.ecn.as_slice()?);
         let rows = start.len();
-        if [src.len(), dst.len(), size.len(), dscp.len(), extra.len(), rate.len(), ecn.len()].iter().any(|&len| len != rows) {
+        if [src.len(), dst.len(), size.len(), dscp.len(), extra.len(), rate.len(), ecn.len()]
+            .iter()
+            .any(|&len| len != rows)
+        {
             return Err(refuse("the columns of the flow list differ in length"));
         }
         let row = |at: usize| Flow {
