@@ -15,6 +15,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from orchestrator.cli.burst_queue import burst_queue
 from orchestrator.cli.compare import compare
 from orchestrator.cli.crosscheck import crosscheck
 from orchestrator.cli.doctor import doctor
@@ -46,11 +47,12 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "reproduce": reproduce,
     "fidelity": fidelity,
     "promote": promote,
+    "burst-queue": burst_queue,
     "doctor": doctor,
 }
 
 # What is something without arguments.
-_WITHOUT_ARGUMENTS = ("schemes", "doctor", "fidelity")
+_WITHOUT_ARGUMENTS = ("schemes", "doctor", "fidelity", "burst-queue")
 
 # As of a process that SIGPIPE ends.
 _READER_GONE = 128 + signal.SIGPIPE
