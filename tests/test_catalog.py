@@ -49,6 +49,20 @@ def test_the_rules_give_the_papers_simulation() -> None:
     assert values("dctcp-red:avg", setup)["k"] == 114  # 137 us * 10 Gb/s = 171 KB
 
 
+def test_limits_may_follow_parameters(testbed: Setup, tmp_path: Path) -> None:
+    (tmp_path / "mine.p4").write_text("")
+    (tmp_path / "mine.yaml").write_text(
+        "title: Mine\n"
+        "parameters:\n"
+        "  a: {kind: number, doc: the larger one, rule: 2}\n"
+        "  b: {kind: number, doc: the smaller one, rule: a / 2, range: [0, a]}\n"
+    )
+    assert values(f"{tmp_path}/mine.p4:a=9,b=8", testbed) == {"a": 9, "b": 8}
+    with pytest.raises(BadInput, match=r"parameter `b` is 8.0, it must be 0 to 2 \(given as 8\)") as caught:
+        fit(f"{tmp_path}/mine.p4:b=8", testbed)
+    assert caught.value.remedy == "--param b=VALUE with one of these, or leave it to its rule, `a / 2`"
+
+
 @pytest.mark.parametrize("scheme", known_schemes())
 def test_rules_scale_with_the_setup(scheme: str, testbed: Setup) -> None:
     faster = Setup(4 * 10**10, testbed.rtt, 0.5, 10_000)
