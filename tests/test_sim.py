@@ -76,6 +76,18 @@ def test_every_scheme_runs_on_a_leaf_spine(scheme: str) -> None:
     assert (summary.main.marks.total > 0) == (scheme != "droptail")
 
 
+@pytest.mark.parametrize("scheme", ["dctcp-red", "red:star"])
+@pytest.mark.parametrize("transport", ["dctcp", "reno"])
+def test_what_is_not_capable_is_dropped_if_the_scheme_is_told_to(scheme: str, transport: str) -> None:
+    glue = "," if ":" in scheme else ":"
+    _, _, summary = run(
+        schemes=[scheme, f"{scheme}{glue}drop_not_ect=on"], baseline="none", transport=transport, flows=100, seeds=1
+    )
+    off, on = (result.drops.switch for result in summary.schemes.values())
+    assert off == 0
+    assert (on > 0) == (transport == "reno")
+
+
 def test_ecmp_uses_all_ways() -> None:
     _, observations, _ = run(
         schemes=["tcn"], baseline="none", topology="leaf-spine:leaves=2,spines=4,hosts=4", flows=200, seeds=1

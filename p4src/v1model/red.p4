@@ -7,6 +7,7 @@
 #include <v1model.p4>
 #define MARKLAB_NEEDS_DRAW
 #include "include/marking.p4"
+#include "include/not_ect.p4"
 
 const cause_t CAUSE_AVERAGE = 1;
 const cause_t CAUSE_ABOVE_MAX = 2;
@@ -17,6 +18,8 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     register<bit<32>>(MARKLAB_QUEUES) since_mark;
     // Time at which the queue became empty, with a 1 before it because 0 is a time as well; 0 while it is not empty.
     register<bit<49>>(MARKLAB_QUEUES) idle_since;
+
+    NotEct() not_ect;
 
     bit<48> min_q16 = 0;
     bit<48> max_q16 = 0;
@@ -112,6 +115,7 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
             since = 0;
         }
         since_mark.write(cell, since);
+        not_ect.apply(decision);
     }
 }
 
