@@ -49,6 +49,22 @@ def test_the_rules_give_the_papers_simulation() -> None:
     assert values("dctcp-red:avg", setup)["k"] == 114  # 137 us * 10 Gb/s = 171 KB
 
 
+@pytest.mark.parametrize(
+    ("rate_bps", "low", "high"),
+    [
+        (10**8, 21, 63),  # ECN+, section 4.2: half of 41.7 packets, and three times that
+        (10**7, 5, 15),  # 5 packets are the least
+    ],
+)
+def test_adaptive_red_follows_its_target_delay(rate_bps: int, low: int, high: int) -> None:
+    """Floyd, Gummadi and Shenker 2001: the weight is 1 - exp(-1 / C)."""
+    found = values("red:adaptive", Setup(rate_bps, parse_rtt("10ms..150ms"), 1.0, 600))
+    assert (found["min"], found["max"]) == (low, high)
+    assert found["weight"] == pytest.approx(1 - math.exp(-12_000 / rate_bps))
+    assert (found["adapt"], found["interval"], found["p_max"], found["mark_above_max"]) == (1, 500_000, 0.1, 0)
+    assert values("red:adaptive-star", Setup(rate_bps, parse_rtt("10ms..150ms"), 1.0, 600))["mark_above_max"] == 1
+
+
 def test_limits_may_follow_parameters(testbed: Setup, tmp_path: Path) -> None:
     (tmp_path / "mine.p4").write_text("")
     (tmp_path / "mine.yaml").write_text(
@@ -200,6 +216,8 @@ def test_red_star_marks_above_max(testbed: Setup) -> None:
         ("red:p_max=few", "is a number"),
         ("red:mark_above_max=maybe", "on or off"),
         ("codel:interval=0us", "must be 1 to"),
+        ("red:adapt=on,p_max=0.9", "must be 0.01 to 0.5"),
+        ("red:target_delay=fast", "`target_delay`"),
         ("no/such.p4", "no P4 program"),
         ("tcn:t=", "not a setting"),
         ("red:star,tail", "is not a scheme"),

@@ -119,6 +119,15 @@ def test_a_twin_drops_what_its_scheme_drops(choice: str, setting: str, arch: Arc
     assert found[0][0].count(None) == found[0][1]["drops"]
 
 
+def test_red_that_adapts_has_no_twin() -> None:
+    setup = pair_of("red").experiment.setup
+    choice = SchemeChoice("red", "adaptive")
+    with pytest.raises(BadInput, match="no two run-time values are multiplied"):
+        twin_of(find_scheme(choice).fit(choice, setup))
+    kept = SchemeChoice("red", params=(("target_delay", "5ms"),))
+    assert twin_of(find_scheme(kept).fit(kept, setup)).filters
+
+
 def test_a_twin_for_tofino_1_alone_is_none_for_tofino_2() -> None:
     with pytest.raises(BadInput, match="the twin of `codel` is for Tofino 1, and not for Tofino 2") as caught:
         twin_spec("codel", "t2na")

@@ -177,6 +177,35 @@ class Red:
 
 
 @dataclass
+class AdaptiveRed(Red):
+    """Adaptive RED (Floyd, Gummadi and Shenker 2001), with p_max as a slope: p_max / (max - min), in 2^-32.
+
+    `target` has the ends of the target range in 1/65536 packets, `alpha`, `bottom` and `top` are p_max's as slopes.
+    """
+
+    interval: int = 0
+    target: tuple[int, int] = (0, 0)
+    alpha: int = 0
+    bottom: int = 0
+    top: int = 0
+    due: int | None = None
+
+    def update_average(self, now: int, sojourn: int, found: int, left: int) -> None:
+        super().update_average(now, sojourn, found, left)
+        came = now - sojourn
+        if self.due is None:
+            self.due = came + self.interval
+        if came < self.due:
+            return
+        if self.average > self.target[1] and self.slope <= self.top:
+            self.slope += min(self.alpha, self.slope // 4)
+        elif self.average < self.target[0] and self.slope >= self.bottom:
+            self.slope = self.slope * round(0.9 * 2**32) // 2**32
+        while self.due <= came:
+            self.due += self.interval
+
+
+@dataclass
 class MqEcn:
     """MQ-ECN (NSDI 2016), Eq. 5 and 6, as the prototype of section 4.2 samples rounds: whenever a queue's service ends,
     the time since it was put into line. Exact; what ends a turn is told."""
