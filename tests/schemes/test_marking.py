@@ -117,6 +117,8 @@ def test_a_mark_or_drop_is_ce_if_the_packet_is_capable_and_a_drop_if_not(port: i
 DROPPING = {
     "dctcp-red": "dctcp-red:k=7",
     "red": "red:star,min=1,max=2,weight=0.5",
+    "pi": "pi:q_ref=0,period=1us,a=0.9,b=0",
+    "rem": "rem:b_star=0,period=1us,gamma=4,alpha=1,phi=1.1",
 }
 
 
