@@ -26,9 +26,9 @@ def values(text: str, setup: Setup) -> dict[str, object]:
 @pytest.mark.parametrize(
     ("scheme", "expected"),
     [
-        ("dctcp-red", {"k": 167}),  # 250 KB, ECN# paper section 5.2
-        ("dctcp-red:tail", {"k": 167}),
-        ("dctcp-red:k=80KB", {"k": 53}),
+        ("dctcp-red", {"k": 167, "drop_not_ect": 0}),  # 250 KB, ECN# paper section 5.2
+        ("dctcp-red:tail", {"k": 167, "drop_not_ect": 0}),
+        ("dctcp-red:k=80KB", {"k": 53, "drop_not_ect": 0}),
         ("tcn", {"t": 200}),
         ("codel", {"target": 85, "interval": 200}),
         (
@@ -47,6 +47,66 @@ def test_the_rules_give_the_papers_simulation() -> None:
     setup = Setup(10**10, parse_rtt("80us..240us,mean=137us,p90=220us"), 1.0, 600)
     assert values("ecn-sharp", setup)["ins_target"] == 220
     assert values("dctcp-red:avg", setup)["k"] == 114  # 137 us * 10 Gb/s = 171 KB
+
+
+def test_pi_by_rule_is_that_of_its_paper_at_the_papers_line() -> None:
+    """Hollot et al. 2001: 3,750 packets/s, 246 ms, a = 1.822e-5, b = 1.816e-5 at 160 Hz; then twice of both."""
+    found = values("pi", Setup(3750 * 12_000, parse_rtt("246ms"), 1.0, 800))
+    assert (found["period"], found["a"]) == (6250, pytest.approx(1.822e-5))
+    assert found["b"] == pytest.approx(1.816e-5, rel=1e-4)
+    twice = values("pi", Setup(2 * 3750 * 12_000, parse_rtt("492ms"), 1.0, 800))
+    assert (twice["period"], twice["a"]) == (12_500, pytest.approx(1.822e-5 / 4))
+    assert twice["b"] == pytest.approx(1.816e-5 / 4, rel=1e-4)
+
+
+def test_rem_by_rule_moves_its_probability_as_pi_does(testbed: Setup) -> None:
+    """With small prices: a packet more changes it by a, and a packet too many by a - b in PI's period."""
+    pi, rem = values("pi", testbed), values("rem", testbed)
+    per_price = math.log(float(rem["phi"]))
+    assert rem["gamma"] * per_price == pytest.approx(pi["a"])
+    by_time = rem["gamma"] * rem["alpha"] * per_price / rem["period"]
+    assert by_time == pytest.approx((pi["a"] - pi["b"]) / pi["period"], rel=0.01)
+
+
+def test_pi_and_rem_of_ns_2() -> None:
+    """tcl/lib/ns-default.tcl, and what ECN+ sets, whatever the line: 62 KB are 41.3 packets."""
+    setup = Setup(10**8, parse_rtt("10ms..150ms"), 1.0, 600)
+    assert values("pi:ns2,q_ref=62KB", setup) == {
+        "q_ref": 41, "period": 5882, "a": 0.00001822, "b": 0.00001816, "drop_not_ect": 0
+    }  # fmt: skip
+    assert values("rem:ns2,b_star=62KB", setup) == {
+        "b_star": 41, "phi": 1.001, "alpha": 0.1, "period": 2000, "gamma": 0.001, "drop_not_ect": 0
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rate_bps", "low", "high"),
+    [
+        (10**8, 21, 63),  # ECN+, section 4.2: half of 41.7 packets, and three times that
+        (10**7, 5, 15),  # 5 packets are the least
+    ],
+)
+def test_adaptive_red_follows_its_target_delay(rate_bps: int, low: int, high: int) -> None:
+    """Floyd, Gummadi and Shenker 2001: the weight is 1 - exp(-1 / C)."""
+    found = values("red:adaptive", Setup(rate_bps, parse_rtt("10ms..150ms"), 1.0, 600))
+    assert (found["min"], found["max"]) == (low, high)
+    assert found["weight"] == pytest.approx(1 - math.exp(-12_000 / rate_bps))
+    assert (found["adapt"], found["interval"], found["p_max"], found["mark_above_max"]) == (1, 500_000, 0.1, 0)
+    assert values("red:adaptive-star", Setup(rate_bps, parse_rtt("10ms..150ms"), 1.0, 600))["mark_above_max"] == 1
+
+
+def test_limits_may_follow_parameters(testbed: Setup, tmp_path: Path) -> None:
+    (tmp_path / "mine.p4").write_text("")
+    (tmp_path / "mine.yaml").write_text(
+        "title: Mine\n"
+        "parameters:\n"
+        "  a: {kind: number, doc: the larger one, rule: 2}\n"
+        "  b: {kind: number, doc: the smaller one, rule: a / 2, range: [0, a]}\n"
+    )
+    assert values(f"{tmp_path}/mine.p4:a=9,b=8", testbed) == {"a": 9, "b": 8}
+    with pytest.raises(BadInput, match=r"parameter `b` is 8.0, it must be 0 to 2 \(given as 8\)") as caught:
+        fit(f"{tmp_path}/mine.p4:b=8", testbed)
+    assert caught.value.remedy == "--param b=VALUE with one of these, or leave it to its rule, `a / 2`"
 
 
 @pytest.mark.parametrize("scheme", known_schemes())
@@ -68,7 +128,7 @@ def test_every_program_is_described_and_shows_its_values(testbed: Setup) -> None
 
 @pytest.mark.parametrize("given", ["167", "167packets", "250KB", "200us"])
 def test_a_length_is_given_in_any_unit(given: str, testbed: Setup) -> None:
-    assert values(f"dctcp-red:k={given}", testbed) == {"k": 167}
+    assert values(f"dctcp-red:k={given}", testbed)["k"] == 167
 
 
 @pytest.mark.parametrize("given", ["0.2ms", "250KB", "166.67packets"])
@@ -186,6 +246,15 @@ def test_red_star_marks_above_max(testbed: Setup) -> None:
         ("red:p_max=few", "is a number"),
         ("red:mark_above_max=maybe", "on or off"),
         ("codel:interval=0us", "must be 1 to"),
+        ("pi:period=0us", "parameter `period` is 0, it must be 1 to"),
+        ("pi:a=0.001,b=0.002", "parameter `b` is 0.002, it must be 0 to 0.001"),
+        ("pi:q_ref=-1", "`q_ref`"),
+        ("rem:phi=1", "parameter `phi` is 1.0, it must be 1"),
+        ("rem:phi=2,gamma=1", "parameter `gamma` is 1.0, it must be 1e-08 to 0.999"),
+        ("rem:alpha=0", "parameter `alpha` is 0.0"),
+        ("red:adapt=on,p_max=0.9", "must be 0.01 to 0.5"),
+        ("red:target_delay=fast", "`target_delay`"),
+        ("pi:drop_not_ect=maybe", "`drop_not_ect` is on or off"),
         ("no/such.p4", "no P4 program"),
         ("tcn:t=", "not a setting"),
         ("red:star,tail", "is not a scheme"),

@@ -95,7 +95,7 @@ def test_traces_and_captures_are_kept(cli: Cli, tmp_path: Path) -> None:
     [
         (["--scheme", "ecn-shrp"], "unknown scheme `ecn-shrp`", "did you mean `ecn-sharp`"),
         (["-s", "tcn", "--param", "tt=3us"], "unknown parameter of tcn: `tt`", "did you mean `t`"),
-        (["-s", "tcn", "-s", "red", "--param", "tt=3us"], "unknown parameter `tt`", "known: mark_above_max, "),
+        (["-s", "tcn", "-s", "red", "--param", "tt=3us"], "unknown parameter `tt`", "mark_above_max, max, min, "),
         (["-s", "tcn", "--load", "1.5"], "load: `1.5` should be less than or equal to 1", ""),
         (["-s", "tcn", "--load", "0"], "load: `0` should be greater than 0", "above 0 and at most 2"),
         (["-s", "tcn", "--arch", "tan"], "unknown architecture `tan`", "did you mean `tna`"),

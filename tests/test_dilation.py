@@ -24,7 +24,7 @@ from orchestrator.spec import make_spec
 FACTOR = 100
 
 
-@pytest.mark.parametrize("scheme", sorted(known_schemes()))
+@pytest.mark.parametrize("scheme", [*sorted(known_schemes()), "red:adaptive", "pi:ns2", "rem:ns2"])
 def test_thresholds_stay_in_packets_and_times_grow(scheme: str) -> None:
     queues = "dwrr:count=4" if scheme == "mq-ecn" else "fifo"
     experiment = prepare(make_spec({"schemes": [scheme], "baseline": "none", "queues": queues, "flows": 10}))

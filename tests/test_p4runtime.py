@@ -41,7 +41,9 @@ def parsed(path: Path, message: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    "program", [OBJECTS, ENTRIES, PROGRAMS / "dctcp-red.p4", PROGRAMS / "ecn-sharp.p4"], ids=lambda path: path.stem
+    "program",
+    [OBJECTS, ENTRIES, *(PROGRAMS / f"{name}.p4" for name in ("dctcp-red", "ecn-sharp", "pi", "rem"))],
+    ids=lambda path: path.stem,
 )
 def test_p4info_is_as_reviewed(program: Path) -> None:
     info, _ = built(program)

@@ -67,7 +67,7 @@ def test_what_is_counted_adds_up() -> None:
         assert seen.cpu_s > 0
 
 
-@pytest.mark.parametrize("scheme", ["droptail", "dctcp-red", "red:star", "tcn", "codel", "ecn-sharp"])
+@pytest.mark.parametrize("scheme", ["droptail", "dctcp-red", "red:star", "pi", "rem", "tcn", "codel", "ecn-sharp"])
 def test_every_scheme_runs_on_a_leaf_spine(scheme: str) -> None:
     _, _, summary = run(
         schemes=[scheme], baseline="none", topology="leaf-spine:leaves=2,spines=2,hosts=2", flows=100, seeds=1
@@ -75,6 +75,33 @@ def test_every_scheme_runs_on_a_leaf_spine(scheme: str) -> None:
     assert summary.main.unfinished == 0
     assert summary.main.drops.host == summary.main.drops.switch == 0
     assert (summary.main.marks.total > 0) == (scheme != "droptail")
+
+
+@pytest.mark.parametrize("scheme", ["pi", "rem"])
+@pytest.mark.parametrize("flows", [8, 64])
+def test_a_controller_holds_the_queue_where_it_is_told_to(scheme: str, flows: int) -> None:
+    """Whatever the number of flows."""
+    reference = {"pi": "q_ref", "rem": "b_star"}[scheme]
+    endless = [{"from": f"h{number % 8}", "to": "h8"} for number in range(flows)]
+    _, (seen,), summary = run(
+        schemes=[f"{scheme}:{reference}=120"], baseline="none", topology="incast:senders=8", rtt="200us",
+        flows=0, seeds=1, added_flows=endless, until="200ms", trace_queue="20us",
+    )  # fmt: skip
+    table = queue_table(seen.traces["s0-8"])
+    assert table.filter(table["time_ns"] > 100_000_000)["packets"].mean() == pytest.approx(120, rel=0.02)
+    assert summary.main.utilisation > 0.98
+
+
+@pytest.mark.parametrize("scheme", ["dctcp-red", "red:star", "pi", "rem"])
+@pytest.mark.parametrize("transport", ["dctcp", "reno"])
+def test_what_is_not_capable_is_dropped_if_the_scheme_is_told_to(scheme: str, transport: str) -> None:
+    glue = "," if ":" in scheme else ":"
+    _, _, summary = run(
+        schemes=[scheme, f"{scheme}{glue}drop_not_ect=on"], baseline="none", transport=transport, flows=100, seeds=1
+    )
+    off, on = (result.drops.switch for result in summary.schemes.values())
+    assert off == 0
+    assert (on > 0) == (transport == "reno")
 
 
 def test_ecmp_uses_all_ways() -> None:

@@ -74,7 +74,8 @@ class Parameter(Model):
     doc: str
     rule: str
     choices: tuple[str, ...] = ()
-    range: tuple[float, float] | None = None
+    # Its limits: numbers, or formulas over the parameters above it.
+    range: tuple[float | str, float | str] | None = None
     # Whether marking begins where the queue reaches it, so that a shorter queue limit makes it void.
     threshold: bool = False
     # Whether it belongs to a variant that is off unless one of its parameters is set.
@@ -88,6 +89,15 @@ class Parameter(Model):
         if isinstance(rule, bool):
             return str(rule).lower()
         return str(rule) if isinstance(rule, (int, float)) else rule
+
+    def limits(self, names: Names) -> tuple[float, float]:
+        """The least value and the greatest."""
+        low, high = self.range or _RANGES.get(self.kind, (float("-inf"), float("inf")))
+        return _limit(low, names), _limit(high, names)
+
+
+def _limit(bound: float | str, names: Names) -> float:
+    return float(Expression(bound)(names)) if isinstance(bound, str) else bound
 
 
 @dataclass(frozen=True)
@@ -129,18 +139,18 @@ def _plain(parameter: Parameter, value: Value) -> str:
     return value if isinstance(value, str) else f"{value:g}"
 
 
-def from_text(name: str, parameter: Parameter, text: str, setup: Setup) -> Setting:
+def from_text(name: str, parameter: Parameter, text: str, setup: Setup, names: Names) -> Setting:
     """Take a value that the user wrote."""
-    return _checked(Setting(name, parameter, _read(name, parameter, text, setup), f"given as {text}"))
+    return _checked(Setting(name, parameter, _read(name, parameter, text, setup), f"given as {text}"), names)
 
 
 def from_rule(name: str, parameter: Parameter, rule: str, names: Names, origin: str) -> Setting:
     """Take a value that a rule gives."""
     if parameter.kind == "choice":
-        return _checked(Setting(name, parameter, rule, origin))
+        return _checked(Setting(name, parameter, rule, origin), names)
     if parameter.kind == "flag" and rule in _FLAGS:
         return Setting(name, parameter, _FLAGS[rule], origin)
-    return _checked(Setting(name, parameter, Expression(rule)(names), origin))
+    return _checked(Setting(name, parameter, Expression(rule)(names), origin), names)
 
 
 def _read(name: str, parameter: Parameter, text: str, setup: Setup) -> Value:
@@ -178,13 +188,16 @@ def _amount(name: str, kind: str, text: str, setup: Setup) -> float:
     return length if kind == "queue_length" else length / setup.packets_per_us
 
 
-def _checked(setting: Setting) -> Setting:
+def _checked(setting: Setting, names: Names) -> Setting:
     parameter, value = setting.parameter, setting.value
     if parameter.kind == "choice":
         if value not in parameter.choices:
             raise unknown(f"value of `{setting.name}`:", str(value), parameter.choices)
         return setting
-    low, high = parameter.range or _RANGES.get(parameter.kind, (float("-inf"), float("inf")))
+    low, high = parameter.limits(names)
     if isinstance(value, str) or not low <= value <= high:
-        raise BadInput(f"parameter `{setting.name}` is {value}, it must be {low:g} to {high:g} ({setting.origin})")
+        raise BadInput(
+            f"parameter `{setting.name}` is {value}, it must be {low:g} to {high:g} ({setting.origin})",
+            f"--param {setting.name}=VALUE with one of these, or leave it to its rule, `{parameter.rule}`",
+        )
     return setting

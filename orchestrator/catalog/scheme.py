@@ -57,7 +57,7 @@ def _settings(
     # In the order of the file: a rule may use the parameters above it.
     for name, parameter in spec.parameters.items():
         if name in given:
-            setting = from_text(name, parameter, given[name], setup)
+            setting = from_text(name, parameter, given[name], setup, names)
         else:
             rule = preset.get(name, parameter.rule)
             origin = f"preset {preset_name}: {rule}" if name in preset else rule
@@ -119,10 +119,11 @@ class FittedScheme:
             return validate(Queues, memory | own, f"queues of {self.scheme.name}")
         if spec.needs.schedulers and queues.scheduler not in spec.needs.schedulers:
             likely = spec.needs.schedulers[0]
+            remedy = "--queues fifo" if likely == "fifo" else f"--queues {likely}:count=4"
             raise BadInput(
                 f"`{self.label}` does not work on ports with a {queues.scheduler} scheduler: it needs "
                 f"{' or '.join(spec.needs.schedulers)}",
-                f"--queues {likely}:count=4",
+                remedy,
             )
         return queues
 

@@ -6,7 +6,8 @@
 enum bit<2> decision_t {
     PASS = 0,
     MARK = 1, // CE if it is ECN capable, else it passes and is counted
-    DROP = 2
+    DROP = 2,
+    MARK_OR_DROP = 3 // CE if it is ECN capable, else it is dropped
 }
 
 // Why; each scheme names its own. 0 goes with PASS.

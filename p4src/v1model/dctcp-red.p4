@@ -4,12 +4,14 @@
 #include <core.p4>
 #include <v1model.p4>
 #include "include/marking.p4"
+#include "include/not_ect.p4"
 #include "../include/threshold.p4"
 
 const cause_t CAUSE_LENGTH = 1;
 
 control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {
     Threshold() above;
+    NotEct() not_ect;
     bit<32> k = 0;
 
     action set_params(bit<19> k_pkts) {
@@ -24,6 +26,7 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     apply {
         params.apply();
         above.apply((bit<32>)q.enq_qdepth_pkts, k, CAUSE_LENGTH, decision, cause);
+        not_ect.apply(decision);
     }
 }
 

@@ -1,5 +1,6 @@
 // RED (Floyd and Jacobson 1993) with ECN: marks with a probability that grows with the average queue; above `max` it
-// drops, or marks where `mark_above_max` is 1 (RED*, ECN+ paper section 4.3.1).
+// drops, or marks where `mark_above_max` is 1 (RED*, ECN+ paper section 4.3.1). With `adapt` the probability at `max` follows
+// the average, as in Adaptive RED (Floyd, Gummadi and Shenker 2001).
 //
 // Signal: enq_qdepth. The average is taken over the packets in the order in which they came, as in RED itself; packets
 // that the full queue refused are not seen.
@@ -7,9 +8,14 @@
 #include <v1model.p4>
 #define MARKLAB_NEEDS_DRAW
 #include "include/marking.p4"
+#include "include/not_ect.p4"
+#include "include/periods.p4"
 
 const cause_t CAUSE_AVERAGE = 1;
 const cause_t CAUSE_ABOVE_MAX = 2;
+
+// Adaptive RED's beta, 0.9, in 2^-32.
+const bit<64> BETA = 3865470566;
 
 control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {
     // State per queue. average: in 1/65536 packets. since_mark: packets since the last mark, plus 1; 0 below min.
@@ -17,6 +23,11 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     register<bit<32>>(MARKLAB_QUEUES) since_mark;
     // Time at which the queue became empty, with a 1 before it because 0 is a time as well; 0 while it is not empty.
     register<bit<49>>(MARKLAB_QUEUES) idle_since;
+    // The slope that p_max has come to; 0 before it has changed.
+    register<bit<48>>(MARKLAB_QUEUES) own_slope;
+
+    Periods() intervals;
+    NotEct() not_ect;
 
     bit<48> min_q16 = 0;
     bit<48> max_q16 = 0;
@@ -36,6 +47,29 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     table params {
         actions = { set_params; }
         default_action = set_params(50, 150, 4294967, 9, 1);
+    }
+
+    // p_max adapts by its slope, p_max / (max - min), which takes no division: above `high` it rises by a quarter and by
+    // `step` at most, unless it is beyond `top`; below `low` it falls by a tenth, unless it is less than `bottom`.
+    bit<1> adapts = 0;
+    bit<48> low_q16 = 0;
+    bit<48> high_q16 = 0;
+    bit<48> step = 0;
+    bit<48> bottom = 0;
+    bit<48> top = 0;
+
+    action set_adaptation(bit<48> low, bit<48> high, bit<32> alpha_slope, bit<32> bottom_slope, bit<32> top_slope) {
+        adapts = 1;
+        low_q16 = low;
+        high_q16 = high;
+        step = (bit<48>)alpha_slope;
+        bottom = (bit<48>)bottom_slope;
+        top = (bit<48>)top_slope;
+    }
+
+    table adaptation {
+        actions = { NoAction; set_adaptation; }
+        default_action = NoAction();
     }
 
     // (1 - weight) ^ (idle time / packet time), in 2^-16: how much of the average is left after an idle time.
@@ -85,6 +119,26 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
         }
         idle_since.write(cell, idle_from);
 
+        adaptation.apply();
+        if (adapts == 1) {
+            bit<48> own;
+            own_slope.read(own, cell);
+            if (own != 0) {
+                slope_q32 = own;
+            }
+            bit<32> ended;
+            intervals.apply(q, ended);
+            if (ended != 0) {
+                if (avg > high_q16 && slope_q32 <= top) {
+                    bit<48> quarter = slope_q32 >> 2;
+                    slope_q32 = slope_q32 + (quarter < step ? quarter : step);
+                } else if (avg < low_q16 && slope_q32 >= bottom) {
+                    slope_q32 = (bit<48>)(((bit<64>)slope_q32 * BETA) >> 32);
+                }
+                own_slope.write(cell, slope_q32);
+            }
+        }
+
         decision = decision_t.PASS;
         cause = 0;
         bit<32> since;
@@ -112,6 +166,7 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
             since = 0;
         }
         since_mark.write(cell, since);
+        not_ect.apply(decision);
     }
 }
 

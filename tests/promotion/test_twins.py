@@ -7,17 +7,19 @@ from pathlib import Path
 
 import pytest
 from promotion.pairs import PACKETS, pair_of
+from schemes.frames import CE, ECT0, ECT1, NOT_ECT, Frame
 
 from orchestrator import engine
 from orchestrator.catalog import twin
 from orchestrator.catalog.choice import SchemeChoice
 from orchestrator.catalog.scheme import find_scheme
-from orchestrator.catalog.twin import Arch, known_twins, twin_of, twin_spec
+from orchestrator.catalog.twin import Arch, cells_per_packet, known_twins, twin_of, twin_spec
 from orchestrator.errors import BadInput
 from orchestrator.experiment import _check_real, prepare
 from orchestrator.fabrics import Cell
 from orchestrator.fabrics.sim import Sim
 from orchestrator.paths import TWINS
+from orchestrator.promotion.sequence import IN_PORT, entries_to_port
 from orchestrator.promotion.vendor import compile_twin, compiler
 from orchestrator.spec import make_spec
 from orchestrator.tofino import examine
@@ -86,6 +88,44 @@ def test_parameters_that_a_twin_cannot_have_are_refused_with_the_reason() -> Non
     with pytest.raises(BadInput, match="control_law=sqrt") as caught:
         twin_of(find_scheme(choice).fit(choice, setup))
     assert caught.value.remedy == "leave them as they are"
+
+
+@pytest.mark.parametrize("arch", ["tna", "t2na"])
+@pytest.mark.parametrize("setting", ["off", "on"])
+@pytest.mark.parametrize("choice", ["dctcp-red:k=7", "red:star,min=1,max=7,weight=0.5"])
+def test_a_twin_drops_what_its_scheme_drops(choice: str, setting: str, arch: Arch) -> None:
+    """Code points beside a threshold of 7 packets, the queue standing for 2 ms at each length: fates and counters."""
+    scheme = f"{choice},drop_not_ect={setting}"
+    settings = {"schemes": [scheme], "baseline": "none", "flows": 1, "seeds": 1}
+    experiments = [prepare(make_spec(settings | {"arch": each})) for each in ("v1model", arch)]
+    cells = cells_per_packet(experiments[0].setup.frame_bytes, twin_spec(choice.partition(":")[0], arch).chip)
+    found = []
+    for experiment, unit in zip(experiments, (1, cells), strict=True):
+        (ready,) = experiment.schemes
+        harness = engine.new_harness(ready.program, entries=entries_to_port(ready))
+        fates, now = [], 1_000_000
+        for queue in (0, 9, 9, 9, 9, 0):
+            for ecn in (*(200 * [CE]), NOT_ECT, ECT1, ECT0, CE):
+                now += 10_000
+                # No lot marks a packet that is marked already, or a queue whose average is beyond either threshold.
+                sent = Frame(dst=10 << 24, ecn=ecn).build()
+                _, out, _ = harness.process(IN_PORT, sent, now, 0, queue * unit, queue * unit)
+                fates.append(None if out is None else out[15] & 3)
+        counts = {name: sum(harness.counter(name, cell)[0] for cell in range(8, 16)) for name in ("marks", "drops")}
+        found.append((fates, counts))
+    assert found[0] == found[1]
+    # Of 24 packets that are not marked already, 16 find a queue: one of four of them is not capable.
+    assert found[0][1] == {"marks": 8, "drops": 4 if setting == "on" else 0}
+    assert found[0][0].count(None) == found[0][1]["drops"]
+
+
+def test_red_that_adapts_has_no_twin() -> None:
+    setup = pair_of("red").experiment.setup
+    choice = SchemeChoice("red", "adaptive")
+    with pytest.raises(BadInput, match="no two run-time values are multiplied"):
+        twin_of(find_scheme(choice).fit(choice, setup))
+    kept = SchemeChoice("red", params=(("target_delay", "5ms"),))
+    assert twin_of(find_scheme(kept).fit(kept, setup)).filters
 
 
 def test_a_twin_for_tofino_1_alone_is_none_for_tofino_2() -> None:

@@ -177,6 +177,91 @@ class Red:
 
 
 @dataclass
+class AdaptiveRed(Red):
+    """Adaptive RED (Floyd, Gummadi and Shenker 2001), with p_max as a slope: p_max / (max - min), in 2^-32.
+
+    `target` has the ends of the target range in 1/65536 packets, `alpha`, `bottom` and `top` are p_max's as slopes.
+    """
+
+    interval: int = 0
+    target: tuple[int, int] = (0, 0)
+    alpha: int = 0
+    bottom: int = 0
+    top: int = 0
+    due: int | None = None
+
+    def update_average(self, now: int, sojourn: int, found: int, left: int) -> None:
+        super().update_average(now, sojourn, found, left)
+        came = now - sojourn
+        if self.due is None:
+            self.due = came + self.interval
+        if came < self.due:
+            return
+        if self.average > self.target[1] and self.slope <= self.top:
+            self.slope += min(self.alpha, self.slope // 4)
+        elif self.average < self.target[0] and self.slope >= self.bottom:
+            self.slope = self.slope * round(0.9 * 2**32) // 2**32
+        while self.due <= came:
+            self.due += self.interval
+
+
+@dataclass
+class Pi:
+    """PI (Hollot, Misra, Towsley and Gong 2001): p = a (q - q_ref) - b (q_old - q_ref) + p_old. Exact.
+
+    Timers that ran out since the last packet do so when one comes, and find the queue that it finds.
+    """
+
+    q_ref: int
+    a: Fraction
+    b: Fraction
+    period: int
+    p: Fraction = Fraction(0)
+    q_old: int = 0
+    due: int | None = None
+
+    def comes(self, now: int, found: int) -> None:
+        """A packet comes."""
+        if self.due is None:
+            self.due = now + self.period
+        while self.due <= now:
+            change = self.a * (found - self.q_ref) - self.b * (self.q_old - self.q_ref)
+            self.p = min(max(self.p + change, Fraction(0)), Fraction(1))
+            self.q_old = found
+            self.due += self.period
+
+
+@dataclass
+class Rem:
+    """REM (Athuraliya, Li, Low and Yin 2001): price = max(0, price + gamma (alpha (q - b_star) + x - c)).
+
+    Exact, but that the price is never above `highest`. Timers that ran out since the last packet do so when one comes,
+    and find the queue that it finds.
+    """
+
+    b_star: int
+    gamma: Fraction
+    gamma_alpha: Fraction
+    gamma_c: Fraction
+    period: int
+    highest: Fraction
+    price: Fraction = Fraction(0)
+    came: int = 0
+    due: int | None = None
+
+    def comes(self, now: int, found: int) -> None:
+        """A packet comes."""
+        if self.due is None:
+            self.due = now + self.period
+        while self.due <= now:
+            change = self.gamma_alpha * (found - self.b_star) + self.gamma * self.came - self.gamma_c
+            self.price = min(max(self.price + change, Fraction(0)), self.highest)
+            self.came = 0
+            self.due += self.period
+        self.came += 1
+
+
+@dataclass
 class MqEcn:
     """MQ-ECN (NSDI 2016), Eq. 5 and 6, as the prototype of section 4.2 samples rounds: whenever a queue's service ends,
     the time since it was put into line. Exact; what ends a turn is told."""

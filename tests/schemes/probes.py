@@ -9,7 +9,7 @@ import marklab_engine
 from switches import Switch, compiled, routes
 
 PROGRAM = Path(__file__).with_name("probe.p4")
-PASS, MARK, DROP = range(3)
+PASS, MARK, DROP, MARK_OR_DROP = range(4)
 
 
 class Probe(Switch):

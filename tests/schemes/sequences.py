@@ -54,6 +54,18 @@ def packets(draw: st.DrawFn, sojourns: Sequence[int], gaps: Sequence[int], depth
     return result
 
 
+def in_order(sequence: list[Packet]) -> list[Packet]:
+    """Without packets that came to their queue before one that left it sooner."""
+    came: dict[tuple[int, int], int] = {}
+    kept = []
+    for packet in sequence:
+        at = packet.now - packet.sojourn
+        if at >= came.get(packet.place, 0):
+            came[packet.place] = at
+            kept.append(packet)
+    return kept
+
+
 def congestion(seed: int, target_us: int, start: int, number: int) -> Iterator[Packet]:
     """A queue that wanders about a target, is above it for long and empty now and then; a packet takes 1 to 3 us."""
     lot = random.Random(seed)  # noqa: S311

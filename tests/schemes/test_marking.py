@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from frames import CE, ECT0, ECT1, NOT_ECT, Frame, mac
-from probes import DROP, MARK, PASS, Probe
+from probes import DROP, MARK, MARK_OR_DROP, PASS, Probe
 from switches import CAUSES, PORTS, Fate, Switch, frame_to
 
 from orchestrator.catalog.scheme import known_schemes
@@ -102,6 +102,48 @@ def test_a_drop_is_a_drop_whatever_the_packet(port: int, ecn: int) -> None:
     probe = Probe(DROP, 5)
     assert probe.send(port=port, ecn=ecn) is Fate.DROPPED
     assert probe.counts() == {("drops", port, 5): 1}
+
+
+@pytest.mark.parametrize("port", PORTS)
+@pytest.mark.parametrize("cause", range(1, CAUSES))
+def test_a_mark_or_drop_is_ce_if_the_packet_is_capable_and_a_drop_if_not(port: int, cause: int) -> None:
+    probe = Probe(MARK_OR_DROP, cause)
+    fates = {ecn: probe.send(port=port, ecn=ecn) for ecn in (NOT_ECT, ECT1, ECT0, CE)}
+    assert fates == {NOT_ECT: Fate.DROPPED, ECT1: Fate.MARKED, ECT0: Fate.MARKED, CE: Fate.PASSED}
+    assert probe.counts() == {("marks", port, cause): 2, ("drops", port, cause): 1}
+
+
+# Each marks a queue of 9 for sure, the second packet of it at the latest.
+DROPPING = {
+    "dctcp-red": "dctcp-red:k=7",
+    "red": "red:star,min=1,max=2,weight=0.5",
+    "pi": "pi:q_ref=0,period=1us,a=0.9,b=0",
+    "rem": "rem:b_star=0,period=1us,gamma=4,alpha=1,phi=1.1",
+}
+
+
+def test_schemes_that_can_drop_what_is_not_capable() -> None:
+    can = {
+        name for name, program in known_schemes().items() if "drop_not_ect" in program.with_suffix(".yaml").read_text()
+    }
+    assert can == set(DROPPING)
+
+
+@pytest.mark.parametrize("scheme", DROPPING)
+@pytest.mark.parametrize(("setting", "fate", "counter"), [
+    ("off", Fate.PASSED, "not_capable"), ("on", Fate.DROPPED, "drops"),
+])  # fmt: skip
+def test_what_is_not_capable_passes_unless_the_scheme_is_to_drop_it(
+    scheme: str, setting: str, fate: Fate, counter: str
+) -> None:
+    chosen = f"{DROPPING[scheme]},drop_not_ect={setting}"
+    switch = Switch(chosen)
+    for at in range(10):
+        switch.send(at, 0, 9, 9, ecn=CE)
+    assert [switch.send(10, 0, 9, 9, ecn=ecn) for ecn in (ECT0, NOT_ECT, CE)] == [Fate.MARKED, fate, Fate.PASSED]
+    (marked, dropped) = sorted(switch.counts().items(), key=lambda each: each[0][0] != "marks")
+    assert (marked[0][0], marked[1], dropped[0][0], dropped[1]) == ("marks", 1, counter, 1)
+    assert Switch(chosen).send(0, 0, 0, 9, ecn=NOT_ECT) is Fate.PASSED, "what would not be marked is not dropped"
 
 
 @pytest.mark.parametrize("dscp", [0, 1, 46, 63])

@@ -12,9 +12,9 @@ import pytest
 from frames import CE, ECT0, ECT1, NOT_ECT
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import Red
+from oracles import AdaptiveRed, Red
 from probes import Probe
-from sequences import STARTS, Packet, packets
+from sequences import STARTS, Packet, in_order, packets
 from switches import PLACES, TESTBED, Fate, Switch, fitted, params
 
 from orchestrator.catalog.parameters import Setup
@@ -34,7 +34,18 @@ def decay(scheme: str, setup: Setup = TESTBED) -> list[tuple[int, int, int]]:
 
 def oracle(scheme: str) -> Red:
     told = params(scheme)
-    return Red(told["min_pkts"], told["max_pkts"], told["slope"], told["weight"], decay(scheme))
+    red = told["min_pkts"], told["max_pkts"], told["slope"], told["weight"], decay(scheme)
+    if "adapt" not in scheme:
+        return Red(*red)
+    adaptation = params(scheme, "marking.adaptation")
+    return AdaptiveRed(
+        *red,
+        interval=params(scheme, "marking.intervals.length")["period"],
+        target=(adaptation["low"], adaptation["high"]),
+        alpha=adaptation["alpha_slope"],
+        bottom=adaptation["bottom_slope"],
+        top=adaptation["top_slope"],
+    )
 
 
 def steer(switch: Switch, average: int, ecn: int = ECT0) -> Fate:
@@ -246,6 +257,8 @@ def agrees(scheme: str, sequence: Iterable[Packet], seed: int = 0) -> Counter[tu
                 counts["marks" if capable else "not_capable", packet.port, cause] += 1
         assert switch.state("average", *packet.place) == reds[packet.place].average
         assert switch.state("since_mark", *packet.place) == reds[packet.place].count + 1
+        if switch.state("own_slope", *packet.place):
+            assert switch.state("own_slope", *packet.place) == reds[packet.place].slope
     assert switch.counts() == counts
     return counts
 
@@ -264,6 +277,20 @@ def test_any_sequence_agrees_with_the_paper(scheme: str, sequence: list[Packet])
     agrees(scheme, sequence)
 
 
+@pytest.mark.parametrize(
+    "scheme",
+    [
+        "red:adapt=on,interval=10us,min=10,max=26,p_max=0.2,weight=0.5",
+        "red:adaptive-star,interval=7us,min=10,max=26,p_max=0.01,weight=0.5",
+        "red:adapt=on,interval=1us,min=1,max=3,p_max=0.5,weight=0.1",
+        "red:adapt=on,interval=10us,min=10,max=10,weight=0.1",
+    ],
+)
+@given(packets(sojourns=[0, 5], gaps=[0, 1, 10, 600], depths=[0, 1, 16, 26]))
+def test_any_sequence_agrees_with_adaptive_red(scheme: str, sequence: list[Packet]) -> None:
+    agrees(scheme, in_order(sequence))
+
+
 @pytest.mark.parametrize("start", STARTS)
 def test_long_congestion_agrees_with_the_paper(start: int) -> None:
     lengths = [40, 100, 20, 160, 90, 0]
@@ -273,3 +300,86 @@ def test_long_congestion_agrees_with_the_paper(start: int) -> None:
     counts = agrees("red:min=50,max=150,p_max=0.1,weight=0.002", sequence, seed=5)
     assert counts["marks", 1, 1] > 100
     assert counts["drops", 1, 2] > 100
+
+
+# Adaptive RED: max - min is 20, so that the target range is 18 to 22.
+ADAPTIVE = "red:adapt=on,interval=10us,min=10,max=30,weight=0.5"
+
+
+def slope(p_max: float) -> int:
+    return round(p_max * 2**32 / 20)
+
+
+def adapted(average: int, p_max: float = 0.1) -> float:
+    """p_max after an interval that ends with this average, in 1/65536 packets."""
+    switch = Switch(ADAPTIVE)
+    switch.send(1000, 0, 0, 9)
+    switch.set_state("own_slope", slope(p_max))
+    found = average // UNIT
+    switch.set_state("average", 2 * average - found * UNIT)
+    switch.send(1010, 0, found, 9)
+    assert switch.state("average") == average
+    return switch.state("own_slope") * 20 / 2**32
+
+
+@pytest.mark.parametrize(
+    ("average", "p_max"),
+    [
+        (18 * UNIT - 1, 0.09), (18 * UNIT, 0.1), (18 * UNIT + 1, 0.1),
+        (22 * UNIT - 1, 0.1), (22 * UNIT, 0.1), (22 * UNIT + 1, 0.11),
+        (0, 0.09), (99 * UNIT, 0.11),
+    ],
+)  # fmt: skip
+def test_p_max_moves_if_the_average_is_not_in_the_target_range(average: int, p_max: float) -> None:
+    assert adapted(average) == pytest.approx(p_max, abs=2**-24)
+
+
+@pytest.mark.parametrize(("p_max", "more"), [(0.01, 0.0125), (0.02, 0.025), (0.04, 0.05), (0.041, 0.051), (0.49, 0.5)])
+def test_p_max_rises_by_a_quarter_and_by_0_01_at_most(p_max: float, more: float) -> None:
+    assert adapted(25 * UNIT, p_max) == pytest.approx(more, abs=2**-24)
+
+
+@pytest.mark.parametrize(("by", "rises"), [(-1, True), (0, True), (1, False)])
+def test_p_max_does_not_rise_above_one_half(by: int, rises: bool) -> None:
+    p_max = 0.5 + by * 20 / 2**32
+    assert adapted(25 * UNIT, p_max) == pytest.approx(p_max + 0.01 * rises, abs=2**-24)
+
+
+@pytest.mark.parametrize(("by", "falls"), [(-1, False), (0, True), (1, True)])
+def test_p_max_does_not_fall_below_one_hundredth(by: int, falls: bool) -> None:
+    p_max = 0.01 + by * 20 / 2**32
+    assert adapted(12 * UNIT, p_max) == pytest.approx(0.9 * p_max if falls else p_max, abs=2**-24)
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_p_max_moves_once_for_any_number_of_intervals(start: int) -> None:
+    """And not before the first one has ended, which begins with the first packet."""
+    switch = Switch(ADAPTIVE)
+    switch.send(start, 0, 0, 9)
+    switch.send(start + 9, 0, 0, 9)
+    assert switch.state("own_slope") == 0
+    switch.send(start + 10, 0, 0, 9)
+    assert switch.state("own_slope") * 20 / 2**32 == pytest.approx(0.09, abs=2**-24)
+    switch.send(start + 95, 0, 0, 9)
+    switch.send(start + 99, 0, 0, 9)
+    assert switch.state("own_slope") * 20 / 2**32 == pytest.approx(0.081, abs=2**-24)
+    switch.send(start + 100, 0, 0, 9)
+    assert switch.state("own_slope") * 20 / 2**32 == pytest.approx(0.0729, abs=2**-24)
+
+
+def test_what_is_marked_follows_p_max() -> None:
+    """At an average of 20 p_b is half of p_max, as which 0.1 and 0.4 are compared."""
+    marks = []
+    for p_max in (0.1, 0.4):
+        switch = Switch(ADAPTIVE.replace("10us", "1s"), seed=3)
+        switch.set_state("own_slope", slope(p_max))
+        marks.append(sum(steer(switch, 20 * UNIT) is Fate.MARKED for _ in range(20_000)))
+    # Gaps are uniform between 1 and 1 / p_b: their mean is half of it.
+    assert marks == [pytest.approx(20_000 * 0.1, rel=0.05), pytest.approx(20_000 * 0.4, rel=0.05)]
+
+
+def test_without_adapt_p_max_stays() -> None:
+    switch = Switch("red:interval=10us,min=10,max=30,weight=0.5")
+    for at in range(100):
+        switch.send(1000 + at, 0, 25, 9)
+    assert switch.state("own_slope") == 0

@@ -462,8 +462,13 @@ control Egress(inout headers_t hdr,
             (decision_t.MARK, ecn_t.ECT0): mark();
             (decision_t.MARK, ecn_t.ECT1): mark();
             (decision_t.DROP, _): drop();
+#if MARKLAB_DROPS_NOT_ECT
+            (decision_t.MARK_OR_DROP, ecn_t.ECT0): mark();
+            (decision_t.MARK_OR_DROP, ecn_t.ECT1): mark();
+            (decision_t.MARK_OR_DROP, ecn_t.NOT_ECT): drop();
+#endif // MARKLAB_DROPS_NOT_ECT
         }
-        size = 4;
+        size = 8;
     }
 
 #ifdef MARKLAB_MIRRORS
@@ -516,6 +521,15 @@ control Egress(inout headers_t hdr,
 #endif // MARKLAB_TELLS
             locate();
             // A counter for each is a table for each: what a table counts with has one address.
+#if MARKLAB_DROPS_NOT_ECT
+            if (meta.decision == decision_t.DROP ||
+                (meta.decision == decision_t.MARK_OR_DROP && hdr.ipv4.ecn == ecn_t.NOT_ECT)) {
+                drops.count(meta.place);
+            } else if (meta.decision == decision_t.MARK_OR_DROP &&
+                       (hdr.ipv4.ecn == ecn_t.ECT0 || hdr.ipv4.ecn == ecn_t.ECT1)) {
+                marks.count(meta.place);
+            }
+#else
             if (meta.decision == decision_t.MARK) {
                 if (hdr.ipv4.ecn == ecn_t.ECT0 || hdr.ipv4.ecn == ecn_t.ECT1) {
                     marks.count(meta.place);
@@ -525,6 +539,7 @@ control Egress(inout headers_t hdr,
             } else if (meta.decision == decision_t.DROP) {
                 drops.count(meta.place);
             }
+#endif // MARKLAB_DROPS_NOT_ECT
             verdict.apply();
             hdr.bridged.setInvalid();
 #ifdef MARKLAB_NOTES

@@ -8,7 +8,8 @@
 //     control Steering(in flow_t flow, out bit<7> queue)
 //
 // which is called once per packet in ingress, when its port is known. One that looks at more than the packet's own
-// queue includes occupancy.p4.
+// queue includes occupancy.p4, one that does something at regular times periods.p4, and one that can be told to drop
+// what it cannot mark not_ect.p4.
 #ifndef MARKLAB_MARKING_P4
 #define MARKLAB_MARKING_P4
 

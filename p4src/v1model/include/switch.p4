@@ -196,6 +196,9 @@ control SwitchEgress(inout headers_t hdr,
         cause_t cause;
         marking.apply(q, decision, cause);
 
+        if (decision == decision_t.MARK_OR_DROP) {
+            decision = hdr.ipv4.ecn == ecn_t.NOT_ECT ? decision_t.DROP : decision_t.MARK;
+        }
         bit<32> place = (bit<32>)(standard_metadata.egress_port ++ cause);
         if (decision == decision_t.MARK) {
             if (hdr.ipv4.ecn == ecn_t.ECT0 || hdr.ipv4.ecn == ecn_t.ECT1) {

@@ -1,0 +1,27 @@
+// What becomes of packets that a scheme would mark and that are not ECN capable: SYN-ACKs without ECN+, transports without
+// ECN. They pass, or are dropped as RFC 3168 (section 5) and the AQMs of the ECN+ paper (section 3.1) have it.
+//
+// Call `not_ect.apply(decision)` at the end of `Marking`; the table is asked for packets only that are to be marked.
+#ifndef MARKLAB_NOT_ECT_P4
+#define MARKLAB_NOT_ECT_P4
+
+#include "marking.p4"
+
+control NotEct(inout decision_t decision) {
+    action mark_or_drop() {
+        decision = decision_t.MARK_OR_DROP;
+    }
+
+    table fate {
+        actions = { NoAction; mark_or_drop; }
+        default_action = NoAction();
+    }
+
+    apply {
+        if (decision == decision_t.MARK) {
+            fate.apply();
+        }
+    }
+}
+
+#endif // MARKLAB_NOT_ECT_P4

@@ -1,0 +1,58 @@
+// Periods of a queue, for schemes that do something once in each. v1model has no timers: a packet finds how many periods
+// have ended when it came, and does what is due for all of them. So nothing happens while no packet comes, and everything
+// that would have happened is done before the next one is looked at.
+//
+// Time is that of arrival, so that periods do not depend on how long packets wait. They begin with a queue's first packet.
+// What ended more than 2^32 us (71.6 minutes) ago is forgotten.
+#ifndef MARKLAB_PERIODS_P4
+#define MARKLAB_PERIODS_P4
+
+#include "marking.p4"
+
+control Periods(in queue_signals_t q, out bit<32> ended) {
+    // Start of the present period, with a 1 before it because 0 is a time as well; 0 before the first packet.
+    register<bit<49>>(MARKLAB_QUEUES) start;
+
+    bit<32> period_us = 0;
+    bit<64> periods_per_us_q32 = 0;
+
+    // periods_per_us: 2^32 / period, rounded down and in 32 bits.
+    action set_length(bit<32> period, bit<32> periods_per_us) {
+        period_us = period;
+        periods_per_us_q32 = (bit<64>)periods_per_us;
+    }
+
+    table length {
+        actions = { set_length; }
+        default_action = set_length(5882, 730188);
+    }
+
+    apply {
+        length.apply();
+        bit<32> cell = MARKLAB_QUEUE_CELL(q);
+        bit<48> came = q.now_us - (bit<48>)q.sojourn_us;
+        bit<49> began;
+        start.read(began, cell);
+        // A difference of times is right when the clock has wrapped in between.
+        bit<48> elapsed = came - began[47:0];
+        ended = 0;
+        if (began == 0) {
+            start.write(cell, 1w1 ++ came);
+        } else if ((int<48>)elapsed >= (int<48>)(bit<48>)period_us) {
+            bit<32> elapsed_us = 0xffffffff;
+            if (elapsed < 0xffffffff) {
+                elapsed_us = (bit<32>)elapsed;
+            }
+            // A quotient without a division: the product is short by one at most, which the rest tells.
+            ended = (bit<32>)(((bit<64>)elapsed_us * periods_per_us_q32) >> 32);
+            bit<32> rest = elapsed_us - ended * period_us;
+            if (rest >= period_us) {
+                ended = ended + 1;
+                rest = rest - period_us;
+            }
+            start.write(cell, 1w1 ++ (came - (bit<48>)rest));
+        }
+    }
+}
+
+#endif // MARKLAB_PERIODS_P4
