@@ -43,7 +43,7 @@ class Claim(Model):
 
     With `over` it is the change of the metric in percent, else the metric itself. `at` picks points of the grid;
     `over_at` says where the point of `over` is another one: `at: {transport.control: ear}, over_at: {transport.control:
-    dctcp}` is a change from DCTCP to EAR.
+    dctcp}` is a change from DCTCP to EAR. `over_metric` is that of `over`, where it is another one.
     `take` says which of several counts, `farthest` being the largest change of either sign. `within`: the paper says
     that the change is not beyond that number, up or down. `higher` and `lower` are changes that it has no number of.
     """
@@ -54,6 +54,7 @@ class Claim(Model):
     over: Label | None = None
     at: Settings = Field(default_factory=dict)
     over_at: Settings = Field(default_factory=dict)
+    over_metric: str | None = None
     take: Literal["only", "lowest", "highest", "farthest"] = "only"
     paper: float | Literal["higher", "lower"]
     within: bool = False
@@ -63,6 +64,10 @@ class Claim(Model):
     @model_validator(mode="after")
     def _known_metric(self) -> Claim:
         find_metric(self.metric)
+        if self.over_metric is not None:
+            other = find_metric(self.over_metric)
+            if self.over is None or other.unit != find_metric(self.metric).unit:
+                raise BadInput(f"`{self.says}`: {self.over_metric} is not what {self.metric} can be compared with")
         if self.within and (self.over is None or isinstance(self.paper, str) or self.paper < 0):
             raise BadInput(f"`{self.says}`: only a change can be within a number, which is not below 0", "state `over`")
         if isinstance(self.paper, str) and self.over is None:
@@ -329,11 +334,11 @@ def _over(claim: Claim, point: Settings, points: Sequence[tuple[Settings, Summar
 
 
 def _at(claim: Claim, point: Settings, summary: Summary, under: Summary | None) -> Finding | None:
-    of = _by_seed(claim, claim.of, summary)
+    of = _by_seed(claim.metric, claim.of, summary)
     if claim.over is None:
         over = dict.fromkeys(of, 1.0)
     else:
-        over = _by_seed(claim, claim.over, under) if under is not None else {}
+        over = _by_seed(claim.over_metric or claim.metric, claim.over, under) if under is not None else {}
     pairs = [(value, over[seed]) for seed, value in of.items() if seed in over]
     if not pairs:
         return None
@@ -347,9 +352,9 @@ def _at(claim: Claim, point: Settings, summary: Summary, under: Summary | None) 
     return Finding(claim, 100 * (found - 1), percent, point, (mean(above), mean(below)))
 
 
-def _by_seed(claim: Claim, scheme: str, summary: Summary) -> dict[int, float]:
-    """The claim's metric of the seeds of a scheme that finished and have it."""
-    metric = find_metric(claim.metric)
+def _by_seed(name: str, scheme: str, summary: Summary) -> dict[int, float]:
+    """The metric of the seeds of a scheme that finished and have it."""
+    metric = find_metric(name)
     seeds = summary.schemes[scheme].seeds if scheme in summary.schemes else ()
     values = {seed.seed: metric.of(seed) for seed in seeds}
     return {seed: value for seed, value in values.items() if value is not None}

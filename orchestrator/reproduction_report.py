@@ -45,7 +45,8 @@ def cells(finding: Finding) -> tuple[str, str, str, str, str]:
     paper = _stated(claim) + _means(claim.paper_means or (), unit)
     if finding.value is None:
         return claim.says, paper, "not run", "", ""
-    half = f" ±{(finding.interval[1] - finding.interval[0]) / 2:,.1f}" if finding.interval else ""
+    digits = max(1, _digits(claim)) if claim.over is None else 1
+    half = f" ±{(finding.interval[1] - finding.interval[0]) / 2:,.{digits}f}" if finding.interval else ""
     where = ", ".join(f"{key} {value}" for key, value in (finding.point or {}).items())
     at = f"\nat {where}" if claim.take != "only" else ""
     lab = _number(claim, finding.value, half) + (_means(finding.means, unit) if claim.over else "") + at
@@ -56,7 +57,7 @@ def cells(finding: Finding) -> tuple[str, str, str, str, str]:
         return claim.says, paper, lab, "within", ""
     points = " points" if claim.unit == "%" else _unit(claim.unit)
     ratio = f"{finding.ratio:,.2f}" if finding.ratio is not None else ""
-    return claim.says, paper, lab, f"{finding.difference:+,.1f}{points}", ratio
+    return claim.says, paper, lab, f"{finding.difference:+,.{digits}f}{points}", ratio
 
 
 def effort(paper: PaperExperiment) -> str:
@@ -104,8 +105,15 @@ def _stated(claim: Claim) -> str:
 def _number(claim: Claim, value: float, half: str = "") -> str:
     if claim.over is not None:
         return f"{value:+,.1f}{half} %"
-    digits = 1 if claim.unit == "%" else 0
-    return f"{value:,.{digits}f}{half}{_unit(claim.unit)}"
+    return f"{value:,.{_digits(claim)}f}{half}{_unit(claim.unit)}"
+
+
+def _digits(claim: Claim) -> int:
+    """Decimals of a number of its own: the fewer the larger the paper's is."""
+    if claim.unit == "%":
+        return 1
+    size = abs(claim.paper) if isinstance(claim.paper, float) else 100.0
+    return 3 if size < 1 else 1 if size < 10 else 0
 
 
 def _means(means: Sequence[float], unit: str) -> str:

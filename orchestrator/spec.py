@@ -162,7 +162,7 @@ class Spec(Model):
 
     @model_validator(mode="after")
     def _ends(self) -> Spec:
-        if self.load > 1 and self.until_ns is None:
+        if self.load > 1 and self.until_ns is None and self.sessions is None:
             raise BadInput(
                 f"load: `{self.load:g}` should be less than or equal to 1 in a run without an end: queues only grow",
                 "--until 60s, after which what is under way counts as unfinished",
