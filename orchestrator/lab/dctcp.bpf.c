@@ -53,6 +53,9 @@ struct dctcp {
 	__u32 reduced_until; /* tp->high_seq of that */
 	__u32 prr_cwnd;      /* before that */
 	__u32 prr_delivered; /* segments since then */
+#ifdef CC_RECORDS
+	__u32 reductions;
+#endif
 };
 
 #ifdef CC_RECORDS
@@ -64,6 +67,9 @@ struct observation_window {
 	__u32 alpha_before;
 	__u32 alpha;
 	__u32 cwnd_segments;
+	__u32 reductions; /* so far; the last one: */
+	__u32 reduced_from_segments;
+	__u32 reduced_to_segments;
 };
 
 struct {
@@ -144,6 +150,9 @@ static __always_inline void record(struct sock *sk, const struct dctcp *dctcp, _
 	row->alpha_before = dctcp->alpha;
 	row->alpha = alpha;
 	row->cwnd_segments = ((struct tcp_sock *)sk)->snd_cwnd;
+	row->reductions = dctcp->reductions;
+	row->reduced_from_segments = dctcp->loss_cwnd;
+	row->reduced_to_segments = dctcp->ssthresh;
 }
 #endif
 
@@ -208,6 +217,9 @@ static __always_inline void begin_reduction(struct tcp_sock *tp, struct dctcp *d
 	dctcp->prr_cwnd = tp->snd_cwnd;
 	dctcp->prr_delivered = tp->prr_out;
 	tp->snd_ssthresh = dctcp->ssthresh;
+#ifdef CC_RECORDS
+	dctcp->reductions++;
+#endif
 }
 
 /* RFC 6937, section 3, with its slow start bound, as in tcp_cwnd_reduction. */

@@ -24,6 +24,9 @@ class ObservationWindow:
     alpha_before: int
     alpha: int
     cwnd_segments: int
+    reductions: int  # so far; the last one:
+    reduced_from_segments: int
+    reduced_to_segments: int
 
 
 def observation_windows(name: str) -> list[ObservationWindow]:
