@@ -146,6 +146,11 @@ def test_a_control_that_the_kernel_lacks_is_refused() -> None:
 # Behaviour
 
 
+def count(inside: Sequence[str], name: str) -> float:
+    """A counter of a namespace."""
+    return float(commands.run(*inside, "nstat", "-asz", name).split()[-2])
+
+
 @dataclass(frozen=True)
 class Dumbbell:
     """Two hosts behind a router, which shapes what goes to the second."""
@@ -170,9 +175,6 @@ class Dumbbell:
         return {"mbps": mbps, "retransmits": end["sum_sent"]["retransmits"], **counters}
 
     def _counters(self) -> dict[str, float]:
-        def count(inside: Sequence[str], name: str) -> float:
-            return float(commands.run(*inside, "nstat", "-asz", name).split()[-2])
-
         return {
             "ce_received": count(self.receiver, "IpExtInCEPkts"),
             "ce_echoed": count(self.sender, "TcpExtTCPDeliveredCE"),
@@ -329,9 +331,10 @@ def test_without_ecn_nothing_is_marked(dumbbell: Dumbbell, control: str) -> None
 
 
 @real
-def test_dctcp_falls_back_to_reno_without_ecn(dumbbell: Dumbbell) -> None:
-    with loaded(CONTROLS["dctcp"], records=64) as name:
-        _use(dumbbell, name, "dctcp")
+@pytest.mark.parametrize(("control", "delay_threshold_ns"), [("dctcp", None), ("ear", 10**9)])
+def test_without_ecn_the_other_end_gets_reno(dumbbell: Dumbbell, control: str, delay_threshold_ns: int | None) -> None:
+    with loaded(CONTROLS[control], 64, delay_threshold_ns) as name:
+        _use(dumbbell, name, control)
         configure(dumbbell.receiver, Transport(), "reno", ecn=False)
         seen = dumbbell.transfer(1)
         assert observation_windows(name) == []

@@ -1,9 +1,9 @@
 """Congestion controls by the names that experiments have for them, in the kernel as long as somebody needs them.
 
-`dctcp` is the kernel's tcp_dctcp where it has that. Else it is dctcp.bpf.c, compiled against the type information of
-the kernel that runs, and registered under a name of its own, so that labs side by side do not share one. What is
-registered outlives its process. So each name has a file that its process holds locked: a control whose file nobody
-holds may be removed by anyone.
+`dctcp` is the kernel's tcp_dctcp where it has that. Else it is dctcp.bpf.c, as those that react to delays always are:
+compiled against the type information of the kernel that runs, and registered under a name of its own, so that labs side
+by side do not share one. What is registered outlives its process. So each name has a file that its process holds
+locked: a control whose file nobody holds may be removed by anyone.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator.errors import MarklabError, RunFailed, SetupError, unknown
+from orchestrator.errors import BadInput, MarklabError, RunFailed, SetupError, unknown
 from orchestrator.lab.commands import require, run
 
 _SOURCE = Path(__file__).with_name("dctcp.bpf.c")
@@ -39,13 +39,18 @@ _NAME = re.compile(r"mldctcp_[0-9a-f]{6}")
 class Control:
     """How Linux is made to behave in a certain way."""
 
+    # The name of the control in the kernel, or that of the one whose law it has.
     kernel: str
     ecn: bool
+    # Whether an acknowledgement that is late tells of congestion, for which it takes a threshold.
+    delay: bool = False
 
 
 # `ecn-star` is RFC 3168's: ECN is negotiated, and Reno takes a mark as it takes a loss, once per window of data.
 CONTROLS = {
     "dctcp": Control("dctcp", ecn=True),
+    "delay-dctcp": Control("dctcp", ecn=False, delay=True),
+    "ear": Control("dctcp", ecn=True, delay=True),
     "ecn-star": Control("reno", ecn=True),
     "reno": Control("reno", ecn=False),
     "cubic": Control("cubic", ecn=False),
@@ -70,23 +75,28 @@ def in_kernel(name: str) -> bool:
 
 
 @contextmanager
-def loaded(control: Control, records: int = 0) -> Iterator[str]:
+def loaded(control: Control, records: int = 0, delay_threshold_ns: int | None = None) -> Iterator[str]:
     """The kernel's name for a control, which is there as long as the context.
 
     `records`, if it is not 0, is how many observation windows the DCTCP in BPF remembers; the kernel's own does not.
+    An acknowledgement is late if it comes after the base RTT and `delay_threshold_ns`, in the time that hosts live in.
     """
-    if control.kernel != "dctcp" or (not records and in_kernel("dctcp")):
+    if control.delay and delay_threshold_ns is None:
+        raise BadInput("a congestion control that reacts to delays has to know which", "give it a `delay_threshold`")
+    if not control.delay and delay_threshold_ns is not None:
+        raise BadInput(f"{control.kernel} does not react to delays", "leave out `delay_threshold`")
+    if not control.delay and (control.kernel != "dctcp" or (not records and in_kernel("dctcp"))):
         if not in_kernel(control.kernel):
             raise SetupError(
                 f"this kernel has no congestion control `{control.kernel}`", f"modprobe tcp_{control.kernel}"
             )
         yield control.kernel
         return
-    _check()
+    _check(control)
     remove_orphans()
     name = f"mldctcp_{secrets.token_hex(3)}"
     with _claimed(name), tempfile.TemporaryDirectory(prefix=f"{name}-") as folder:
-        program = _compile(name, Path(folder), records)
+        program = _compile(control, _defined(control, name, records, delay_threshold_ns), Path(folder) / f"{name}.o")
         try:
             run("bpftool", "struct_ops", "register", str(program))
             yield name
@@ -94,25 +104,38 @@ def loaded(control: Control, records: int = 0) -> Iterator[str]:
             _remove(name)
 
 
-def _check() -> None:
+def _check(control: Control) -> None:
     require(["bpftool", "clang", "llvm-strip"])
     if os.geteuid() != 0:
         raise SetupError("DCTCP in BPF can be loaded by root only", "sudo")
     if not TYPES.exists():
         raise SetupError(
             f"this kernel has no type information ({TYPES}), which DCTCP in BPF needs",
-            "a kernel with CONFIG_DEBUG_INFO_BTF, or with tcp_dctcp; Debian's has both",
+            _remedy(control, "a kernel with CONFIG_DEBUG_INFO_BTF"),
         )
 
 
-def _compile(name: str, folder: Path, records: int) -> Path:
+def _remedy(control: Control, kernel: str) -> str:
+    """A kernel that will do; its own DCTCP will not, where delays count."""
+    return kernel if control.delay else f"{kernel}, or one with tcp_dctcp, as Debian's"
+
+
+def _defined(control: Control, name: str, records: int, delay_threshold_ns: int | None) -> list[str]:
+    """Constants of dctcp.bpf.c."""
+    constants: dict[str, object] = {"NAME": name, "ECN": int(control.ecn)}
+    if control.delay:
+        constants["DELAY_NS"] = f"{delay_threshold_ns}ULL"
+    if records:
+        constants["RECORDS"] = records
+    return [f"-DCC_{key}={value}" for key, value in constants.items()]
+
+
+def _compile(control: Control, defined: list[str], program: Path) -> Path:
     types = run("bpftool", "btf", "dump", "file", str(TYPES), "format", "c")
     if _CONG_CONTROL not in types:
-        raise SetupError("DCTCP in BPF needs Linux 6.10", "a newer kernel, or one with tcp_dctcp, as Debian's")
-    (folder / "vmlinux.h").write_text(types, encoding="utf-8")
-    program = folder / f"{name}.o"
-    defined = [f"-DCC_NAME={name}", *([f"-DCC_RECORDS={records}"] if records else [])]
-    options = ["-g", "-O2", "-Wall", "-Werror", "-target", "bpf", "-mcpu=v3", f"-I{folder}", *defined]
+        raise SetupError("DCTCP in BPF needs Linux 6.10", _remedy(control, "a newer kernel"))
+    (program.parent / "vmlinux.h").write_text(types, encoding="utf-8")
+    options = ["-g", "-O2", "-Wall", "-Werror", "-target", "bpf", "-mcpu=v3", f"-I{program.parent}", *defined]
     run("clang", *options, "-c", str(_SOURCE), "-o", str(program))
     # The loader needs the types only.
     run("llvm-strip", "--strip-debug", str(program))

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* DCTCP (RFC 8257) as a congestion control of Linux in BPF, for kernels that lack tcp_dctcp.
+/* DCTCP (RFC 8257) as a congestion control of Linux in BPF, for kernels that lack tcp_dctcp, and its law for what else
+ * tells of congestion than marks (EAR: Zeng et al., "Combining ECN and RTT for Datacenter Transport", APNet 2017).
  *
  * It decides as Linux' own tcp_dctcp.c does (alpha in units of 1/1024, the same reductions), with two differences. Alpha
  * is the share of *bytes* that were marked, as in section 3.3, where Linux counts segments. And it moves the window
  * itself (see cong_control), in the way of TCP: to which it leaves when to do so, once per window of data at most (state
  * CWR). For controls that do, Linux leaves out the restart after idle time.
  *
- * CC_NAME is the congestion control's, and that of its BPF map: at most 15 letters, digits or `_`. If CC_RECORDS is defined,
- * the last so many observation windows of all connections are kept. The kernel lends its functions to GPL code only.
+ * CC_NAME is the congestion control's, and that of its BPF map: at most 15 letters, digits or `_`. With CC_ECN an
+ * acknowledgement tells of congestion if it echoes a mark (else it is 0, and ECN is not asked for); if CC_DELAY_NS is
+ * defined, also if it is later than the path's base RTT by more than that. If CC_RECORDS is defined, the last so many
+ * observation windows of all connections are kept. The kernel lends its functions to GPL code only.
  */
 #include "vmlinux.h"
 
@@ -24,10 +27,13 @@
 #define TCP_CONGESTION 13
 
 #define INFINITE_SSTHRESH 0x7fffffff
-#define FLAG_DATA_ACKED 0x04 /* of what an acknowledgement does */
+/* Of what an acknowledgement does. */
+#define FLAG_DATA_ACKED 0x04
+#define FLAG_ECE 0x40
 
 #define ALPHA_ONE 1024u
 #define USEC_PER_SEC 1000000ULL
+#define NSEC_PER_USEC 1000ULL
 #define GAIN_SHIFT 4 /* g = 1/16: section 4.2 */
 #define MIN_CWND_SEGMENTS 2u
 
@@ -44,15 +50,20 @@ struct dctcp {
 	__u32 window_end;    /* the observation window is over when this has been acknowledged */
 	__u32 last_una;
 	__u32 acked_bytes;   /* in this window */
-	__u32 marked_bytes;  /* of those, acknowledged with ECE */
+	__u32 marked_bytes;  /* of those, acknowledged by what told of congestion */
 	__u32 loss_cwnd;     /* before the last reduction */
 	__u32 prior_rcv_nxt; /* before the packet that is being received */
 	__u32 ce;            /* DCTCP.CE: whether the last packet came with CE */
 	__u32 ssthresh;
 	__u32 reducing;      /* the state in which the window is being brought down to it, or 0 */
-	__u32 reduced_until; /* tp->high_seq of that */
+	__u32 reduced_until; /* sent before that: what TCP calls high_seq */
 	__u32 prr_cwnd;      /* before that */
 	__u32 prr_delivered; /* segments since then */
+#ifdef CC_DELAY_NS
+	__u32 segments_out; /* sent before that, of the connection */
+	__u32 base_rtt_us;
+	__s32 path_ttl; /* by which packets took the path that has this base */
+#endif
 #ifdef CC_RECORDS
 	__u32 reductions;
 #endif
@@ -107,7 +118,7 @@ void BPF_PROG(init, struct sock *sk)
 	struct dctcp *dctcp = state_of(sk);
 
 	/* Section 3.5: without ECN it is a conventional TCP. */
-	if (!(tp->ecn_flags & TCP_ECN_OK)) {
+	if (CC_ECN && !(tp->ecn_flags & TCP_ECN_OK)) {
 		char reno[] = "reno";
 		bpf_setsockopt(sk, SOL_TCP, TCP_CONGESTION, reno, sizeof(reno));
 		return;
@@ -119,6 +130,10 @@ void BPF_PROG(init, struct sock *sk)
 	dctcp->ce = 0;
 	dctcp->ssthresh = INFINITE_SSTHRESH;
 	dctcp->reducing = 0;
+#ifdef CC_DELAY_NS
+	dctcp->base_rtt_us = tp->rtt_min.s[0].v; /* the handshake's, or ~0 */
+	dctcp->path_ttl = ((struct inet_sock *)sk)->uc_ttl;
+#endif
 	start_window(tp, dctcp);
 }
 
@@ -156,8 +171,8 @@ static __always_inline void record(struct sock *sk, const struct dctcp *dctcp, _
 }
 #endif
 
-SEC("struct_ops/in_ack_event")
-void BPF_PROG(in_ack_event, struct sock *sk, __u32 flags)
+/* Section 3.3, items 1 to 8: all that an acknowledgement covers counts as marked if it tells of congestion. */
+static __always_inline void observe(struct sock *sk, bool congested)
 {
 	struct inet_connection_sock *icsk = (struct inet_connection_sock *)sk;
 	const struct tcp_sock *tp = (struct tcp_sock *)sk;
@@ -170,7 +185,7 @@ void BPF_PROG(in_ack_event, struct sock *sk, __u32 flags)
 		return;
 	dctcp->last_una = tp->snd_una;
 	dctcp->acked_bytes += acked_bytes;
-	if (flags & CA_ACK_ECE)
+	if (congested)
 		dctcp->marked_bytes += acked_bytes;
 	if (before(tp->snd_una, dctcp->window_end) || !dctcp->acked_bytes)
 		return;
@@ -181,6 +196,37 @@ void BPF_PROG(in_ack_event, struct sock *sk, __u32 flags)
 	dctcp->alpha = alpha;
 	start_window(tp, dctcp);
 }
+
+#ifdef CC_DELAY_NS
+/* Equation 2 of EAR: rtt > base_rtt + T. The paper's delays are of one way; Linux gives a congestion control round trips,
+ * so that queues on the way of acknowledgements count too. `rtt_us` is that of the last segment that is acknowledged: the
+ * first of two that share an acknowledgement has waited for the second. It is -1 where a retransmission leaves open what
+ * was measured, and an acknowledgement that may have waited for the receiver's timer has not waited in queues: both tell
+ * nothing.
+ *
+ * The base is the connection's least RTT, as in section 3.1. TCP's own, tcp_min_rtt, forgets after 5 minutes, and takes
+ * paths for one: in the lab packets are delayed by their TTL, which each flow of a connection may have another of.
+ */
+static __always_inline bool delayed(struct sock *sk, const struct rate_sample *sample)
+{
+	struct dctcp *dctcp = state_of(sk);
+	__s32 ttl = ((struct inet_sock *)sk)->uc_ttl;
+	__u32 rtt_us = sample->rtt_us;
+
+	if (sample->rtt_us < 0)
+		return false;
+	if (rtt_us < dctcp->base_rtt_us || ttl != dctcp->path_ttl)
+		dctcp->base_rtt_us = rtt_us;
+	dctcp->path_ttl = ttl;
+	return !sample->is_ack_delayed && (rtt_us - dctcp->base_rtt_us) * NSEC_PER_USEC > CC_DELAY_NS;
+}
+#else
+SEC("struct_ops/in_ack_event")
+void BPF_PROG(in_ack_event, struct sock *sk, __u32 flags)
+{
+	observe(sk, flags & CA_ACK_ECE);
+}
+#endif
 
 static __always_inline __u32 at_least_minimum(__u32 segments)
 {
@@ -206,16 +252,29 @@ __u32 BPF_PROG(ssthresh, struct sock *sk)
 	return less_marks(((struct tcp_sock *)sk)->snd_cwnd, state_of(sk)->alpha);
 }
 
-static __always_inline void begin_reduction(struct tcp_sock *tp, struct dctcp *dctcp, __u8 state)
+/* Segments sent since the window began to be brought down. TCP counts them only if it began that. */
+static __always_inline __u32 sent_in_reduction(const struct tcp_sock *tp, const struct dctcp *dctcp)
+{
+#ifdef CC_DELAY_NS
+	return tp->data_segs_out - dctcp->segments_out;
+#else
+	return tp->prr_out;
+#endif
+}
+
+static __always_inline void begin_reduction(struct tcp_sock *tp, struct dctcp *dctcp, __u8 state, __u32 until)
 {
 	if (dctcp->reducing)
 		tp->snd_cwnd = dctcp->ssthresh; /* the one before ends here */
 	dctcp->loss_cwnd = tp->snd_cwnd;
 	dctcp->ssthresh = state == TCP_CA_CWR ? less_marks(tp->snd_cwnd, dctcp->alpha) : less_loss(tp->snd_cwnd);
 	dctcp->reducing = state;
-	dctcp->reduced_until = tp->high_seq;
+	dctcp->reduced_until = until;
 	dctcp->prr_cwnd = tp->snd_cwnd;
-	dctcp->prr_delivered = tp->prr_out;
+#ifdef CC_DELAY_NS
+	dctcp->segments_out = tp->data_segs_out;
+#endif
+	dctcp->prr_delivered = sent_in_reduction(tp, dctcp);
 	tp->snd_ssthresh = dctcp->ssthresh;
 #ifdef CC_RECORDS
 	dctcp->reductions++;
@@ -227,7 +286,7 @@ static __always_inline void proportional_rate_reduction(struct tcp_sock *tp, str
 {
 	__s32 in_flight = tp->packets_out - tp->sacked_out - tp->lost_out + tp->retrans_out;
 	__s32 room = dctcp->ssthresh - in_flight;
-	__s32 sent = tp->prr_out;
+	__s32 sent = sent_in_reduction(tp, dctcp);
 	__s32 send;
 
 	if (!delivered)
@@ -277,10 +336,24 @@ void BPF_PROG(cong_control, struct sock *sk, __u32 ack, int flag, const struct r
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct dctcp *dctcp = state_of(sk);
 	__u8 state = BPF_CORE_READ_BITFIELD(icsk, icsk_ca_state);
+	__u32 until = tp->high_seq;
+#ifdef CC_DELAY_NS
+	bool congested = delayed(sk, sample) || (CC_ECN && flag & FLAG_ECE);
+
+	observe(sk, congested); /* the RTT is known only now */
+	/* Delays do not bring TCP into CWR, as echoes do. So here it is in CWR from what tells of congestion until more
+	 * than what was sent before has been acknowledged, whatever TCP has; losses are left to it.
+	 */
+	if (state < TCP_CA_Recovery) {
+		bool under_way = dctcp->reducing == TCP_CA_CWR && !before(dctcp->reduced_until, tp->snd_una);
+		until = under_way ? dctcp->reduced_until : tp->snd_nxt;
+		state = under_way || congested ? TCP_CA_CWR : TCP_CA_Open;
+	}
+#endif
 
 	if (state == TCP_CA_CWR || state == TCP_CA_Recovery) {
-		if (dctcp->reducing != state || dctcp->reduced_until != tp->high_seq)
-			begin_reduction(tp, dctcp, state);
+		if (dctcp->reducing != state || dctcp->reduced_until != until)
+			begin_reduction(tp, dctcp, state, until);
 		proportional_rate_reduction(tp, dctcp, sample->acked_sacked);
 	} else {
 		tp->snd_ssthresh = dctcp->ssthresh;
@@ -351,11 +424,13 @@ __u32 BPF_PROG(undo_cwnd, struct sock *sk)
 SEC(".struct_ops")
 struct tcp_congestion_ops CC_NAME = {
 	.init = (void *)init,
+#ifndef CC_DELAY_NS
 	.in_ack_event = (void *)in_ack_event,
+#endif
 	.ssthresh = (void *)ssthresh,
 	.cwnd_event = (void *)cwnd_event,
 	.undo_cwnd = (void *)undo_cwnd,
 	.cong_control = (void *)cong_control,
-	.flags = TCP_CONG_NEEDS_ECN | TCP_CONG_NON_RESTRICTED,
+	.flags = (CC_ECN ? TCP_CONG_NEEDS_ECN : 0) | TCP_CONG_NON_RESTRICTED,
 	.name = QUOTED(CC_NAME),
 };
