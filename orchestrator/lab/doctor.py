@@ -186,14 +186,14 @@ def _control() -> list[Finding]:
     absent = missing(BPF_TOOLS)
     without = [*absent, *([] if _BPF_HEADER.exists() else ["libbpf's headers"])]
     packages = " ".join([packages_of(absent), *([] if _BPF_HEADER.exists() else ["libbpf-dev"])]).strip()
-    return [
-        Finding(
-            "DCTCP module",
-            has_module,
-            "tcp_dctcp" if has_module else "no tcp_dctcp",
-            instead="DCTCP in BPF, below",
-            get="a kernel with CONFIG_TCP_CONG_DCTCP; Debian's has it",
-        ),
+    module = Finding(
+        "DCTCP module",
+        has_module,
+        "tcp_dctcp" if has_module else "no tcp_dctcp",
+        instead="DCTCP in BPF, below",
+        get="a kernel with CONFIG_TCP_CONG_DCTCP; Debian's has it",
+    )
+    in_bpf = [
         Finding(
             "Linux 6.10",
             number >= _BPF_KERNEL,
@@ -219,6 +219,18 @@ def _control() -> list[Finding]:
             f"apt-get install {packages}" if packages else "",
         ),
     ]
+    return [module, *in_bpf, _control_by_delay(in_bpf)]
+
+
+def _control_by_delay(in_bpf: Sequence[Finding]) -> Finding:
+    lacks = ", ".join(finding.name for finding in in_bpf if not finding.found)
+    return Finding(
+        "delay-dctcp, ear",
+        not lacks,
+        f"without {lacks}" if lacks else "DCTCP in BPF",
+        instead="--fabric sim",
+        get="what DCTCP in BPF needs; tcp_dctcp knows of no delays",
+    )
 
 
 def _mininet() -> list[Finding]:
