@@ -21,7 +21,9 @@ import pytest
 from orchestrator.dilation import dilated_graph
 from orchestrator.errors import BadInput, RunFailed, SetupError
 from orchestrator.experiment import prepare
-from orchestrator.fabrics.mininet import Mininet
+from orchestrator.fabrics.fabric import Cell
+from orchestrator.fabrics.mininet import Mininet, dilate
+from orchestrator.hosts import Transport
 from orchestrator.lab import commands, congestion, workspace
 from orchestrator.lab.network import SYSTEM_PYTHON, TOOLS, Net, address, mininet
 from orchestrator.paths import REPOSITORY
@@ -257,6 +259,12 @@ def test_nodes_are_as_a_line_wants_them(tmp_path: Path) -> None:
 
 def experiment(**settings: Any) -> Any:
     return prepare(make_spec({"schemes": ["tcn"], "flows": 10, "mininet": {}} | settings))
+
+
+def test_a_threshold_of_delays_is_dilated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Transport, "threshold_ns", lambda _, rate_bps: 1_440_000_000_000_000 // rate_bps, raising=False)
+    given = experiment(mininet={"dilation": 200}, rate="10G")
+    assert dilate(Cell(given, given.schemes[0], given.spec.first_seed)).delay_threshold_ns == 144_000 * 200
 
 
 def test_a_lab_needs_space(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

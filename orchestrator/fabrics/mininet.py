@@ -63,6 +63,7 @@ class Dilated:
 
     scheme: ReadyScheme
     transport: Transport
+    delay_threshold_ns: int | None
     flows: FlowList
     levels: DelayLevels
     stop_ns: int
@@ -144,7 +145,7 @@ def network(experiment: Experiment, dilated: Dilated) -> Iterator[tuple[Net, Pat
     graph = dilated_graph(experiment.network.graph, _factor(experiment))
     with (
         workspace.workspace(experiment.spec.title()) as folder,
-        congestion.loaded(control) as kernel_control,
+        congestion.loaded(control, delay_threshold_ns=dilated.delay_threshold_ns) as kernel_control,
         mininet(graph, folder.name, folder / "mininet.log", with_panel=_settings(experiment).switch == "bmv2") as net,
     ):
         for host in range(len(graph.hosts)):
@@ -172,11 +173,19 @@ def dilate(cell: Cell) -> Dilated:
     return Dilated(
         dilated_scheme(experiment, cell.scheme, factor),
         dilated_transport(spec.transport, factor),
+        _delay_threshold_ns(experiment),
         flows,
         delay_levels(flows.extra_delay_ns),
         stop_ns,
         spec.trace_queue_ns * factor if spec.trace_queue_ns is not None else coarse_ns,
     )
+
+
+def _delay_threshold_ns(experiment: Experiment) -> int | None:
+    """What is too long for a control that reacts to delays, in the time of the fabric."""
+    spec = experiment.spec
+    threshold_ns: int | None = getattr(spec.transport, "threshold_ns", lambda _: None)(spec.rate_bps)
+    return None if threshold_ns is None else threshold_ns * _factor(experiment)
 
 
 def switch_plan(cell: Cell, dilated: Dilated) -> Plan:
