@@ -84,9 +84,10 @@ def test_bursts_of_the_webs_objects() -> None:
 def simulated_queue(packets: int, load: float) -> float:
     """Mean packets that wait behind the one being sent, of flows that are all of one size."""
     workload = Workload("one-size", ((packets * 1460.0, 0.0), (packets * 1460.0, 1.0)))
+    transport = {"control": "reno", "initial_window": 2, "initial_rto": "3s", "min_rto": "1s"}
     summary = run(
         schemes=["droptail"], baseline="none", topology="topologies/web.yaml", rate="100M", workload=workload,
-        rtt="10ms..150ms,mean=80ms,p90=136ms", transport={"control": "reno", "initial_window": 2, "initial_rto": "3s", "min_rto": "1s"},
+        rtt="10ms..150ms,mean=80ms,p90=136ms", transport=transport,
         connections="asked", queue=10_000, load=load, flows=100_000 // packets, seeds=1, sample_queues="1ms",
     )[2]  # fmt: skip
     # Of ten ports one is the bottleneck's; the others are ten times as fast and have next to nothing.

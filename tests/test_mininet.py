@@ -23,7 +23,6 @@ from orchestrator.errors import BadInput, RunFailed, SetupError
 from orchestrator.experiment import prepare
 from orchestrator.fabrics.fabric import Cell
 from orchestrator.fabrics.mininet import Mininet, dilate
-from orchestrator.hosts import Transport
 from orchestrator.lab import commands, congestion, workspace
 from orchestrator.lab.network import SYSTEM_PYTHON, TOOLS, Net, address, mininet
 from orchestrator.paths import REPOSITORY
@@ -261,9 +260,8 @@ def experiment(**settings: Any) -> Any:
     return prepare(make_spec({"schemes": ["tcn"], "flows": 10, "mininet": {}} | settings))
 
 
-def test_a_threshold_of_delays_is_dilated(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Transport, "threshold_ns", lambda _, rate_bps: 1_440_000_000_000_000 // rate_bps, raising=False)
-    given = experiment(mininet={"dilation": 200}, rate="10G")
+def test_a_threshold_of_delays_is_dilated() -> None:
+    given = experiment(mininet={"dilation": 200}, rate="10G", transport="ear")
     assert dilate(Cell(given, given.schemes[0], given.spec.first_seed)).delay_threshold_ns == 144_000 * 200
 
 

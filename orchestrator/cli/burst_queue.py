@@ -38,8 +38,8 @@ def burst_queue(
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("load")
     table.add_column("mean, packets", justify="right")
-    for each in rates:
-        table.add_column(f"beyond {format_time(delay_ns)} at {format_rate(each)}b/s", justify="right")
+    for bps in rates:
+        table.add_column(f"beyond {format_time(delay_ns)} at {format_rate(bps)}b/s", justify="right")
     for each in loads:
         packets = [int(delay_ns * bps / 8e9 / (mss + 40)) for bps in rates]
         parts = (f"{part_beyond(each, sizes, count):.2%}" for count in packets)

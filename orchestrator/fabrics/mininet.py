@@ -192,7 +192,7 @@ def dilate(cell: Cell) -> Dilated:
 def _delay_threshold_ns(experiment: Experiment) -> int | None:
     """What is too long for a control that reacts to delays, in the time of the fabric."""
     spec = experiment.spec
-    threshold_ns: int | None = getattr(spec.transport, "threshold_ns", lambda _: None)(spec.rate_bps)
+    threshold_ns = spec.transport.threshold_ns(spec.rate_bps)
     return None if threshold_ns is None else threshold_ns * _factor(experiment)
 
 
