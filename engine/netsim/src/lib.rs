@@ -5,8 +5,9 @@
 //! map: equal input gives equal output.
 //!
 //! - `events`, `network::link`: time and lines;
-//! - [`tcp`]: end points as state machines, [`wire`]: their headers as bytes;
-//! - `network::hosts`, `network::switches`: the two kinds of nodes; `network::probes`: round trips that are measured;
+//! - [`tcp`], [`rdma`]: end points as state machines, [`wire`]: their headers as bytes;
+//! - `network::hosts`, `network::switches`: the two kinds of nodes; `network::queue_pairs`: hosts that speak RDMA;
+//!   `network::probes`: round trips that are measured;
 //! - [`ledger`], `flow_trace`, `queue_samples`: what is observed, beside what [`marklab_observe`] has.
 
 mod config;
@@ -17,12 +18,13 @@ mod ledger;
 mod network;
 mod queue_samples;
 mod queueing;
+pub mod rdma;
 pub mod tcp;
 pub mod wire;
 
 pub use config::{
-    Capture, Config, ConfigError, Connections, Control, Discipline, Flow, Framing, Link, Nic, Node, Probe, Trace,
-    Transport,
+    Capture, Config, ConfigError, Connections, Control, Dcqcn, Discipline, Flow, Framing, Link, Nic, Node, Probe,
+    Trace, Transport,
 };
 pub use flow_trace::{FlowRow, FlowTrace};
 pub use frame::NetFrame;

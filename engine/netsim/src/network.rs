@@ -4,6 +4,7 @@ mod connection;
 mod hosts;
 mod link;
 mod probes;
+mod queue_pairs;
 mod switches;
 
 use std::collections::BTreeMap;
@@ -31,6 +32,7 @@ use link::Line;
 pub use link::LineStats;
 pub use probes::EchoRecord;
 use probes::ProbeState;
+use queue_pairs::{PairEvent, Rdma};
 use switches::SwitchNode;
 
 /// Something that is going to happen. The numbers are indices of lines and connections.
@@ -56,6 +58,10 @@ enum Event {
     Discard(u32, u32),
     /// Queues are looked at.
     Sample,
+    /// Something happens at a queue pair.
+    Pair(PairEvent, u32),
+    /// A queue pair of a host (node) may send.
+    Pace(u32),
 }
 
 enum NodeState {
@@ -191,6 +197,8 @@ pub struct Network {
     connections: Vec<Connection>,
     /// Persistent connections, by pair of hosts.
     pools: BTreeMap<(usize, usize), Pool>,
+    /// Queue pairs, in runs that have these in place of connections.
+    rdma: Option<Box<Rdma>>,
     flows: Vec<Flow>,
     /// Flows that have started.
     started: usize,
@@ -252,6 +260,7 @@ impl Network {
             stop: Time::from_nanos(config.stop_ns),
             connections: Vec::new(),
             pools: BTreeMap::new(),
+            rdma: config.transport.dcqcn.map(|rates| Box::new(Rdma::new(rates, config.nodes.len()))),
             flows,
             started: 0,
             finished: 0,
@@ -381,6 +390,7 @@ impl Network {
             capture.finish()?;
         }
         self.record_unfinished();
+        self.record_unfinished_messages();
         Ok(self.outcome(handled))
     }
 
@@ -399,6 +409,8 @@ impl Network {
             Event::Probe(number) => self.send_probe(number),
             Event::Sample => self.sample_queues(),
             Event::Discard(node, port) => self.discard_waiting(node as usize, port as usize),
+            Event::Pair(event, pair) => self.pair_event(event, pair as usize),
+            Event::Pace(node) => self.pace(node as usize),
         }
     }
 
@@ -417,6 +429,7 @@ impl Network {
         }
         let (node, port) = self.lines[line].from();
         let next = match &self.nodes[node] {
+            NodeState::Host(_) if self.rdma.is_some() => self.queue_pair_next(node),
             NodeState::Host(_) => self.host_next(node),
             NodeState::Switch(_) => self.switch_next(node, port),
         };
@@ -428,7 +441,7 @@ impl Network {
         if more {
             self.wake_when_free(line);
         }
-        if let (NodeState::Host(_), Some(connection)) = (&self.nodes[node], sender) {
+        if let (NodeState::Host(_), Some(connection), None) = (&self.nodes[node], sender, &self.rdma) {
             // Room in the NIC.
             self.pump(connection as usize);
         }

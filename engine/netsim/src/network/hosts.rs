@@ -11,7 +11,7 @@ use super::{Event, FlowRecord, Network};
 use crate::config::Connections;
 use crate::frame::NetFrame;
 use crate::ledger::Reason;
-use crate::tcp::{AckEvent, Outgoing, Sender, SenderStats, stream_offset, wire_sequence};
+use crate::tcp::{AckEvent, Outgoing, Sender, stream_offset, wire_sequence};
 use crate::wire::{Ecn, EndPoint, Header, MAX_OPTIONS, Segment, flags, options, stamp};
 
 /// Scale of advertised windows (RFC 7323): 2^8.
@@ -24,12 +24,12 @@ const FIRST_SERVER_PORT: usize = 5_001;
 /// A host.
 #[derive(Debug)]
 pub(super) struct Host {
-    mac: [u8; 6],
-    ip: u32,
+    pub(super) mac: [u8; 6],
+    pub(super) ip: u32,
     pub(super) line: Option<u32>,
     pub(super) capture: Option<u32>,
     /// Packets in the NIC.
-    waiting: u64,
+    pub(super) waiting: u64,
     /// First come, first served.
     fifo: Chain,
     /// Connection ends that have packets waiting, in turn.
@@ -65,6 +65,9 @@ impl Network {
         match self.flows.get(self.started) {
             Some(next) => self.events.push(Time::from_nanos(next.start_ns), Event::Start),
             None => self.busy_during_arrivals = self.lines.iter().map(|line| line.stats().busy).collect(),
+        }
+        if self.rdma.is_some() {
+            return self.start_message(number);
         }
         let connection = self.connection_for(number);
         let flow = self.flows[number];
@@ -121,12 +124,9 @@ impl Network {
         let mss = u64::from(self.transport.payload_bytes());
         let state = &mut self.connections[connection];
         let Some(message) = state.messages.back_mut() else { return };
-        let bytes = if message.rate.is_some() { message.unwritten.min(mss) } else { message.unwritten };
-        message.unwritten -= bytes;
-        if let (Some(rate), true) = (message.rate, message.unwritten > 0) {
-            let (time, carry) = rate.transmission(bytes, message.carry);
-            message.carry = carry;
-            self.events.push(self.now + time, Event::Write(connection as u32));
+        let (bytes, pause) = message.write(mss);
+        if let Some(pause) = pause {
+            self.events.push(self.now + pause, Event::Write(connection as u32));
         }
         state.sender.write(bytes);
         if state.state == State::Unopened {
@@ -609,16 +609,7 @@ impl Network {
 }
 
 fn record(message: &Message, sender: &Sender, delivered_bytes: u64) -> FlowRecord {
-    let (before, now) = (message.before, sender.stats);
-    let during = SenderStats {
-        retransmissions: now.retransmissions - before.retransmissions,
-        timeouts: now.timeouts - before.timeouts,
-        ecn_reductions: now.ecn_reductions - before.ecn_reductions,
-        fast_recoveries: now.fast_recoveries - before.fast_recoveries,
-        rtt_samples: now.rtt_samples - before.rtt_samples,
-        rtt_ns: now.rtt_ns - before.rtt_ns,
-        cwnd_bytes: now.cwnd_bytes - before.cwnd_bytes,
-    };
+    let during = sender.stats.since(message.before);
     let base_delay = sender.control().base_delay();
     FlowRecord { fct: None, sender: during, marked: message.marked, delivered_bytes, base_delay }
 }

@@ -64,6 +64,10 @@ impl Line {
         (self.to_node as usize, usize::from(self.to_port))
     }
 
+    pub(super) fn rate(&self) -> Rate {
+        self.rate
+    }
+
     pub(super) fn stats(&self) -> LineStats {
         LineStats { frames: self.frames, bytes: self.bytes, busy: self.rate.transmission(self.bytes, 0).0 }
     }

@@ -94,7 +94,7 @@ impl Network {
 
     #[cold]
     fn trace_passage(&mut self, trace: u32, frame: &NetFrame, arrived: Time, marked: bool) {
-        let flow = self.connections[frame.connection as usize].latest_flow;
+        let flow = self.latest_flow(frame.connection);
         self.traces[trace as usize].passed(|| Passage {
             arrived,
             departed: self.now,

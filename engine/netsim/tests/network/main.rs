@@ -12,6 +12,7 @@ mod hosts;
 mod loss;
 mod pcap;
 mod probes;
+mod queue_pairs;
 mod queues;
 mod samples;
 mod support;
