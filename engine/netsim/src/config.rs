@@ -26,6 +26,9 @@ pub struct Config {
     pub transport: Transport,
     /// Between TCP and the line.
     pub nic: Nic,
+    /// Makes all lines that lead to switches lossless.
+    #[serde(default)]
+    pub pfc: Option<Pfc>,
     /// Life of connections.
     pub connections: Connections,
     /// Virtual time at which the run ends whatever is unfinished.
@@ -252,6 +255,17 @@ impl Transport {
     }
 }
 
+/// Priority flow control (IEEE 802.1Qbb), with one class of packets: what waits in a switch is counted by the port that it
+/// came by, and whoever sends to a port that has too much is asked to pause.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pfc {
+    /// More bytes than this ask for a pause.
+    pub xoff_bytes: u64,
+    /// As few bytes as this end it.
+    pub xon_bytes: u64,
+}
+
 /// Order in which a NIC sends the packets of its connections.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -450,6 +464,18 @@ impl Config {
             (
                 self.sample_queues.is_none_or(|plan| plan.interval_ns > 0),
                 "an interval of 0 between looks at queues never ends",
+            ),
+            (
+                self.pfc.is_none_or(|pfc| pfc.xon_bytes < pfc.xoff_bytes),
+                "a pause must end with fewer bytes than it begins with",
+            ),
+            (
+                self.pfc.is_none()
+                    || self
+                        .nodes
+                        .iter()
+                        .all(|node| !matches!(node, Node::Switch { mirrors, .. } if !mirrors.is_empty())),
+                "lossless switches cannot mirror packets: copies come by no port that could be paused",
             ),
             (self.nic.budget_bytes >= transport.mss_bytes.into(), "the budget below TCP is less than one segment"),
             (self.framing.overhead_bytes > -40, "the framing leaves nothing of a frame"),

@@ -392,9 +392,9 @@ impl Network {
         } else {
             self.queued.pop_front(&mut host.fifo)?
         };
-        let side = if frame.from_client { Side::Client } else { Side::Server };
+        let side = if frame.notes.by_client() { Side::Client } else { Side::Server };
         self.connections[frame.connection as usize].nic[side as usize].bytes -= frame.packet.len() as u64;
-        if self.stamps && frame.from_client {
+        if self.stamps && frame.notes.by_client() {
             stamp(&mut frame.packet, self.now.nanos() as u32);
         }
         let host = self.nodes[node].host();

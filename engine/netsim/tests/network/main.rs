@@ -10,6 +10,7 @@ mod determinism;
 mod echo;
 mod hosts;
 mod loss;
+mod pauses;
 mod pcap;
 mod probes;
 mod queue_pairs;
