@@ -15,7 +15,8 @@ and the last segment of w bytes follows by the rule itself. With equal rates R o
 
 because w <= W never catches up. `extra` is the flow's delay at its sender. A new connection adds a SYN on the way
 there, extra delay included, a SYN-ACK on the way back, and on the sender's line the ACK that goes before the data.
-Windows do not count: that a sender has to open its window is part of what slowdown measures.
+Windows do not count: that a sender has to open its window is part of what slowdown measures. Queue pairs of RDMA have
+headers as long as TCP's, and no handshake.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def ideal_ns(spec: Spec, network: Network, flows: FlowList) -> Floats:
     for there, back, chosen in _ways(network, flows):
         extra = flows.extra_delay_ns[chosen].astype(np.float64)
         time = extra + stream_ns(there, flows.size_bytes[chosen], spec.framing, spec.transport)
-        if spec.connections.mode == "new":
+        if spec.connections.mode == "new" and not spec.transport.is_paced:
             time += extra + _handshake_ns(there, back, spec.framing)
         result[chosen] = time
     return result

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from orchestrator.fairness import WITHIN
 from orchestrator.statistics import Interval
-from orchestrator.summary import ALL_PORTS, ALL_PROBES, QUERY, STATISTICS, Estimates, SchemeResult, Summary
+from orchestrator.summary import ALL_PORTS, ALL_PROBES, QUERY, STATISTICS, Estimates, Pauses, SchemeResult, Summary
 
 # Rows of the paper's figures: class, statistic.
 _SHOWN = (("overall", "mean"), ("short", "mean"), ("short", "p99"), ("large", "mean"))
@@ -116,7 +116,8 @@ def sections(summary: Summary) -> Iterator[tuple[str, Rows]]:
     if any(result.tcp_rtt_us and result.queues_packets for result in summary.schemes.values()):
         yield "round trips of TCP, µs", [(stat, _tcp_round_trip(stat)) for stat in ("mean", "p99")]
         yield "queues, packets: mean p99 max", _sampled_queues(summary)
-    yield "network, all seeds", _network()
+    paused = any(result.pauses for result in summary.schemes.values())
+    yield "network, all seeds", [*_network(), *(_pauses() if paused else [])]
 
 
 def _sharing(summary: Summary) -> Rows:
@@ -241,6 +242,16 @@ def _network() -> Rows:
         ("marks", lambda r: _count(r.marks.total)),
         ("  by cause", lambda r: "\n".join(f"{name} {count:,}" for name, count in r.marks.by_cause.items())),
         ("utilisation", lambda r: f"{r.utilisation:.1%}"),
+    ]
+
+
+def _pauses() -> Rows:
+    def of(text: Callable[[Pauses], str]) -> Callable[[SchemeResult], RenderableType]:
+        return lambda result: text(result.pauses) if result.pauses else ""
+
+    return [
+        ("pauses", of(lambda found: f"{found.pauses:,}")),
+        ("  paused, pause frames", of(lambda found: f"{found.share:.2%} {found.rate_bps / 1e6:,.2f} Mb/s")),
     ]
 
 
