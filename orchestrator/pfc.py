@@ -39,6 +39,3 @@ class Pfc(Model):
                 "an xon below xoff",
             )
         return self
-
-    def __str__(self) -> str:
-        return ",".join(f"{name}={value}" for name, value in self.model_dump(mode="json").items())

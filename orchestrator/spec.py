@@ -87,7 +87,7 @@ class Spec(Model):
     queue: Queue = Limit(packets=600)
     queues: Ports = Queues()
     # Lossless lines, and queues that are not limited one by one.
-    pfc: Annotated[Pfc, PlainSerializer(str)] | None = None
+    pfc: Pfc | None = None
     # K = lambda * C * RTT (Eq. 1). The papers' thresholds are those of lambda 1, with DCTCP as well.
     lambda_: float = Field(default=1.0, alias="lambda", gt=0, le=1000)
     workload: Distribution = load_workload("web_search")
