@@ -23,7 +23,7 @@ pub(crate) struct Notes(u32);
 
 impl Notes {
     const BY_CLIENT: u32 = 1;
-    /// 0, or one more than the ECN field.
+    /// The ECN field, or 4.
     const ECN: (u32, u32) = (1, 0b111);
     const PORT: (u32, u32) = (4, (1 << 12) - 1);
     /// 0 if the frame is not held.
@@ -53,12 +53,19 @@ impl Notes {
     /// Its ECN field when it came to the switch it is in.
     #[inline]
     pub(crate) fn arrived_as(self) -> Option<Ecn> {
-        self.get(Notes::ECN).checked_sub(1).map(|field| Ecn::of(field as u8))
+        let field = self.get(Notes::ECN) as u8;
+        (field < 4).then(|| Ecn::of(field))
     }
 
     #[inline]
     pub(crate) fn set_arrived_as(&mut self, ecn: Option<Ecn>) {
-        self.set(Notes::ECN, ecn.map_or(0, |ecn| 1 + ecn as u32));
+        self.set(Notes::ECN, ecn.map_or(4, |ecn| ecn as u32));
+    }
+
+    /// Whether it counts as waiting in a lossless switch. Frames of hosts do not, nor do copies.
+    #[inline]
+    pub(crate) fn is_held(self) -> bool {
+        self.get(Notes::HELD) > 0
     }
 
     /// The port of a lossless switch by which it came, and the bytes that count as held there until it leaves.

@@ -425,12 +425,20 @@ impl Network {
         }
     }
 
-    fn arrival(&mut self, line: usize, frame: Box<NetFrame>) {
+    fn arrival(&mut self, line: usize, mut frame: Box<NetFrame>) {
         let (node, port) = self.lines[line].to();
         match &self.nodes[node] {
             NodeState::Host(_) => self.host_receives(node, frame),
-            NodeState::Switch(_) if self.pfc.is_some() => self.lossless_receives(line, frame),
-            NodeState::Switch(_) => self.switch_receives(node, port, frame),
+            NodeState::Switch(_) => {
+                let lossless = self.pfc.is_some();
+                if lossless {
+                    self.hold(line, port, &mut frame);
+                }
+                self.switch_receives(node, port, frame);
+                if lossless {
+                    self.pause_if_full(line);
+                }
+            }
         }
     }
 
@@ -444,12 +452,15 @@ impl Network {
         }
         let (node, port) = self.lines[line].from();
         let next = match &self.nodes[node] {
-            NodeState::Host(_) if self.rdma.is_some() => self.queue_pair_next(node),
-            NodeState::Host(_) => self.host_next(node),
+            NodeState::Host(_) => match (self.host_next(node), &self.rdma) {
+                (next, None) => next,
+                (Some((frame, _)), Some(_)) => Some((frame, true)),
+                (None, Some(_)) => self.queue_pair_next(node),
+            },
             NodeState::Switch(_) => self.switch_next(node, port),
         };
         let Some((mut frame, more)) = next else { return };
-        if self.pfc.is_some() {
+        if frame.notes.is_held() {
             self.let_go(node, &mut frame);
         }
         let bytes = self.framing.wire_bytes(frame.packet.len());
@@ -475,7 +486,7 @@ impl Network {
     }
 
     fn lose(&mut self, node: usize, port: Option<usize>, reason: Reason, mut frame: Box<NetFrame>) {
-        if self.pfc.is_some() {
+        if frame.notes.is_held() {
             self.let_go(node, &mut frame);
         }
         self.ledger.add(node, port, reason);

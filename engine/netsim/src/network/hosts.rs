@@ -29,7 +29,7 @@ pub(super) struct Host {
     pub(super) line: Option<u32>,
     pub(super) capture: Option<u32>,
     /// Packets in the NIC.
-    pub(super) waiting: u64,
+    waiting: u64,
     /// First come, first served.
     fifo: Chain,
     /// Connection ends that have packets waiting, in turn.

@@ -77,13 +77,16 @@ impl Network {
         self.pfc.as_mut().expect("a run with lossless lines")
     }
 
-    /// A frame comes to a lossless switch.
-    pub(super) fn lossless_receives(&mut self, line: usize, mut frame: Box<NetFrame>) {
-        let (node, port) = self.lines[line].to();
+    /// A frame comes by a line to a port of a switch.
+    #[cold]
+    pub(super) fn hold(&mut self, line: usize, port: usize, frame: &mut NetFrame) {
         let bytes = frame.notes.hold(port, frame.packet.len());
         self.pauses().lines[line].bytes += bytes;
-        self.switch_receives(node, port, frame);
-        // What is sent on at once does not wait.
+    }
+
+    /// The switch has taken a line's frame in; what it sent on at once does not wait.
+    #[cold]
+    pub(super) fn pause_if_full(&mut self, line: usize) {
         let Pauses { pfc, lines } = self.pauses();
         let held = &mut lines[line];
         held.stats.max_held_bytes = held.stats.max_held_bytes.max(held.bytes);
@@ -92,7 +95,8 @@ impl Network {
         }
     }
 
-    /// A frame leaves a node, or is lost there. Those of hosts, and copies, are not held.
+    /// A frame that was held leaves a switch, or is lost there.
+    #[cold]
     pub(super) fn let_go(&mut self, node: usize, frame: &mut NetFrame) {
         let Some((port, bytes)) = frame.notes.let_go() else { return };
         let line = self.switch(node).ports[port].line.expect("the frame has come by a line");

@@ -283,18 +283,11 @@ impl Network {
         self.start_nic(node);
     }
 
-    /// The next frame that a host with queue pairs sends, and whether more are waiting.
+    /// The next frame of a host's queue pairs, and whether more are waiting. Echoes of probes have gone before.
     pub(super) fn queue_pair_next(&mut self, node: usize) -> Option<(Box<NetFrame>, bool)> {
         let rdma = self.rdma.as_mut().expect("a run with queue pairs");
-        if let Some(frame) = self.queued.pop_front(&mut rdma.nics[node].answers) {
-            let capture = self.nodes[node].host().capture;
-            self.capture(capture, &frame);
-            return Some((frame, self.has_more(node)));
-        }
-        if let Some((frame, _)) = self.host_next(node) {
-            return Some((frame, self.has_more(node)));
-        }
-        let frame = self.next_data(node)?;
+        let answer = self.queued.pop_front(&mut rdma.nics[node].answers);
+        let frame = answer.or_else(|| self.next_data(node))?;
         let capture = self.nodes[node].host().capture;
         self.capture(capture, &frame);
         Some((frame, self.has_more(node)))
@@ -302,16 +295,15 @@ impl Network {
 
     /// Whether something can be sent already; what can be later wakes the NIC then.
     fn has_more(&mut self, node: usize) -> bool {
-        let (now, host) = (self.now, self.nodes[node].host());
-        let others = host.waiting > 0;
+        let now = self.now;
         let nic = &self.rdma().nics[node];
         let answers = !nic.answers.is_empty();
         match nic.due.peek() {
             Some(&Reverse((time, ..))) if time > now => {
                 self.wake(node, time);
-                others || answers
+                answers
             }
-            due => others || answers || due.is_some(),
+            due => answers || due.is_some(),
         }
     }
 
