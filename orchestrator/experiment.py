@@ -25,6 +25,8 @@ from orchestrator.control import (
 )
 from orchestrator.errors import BadInput, unknown
 from orchestrator.hosts import Limit
+from orchestrator.lossless import check_circles, check_memory
+from orchestrator.pfc import Pfc
 from orchestrator.queueing import Queues
 from orchestrator.spec import Spec
 from orchestrator.topology import Network, Port, build
@@ -141,7 +143,7 @@ def _until(spec: Spec, flows: FlowList) -> FlowList:
 
 def setup_of(spec: Spec, network: Network) -> Setup:
     """What rules depend on, of a described run."""
-    limit = spec.queues.buffer or spec.queue
+    limit = spec.queues.buffer or spec.queue_limit
     frame_bytes = spec.transport.mss_bytes + HEADER_BYTES
     return Setup(network.line_rate_bps, spec.rtt, spec.lambda_, limit.in_packets(MTU_BYTES), spec.queues, frame_bytes)
 
@@ -152,14 +154,23 @@ def prepare(spec: Spec) -> Experiment:
     setup = setup_of(spec, network)
     graph = network.graph
     _check_services(spec)
+    if spec.pfc is not None:
+        _check_lossless(spec, spec.pfc, network, setup.frame_bytes)
     if spec.arch is not None:
         _check_ports(network)
     ecmp = graph.has_equal_ways
-    schemes = tuple(ready_scheme(choice, setup, ecmp, spec.queue, spec.arch) for choice in spec.choices)
+    schemes = tuple(ready_scheme(choice, setup, ecmp, spec.queue_limit, spec.arch) for choice in spec.choices)
     if spec.mininet is not None:
         for scheme in schemes:
             _check_real(scheme)
     return Experiment(spec, network, schemes)
+
+
+def _check_lossless(spec: Spec, pfc: Pfc, network: Network, frame_bytes: int) -> None:
+    """Refuse lossless lines that could lose packets, or wait for each other for ever."""
+    longest = max([frame_bytes, *(probe.size_bytes for probe in spec.probes or ())])
+    check_memory(pfc, network.graph, spec.framing, longest)
+    check_circles(network.graph)
 
 
 def check_needs(scheme: Scheme, program: engine.CompiledProgram) -> None:

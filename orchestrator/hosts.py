@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from orchestrator import units
 from orchestrator.errors import BadInput
-from orchestrator.model import Model, Size, Time
+from orchestrator.model import Model, Rate, Size, Time
 
 # An option in each segment of a transport that measures delays; a full segment has so much less payload.
 _TIMING_BYTES = 8
@@ -19,11 +19,28 @@ _DELAY_THRESHOLD_PACKETS, _DELAY_PACKET_BYTES = 120, 1500
 _LONGEST_RTO_NS = 60 * 10**9
 
 
+class Dcqcn(Model):
+    """Rates of queue pairs, as in the DCQCN paper (SIGCOMM 2015, section 5); R_HI is ten times R_AI, as in QCN."""
+
+    cnp_interval_ns: Time = Field(default=50_000, alias="cnp_interval", description="N: between notifications")
+    gain_shift: int = Field(default=8, ge=0, lt=32, description="g = 2^-shift")
+    alpha_timer_ns: Time = Field(default=55_000, alias="alpha_timer", gt=0, description="K")
+    rate_timer_ns: Time = Field(default=55_000, alias="rate_timer", gt=0, description="T")
+    byte_counter_bytes: Size = Field(default=10_000_000, alias="byte_counter", ge=1, description="B")
+    fast_recovery_rounds: int = Field(default=5, ge=0, le=1000, description="F")
+    additive_bps: Rate = Field(default=40_000_000, alias="additive", description="R_AI")
+    hyper_bps: Rate = Field(default=400_000_000, alias="hyper", description="R_HI")
+    min_rate_bps: Rate = Field(default=10_000_000, alias="min_rate", gt=0)
+
+
 class Transport(Model):
-    """TCP of all hosts. Timeouts are those of data centres: RFC 6298's 1 s would hide everything else."""
+    """TCP of all hosts. Timeouts are those of data centres: RFC 6298's 1 s would hide everything else.
+
+    `dcqcn` is RDMA's: of what is TCP's it has `mss`, `ack_every`, and `min_rto`, which is its timeout.
+    """
 
     # `cubic` is Linux's, for the fabric mininet.
-    control: Literal["dctcp", "ecn-star", "reno", "cubic", "delay-dctcp", "ear"] = "dctcp"
+    control: Literal["dctcp", "ecn-star", "reno", "cubic", "delay-dctcp", "ear", "dcqcn"] = "dctcp"
     mss_bytes: Size = Field(default=1460, alias="mss", ge=1, le=65_000)
     initial_window: int = Field(default=10, ge=1, le=10**6, description="segments")
     min_rto_ns: Time = Field(default=10_000_000, alias="min_rto", gt=0, le=_LONGEST_RTO_NS)
@@ -39,8 +56,12 @@ class Transport(Model):
     @model_validator(mode="before")
     @classmethod
     def _by_name(cls, value: Any) -> Any:
-        return {"control": value} if isinstance(value, str) else value
+        named = {"control": value} if isinstance(value, str) else value
+        # The rates that a run had are part of what describes it.
+        paced = isinstance(named, dict) and named.get("control") == "dcqcn"
+        return {"dcqcn": {}} | named if paced else named
 
+    dcqcn: Dcqcn | None = None
     delay_threshold_ns: Time | None = Field(
         default=None, alias="delay_threshold", gt=0, le=10**9, description="EAR's T; 120 packets of 1,500 bytes"
     )
@@ -65,10 +86,31 @@ class Transport(Model):
             )
         return self
 
+    @model_validator(mode="after")
+    def _paced_if_it_is_told_how(self) -> Transport:
+        if self.dcqcn is not None and not self.is_paced:
+            raise BadInput(f"`{self.control}` sends by windows: it has no rates of dcqcn", "control: dcqcn")
+        if self.dcqcn is not None:
+            # Of the packets that an acknowledgement covers, and one before them.
+            slowest_ns = (self.ack_every + 1) * (self.mss_bytes + 100) * 8 * 10**9 // self.dcqcn.min_rate_bps
+            if slowest_ns >= self.min_rto_ns:
+                raise BadInput(
+                    f"at the smallest rate, {units.format_rate(self.dcqcn.min_rate_bps)}b/s, acknowledgements are "
+                    f"{slowest_ns / 1e6:.3g} ms apart, which is longer than the timeout, "
+                    f"{units.format_time(self.min_rto_ns)}",
+                    "a higher transport.dcqcn.min_rate, or a longer transport.min_rto",
+                )
+        return self
+
+    @property
+    def is_paced(self) -> bool:
+        """Whether it is RDMA, which has rates and no windows, and no handshake."""
+        return self.control == "dcqcn"
+
     @property
     def uses_ecn(self) -> bool:
         """Whether its packets can be marked."""
-        return self.control in ("dctcp", "ecn-star", "ear")
+        return self.control in ("dctcp", "ecn-star", "ear", "dcqcn")
 
     @property
     def hears_delay(self) -> bool:

@@ -17,6 +17,7 @@ because w <= W never catches up. `extra` is the flow's delay at its sender. A ne
 there, extra delay included, a SYN-ACK on the way back, and on the sender's line the ACK that goes before the data.
 A connection that the receiver opens adds a SYN on the way back, its answer on the way there, extra delay included, and
 a request on the way back. Windows do not count: that a sender has to open its window is part of what slowdown measures.
+Queue pairs of RDMA have headers as long as TCP's, and no handshake.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def ideal_ns(spec: Spec, network: Network, flows: FlowList) -> Floats:
     for there, back, chosen in _ways(network, flows):
         extra = flows.extra_delay_ns[chosen].astype(np.float64)
         time = extra + stream_ns(there, flows.size_bytes[chosen], spec.framing, spec.transport)
-        if spec.connections.mode == "new":
+        if spec.connections.mode == "new" and not spec.transport.is_paced:
             time += extra + _handshake_ns(there, back, spec.framing)
         elif spec.connections.mode == "asked":
             time += extra + _asking_ns(there, back, spec)

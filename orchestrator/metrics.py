@@ -14,6 +14,7 @@ from orchestrator.fairness import jain
 from orchestrator.histograms import of_histogram, sampled_queues
 from orchestrator.ideal import full_frame_ns, ideal_ns
 from orchestrator.observation import Observation
+from orchestrator.pauses import all_pauses, pauses
 from orchestrator.randomness import Floats
 from orchestrator.sharing import FEW_FLOWS, classification, convergence
 from orchestrator.statistics import PERCENTILES, mean, mean_interval, nearest_rank, ratio, ratio_interval
@@ -106,6 +107,7 @@ def seed_result(experiment: Experiment, scheme: ReadyScheme, seen: Observation) 
         timeouts=int(seen.per_flow["timeouts"].sum()),
         retransmissions=int(seen.per_flow["retransmissions"].sum()),
         marks=_marks(scheme, seen),
+        pauses=pauses(seen),
         sharing=_sharing(seen),
         rtt_us=_round_trips(experiment.spec.probes or (), seen),
         tcp_rtt_us=_tcp_round_trips(experiment, seen),
@@ -341,6 +343,7 @@ def scheme_result(label: str, program: str, parameters: dict[str, str], seeds: S
             not_capable=sum(seed.marks.not_capable for seed in seeds),
             dropped=sum(seed.marks.dropped for seed in seeds),
         ),
+        pauses=all_pauses([seed.pauses for seed in seeds if seed.pauses is not None]),
         sharing=_mean_sharing(seeds),
         rtt_us=_mean_round_trips(seeds),
         tcp_rtt_us=_estimate([seed.tcp_rtt_us for seed in seeds if seed.tcp_rtt_us]) if seeds[0].tcp_rtt_us else None,

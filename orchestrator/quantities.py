@@ -7,7 +7,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from orchestrator.errors import BadInput, unknown
-from orchestrator.summary import ALL_PORTS, ALL_PROBES, ALL_STATISTICS, CLASSES, ECN, NOT_ECN, QUERY, SeedResult
+from orchestrator.summary import (
+    ALL_PORTS,
+    ALL_PROBES,
+    ALL_STATISTICS,
+    CLASSES,
+    ECN,
+    NOT_ECN,
+    QUERY,
+    Pauses,
+    SeedResult,
+)
 from orchestrator.units import format_time, parse_time
 from orchestrator.windows import TimeWindow
 
@@ -57,6 +67,10 @@ def _classified(statistic: str) -> Callable[[SeedResult], float | None]:
     return of
 
 
+def _pauses(of: Callable[[Pauses], float]) -> Callable[[SeedResult], float | None]:
+    return lambda seed: None if seed.pauses is None else of(seed.pauses)
+
+
 # Settings without which a run has no such flows.
 _NEEDS = {QUERY: ("queries",), ECN: ("ecn_share",), NOT_ECN: ("ecn_share",)}
 
@@ -74,6 +88,9 @@ def _metrics() -> Iterator[Metric]:
     yield Metric("timeouts", lambda seed: float(seed.timeouts), 1, counted=True)
     yield Metric("retransmissions", lambda seed: float(seed.retransmissions), 1, counted=True)
     yield Metric("marks", lambda seed: float(seed.marks.total), 0, counted=True)
+    yield Metric("pauses", _pauses(lambda found: float(found.pauses)), 1, needs=("pfc",), counted=True)
+    yield Metric("pause_share", _pauses(lambda found: 100 * found.share), 1, "%", needs=("pfc",))
+    yield Metric("pause_rate", _pauses(lambda found: found.rate_bps / 1e6), 1, "Mb/s", needs=("pfc",))
     yield Metric("jain", lambda seed: seed.sharing.jain if seed.sharing else None, -1)
     for statistic in ALL_STATISTICS:
         yield Metric(f"rtt.{statistic}", _round_trips(statistic), 1, "µs", needs=("probes",))

@@ -18,6 +18,7 @@ from orchestrator.catalog.choice import SchemeChoice, parse_baseline, parse_choi
 from orchestrator.errors import BadInput, unknown
 from orchestrator.hosts import Connections, Framing, Limit, Nic, Transport
 from orchestrator.model import Model, Rate, Time, read_yaml, validate
+from orchestrator.pfc import Pfc
 from orchestrator.queueing import Queues
 from orchestrator.topology import Incast, Topology, parse_topology
 from orchestrator.traffic.description import AddedFlow, Distribution, FlowListFile, Queries, Sessions
@@ -85,6 +86,8 @@ class Spec(Model):
     rtt: Rtt = parse_rtt("70us..210us")
     queue: Queue = Limit(packets=600)
     queues: Ports = Queues()
+    # Lossless lines, and queues that are not limited one by one.
+    pfc: Pfc | None = None
     # K = lambda * C * RTT (Eq. 1). The papers' thresholds are those of lambda 1, with DCTCP as well.
     lambda_: float = Field(default=1.0, alias="lambda", gt=0, le=1000)
     workload: Distribution = load_workload("web_search")
@@ -185,6 +188,29 @@ class Spec(Model):
     def _runs_anywhere(self) -> Spec:
         if self.arch is not None and self.mininet is not None:
             raise BadInput("programs for Tofino run in the simulator only", "leave out --arch, or --fabric sim")
+        if self.mininet is not None and self.transport.is_paced:
+            raise BadInput(
+                f"`{self.transport.control}` is what NICs for RDMA do, which real hosts here do not have",
+                "--fabric sim, or --transport dctcp",
+            )
+        if self.mininet is not None and self.pfc is not None:
+            raise BadInput("Linux's virtual interfaces do not pause: pfc is simulated only", "--fabric sim")
+        return self
+
+    @model_validator(mode="after")
+    def _one_memory(self) -> Spec:
+        own = Spec.model_fields["queue"].default
+        given = {
+            "queue": self.queue != own,
+            "queues.buffer": self.queues.buffer is not None,
+            "queues.shared": self.queues.shared_bytes is not None,
+        }
+        limit = next((name for name, is_given in given.items() if is_given), None)
+        if self.pfc is not None and limit is not None:
+            raise BadInput(
+                f"`{limit}` would drop what pfc is to keep: under pfc the ports that packets come by are limited",
+                f"leave out `{limit}`; pfc.buffer is the memory of a switch",
+            )
         return self
 
     @model_validator(mode="after")
@@ -199,6 +225,11 @@ class Spec(Model):
         if self.baseline is None or self.baseline in self.schemes:
             return self.schemes
         return (*self.schemes, self.baseline)
+
+    @property
+    def queue_limit(self) -> Limit:
+        """What a queue holds at most; under PFC, which limits what comes by a port, all memory of its switch."""
+        return self.queue if self.pfc is None else Limit(bytes=self.pfc.buffer_bytes)
 
     @property
     def seed_numbers(self) -> range:

@@ -218,6 +218,29 @@ class RealTime(Model):
     buffers: tuple[str, ...]
 
 
+class PortPauses(Model):
+    """Pauses of one transmitter."""
+
+    pauses: int
+    paused_us: float
+
+
+class Pauses(Model):
+    """Pauses of the transmitters whose lines lead to switches, under PFC.
+
+    `share` is the part of the run that a transmitter was paused, in the mean over all of them; `rate_bps` what all
+    pause frames are together, 64 bytes each, those that end pauses included. `by_port` has those that were paused.
+    """
+
+    pauses: int
+    paused_us: float
+    share: float
+    rate_bps: float
+    # Most that waited in a switch and had come by one port.
+    max_held_bytes: int
+    by_port: dict[str, PortPauses] = Field(default_factory=dict)
+
+
 class SeedResult(Model):
     """One cell."""
 
@@ -236,6 +259,7 @@ class SeedResult(Model):
     timeouts: int
     retransmissions: int
     marks: Marks
+    pauses: Pauses | None = None
     sharing: Sharing | None = None
     # By probe, and all together.
     rtt_us: dict[str, RttSample] = Field(default_factory=dict)
@@ -272,6 +296,7 @@ class SchemeResult(Model):
     timeouts: int
     retransmissions: int
     marks: Marks
+    pauses: Pauses | None = None
     sharing: Sharing | None = None
     rtt_us: dict[str, RttEstimate] = Field(default_factory=dict)
     tcp_rtt_us: Estimate | None = None

@@ -100,6 +100,13 @@ def _of_losses(experiment: Experiment, result: SchemeResult) -> Iterator[str]:
         yield f"{result.unfinished} flows were under way when the run ended at {end}, and are in no mean"
     elif result.unfinished:
         yield f"{result.unfinished} flows did not finish and are in no mean: the others look better than they are"
+    if result.drops.queue and experiment.spec.pfc is not None:
+        yield f"{result.drops.queue} packets were lost in queues that are to be lossless"
+    elif result.drops.queue and experiment.spec.transport.is_paced:
+        yield (
+            f"{result.drops.queue:,} packets were lost in queues, and hosts that go back to the first of them sent "
+            f"{result.retransmissions:,} again: RDMA is made for lossless lines, --pfc on"
+        )
     # A scheme may drop by decision. Hosts, links and the rest of a program must lose nothing.
     elsewhere = result.drops.total - result.drops.queue - result.marks.dropped
     if elsewhere > 0:

@@ -16,7 +16,7 @@ from orchestrator import fidelity, found
 from orchestrator import papers as all_papers
 from orchestrator.errors import BadInput, Interrupted, RunFailed
 from orchestrator.found import FOUND, keep_record, read_record, recorded_findings
-from orchestrator.papers import experiments_called, papers
+from orchestrator.papers import Paper, experiments_called, papers
 from orchestrator.reproduce import Agreement, Claim, Effort, Finding, known_experiments, load_experiment
 from orchestrator.reproduction import Reproduction, reproduce_one
 from orchestrator.reproduction_report import cells
@@ -173,7 +173,6 @@ def test_names_are_those_of_experiments_and_of_papers() -> None:
     ("name", "why"),
     [
         ("ecnsharp", "did you mean `ecn-sharp`"),
-        ("ear", "no experiment of `ear` can be run yet"),
         ("ecnsharp-dcqcn", "it needs DCQCN"),
     ],
 )
@@ -181,6 +180,13 @@ def test_what_cannot_be_run_says_why(name: str, why: str) -> None:
     with pytest.raises(BadInput) as refused:
         experiments_called(name)
     assert why in f"{refused.value}: {refused.value.remedy}"
+
+
+def test_a_paper_of_which_nothing_can_be_run_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    nothing = Paper(title="Nothing", source="nowhere", experiments={"nothing-at-all": "a network"})
+    monkeypatch.setattr(all_papers, "papers", lambda: {"nothing": nothing})
+    with pytest.raises(BadInput, match="no experiment of `nothing` can be run yet"):
+        experiments_called("nothing")
 
 
 @pytest.mark.parametrize(

@@ -95,6 +95,14 @@ def run(
             setting="queues",
         ),
     ] = None,
+    pfc: Annotated[
+        str | None,
+        _option(
+            value="on",
+            says="Pause instead of losing packets; with settings: xoff=20KB,xon=10KB,buffer=12MB.",
+            panel=_NETWORK,
+        ),
+    ] = None,
     services: Annotated[
         str | None,
         _option(
@@ -104,7 +112,7 @@ def run(
         ),
     ] = None,
     transport: Annotated[
-        str | None, _option(value="NAME", says="dctcp, ecn-star or reno; mininet: cubic.", panel=_NETWORK)
+        str | None, _option(value="NAME", says="dctcp, ecn-star, reno, ear, dcqcn; mininet: cubic.", panel=_NETWORK)
     ] = None,
     fabric: Annotated[
         str | None,
@@ -160,8 +168,8 @@ def run(
     """Run a scheme and its baseline on the same flows, and report flow completion times."""
     given = {
         "load": load, "topology": topology, "workload": workload, "transport": transport, "rate": rate, "rtt": rtt,
-        "queue": queue, "queues": queues, "services": services, "flows": flows, "seeds": seeds, "baseline": baseline,
-        "flow_list": flow_list, "name": name, "until": until, "arch": arch,
+        "queue": queue, "queues": queues, "pfc": pfc, "services": services, "flows": flows, "seeds": seeds,
+        "baseline": baseline, "flow_list": flow_list, "name": name, "until": until, "arch": arch,
         "probes": probe or None, "pcap": pcap, "trace_queue": _TRACE_QUEUE_EVERY if trace_queue else None,
         "trace_flows": _TRACE_FLOWS_EVERY if trace_flows else None, "sample_queues": sample_queues,
     }  # fmt: skip

@@ -115,12 +115,14 @@ def configuration(
         "nodes": _nodes(experiment, scheme),
         "links": links,
         "framing": _numbers(spec.framing),
-        "transport": _numbers(spec.transport) | {"delay_threshold_ns": spec.transport.threshold_ns(spec.rate_bps)},
+        "transport": _transport(spec),
         "nic": _numbers(spec.nic),
         "connections": _connections(spec),
         "stop_ns": spec.until_ns or last_start_ns + spec.stop_ns,
         "traces": [trace_settings(experiment, at, scheme.estimates(at)) for at in traced],
     }
+    if spec.pfc is not None:
+        config["pfc"] = {"xoff_bytes": spec.pfc.xoff_bytes, "xon_bytes": spec.pfc.xon_bytes}
     if spec.probes:
         config["probes"] = _probes(experiment)
     if spec.trace_flows_ns is not None:
@@ -159,7 +161,7 @@ def _probes(experiment: Experiment) -> list[dict[str, Any]]:
 
 def _nodes(experiment: Experiment, scheme: ReadyScheme) -> list[dict[str, Any]]:
     graph = experiment.network.graph
-    queueing = scheme.queues.to_engine(experiment.spec.queue, experiment.setup.frame_bytes)
+    queueing = scheme.queues.to_engine(experiment.spec.queue_limit, experiment.setup.frame_bytes)
     hosts = [
         {"kind": "host", "name": name, "mac": list(mac(graph, host).to_bytes(6, "big")), "ip": host_ip(host)}
         for host, name in enumerate(graph.hosts)
@@ -175,6 +177,14 @@ def _nodes(experiment: Experiment, scheme: ReadyScheme) -> list[dict[str, Any]]:
         for switch, name in enumerate(graph.switches)
     ]
     return hosts + switches
+
+
+def _transport(spec: Spec) -> dict[str, Any]:
+    transport = spec.transport
+    return _numbers(transport) | {
+        "delay_threshold_ns": transport.threshold_ns(spec.rate_bps),
+        "dcqcn": _numbers(transport.dcqcn) if transport.dcqcn else None,
+    }
 
 
 _ENGINE_NAMES = {"initial_window": "initial_window_segments", "ack_every": "ack_every_segments"}

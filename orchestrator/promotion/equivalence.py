@@ -163,7 +163,7 @@ def _harness(experiment: Experiment, scheme: ReadyScheme, *, alone: bool = False
     """A switch with the run's queues; `alone`, with room for everything, as its signals are told."""
     queueing = None
     if not alone:
-        queueing = json.dumps(scheme.queues.to_engine(experiment.spec.queue, experiment.setup.frame_bytes))
+        queueing = json.dumps(scheme.queues.to_engine(experiment.spec.queue_limit, experiment.setup.frame_bytes))
     harness = engine.new_harness(scheme.program, entries=entries_to_port(scheme), queueing=queueing)
     for session, port in scheme.mirrors.items():
         harness.mirroring_add(session, port)

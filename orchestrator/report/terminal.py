@@ -19,6 +19,7 @@ from orchestrator.summary import (
     QUERY,
     STATISTICS,
     Estimates,
+    Pauses,
     SchemeResult,
     Summary,
 )
@@ -135,7 +136,8 @@ def sections(summary: Summary) -> Iterator[tuple[str, Rows]]:
     if any(result.tcp_rtt_us and result.queues_packets for result in summary.schemes.values()):
         yield "round trips of TCP, µs", [(stat, _tcp_round_trip(stat)) for stat in ("mean", "p99")]
         yield "queues, packets: mean p99 max", _sampled_queues(summary)
-    yield "network, all seeds", _network()
+    paused = any(result.pauses for result in summary.schemes.values())
+    yield "network, all seeds", [*_network(), *(_pauses() if paused else [])]
 
 
 def _sharing(summary: Summary) -> Rows:
@@ -260,6 +262,16 @@ def _network() -> Rows:
         ("marks", lambda r: _count(r.marks.total)),
         ("  by cause", lambda r: "\n".join(f"{name} {count:,}" for name, count in r.marks.by_cause.items())),
         ("utilisation", lambda r: f"{r.utilisation:.1%}"),
+    ]
+
+
+def _pauses() -> Rows:
+    def of(text: Callable[[Pauses], str]) -> Callable[[SchemeResult], RenderableType]:
+        return lambda result: text(result.pauses) if result.pauses else ""
+
+    return [
+        ("pauses", of(lambda found: f"{found.pauses:,}")),
+        ("  paused, pause frames", of(lambda found: f"{found.share:.2%} {found.rate_bps / 1e6:,.2f} Mb/s")),
     ]
 
 

@@ -175,6 +175,19 @@ class Graph:
                     before[line.target.node] = max(before[line.target.node], before[node] * len(lines))
         return spread
 
+    def lines_after(self) -> dict[Line, tuple[Line, ...]]:
+        """Lines by which the packets of each line between switches go on, of all shortest ways between hosts."""
+        after: dict[Line, dict[Line, None]] = {}
+        for edge, ways in self._ways.items():
+            present = {other for other in self._edge if other != edge}
+            for node in self._far_to_near[edge]:
+                if node not in present:
+                    continue
+                for line in ways[node]:
+                    present.add(line.target.node)
+                    after.setdefault(line, {}).update(dict.fromkeys(ways[line.target.node]))
+        return {line: tuple(following) for line, following in after.items()}
+
     def path(self, source: int, target: int) -> tuple[Line, ...]:
         """The shortest way from host to host; of several equal ones the one by the lowest ports."""
         lines = []

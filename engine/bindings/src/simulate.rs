@@ -290,14 +290,23 @@ fn report(config: &Config, outcome: &Outcome) -> Value {
         json!({"place": reason.place(), "node": name(node), "port": port, "reason": reason.text(), "packets": packets})
     });
     let lines = outcome.lines.iter().map(|line| {
-        json!({
+        let mut told = json!({
             "from": [name(line.from.0), line.from.1],
             "to": [name(line.to.0), line.to.1],
             "frames": line.stats.frames,
             "wire_bytes": line.stats.bytes,
             "busy_ns": line.stats.busy.nanos(),
             "busy_during_arrivals_ns": line.busy_during_arrivals.nanos(),
-        })
+        });
+        if let Some(pauses) = line.pauses {
+            told["pauses"] = json!({
+                "pauses": pauses.pauses,
+                "frames": pauses.frames,
+                "paused_ns": pauses.paused.nanos(),
+                "max_held_bytes": pauses.max_held_bytes,
+            });
+        }
+        told
     });
     let mut ports = Vec::new();
     let mut counters = Vec::new();

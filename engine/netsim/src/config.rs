@@ -26,6 +26,9 @@ pub struct Config {
     pub transport: Transport,
     /// Between TCP and the line.
     pub nic: Nic,
+    /// Makes all lines that lead to switches lossless.
+    #[serde(default)]
+    pub pfc: Option<Pfc>,
     /// Life of connections.
     pub connections: Connections,
     /// Virtual time at which the run ends whatever is unfinished.
@@ -129,9 +132,36 @@ pub enum Control {
     DelayDctcp,
     /// DCTCP that hears marks and delays (section 4.1).
     Ear,
+    /// No TCP: queue pairs of RDMA whose rates follow notifications of marks (Zhu et al., SIGCOMM 2015).
+    Dcqcn,
 }
 
-/// TCP of all connections.
+/// Rates of queue pairs; the names in parentheses are the paper's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Dcqcn {
+    /// Time between notifications of a flow at least, in ns (N).
+    pub cnp_interval_ns: u64,
+    /// Weight of a notification in alpha: g = 2^-gain_shift.
+    pub gain_shift: u32,
+    /// Time without a notification after which alpha decays, in ns (K).
+    pub alpha_timer_ns: u64,
+    /// Time after which a rate increases, in ns (T).
+    pub rate_timer_ns: u64,
+    /// Bytes on the line after which a rate increases (B).
+    pub byte_counter_bytes: u64,
+    /// Increases that only bring back what was lost (F).
+    pub fast_recovery_rounds: u64,
+    /// Additive increase in bit/s (R_AI).
+    pub additive_bps: u64,
+    /// Hyper increase in bit/s (R_HI).
+    pub hyper_bps: u64,
+    /// Smallest rate in bit/s.
+    pub min_rate_bps: u64,
+}
+
+/// TCP of all connections, or what stands for it: queue pairs have its segment size, its smallest timeout, which is
+/// theirs, and its segments per acknowledgement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Transport {
@@ -165,6 +195,9 @@ pub struct Transport {
     /// Whether a SYN that is answered is answered by an ECN capable packet (ECN+, RFC 5562).
     #[serde(default)]
     pub ecn_plus: bool,
+    /// DCQCN: rates.
+    #[serde(default)]
+    pub dcqcn: Option<Dcqcn>,
 }
 
 /// Ports of a switch: as many as v1model's 9 bits can name.
@@ -196,7 +229,7 @@ impl Transport {
             _ if !ecn => EchoMode::None,
             Control::Dctcp | Control::Ear => EchoMode::Dctcp,
             Control::EcnStar => EchoMode::Latched,
-            Control::Reno | Control::DelayDctcp => EchoMode::None,
+            Control::Reno | Control::DelayDctcp | Control::Dcqcn => EchoMode::None,
         };
         let ack_delay = Duration::from_nanos(self.ack_delay_ns);
         ReceiverConfig { ack_every: self.ack_every_segments, ack_delay, echo }
@@ -224,9 +257,21 @@ impl Transport {
             Control::DelayDctcp => Box::new(dctcp().by_delay(threshold)),
             Control::Ear => Box::new(dctcp().and_delay(threshold)),
             Control::EcnStar => Box::new(EcnStar),
-            Control::Reno => Box::new(Reno),
+            // Connections beside queue pairs are those of probes, which carry no segment.
+            Control::Reno | Control::Dcqcn => Box::new(Reno),
         }
     }
+}
+
+/// Priority flow control (IEEE 802.1Qbb), with one class of packets: what waits in a switch is counted by the port that it
+/// came by, and whoever sends to a port that has too much is asked to pause.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pfc {
+    /// More bytes than this ask for a pause.
+    pub xoff_bytes: u64,
+    /// As few bytes as this end it.
+    pub xon_bytes: u64,
 }
 
 /// Order in which a NIC sends the packets of its connections.
@@ -414,6 +459,10 @@ impl Config {
                 !transport.measures_delay() || transport.delay_threshold_ns.is_some_and(|threshold| threshold > 0),
                 "a transport that hears delays needs a threshold above 0",
             ),
+            (
+                (transport.control == Control::Dcqcn) == transport.dcqcn.is_some(),
+                "rates are given for DCQCN, and for nothing else",
+            ),
             (transport.initial_window_segments > 0, "the initial window must be at least one segment"),
             (transport.ack_every_segments > 0, "an acknowledgement must cover at least one segment"),
             (transport.receive_window_bytes >= transport.mss_bytes.into(), "the receive window is below one segment"),
@@ -431,6 +480,18 @@ impl Config {
                 self.sample_queues.is_none_or(|plan| plan.interval_ns > 0),
                 "an interval of 0 between looks at queues never ends",
             ),
+            (
+                self.pfc.is_none_or(|pfc| pfc.xon_bytes < pfc.xoff_bytes),
+                "a pause must end with fewer bytes than it begins with",
+            ),
+            (
+                self.pfc.is_none()
+                    || self
+                        .nodes
+                        .iter()
+                        .all(|node| !matches!(node, Node::Switch { mirrors, .. } if !mirrors.is_empty())),
+                "lossless switches cannot mirror packets: copies come by no port that could be paused",
+            ),
             (self.nic.budget_bytes >= transport.mss_bytes.into(), "the budget below TCP is less than one segment"),
             (
                 !matches!(self.connections, Connections::Asked { request_bytes }
@@ -439,7 +500,8 @@ impl Config {
             ),
             (self.framing.overhead_bytes > -40, "the framing leaves nothing of a frame"),
         ];
-        if let Some((_, problem)) = checks.into_iter().find(|(holds, _)| !holds) {
+        let rates = transport.dcqcn.map(|rates| self.check_rates(&rates)).into_iter().flatten();
+        if let Some((_, problem)) = checks.into_iter().chain(rates).find(|(holds, _)| !holds) {
             return Err(ConfigError::Value(problem));
         }
         let host = |node: usize| matches!(self.nodes.get(node), Some(Node::Host { .. }));
@@ -484,6 +546,30 @@ impl Config {
             }
         }
         Ok(())
+    }
+
+    fn check_rates(&self, rates: &Dcqcn) -> [(bool, &'static str); 5] {
+        let timers = [rates.alpha_timer_ns, rates.rate_timer_ns, rates.byte_counter_bytes];
+        let transport = &self.transport;
+        // As many packets as an acknowledgement covers, and the one before them.
+        let packets = u64::from(transport.ack_every_segments) + 1;
+        let slowest = Rate::from_bps(rates.min_rate_bps).map(|rate| {
+            let bytes = self.framing.wire_bytes(crate::wire::HEADERS + transport.mss_bytes as usize);
+            rate.transmission(bytes.saturating_mul(packets), 0).0
+        });
+        [
+            (timers.iter().all(|&timer| timer > 0), "timers and the byte counter of DCQCN must be above 0"),
+            (rates.gain_shift < 32, "the gain of DCQCN is too small"),
+            (slowest.is_some(), "the smallest rate of DCQCN must be above 0"),
+            (
+                slowest.is_none_or(|slowest| slowest < Duration::from_nanos(transport.min_rto_ns)),
+                "at the smallest rate of DCQCN the packets of an acknowledgement take longer than the timeout",
+            ),
+            (
+                self.links.iter().all(|link| link.rate_bps >= rates.min_rate_bps),
+                "the smallest rate of DCQCN is above that of a line",
+            ),
+        ]
     }
 
     fn records(&self) -> impl Iterator<Item = (usize, usize)> {

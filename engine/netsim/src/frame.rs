@@ -14,10 +14,74 @@ pub struct NetFrame {
     pub(crate) packet: Packet,
     /// Connection that sent it.
     pub(crate) connection: u32,
+    pub(crate) notes: Notes,
+}
+
+/// What is noted on a frame, in the bits that two cache lines leave.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Notes(u32);
+
+impl Notes {
+    const BY_CLIENT: u32 = 1;
+    /// The ECN field, or 4.
+    const ECN: (u32, u32) = (1, 0b111);
+    const PORT: (u32, u32) = (4, (1 << 12) - 1);
+    /// 0 if the frame is not held.
+    const HELD: (u32, u32) = (16, (1 << 16) - 1);
+
+    fn of(by_client: bool) -> Notes {
+        Notes(u32::from(by_client) * Notes::BY_CLIENT)
+    }
+
+    #[inline]
+    fn get(self, (shift, mask): (u32, u32)) -> u32 {
+        self.0 >> shift & mask
+    }
+
+    #[inline]
+    fn set(&mut self, (shift, mask): (u32, u32), value: u32) {
+        debug_assert!(value <= mask, "{value} is more than fits");
+        self.0 = self.0 & !(mask << shift) | value << shift;
+    }
+
     /// Whether the connection's client sent it.
-    pub(crate) from_client: bool,
+    #[inline]
+    pub(crate) fn by_client(self) -> bool {
+        self.0 & Notes::BY_CLIENT != 0
+    }
+
     /// Its ECN field when it came to the switch it is in.
-    pub(crate) arrived_as: Option<Ecn>,
+    #[inline]
+    pub(crate) fn arrived_as(self) -> Option<Ecn> {
+        let field = self.get(Notes::ECN) as u8;
+        (field < 4).then(|| Ecn::of(field))
+    }
+
+    #[inline]
+    pub(crate) fn set_arrived_as(&mut self, ecn: Option<Ecn>) {
+        self.set(Notes::ECN, ecn.map_or(4, |ecn| ecn as u32));
+    }
+
+    /// Whether it counts as waiting in a lossless switch. Frames of hosts do not, nor do copies.
+    #[inline]
+    pub(crate) fn is_held(self) -> bool {
+        self.get(Notes::HELD) > 0
+    }
+
+    /// The port of a lossless switch by which it came, and the bytes that count as held there until it leaves.
+    pub(crate) fn hold(&mut self, port: usize, bytes: usize) -> u64 {
+        let bytes = (bytes as u32).min(Notes::HELD.1);
+        self.set(Notes::PORT, port as u32);
+        self.set(Notes::HELD, bytes);
+        bytes.into()
+    }
+
+    /// The port and the bytes, for the last time.
+    pub(crate) fn let_go(&mut self) -> Option<(usize, u64)> {
+        let bytes = self.get(Notes::HELD);
+        self.set(Notes::HELD, 0);
+        (bytes > 0).then(|| (self.get(Notes::PORT) as usize, bytes.into()))
+    }
 }
 
 impl Frame for Box<NetFrame> {
@@ -25,8 +89,11 @@ impl Frame for Box<NetFrame> {
         &mut self.packet
     }
 
+    /// The frame that came is held, its copies are not.
     fn duplicate(&self) -> Box<NetFrame> {
-        self.clone()
+        let mut copy = self.clone();
+        copy.notes.let_go();
+        copy
     }
 }
 
@@ -46,10 +113,10 @@ impl FramePool {
         match self.spare.pop() {
             Some(mut frame) => {
                 frame.connection = connection;
-                frame.from_client = from_client;
+                frame.notes = Notes::of(from_client);
                 frame
             }
-            None => Box::new(NetFrame { packet: Packet::default(), connection, from_client, arrived_as: None }),
+            None => Box::new(NetFrame { packet: Packet::default(), connection, notes: Notes::of(from_client) }),
         }
     }
 
@@ -61,3 +128,24 @@ impl FramePool {
 
 // Two cache lines, so that frames in queues stay in the cache next to the core.
 const _: () = assert!(size_of::<NetFrame>() == 128);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_do_not_touch_each_other() {
+        for from_client in [false, true] {
+            let mut notes = Notes::of(from_client);
+            for ecn in [None, Some(Ecn::NotEct), Some(Ecn::Ect1), Some(Ecn::Ect0), Some(Ecn::Ce)] {
+                for (port, bytes) in [(0, 1), (511, 65_535), (4_095, 1_514)] {
+                    notes.set_arrived_as(ecn);
+                    assert_eq!(notes.hold(port, bytes), bytes as u64);
+                    assert_eq!((notes.by_client(), notes.arrived_as()), (from_client, ecn));
+                    assert_eq!((notes.let_go(), notes.let_go()), (Some((port, bytes as u64)), None));
+                    assert_eq!((notes.by_client(), notes.arrived_as()), (from_client, ecn));
+                }
+            }
+        }
+    }
+}

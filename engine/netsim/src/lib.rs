@@ -5,8 +5,9 @@
 //! map: equal input gives equal output.
 //!
 //! - `events`, `network::link`: time and lines;
-//! - [`tcp`]: end points as state machines, [`wire`]: their headers as bytes;
-//! - `network::hosts`, `network::switches`: the two kinds of nodes; `network::probes`: round trips that are measured;
+//! - [`tcp`], [`rdma`]: end points as state machines, [`wire`]: their headers as bytes;
+//! - `network::hosts`, `network::switches`: the two kinds of nodes; `network::queue_pairs`: hosts that speak RDMA;
+//!   `network::pause`: lines that lose nothing; `network::probes`: round trips that are measured;
 //! - [`ledger`], `flow_trace`, `queue_samples`: what is observed, beside what [`marklab_observe`] has.
 
 mod config;
@@ -17,20 +18,21 @@ mod ledger;
 mod network;
 mod queue_samples;
 mod queueing;
+pub mod rdma;
 pub mod tcp;
 pub mod wire;
 
 pub use config::{
-    Capture, Config, ConfigError, Connections, Control, Discipline, Flow, Framing, Link, Nic, Node, Probe, Trace,
-    Transport,
+    Capture, Config, ConfigError, Connections, Control, Dcqcn, Discipline, Flow, Framing, Link, Nic, Node, Pfc, Probe,
+    Trace, Transport,
 };
 pub use flow_trace::{FlowRow, FlowTrace};
 pub use frame::NetFrame;
 pub use ledger::{Ledger, Reason};
 pub use marklab_observe::{Cell, Passage, PortTrace, QueueTrace, TraceRow};
 pub use network::{
-    BuildError, EchoRecord, FlowRecord, LineReport, LineStats, NetSwitch, Network, Outcome, PortReport, Progress,
-    RunError, SwitchReport,
+    BuildError, EchoRecord, FlowRecord, LineReport, LineStats, NetSwitch, Network, Outcome, PauseStats, PortReport,
+    Progress, RunError, SwitchReport,
 };
 pub use queue_samples::{QueueSamples, SampleQueues, SampledPort};
 pub use queueing::{PoolSpec, QueueLimit, QueueSpec, Queueing, Round};

@@ -3,7 +3,9 @@
 mod connection;
 mod hosts;
 mod link;
+mod pause;
 mod probes;
+mod queue_pairs;
 mod switches;
 
 use std::collections::BTreeMap;
@@ -29,8 +31,11 @@ use connection::Connection;
 use hosts::{Host, Pool};
 use link::Line;
 pub use link::LineStats;
+pub use pause::PauseStats;
+use pause::Pauses;
 pub use probes::EchoRecord;
 use probes::ProbeState;
+use queue_pairs::{PairEvent, Rdma};
 use switches::SwitchNode;
 
 /// Something that is going to happen. The numbers are indices of lines and connections.
@@ -56,6 +61,12 @@ enum Event {
     Discard(u32, u32),
     /// Queues are looked at.
     Sample,
+    /// Something happens at a queue pair.
+    Pair(PairEvent, u32),
+    /// A queue pair of a host (node) may send.
+    Pace(u32),
+    /// The transmitter of a line is told to pause, or to go on.
+    Pause(u32, bool),
 }
 
 enum NodeState {
@@ -119,6 +130,8 @@ pub struct LineReport {
     pub stats: LineStats,
     /// Time spent transmitting until the last flow started.
     pub busy_during_arrivals: Duration,
+    /// Its pauses, where lines that lead to switches are lossless.
+    pub pauses: Option<PauseStats>,
 }
 
 /// A switch port after the run.
@@ -191,6 +204,10 @@ pub struct Network {
     connections: Vec<Connection>,
     /// Persistent connections, by pair of hosts.
     pools: BTreeMap<(usize, usize), Pool>,
+    /// Queue pairs, in runs that have these in place of connections.
+    rdma: Option<Box<Rdma>>,
+    /// Pauses, where lines that lead to switches are lossless.
+    pfc: Option<Box<Pauses>>,
     flows: Vec<Flow>,
     /// Flows that have started.
     started: usize,
@@ -252,6 +269,8 @@ impl Network {
             stop: Time::from_nanos(config.stop_ns),
             connections: Vec::new(),
             pools: BTreeMap::new(),
+            pfc: config.pfc.map(|pfc| Box::new(Pauses::new(pfc, 2 * config.links.len()))),
+            rdma: config.transport.dcqcn.map(|rates| Box::new(Rdma::new(rates, config.nodes.len()))),
             flows,
             started: 0,
             finished: 0,
@@ -381,6 +400,7 @@ impl Network {
             capture.finish()?;
         }
         self.record_unfinished();
+        self.record_unfinished_messages();
         Ok(self.outcome(handled))
     }
 
@@ -399,14 +419,26 @@ impl Network {
             Event::Probe(number) => self.send_probe(number),
             Event::Sample => self.sample_queues(),
             Event::Discard(node, port) => self.discard_waiting(node as usize, port as usize),
+            Event::Pair(event, pair) => self.pair_event(event, pair as usize),
+            Event::Pace(node) => self.pace(node as usize),
+            Event::Pause(line, pause) => self.pause(line as usize, pause),
         }
     }
 
-    fn arrival(&mut self, line: usize, frame: Box<NetFrame>) {
+    fn arrival(&mut self, line: usize, mut frame: Box<NetFrame>) {
         let (node, port) = self.lines[line].to();
         match &self.nodes[node] {
             NodeState::Host(_) => self.host_receives(node, frame),
-            NodeState::Switch(_) => self.switch_receives(node, port, frame),
+            NodeState::Switch(_) => {
+                let lossless = self.pfc.is_some();
+                if lossless {
+                    self.hold(line, port, &mut frame);
+                }
+                self.switch_receives(node, port, frame);
+                if lossless {
+                    self.pause_if_full(line);
+                }
+            }
         }
     }
 
@@ -415,20 +447,30 @@ impl Network {
         if self.now < self.lines[line].busy_until() {
             return self.wake_when_free(line);
         }
+        if self.lines[line].paused {
+            return;
+        }
         let (node, port) = self.lines[line].from();
         let next = match &self.nodes[node] {
-            NodeState::Host(_) => self.host_next(node),
+            NodeState::Host(_) => match (self.host_next(node), &self.rdma) {
+                (next, None) => next,
+                (Some((frame, _)), Some(_)) => Some((frame, true)),
+                (None, Some(_)) => self.queue_pair_next(node),
+            },
             NodeState::Switch(_) => self.switch_next(node, port),
         };
-        let Some((frame, more)) = next else { return };
+        let Some((mut frame, more)) = next else { return };
+        if frame.notes.is_held() {
+            self.let_go(node, &mut frame);
+        }
         let bytes = self.framing.wire_bytes(frame.packet.len());
-        let sender = frame.from_client.then_some(frame.connection);
+        let sender = frame.notes.by_client().then_some(frame.connection);
         let arrival = self.lines[line].transmit(self.now, bytes);
         self.events.push(arrival, Event::Arrival(line as u32, frame));
         if more {
             self.wake_when_free(line);
         }
-        if let (NodeState::Host(_), Some(connection)) = (&self.nodes[node], sender) {
+        if let (NodeState::Host(_), Some(connection), None) = (&self.nodes[node], sender, &self.rdma) {
             // Room in the NIC.
             self.pump(connection as usize);
         }
@@ -443,7 +485,10 @@ impl Network {
         }
     }
 
-    fn lose(&mut self, node: usize, port: Option<usize>, reason: Reason, frame: Box<NetFrame>) {
+    fn lose(&mut self, node: usize, port: Option<usize>, reason: Reason, mut frame: Box<NetFrame>) {
+        if frame.notes.is_held() {
+            self.let_go(node, &mut frame);
+        }
         self.ledger.add(node, port, reason);
         self.frames.give(frame);
     }
@@ -464,7 +509,10 @@ impl Network {
 
     fn outcome(self, events: u64) -> Outcome {
         let now = self.now;
-        let under_way = self.lines.iter().filter(|line| line.busy_until() > now).count() as u64;
+        let pfc = self.pfc.as_deref();
+        let is_data = |line: usize| pfc.is_none_or(|pauses| !pauses.sends(line, now));
+        let busy_lines = (0..self.lines.len()).filter(|&line| self.lines[line].busy_until() > now);
+        let under_way = busy_lines.filter(|&line| is_data(line)).count() as u64;
         let begun: u64 = self.lines.iter().map(|line| line.stats().frames).sum();
         let busy = |at: usize| self.busy_during_arrivals.get(at).copied().unwrap_or(Duration::ZERO);
         let lines = self.lines.iter().enumerate().map(|(at, line)| LineReport {
@@ -472,6 +520,7 @@ impl Network {
             to: line.to(),
             stats: line.stats(),
             busy_during_arrivals: busy(at),
+            pauses: pfc.map(|pauses| pauses.stats(at, now)),
         });
         let lines = lines.collect();
         let switches = self.nodes.into_iter().enumerate().filter_map(|(node, state)| match state {

@@ -1,6 +1,7 @@
-//! Ethernet, IPv4 and TCP headers as bytes; in `echo` those of ICMP.
+//! Ethernet, IPv4 and TCP headers as bytes; in `echo` those of ICMP, in `roce` those of queue pairs.
 
 mod echo;
+pub mod roce;
 
 use marklab_pipeline::{INLINE_BYTES, Packet};
 

@@ -47,6 +47,20 @@ pub(super) struct Message {
 }
 
 impl Message {
+    /// The application writes: all that is left, or a segment of `segment` bytes if its rate is limited. Gives the bytes,
+    /// and when it goes on.
+    pub(super) fn write(&mut self, segment: u64) -> (u64, Option<Duration>) {
+        let Some(rate) = self.rate else { return (std::mem::take(&mut self.unwritten), None) };
+        let bytes = self.unwritten.min(segment);
+        self.unwritten -= bytes;
+        if self.unwritten == 0 {
+            return (bytes, None);
+        }
+        let (time, carry) = rate.transmission(bytes, self.carry);
+        self.carry = carry;
+        (bytes, Some(time))
+    }
+
     /// Bytes of the flow among those of the stream that have come in order, up to `next`.
     pub(super) fn delivered(&self, flow: &Flow, next: u64) -> u64 {
         next.min(self.end).saturating_sub(self.end - flow.size_bytes)

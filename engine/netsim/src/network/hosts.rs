@@ -11,7 +11,7 @@ use super::{Event, FlowRecord, Network};
 use crate::config::Connections;
 use crate::frame::NetFrame;
 use crate::ledger::Reason;
-use crate::tcp::{AckEvent, Outgoing, Sender, SenderStats, stream_offset, wire_sequence};
+use crate::tcp::{AckEvent, Outgoing, Sender, stream_offset, wire_sequence};
 use crate::wire::{Ecn, EndPoint, Header, MAX_OPTIONS, Segment, flags, options, stamp};
 
 /// Scale of advertised windows (RFC 7323): 2^8.
@@ -24,8 +24,8 @@ const FIRST_SERVER_PORT: usize = 5_001;
 /// A host.
 #[derive(Debug)]
 pub(super) struct Host {
-    mac: [u8; 6],
-    ip: u32,
+    pub(super) mac: [u8; 6],
+    pub(super) ip: u32,
     pub(super) line: Option<u32>,
     pub(super) capture: Option<u32>,
     /// Packets in the NIC.
@@ -65,6 +65,9 @@ impl Network {
         match self.flows.get(self.started) {
             Some(next) => self.events.push(Time::from_nanos(next.start_ns), Event::Start),
             None => self.busy_during_arrivals = self.lines.iter().map(|line| line.stats().busy).collect(),
+        }
+        if self.rdma.is_some() {
+            return self.start_message(number);
         }
         let connection = self.connection_for(number);
         let flow = self.flows[number];
@@ -125,18 +128,15 @@ impl Network {
         let mss = u64::from(self.transport.payload_bytes());
         let state = &mut self.connections[connection];
         let Some(message) = state.messages.back_mut() else { return };
-        let bytes = if message.rate.is_some() { message.unwritten.min(mss) } else { message.unwritten };
-        message.unwritten -= bytes;
-        if let (Some(rate), true) = (message.rate, message.unwritten > 0) {
-            let (time, carry) = rate.transmission(bytes, message.carry);
-            message.carry = carry;
-            self.events.push(self.now + time, Event::Write(connection as u32));
+        let (bytes, pause) = message.write(mss);
+        if let Some(pause) = pause {
+            self.events.push(self.now + pause, Event::Write(connection as u32));
         }
         state.sender.write(bytes);
         match (state.state, &state.asking) {
             // What there is to be sent waits until it is asked for.
             (State::Unopened, Some(asking)) if asking.opening() && asking.deadline.is_none() => {
-                self.ask(connection);
+                self.ask_for_data(connection);
             }
             (State::Unopened, Some(_)) => {}
             (State::Unopened, None) => {
@@ -148,7 +148,7 @@ impl Network {
     }
 
     /// The server sends what it waits for an answer to: a SYN, or its request.
-    fn ask(&mut self, connection: usize) {
+    fn ask_for_data(&mut self, connection: usize) {
         if let Some(asking) = &mut self.connections[connection].asking {
             asking.sent(self.now);
         }
@@ -441,9 +441,9 @@ impl Network {
         } else {
             self.queued.pop_front(&mut host.fifo)?
         };
-        let side = if frame.from_client { Side::Client } else { Side::Server };
+        let side = if frame.notes.by_client() { Side::Client } else { Side::Server };
         self.connections[frame.connection as usize].nic[side as usize].bytes -= frame.packet.len() as u64;
-        if self.stamps && frame.from_client {
+        if self.stamps && frame.notes.by_client() {
             stamp(&mut frame.packet, self.now.nanos() as u32);
         }
         let host = self.nodes[node].host();
@@ -488,7 +488,7 @@ impl Network {
                 None => self.send_syn_ack(connection, Side::Server),
                 Some(asking) if asking.opening() => {
                     asking.opened(self.now);
-                    self.ask(connection);
+                    self.ask_for_data(connection);
                 }
                 // The answer to a SYN that was sent twice.
                 Some(_) => {}
@@ -666,7 +666,7 @@ impl Network {
         let state = &mut self.connections[connection];
         if state.asking.as_ref().is_some_and(|asking| past(asking.deadline)) && state.state != State::Closed {
             state.sender.on_repeated();
-            self.ask(connection);
+            self.ask_for_data(connection);
             if !past(self.connections[connection].sender.deadline()) {
                 return;
             }
@@ -700,16 +700,7 @@ impl Network {
 }
 
 fn record(message: &Message, sender: &Sender, delivered_bytes: u64) -> FlowRecord {
-    let (before, now) = (message.before, sender.stats);
-    let during = SenderStats {
-        retransmissions: now.retransmissions - before.retransmissions,
-        timeouts: now.timeouts - before.timeouts,
-        ecn_reductions: now.ecn_reductions - before.ecn_reductions,
-        fast_recoveries: now.fast_recoveries - before.fast_recoveries,
-        rtt_samples: now.rtt_samples - before.rtt_samples,
-        rtt_ns: now.rtt_ns - before.rtt_ns,
-        cwnd_bytes: now.cwnd_bytes - before.cwnd_bytes,
-    };
+    let during = sender.stats.since(message.before);
     let base_delay = sender.control().base_delay();
     FlowRecord { fct: None, sender: during, marked: message.marked, delivered_bytes, base_delay }
 }

@@ -21,6 +21,8 @@ pub(super) struct Line {
     to_port: u16,
     /// Whether an event for the end of the transmission is pending.
     pub(super) free_pending: bool,
+    /// Whether the other end has asked for a pause.
+    pub(super) paused: bool,
 }
 
 const _: () = assert!(size_of::<Line>() == 64);
@@ -51,6 +53,7 @@ impl Line {
             from_port: from.1 as u16,
             to_port: to.1 as u16,
             free_pending: false,
+            paused: false,
         }
     }
 
@@ -64,6 +67,10 @@ impl Line {
         (self.to_node as usize, usize::from(self.to_port))
     }
 
+    pub(super) fn rate(&self) -> Rate {
+        self.rate
+    }
+
     pub(super) fn stats(&self) -> LineStats {
         LineStats { frames: self.frames, bytes: self.bytes, busy: self.rate.transmission(self.bytes, 0).0 }
     }
@@ -72,15 +79,20 @@ impl Line {
         self.busy_until
     }
 
-    /// Begins to transmit a frame that takes `bytes` on the line. Gives the time of its arrival at the other end.
+    /// Transmits a frame that takes `bytes` on the line. Gives the time of its arrival at the other end.
     pub(super) fn transmit(&mut self, now: Time, bytes: u64) -> Time {
-        debug_assert!(now >= self.busy_until, "the transmitter is busy");
-        let carry = if now == self.busy_until { self.carry } else { 0 };
-        let (time, carry) = self.rate.transmission(bytes, carry);
-        self.carry = carry;
-        self.busy_until = now + time;
         self.frames += 1;
         self.bytes += bytes;
+        self.interject(now, bytes)
+    }
+
+    /// Transmits a frame that is not counted, behind the one under way if there is one.
+    pub(super) fn interject(&mut self, now: Time, bytes: u64) -> Time {
+        let begin = now.max(self.busy_until);
+        let carry = if begin == self.busy_until { self.carry } else { 0 };
+        let (time, carry) = self.rate.transmission(bytes, carry);
+        self.carry = carry;
+        self.busy_until = begin + time;
         self.busy_until + self.delay
     }
 }

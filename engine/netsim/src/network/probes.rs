@@ -7,6 +7,7 @@ use super::{Event, Network};
 use crate::config::Probe;
 use crate::frame::NetFrame;
 use crate::ledger::Reason;
+use crate::wire::roce::Roce;
 use crate::wire::{Echo, Malformed};
 
 /// A request of a probe.
@@ -66,9 +67,14 @@ impl Network {
         self.enqueue(connection as usize, from, frame);
     }
 
-    /// A frame that is no TCP segment comes to a host: an echo, or nothing that it can read.
+    /// A frame that is no TCP segment comes to a host: of a queue pair, an echo, or nothing that it can read.
     #[cold]
     pub(super) fn host_receives_other(&mut self, node: usize, frame: Box<NetFrame>, malformed: Malformed) {
+        if self.rdma.is_some()
+            && let Some(roce) = Roce::parse(&frame.packet)
+        {
+            return self.queue_pair_receives(node, frame, &roce);
+        }
         match Echo::parse(&frame.packet).filter(|echo| self.is_expected(node, echo)) {
             Some(echo) => {
                 self.frames.give(frame);

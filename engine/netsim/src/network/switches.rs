@@ -46,13 +46,13 @@ impl SwitchNode {
 }
 
 impl Network {
-    fn switch(&mut self, node: usize) -> &mut SwitchNode {
+    pub(super) fn switch(&mut self, node: usize) -> &mut SwitchNode {
         self.nodes[node].switch()
     }
 
     /// A frame comes to a switch: parser, ingress, queue.
     pub(super) fn switch_receives(&mut self, node: usize, port: usize, mut frame: Box<NetFrame>) {
-        frame.arrived_as = frame_ecn(&frame.packet);
+        frame.notes.set_arrived_as(frame_ecn(&frame.packet));
         let now = self.now;
         if let Some(capture) = self.switch(node).ports[port].capture {
             self.capture(Some(capture), &frame);
@@ -94,11 +94,11 @@ impl Network {
 
     #[cold]
     fn trace_passage(&mut self, trace: u32, frame: &NetFrame, arrived: Time, marked: bool) {
-        let flow = self.connections[frame.connection as usize].latest_flow;
+        let flow = self.latest_flow(frame.connection);
         self.traces[trace as usize].passed(|| Passage {
             arrived,
             departed: self.now,
-            five_tuple: 2 * frame.connection + u32::from(!frame.from_client),
+            five_tuple: 2 * frame.connection + u32::from(!frame.notes.by_client()),
             flow,
             bytes: frame.packet.len() as u32,
             marked,
@@ -157,7 +157,7 @@ impl Network {
             let Transmitted { outcome, signals, queue, ends_turn } = switch.switch.transmit(now, port)?;
             let depth = switch.switch.depth(port);
             let copies = switch.switch.has_copies();
-            let marked = outcome.as_ref().is_ok_and(|frame| became_marked(frame.arrived_as, &frame.packet));
+            let marked = outcome.as_ref().is_ok_and(|frame| became_marked(frame.notes.arrived_as(), &frame.packet));
             let Port { trace, capture, marked: marks, .. } = &mut switch.ports[port];
             *marks += u64::from(marked);
             let (trace, capture) = (*trace, *capture);

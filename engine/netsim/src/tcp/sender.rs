@@ -70,6 +70,22 @@ pub struct SenderStats {
     pub cwnd_bytes: u64,
 }
 
+impl SenderStats {
+    /// What was counted since an earlier time.
+    #[must_use]
+    pub fn since(self, earlier: SenderStats) -> SenderStats {
+        SenderStats {
+            retransmissions: self.retransmissions - earlier.retransmissions,
+            timeouts: self.timeouts - earlier.timeouts,
+            ecn_reductions: self.ecn_reductions - earlier.ecn_reductions,
+            fast_recoveries: self.fast_recoveries - earlier.fast_recoveries,
+            rtt_samples: self.rtt_samples - earlier.rtt_samples,
+            rtt_ns: self.rtt_ns - earlier.rtt_ns,
+            cwnd_bytes: self.cwnd_bytes - earlier.cwnd_bytes,
+        }
+    }
+}
+
 /// Why the window is being held back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {

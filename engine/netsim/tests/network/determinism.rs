@@ -55,7 +55,7 @@ fn read(config: &Config) -> Vec<u8> {
 
 #[test]
 fn the_same_run_twice_gives_the_same_bytes() {
-    for control in [Control::Dctcp, Control::EcnStar, Control::Reno] {
+    for control in [Control::Dctcp, Control::EcnStar, Control::Reno, Control::Dcqcn] {
         let outcome = |name| {
             let (config, flows) = crowd(control, name);
             let setup = |state: &mut _| set_params(state, &[("k_pkts", 20)]);

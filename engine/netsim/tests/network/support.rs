@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use marklab_netsim::{
-    BuildError, Capture, Config, Connections, Control, Discipline, Flow, Framing, Link, NetSwitch, Network, Nic, Node,
-    Outcome, Progress, QueueLimit, Trace, Transport,
+    BuildError, Capture, Config, Connections, Control, Dcqcn, Discipline, Flow, Framing, Link, NetSwitch, Network, Nic,
+    Node, Outcome, Progress, QueueLimit, Trace, Transport,
 };
 use marklab_p4::ir;
 use marklab_pipeline::{ActionSpec, Engine, EntrySpec, Interpreter, Jit, KeyMatch, Layout, State};
@@ -100,6 +100,19 @@ pub(crate) fn script(state: &mut State, what: &str, port: u64, numbers: impl Int
     }
 }
 
+/// Rates of the DCQCN paper (section 5); R_HI is ten times R_AI, as in QCN.
+const RATES: Dcqcn = Dcqcn {
+    cnp_interval_ns: 50 * US,
+    gain_shift: 8,
+    alpha_timer_ns: 55 * US,
+    rate_timer_ns: 55 * US,
+    byte_counter_bytes: 10_000_000,
+    fast_recovery_rounds: 5,
+    additive_bps: 40_000_000,
+    hyper_bps: 400_000_000,
+    min_rate_bps: 10_000_000,
+};
+
 fn mac(host: usize) -> [u8; 6] {
     [2, 0, 0, 0, 0, host as u8 + 1]
 }
@@ -126,6 +139,7 @@ pub(crate) fn transport(control: Control) -> Transport {
         dctcp_loss_after_marks: true,
         delay_threshold_ns: None,
         ecn_plus: false,
+        dcqcn: (control == Control::Dcqcn).then_some(RATES),
     }
 }
 
@@ -142,6 +156,7 @@ pub(crate) fn star(hosts: &[(u64, u64)], queue: QueueLimit, control: Control) ->
         framing: FRAMING,
         transport: transport(control),
         nic: Nic { discipline: Discipline::Fair, limit_packets: 100_000, budget_bytes: 1 << 30 },
+        pfc: None,
         connections: Connections::Persistent { per_pair: 1 },
         stop_ns: 1_000_000 * MS,
         probes: vec![],

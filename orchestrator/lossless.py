@@ -1,0 +1,93 @@
+"""What lossless lines need of a network: memory for what comes before a pause begins, and ways without circles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from orchestrator.errors import BadInput
+from orchestrator.hosts import Framing
+from orchestrator.pfc import Pfc
+from orchestrator.topology import Graph, Line
+from orchestrator.units import format_size
+
+# A pause frame without its checksum.
+_PAUSE_FRAME_BYTES = 60
+
+
+def headroom_bytes(line: Line, framing: Framing, frame_bytes: int) -> int:
+    """What a line may bring after more than XOFF has come, where a full frame has so many bytes.
+
+    The pause frame waits for a frame under way, takes its own time and the line's delay; the sender ends the frame
+    that it has begun; and all that is still on the line then comes, which is one delay more.
+    """
+
+    def wire(size: int) -> int:
+        return max(size, framing.min_bytes) + framing.overhead_bytes
+
+    on_the_way = -(-2 * line.delay_ns * line.rate_bps // (8 * 10**9))
+    return on_the_way + 2 * wire(frame_bytes) + wire(_PAUSE_FRAME_BYTES)
+
+
+def check_memory(pfc: Pfc, graph: Graph, framing: Framing, frame_bytes: int) -> None:
+    """Refuse a switch whose ports, all of them paused at the worst time, would hold more than its memory."""
+    for node in range(len(graph.hosts), len(graph.names)):
+        lines = [line for line in graph.lines if line.target.node == node]
+        # What comes to more than XOFF is a frame that still fits.
+        needed = sum(pfc.xoff_bytes + frame_bytes + headroom_bytes(line, framing, frame_bytes) for line in lines)
+        if needed > pfc.buffer_bytes:
+            most = max(headroom_bytes(line, framing, frame_bytes) for line in lines)
+            raise BadInput(
+                f"under pfc `{graph.names[node]}` has {len(lines)} ports that each hold xoff, "
+                f"{format_size(pfc.xoff_bytes)}, a frame of {frame_bytes} bytes, and a headroom of up to {most} bytes "
+                f"for what comes before a pause begins: {needed} bytes, and its memory has {pfc.buffer_bytes}",
+                f"a pfc.buffer of {needed} and more, a lower pfc.xoff, or shorter links",
+            )
+
+
+def check_circles(graph: Graph) -> None:
+    """Refuse ways on which lines could wait for each other for ever, each until the next one goes on."""
+    circle = find_circle(graph.lines_after())
+    if circle is not None:
+        waits = ", ".join(
+            _wait(graph, line, after) for line, after in zip(circle, [*circle[1:], circle[0]], strict=True)
+        )
+        raise BadInput(
+            f"under pfc lines of this network can wait for each other in a circle, and stop for ever: {waits}",
+            "leave out pfc, or a topology whose ways have no circle, such as leaf-spine or fat-tree",
+        )
+
+
+def find_circle(after: Mapping[Line, Sequence[Line]]) -> list[Line] | None:
+    """Lines each of which is followed by the next, and the last by the first."""
+    done: set[Line] = set()
+    for start in after:
+        # A way through the graph, with what is left to try of each of its lines.
+        way: list[tuple[Line, list[Line]]] = []
+        entered: dict[Line, int] = {}
+        line: Line | None = start if start not in done else None
+        while line is not None or way:
+            if line is not None:
+                entered[line] = len(way)
+                way.append((line, list(reversed(after.get(line, ())))))
+            here, left = way[-1]
+            line = left.pop() if left else None
+            if line is None:
+                done.add(here)
+                del entered[here]
+                way.pop()
+            elif line in entered:
+                return [each for each, _ in way[entered[line] :]]
+            elif line in done:
+                line = None
+    return None
+
+
+def _wait(graph: Graph, line: Line, after: Line) -> str:
+    """Switches on both lines, and a host whose packets go that way."""
+    nodes = (line.source.node, line.target.node, after.target.node)
+    there = next(
+        name
+        for host, name in enumerate(graph.hosts)
+        if line in graph.next_lines(line.source.node, host) and after in graph.next_lines(after.source.node, host)
+    )
+    return f"{' -> '.join(graph.names[node] for node in nodes)} (to {there})"
