@@ -66,7 +66,7 @@ enum Event {
     /// A queue pair of a host (node) may send.
     Pace(u32),
     /// The transmitter of a line is told to pause, or to go on.
-    Pause(u32, bool),
+    Pause(u32),
 }
 
 enum NodeState {
@@ -421,7 +421,7 @@ impl Network {
             Event::Discard(node, port) => self.discard_waiting(node as usize, port as usize),
             Event::Pair(event, pair) => self.pair_event(event, pair as usize),
             Event::Pace(node) => self.pace(node as usize),
-            Event::Pause(line, pause) => self.pause(line as usize, pause),
+            Event::Pause(line) => self.pause(line as usize),
         }
     }
 

@@ -2,9 +2,11 @@
 //!
 //! A frame is held by a switch from its arrival until it begins to leave, and counts on the line that brought it. Above
 //! XOFF the switch sends a pause frame back, at XON one that ends the pause: each goes out behind the frame under way, and
-//! before all that waits. A transmitter that is told to pause ends its frame, and begins no other. Pauses have no end of
+//! before all that waits; as long as it waits, it says what is asked last. A transmitter that is told to pause ends its frame, and begins no other. Pauses have no end of
 //! their own: a switch would send its pause frame again before the time in it runs out. Hosts receive as fast as their
 //! lines bring it, and ask for no pause.
+
+use std::collections::VecDeque;
 
 use marklab_units::{Duration, Time};
 
@@ -35,12 +37,14 @@ pub(super) struct Pauses {
     lines: Vec<Held>,
 }
 
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Default, Debug)]
 struct Held {
     /// What the line has brought that waits in the switch at its end.
     bytes: u64,
-    /// Whether its last pause frame asked for a pause.
+    /// Whether a pause was asked for last.
     asked: bool,
+    /// What pause frames to its transmitter say that have not come there.
+    under_way: VecDeque<bool>,
     /// When its transmitter was told to pause.
     since: Option<Time>,
     stats: PauseStats,
@@ -66,9 +70,9 @@ impl Pauses {
 
     /// Pauses of a line's transmitter, the one under way included.
     pub(super) fn stats(&self, line: usize, now: Time) -> PauseStats {
-        let Held { stats, since, .. } = self.lines[line];
+        let Held { stats, since, .. } = &self.lines[line];
         let under_way = since.map_or(Duration::ZERO, |since| now.since(since));
-        PauseStats { paused: stats.paused + under_way, ..stats }
+        PauseStats { paused: stats.paused + under_way, ..*stats }
     }
 }
 
@@ -112,26 +116,40 @@ impl Network {
     /// Sends a pause frame to the transmitter of a line.
     fn ask(&mut self, line: usize, pause: bool) {
         let (now, back) = (self.now, opposite(line));
+        let lines = &mut self.pauses().lines;
+        lines[line].asked = pause;
+        if lines[back].interjected.0 > now
+            && let Some(waiting) = lines[line].under_way.back_mut()
+        {
+            *waiting = pause;
+            return;
+        }
+        lines[line].under_way.push_back(pause);
+        lines[line].stats.frames += 1;
         let bytes = self.framing.wire_bytes(PAUSE_FRAME_BYTES);
         let begin = now.max(self.lines[back].busy_until());
         let arrival = self.lines[back].interject(now, bytes);
         let end = self.lines[back].busy_until();
-        let lines = &mut self.pauses().lines;
-        lines[back].interjected = (begin, end);
-        lines[line].asked = pause;
-        lines[line].stats.frames += 1;
-        self.events.push(arrival, Event::Pause(line as u32, pause));
+        self.pauses().lines[back].interjected = (begin, end);
+        self.events.push(arrival, Event::Pause(line as u32));
     }
 
     /// A pause frame comes to the transmitter of a line.
-    pub(super) fn pause(&mut self, line: usize, pause: bool) {
+    pub(super) fn pause(&mut self, line: usize) {
         let now = self.now;
-        let Held { since, stats, .. } = &mut self.pauses().lines[line];
-        if pause {
-            *since = Some(now);
-            stats.pauses += 1;
-        } else if let Some(since) = since.take() {
-            stats.paused += now.since(since);
+        let Held { since, stats, under_way, .. } = &mut self.pauses().lines[line];
+        let pause = under_way.pop_front().expect("a pause frame says something");
+        // One that changed its mind while it waited says what is known.
+        match (pause, *since) {
+            (true, None) => {
+                *since = Some(now);
+                stats.pauses += 1;
+            }
+            (false, Some(began)) => {
+                *since = None;
+                stats.paused += now.since(began);
+            }
+            (true, Some(_)) | (false, None) => {}
         }
         self.lines[line].paused = pause;
         self.start(line);
