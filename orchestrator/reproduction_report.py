@@ -109,11 +109,12 @@ def _number(claim: Claim, value: float, half: str = "") -> str:
 
 
 def _digits(claim: Claim) -> int:
-    """Decimals of a number of its own: the fewer the larger the paper's is."""
+    """Decimals of a number of its own: none if the paper's is whole, else the more the smaller it is."""
     if claim.unit == "%":
         return 1
-    size = abs(claim.paper) if isinstance(claim.paper, float) else 100.0
-    return 3 if size < 1 else 1 if size < 10 else 0
+    if isinstance(claim.paper, str) or claim.paper.is_integer():
+        return 0
+    return 3 if abs(claim.paper) < 1 else 1
 
 
 def _means(means: Sequence[float], unit: str) -> str:
