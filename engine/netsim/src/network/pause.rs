@@ -135,6 +135,7 @@ impl Network {
     }
 
     /// A pause frame comes to the transmitter of a line.
+    #[inline(never)]
     pub(super) fn pause(&mut self, line: usize) {
         let now = self.now;
         let Held { since, stats, under_way, .. } = &mut self.pauses().lines[line];

@@ -117,6 +117,7 @@ impl Network {
     // Flows
 
     /// A flow begins on a queue pair.
+    #[inline(never)]
     pub(super) fn start_message(&mut self, number: usize) {
         let flow = self.flows[number];
         let pair = match self.rdma().idle.get_mut(&(flow.src, flow.dst)).and_then(BinaryHeap::pop) {
@@ -274,6 +275,7 @@ impl Network {
     }
 
     /// A queue pair of a host may send.
+    #[inline(never)]
     pub(super) fn pace(&mut self, node: usize) {
         let now = self.now;
         let wake = &mut self.rdma().nics[node].wake;
@@ -284,6 +286,8 @@ impl Network {
     }
 
     /// The next frame of a host's queue pairs, and whether more are waiting. Echoes of probes have gone before.
+    // A call, as it would stand in the way of TCP's frames.
+    #[inline(never)]
     pub(super) fn queue_pair_next(&mut self, node: usize) -> Option<(Box<NetFrame>, bool)> {
         let rdma = self.rdma.as_mut().expect("a run with queue pairs");
         let answer = self.queued.pop_front(&mut rdma.nics[node].answers);
@@ -359,6 +363,7 @@ impl Network {
     // Receiving
 
     /// A packet of a queue pair comes to a host, which believes nothing but its bytes.
+    #[inline(never)]
     pub(super) fn queue_pair_receives(&mut self, node: usize, frame: Box<NetFrame>, roce: &Roce) {
         let pair = (frame.connection as usize).checked_sub(self.connections.len());
         let to = if matches!(roce.kind, Kind::Send { .. }) { Side::Server } else { Side::Client };
@@ -471,6 +476,7 @@ impl Network {
 
     // Timers: an event may come early, because the deadline was put off meanwhile, and is then scheduled anew.
 
+    #[inline(never)]
     pub(super) fn pair_event(&mut self, event: PairEvent, pair: usize) {
         match event {
             PairEvent::Write => self.write_message(pair),
