@@ -173,7 +173,7 @@ def test_names_are_those_of_experiments_and_of_papers() -> None:
     ("name", "why"),
     [
         ("ecnsharp", "did you mean `ecn-sharp`"),
-        ("ecnsharp-dcqcn", "it needs DCQCN"),
+        ("ecnsharp-pias", "it needs PIAS"),
     ],
 )
 def test_what_cannot_be_run_says_why(name: str, why: str) -> None:
