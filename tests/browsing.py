@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Download, Page, TimeoutError, sync_playwright  # noqa: A004
 
 NEEDED = "it needs Chromium: Debian's package chromium, or MARKLAB_CHROMIUM=/path/to/it"
 DESK = {"viewport": {"width": 1280, "height": 900}}
@@ -33,6 +33,19 @@ class Opened:
     page: Page
     complaints: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
+
+    def taken(self, button: str) -> Download:
+        """What a button gives to be kept. While the machine is busy Chromium forgets a download now and then, and is
+        asked again.
+        """
+        for patience_ms in (_PATIENCE_MS / 4, _PATIENCE_MS / 4, _PATIENCE_MS):
+            try:
+                with self.page.expect_download(timeout=patience_ms) as started:
+                    self.page.click(button)
+            except TimeoutError:
+                continue
+            return started.value
+        raise AssertionError(f"{button} gives nothing to be kept")
 
     def show(self, chart: str) -> None:
         """Bring a chart into sight, and wait until it is drawn with all that is chosen."""

@@ -330,10 +330,9 @@ def test_a_scheme_is_hidden_in_all_charts(desk: Opened) -> None:
 def test_the_data_of_every_chart_as_csv(desk: Opened) -> None:
     desk.page.wait_for_selector(".plot .main-svg")
     for chart in charts(grid()[0]):
-        with desk.page.expect_download() as started:
-            desk.page.click(f"#{chart.name} button[data-take=csv]")
-        assert started.value.suggested_filename == f"{chart.name}.csv"
-        rows = list(csv.DictReader(io.StringIO(Path(started.value.path()).read_text(encoding="utf-8"))))
+        taken = desk.taken(f"#{chart.name} button[data-take=csv]")
+        assert taken.suggested_filename == f"{chart.name}.csv"
+        rows = list(csv.DictReader(io.StringIO(Path(taken.path()).read_text(encoding="utf-8"))))
         assert len(rows) == sum(len(series.x) for series in chart.series)
         flat = [
             (series, x, y, *(bounds[at] if bounds else None for bounds in (series.low, series.high)))
@@ -354,10 +353,9 @@ def test_the_data_of_every_chart_as_csv(desk: Opened) -> None:
 def test_pictures(desk: Opened, form: str, begins: bytes) -> None:
     for name in ("fct-short-p99", "marks-by-cause"):
         desk.show(name)
-        with desk.page.expect_download() as started:
-            desk.page.click(f"#{name} button[data-take={form}]")
-        assert started.value.suggested_filename == f"{name}.{form}"
-        assert Path(started.value.path()).read_bytes().startswith(begins)
+        taken = desk.taken(f"#{name} button[data-take={form}]")
+        assert taken.suggested_filename == f"{name}.{form}"
+        assert Path(taken.path()).read_bytes().startswith(begins)
 
 
 @needs_chromium
