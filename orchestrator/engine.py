@@ -172,7 +172,10 @@ class FlowServer(Protocol):
     address: str
 
     def serve(self, watch: Watch) -> dict[str, NDArray[Any]]:
-        """Serve until cancelled, once. Gives `flow`, `end_ns` (CLOCK_MONOTONIC, or -1) and `bytes` of what came."""
+        """Serve until cancelled, once. Gives `flow`, `end_ns` (CLOCK_MONOTONIC, or -1) and `bytes` of what came.
+
+        Of the flows that it was asked for there are `asked`, and what became of their segments, `asked_...`.
+        """
 
 
 class _Module(Protocol):

@@ -62,7 +62,7 @@ def test_each_flow_is_started_by_its_sender_or_by_who_asks_for_it() -> None:
     pushed = [client_columns(flows, host) for host in range(3)]
     assert [columns["id"].tolist() for columns in pushed] == [[0, 3], [1], [2]]
     assert [columns["peer"].tolist() for columns in pushed] == [[1, 2], [2], [0]]
-    asked = [client_columns(flows, host, pull_queries=True) for host in range(3)]
+    asked = [client_columns(flows, host, pull=flows.query) for host in range(3)]
     assert [columns["id"].tolist() for columns in asked] == [[0], [], [1, 2, 3]]
     assert asked[2]["peer"].tolist() == [1, 0, 0]
     assert asked[2]["pull"].tolist() == [True, False, True]
@@ -73,11 +73,11 @@ def test_a_rate_of_an_application_is_refused() -> None:
         client_columns(flow_list([(0, 1)], rate_bps=np.array([1], np.uint64)), 0)
 
 
-@pytest.mark.parametrize("pull_queries", [False, True])
-def test_flows_between_processes_are_put_together(tmp_path: Path, pull_queries: bool) -> None:
-    flows = flow_list([(0, 1), (1, 0), (0, 1)], query=np.array([False, False, True]))
+@pytest.mark.parametrize("pulled", [[False] * 3, [False, False, True], [True] * 3])
+def test_flows_between_processes_are_put_together(tmp_path: Path, pulled: list[bool]) -> None:
+    flows = flow_list([(0, 1), (1, 0), (0, 1)])
     with ExitStack() as stack:
-        seen = run(start(stack, tmp_path, flows, free_ports(2), pull_queries=pull_queries))
+        seen = run(start(stack, tmp_path, flows, free_ports(2), pull=np.array(pulled)))
     found = joined(len(flows), seen)
     assert found.status.tolist() == [0, 0, 0]
     assert (found.fct_ns > 0).all()

@@ -40,18 +40,17 @@ _NEW = -1
 
 
 def client_columns(
-    flows: FlowList, host: int, *, ttl: NDArray[np.uint8] | None = None, pull_queries: bool = False
+    flows: FlowList, host: int, *, ttl: NDArray[np.uint8] | None = None, pull: NDArray[np.bool_] | None = None
 ) -> Columns:
-    """Flows that a host's client starts: those that it sends; `peer` is the index of the other host.
+    """Flows that a host's client starts: those that it sends, of `pull` those that it gets. `peer` is the other host.
 
     `ttl` is that of each flow's packets, by which switches know its extra delay (see lab.delays); else the kernel's.
 
-    With `pull_queries`, a part of a query is asked for by the host that gets it, and its time begins with the question.
-    In `sim`, as without it, all servers know when to send.
+    A flow of `pull` is asked for by the host that gets it, on a connection that it opens; its time begins with that.
     """
     if flows.rate_bps.any():
         raise BadInput("real flows are written as fast as TCP takes them", "leave out the column rate_bps")
-    pull = flows.query & pull_queries
+    pull = np.zeros(len(flows), np.bool_) if pull is None else pull
     rows = np.flatnonzero(np.where(pull, flows.dst, flows.src) == host)
     return {
         "id": rows.astype(np.uint32),
@@ -80,7 +79,7 @@ class RealFlows:
     late_ns: NDArray[np.uint64]  # start, against the list
     status: NDArray[np.uint8]  # see engine.flow_statuses
     delivered_bytes: NDArray[np.uint64]  # to the receiver's application
-    # Of the segments that the client sent, as Linux counts them.
+    # Of the segments that the flow's sender sent, as Linux counts them.
     retransmissions: NDArray[np.uint64]
     timeouts: NDArray[np.uint64]
     marked: NDArray[np.uint64]
@@ -94,15 +93,17 @@ def joined(flows: int, seen: Sequence[Seen]) -> RealFlows:
         np.full(flows, engine.flow_statuses().index("not-started"), np.uint8),
         *(np.zeros(flows, np.uint64) for _ in range(4)),
     )
+    counts = ("retransmissions", "timeouts", "marked")
     for host in seen:
         records, rows = host.records, host.records["id"]
+        pushed, pulled = ~records["pull"], records["pull"]
         done = records["end_ns"] >= 0
         found.fct_ns[rows[done]] = (records["end_ns"] - records["start_ns"])[done]
         found.late_ns[rows] = records["late_ns"]
         found.status[rows] = records["status"]
-        for name in ("retransmissions", "timeouts", "marked"):
-            getattr(found, name)[rows] = records[name]
-        pulled = records["pull"]
+        for name in counts:
+            getattr(found, name)[rows[pushed]] = records[name][pushed]
+            getattr(found, name)[host.arrivals["asked"]] = host.arrivals[f"asked_{name}"]
         found.delivered_bytes[rows[pulled]] = records["bytes"][pulled]
         found.delivered_bytes[host.arrivals["flow"]] = host.arrivals["bytes"]
     return found

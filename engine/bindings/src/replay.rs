@@ -3,7 +3,7 @@
 use std::net::SocketAddrV4;
 use std::sync::{Mutex, PoisonError};
 
-use marklab_replay::{Connections, Direction, Flow, FlowRecord, Plan, Server, Watch, replay};
+use marklab_replay::{Connections, Departure, Direction, Flow, FlowRecord, Plan, Server, Watch, replay};
 use numpy::{IntoPyArray, PyReadonlyArray1};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
@@ -43,16 +43,25 @@ impl FlowServer {
     /// Serves until it is cancelled, without the interpreter lock; once.
     ///
     /// Gives columns of the flows that were sent to it: `flow`, `end_ns` (CLOCK_MONOTONIC, -1 if the last byte has not
-    /// come) and `bytes`.
+    /// come) and `bytes`; and of those that it was asked for: `asked`, the flow, and of its segments
+    /// `asked_retransmissions`, `asked_timeouts` and `asked_marked`.
     fn serve<'py>(&self, python: Python<'py>, progress: &Progress) -> PyResult<Bound<'py, PyDict>> {
         let server = self.server.lock().unwrap_or_else(PoisonError::into_inner).take();
         let server = server.ok_or_else(|| refuse("the server has served already"))?;
-        let arrivals = python.detach(|| server.serve(watch(progress)))?;
+        let served = python.detach(|| server.serve(watch(progress)))?;
+        let arrivals = &served.arrivals;
         let result = PyDict::new(python);
         result.set_item("flow", arrivals.iter().map(|row| row.flow).collect::<Vec<_>>().into_pyarray(python))?;
         let ends = arrivals.iter().map(|row| instant(row.end_ns)).collect::<Vec<_>>();
         result.set_item("end_ns", ends.into_pyarray(python))?;
         result.set_item("bytes", arrivals.iter().map(|row| row.bytes).collect::<Vec<_>>().into_pyarray(python))?;
+        let asked = served.departures.iter().map(|row| row.flow).collect::<Vec<_>>();
+        result.set_item("asked", asked.into_pyarray(python))?;
+        let counts =
+            |value: fn(&Departure) -> u64| served.departures.iter().map(value).collect::<Vec<_>>().into_pyarray(python);
+        result.set_item("asked_retransmissions", counts(|row| row.sender.retransmissions))?;
+        result.set_item("asked_timeouts", counts(|row| row.sender.timeouts))?;
+        result.set_item("asked_marked", counts(|row| row.sender.marked))?;
         Ok(result)
     }
 }

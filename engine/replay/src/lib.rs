@@ -26,5 +26,5 @@ mod tcp_info;
 pub use client::{Plan, replay};
 pub use clock::now_ns;
 pub use flow::{Connections, Direction, Flow, FlowRecord, Status, Watch};
-pub use server::{Arrival, Server};
+pub use server::{Arrival, Departure, Served, Server};
 pub use tcp_info::SenderCounts;

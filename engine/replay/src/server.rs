@@ -12,6 +12,7 @@ use crate::connection::{Connection, Filler};
 use crate::flow::Watch;
 use crate::message::{Header, Kind};
 use crate::poller::{Interest, Poller};
+use crate::tcp_info::SenderCounts;
 
 /// Connections that may wait to be accepted: an incast opens hundreds at once, and one that overflows loses 1 s.
 const BACKLOG: i32 = 4096;
@@ -30,13 +31,37 @@ pub struct Arrival {
     pub bytes: u64,
 }
 
+/// A flow that the server was asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Departure {
+    /// The flow's number.
+    pub flow: u32,
+    /// What became of its segments.
+    pub sender: SenderCounts,
+}
+
+/// What a server has done.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Served {
+    /// All flows that were sent to it, in the order in which they ended, and those that did not.
+    pub arrivals: Vec<Arrival>,
+    /// Those that it was asked for, in the order in which their connections were closed or used again.
+    pub departures: Vec<Departure>,
+}
+
+/// A connection, and what it was asked for last with the counts of before.
+struct Accepted {
+    connection: Connection,
+    asked: Option<(u32, SenderCounts)>,
+}
+
 /// Takes flows that are sent to it, and sends those that it is asked for.
 pub struct Server {
     listener: OwnedFd,
     poller: Poller,
     /// By token; numbers are not used again, so that no event can reach another connection than its own.
-    connections: Vec<Option<Connection>>,
-    arrivals: Vec<Arrival>,
+    connections: Vec<Option<Accepted>>,
+    served: Served,
     filler: Filler,
 }
 
@@ -54,7 +79,7 @@ impl Server {
         net::listen(&listener, BACKLOG)?;
         let poller = Poller::new()?;
         poller.add(&listener, LISTENER, Interest::Read)?;
-        Ok(Server { listener, poller, connections: vec![None], arrivals: Vec::new(), filler: Filler::new() })
+        Ok(Server { listener, poller, connections: vec![None], served: Served::default(), filler: Filler::new() })
     }
 
     /// Where it listens.
@@ -68,13 +93,12 @@ impl Server {
         }
     }
 
-    /// Serves until it is cancelled. Gives all flows that were sent to it, in the order in which they ended, and those
-    /// that did not.
+    /// Serves until it is cancelled.
     ///
     /// # Errors
     /// If no more connections can be accepted, for want of descriptors or memory. What goes wrong on a connection ends
     /// that connection: the client has it as the status of a flow.
-    pub fn serve(mut self, watch: Watch<'_>) -> io::Result<Vec<Arrival>> {
+    pub fn serve(mut self, watch: Watch<'_>) -> io::Result<Served> {
         let mut ready = Vec::new();
         while !watch.cancelled() {
             self.poller.wait(u64::MAX, &mut ready)?;
@@ -89,7 +113,7 @@ impl Server {
         for token in 1..self.connections.len() {
             self.close(token);
         }
-        Ok(self.arrivals)
+        Ok(self.served)
     }
 
     fn accept(&mut self) -> io::Result<()> {
@@ -97,7 +121,7 @@ impl Server {
             match net::accept_with(&self.listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
                 Ok(socket) => {
                     let connection = Connection::new(socket, &self.poller, self.connections.len(), Interest::Read)?;
-                    self.connections.push(Some(connection));
+                    self.connections.push(Some(Accepted { connection, asked: None }));
                 }
                 Err(Errno::AGAIN) => return Ok(()),
                 // The client has given up; it knows.
@@ -108,44 +132,55 @@ impl Server {
     }
 
     fn go_on(&mut self, token: usize, watch: Watch<'_>) {
-        let Some(connection) = &mut self.connections[token] else { return };
-        let stepped = match connection.interest() {
-            Interest::Read => step(connection, &mut self.filler, &mut self.arrivals, watch),
-            Interest::Write => connection.write(&mut self.filler).map(|_| ()),
+        let Some(accepted) = &mut self.connections[token] else { return };
+        let stepped = match accepted.connection.interest() {
+            Interest::Read => accepted.step(&mut self.filler, &mut self.served, watch),
+            Interest::Write => accepted.connection.write(&mut self.filler).map(|_| ()),
         };
-        if stepped.and_then(|()| connection.follow(&self.poller)).is_err() {
+        if stepped.and_then(|()| accepted.connection.follow(&self.poller)).is_err() {
             self.close(token);
         }
     }
 
     /// A connection ends, and with it the flow on it.
     fn close(&mut self, token: usize) {
-        let Some(connection) = self.connections[token].take() else { return };
-        if let Some((Header { kind: Kind::Data, flow, .. }, bytes)) = connection.incoming() {
-            self.arrivals.push(Arrival { flow, end_ns: None, bytes });
+        let Some(mut accepted) = self.connections[token].take() else { return };
+        accepted.count(&mut self.served);
+        if let Some((Header { kind: Kind::Data, flow, .. }, bytes)) = accepted.connection.incoming() {
+            self.served.arrivals.push(Arrival { flow, end_ns: None, bytes });
         }
     }
 }
 
-/// Reads, and answers a message that is complete.
-fn step(
-    connection: &mut Connection,
-    filler: &mut Filler,
-    arrivals: &mut Vec<Arrival>,
-    watch: Watch<'_>,
-) -> Result<(), Errno> {
-    let Some(message) = connection.read(filler)? else { return Ok(()) };
-    let answer = match message.kind {
-        Kind::Data => {
-            let end_ns = now_ns();
-            arrivals.push(Arrival { flow: message.flow, end_ns: Some(end_ns), bytes: message.message_bytes() });
-            watch.count();
-            Header { kind: Kind::Receipt, value: end_ns, ..message }
+impl Accepted {
+    /// Reads, and answers a message that is complete.
+    fn step(&mut self, filler: &mut Filler, served: &mut Served, watch: Watch<'_>) -> Result<(), Errno> {
+        let Some(message) = self.connection.read(filler)? else { return Ok(()) };
+        let answer = match message.kind {
+            Kind::Data => {
+                let end_ns = now_ns();
+                let bytes = message.message_bytes();
+                served.arrivals.push(Arrival { flow: message.flow, end_ns: Some(end_ns), bytes });
+                watch.count();
+                Header { kind: Kind::Receipt, value: end_ns, ..message }
+            }
+            Kind::Request => {
+                self.count(served);
+                self.asked = Some((message.flow, self.connection.sender_counts()));
+                Header { kind: Kind::Data, ..message }
+            }
+            Kind::Receipt => return Err(Errno::PROTO),
+        };
+        self.connection.begin(answer);
+        self.connection.write(filler)?;
+        Ok(())
+    }
+
+    /// What became of the segments of the flow that was asked for last. Its last ones are acknowledged by the time that
+    /// another is asked for, or the connection closed.
+    fn count(&mut self, served: &mut Served) {
+        if let Some((flow, before)) = self.asked.take() {
+            served.departures.push(Departure { flow, sender: self.connection.sender_counts() - before });
         }
-        Kind::Request => Header { kind: Kind::Data, ..message },
-        Kind::Receipt => return Err(Errno::PROTO),
-    };
-    connection.begin(answer);
-    connection.write(filler)?;
-    Ok(())
+    }
 }

@@ -5,7 +5,9 @@ use std::net::{SocketAddrV4, TcpListener};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-use marklab_replay::{Arrival, Connections, Direction, Flow, FlowRecord, Plan, Server, Status, Watch, now_ns, replay};
+use marklab_replay::{
+    Arrival, Connections, Direction, Flow, FlowRecord, Plan, Served, Server, Status, Watch, now_ns, replay,
+};
 
 const MS: u64 = 1_000_000;
 const PERSISTENT: Connections = Connections::Persistent { per_pair: 2 };
@@ -14,8 +16,13 @@ fn flow(id: u32, peer: SocketAddrV4, size_bytes: u64) -> Flow {
     Flow { id, start_ns: 0, peer, size_bytes, dscp: 0, ttl: 0, direction: Direction::Push }
 }
 
-/// Runs a server beside what `client` does with its address.
+/// Runs a server beside what `client` does with its address; gives what was sent to it, too.
 fn with_server<T>(client: impl FnOnce(SocketAddrV4) -> T) -> (T, Vec<Arrival>) {
+    let (result, served) = serving(client);
+    (result, served.arrivals)
+}
+
+fn serving<T>(client: impl FnOnce(SocketAddrV4) -> T) -> (T, Served) {
     let server = Server::bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let address = server.address().unwrap();
     let (ended, cancel) = (AtomicU64::new(0), AtomicBool::new(false));
@@ -81,6 +88,21 @@ fn a_query_has_its_parts_from_several_servers() {
         assert!(record.start_ns.unwrap() < record.end_ns.unwrap());
     }
     assert!(first.is_empty() && second.is_empty(), "nothing was sent to them");
+}
+
+#[test]
+fn a_server_counts_the_flows_that_it_is_asked_for() {
+    for connections in [Connections::New, PERSISTENT] {
+        let (records, served) = serving(|peer| {
+            let part =
+                |id| Flow { direction: Direction::Pull, start_ns: u64::from(id) * MS, ..flow(id, peer, 100_000) };
+            run(&[part(3), part(4), part(5)], connections, 10_000)
+        });
+        assert!(records.iter().all(|record| record.status == Status::Done), "{records:?}");
+        let mut asked: Vec<u32> = served.departures.iter().map(|departure| departure.flow).collect();
+        asked.sort_unstable();
+        assert_eq!(asked, [3, 4, 5]);
+    }
 }
 
 #[test]
