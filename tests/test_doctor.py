@@ -80,16 +80,18 @@ def test_bpf_is_needed_only_where_the_kernel_has_no_dctcp(monkeypatch: pytest.Mo
         assert by_name["DCTCP module"].needed_for == ()
 
 
-def test_controls_by_delay_need_bpf_also_where_the_kernel_has_dctcp(
+def test_controls_by_delay_and_ecn_plus_need_bpf_also_where_the_kernel_has_dctcp(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(doctor, "in_kernel", lambda _: True)
     monkeypatch.setattr(doctor, "TYPES", tmp_path / "vmlinux")
-    (found,) = (finding for finding in examine() if finding.name == "delay-dctcp, ear")
-    assert not found.found
-    assert "without" in found.detail
-    assert "type information" in found.detail
-    assert found.needed_for == ()
+    by_name = {finding.name: finding for finding in examine()}
+    for name in ("delay-dctcp, ear", "ECN+"):
+        found = by_name[name]
+        assert not found.found
+        assert "without" in found.detail
+        assert "type information" in found.detail
+        assert found.needed_for == ()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="others have no namespaces to look into")

@@ -21,7 +21,7 @@ import pytest
 from orchestrator import engine
 from orchestrator.errors import BadInput, RunFailed, SetupError
 from orchestrator.hosts import Transport
-from orchestrator.lab import commands, congestion
+from orchestrator.lab import bpf, commands, congestion
 from orchestrator.lab.congestion import CONTROLS, control_named, loaded, registered, remove_orphans
 from orchestrator.lab.host import host_process, joined
 from orchestrator.lab.records import ALPHA_ONE, ObservationWindow, observation_windows
@@ -126,8 +126,8 @@ def test_what_a_killed_process_left_is_removed_at_the_next_start() -> None:
 
 
 def test_a_kernel_without_type_information_is_told_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(congestion, "TYPES", tmp_path / "vmlinux")
-    monkeypatch.setattr(congestion, "require", lambda _: None)
+    monkeypatch.setattr(bpf, "TYPES", tmp_path / "vmlinux")
+    monkeypatch.setattr(bpf, "require", lambda _: None)
     monkeypatch.setattr(congestion, "in_kernel", lambda _: False)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     with pytest.raises(SetupError, match="no type information") as refused, loaded(CONTROLS["dctcp"]):

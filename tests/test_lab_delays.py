@@ -18,7 +18,7 @@ from test_live import Hosts, program, route
 from orchestrator import engine, live
 from orchestrator.errors import BadInput, SetupError
 from orchestrator.hosts import Transport
-from orchestrator.lab import commands, congestion
+from orchestrator.lab import bpf, commands, congestion
 from orchestrator.lab.congestion import CONTROLS, loaded
 from orchestrator.lab.host import host_process, joined
 from orchestrator.lab.records import ObservationWindow, observation_windows
@@ -49,11 +49,12 @@ def test_a_control_that_reacts_to_delays_has_to_know_which() -> None:
 
 @pytest.mark.parametrize("control", ["delay-dctcp", "ear"])
 def test_the_kernels_own_dctcp_is_no_remedy(control: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(congestion, "TYPES", tmp_path / "vmlinux")
+    monkeypatch.setattr(bpf, "TYPES", tmp_path / "vmlinux")
     monkeypatch.setattr(congestion, "_LOCKS", tmp_path)
-    monkeypatch.setattr(congestion, "require", lambda _: None)
+    monkeypatch.setattr(bpf, "require", lambda _: None)
     monkeypatch.setattr(congestion, "in_kernel", lambda _: True)
-    monkeypatch.setattr(congestion, "run", lambda *_: "the types of an old kernel")
+    monkeypatch.setattr(bpf, "run", lambda *_: "the types of an old kernel")
+    monkeypatch.setattr(congestion, "run", lambda *_: "[]")
     monkeypatch.setattr("os.geteuid", lambda: 0)
     with (
         pytest.raises(SetupError, match="no type information") as refused,
@@ -61,7 +62,7 @@ def test_the_kernels_own_dctcp_is_no_remedy(control: str, monkeypatch: pytest.Mo
     ):
         pass
     assert refused.value.remedy == "a kernel with CONFIG_DEBUG_INFO_BTF"
-    congestion.TYPES.touch()
+    bpf.TYPES.touch()
     with (
         pytest.raises(SetupError, match=r"needs Linux 6\.10") as refused,
         loaded(CONTROLS[control], delay_threshold_ns=5 * MS),

@@ -16,6 +16,7 @@ from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from orchestrator.dilation import dilated_graph
@@ -23,7 +24,7 @@ from orchestrator.errors import BadInput, RunFailed, SetupError
 from orchestrator.experiment import prepare
 from orchestrator.fabrics.fabric import Cell
 from orchestrator.fabrics.mininet import Mininet, dilate
-from orchestrator.lab import commands, congestion, workspace
+from orchestrator.lab import bpf, commands, congestion, workspace
 from orchestrator.lab.network import SYSTEM_PYTHON, TOOLS, Net, address, mininet
 from orchestrator.paths import REPOSITORY
 from orchestrator.spec import make_spec
@@ -141,6 +142,54 @@ def senders(capture: Path) -> set[str]:
         found.add(str(IPv4Address(frame[26:30])))
         at += 16 + length
     return found
+
+
+# Bits of the second byte of an IPv4 header, and of TCP's flags.
+ECN, ECT_0, CE = 0x3, 0x2, 0x3
+SYN, ACK, ECE = 0x02, 0x10, 0x40
+
+
+def answers_to_syns(capture: Path) -> list[tuple[str, int, bool]]:
+    """Of each SYN-ACK in a pcap file of this machine: who sent it, its ECN field, and whether its checksum is right."""
+    data, at, found = capture.read_bytes(), 24, []
+    order = "<" if data[0] in (0x4D, 0xD4) else ">"
+    while at < len(data):
+        (length,) = struct.unpack_from(f"{order}I", data, at + 8)
+        frame = data[at + 16 : at + 16 + length]
+        header = frame[14 : 14 + 4 * (frame[14] & 0xF)]
+        if frame[23] == 6 and frame[14 + len(header) + 13] & (SYN | ACK) == SYN | ACK:
+            words = sum(struct.unpack(f">{len(header) // 2}H", header))
+            found.append((str(IPv4Address(header[12:16])), header[1] & ECN, words % 0xFFFF == 0))
+        at += 16 + length
+    return found
+
+
+@real
+@pytest.mark.parametrize("connections", ["new", "asked"])
+@pytest.mark.parametrize("plus", [False, True])
+def test_with_ecn_plus_answers_to_syns_are_ecn_capable(tmp_path: Path, connections: str, plus: bool) -> None:
+    """Receivers answer senders' SYNs; senders those of receivers that ask, through the bottleneck's queue."""
+    flows = tmp_path / "flows.csv"
+    sent = "".join(f"{1000 * number},h{number % 4},h4,20000\n" for number in range(12))
+    flows.write_text(f"start_ns,src,dst,size_bytes\n{sent}", encoding="utf-8")
+    transport = f"transport={{control: ecn-star, ecn_plus: {str(plus).lower()}}}"
+    settings = ("--set", transport, "--set", f"connections={connections}", "--pcap", "s0:4", "--json")
+    found = json.loads(kept_up(lab(flows, tmp_path / "out", "--scheme", "dctcp-red:k=2", *settings))[1])
+    (capture,) = (tmp_path / "out").glob("*/s0-4.pcap")
+    answers = answers_to_syns(capture)
+    answering = {address(4)} if connections == "new" else {address(host) for host in range(4)}
+    assert len(answers) >= 12
+    assert {source for source, _, _ in answers} == answering
+    assert {ecn & ECT_0 for _, ecn, _ in answers} == ({ECT_0} if plus else {0})
+    # The kernel's checksum, and the program's.
+    assert all(right for _, _, right in answers)
+    # What was marked is told by the host that sent it, whoever opened the connection.
+    (scheme,) = found["schemes"].values()
+    (seed,) = scheme["seeds"]
+    assert seed["unfinished"] == 0
+    assert seed["marks"]["total"] > 0
+    (parquet,) = (tmp_path / "out").glob("*/flows.parquet")
+    assert pl.read_parquet(parquet)["marked_packets"].sum() > 0
 
 
 def processes(name: str) -> list[str]:
@@ -301,6 +350,23 @@ def test_what_only_the_simulator_records_is_refused(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("orchestrator.fabrics.mininet.require", lambda _: None)
     with pytest.raises(BadInput, match="`trace_flows`"):
         Mininet().check(experiment(trace_flows="1ms"))
+
+
+def test_hosts_that_take_part_in_ecn_for_some_of_their_flows_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr("orchestrator.fabrics.mininet.require", lambda _: None)
+    with pytest.raises(BadInput, match="one setting for all of its flows"):
+        Mininet().check(experiment(ecn_share=0.5))
+
+
+def test_ecn_plus_needs_the_kernels_types(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr("orchestrator.fabrics.mininet.require", lambda _: None)
+    monkeypatch.setattr(bpf, "require", lambda _: None)
+    monkeypatch.setattr(bpf, "TYPES", tmp_path / "vmlinux")
+    with pytest.raises(SetupError, match=r"no type information .* which ECN\+ on real hosts needs") as caught:
+        Mininet().check(experiment(transport={"control": "ecn-star", "ecn_plus": True}))
+    assert "CONFIG_DEBUG_INFO_BTF" in str(caught.value.remedy)
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from orchestrator.experiment import Experiment, ReadyScheme
 from orchestrator.fabrics.fabric import Cell
 from orchestrator.fabrics.traced import find_port, trace_settings, with_estimates
 from orchestrator.hosts import Transport
-from orchestrator.lab import bmv2, bmv2_limits, congestion, workspace
+from orchestrator.lab import bmv2, bmv2_limits, congestion, ecn_plus, workspace
 from orchestrator.lab.commands import require
 from orchestrator.lab.delays import DelayLevels, delay_levels
 from orchestrator.lab.health import watched
@@ -91,13 +91,13 @@ class Mininet:
         }
         for name in (name for name, given in refused.items() if given):
             raise BadInput(f"`{name}` is recorded in the simulator only", "leave it out, or --fabric sim")
-        simulated = {
-            "connections: asked": spec.connections.mode == "asked",
-            "ecn_share": spec.ecn_share is not None,
-            "transport.ecn_plus": spec.transport.ecn_plus,
-        }
-        for name in (name for name, given in simulated.items() if given):
-            raise BadInput(f"real hosts have no `{name}` yet", "leave it out, or --fabric sim")
+        if spec.ecn_share is not None:
+            raise BadInput(
+                "real hosts have no `ecn_share`: whether a host takes part in ECN is one setting for all of its flows",
+                "leave it out, or --fabric sim",
+            )
+        if spec.transport.ecn_plus:
+            ecn_plus.check()
         network = experiment.network
         if spec.pcap is not None and network.graph.is_host(find_port(network, spec.pcap).node):
             to_host = network.graph.lines_from[find_port(network, spec.pcap).node][0].target
@@ -158,6 +158,8 @@ def network(experiment: Experiment, dilated: Dilated) -> Iterator[tuple[Net, Pat
     ):
         for host in range(len(graph.hosts)):
             configure(net.inside(host), dilated.transport, kernel_control, ecn=control.ecn)
+        if dilated.transport.ecn_plus:
+            ecn_plus.attach(net, folder / "ecn_plus")
         yield net, folder
 
 
@@ -237,11 +239,12 @@ def _replay(
     folder.mkdir()
     flows, connections = dilated.flows, cell.experiment.spec.connections
     per_pair = connections.per_pair if connections.mode == "persistent" else None
+    asked = np.full(len(flows), connections.mode == "asked")
     peers = [f"{address(host)}:{PORT}" for host in range(len(net.graph.hosts))]
     with ExitStack() as stack:
         hosts = []
         for host in np.union1d(flows.src, flows.dst).tolist():
-            plan = (client_columns(flows, host, ttl=dilated.levels.ttl), peers, per_pair)
+            plan = (client_columns(flows, host, ttl=dilated.levels.ttl, pull=asked), peers, per_pair)
             name = net.graph.names[host]
             hosts.append(
                 stack.enter_context(host_process(net.keeping(host), name, peers[host], folder / str(host), plan))

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import fcntl
 import json
-import os
 import re
 import secrets
 import tempfile
@@ -20,10 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.errors import BadInput, MarklabError, RunFailed, SetupError, unknown
-from orchestrator.lab.commands import require, run
+from orchestrator.lab import bpf
+from orchestrator.lab.commands import run
 
 _SOURCE = Path(__file__).with_name("dctcp.bpf.c")
-TYPES = Path("/sys/kernel/btf/vmlinux")
 # What dctcp.bpf.c implements; it had other arguments before Linux 6.10.
 _CONG_CONTROL = "void (*cong_control)(struct sock *, u32, int, const struct rate_sample *);"
 _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
@@ -105,14 +104,7 @@ def loaded(control: Control, records: int = 0, delay_threshold_ns: int | None = 
 
 
 def _check(control: Control) -> None:
-    require(["bpftool", "clang", "llvm-strip"])
-    if os.geteuid() != 0:
-        raise SetupError("DCTCP in BPF can be loaded by root only", "sudo")
-    if not TYPES.exists():
-        raise SetupError(
-            f"this kernel has no type information ({TYPES}), which DCTCP in BPF needs",
-            _remedy(control, "a kernel with CONFIG_DEBUG_INFO_BTF"),
-        )
+    bpf.check("DCTCP in BPF", _remedy(control, "a kernel with CONFIG_DEBUG_INFO_BTF"))
 
 
 def _remedy(control: Control, kernel: str) -> str:
@@ -131,15 +123,10 @@ def _defined(control: Control, name: str, records: int, delay_threshold_ns: int 
 
 
 def _compile(control: Control, defined: list[str], program: Path) -> Path:
-    types = run("bpftool", "btf", "dump", "file", str(TYPES), "format", "c")
+    types = bpf.kernel_types()
     if _CONG_CONTROL not in types:
         raise SetupError("DCTCP in BPF needs Linux 6.10", _remedy(control, "a newer kernel"))
-    (program.parent / "vmlinux.h").write_text(types, encoding="utf-8")
-    options = ["-g", "-O2", "-Wall", "-Werror", "-target", "bpf", "-mcpu=v3", f"-I{program.parent}", *defined]
-    run("clang", *options, "-c", str(_SOURCE), "-o", str(program))
-    # The loader needs the types only.
-    run("llvm-strip", "--strip-debug", str(program))
-    return program
+    return bpf.compiled(_SOURCE, types, program, defined)
 
 
 def registered() -> list[str]:

@@ -18,15 +18,16 @@ from pathlib import Path
 from orchestrator import engine
 from orchestrator.errors import SetupError
 from orchestrator.lab import bmv2_limits
+from orchestrator.lab.bpf import TOOLS as BPF_TOOLS
+from orchestrator.lab.bpf import TYPES
 from orchestrator.lab.commands import missing, packages_of
-from orchestrator.lab.congestion import TYPES, in_kernel
+from orchestrator.lab.congestion import in_kernel
 from orchestrator.lab.network import REAL_TIME, SYSTEM_PYTHON, TOOLS
 from orchestrator.paths import REPOSITORY
 
 PURPOSES = ("sim", "mininet", "bmv2", "docker")
 
 NETWORK_TOOLS = (*TOOLS, "nstat", "ping", "ss")
-BPF_TOOLS = ("bpftool", "clang", "llvm-strip")
 _BPF_HEADER = Path("/usr/include/bpf/bpf_helpers.h")
 # Since then struct_ops has the arguments that dctcp.bpf.c takes.
 _BPF_KERNEL = (6, 10)
@@ -219,7 +220,7 @@ def _control() -> list[Finding]:
             f"apt-get install {packages}" if packages else "",
         ),
     ]
-    return [module, *in_bpf, _control_by_delay(in_bpf)]
+    return [module, *in_bpf, _control_by_delay(in_bpf), _ecn_plus(in_bpf[1:])]
 
 
 def _control_by_delay(in_bpf: Sequence[Finding]) -> Finding:
@@ -230,6 +231,19 @@ def _control_by_delay(in_bpf: Sequence[Finding]) -> Finding:
         f"without {lacks}" if lacks else "DCTCP in BPF",
         instead="--fabric sim",
         get="what DCTCP in BPF needs; tcp_dctcp knows of no delays",
+    )
+
+
+def _ecn_plus(in_bpf: Sequence[Finding]) -> Finding:
+    lacks = [finding.name for finding in in_bpf if not finding.found]
+    if not _works("unshare", "--net", "tc", "qdisc", "add", "dev", "lo", "clsact"):
+        lacks.append("clsact")
+    return Finding(
+        "ECN+",
+        not lacks,
+        f"without {', '.join(lacks)}" if lacks else "a program at hosts' interfaces",
+        instead="--fabric sim",
+        get="what DCTCP in BPF needs; a kernel with CONFIG_NET_SCH_INGRESS and CONFIG_NET_CLS_BPF",
     )
 
 
