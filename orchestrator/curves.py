@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from pydantic import Field
 
 from orchestrator.model import Model
 from orchestrator.randomness import Floats
@@ -37,9 +38,13 @@ class SizeBin(Model):
 
 
 class Curves(Model):
-    """Of one cell: FCTs in us at each of `PARTS`, by size class, and slowdown by size. Empty classes are left out."""
+    """Of one cell: FCTs in us at each of `PARTS`, by size class, and slowdown by size. Empty classes are left out.
+
+    `ideal_us` are those of the same flows, each alone in an empty network, whether they finished or not.
+    """
 
     fct_us: dict[str, tuple[float, ...]]
+    ideal_us: dict[str, tuple[float, ...]] = Field(default_factory=dict)
     slowdown_by_size: tuple[SizeBin, ...]
 
 
@@ -54,13 +59,20 @@ def curves_of(flows: pl.DataFrame) -> Curves:
     sizes = finished["size_bytes"].to_numpy().astype(np.int64)
     fct_us = finished["fct_ns"].to_numpy().astype(np.float64) / 1e3
     slowdown = fct_us * 1e3 / finished["ideal_ns"].to_numpy().astype(np.float64)
-    return Curves(fct_us=_by_class(sizes, fct_us), slowdown_by_size=_by_size(sizes, slowdown))
+    # Endless flows have no ideal.
+    ending = flows.drop_nulls("ideal_ns")
+    ideal_us = ending["ideal_ns"].to_numpy().astype(np.float64) / 1e3
+    return Curves(
+        fct_us=_by_class(sizes, fct_us),
+        ideal_us=_by_class(ending["size_bytes"].to_numpy().astype(np.int64), ideal_us),
+        slowdown_by_size=_by_size(sizes, slowdown),
+    )
 
 
-def _by_class(sizes: np.typing.NDArray[np.int64], fct_us: Floats) -> dict[str, tuple[float, ...]]:
+def _by_class(sizes: np.typing.NDArray[np.int64], times_us: Floats) -> dict[str, tuple[float, ...]]:
     result = {}
     for name, (above, up_to) in CLASSES.items():
-        ordered = np.sort(fct_us[(sizes > above) & (sizes <= (up_to or np.iinfo(np.int64).max))])
+        ordered = np.sort(times_us[(sizes > above) & (sizes <= (up_to or np.iinfo(np.int64).max))])
         if len(ordered):
             result[name] = tuple(nearest_rank(ordered, part) for part in PARTS)
     return result

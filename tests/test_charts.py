@@ -23,7 +23,7 @@ from orchestrator.curves import PARTS
 from orchestrator.report.chart import Chart, Series
 from orchestrator.report.charts import sections
 from orchestrator.report.grid import Grid
-from orchestrator.report.styles import styles_of
+from orchestrator.report.styles import UNCONGESTED, styles_of
 from orchestrator.sweeps.cluster import Workers
 from orchestrator.sweeps.description import Sweep
 from orchestrator.sweeps.execute import run_sweep
@@ -109,6 +109,28 @@ def test_distribution_of_fct(name: str) -> None:
     ratios = one(chart, scheme="tcn", mode="normalised", **where)
     assert ratios.x == pytest.approx(expected["tcn"] / expected[BASELINE])
     assert [axis.log for axis in chart.axes("absolute")] == [True, False]
+
+
+@pytest.mark.parametrize("name", list(CLASS_NAMES))
+def test_the_tail_is_what_the_distribution_leaves_and_flows_alone_are_faster(name: str) -> None:
+    collection, tables = grid()
+    found = charts(collection)
+    where = {"at": {"load": "0.8", "workload": "web_search"}, "pick": {"class": CLASS_NAMES[name]}}
+    tail = one(found["fct-ccdf"], scheme="tcn", **where)
+    whole = one(found["fct-cdf"], scheme="tcn", mode="absolute", **where)
+    assert tail.x == whole.x[:-1]
+    assert [1 - y for y in tail.y if y] == pytest.approx(PARTS[:-1])
+    assert [axis.log for axis in found["fct-ccdf"].axes("absolute")] == [True, True]
+    alone = one(found["fct-ccdf"], scheme=UNCONGESTED, **where)
+    seeds = []
+    for seed in (1, 2, 3):
+        rows = of_class(tables[0.8, "web_search"], name)
+        # The flows of all schemes are the same.
+        rows = rows.filter((pl.col("scheme") == "ecn-sharp") & (pl.col("seed") == seed))
+        if len(rows):
+            seeds.append([by_rank(rows["ideal_ns"].to_numpy() / 1e3, part) for part in PARTS[:-1]])
+    assert alone.x == pytest.approx(np.mean(seeds, axis=0))
+    assert all(ideal <= fct for ideal, fct in zip(alone.x, tail.x, strict=True))
 
 
 def test_slowdown_by_size() -> None:
@@ -233,15 +255,16 @@ def test_what_is_not_there_is_left_out() -> None:
     assert one(found["fct-overall-mean"], scheme="tcn", **where).x == (0.8,)
     assert one(found["fct-overall-mean"], scheme="ecn-sharp", **where).x == LOADS
     settings = {"load": "0.5", "workload": "web_search"}
-    assert {series.scheme for series in found["fct-cdf"].series if series.at == settings} == {"ecn-sharp", BASELINE}
+    drawn = {series.scheme for series in found["fct-cdf"].series if series.at == settings}
+    assert drawn == {"ecn-sharp", BASELINE, UNCONGESTED}
 
 
 def test_schemes_look_different_to_all_eyes() -> None:
     """Colours beside each other stay apart for people without red, green or blue cones; the rest by its marker."""
     names = [f"scheme {number}" for number in range(30)]
-    styles = styles_of([*names, "baseline"], "baseline")
-    assert len({(style.colour, style.dash, style.marker) for style in styles.values()}) == 31
-    assert len({(style.dash, style.marker) for style in styles.values()}) == 31
+    styles = styles_of([*names, "baseline"], "baseline", uncongested=True)
+    assert len({(style.colour, style.dash, style.marker) for style in styles.values()}) == 32
+    assert len({(style.dash, style.marker) for style in styles.values()}) == 32
     colours = {style.colour for style in styles.values()}
     # Machado, Oliveira and Fernandes 2009, severity 1.0: protanopia, deuteranopia, tritanopia.
     eyes = np.array([

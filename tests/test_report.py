@@ -23,6 +23,7 @@ from orchestrator.report import page
 from orchestrator.report.chart import Chart, View
 from orchestrator.report.charts import sections
 from orchestrator.report.claims import ClaimRow, Claims
+from orchestrator.report.styles import UNCONGESTED
 
 Cli = Callable[..., Finished]
 
@@ -165,7 +166,7 @@ def test_without_a_baseline_there_is_nothing_to_switch(browser: Browser, tmp_pat
     html = page.render(dataclasses.replace(single()[0], points=(alone,)))
     assert 'data-value="normalised"' not in html
     with opened(browser, written(tmp_path, html)) as found:
-        assert list(found.drawn("fct-cdf")) == ["tcn"]
+        assert list(found.drawn("fct-cdf")) == ["tcn", UNCONGESTED]
         assert found.complaints == []
 
 
@@ -297,22 +298,24 @@ def _approximately(values: tuple[object, ...]) -> list[object]:
 def test_every_switch_shows_its_data(desk: Opened) -> None:
     """Goes through all choices of the page, and of each chart."""
     desk.page.wait_for_selector(".plot .main-svg")
-    chosen = {"mode": "absolute", "load": str(LOADS[-1]), "workload": WORKLOADS[0]}
+    # By chart and key; those of the page are of no chart.
+    chosen = {("", "mode"): "absolute", ("", "load"): str(LOADS[-1]), ("", "workload"): WORKLOADS[0]}
     for chart in charts(grid()[0]):
         choices = {"mode": chart.modes or ("absolute",), **chart.settings, **chart.picks}
         for values in itertools.product(*choices.values()):
             view = dict(zip(choices, values, strict=True))
             for key, value in view.items():
-                if chosen.get(key) != value:
-                    place = f"#{chart.name}" if key in chart.picks else ".bar"
+                of = chart.name if key in chart.picks else ""
+                if chosen.get((of, key)) != value:
+                    place = f"#{chart.name}" if of else ".bar"
                     desk.page.click(f"{place} button[data-key={key}][data-value='{value}']")
-                    chosen[key] = value
+                    chosen[of, key] = value
             at, pick = ({key: view[key] for key in keys} for keys in (chart.settings, chart.picks))
             assert desk.drawn(chart.name) == expected(chart, View(view["mode"], at, pick)), (chart.name, view)
             assert desk.axis_titles(chart.name) == [axis.title for axis in chart.axes(view["mode"])]
     pressed = "them => them.map(it => `${it.dataset.key} ${it.dataset.value}`)"
     shown = desk.page.eval_on_selector_all("button[aria-pressed=true][data-key]", pressed)
-    assert sorted(shown) == sorted(f"{key} {value}" for key, value in chosen.items())
+    assert sorted(shown) == sorted(f"{key} {value}" for (_, key), value in chosen.items())
 
 
 @needs_chromium
@@ -320,10 +323,12 @@ def test_a_scheme_is_hidden_in_all_charts(desk: Opened) -> None:
     desk.show("fct-overall-mean")
     desk.page.click("#fct-overall-mean .legend button[data-scheme=tcn]")
     assert set(desk.drawn("fct-overall-mean")) == {"ecn-sharp", BASELINE}
-    assert set(desk.drawn("fct-cdf")) == {"ecn-sharp", BASELINE}
+    assert set(desk.drawn("fct-cdf")) == {"ecn-sharp", BASELINE, UNCONGESTED}
     assert desk.page.get_attribute(".bar button[data-scheme=tcn]", "aria-pressed") == "false"
     desk.page.click(".bar button[data-scheme=tcn]")
-    assert set(desk.drawn("fct-cdf")) == {*SCHEMES, BASELINE}
+    assert set(desk.drawn("fct-cdf")) == {*SCHEMES, BASELINE, UNCONGESTED}
+    desk.page.click(f".bar button[data-scheme={UNCONGESTED}]")
+    assert set(desk.drawn("fct-ccdf")) == {*SCHEMES, BASELINE}
 
 
 @needs_chromium

@@ -5,7 +5,7 @@ A chart against the grid's numeric setting becomes bars, one per scheme, where t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from orchestrator.curves import PARTS, Curves
 from orchestrator.quantities import METRICS
 from orchestrator.report.chart import Axis, Chart, Mode, Section, Series
 from orchestrator.report.grid import Grid
+from orchestrator.report.styles import UNCONGESTED
 from orchestrator.statistics import Interval, mean, mean_interval, ratio, ratio_interval
 from orchestrator.summary import (
     ALL_PROBES,
@@ -40,6 +41,7 @@ _CLASS_NAMES = {
 }
 _STATISTIC_NAMES = {"mean": "mean", "p50": "median", "p99": "99th percentile"}
 _PLACES = ("queue", "switch", "host", "link")
+_UNCONGESTED_SAYS = "Uncongested: each flow alone in an empty network."
 _INTERVALS = "Whiskers are 95 % confidence intervals over the seeds."
 
 # A number with its confidence interval.
@@ -55,7 +57,7 @@ def sections(collection: Collection) -> tuple[Section, ...]:
     grid = Grid.of(collection)
     found = (
         Section("Flow completion times", tuple(_fct(grid))),
-        Section("Distributions", (*_cdf(grid), *_slowdown(grid))),
+        Section("Distributions", (*_cdf(grid), *_ccdf(grid), *_slowdown(grid))),
         *traced_sections(collection, grid),
         Section("Marks, drops, timeouts", (*_marks(grid), *_losses(grid))),
         Section("Use of the bottleneck", (_utilisation(grid),)),
@@ -64,6 +66,11 @@ def sections(collection: Collection) -> tuple[Section, ...]:
     )
     kept = (_without_empty(section) for section in found)
     return tuple(section for section in kept if section.charts or section.notes)
+
+
+def shows_uncongested(found: Sequence[Section]) -> bool:
+    """Whether a chart has what `styles.UNCONGESTED` stands for."""
+    return any(series.scheme == UNCONGESTED for each in found for chart in each.charts for series in chart.series)
 
 
 def _without_empty(section: Section) -> Section:
@@ -159,17 +166,58 @@ def _cdf(grid: Grid) -> Iterator[Chart]:
         for name in CLASSES
         for mode, x in _quantiles(point, scheme, grid.baseline, name)
     ]
+    series += [
+        Series(UNCONGESTED, x, PARTS, mode="absolute", at=at, pick={"class": _CLASS_NAMES[name]})
+        for at, name, x in _uncongested(grid)
+    ]
     yield Chart(
         "fct-cdf",
         "FCT: distribution",
         "The part of the flows that finished within a time, as the mean over the seeds of the time for each part; "
-        "normalised, the ratio of these times to the baseline's for the same part.",
+        "normalised, the ratio of these times to the baseline's for the same part. "
+        f"{_UNCONGESTED_SAYS}",
         "lines",
         Axis("FCT", "µs", log=True),
         Axis("part of the flows"),
         tuple(series),
         ratio_x=Axis(f"FCT, ratio to {grid.baseline}"),
     )
+
+
+def _ccdf(grid: Grid) -> Iterator[Chart]:
+    """The tail: what is not in the parts. Of none of the flows there is no logarithm."""
+    parts = PARTS[:-1]
+    left = tuple(round(1 - part, 6) for part in parts)
+    found = [
+        (scheme, at, name, x)
+        for at, point, scheme in _each(grid)
+        for name in CLASSES
+        for mode, x in _quantiles(point, scheme, None, name)
+    ]
+    found += [(UNCONGESTED, at, name, x) for at, name, x in _uncongested(grid)]
+    yield Chart(
+        "fct-ccdf",
+        "FCT: tail of the distribution",
+        "The part of the finished flows that took longer than a time, as the mean over the seeds of the time for each "
+        f"part. {_UNCONGESTED_SAYS}",
+        "lines",
+        Axis("FCT", "µs", log=True),
+        Axis("part of the flows that took longer", log=True),
+        tuple(
+            Series(scheme, x[: len(parts)], left, at=at, pick={"class": _CLASS_NAMES[name]})
+            for scheme, at, name, x in found
+        ),
+    )
+
+
+def _uncongested(grid: Grid) -> Iterator[tuple[dict[str, str], str, tuple[float, ...]]]:
+    """Ideal times of each point's flows by class: those of any of the schemes, whose flows are the same."""
+    for point in grid.points:
+        scheme = next((scheme for scheme in grid.schemes if point.curves.get(scheme)), None)
+        for name in CLASSES:
+            ideal = _by_seed(point, scheme, lambda curves, name=name: curves.ideal_us.get(name))  # type: ignore[misc]
+            if ideal:
+                yield grid.at(point), name, _means(ideal.values())
 
 
 def _quantiles(point: Point, scheme: str, baseline: str | None, name: str) -> Iterator[tuple[Mode, tuple[float, ...]]]:

@@ -17,7 +17,7 @@ from matplotlib.ticker import StrMethodFormatter
 
 from orchestrator.collection import Collection
 from orchestrator.report.chart import Axis, Chart, Series, View
-from orchestrator.report.charts import sections
+from orchestrator.report.charts import sections, shows_uncongested
 from orchestrator.report.grid import Grid
 from orchestrator.report.styles import Style, styles_of
 
@@ -43,7 +43,7 @@ _DASHES: dict[str, Any] = {
 }  # fmt: skip
 _MARKERS = {
     "circle": "o", "circle-open": "o", "square": "s", "diamond": "D", "triangle-up": "^", "x": "X",
-    "triangle-down": "v", "star": "*", "cross": "P", "pentagon": "p", "hexagon": "h",
+    "triangle-down": "v", "star": "*", "cross": "P", "cross-open": "P", "pentagon": "p", "hexagon": "h",
 }  # fmt: skip
 _HATCHES = ("", "///", "xxx", "...", "\\\\\\", "+++", "---", "|||")
 # Of longer lines not every point has a marker.
@@ -57,9 +57,10 @@ _LEGEND_LETTERS, _HANDLE_LETTERS = 68, 7
 def draw_figures(collection: Collection, folder: Path, form: Form) -> Iterator[Path]:
     """Draw every view of every chart into files of a folder, which is made; gives their paths."""
     grid = Grid.of(collection)
-    styles = styles_of(grid.schemes, grid.baseline)
+    found = sections(collection)
+    styles = styles_of(grid.schemes, grid.baseline, uncongested=shows_uncongested(found))
     folder.mkdir(parents=True, exist_ok=True)
-    for section in sections(collection):
+    for section in found:
         for chart in section.charts:
             for view, shown in chart.views():
                 path = folder / f"{_file_name(chart, view)}.{form}"
@@ -91,11 +92,14 @@ def _figure(chart: Chart, view: View, shown: Sequence[Series], styles: dict[str,
     axes.set_xlabel(x.title)
     axes.set_ylabel(y.title)
     _scale_x(axes, x, shown)
-    if not y.log:
+    if y.log:
+        axes.set_yscale("log")
+    else:
         axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
     if view.mode == "normalised":
         (axes.axhline if chart.ratio_y else axes.axvline)(1, color="0.3", linestyle="--", linewidth=1)
-    _cut_whiskers(axes, shown, 1 if view.mode == "normalised" and chart.ratio_y else 0)
+    if not y.log:
+        _cut_whiskers(axes, shown, 1 if view.mode == "normalised" and chart.ratio_y else 0)
     names = axes.get_legend_handles_labels()[1]
     if len(names) > 1 and (chart.kind != "stacks" or any(series.part for series in shown)):
         columns = max(1, _LEGEND_LETTERS // (max(map(len, names)) + _HANDLE_LETTERS))

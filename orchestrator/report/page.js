@@ -148,8 +148,10 @@
     }
     if (categories) x.tickangle = wordy(shown, chart.plot.clientWidth) ? -35 : 0;
     const ratio = mode === "normalised";
-    y.autorangeoptions = rangeOf(shown, ratio && chart.one === "y" ? 1 : 0);
-    if (!ratio) y.rangemode = "tozero";
+    if (!chart.axes[mode][1].log) {
+      y.autorangeoptions = rangeOf(shown, ratio && chart.one === "y" ? 1 : 0);
+      if (!ratio) y.rangemode = "tozero";
+    }
     const layout = {
       xaxis: x, yaxis: y, barmode: chart.kind === "stacks" ? "stack" : "group", bargap: 0.35,
       paper_bgcolor: theme.ground, plot_bgcolor: theme.ground,

@@ -72,7 +72,7 @@ def render(collection: Collection, claims: Claims | None = None) -> str:
 
 def _html(collection: Collection, claims: Claims | None, sections: Sequence[Section], plotly: str) -> str:
     grid = Grid.of(collection)
-    styles = styles_of(grid.schemes, grid.baseline)
+    styles = styles_of(grid.schemes, grid.baseline, uncongested=charts.shows_uncongested(sections))
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,

@@ -29,6 +29,9 @@ _MARKERS = {
 }
 _BASELINE_MARKER = "circle-open"
 
+# What is drawn like a scheme, and is none: flows each of which is alone in an empty network.
+UNCONGESTED = "uncongested"
+
 
 @dataclass(frozen=True)
 class Style:
@@ -44,7 +47,11 @@ class Style:
         return _MARKERS[self.marker.removesuffix("-open")]
 
 
-def styles_of(schemes: Sequence[str], baseline: str | None) -> dict[str, Style]:
+# Grey, which no scheme is, dark enough for white and light enough for black.
+_UNCONGESTED_STYLE = Style("#7A7A7A", "dot", "cross-open")
+
+
+def styles_of(schemes: Sequence[str], baseline: str | None, *, uncongested: bool = False) -> dict[str, Style]:
     """A style for each scheme. With more than colours these come again, with another marker and dash."""
     markers = list(_MARKERS)
     others = [scheme for scheme in schemes if scheme != baseline]
@@ -56,4 +63,6 @@ def styles_of(schemes: Sequence[str], baseline: str | None) -> dict[str, Style]:
         )
         for number, scheme in enumerate(others)
     }
-    return styles | ({baseline: Style(_BASELINE_COLOUR, "dash", _BASELINE_MARKER)} if baseline else {})
+    if baseline:
+        styles[baseline] = Style(_BASELINE_COLOUR, "dash", _BASELINE_MARKER)
+    return styles | ({UNCONGESTED: _UNCONGESTED_STYLE} if uncongested else {})
