@@ -76,6 +76,7 @@ pub(crate) struct Flows<'py> {
     extra_delay_ns: PyReadonlyArray1<'py, u64>,
     rate_bps: PyReadonlyArray1<'py, u64>,
     ecn: PyReadonlyArray1<'py, bool>,
+    receive_window_bytes: PyReadonlyArray1<'py, u64>,
 }
 
 impl Flows<'_> {
@@ -83,8 +84,9 @@ impl Flows<'_> {
         let (start, src, dst) = (self.start_ns.as_slice()?, self.src.as_slice()?, self.dst.as_slice()?);
         let (size, dscp) = (self.size_bytes.as_slice()?, self.dscp.as_slice()?);
         let (extra, rate, ecn) = (self.extra_delay_ns.as_slice()?, self.rate_bps.as_slice()?, self.ecn.as_slice()?);
+        let window = self.receive_window_bytes.as_slice()?;
         let rows = start.len();
-        if [src.len(), dst.len(), size.len(), dscp.len(), extra.len(), rate.len(), ecn.len()]
+        if [src.len(), dst.len(), size.len(), dscp.len(), extra.len(), rate.len(), ecn.len(), window.len()]
             .iter()
             .any(|&len| len != rows)
         {
@@ -99,6 +101,7 @@ impl Flows<'_> {
             extra_delay_ns: extra[at],
             rate_bps: rate[at],
             ecn: ecn[at],
+            receive_window_bytes: window[at],
         };
         Ok((0..rows).map(row).collect())
     }

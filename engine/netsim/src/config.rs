@@ -195,6 +195,9 @@ pub struct Transport {
     /// Whether a SYN that is answered is answered by an ECN capable packet (ECN+, RFC 5562).
     #[serde(default)]
     pub ecn_plus: bool,
+    /// Whether answers to SYNs are sent again by a timer of their own, and not only to SYNs that come again.
+    #[serde(default)]
+    pub syn_ack_timer: bool,
     /// DCQCN: rates.
     #[serde(default)]
     pub dcqcn: Option<Dcqcn>,
@@ -381,6 +384,8 @@ pub struct Flow {
     pub rate_bps: u64,
     /// Whether both hosts take part in ECN, if the transport does.
     pub ecn: bool,
+    /// Receive window of a connection that is made for it, in bytes, 0 for the transport's.
+    pub receive_window_bytes: u64,
 }
 
 /// Why a description cannot be run.
@@ -465,7 +470,15 @@ impl Config {
             ),
             (transport.initial_window_segments > 0, "the initial window must be at least one segment"),
             (transport.ack_every_segments > 0, "an acknowledgement must cover at least one segment"),
-            (transport.receive_window_bytes >= transport.mss_bytes.into(), "the receive window is below one segment"),
+            (
+                flows
+                    .iter()
+                    .map(|flow| flow.receive_window_bytes)
+                    .filter(|&bytes| bytes > 0)
+                    .chain([transport.receive_window_bytes])
+                    .all(|bytes| bytes >= transport.mss_bytes.into()),
+                "the receive window is below one segment",
+            ),
             (transport.dctcp_gain_shift < 20, "the gain of DCTCP is too small"),
             (transport.initial_rto_ns > 0 && transport.min_rto_ns > 0, "a retransmission timeout of 0 never ends"),
             (

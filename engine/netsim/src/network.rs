@@ -1,6 +1,7 @@
 //! The network: nodes, lines, connections, and the loop that moves time.
 
 mod connection;
+mod handshake;
 mod hosts;
 mod link;
 mod pause;

@@ -5,8 +5,9 @@ use std::collections::VecDeque;
 use marklab_tm::Chain;
 use marklab_units::{Duration, Rate, Time};
 
+use super::handshake::{Answer, Asking};
 use crate::config::{Flow, Transport};
-use crate::tcp::{Receiver, RtoConfig, RttEstimator, Sender, SenderStats};
+use crate::tcp::{Receiver, Sender, SenderStats};
 use crate::wire::{EndPoint, Template};
 
 /// The end that sends data, or the one that receives it.
@@ -75,83 +76,6 @@ pub(super) struct NicQueue {
     pub(super) bytes: u64,
 }
 
-/// The server's part in a connection that it opens itself: a SYN until it is answered, then a request until data come.
-#[derive(Debug)]
-pub(super) struct Asking {
-    request_bytes: u32,
-    step: Step,
-    rtt: RttEstimator,
-    /// When what is under way was sent first, and how often it was sent.
-    since: Time,
-    attempts: u32,
-    /// When it is sent again.
-    pub(super) deadline: Option<Time>,
-    /// When the client answered the SYN, and how often.
-    answered: Option<(Time, u32)>,
-}
-
-/// What the server waits for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Step {
-    SynAck,
-    Data,
-    Nothing,
-}
-
-impl Asking {
-    pub(super) fn new(request_bytes: u32, rto: RtoConfig) -> Asking {
-        let rtt = RttEstimator::new(rto);
-        let (since, step) = (Time::ZERO, Step::SynAck);
-        Asking { request_bytes, step, rtt, since, attempts: 0, deadline: None, answered: None }
-    }
-
-    /// Whether the SYN has no answer yet.
-    pub(super) fn opening(&self) -> bool {
-        self.step == Step::SynAck
-    }
-
-    /// Whether the request is, or was, to be sent; of how many bytes.
-    fn sent_bytes(&self) -> u32 {
-        if self.opening() { 0 } else { self.request_bytes }
-    }
-
-    /// What it waits for is being sent, once more perhaps.
-    pub(super) fn sent(&mut self, now: Time) {
-        if self.attempts == 0 {
-            self.since = now;
-        } else {
-            self.rtt.back_off();
-        }
-        self.attempts += 1;
-        self.deadline = Some(now + self.rtt.rto());
-    }
-
-    /// The SYN is answered: the request comes next.
-    pub(super) fn opened(&mut self, now: Time) {
-        if self.attempts == 1 {
-            self.rtt.sample(now.since(self.since));
-        }
-        (self.step, self.attempts) = (Step::Data, 0);
-    }
-
-    /// Data came, so the request has as well.
-    pub(super) fn satisfied(&mut self) {
-        (self.step, self.deadline) = (Step::Nothing, None);
-    }
-
-    /// The client answers a SYN. Whether it is another one, so that the answer, or the SYN, was lost.
-    pub(super) fn answer(&mut self, now: Time) -> bool {
-        let (_, times) = self.answered.get_or_insert((now, 0));
-        *times += 1;
-        *times > 1
-    }
-
-    /// The round trip that the client measures when the request comes. Karn's rule: what was sent twice measures nothing.
-    pub(super) fn request_came(&self, now: Time) -> Option<Duration> {
-        self.answered.filter(|&(_, times)| times == 1).map(|(sent, _)| now.since(sent))
-    }
-}
-
 /// A connection. The client is the host that sends data.
 #[derive(Debug)]
 pub(super) struct Connection {
@@ -176,6 +100,8 @@ pub(super) struct Connection {
     pub(super) closes: bool,
     /// What the server does to have data sent to it; of a connection that the client opens there is nothing.
     pub(super) asking: Option<Box<Asking>>,
+    /// The answer to the SYN, where there is more to it than sending it.
+    pub(super) answer: Option<Box<Answer>>,
     /// Stream offset at which the client's data ends, once a segment that says so has come to the server.
     pub(super) fin_at: Option<u64>,
     /// Delay between the client's TCP and its NIC, and the frames in it.
@@ -207,6 +133,7 @@ impl Connection {
             latest_flow: None,
             closes: false,
             asking: None,
+            answer: None,
             fin_at: None,
             extra_delay: Duration::ZERO,
             delay_line: Chain::default(),

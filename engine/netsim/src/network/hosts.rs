@@ -6,7 +6,8 @@ use std::collections::{BinaryHeap, VecDeque};
 use marklab_tm::Chain;
 use marklab_units::{Duration, Rate, Time};
 
-use super::connection::{Asking, Connection, Message, Side, State};
+use super::connection::{Connection, Message, Side, State};
+use super::handshake::Asking;
 use super::{Event, FlowRecord, Network};
 use crate::config::Connections;
 use crate::frame::NetFrame;
@@ -15,7 +16,7 @@ use crate::tcp::{AckEvent, Outgoing, Sender, stream_offset, wire_sequence};
 use crate::wire::{Ecn, EndPoint, Header, MAX_OPTIONS, Segment, flags, options, stamp};
 
 /// Scale of advertised windows (RFC 7323): 2^8.
-const WINDOW_SCALE: u8 = 8;
+pub(super) const WINDOW_SCALE: u8 = 8;
 /// Client ports begin above the well-known ones; each connection has one of its own.
 const FIRST_CLIENT_PORT: usize = 1_024;
 const CLIENT_PORTS: usize = 64_000;
@@ -98,9 +99,12 @@ impl Network {
             }
             pool.made += 1;
             let open_before_the_run = pool.made <= per_pair;
-            return self.connect(pair, open_before_the_run, false, flow.ecn);
+            let connection = self.connect(pair, open_before_the_run, false, flow.ecn);
+            self.connections[connection].sender.limit_to(flow.receive_window_bytes);
+            return connection;
         }
         let connection = self.connect(pair, false, true, flow.ecn);
+        self.connections[connection].sender.limit_to(flow.receive_window_bytes);
         if let Connections::Asked { request_bytes } = self.mode {
             self.connections[connection].asking = Some(Box::new(Asking::new(request_bytes, self.transport.rto())));
         }
@@ -133,57 +137,10 @@ impl Network {
             self.events.push(self.now + pause, Event::Write(connection as u32));
         }
         state.sender.write(bytes);
-        match (state.state, &state.asking) {
-            // What there is to be sent waits until it is asked for.
-            (State::Unopened, Some(asking)) if asking.opening() && asking.deadline.is_none() => {
-                self.ask_for_data(connection);
-            }
-            (State::Unopened, Some(_)) => {}
-            (State::Unopened, None) => {
-                state.state = State::Opening { since: self.now, attempts: 0 };
-                self.send_syn(connection);
-            }
+        match state.state {
+            State::Unopened => self.open(connection),
             _ => self.pump(connection),
         }
-    }
-
-    /// The server sends what it waits for an answer to: a SYN, or its request. What opens connections is kept out of the
-    /// code of segments with data, which it made a fifth slower as a part of it.
-    #[cold]
-    #[inline(never)]
-    fn ask_for_data(&mut self, connection: usize) {
-        if let Some(asking) = &mut self.connections[connection].asking {
-            asking.sent(self.now);
-        }
-        let (options, ecn) = (self.syn_options(), self.control_ecn(connection));
-        let state = &self.connections[connection];
-        let (initial, blank) = (state.initial[Side::Server as usize], self.blank_header());
-        let header = if state.asking.as_ref().is_some_and(|asking| asking.opening()) {
-            let negotiation = if state.sender.control().ecn() { flags::ECE | flags::CWR } else { 0 };
-            Header {
-                sequence: initial,
-                flags: flags::SYN | negotiation,
-                window: u16::MAX,
-                ecn,
-                options: &options,
-                ..blank
-            }
-        } else {
-            Header {
-                sequence: initial.wrapping_add(1),
-                ack: state.first_data(),
-                flags: flags::ACK | flags::PSH,
-                ecn,
-                payload: state.asked_bytes(),
-                ..blank
-            }
-        };
-        self.send(connection, Side::Server, header);
-        self.arm_sender_timer(connection);
-    }
-
-    fn syn_options(&self) -> [u8; 12] {
-        options::syn(self.transport.mss_bytes.min(u16::MAX.into()) as u16, WINDOW_SCALE)
     }
 
     /// Flows whose last byte has come are finished.
@@ -264,12 +221,12 @@ impl Network {
     }
 
     /// A header of a segment that carries nothing.
-    fn blank_header(&self) -> Header<'static> {
+    pub(super) fn blank_header(&self) -> Header<'static> {
         Header {
             sequence: 0,
             ack: 0,
             flags: 0,
-            window: (self.transport.receive_window_bytes >> WINDOW_SCALE).min(u16::MAX.into()) as u16,
+            window: advertised(self.transport.receive_window_bytes),
             ecn: Ecn::NotEct,
             identification: 0,
             options: &[],
@@ -278,55 +235,13 @@ impl Network {
     }
 
     /// ECN field of packets that carry no data.
-    fn control_ecn(&self, connection: usize) -> Ecn {
+    pub(super) fn control_ecn(&self, connection: usize) -> Ecn {
         let capable = self.connections[connection].sender.control().ecn_control_packets();
         if capable { Ecn::Ect0 } else { Ecn::NotEct }
     }
 
-    #[cold]
-    #[inline(never)]
-    fn send_syn(&mut self, connection: usize) {
-        let options = self.syn_options();
-        let state = &mut self.connections[connection];
-        if let State::Opening { attempts, .. } = &mut state.state {
-            *attempts += 1;
-        }
-        let ecn = state.sender.control().ecn();
-        let header = Header {
-            sequence: state.initial[Side::Client as usize],
-            flags: flags::SYN | if ecn { flags::ECE | flags::CWR } else { 0 },
-            window: u16::MAX,
-            ecn: self.control_ecn(connection),
-            options: &options,
-            ..self.blank_header()
-        };
-        self.send(connection, Side::Client, header);
-        self.arm_sender_timer(connection);
-    }
-
-    /// The side that did not open the connection answers.
-    #[cold]
-    #[inline(never)]
-    fn send_syn_ack(&mut self, connection: usize, side: Side) {
-        let options = self.syn_options();
-        let state = &self.connections[connection];
-        let ecn = state.sender.control().ecn();
-        let opener = if side == Side::Server { Side::Client } else { Side::Server };
-        let capable = if ecn && self.transport.ecn_plus { Ecn::Ect0 } else { self.control_ecn(connection) };
-        let header = Header {
-            sequence: state.initial[side as usize],
-            ack: state.initial[opener as usize].wrapping_add(1),
-            flags: flags::SYN | flags::ACK | if ecn { flags::ECE } else { 0 },
-            window: u16::MAX,
-            ecn: capable,
-            options: &options,
-            ..self.blank_header()
-        };
-        self.send(connection, side, header);
-    }
-
     /// The client acknowledges the server's SYN, or its FIN.
-    fn send_client_ack(&mut self, connection: usize, fin: bool) {
+    pub(super) fn send_client_ack(&mut self, connection: usize, fin: bool) {
         let state = &self.connections[connection];
         let sent = state.sender.snd_nxt() + u64::from(fin);
         let header = Header {
@@ -340,7 +255,7 @@ impl Network {
     }
 
     /// The server acknowledges everything before `next`, and tells how long the data that came last were on their way.
-    fn send_ack(&mut self, connection: usize, next: u64, ece: bool) {
+    pub(super) fn send_ack(&mut self, connection: usize, next: u64, ece: bool) {
         let state = &self.connections[connection];
         let first = state.first_data();
         let closing = state.fin_received() && next == state.receiver.rcv_nxt();
@@ -367,6 +282,7 @@ impl Network {
             sequence: state.initial[Side::Server as usize].wrapping_add(1 + state.asked_bytes()),
             ack: wire_sequence(first, next + u64::from(closing)),
             flags,
+            window: advertised(state.sender.receive_window()),
             ecn: self.control_ecn(connection),
             options: &space[..used],
             ..self.blank_header()
@@ -375,7 +291,7 @@ impl Network {
     }
 
     /// Makes a frame and puts it on its way: the client's through the delay line.
-    fn send(&mut self, connection: usize, side: Side, header: Header<'_>) {
+    pub(super) fn send(&mut self, connection: usize, side: Side, header: Header<'_>) {
         let mut frame = self.frames.take(connection as u32, side == Side::Client);
         let state = &mut self.connections[connection];
         let identification = &mut state.identification[side as usize];
@@ -491,15 +407,10 @@ impl Network {
 
     fn server_receives(&mut self, connection: usize, segment: &Segment) {
         if segment.flags & flags::SYN != 0 {
-            return match &mut self.connections[connection].asking {
-                None => self.send_syn_ack(connection, Side::Server),
-                Some(asking) if asking.opening() => {
-                    asking.opened(self.now);
-                    self.ask_for_data(connection);
-                }
-                // The answer to a SYN that was sent twice.
-                Some(_) => {}
-            };
+            return self.server_receives_syn(connection);
+        }
+        if let Some(answer) = &mut self.connections[connection].answer {
+            answer.acknowledged();
         }
         let fin = segment.flags & flags::FIN != 0;
         if segment.payload == 0 && !fin {
@@ -557,33 +468,17 @@ impl Network {
 
     fn client_receives(&mut self, connection: usize, segment: &Segment) {
         let now = self.now;
+        if segment.flags & flags::SYN != 0 {
+            return self.client_receives_syn(connection);
+        }
         let state = &mut self.connections[connection];
-        if let Some(asking) = &mut state.asking {
-            if segment.flags & flags::SYN != 0 {
-                if asking.answer(now) && state.state == State::Unopened {
-                    state.sender.on_lost_handshake();
-                }
-                return self.send_syn_ack(connection, Side::Client);
-            }
+        if state.asking.is_some() {
             if segment.payload > 0 {
-                if state.state == State::Unopened {
-                    state.state = State::Open;
-                    if let Some(rtt) = asking.request_came(now) {
-                        state.sender.rtt_mut().sample(rtt);
-                    }
-                    return self.pump(connection);
-                }
-                return self.send_client_ack(connection, false);
+                return self.client_receives_request(connection);
             }
-        } else if segment.flags & flags::SYN != 0 {
-            if let State::Opening { since, attempts } = state.state {
-                state.state = State::Open;
-                if attempts == 1 {
-                    state.sender.rtt_mut().sample(now.since(since));
-                }
+            if let Some(answer) = &mut state.answer {
+                answer.acknowledged();
             }
-            self.send_client_ack(connection, false);
-            return self.pump(connection);
         }
         let first = state.first_data();
         let una = state.sender.snd_una();
@@ -630,13 +525,17 @@ impl Network {
         }
     }
 
-    fn arm_sender_timer(&mut self, connection: usize) {
+    pub(super) fn arm_sender_timer(&mut self, connection: usize) {
         let deadline = self.sender_deadline(connection);
         self.arm(connection, Side::Client, deadline);
     }
 
-    fn arm_receiver_timer(&mut self, connection: usize) {
-        let deadline = self.connections[connection].receiver.deadline();
+    pub(super) fn arm_receiver_timer(&mut self, connection: usize) {
+        let state = &self.connections[connection];
+        let deadline = match &state.answer {
+            None => state.receiver.deadline(),
+            Some(answer) => [answer.deadline, state.receiver.deadline()].into_iter().flatten().min(),
+        };
         self.arm(connection, Side::Server, deadline);
     }
 
@@ -696,6 +595,9 @@ impl Network {
         if !self.take_pending(connection, Side::Server) {
             return;
         }
+        if self.connections[connection].answer.is_some() {
+            self.answer_timer(connection);
+        }
         let state = &mut self.connections[connection];
         if state.receiver.deadline().is_some_and(|deadline| deadline <= self.now) {
             let ece = state.receiver.on_ack_timer();
@@ -704,6 +606,11 @@ impl Network {
         }
         self.arm_receiver_timer(connection);
     }
+}
+
+/// As a header has it.
+fn advertised(window_bytes: u64) -> u16 {
+    (window_bytes >> WINDOW_SCALE).min(u16::MAX.into()) as u16
 }
 
 fn record(message: &Message, sender: &Sender, delivered_bytes: u64) -> FlowRecord {

@@ -326,6 +326,18 @@ impl Sender {
         }
     }
 
+    /// Bytes that may be unacknowledged: the receiver's window.
+    pub fn receive_window(&self) -> u64 {
+        self.config.receive_window
+    }
+
+    /// The receiver's window is another one, unless it is 0.
+    pub fn limit_to(&mut self, receive_window: u64) {
+        if receive_window > 0 {
+            self.config.receive_window = receive_window;
+        }
+    }
+
     /// A SYN was not answered in time and is sent again: the first window is one segment (RFC 5681 section 3.1).
     pub fn on_syn_timeout(&mut self) {
         self.on_lost_handshake();

@@ -101,6 +101,97 @@ fn timeouts_of_lost_answers_double() {
     assert_eq!(outcome.flows[0].sender.timeouts, 3);
 }
 
+fn with_timer(connections: Connections) -> Config {
+    let mut config = Config { connections, ..asked(Control::Reno) };
+    config.transport.syn_ack_timer = true;
+    config
+}
+
+const ASKED: Connections = Connections::Asked { request_bytes: REQUEST as u32 };
+
+/// Ports of the one that opens a connection to send a segment on it or have it sent, and of the other; and how long
+/// that takes.
+fn kinds() -> [(Connections, u64, u64, u64); 2] {
+    // ACK and data leave one behind the other.
+    let pushed = 2 * across(SYN) + 84 * 8 + across(54 + MSS);
+    [(ASKED, 1, 0, undisturbed(1)), (Connections::New, 0, 1, pushed)]
+}
+
+/// RFC 9293: a SYN-ACK is sent again until it is acknowledged, also if the SYN does not come again.
+#[test]
+fn an_answer_has_a_timer_of_its_own() {
+    for (connections, opener, other, alone) in kinds() {
+        for (syns, answers, timeouts) in [
+            (&[][..], &[][..], 0),
+            // The timer and the SYN that comes again, in one round trip.
+            (&[], &[1], 1),
+            (&[2], &[1], 1),
+            (&[2], &[1, 2], 3),
+            (&[2, 3], &[1, 2], 3),
+            (&[2, 3], &[1, 2, 3], 7),
+        ] {
+            let config = with_timer(connections);
+            let losses = |state: &mut State| {
+                script(state, "drop", other, syns.iter().copied());
+                script(state, "drop", opener, answers.iter().copied());
+            };
+            let outcome = run(&config, &Program::of("scripted"), losses, vec![flow(0, 0, 1, MSS)]);
+            assert_eq!(fct(&outcome, 0), timeouts * INITIAL_RTO + alone, "{connections:?}: {syns:?}, {answers:?}");
+        }
+    }
+}
+
+#[test]
+fn without_a_timer_an_answer_waits_for_the_syn() {
+    for (connections, opener, other, alone) in kinds() {
+        let mut config = with_timer(connections);
+        config.transport.syn_ack_timer = false;
+        let losses = |state: &mut State| {
+            script(state, "drop", other, [2]);
+            script(state, "drop", opener, [1]);
+        };
+        let outcome = run(&config, &Program::of("scripted"), losses, vec![flow(0, 0, 1, MSS)]);
+        assert_eq!(fct(&outcome, 0), (1 + 2) * INITIAL_RTO + alone, "{connections:?}");
+    }
+}
+
+/// The flow takes longer than the timer would.
+#[test]
+fn what_is_acknowledged_is_not_answered_again() {
+    for (connections, opener, other, _) in kinds() {
+        let mut config = with_timer(connections);
+        let path = capture_host(&mut config, opener as usize, &format!("answered-{opener}"));
+        let outcome = run(&config, &Program::of("droptail"), |_| (), vec![flow(0, 0, 1, 5000 * MSS)]);
+        assert!(fct(&outcome, 0) > 2 * INITIAL_RTO);
+        assert_eq!(outcome.flows[0].sender.timeouts, 0);
+        let frames = pcap::read(&path);
+        assert_eq!(frames.iter().filter(|frame| frame.syn && frame.src == ip(other as usize)).count(), 1);
+    }
+}
+
+/// Two answers, as the timer and the SYN that came again made one each: the second is acknowledged, and nothing else.
+#[test]
+fn an_answer_that_comes_twice_is_acknowledged() {
+    for (connections, opener, other, _) in kinds() {
+        let mut config = with_timer(connections);
+        let path = capture_host(&mut config, opener as usize, &format!("answer-twice-{opener}"));
+        let outcome = lose(&config, opener, 1, flow(0, 0, 1, MSS));
+        assert_eq!(outcome.flows[0].delivered_bytes, MSS);
+        let frames = pcap::read(&path);
+        let answers: Vec<_> = frames.iter().filter(|frame| frame.syn && frame.src == ip(other as usize)).collect();
+        assert_eq!(answers.len(), 2, "{connections:?}");
+        let acknowledged = answers[0].sequence.wrapping_add(1);
+        let bare = frames.iter().filter(|frame| {
+            frame.src == ip(opener as usize) && !frame.syn && frame.payload == 0 && frame.ack == acknowledged
+        });
+        // The client acknowledges the first answer by itself, who asks does so by the request.
+        let expected = if connections == ASKED { 1 } else { 2 };
+        assert_eq!(bare.count(), expected, "{connections:?}");
+        // One SYN and one SYN-ACK were sent again by timers.
+        assert_eq!((outcome.flows[0].sender.timeouts, outcome.flows[0].sender.retransmissions), (2, 2));
+    }
+}
+
 /// The handshake has measured the round trip, so that the least timeout counts.
 #[test]
 fn a_lost_request_is_sent_again() {

@@ -1,7 +1,8 @@
 //! Completion times of one flow in an empty network, to the ns. At 1 Gb/s every frame takes whole ns.
 
-use marklab_netsim::{Connections, Control, QueueLimit};
+use marklab_netsim::{Connections, Control, Flow, QueueLimit};
 
+use crate::pcap;
 use crate::support::*;
 
 /// A round trip takes longer than the segments of the third round, so that rounds stay apart.
@@ -102,7 +103,7 @@ fn extra_delay_counts_once_per_way_there() {
     for (connections, ways) in [(Connections::New, 2), (Connections::Persistent { per_pair: 1 }, 1)] {
         let mut config = star(&[(GBPS, DELAY); 2], QueueLimit::Packets(1000), Control::Dctcp);
         config.connections = connections;
-        let delayed = marklab_netsim::Flow { extra_delay_ns: EXTRA, ..flow(0, 0, 1, 3 * MSS) };
+        let delayed = Flow { extra_delay_ns: EXTRA, ..flow(0, 0, 1, 3 * MSS) };
         let program = Program::of("droptail");
         let without = fct(&run(&config, &program, |_| (), vec![flow(0, 0, 1, 3 * MSS)]), 0);
         assert_eq!(fct(&run(&config, &program, |_| (), vec![delayed]), 0), without + ways * EXTRA);
@@ -113,7 +114,7 @@ fn extra_delay_counts_once_per_way_there() {
 #[test]
 fn a_rate_limited_application_sets_the_pace() {
     let config = star(&[(GBPS, DELAY); 2], QueueLimit::Packets(1000), Control::Dctcp);
-    let slow = marklab_netsim::Flow { rate_bps: GBPS / 10, ..flow(0, 0, 1, 5 * MSS) };
+    let slow = Flow { rate_bps: GBPS / 10, ..flow(0, 0, 1, 5 * MSS) };
     let outcome = run(&config, &Program::of("droptail"), |_| (), vec![slow]);
     assert_eq!(fct(&outcome, 0), 4 * MSS * 8 * 10 + stream_ns(MSS, 1));
 }
@@ -123,7 +124,7 @@ fn a_rate_limited_application_sets_the_pace() {
 #[test]
 fn an_application_keeps_its_rate_in_the_long_run() {
     let config = star(&[(100 * GBPS, DELAY); 2], QueueLimit::Packets(1000), Control::Dctcp);
-    let of = |segments| marklab_netsim::Flow { rate_bps: 25 * GBPS, ..flow(0, 0, 1, segments * MSS) };
+    let of = |segments| Flow { rate_bps: 25 * GBPS, ..flow(0, 0, 1, segments * MSS) };
     let time = |segments| fct(&run(&config, &Program::of("droptail"), |_| (), vec![of(segments)]), 0);
     let one = time(1);
     for (segments, written_ns) in [(2, 467), (5, 1868), (6, 2336), (10, 4204)] {
@@ -158,4 +159,23 @@ fn a_stream_longer_than_its_sequence_numbers_is_whole() {
     let exact = (SEGMENTS + 1) as f64 * (wire_bytes(SEGMENT) * 8) as f64 / 100.0 + 2e3;
     let off = exact - fct(&outcome, 0) as f64;
     assert!((0.0..2.0).contains(&off), "{off} ns before {exact}");
+}
+
+/// What may be under way is the receiver's window, which its acknowledgements tell: a window per round trip.
+#[test]
+fn a_connection_has_the_receive_window_of_the_flow_that_it_is_made_for() {
+    let (windows, rounds) = ([0, 2 * MSS, 4 * MSS], [1, 4, 2]);
+    for (window, rounds) in windows.into_iter().zip(rounds) {
+        let mut config = star(&[(GBPS, DELAY); 2], QueueLimit::Packets(100), Control::Reno);
+        config.connections = Connections::Persistent { per_pair: 0 };
+        let path = capture_host(&mut config, 1, &format!("completion-window-{window}"));
+        let wide = Flow { receive_window_bytes: window, ..flow(0, 0, 1, 8 * MSS) };
+        let outcome = run(&config, &Program::of("droptail"), |_| (), vec![wide]);
+        let round = HOPS * (at_1g(MSS) + at_1g(0) + 2 * DELAY);
+        let last = 8 * MSS / rounds;
+        assert_eq!(fct(&outcome, 0), handshake_ns() + (rounds - 1) * round + stream_ns(last, 1), "{window} bytes");
+        let told = pcap::read(&path).iter().rfind(|frame| frame.src == ip(1)).map(|frame| u64::from(frame.window) << 8);
+        let expected = if window == 0 { u64::from(u16::MAX) << 8 } else { window >> 8 << 8 };
+        assert_eq!(told, Some(expected));
+    }
 }

@@ -22,6 +22,7 @@ pub(crate) struct Captured {
     pub(crate) fin: bool,
     pub(crate) ece: bool,
     pub(crate) cwr: bool,
+    pub(crate) window: u16,
     pub(crate) sacks: Vec<(u32, u32)>,
     pub(crate) payload: u32,
 }
@@ -86,6 +87,7 @@ fn parse(time_ns: u64, frame: &[u8]) -> Captured {
         fin: tcp.fin,
         ece: tcp.ece,
         cwr: tcp.cwr,
+        window: tcp.window_size,
         sacks: sacks.flatten().collect(),
         payload: payload.len() as u32,
     }

@@ -139,6 +139,7 @@ pub(crate) fn transport(control: Control) -> Transport {
         dctcp_loss_after_marks: true,
         delay_threshold_ns: None,
         ecn_plus: false,
+        syn_ack_timer: false,
         dcqcn: (control == Control::Dcqcn).then_some(RATES),
     }
 }
@@ -192,7 +193,7 @@ pub(crate) fn capture_host(config: &mut Config, host: usize, name: &str) -> Path
 
 /// A flow without extra delay, as fast as possible.
 pub(crate) fn flow(start_ns: u64, src: usize, dst: usize, size_bytes: u64) -> Flow {
-    Flow { start_ns, src, dst, size_bytes, dscp: 0, extra_delay_ns: 0, rate_bps: 0, ecn: true }
+    Flow { start_ns, src, dst, size_bytes, dscp: 0, extra_delay_ns: 0, rate_bps: 0, ecn: true, receive_window_bytes: 0 }
 }
 
 /// A [`star`] whose switch runs a program, `setup` having programmed its tables.

@@ -1,0 +1,310 @@
+//! How connections open: by the host that sends data, or by the one that asks for them.
+//!
+//! All of it is kept out of the code of segments with data, which it made a fifth slower as a part of it.
+
+use marklab_units::{Duration, Time};
+
+use super::Network;
+use super::connection::{Side, State};
+use super::hosts::WINDOW_SCALE;
+use crate::tcp::{RtoConfig, RttEstimator};
+use crate::wire::{Ecn, Header, flags, options};
+
+/// The server's part in a connection that it opens itself: a SYN until it is answered, then a request until data come.
+#[derive(Debug)]
+pub(super) struct Asking {
+    request_bytes: u32,
+    step: Step,
+    rtt: RttEstimator,
+    /// When what is under way was sent first, and how often it was sent.
+    since: Time,
+    attempts: u32,
+    /// When it is sent again.
+    pub(super) deadline: Option<Time>,
+}
+
+/// What the server waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Step {
+    SynAck,
+    Data,
+    Nothing,
+}
+
+impl Asking {
+    pub(super) fn new(request_bytes: u32, rto: RtoConfig) -> Asking {
+        let rtt = RttEstimator::new(rto);
+        Asking { request_bytes, step: Step::SynAck, rtt, since: Time::ZERO, attempts: 0, deadline: None }
+    }
+
+    /// Whether the SYN has no answer yet.
+    fn opening(&self) -> bool {
+        self.step == Step::SynAck
+    }
+
+    /// Whether the request is, or was, to be sent; of how many bytes.
+    pub(super) fn sent_bytes(&self) -> u32 {
+        if self.opening() { 0 } else { self.request_bytes }
+    }
+
+    /// What it waits for is being sent, once more perhaps.
+    fn sent(&mut self, now: Time) {
+        if self.attempts == 0 {
+            self.since = now;
+        } else {
+            self.rtt.back_off();
+        }
+        self.attempts += 1;
+        self.deadline = Some(now + self.rtt.rto());
+    }
+
+    /// The SYN is answered: the request comes next.
+    fn opened(&mut self, now: Time) {
+        if self.attempts == 1 {
+            self.rtt.sample(now.since(self.since));
+        }
+        (self.step, self.attempts) = (Step::Data, 0);
+    }
+
+    /// Data came, so the request has as well.
+    pub(super) fn satisfied(&mut self) {
+        (self.step, self.deadline) = (Step::Nothing, None);
+    }
+}
+
+/// The answer to a SYN. It is sent again for each SYN that comes again; with a timer also by itself, until it is
+/// acknowledged, as RFC 9293 wants it of every segment that takes a sequence number.
+#[derive(Debug)]
+pub(super) struct Answer {
+    /// When it was sent first, and how often.
+    since: Time,
+    times: u32,
+    /// Doubles with the timer's own timeouts only. A SYN that comes again starts the timer anew, as in Linux.
+    rto: RttEstimator,
+    pub(super) deadline: Option<Time>,
+    acknowledged: bool,
+}
+
+impl Answer {
+    fn new(rto: RtoConfig) -> Answer {
+        let rto = RttEstimator::new(rto);
+        Answer { since: Time::ZERO, times: 0, rto, deadline: None, acknowledged: false }
+    }
+
+    fn sent(&mut self, now: Time, has_timer: bool) {
+        if self.times == 0 {
+            self.since = now;
+        }
+        self.times += 1;
+        self.deadline = (has_timer && !self.acknowledged).then(|| now + self.rto.rto());
+    }
+
+    /// Something else than a SYN has come.
+    pub(super) fn acknowledged(&mut self) {
+        (self.acknowledged, self.deadline) = (true, None);
+    }
+
+    /// The round trip up to now. Karn's rule: what was sent twice measures nothing.
+    fn round_trip(&self, now: Time) -> Option<Duration> {
+        (self.times == 1).then(|| now.since(self.since))
+    }
+}
+
+impl Network {
+    /// There is something to be sent on a connection that is not open. Where the receiver opens it that waits until it
+    /// is asked for.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn open(&mut self, connection: usize) {
+        let state = &mut self.connections[connection];
+        match &state.asking {
+            Some(asking) if asking.opening() && asking.deadline.is_none() => self.ask_for_data(connection),
+            Some(_) => {}
+            None => {
+                state.state = State::Opening { since: self.now, attempts: 0 };
+                self.send_syn(connection);
+            }
+        }
+    }
+
+    // The host that opens
+
+    /// The client sends a SYN, once more perhaps.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn send_syn(&mut self, connection: usize) {
+        let options = self.syn_options();
+        let state = &mut self.connections[connection];
+        if let State::Opening { attempts, .. } = &mut state.state {
+            *attempts += 1;
+        }
+        let ecn = state.sender.control().ecn();
+        let header = Header {
+            sequence: state.initial[Side::Client as usize],
+            flags: flags::SYN | if ecn { flags::ECE | flags::CWR } else { 0 },
+            window: u16::MAX,
+            ecn: self.control_ecn(connection),
+            options: &options,
+            ..self.blank_header()
+        };
+        self.send(connection, Side::Client, header);
+        self.arm_sender_timer(connection);
+    }
+
+    /// The server sends what it waits for an answer to: a SYN, or its request.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn ask_for_data(&mut self, connection: usize) {
+        if let Some(asking) = &mut self.connections[connection].asking {
+            asking.sent(self.now);
+        }
+        let (options, ecn) = (self.syn_options(), self.control_ecn(connection));
+        let state = &self.connections[connection];
+        let (initial, blank) = (state.initial[Side::Server as usize], self.blank_header());
+        let header = if state.asking.as_ref().is_some_and(|asking| asking.opening()) {
+            let negotiation = if state.sender.control().ecn() { flags::ECE | flags::CWR } else { 0 };
+            Header {
+                sequence: initial,
+                flags: flags::SYN | negotiation,
+                window: u16::MAX,
+                ecn,
+                options: &options,
+                ..blank
+            }
+        } else {
+            Header {
+                sequence: initial.wrapping_add(1),
+                ack: state.first_data(),
+                flags: flags::ACK | flags::PSH,
+                ecn,
+                payload: state.asked_bytes(),
+                ..blank
+            }
+        };
+        self.send(connection, Side::Server, header);
+        self.arm_sender_timer(connection);
+    }
+
+    // The host that answers
+
+    /// A SYN is answered, at once.
+    fn answer_syn(&mut self, connection: usize) {
+        let (rto, has_timer) = (self.transport.rto(), self.transport.syn_ack_timer);
+        let state = &mut self.connections[connection];
+        if state.asking.is_some() || has_timer {
+            state.answer.get_or_insert_with(|| Box::new(Answer::new(rto)));
+        }
+        self.send_answer(connection);
+    }
+
+    fn send_answer(&mut self, connection: usize) {
+        let has_timer = self.transport.syn_ack_timer;
+        let state = &mut self.connections[connection];
+        let side = if state.asking.is_some() { Side::Client } else { Side::Server };
+        if let Some(answer) = &mut state.answer {
+            // RFC 5681 section 3.1: the host that answers begins with one segment if its answer, or the SYN, was lost.
+            if answer.times > 0 && state.state == State::Unopened {
+                state.sender.on_lost_handshake();
+            }
+            answer.sent(self.now, has_timer);
+        }
+        self.send_syn_ack(connection, side);
+        if has_timer {
+            self.arm_receiver_timer(connection);
+        }
+    }
+
+    /// The answer may have to be sent again.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn answer_timer(&mut self, connection: usize) {
+        let now = self.now;
+        let state = &mut self.connections[connection];
+        let Some(answer) = &mut state.answer else { return };
+        if answer.deadline.is_some_and(|deadline| deadline <= now) {
+            answer.rto.back_off();
+            state.sender.on_repeated();
+            self.send_answer(connection);
+        }
+    }
+
+    fn send_syn_ack(&mut self, connection: usize, side: Side) {
+        let options = self.syn_options();
+        let state = &self.connections[connection];
+        let ecn = state.sender.control().ecn();
+        let opener = if side == Side::Server { Side::Client } else { Side::Server };
+        let capable = if ecn && self.transport.ecn_plus { Ecn::Ect0 } else { self.control_ecn(connection) };
+        let header = Header {
+            sequence: state.initial[side as usize],
+            ack: state.initial[opener as usize].wrapping_add(1),
+            flags: flags::SYN | flags::ACK | if ecn { flags::ECE } else { 0 },
+            window: u16::MAX,
+            ecn: capable,
+            options: &options,
+            ..self.blank_header()
+        };
+        self.send(connection, side, header);
+    }
+
+    // Receiving
+
+    /// A SYN comes to the server, which answers it, or the answer to its own.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn server_receives_syn(&mut self, connection: usize) {
+        let state = &mut self.connections[connection];
+        match &mut state.asking {
+            None => self.answer_syn(connection),
+            Some(asking) if asking.opening() => {
+                asking.opened(self.now);
+                self.ask_for_data(connection);
+            }
+            // An answer that was sent twice (RFC 9293 section 3.10.7.4: what is out of the window is acknowledged).
+            Some(_) => {
+                let next = state.receiver.rcv_nxt();
+                self.send_ack(connection, next, false);
+            }
+        }
+    }
+
+    /// A SYN comes to the client, which answers it, or the answer to its own.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn client_receives_syn(&mut self, connection: usize) {
+        let state = &mut self.connections[connection];
+        if state.asking.is_some() {
+            return self.answer_syn(connection);
+        }
+        if let State::Opening { since, attempts } = state.state {
+            state.state = State::Open;
+            if attempts == 1 {
+                state.sender.rtt_mut().sample(self.now.since(since));
+            }
+        }
+        self.send_client_ack(connection, false);
+        self.pump(connection);
+    }
+
+    /// The client is asked for its data, once more perhaps.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn client_receives_request(&mut self, connection: usize) {
+        let now = self.now;
+        let state = &mut self.connections[connection];
+        if state.state != State::Unopened {
+            return self.send_client_ack(connection, false);
+        }
+        state.state = State::Open;
+        if let Some(answer) = &mut state.answer {
+            if let Some(round_trip) = answer.round_trip(now) {
+                state.sender.rtt_mut().sample(round_trip);
+            }
+            answer.acknowledged();
+        }
+        self.pump(connection);
+    }
+
+    fn syn_options(&self) -> [u8; 12] {
+        options::syn(self.transport.mss_bytes.min(u16::MAX.into()) as u16, WINDOW_SCALE)
+    }
+}
