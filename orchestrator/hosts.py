@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from orchestrator import units
 from orchestrator.errors import BadInput
-from orchestrator.model import Model, Rate, Size, Time
+from orchestrator.model import Model, Part, Rate, Size, Time
 
 # An option in each segment of a transport that measures delays; a full segment has so much less payload.
 _TIMING_BYTES = 8
@@ -57,6 +57,11 @@ class Transport(Model):
     @classmethod
     def _by_name(cls, value: Any) -> Any:
         named = {"control": value} if isinstance(value, str) else value
+        if isinstance(named, dict) and isinstance(named.get("receive_window"), dict):
+            # One window stands for them where there can be one only: that of the largest.
+            windows = named["receive_window"]
+            largest = max(windows, key=units.parse_size, default=None)
+            named = {**named, "receive_window": largest, "receive_windows": windows}
         # The rates that a run had are part of what describes it.
         paced = isinstance(named, dict) and named.get("control") == "dcqcn"
         return {"dcqcn": {}} | named if paced else named
@@ -65,8 +70,29 @@ class Transport(Model):
     delay_threshold_ns: Time | None = Field(
         default=None, alias="delay_threshold", gt=0, le=10**9, description="EAR's T; 120 packets of 1,500 bytes"
     )
-
+    receive_windows: dict[Size, Part] | None = Field(
+        default=None, description="parts of the connections by their windows; so written as the receive_window"
+    )
     ecn_plus: bool = Field(default=False, description="answers to SYNs are ECN capable")
+    syn_ack_timer: bool = Field(default=False, description="answers to SYNs are sent again by a timer of their own")
+
+    @model_validator(mode="after")
+    def _windows_are_of_all_connections(self) -> Transport:
+        if self.receive_windows is None:
+            return self
+        whole = sum(self.receive_windows.values())
+        if abs(whole - 1) > 1e-9:
+            raise BadInput(
+                f"the parts of the connections with each receive_window add up to {whole:.4g}, and not to 1",
+                "{8KB: 20%, 16KB: 35%, 64KB: 45%}",
+            )
+        smallest = min(self.receive_windows)
+        if smallest < self.mss_bytes:
+            raise BadInput(
+                f"a receive_window of {units.format_size(smallest)} is below a segment",
+                f"{units.format_size(self.mss_bytes)} or more",
+            )
+        return self
 
     @model_validator(mode="after")
     def _marks_what_can_be_marked(self) -> Transport:

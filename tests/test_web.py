@@ -8,6 +8,7 @@ from runs import run
 
 from orchestrator.errors import BadInput
 from orchestrator.experiment import prepare
+from orchestrator.fabrics.sim import _windows
 from orchestrator.ideal import ideal_ns
 from orchestrator.randomness import exp, uniform
 from orchestrator.spec import make_spec
@@ -149,9 +150,57 @@ def test_ecn_plus_lets_answers_to_syns_be_marked() -> None:
     assert without - with_plus > 90
 
 
+WINDOWS = {8_000: 0.2, 16_000: 0.35, 64_000: 0.45}
+
+
+def test_receive_windows_have_their_parts_and_are_those_of_a_seed() -> None:
+    spec = make_spec({"schemes": ["tcn"], "transport": {"receive_window": {"8KB": "20%", "64KB": "45%", "16KB": 0.35}}})
+    assert spec.transport.receive_windows == WINDOWS
+    assert spec.transport.receive_window_bytes == 64_000
+    assert make_spec(spec.to_plain()) == spec
+    drawn = _windows(spec, 1, 100_000)
+    for window, part in WINDOWS.items():
+        assert (drawn == window).mean() == pytest.approx(part, abs=0.01)
+    assert (_windows(spec, 1, 1000) == drawn[:1000]).all()
+    assert (_windows(spec, 2, 1000) != drawn[:1000]).any()
+    assert not _windows(make_spec({"schemes": ["tcn"]}), 1, 10).any()
+
+
+def test_a_connection_sends_a_receive_window_per_round_trip() -> None:
+    """Flows alone, of 44 segments: 5, 10 or 43 are whole segments of a window, and the initial one is larger."""
+    flows = [{"from": "h0", "to": "h7", "size": 44 * 1460, "start": f"{number}s"} for number in range(40)]
+    settings = {"schemes": ["droptail"], "baseline": "none", "seeds": 1, "flows": 0, "added_flows": flows}
+    windows_text = {"8KB": "20%", "16KB": "35%", "64KB": "45%"}
+    transport = {"control": "reno", "initial_window": 100, "initial_rto": "1s", "receive_window": windows_text}
+    experiment, observations, _ = run(**settings, rtt="10ms", rate="10G", connections="new", transport=transport)
+    windows = _windows(experiment.spec, 1, 40)
+    # The handshake is one round more.
+    rounds = 1 + np.ceil(44 / (windows // 1460))
+    assert set(rounds) == {10, 6, 3}
+    assert observations[0].fct_ns / 1e7 == pytest.approx(rounds - 0.5, abs=0.02)
+
+
+def test_a_lost_answer_to_a_syn_is_sent_again_by_its_timer() -> None:
+    """Behind a queue that drops what is not ECN capable while a burst passes, there are more answers than SYNs."""
+    long = [{"from": f"h{number}", "to": "h7", "size": "3MB"} for number in range(6)]
+    short = [{"from": "h6", "to": "h7", "size": 1000, "start": f"{2000 + 20 * number}us"} for number in range(60)]
+    settings = {"baseline": "none", "seeds": 1, "flows": 0, "added_flows": [*long, *short], "connections": "asked"}
+    counts = []
+    for timer in (False, True):
+        transport = {"control": "ecn-star", "syn_ack_timer": timer}
+        seen = run(schemes=["dctcp-red:k=1,drop_not_ect=on"], transport=transport, **settings)[1][0]
+        assert (seen.fct_ns > 0).all()
+        counts.append(int(seen.per_flow["timeouts"][6:].sum()))
+    without, with_timer = counts
+    # Each timeout of a SYN whose answer was lost has one of the answer beside it.
+    assert without * 1.5 < with_timer
+
+
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
+        ({"transport": {"control": "reno", "receive_window": {"8KB": "20%", "16KB": "70%"}}}, "add up to 0.9"),
+        ({"transport": {"control": "reno", "receive_window": {"1KB": "100%"}}}, "1KB is below a segment"),
         ({"transport": {"control": "reno", "ecn_plus": True}}, "`reno` has no ECN, which ECN+ extends"),
         ({"transport": "reno", "ecn_share": 0.5}, "nobody takes part in ECN: reno has none"),
         ({"ecn_share": 1.5}, "ecn_share"),

@@ -96,6 +96,8 @@ class Mininet:
                 "real hosts have no `ecn_share`: whether a host takes part in ECN is one setting for all of its flows",
                 "leave it out, or --fabric sim",
             )
+        if spec.transport.receive_windows is not None:
+            raise BadInput("real hosts have one `receive_window` for all connections", "give one, or --fabric sim")
         if spec.transport.ecn_plus:
             ecn_plus.check()
         network = experiment.network

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orchestrator import engine
 from orchestrator.control import host_ip, mac
@@ -17,6 +18,7 @@ from orchestrator.fabrics.fabric import Cell
 from orchestrator.fabrics.traced import find_port, trace_settings, traced_ports, with_estimates
 from orchestrator.model import Model
 from orchestrator.observation import Columns, Observation
+from orchestrator.randomness import uniform
 from orchestrator.spec import Spec
 from orchestrator.topology import Port
 from orchestrator.traffic.flows import find_host
@@ -59,7 +61,11 @@ class Sim:
             cell.scheme.program,
             cell.scheme.settings,
             experiment.routes[cell.scheme.forwarding],
-            {**flows.columns(), "ecn": flows.ecn},
+            {
+                **flows.columns(),
+                "ecn": flows.ecn,
+                "receive_window_bytes": _windows(experiment.spec, cell.seed, len(flows)),
+            },
             cell.seed,
             watch,
         )
@@ -85,6 +91,16 @@ class Sim:
             rtts=result["rtts"],
             queue_samples=_named(result.get("queue_samples"), names),
         )
+
+
+def _windows(spec: Spec, seed: int, count: int) -> NDArray[np.uint64]:
+    """The receive window of each flow's connection in bytes; 0 is that of the transport."""
+    windows = spec.transport.receive_windows
+    if windows is None:
+        return np.zeros(count, np.uint64)
+    sizes = sorted(windows)
+    bounds = np.cumsum([windows[size] for size in sizes])[:-1]
+    return np.array(sizes, np.uint64)[np.searchsorted(bounds, uniform(seed, "receive-windows", count), side="right")]
 
 
 def _per_flow(spec: Spec) -> tuple[str, ...]:
@@ -181,7 +197,10 @@ def _nodes(experiment: Experiment, scheme: ReadyScheme) -> list[dict[str, Any]]:
 
 def _transport(spec: Spec) -> dict[str, Any]:
     transport = spec.transport
-    return _numbers(transport) | {
+    numbers = _numbers(transport)
+    # Those of connections come with the flows.
+    del numbers["receive_windows"]
+    return numbers | {
         "delay_threshold_ns": transport.threshold_ns(spec.rate_bps),
         "dcqcn": _numbers(transport.dcqcn) if transport.dcqcn else None,
     }
