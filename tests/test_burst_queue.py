@@ -143,8 +143,8 @@ def beyond_target(workload: Workload, load: float, until: str, target_packets: i
 def test_the_simulator_is_beyond_the_target_a_little_less_often_than_the_formula() -> None:
     """ECN+ paper, Figures 8 and 9: flows and receive windows of all sizes, 5 ms at 100 Mb/s, which are 41 packets.
 
-    The formula takes the load of the line as the simulator had it. It is an upper bound in the paper as well: acknowledgements
-    spread the bursts of long flows, and packets on a line take equal times.
+    The formula takes the load of the line as the simulator had it. It is an upper bound in the paper as well:
+    acknowledgements spread the bursts of long flows, and packets on a line take equal times.
     """
     found = {}
     for workload, until in ((load_workload("web_objects"), "20s"), (GENERAL, "80s")):
