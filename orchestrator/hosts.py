@@ -74,7 +74,10 @@ class Transport(Model):
         default=None, description="parts of the connections by their windows; so written as the receive_window"
     )
     ecn_plus: bool = Field(default=False, description="answers to SYNs are ECN capable")
-    syn_ack_timer: bool = Field(default=False, description="answers to SYNs are sent again by a timer of their own")
+    # None is no timer: what is not asked for is no part of a description, nor of its digest.
+    syn_ack_timer: bool | None = Field(
+        default=None, description="answers to SYNs are sent again by a timer of their own"
+    )
 
     @model_validator(mode="after")
     def _windows_are_of_all_connections(self) -> Transport:

@@ -202,6 +202,7 @@ def _transport(spec: Spec) -> dict[str, Any]:
     del numbers["receive_windows"]
     return numbers | {
         "delay_threshold_ns": transport.threshold_ns(spec.rate_bps),
+        "syn_ack_timer": bool(transport.syn_ack_timer),
         "dcqcn": _numbers(transport.dcqcn) if transport.dcqcn else None,
     }
 

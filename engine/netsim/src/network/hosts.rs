@@ -409,15 +409,15 @@ impl Network {
         if segment.flags & flags::SYN != 0 {
             return self.server_receives_syn(connection);
         }
-        if let Some(answer) = &mut self.connections[connection].answer {
+        let now = self.now;
+        let state = &mut self.connections[connection];
+        if let Some(answer) = &mut state.answer {
             answer.acknowledged();
         }
         let fin = segment.flags & flags::FIN != 0;
         if segment.payload == 0 && !fin {
             return;
         }
-        let now = self.now;
-        let state = &mut self.connections[connection];
         if let Some(asking) = &mut state.asking {
             asking.satisfied();
         }
