@@ -235,7 +235,7 @@ def _marks(scheme: ReadyScheme, seen: Observation) -> Marks:
 
 
 def _priorities(experiment: Experiment, seen: Observation) -> tuple[Priority, ...] | None:
-    thresholds_bytes = experiment.spec.thresholds_bytes
+    thresholds_bytes = experiment.spec.pias_thresholds_bytes
     if thresholds_bytes is None:
         return None
     counts = zip((0, *thresholds_bytes), seen.report["priorities"], strict=True)

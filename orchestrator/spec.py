@@ -223,6 +223,7 @@ class Spec(Model):
                 f"`{self.pias.thresholds}` thresholds are those of a workload, and these flows are of none",
                 "thresholds in bytes, --pias 20KB/1MB",
             )
+        # Whether there are any is told now.
         self.pias.thresholds_bytes(self.workload, self.load)
         return self
 
@@ -261,7 +262,7 @@ class Spec(Model):
         return self.queue if self.pfc is None else Limit(bytes=self.pfc.buffer_bytes)
 
     @property
-    def thresholds_bytes(self) -> tuple[int, ...] | None:
+    def pias_thresholds_bytes(self) -> tuple[int, ...] | None:
         """Where the priority of a flow falls, if hosts tag packets."""
         return None if self.pias is None else self.pias.thresholds_bytes(self.workload, self.load)
 

@@ -10,10 +10,13 @@ import pytest
 import yaml
 from runs import run
 
+from orchestrator.catalog.choice import parse_choice
 from orchestrator.errors import BadInput
 from orchestrator.experiment import prepare
 from orchestrator.fabrics.sim import configuration
 from orchestrator.pias import Pias
+from orchestrator.promotion.candidate import candidate
+from orchestrator.promotion.policy import FctRules
 from orchestrator.spec import Spec, make_spec
 from orchestrator.traffic.workload import load_workload
 
@@ -89,10 +92,16 @@ def test_flows_with_code_points_of_their_own_are_refused(tmp_path: Path) -> None
         _ = experiment.flow_lists
 
 
+def test_a_promotion_under_priorities_is_refused() -> None:
+    rules = FctRules.model_validate({"settings": {"pias": "20KB", "queues": "strict:count=2"}})
+    with pytest.raises(BadInput, match="pias gives each packet its own"):
+        candidate(parse_choice("tcn"), rules)
+
+
 def test_equal_parts_are_equal() -> None:
     """As many of the flows that are drawn end in each level: none but the last is larger than the thresholds."""
     described = spec(pias="equal", flows=40_000)
-    thresholds = described.thresholds_bytes
+    thresholds = described.pias_thresholds_bytes
     assert thresholds is not None
     sizes = prepare(described).flow_lists[1].size_bytes
     parts = np.bincount(np.searchsorted(thresholds, sizes, side="left"), minlength=8) / len(sizes)
@@ -106,7 +115,7 @@ def test_equal_parts_are_equal() -> None:
 def test_published_thresholds_are_those_of_the_nearest_load() -> None:
     first_packets = {0.1: 1059, 0.5: 1059, 0.54: 1059, 0.56: 956, 0.8: 909, 0.9: 759, 1.0: 759}
     for load, packets in first_packets.items():
-        thresholds = spec(pias="published", load=load).thresholds_bytes
+        thresholds = spec(pias="published", load=load).pias_thresholds_bytes
         assert thresholds is not None
         assert (thresholds[0], len(thresholds)) == (1460 * packets, 7)
 
@@ -114,9 +123,9 @@ def test_published_thresholds_are_those_of_the_nearest_load() -> None:
 def test_all_published_thresholds_can_be_used() -> None:
     for workload in ("web_search", "data_mining"):
         for load in (0.5, 0.6, 0.7, 0.8, 0.9):
-            published = spec(pias="published", workload=workload, load=load).thresholds_bytes
+            published = spec(pias="published", workload=workload, load=load).pias_thresholds_bytes
             assert published is not None
-            assert spec(pias={"thresholds": list(published)}).thresholds_bytes == published
+            assert spec(pias={"thresholds": list(published)}).pias_thresholds_bytes == published
 
 
 def test_the_engine_gets_thresholds() -> None:
