@@ -123,6 +123,8 @@ def configuration(
     }
     if spec.pfc is not None:
         config["pfc"] = {"xoff_bytes": spec.pfc.xoff_bytes, "xon_bytes": spec.pfc.xon_bytes}
+    if spec.pias_thresholds_bytes is not None:
+        config["pias"] = {"thresholds_bytes": list(spec.pias_thresholds_bytes)}
     if spec.probes:
         config["probes"] = _probes(experiment)
     if spec.trace_flows_ns is not None:

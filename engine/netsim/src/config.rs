@@ -29,6 +29,9 @@ pub struct Config {
     /// Makes all lines that lead to switches lossless.
     #[serde(default)]
     pub pfc: Option<Pfc>,
+    /// Has hosts tag packets with priorities.
+    #[serde(default)]
+    pub pias: Option<Pias>,
     /// Life of connections.
     pub connections: Connections,
     /// Virtual time at which the run ends whatever is unfinished.
@@ -296,6 +299,14 @@ pub struct Nic {
     pub budget_bytes: u64,
 }
 
+/// Priorities that sending hosts give to packets, by what the flow has sent before (PIAS, NSDI 2015).
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pias {
+    /// Demotion thresholds in bytes, ascending.
+    pub thresholds_bytes: Vec<u64>,
+}
+
 /// Life of connections.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -491,6 +502,24 @@ impl Config {
                         .iter()
                         .all(|node| !matches!(node, Node::Switch { mirrors, .. } if !mirrors.is_empty())),
                 "lossless switches cannot mirror packets: copies come by no port that could be paused",
+            ),
+            (
+                self.pias.is_none() || transport.dcqcn.is_none(),
+                "priorities by bytes sent are for TCP: queue pairs do not tag their packets",
+            ),
+            (
+                self.pias.as_ref().is_none_or(|pias| {
+                    pias.thresholds_bytes.first() != Some(&0) && pias.thresholds_bytes.is_sorted_by(|a, b| a < b)
+                }),
+                "thresholds of priorities must be above 0, and each above the one before",
+            ),
+            (
+                self.pias.as_ref().is_none_or(|pias| pias.thresholds_bytes.len() < 64),
+                "there are 64 code points, and so many priorities",
+            ),
+            (
+                self.pias.is_none() || flows.iter().all(|flow| flow.dscp == 0),
+                "where hosts tag packets with priorities, flows have no code points of their own",
             ),
             (self.nic.budget_bytes >= transport.mss_bytes.into(), "the budget below TCP is less than one segment"),
             (

@@ -4,6 +4,7 @@ mod connection;
 mod hosts;
 mod link;
 mod pause;
+mod pias;
 mod probes;
 mod queue_pairs;
 mod switches;
@@ -33,6 +34,8 @@ use link::Line;
 pub use link::LineStats;
 pub use pause::PauseStats;
 use pause::Pauses;
+use pias::Priorities;
+pub use pias::PriorityStats;
 pub use probes::EchoRecord;
 use probes::ProbeState;
 use queue_pairs::{PairEvent, Rdma};
@@ -173,6 +176,8 @@ pub struct Outcome {
     pub rtts: Histogram<u64>,
     /// How often ports of switches were seen with how many packets waiting, if that was asked for.
     pub queue_samples: Option<QueueSamples>,
+    /// Packets by their priority, the highest first, where hosts tag them.
+    pub priorities: Option<Vec<PriorityStats>>,
     /// Frames that finished leaving a NIC or a switch port.
     pub link_transmissions: u64,
     /// Events handled.
@@ -208,6 +213,8 @@ pub struct Network {
     rdma: Option<Box<Rdma>>,
     /// Pauses, where lines that lead to switches are lossless.
     pfc: Option<Box<Pauses>>,
+    /// Priorities, where hosts tag packets by what their flow has sent.
+    pias: Option<Box<Priorities>>,
     flows: Vec<Flow>,
     /// Flows that have started.
     started: usize,
@@ -270,6 +277,7 @@ impl Network {
             connections: Vec::new(),
             pools: BTreeMap::new(),
             pfc: config.pfc.map(|pfc| Box::new(Pauses::new(pfc, 2 * config.links.len()))),
+            pias: config.pias.as_ref().map(|pias| Box::new(Priorities::new(pias))),
             rdma: config.transport.dcqcn.map(|rates| Box::new(Rdma::new(rates, config.nodes.len()))),
             flows,
             started: 0,
@@ -537,6 +545,7 @@ impl Network {
             probes: self.probes.into_iter().map(|probe| probe.records).collect(),
             rtts: self.rtts,
             queue_samples: self.queue_samples.map(|samples| *samples),
+            priorities: self.pias.map(|pias| pias.stats()),
             link_transmissions: begun - under_way,
             events,
             arrivals_end: Time::from_nanos(self.flows.last().map_or(0, |flow| flow.start_ns)),

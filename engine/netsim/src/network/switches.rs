@@ -161,6 +161,9 @@ impl Network {
             let Port { trace, capture, marked: marks, .. } = &mut switch.ports[port];
             *marks += u64::from(marked);
             let (trace, capture) = (*trace, *capture);
+            if let (Some(pias), true, Ok(frame)) = (&mut self.pias, marked, &outcome) {
+                pias.marked(frame);
+            }
             if let Some(trace) = trace {
                 let sojourn = now.since(signals.enq_timestamp);
                 let sent_bytes = outcome.as_ref().map_or(0, |frame| frame.packet.len() as u64);

@@ -13,6 +13,7 @@ mod hosts;
 mod loss;
 mod pauses;
 mod pcap;
+mod pias;
 mod probes;
 mod queue_pairs;
 mod queues;

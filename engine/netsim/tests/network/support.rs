@@ -157,6 +157,7 @@ pub(crate) fn star(hosts: &[(u64, u64)], queue: QueueLimit, control: Control) ->
         transport: transport(control),
         nic: Nic { discipline: Discipline::Fair, limit_packets: 100_000, budget_bytes: 1 << 30 },
         pfc: None,
+        pias: None,
         connections: Connections::Persistent { per_pair: 1 },
         stop_ns: 1_000_000 * MS,
         probes: vec![],
