@@ -425,19 +425,13 @@ impl Network {
         }
     }
 
-    fn arrival(&mut self, line: usize, mut frame: Box<NetFrame>) {
+    fn arrival(&mut self, line: usize, frame: Box<NetFrame>) {
         let (node, port) = self.lines[line].to();
         match &self.nodes[node] {
             NodeState::Host(_) => self.host_receives(node, frame),
+            NodeState::Switch(_) if self.pfc.is_some() => self.lossless_receives(line, node, port, frame),
             NodeState::Switch(_) => {
-                let lossless = self.pfc.is_some();
-                if lossless {
-                    self.hold(line, port, &mut frame);
-                }
                 self.switch_receives(node, port, frame);
-                if lossless {
-                    self.pause_if_full(line);
-                }
             }
         }
     }
