@@ -425,13 +425,17 @@ impl Network {
         }
     }
 
-    fn arrival(&mut self, line: usize, frame: Box<NetFrame>) {
+    fn arrival(&mut self, line: usize, mut frame: Box<NetFrame>) {
         let (node, port) = self.lines[line].to();
         match &self.nodes[node] {
             NodeState::Host(_) => self.host_receives(node, frame),
-            NodeState::Switch(_) if self.pfc.is_some() => self.lossless_receives(line, node, port, frame),
             NodeState::Switch(_) => {
-                self.switch_receives(node, port, frame);
+                let lossless = self.pfc.is_some();
+                let part = if lossless { self.hold(line, port, &mut frame) } else { None };
+                let place = self.switch_receives(node, port, frame);
+                if lossless {
+                    self.pause_if_needed(line, part, node, place);
+                }
             }
         }
     }

@@ -117,28 +117,36 @@ impl Network {
         }
     }
 
-    /// A frame comes by a line to a port of a switch.
+    /// A frame comes by a line to a port of a switch. Gives what a pause because of it would hold back.
     #[cold]
-    #[inline(never)]
-    pub(super) fn lossless_receives(&mut self, line: usize, node: usize, port: usize, mut frame: Box<NetFrame>) {
+    pub(super) fn hold(&mut self, line: usize, port: usize, frame: &mut NetFrame) -> Option<u32> {
         let per = self.pauses().pfc.per;
-        let part = self.part(per, &frame);
+        let part = self.part(per, frame);
         let bytes = frame.notes.hold(port, frame.packet.len());
         let held = &mut self.pauses().lines[line];
         held.bytes += bytes;
         if let (Some(part), Per::Port | Per::Destination) = (part, per) {
             held.accounts.entry(part).or_default().bytes += bytes;
         }
-        let place = self.switch_receives(node, port, frame);
-        // What the switch sent on at once does not wait.
-        let held = &mut self.pauses().lines[line];
+        part
+    }
+
+    /// The switch has taken a line's frame in, which waits at a place if it does; what it sent on at once does not count.
+    #[cold]
+    pub(super) fn pause_if_needed(
+        &mut self,
+        line: usize,
+        part: Option<u32>,
+        node: usize,
+        place: Option<(usize, usize)>,
+    ) {
+        let Pauses { pfc, lines, .. } = self.pauses();
+        let held = &mut lines[line];
         held.stats.max_held_bytes = held.stats.max_held_bytes.max(held.bytes);
-        match (part, place) {
-            (None, _) => {}
-            (Some(flow), Some((port, queue))) if per == Per::Flow => {
-                self.pause_if_long(line, flow, (node, port), queue)
-            }
-            (Some(part), _) => self.pause_if_full(line, part),
+        match (pfc.per, part, place) {
+            (Per::Flow, Some(flow), Some((port, queue))) => self.pause_if_long(line, flow, (node, port), queue),
+            (Per::Port | Per::Destination, Some(part), _) => self.pause_if_full(line, part),
+            _ => {}
         }
     }
 

@@ -52,6 +52,8 @@ impl Network {
 
     /// A frame comes to a switch: parser, ingress, queue. Gives the port and the queue in which it waits, unless it was
     /// lost.
+    // Inlined by hand, as most callers have no use for the place.
+    #[inline(always)]
     pub(super) fn switch_receives(
         &mut self,
         node: usize,
