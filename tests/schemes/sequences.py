@@ -66,6 +66,14 @@ def in_order(sequence: list[Packet]) -> list[Packet]:
     return kept
 
 
+def levels(start: int) -> Iterator[Packet]:
+    """A packet each microsecond into a queue that has one length for 4 ms, then another, and is empty at last."""
+    lengths = [40, 100, 20, 160, 90, 0]
+    for at in range(24_000):
+        length = lengths[at // 4000]
+        yield Packet(start + at, min(at, 30), length, length, 1, 0, ECT0)
+
+
 def congestion(seed: int, target_us: int, start: int, number: int) -> Iterator[Packet]:
     """A queue that wanders about a target, is above it for long and empty now and then; a packet takes 1 to 3 us."""
     lot = random.Random(seed)  # noqa: S311

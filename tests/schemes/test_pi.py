@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from oracles import Pi
 from probes import Probe
-from sequences import STARTS, Packet, in_order, packets
+from sequences import STARTS, Packet, in_order, levels, packets
 from switches import PLACES, Fate, Switch, params
 
 Q_REF, PERIOD = 20, 10
@@ -165,11 +165,7 @@ def test_any_sequence_agrees_with_the_paper(scheme: str, sequence: list[Packet])
 
 @pytest.mark.parametrize("start", STARTS)
 def test_long_congestion_agrees_with_the_paper(start: int) -> None:
-    lengths = [40, 100, 20, 160, 90, 0]
-    sequence = (
-        Packet(start + at, min(at, 30), lengths[at // 4000], lengths[at // 4000], 1, 0, ECT0) for at in range(24_000)
-    )
-    counts = agrees("pi:q_ref=60,period=5us,a=0.00002,b=0.0000199", sequence, seed=5)
+    counts = agrees("pi:q_ref=60,period=5us,a=0.00002,b=0.0000199", levels(start), seed=5)
     assert counts["marks", 1, 1] > 100
 
 

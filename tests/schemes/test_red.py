@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles import AdaptiveRed, Red
 from probes import Probe
-from sequences import STARTS, Packet, in_order, packets
+from sequences import STARTS, Packet, in_order, levels, packets
 from switches import PLACES, TESTBED, Fate, Switch, fitted, params
 
 from orchestrator.catalog.parameters import Setup
@@ -293,11 +293,7 @@ def test_any_sequence_agrees_with_adaptive_red(scheme: str, sequence: list[Packe
 
 @pytest.mark.parametrize("start", STARTS)
 def test_long_congestion_agrees_with_the_paper(start: int) -> None:
-    lengths = [40, 100, 20, 160, 90, 0]
-    sequence = (
-        Packet(start + at, min(at, 30), lengths[at // 4000], lengths[at // 4000], 1, 0, ECT0) for at in range(24_000)
-    )
-    counts = agrees("red:min=50,max=150,p_max=0.1,weight=0.002", sequence, seed=5)
+    counts = agrees("red:min=50,max=150,p_max=0.1,weight=0.002", levels(start), seed=5)
     assert counts["marks", 1, 1] > 100
     assert counts["drops", 1, 2] > 100
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles import Rem
 from probes import Probe
-from sequences import STARTS, Packet, in_order, packets
+from sequences import STARTS, Packet, in_order, levels, packets
 from switches import PLACES, TESTBED, Fate, Switch, fitted, params
 
 from orchestrator.errors import BadInput
@@ -194,9 +194,5 @@ def test_any_sequence_agrees_with_the_paper(scheme: str, sequence: list[Packet])
 
 @pytest.mark.parametrize("start", STARTS)
 def test_long_congestion_agrees_with_the_paper(start: int) -> None:
-    lengths = [40, 100, 20, 160, 90, 0]
-    sequence = (
-        Packet(start + at, min(at, 30), lengths[at // 4000], lengths[at // 4000], 1, 0, ECT0) for at in range(24_000)
-    )
-    counts = agrees("rem:b_star=60,period=50us,gamma=0.01", sequence, seed=5)
+    counts = agrees("rem:b_star=60,period=50us,gamma=0.01", levels(start), seed=5)
     assert 100 < counts["marks", 1, 1] < 23_900

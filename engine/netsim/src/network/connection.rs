@@ -175,7 +175,7 @@ pub(super) struct Connection {
     /// Closed after its first flow.
     pub(super) closes: bool,
     /// What the server does to have data sent to it; of a connection that the client opens there is nothing.
-    pub(super) asking: Option<Asking>,
+    pub(super) asking: Option<Box<Asking>>,
     /// Stream offset at which the client's data ends, once a segment that says so has come to the server.
     pub(super) fin_at: Option<u64>,
     /// Delay between the client's TCP and its NIC, and the frames in it.
@@ -241,7 +241,7 @@ impl Connection {
 
     /// Bytes of the server's stream that it has sent: its request.
     pub(super) fn asked_bytes(&self) -> u32 {
-        self.asking.as_ref().map_or(0, Asking::sent_bytes)
+        self.asking.as_ref().map_or(0, |asking| asking.sent_bytes())
     }
 
     /// Sequence number of stream offset 0.
