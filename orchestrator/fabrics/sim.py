@@ -124,7 +124,8 @@ def configuration(
     }
     if spec.pfc is not None:
         xoff_bytes, xon_bytes = thresholds(spec.pfc, graph, spec.framing, experiment.setup.frame_bytes)
-        config["pfc"] = {"per": spec.pfc.per or "port", "xoff_bytes": xoff_bytes, "xon_bytes": xon_bytes}
+        per = {"per": spec.pfc.per} if spec.pfc.per is not None else {}
+        config["pfc"] = {"xoff_bytes": xoff_bytes, "xon_bytes": xon_bytes, **per}
     if spec.probes:
         config["probes"] = _probes(experiment)
     if spec.trace_flows_ns is not None:
