@@ -52,7 +52,7 @@ impl Network {
 
     /// A frame comes to a switch: parser, ingress, queue. Gives the port and the queue in which it waits, unless it was
     /// lost.
-    // Inlined by hand, as most callers have no use for the place.
+    // Inlined by hand, so that the place costs nothing where nobody asks for it.
     #[inline(always)]
     pub(super) fn switch_receives(
         &mut self,
