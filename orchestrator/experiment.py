@@ -25,7 +25,7 @@ from orchestrator.control import (
 )
 from orchestrator.errors import BadInput, unknown
 from orchestrator.hosts import Limit
-from orchestrator.lossless import check_circles, check_memory
+from orchestrator.lossless import check_circles, check_memory, check_parts
 from orchestrator.pfc import Pfc
 from orchestrator.queueing import Queues
 from orchestrator.spec import Spec
@@ -180,6 +180,7 @@ def prepare(spec: Spec) -> Experiment:
 def _check_lossless(spec: Spec, pfc: Pfc, network: Network, frame_bytes: int) -> None:
     """Refuse lossless lines that could lose packets, or wait for each other for ever."""
     longest = max([frame_bytes, *(probe.size_bytes for probe in spec.probes or ())])
+    check_parts(pfc, network.graph)
     check_memory(pfc, network.graph, spec.framing, longest)
     check_circles(network.graph)
 

@@ -228,6 +228,15 @@ class Spec(Model):
         return self
 
     @model_validator(mode="after")
+    def _holds_back(self) -> Spec:
+        if self.pfc is not None and self.pfc.per is not None and not self.transport.is_paced:
+            raise BadInput(
+                f"pfc per {self.pfc.per} holds queue pairs back in NICs, and `{self.transport.control}` has none",
+                "--transport dcqcn, or pfc per port",
+            )
+        return self
+
+    @model_validator(mode="after")
     def _one_memory(self) -> Spec:
         own = Spec.model_fields["queue"].default
         given = {

@@ -99,7 +99,7 @@ def run(
         str | None,
         _option(
             value="on",
-            says="Pause instead of losing packets; with settings: xoff=20KB,xon=10KB,buffer=12MB.",
+            says="Pause instead of losing packets; with settings: xoff=20KB,xon=10KB,buffer=12MB,per=flow.",
             panel=_NETWORK,
         ),
     ] = None,

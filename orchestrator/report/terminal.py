@@ -139,7 +139,8 @@ def sections(summary: Summary) -> Iterator[tuple[str, Rows]]:
         yield "round trips of TCP, µs", [(stat, _tcp_round_trip(stat)) for stat in ("mean", "p99")]
         yield "queues, packets: mean p99 max", _sampled_queues(summary)
     paused = any(result.pauses for result in summary.schemes.values())
-    yield "network, all seeds", [*_network(), *(_pauses() if paused else [])]
+    per = (summary.spec.get("pfc") or {}).get("per", "port")
+    yield "network, all seeds", [*_network(), *(_pauses(per) if paused else [])]
 
 
 def _sharing(summary: Summary) -> Rows:
@@ -285,12 +286,12 @@ def _network() -> Rows:
     ]
 
 
-def _pauses() -> Rows:
+def _pauses(per: str) -> Rows:
     def of(text: Callable[[Pauses], str]) -> Callable[[SchemeResult], RenderableType]:
         return lambda result: text(result.pauses) if result.pauses else ""
 
     return [
-        ("pauses", of(lambda found: f"{found.pauses:,}")),
+        (f"pauses per {per}", of(lambda found: f"{found.pauses:,}")),
         ("  paused, pause frames", of(lambda found: f"{found.share:.2%} {found.rate_bps / 1e6:,.2f} Mb/s")),
     ]
 

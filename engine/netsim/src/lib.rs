@@ -24,8 +24,8 @@ pub mod tcp;
 pub mod wire;
 
 pub use config::{
-    Capture, Config, ConfigError, Connections, Control, Dcqcn, Discipline, Flow, Framing, Link, Nic, Node, Pfc, Pias,
-    Probe, Trace, Transport,
+    Capture, Config, ConfigError, Connections, Control, Dcqcn, Discipline, Flow, Framing, Link, Nic, Node, Per, Pfc,
+    Pias, Probe, Trace, Transport,
 };
 pub use flow_trace::{FlowRow, FlowTrace};
 pub use frame::NetFrame;

@@ -439,12 +439,10 @@ impl Network {
             NodeState::Host(_) => self.host_receives(node, frame),
             NodeState::Switch(_) => {
                 let lossless = self.pfc.is_some();
+                let part = if lossless { self.hold(line, port, &mut frame) } else { None };
+                let place = self.switch_receives(node, port, frame);
                 if lossless {
-                    self.hold(line, port, &mut frame);
-                }
-                self.switch_receives(node, port, frame);
-                if lossless {
-                    self.pause_if_full(line);
+                    self.pause_if_needed(line, part, node, place);
                 }
             }
         }

@@ -11,6 +11,7 @@ mod determinism;
 mod echo;
 mod hosts;
 mod loss;
+mod parts;
 mod pauses;
 mod pcap;
 mod pias;

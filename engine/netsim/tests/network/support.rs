@@ -111,6 +111,7 @@ const RATES: Dcqcn = Dcqcn {
     additive_bps: 40_000_000,
     hyper_bps: 400_000_000,
     min_rate_bps: 10_000_000,
+    window_bytes: None,
 };
 
 fn mac(host: usize) -> [u8; 6] {
