@@ -15,7 +15,7 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 BASE_PYTHON := $(shell for python in python3.11 python3.12 python3.13 python3.14 python3; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 
-.PHONY: setup dev run test lint pytest cargo-test fuzz compare reference conformance differential bench docs clean
+.PHONY: setup dev run test lint pytest cargo-test fuzz compare reference conformance differential ns3 bench docs clean
 
 # What the lab runs on, and what it is tested with besides.
 setup: $(STAMPS)/engine
@@ -68,6 +68,10 @@ conformance: setup
 # The same packets through BMv2, with p4c-bm2-ss and simple_switch on PATH; writes docs/differential.md.
 differential: setup
 	$(PYTHON) -m orchestrator.stf.differential
+
+# The same flows here and in ns-3, with g++ and libns3-dev; writes the tables of docs/ns3.md.
+ns3: setup
+	$(PYTHON) -m orchestrator.ns3 --record
 
 # Random sources, packets and table entries; SEED= makes it another search. See engine/fuzz.
 SECONDS ?= 20

@@ -15,8 +15,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import json
-import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,19 +29,18 @@ from rich.table import Table
 from orchestrator import engine
 from orchestrator.experiment import Experiment, prepare
 from orchestrator.fabrics import Cell, Sim
+from orchestrator.ns3.peer import FOLDER, play
 from orchestrator.spec import make_spec
 from orchestrator.summary import LARGE_BYTES, SHORT_BYTES
+from orchestrator.traffic.flows import FlowList
 
-PEER = Path(__file__).parent / "peers" / "ns3" / "peer"
 RATE_BPS = 10**10
 # ns-3's queue discs see neither the packet in the device below them nor the one on the wire; ours sees the first, and
-# marks what finds more than k packets where RED marks what finds k or more.
-NS3_K, K = 167, 166
+# marks what finds more than k packets where RED marks what finds k or more: so k is the same in both.
+K = 167
 # One-way delay of each sender's link and, last, the receiver's: RTTs of 70..210 us.
 INCAST_DELAYS_NS = [25_000, 27_500, 30_000, 32_500, 37_500, 55_000, 95_000, 10_000]
 LEAF_SPINE_DELAY_NS = 10_000
-# As the engine numbers the connections of a run; ECMP hashes these.
-CLIENT_PORTS, FIRST_CLIENT_PORT, FIRST_SERVER_PORT = 64_000, 1_024, 5_001
 
 # What differs from Marklab's defaults so that both model the same: the NIC is a FIFO of any length, each segment is
 # acknowledged, the window grows whether it is used or not.
@@ -114,25 +111,19 @@ def experiment_of(scenario: Scenario, peer: Peer, flow_list: Path) -> Experiment
     return prepare(make_spec(peer.like() | settings | {"flow_list": str(flow_list), "seeds": 1}))
 
 
-def write_flows(scenario: Scenario, flows: int, seed: int, folder: Path) -> tuple[Path, Path]:
-    """Draw a flow list as Marklab does, and write it for both."""
+def draw_flows(scenario: Scenario, flows: int, seed: int, folder: Path) -> tuple[Path, FlowList]:
+    """Draw a flow list as Marklab does, and write it for us."""
     spec = make_spec(
         LIKE_NS3
         | {"topology": scenario.traffic_topology, "rtt": "80us", "load": scenario.load, "flows": flows}
         | {"first_seed": seed, "seeds": 1}
     )
     drawn = prepare(spec).flow_lists[seed]
-    ours, theirs = folder / "flows.csv", folder / "ns3.csv"
-    rows = list(zip(drawn.start_ns, drawn.src, drawn.dst, drawn.size_bytes, strict=True))
+    ours = folder / "flows.csv"
+    rows = zip(drawn.start_ns, drawn.src, drawn.dst, drawn.size_bytes, strict=True)
     with ours.open("w", newline="") as file:
         csv.writer(file).writerows([("start_ns", "src", "dst", "size_bytes"), *rows])
-    with theirs.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(("start_ns", "src", "dst", "size_bytes", "sport", "dport"))
-        for number, row in enumerate(rows):
-            ports = FIRST_CLIENT_PORT + number % CLIENT_PORTS, FIRST_SERVER_PORT + number // CLIENT_PORTS
-            writer.writerow((*row, *ports))
-    return ours, theirs
+    return ours, drawn
 
 
 @dataclass(frozen=True)
@@ -173,17 +164,13 @@ def run_marklab(experiment: Experiment) -> Run:
     )
 
 
-def run_ns3(scenario: Scenario, flows: Path, sizes: NDArray[np.uint64], options: tuple[str, ...]) -> Run:
+def run_ns3(scenario: Scenario, flows: FlowList, options: tuple[str, ...]) -> Run:
     """ns-3."""
-    out = flows.with_name("fct.csv")
-    command = [str(PEER), f"--flows={flows}", f"--out={out}", f"--k_packets={NS3_K}", *scenario.peer, *options]
-    summary = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    with out.open() as file:
-        fct = np.array([float(row["fct_ns"] or "nan") for row in csv.DictReader(file)])
-    if np.isnan(fct).any():
+    played = play(FOLDER / "peer", flows, [f"--k_packets={K}", *scenario.peer, *options])
+    if (played.fct_ns < 0).any():
         raise SystemExit("ns-3 did not finish all flows")
-    counts = [int(summary[name]) for name in ("link_transmissions", "marks", "drops", "rtos")]
-    return Run(sizes, fct / 1e3, summary["run_cpu_seconds"], *counts)
+    counts = [int(played.number(name)) for name in ("link_transmissions", "marks", "drops", "rtos")]
+    return Run(flows.size_bytes, played.fct_ns / 1e3, played.number("run_cpu_seconds"), *counts)
 
 
 def row(table: Table, name: str, run: Run, base: Run | None = None) -> None:
@@ -234,10 +221,10 @@ def main() -> None:
     pairs: list[tuple[Run, Run]] = []
     for seed in track(range(1, given.seeds + 1), console=Console(stderr=True)):
         with tempfile.TemporaryDirectory() as name:
-            ours, theirs = write_flows(scenario, given.flows, seed, Path(name))
+            ours, flows = draw_flows(scenario, given.flows, seed, Path(name))
             experiment = experiment_of(scenario, kind, ours)
             before = run_marklab(experiment)
-            peer = run_ns3(scenario, theirs, before.size_bytes, (*kind.options, *given.peer))
+            peer = run_ns3(scenario, flows, (*kind.options, *given.peer))
             after = run_marklab(experiment)
         mean_cpu_s = (before.cpu_s + after.cpu_s) / 2
         pairs.append((Run(**{**before.__dict__, "cpu_s": mean_cpu_s}), peer))

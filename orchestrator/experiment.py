@@ -25,7 +25,7 @@ from orchestrator.control import (
 )
 from orchestrator.errors import BadInput, unknown
 from orchestrator.hosts import Limit
-from orchestrator.lossless import check_circles, check_memory
+from orchestrator.lossless import check_circles, check_memory, check_parts
 from orchestrator.pfc import Pfc
 from orchestrator.queueing import Queues
 from orchestrator.spec import Spec
@@ -116,6 +116,12 @@ class Experiment:
     @cached_property
     def flow_lists(self) -> dict[int, FlowList]:
         """The flow list of each seed; that of a file is the same for all."""
+        found = self._described_flows()
+        if self.spec.pias is not None and any(flows.dscp.any() for flows in found.values()):
+            raise BadInput("flows have code points, which are the priorities of packets under pias", "dscp 0 for all")
+        return found
+
+    def _described_flows(self) -> dict[int, FlowList]:
         spec, hosts = self.spec, self.network.graph.hosts
         more = [added(spec.added_flows, hosts)] if spec.added_flows else []
         if spec.flow_list is not None:
@@ -160,15 +166,21 @@ def prepare(spec: Spec) -> Experiment:
         _check_ports(network)
     ecmp = graph.has_equal_ways
     schemes = tuple(ready_scheme(choice, setup, ecmp, spec.queue_limit, spec.arch) for choice in spec.choices)
-    if spec.mininet is not None:
-        for scheme in schemes:
+    for scheme in schemes:
+        if spec.mininet is not None:
             _check_real(scheme)
+        if spec.pias is not None and scheme.fitted.deals_out_queues:
+            raise BadInput(
+                f"{scheme.label} has a queue for each flow, and none for the priorities of pias",
+                "leave out pias, or choose a scheme that marks the queues that there are, such as tcn",
+            )
     return Experiment(spec, network, schemes)
 
 
 def _check_lossless(spec: Spec, pfc: Pfc, network: Network, frame_bytes: int) -> None:
     """Refuse lossless lines that could lose packets, or wait for each other for ever."""
     longest = max([frame_bytes, *(probe.size_bytes for probe in spec.probes or ())])
+    check_parts(pfc, network.graph)
     check_memory(pfc, network.graph, spec.framing, longest)
     check_circles(network.graph)
 

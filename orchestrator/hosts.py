@@ -31,6 +31,7 @@ class Dcqcn(Model):
     additive_bps: Rate = Field(default=40_000_000, alias="additive", description="R_AI")
     hyper_bps: Rate = Field(default=400_000_000, alias="hyper", description="R_HI")
     min_rate_bps: Rate = Field(default=10_000_000, alias="min_rate", gt=0)
+    window_bytes: Size | None = Field(default=None, alias="window", description="sent and not acknowledged, at most")
 
 
 class Transport(Model):
@@ -119,6 +120,14 @@ class Transport(Model):
     def _paced_if_it_is_told_how(self) -> Transport:
         if self.dcqcn is not None and not self.is_paced:
             raise BadInput(f"`{self.control}` sends by windows: it has no rates of dcqcn", "control: dcqcn")
+        if self.dcqcn is not None and self.dcqcn.window_bytes is not None:
+            least = self.ack_every * self.mss_bytes
+            if self.dcqcn.window_bytes < least:
+                raise BadInput(
+                    f"a window of {units.format_size(self.dcqcn.window_bytes)} would be full before the first "
+                    f"acknowledgement, which comes after {least} bytes",
+                    "a larger transport.dcqcn.window, or a lower transport.ack_every",
+                )
         if self.dcqcn is not None:
             # Of the packets that an acknowledgement covers, and one before them.
             slowest_ns = (self.ack_every + 1) * (self.mss_bytes + 100) * 8 * 10**9 // self.dcqcn.min_rate_bps

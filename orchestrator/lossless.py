@@ -28,17 +28,42 @@ def headroom_bytes(line: Line, framing: Framing, frame_bytes: int) -> int:
     return on_the_way + 2 * wire(frame_bytes) + wire(_PAUSE_FRAME_BYTES)
 
 
+def thresholds(pfc: Pfc, graph: Graph, framing: Framing, frame_bytes: int) -> tuple[int, int]:
+    """XOFF and XON. Per flow XOFF is what a line brings in a round trip, the longest one, and XON the same."""
+    lines = [line for line in graph.lines if line.target.node >= len(graph.hosts)]
+    xoff_bytes = pfc.xoff_bytes
+    if xoff_bytes is None:
+        xoff_bytes = max(headroom_bytes(line, framing, frame_bytes) for line in lines)
+    return xoff_bytes, xoff_bytes if pfc.xon_bytes is None else pfc.xon_bytes
+
+
+def check_parts(pfc: Pfc, graph: Graph) -> None:
+    """Refuse pauses of a part of what a line brings where the line begins at a switch, whose queues do not pause."""
+    switches = len(graph.hosts)
+    between = [line for line in graph.lines if min(line.source.node, line.target.node) >= switches]
+    if pfc.per is not None and between:
+        one, other = graph.names[between[0].source.node], graph.names[between[0].target.node]
+        raise BadInput(
+            f"pfc per {pfc.per} holds packets back in NICs, and not in switches: `{one}` and `{other}` are linked",
+            "a topology of one switch, such as incast, or pfc per port",
+        )
+
+
 def check_memory(pfc: Pfc, graph: Graph, framing: Framing, frame_bytes: int) -> None:
-    """Refuse a switch whose ports, all of them paused at the worst time, would hold more than its memory."""
+    """Refuse a switch whose ports, all of them paused at the worst time, would hold more than its memory.
+
+    Per flow, or destination, that is one of them on each line.
+    """
+    xoff_bytes, _ = thresholds(pfc, graph, framing, frame_bytes)
     for node in range(len(graph.hosts), len(graph.names)):
         lines = [line for line in graph.lines if line.target.node == node]
         # What comes to more than XOFF is a frame that still fits.
-        needed = sum(pfc.xoff_bytes + frame_bytes + headroom_bytes(line, framing, frame_bytes) for line in lines)
+        needed = sum(xoff_bytes + frame_bytes + headroom_bytes(line, framing, frame_bytes) for line in lines)
         if needed > pfc.buffer_bytes:
             most = max(headroom_bytes(line, framing, frame_bytes) for line in lines)
             raise BadInput(
                 f"under pfc `{graph.names[node]}` has {len(lines)} ports that each hold xoff, "
-                f"{format_size(pfc.xoff_bytes)}, a frame of {frame_bytes} bytes, and a headroom of up to {most} bytes "
+                f"{format_size(xoff_bytes)}, a frame of {frame_bytes} bytes, and a headroom of up to {most} bytes "
                 f"for what comes before a pause begins: {needed} bytes, and its memory has {pfc.buffer_bytes}",
                 f"a pfc.buffer of {needed} and more, a lower pfc.xoff, or shorter links",
             )

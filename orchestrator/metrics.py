@@ -34,6 +34,7 @@ from orchestrator.summary import (
     Estimates,
     FlowShare,
     Marks,
+    Priority,
     QueueEstimate,
     QueueLength,
     RttEstimate,
@@ -108,6 +109,7 @@ def seed_result(experiment: Experiment, scheme: ReadyScheme, seen: Observation) 
         retransmissions=int(seen.per_flow["retransmissions"].sum()),
         marks=_marks(scheme, seen),
         pauses=pauses(seen),
+        priorities=_priorities(experiment, seen),
         sharing=_sharing(seen),
         rtt_us=_round_trips(experiment.spec.probes or (), seen),
         tcp_rtt_us=_tcp_round_trips(experiment, seen),
@@ -232,6 +234,25 @@ def _marks(scheme: ReadyScheme, seen: Observation) -> Marks:
     )
 
 
+def _priorities(experiment: Experiment, seen: Observation) -> tuple[Priority, ...] | None:
+    thresholds_bytes = experiment.spec.pias_thresholds_bytes
+    if thresholds_bytes is None:
+        return None
+    counts = zip((0, *thresholds_bytes), seen.report["priorities"], strict=True)
+    return tuple(Priority(above_bytes=above, **count) for above, count in counts)
+
+
+def _all_priorities(seeds: Sequence[tuple[Priority, ...]]) -> tuple[Priority, ...] | None:
+    if not seeds:
+        return None
+    return tuple(
+        Priority(
+            above_bytes=of[0].above_bytes, sent=sum(each.sent for each in of), marked=sum(each.marked for each in of)
+        )
+        for of in zip(*seeds, strict=True)
+    )
+
+
 def _sharing(seen: Observation) -> Sharing | None:
     """What each service got, if there are several."""
     services = [int(dscp) for dscp in np.unique(seen.flows.dscp)]
@@ -344,6 +365,7 @@ def scheme_result(label: str, program: str, parameters: dict[str, str], seeds: S
             dropped=sum(seed.marks.dropped for seed in seeds),
         ),
         pauses=all_pauses([seed.pauses for seed in seeds if seed.pauses is not None]),
+        priorities=_all_priorities([seed.priorities for seed in seeds if seed.priorities is not None]),
         sharing=_mean_sharing(seeds),
         rtt_us=_mean_round_trips(seeds),
         tcp_rtt_us=_estimate([seed.tcp_rtt_us for seed in seeds if seed.tcp_rtt_us]) if seeds[0].tcp_rtt_us else None,

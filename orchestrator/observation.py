@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,13 @@ class CounterCell(TypedDict):
     packets: int
 
 
+class PriorityCount(TypedDict):
+    """Packets with data that hosts sent with a priority, and those that switches marked."""
+
+    sent: int
+    marked: int
+
+
 class Report(TypedDict):
     """Everything that is not a column."""
 
@@ -61,6 +68,7 @@ class Report(TypedDict):
     ports: list[PortUse]
     counters: list[CounterCell]
     faults: int
+    priorities: NotRequired[list[PriorityCount]]  # the highest first
     link_transmissions: int
     events: int
     arrivals_end_ns: int

@@ -19,6 +19,7 @@ from orchestrator.errors import BadInput, unknown
 from orchestrator.hosts import Connections, Framing, Limit, Nic, Transport
 from orchestrator.model import Model, Rate, Time, read_yaml, validate
 from orchestrator.pfc import Pfc
+from orchestrator.pias import Pias
 from orchestrator.queueing import Queues
 from orchestrator.topology import Incast, Topology, parse_topology
 from orchestrator.traffic.description import AddedFlow, Distribution, FlowListFile, Queries, Sessions
@@ -88,6 +89,8 @@ class Spec(Model):
     queues: Ports = Queues()
     # Lossless lines, and queues that are not limited one by one.
     pfc: Pfc | None = None
+    # Hosts tag packets with priorities by what their flow has sent, and queues are strict.
+    pias: Pias | None = None
     # K = lambda * C * RTT (Eq. 1). The papers' thresholds are those of lambda 1, with DCTCP as well.
     lambda_: float = Field(default=1.0, alias="lambda", gt=0, le=1000)
     workload: Distribution = load_workload("web_search")
@@ -198,6 +201,42 @@ class Spec(Model):
         return self
 
     @model_validator(mode="after")
+    def _prioritises(self) -> Spec:
+        if self.pias is None:
+            return self
+        levels = self.pias.count
+        if self.services is not None:
+            raise BadInput("code points name either services or the priorities of pias", "leave out one of them")
+        if self.mininet is not None:
+            raise BadInput(
+                "Linux's hosts here do not count what a flow has sent: pias is simulated only", "--fabric sim"
+            )
+        if self.transport.is_paced:
+            raise BadInput(f"pias is for TCP: hosts tag no packets of {self.transport.control}", "--transport dctcp")
+        if levels > 1 and (self.queues.scheduler != "strict" or self.queues.count < levels):
+            raise BadInput(
+                f"{levels} priorities, and ports with {self.queues}: each needs a strict queue of its own",
+                f"--queues strict:count={levels}",
+            )
+        if not isinstance(self.pias.thresholds, tuple) and (self.flow_list is not None or self.flows == 0):
+            raise BadInput(
+                f"`{self.pias.thresholds}` thresholds are those of a workload, and these flows are of none",
+                "thresholds in bytes, --pias 20KB/1MB",
+            )
+        # Whether there are any is told now.
+        self.pias.thresholds_bytes(self.workload, self.load)
+        return self
+
+    @model_validator(mode="after")
+    def _holds_back(self) -> Spec:
+        if self.pfc is not None and self.pfc.per is not None and not self.transport.is_paced:
+            raise BadInput(
+                f"pfc per {self.pfc.per} holds queue pairs back in NICs, and `{self.transport.control}` has none",
+                "--transport dcqcn, or pfc per port",
+            )
+        return self
+
+    @model_validator(mode="after")
     def _one_memory(self) -> Spec:
         own = Spec.model_fields["queue"].default
         given = {
@@ -230,6 +269,11 @@ class Spec(Model):
     def queue_limit(self) -> Limit:
         """What a queue holds at most; under PFC, which limits what comes by a port, all memory of its switch."""
         return self.queue if self.pfc is None else Limit(bytes=self.pfc.buffer_bytes)
+
+    @property
+    def pias_thresholds_bytes(self) -> tuple[int, ...] | None:
+        """Where the priority of a flow falls, if hosts tag packets."""
+        return None if self.pias is None else self.pias.thresholds_bytes(self.workload, self.load)
 
     @property
     def seed_numbers(self) -> range:

@@ -241,6 +241,17 @@ class Pauses(Model):
     by_port: dict[str, PortPauses] = Field(default_factory=dict)
 
 
+class Priority(Model):
+    """Packets whose flow had sent more than `above_bytes` before, up to the next priority's number.
+
+    `sent` counts those with data, as hosts send them; `marked` all that switches marked, whatever they carry.
+    """
+
+    above_bytes: int
+    sent: int
+    marked: int
+
+
 class SeedResult(Model):
     """One cell."""
 
@@ -260,6 +271,8 @@ class SeedResult(Model):
     retransmissions: int
     marks: Marks
     pauses: Pauses | None = None
+    # The highest first.
+    priorities: tuple[Priority, ...] | None = None
     sharing: Sharing | None = None
     # By probe, and all together.
     rtt_us: dict[str, RttSample] = Field(default_factory=dict)
@@ -297,6 +310,8 @@ class SchemeResult(Model):
     retransmissions: int
     marks: Marks
     pauses: Pauses | None = None
+    # The highest first.
+    priorities: tuple[Priority, ...] | None = None
     sharing: Sharing | None = None
     rtt_us: dict[str, RttEstimate] = Field(default_factory=dict)
     tcp_rtt_us: Estimate | None = None

@@ -18,6 +18,9 @@ _P99_NEEDS = 100
 # A run of some thousand flows comes within a few percent of its load; a short one does not get there before it ends.
 _SETTLED = 0.75
 
+# Part of the packets beside which the others do not count.
+_NEARLY_ALL = 0.95
+
 # Part of the flows that a run's numbers do not depend on.
 _FEW = 0.01
 
@@ -29,6 +32,7 @@ def doubts(experiment: Experiment, scheme: ReadyScheme, result: SchemeResult) ->
     yield from _of_losses(experiment, result)
     yield from _of_rates(experiment)
     yield from _of_thresholds(scheme)
+    yield from _of_priorities(result)
     if scheme.program.jit_declined is not None:
         yield f"the program was interpreted, which is slow: {scheme.program.jit_declined}"
     yield from _of_length(experiment, result)
@@ -115,6 +119,17 @@ def _of_losses(experiment: Experiment, result: SchemeResult) -> Iterator[str]:
     faults = sum(seed.faults for seed in result.seeds)
     if faults:
         yield f"the program did {faults} things that P4 leaves undefined, such as an index beyond its register"
+
+
+def _of_priorities(result: SchemeResult) -> Iterator[str]:
+    """Strict queues of which one has all there is are a FIFO."""
+    sent = [priority.sent for priority in result.priorities or ()]
+    if len(sent) > 1 and max(sent) > _NEARLY_ALL * sum(sent):
+        most = sent.index(max(sent))
+        yield (
+            f"{max(sent) / sum(sent):.1%} of the data packets had priority P{most}: thresholds that do not suit the "
+            "sizes of the flows leave little to be scheduled"
+        )
 
 
 def _of_thresholds(scheme: ReadyScheme) -> Iterator[str]:

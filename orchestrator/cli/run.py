@@ -99,8 +99,16 @@ def run(
         str | None,
         _option(
             value="on",
-            says="Pause instead of losing packets; with settings: xoff=20KB,xon=10KB,buffer=12MB.",
+            says="Pause instead of losing packets; with settings: xoff=20KB,xon=10KB,buffer=12MB,per=flow.",
             panel=_NETWORK,
+        ),
+    ] = None,
+    pias: Annotated[
+        str | None,
+        _option(
+            value="THRESHOLDS",
+            says="Priorities by bytes sent, in strict queues: published, equal:levels=4, 20KB/1MB.",
+            panel=_TRAFFIC,
         ),
     ] = None,
     services: Annotated[
@@ -168,8 +176,8 @@ def run(
     """Run a scheme and its baseline on the same flows, and report flow completion times."""
     given = {
         "load": load, "topology": topology, "workload": workload, "transport": transport, "rate": rate, "rtt": rtt,
-        "queue": queue, "queues": queues, "pfc": pfc, "services": services, "flows": flows, "seeds": seeds,
-        "baseline": baseline, "flow_list": flow_list, "name": name, "until": until, "arch": arch,
+        "queue": queue, "queues": queues, "pfc": pfc, "pias": pias, "services": services, "flows": flows,
+        "seeds": seeds, "baseline": baseline, "flow_list": flow_list, "name": name, "until": until, "arch": arch,
         "probes": probe or None, "pcap": pcap, "trace_queue": _TRACE_QUEUE_EVERY if trace_queue else None,
         "trace_flows": _TRACE_FLOWS_EVERY if trace_flows else None, "sample_queues": sample_queues,
     }  # fmt: skip

@@ -16,6 +16,7 @@ from orchestrator.errors import BadInput
 from orchestrator.experiment import Experiment, ReadyScheme
 from orchestrator.fabrics.fabric import Cell
 from orchestrator.fabrics.traced import find_port, trace_settings, traced_ports, with_estimates
+from orchestrator.lossless import thresholds
 from orchestrator.model import Model
 from orchestrator.observation import Columns, Observation
 from orchestrator.randomness import uniform
@@ -138,7 +139,11 @@ def configuration(
         "traces": [trace_settings(experiment, at, scheme.estimates(at)) for at in traced],
     }
     if spec.pfc is not None:
-        config["pfc"] = {"xoff_bytes": spec.pfc.xoff_bytes, "xon_bytes": spec.pfc.xon_bytes}
+        xoff_bytes, xon_bytes = thresholds(spec.pfc, graph, spec.framing, experiment.setup.frame_bytes)
+        per = {"per": spec.pfc.per} if spec.pfc.per is not None else {}
+        config["pfc"] = {"xoff_bytes": xoff_bytes, "xon_bytes": xon_bytes, **per}
+    if spec.pias_thresholds_bytes is not None:
+        config["pias"] = {"thresholds_bytes": list(spec.pias_thresholds_bytes)}
     if spec.probes:
         config["probes"] = _probes(experiment)
     if spec.trace_flows_ns is not None:

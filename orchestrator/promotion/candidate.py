@@ -101,6 +101,11 @@ def _settings(choice: SchemeChoice, rules: FctRules, workload: str, load: float)
 
 
 def _place(spec: Spec, choice: SchemeChoice, arch: Arch) -> Place:
+    if spec.pias is not None:
+        raise BadInput(
+            "packets are compared by the code points of their flows, and pias gives each packet its own",
+            "settings of the policy without `pias`",
+        )
     alone = spec.to_plain() | {"schemes": [choice]}
     return Place(prepare(make_spec(alone)), prepare(make_spec(alone | {"baseline": "none", "arch": arch})))
 

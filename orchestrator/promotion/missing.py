@@ -4,6 +4,7 @@ _PERIODS = "a packet makes up for all periods that ended, by a product of run-ti
 
 MISSING = {
     "droptail": "it marks nothing",
+    "bfc": "it marks nothing",
     "pi": _PERIODS,
     "rem": _PERIODS,
     "per-port": "the sum over a port's queues is known to no packet in egress: a Tofino shows a packet its own queue",

@@ -124,6 +124,8 @@ def sections(summary: Summary) -> Iterator[tuple[str, Rows]]:
     yield "slowdown, FCT / ideal", slowdown
     if any(result.sharing for result in summary.schemes.values()):
         yield "services, goodput", _sharing(summary)
+    if any(result.priorities for result in summary.schemes.values()):
+        yield "priorities: sent, marked", _priorities(summary)
     if any(result.windows for result in summary.schemes.values()):
         yield "windows", _windows(summary)
     if any(result.convergence for result in summary.schemes.values()):
@@ -137,7 +139,8 @@ def sections(summary: Summary) -> Iterator[tuple[str, Rows]]:
         yield "round trips of TCP, µs", [(stat, _tcp_round_trip(stat)) for stat in ("mean", "p99")]
         yield "queues, packets: mean p99 max", _sampled_queues(summary)
     paused = any(result.pauses for result in summary.schemes.values())
-    yield "network, all seeds", [*_network(), *(_pauses() if paused else [])]
+    per = (summary.spec.get("pfc") or {}).get("per", "port")
+    yield "network, all seeds", [*_network(), *(_pauses(per) if paused else [])]
 
 
 def _sharing(summary: Summary) -> Rows:
@@ -156,6 +159,24 @@ def _sharing(summary: Summary) -> Rows:
 
     rows: Rows = [(f"code point {dscp}", goodput(dscp)) for dscp in services]
     return [*rows, ("Jain's index", index)]
+
+
+def _priorities(summary: Summary) -> Rows:
+    levels = next(result.priorities for result in summary.schemes.values() if result.priorities)
+
+    def cell(level: int) -> Callable[[SchemeResult], RenderableType]:
+        def text(result: SchemeResult) -> RenderableType:
+            if not result.priorities:
+                return ""
+            of, sent = result.priorities[level], sum(each.sent for each in result.priorities)
+            return f"{of.sent / sent if sent else 0:.1%}, {of.marked:,}"
+
+        return text
+
+    return [
+        (f"P{level} above {priority.above_bytes:,} B" if level else "P0", cell(level))
+        for level, priority in enumerate(levels)
+    ]
 
 
 def _windows(summary: Summary) -> Rows:
@@ -265,12 +286,12 @@ def _network() -> Rows:
     ]
 
 
-def _pauses() -> Rows:
+def _pauses(per: str) -> Rows:
     def of(text: Callable[[Pauses], str]) -> Callable[[SchemeResult], RenderableType]:
         return lambda result: text(result.pauses) if result.pauses else ""
 
     return [
-        ("pauses", of(lambda found: f"{found.pauses:,}")),
+        (f"pauses per {per}", of(lambda found: f"{found.pauses:,}")),
         ("  paused, pause frames", of(lambda found: f"{found.share:.2%} {found.rate_bps / 1e6:,.2f} Mb/s")),
     ]
 

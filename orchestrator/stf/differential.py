@@ -35,10 +35,11 @@ _TIMED = {"queue": "it copies timestamps into the packet"}
 # What p4c-bm2-ss refuses although p4c knows it.
 _REFUSED = {"for_in": "p4c-bm2-ss has no for-in loops"}
 
-# Schemes of whose state nothing is left to compare without a clock that both switches have.
+# Schemes of which nothing is left to compare without a clock that both switches have.
 _PERIODIC = {
     "pi": "its probability changes with the times of arrival",
     "rem": "its price changes with the times of arrival",
+    "bfc": "its queues depend on what still waits when a packet comes",
 }
 
 # Schemes that look at times wait for ten seconds, or leave marks to a lot that is never drawn, since nobody knows how

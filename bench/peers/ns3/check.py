@@ -95,6 +95,28 @@ class Marking(unittest.TestCase):
             self.assertEqual((summary["finished"], summary["drops"]), (2, 0))
 
 
+class QueueDiscs(unittest.TestCase):
+    OPTIONS = ("--senders=7", "--aqm_ports=receiver", "--transport=newreno", "--stop_s=0.1")
+
+    def test_a_queue_disc_of_ns3_by_its_name(self) -> None:
+        flows = crossing_flows(40)
+        fifo = replay(flows, "--aqm=ns3::FifoQueueDisc", *self.OPTIONS)
+        step = replay(flows, "--aqm=step", *self.OPTIONS)
+        self.assertEqual(fifo[0], step[0])
+
+    def test_the_queue_is_measured_from_a_time_on(self) -> None:
+        # Two NICs at 1 Gbit/s bring 50 packets each: the queue grows by one every second packet time.
+        flows = [(0, 0, 2, 50 * SEGMENT, 10_000, 80), (0, 1, 2, 50 * SEGMENT, 10_001, 80)]
+        options = ("--senders=2", "--rate_bps=1000000000", "--initial_cwnd=50", "--aqm=step", "--stop_s=0.01")
+        _, all_of_it = replay(flows, *options, "--measure_from_s=0")
+        # Of 100 packets the i-th comes i/2 packet times after the first, and begins to leave after i.
+        waited = sum(i - i // 2 for i in range(100)) * DATA * 8e-9
+        self.assertAlmostEqual(all_of_it["queue_mean_packets"] * 0.01 / waited, 1, places=1)
+        _, nothing = replay(flows, *options, "--measure_from_s=0.009")
+        self.assertEqual((nothing["queue_mean_packets"], nothing["queue_departures"]), (0, 0))
+        self.assertEqual(all_of_it["queue_departed_bytes"], 100 * DATA + 2 * SYN + 2 * 2 * ACK)
+
+
 class Counting(unittest.TestCase):
     def test_derived_transmissions_are_exact(self) -> None:
         counts = [
@@ -139,6 +161,7 @@ class BadInput(unittest.TestCase):
         self.refuse('flows.csv:2: dst is "9", not a number in 0..3', "--senders=3")
         self.refuse("--topology=ring is not one of: incast leaf-spine", "--topology=ring")
         self.refuse("makes IP packets of 1512 bytes", "--senders=9", "--timestamps=true")
+        self.refuse("--aqm=ns3::Node is no queue disc", "--senders=9", "--aqm=ns3::Node")
         self.refuse("needs one value per host", "--senders=9", "--delays_ns=1,2")
 
 

@@ -198,7 +198,9 @@ void Network::InstallQueueDisc(Device device) {
 
     const QueueSizeValue limit(QueueSize(QueueSizeUnit::PACKETS, m_options.queuePackets));
     TrafficControlHelper helper;
-    if (m_options.aqm == Aqm::Red) {
+    if (m_options.aqm == Aqm::Disc) {
+        helper.SetRootQueueDisc(m_options.queueDisc, "MaxSize", limit);
+    } else if (m_options.aqm == Aqm::Red) {
         SetStepRed(helper, m_options.kPackets, limit);
     } else {
         helper.SetRootQueueDisc("peer::StepQueueDisc",
@@ -231,6 +233,12 @@ void Network::TraceBottleneck(const std::string& file) {
     } else {
         m_bottleneck->GetQueue()->TraceConnectWithoutContext("PacketsInQueue", sink);
     }
+}
+
+std::unique_ptr<QueueMeter> Network::MeasureBottleneck(Time from) {
+    const bool hasDisc = m_switchBuffer == Buffer::UnderQueueDisc;
+    return std::make_unique<QueueMeter>(m_bottleneck->GetQueue(),
+                                        hasDisc ? m_queueDiscs.back() : nullptr, from);
 }
 
 void Network::OnQueueLength(uint32_t, uint32_t packets) {

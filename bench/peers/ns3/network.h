@@ -2,6 +2,7 @@
 #pragma once
 
 #include "options.h"
+#include "queue_meter.h"
 
 #include "ns3/ipv4-address.h"
 #include "ns3/node.h"
@@ -12,6 +13,7 @@
 
 #include <cstdint>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -30,6 +32,9 @@ class Network {
 
     /// Writes `time_ns,packets` at each change of the queue to the receiver (incast only).
     void TraceBottleneck(const std::string& file);
+
+    /// Measures the queue to the receiver (incast only) from a time on; costs a call per packet.
+    std::unique_ptr<QueueMeter> MeasureBottleneck(ns3::Time from);
 
     /// Packets that finished leaving a NIC or a switch port. Unless counted exactly these are the
     /// packets that device queues gave out; they differ only if a run is cut off while packets

@@ -1,6 +1,8 @@
 #include "options.h"
 
 #include "ns3/command-line.h"
+#include "ns3/queue-disc.h"
+#include "ns3/type-id.h"
 
 #include <map>
 #include <sstream>
@@ -52,6 +54,21 @@ CwndTraceRequest ParseCwndTrace(const std::string& text) {
     return {static_cast<uint32_t>(flow), text.substr(colon + 1)};
 }
 
+constexpr char kInNs3[] = "ns3::";
+
+bool IsNameInNs3(const std::string& word) {
+    return word.rfind(kInNs3, 0) == 0;
+}
+
+/// A queue disc of ns-3 by its name there. Its attributes are ns-3's own options.
+void CheckQueueDisc(const std::string& name) {
+    ns3::TypeId type;
+    Require(ns3::TypeId::LookupByNameFailSafe(name, &type) &&
+                type.IsChildOf(ns3::QueueDisc::GetTypeId()),
+            "--aqm=" + name + " is no queue disc of this ns-3");
+    Require(type.HasConstructor(), "--aqm=" + name + " cannot be made");
+}
+
 void CheckIncast(Options& o, const std::string& delays) {
     Require(o.senders > 0, "--topology=incast needs --senders");
     o.delaysNs = ParseNumbers("delays_ns", delays);
@@ -69,6 +86,7 @@ void CheckLeafSpine(const Options& o) {
             "--topology=leaf-spine needs --leaves, --spines and --hosts_per_leaf");
     Require(!o.aqmOnReceiverPortOnly, "--aqm_ports=receiver needs --topology=incast");
     Require(o.traceQueueFile.empty(), "--trace_queue needs --topology=incast");
+    Require(!o.measureFromSeconds, "--measure_from_s needs --topology=incast");
 }
 
 void CheckTransport(const Options& o) {
@@ -85,7 +103,8 @@ void CheckQueue(const Options& o) {
     Require(o.queuePackets > 0, "--queue_packets must be positive");
     // RedQueueDisc never marks on a queue of one packet, whatever its thresholds.
     const uint32_t smallest = o.aqm == Aqm::Red ? 2 : 1;
-    Require(o.aqm == Aqm::None || o.kPackets >= smallest,
+    const bool hasThreshold = o.aqm == Aqm::Red || o.aqm == Aqm::Step;
+    Require(!hasThreshold || o.kPackets >= smallest,
             "--k_packets must be at least " + std::to_string(smallest));
 }
 
@@ -98,17 +117,21 @@ Options ParseOptions(int argc, char** argv) {
     uint64_t linkDelayNs = 10'000;
     std::string hostLinkDelayNs;
     std::string transport = "dctcp";
+    std::string recovery = "prr";
     std::string aqm = "red";
     std::string aqmPorts = "all";
     std::string count = "derived";
     std::string scheduler = "priority";
     std::string traceCwnd;
+    double measureFrom = -1.0;
 
     ns3::CommandLine cmd(__FILE__);
     cmd.Usage("Replays a flow list over TCP in ns-3 and reports flow completion times.");
     cmd.AddValue("flows", "CSV: start_ns,src,dst,size_bytes,sport,dport", o.flowsFile);
-    cmd.AddValue("out", "CSV to write: flow,fct_ns,handshake_ns,retransmits", o.outFile);
+    cmd.AddValue("out", "CSV to write: flow,fct_ns,handshake_ns,retransmits,delivered_bytes", o.outFile);
     cmd.AddValue("stop_s", "limit of simulated time [s]", o.stopSeconds);
+    cmd.AddValue("measure_from_s", "incast: the bottleneck's queue is measured from here to --stop_s",
+                 measureFrom);
     cmd.AddValue("count", "link transmissions: derived (queue counters) or exact (traced)", count);
     cmd.AddValue("scheduler", "event set of ns-3: priority, map, heap, calendar, list", scheduler);
     cmd.AddValue("trace_queue", "incast, CSV: time_ns,packets at the bottleneck", o.traceQueueFile);
@@ -122,11 +145,15 @@ Options ParseOptions(int argc, char** argv) {
     cmd.AddValue("hosts_per_leaf", "leaf-spine: hosts at each leaf", o.hostsPerLeaf);
     cmd.AddValue("link_delay_ns", "leaf-spine: one-way delay of a link [ns]", linkDelayNs);
     cmd.AddValue("host_link_delay_ns", "leaf-spine: the same for host links", hostLinkDelayNs);
-    cmd.AddValue("aqm", "switch ports: red, step (never drops not-ECT) or none", aqm);
+    cmd.AddValue("aqm", "switch ports: red, step (never drops not-ECT), none, or a queue disc like "
+                        "ns3::CoDelQueueDisc with --ns3::CoDelQueueDisc::UseEcn=true",
+                 aqm);
     cmd.AddValue("aqm_ports", "incast: all switch ports or receiver only", aqmPorts);
     cmd.AddValue("k_packets", "marking threshold", o.kPackets);
     cmd.AddValue("queue_packets", "limit of a switch port's queue", o.queuePackets);
     cmd.AddValue("transport", "dctcp, newreno-ecn (ECN*) or newreno", transport);
+    cmd.AddValue("recovery", "how a window comes down: prr (over a round trip) or classic (at once)",
+                 recovery);
     cmd.AddValue("segment", "TCP payload per segment [bytes]", o.segmentBytes);
     cmd.AddValue("timestamps", "use TCP timestamps (12 bytes in each segment)", o.timestamps);
     cmd.AddValue("initial_cwnd", "initial window [segments]", o.initialCwnd);
@@ -141,6 +168,10 @@ Options ParseOptions(int argc, char** argv) {
     }
     Require(!o.flowsFile.empty(), "--flows is missing");
     Require(o.rateBps > 0 && o.stopSeconds > 0, "--rate_bps and --stop_s must be positive");
+    Require(measureFrom < o.stopSeconds, "--measure_from_s must be before --stop_s");
+    if (measureFrom >= 0) {
+        o.measureFromSeconds = measureFrom;
+    }
 
     o.topology =
         Choose<Topology>("topology", topology,
@@ -149,7 +180,16 @@ Options ParseOptions(int argc, char** argv) {
                                     {{"dctcp", Transport::Dctcp},
                                      {"newreno-ecn", Transport::NewRenoEcn},
                                      {"newreno", Transport::NewReno}});
-    o.aqm = Choose<Aqm>("aqm", aqm, {{"red", Aqm::Red}, {"step", Aqm::Step}, {"none", Aqm::None}});
+    o.recovery = Choose<Recovery>("recovery", recovery,
+                                  {{"prr", Recovery::Prr}, {"classic", Recovery::Classic}});
+    if (IsNameInNs3(aqm)) {
+        CheckQueueDisc(aqm);
+        o.aqm = Aqm::Disc;
+        o.queueDisc = aqm;
+    } else {
+        o.aqm = Choose<Aqm>("aqm", aqm,
+                            {{"red", Aqm::Red}, {"step", Aqm::Step}, {"none", Aqm::None}});
+    }
     o.aqmOnReceiverPortOnly =
         Choose<bool>("aqm_ports", aqmPorts, {{"all", false}, {"receiver", true}});
     o.countExactly = Choose<bool>("count", count, {{"derived", false}, {"exact", true}});

@@ -10,7 +10,9 @@ namespace peer {
 
 enum class Topology { Incast, LeafSpine };
 enum class Transport { Dctcp, NewRenoEcn, NewReno };
-enum class Aqm { Red, Step, None };
+/// How a window comes down: over a round trip (RFC 6937, as in Linux), or at once.
+enum class Recovery { Prr, Classic };
+enum class Aqm { Red, Step, Disc, None };
 
 struct CwndTraceRequest {
     uint32_t flow;
@@ -22,6 +24,7 @@ struct Options {
     std::string flowsFile;
     std::string outFile;
     double stopSeconds = 100.0;
+    std::optional<double> measureFromSeconds;
     bool countExactly = false;
     std::string scheduler = "ns3::PriorityQueueScheduler";
     std::string traceQueueFile;
@@ -40,11 +43,13 @@ struct Options {
     uint64_t hostDelayNs = 10'000;
 
     Aqm aqm = Aqm::Red;
+    std::string queueDisc; // Aqm::Disc: its name in ns-3
     bool aqmOnReceiverPortOnly = false;
     uint32_t kPackets = 167;
     uint32_t queuePackets = 600;
 
     Transport transport = Transport::Dctcp;
+    Recovery recovery = Recovery::Prr;
     uint32_t segmentBytes = 1460;
     bool timestamps = false;
     uint32_t initialCwnd = 10;

@@ -3,6 +3,7 @@
 #include "flows.h"
 #include "network.h"
 #include "options.h"
+#include "queue_meter.h"
 #include "replay.h"
 #include "tcp.h"
 
@@ -15,6 +16,7 @@
 #include <fstream>
 #include <iomanip>
 #include <iostream>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -82,7 +84,7 @@ Run RunSimulation() {
 }
 
 void Report(const Options& options, const std::vector<Flow>& flows, const Network& network,
-            const Replay& replay, const Run& run) {
+            const Replay& replay, QueueMeter* meter, const Run& run) {
     const auto summary = Summarize(flows, replay.Results());
     uint64_t retransmits = 0;
     uint64_t timeouts = 0;
@@ -104,6 +106,15 @@ void Report(const Options& options, const std::vector<Flow>& flows, const Networ
     json.Number("rtos", timeouts);
     json.Number("link_transmissions", network.Transmissions());
     json.Text("link_transmissions_count", options.countExactly ? "exact" : "derived");
+    if (meter) {
+        const auto queue = meter->Read(ns3::Seconds(options.stopSeconds));
+        json.Number("measured_seconds", queue.seconds);
+        json.Number("queue_mean_packets", queue.meanPackets);
+        json.Number("queue_departures", queue.departures);
+        json.Number("queue_departed_bytes", queue.departedBytes);
+        json.Number("queue_marks", queue.marks);
+        json.Number("queue_drops", queue.drops);
+    }
     json.Number("events", run.events);
     json.Number("sim_seconds", run.simSeconds);
     json.Number("last_finish_seconds", static_cast<double>(replay.LastFinishNs()) / 1e9);
@@ -145,6 +156,10 @@ void Main(int argc, char** argv) {
     if (!options.traceQueueFile.empty()) {
         network.TraceBottleneck(options.traceQueueFile);
     }
+    std::unique_ptr<QueueMeter> meter;
+    if (options.measureFromSeconds) {
+        meter = network.MeasureBottleneck(ns3::Seconds(*options.measureFromSeconds));
+    }
     Replay replay(options, flows, network);
 
     const auto run = RunSimulation();
@@ -152,7 +167,7 @@ void Main(int argc, char** argv) {
         WriteResults(results, replay.Results());
         Check(results.flush(), options.outFile);
     }
-    Report(options, flows, network, replay, run);
+    Report(options, flows, network, replay, meter.get(), run);
     ns3::Simulator::Destroy();
 }
 

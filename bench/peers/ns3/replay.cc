@@ -142,6 +142,7 @@ void Replay::OnReadable(uint32_t flow, Socket socket) {
         return;
     }
     unread -= data->GetSize();
+    m_results[flow].deliveredBytes += data->GetSize();
     if (unread == 0) {
         Finish(flow);
     }

@@ -12,6 +12,7 @@
 #include "ns3/tcp-l4-protocol.h"
 #include "ns3/tcp-linux-reno.h"
 #include "ns3/tcp-prr-recovery.h"
+#include "ns3/tcp-recovery-ops.h"
 #include "ns3/tcp-tx-buffer.h"
 #include "ns3/uinteger.h"
 
@@ -35,6 +36,11 @@ TypeId CongestionControlOf(Transport transport) {
     return transport == Transport::Dctcp ? TcpDctcp::GetTypeId() : TcpLinuxReno::GetTypeId();
 }
 
+TypeId RecoveryOf(Recovery recovery) {
+    return recovery == Recovery::Prr ? TcpPrrRecovery::GetTypeId()
+                                     : TcpClassicRecovery::GetTypeId();
+}
+
 } // namespace
 
 void ConfigureTcp(const Options& options) {
@@ -45,7 +51,7 @@ void ConfigureTcp(const Options& options) {
     const TimeValue minRto(MicroSeconds(options.minRtoUs));
 
     set("TcpL4Protocol::SocketType", TypeIdValue(CongestionControlOf(options.transport)));
-    set("TcpL4Protocol::RecoveryType", TypeIdValue(TcpPrrRecovery::GetTypeId()));
+    set("TcpL4Protocol::RecoveryType", TypeIdValue(RecoveryOf(options.recovery)));
     set("TcpSocketBase::UseEcn", EnumValue(ecn ? TcpSocketState::On : TcpSocketState::Off));
     set("TcpSocketBase::Sack", BooleanValue(true));
     set("TcpSocketBase::WindowScaling", BooleanValue(true));
@@ -69,18 +75,21 @@ void ConfigureTcp(const Options& options) {
 Ptr<SenderSocket> SenderSocket::Create(Ptr<Node> host, FlowResult& result) {
     // As TcpL4Protocol::CreateSocket, which can only make a TcpSocketBase.
     const auto tcp = host->GetObject<TcpL4Protocol>();
-    TypeIdValue congestionControl;
-    tcp->GetAttribute("SocketType", congestionControl);
-    ObjectFactory factory;
-    factory.SetTypeId(congestionControl.Get());
+    const auto make = [&tcp](const std::string& attribute) {
+        TypeIdValue type;
+        tcp->GetAttribute(attribute, type);
+        ObjectFactory factory;
+        factory.SetTypeId(type.Get());
+        return factory;
+    };
 
     auto socket = CreateObject<SenderSocket>();
     socket->m_result = &result;
     socket->SetNode(host);
     socket->SetTcp(tcp);
     socket->SetRtt(CreateObject<RttMeanDeviation>());
-    socket->SetCongestionControlAlgorithm(factory.Create<TcpCongestionOps>());
-    socket->SetRecoveryAlgorithm(CreateObject<TcpPrrRecovery>());
+    socket->SetCongestionControlAlgorithm(make("SocketType").Create<TcpCongestionOps>());
+    socket->SetRecoveryAlgorithm(make("RecoveryType").Create<TcpRecoveryOps>());
     return socket;
 }
 

@@ -332,7 +332,7 @@ fn report(config: &Config, outcome: &Outcome) -> Value {
             cell
         }));
     }
-    json!({
+    let mut told = json!({
         "drops": drops.collect::<Vec<_>>(),
         "lines": lines.collect::<Vec<_>>(),
         "ports": ports,
@@ -342,5 +342,10 @@ fn report(config: &Config, outcome: &Outcome) -> Value {
         "events": outcome.events,
         "arrivals_end_ns": outcome.arrivals_end.nanos(),
         "end_ns": outcome.end.nanos(),
-    })
+    });
+    if let Some(priorities) = &outcome.priorities {
+        let each = priorities.iter().map(|each| json!({"sent": each.sent, "marked": each.marked}));
+        told["priorities"] = each.collect();
+    }
+    told
 }

@@ -29,6 +29,9 @@ pub struct Config {
     /// Makes all lines that lead to switches lossless.
     #[serde(default)]
     pub pfc: Option<Pfc>,
+    /// Has hosts tag packets with priorities.
+    #[serde(default)]
+    pub pias: Option<Pias>,
     /// Life of connections.
     pub connections: Connections,
     /// Virtual time at which the run ends whatever is unfinished.
@@ -158,6 +161,9 @@ pub struct Dcqcn {
     pub hyper_bps: u64,
     /// Smallest rate in bit/s.
     pub min_rate_bps: u64,
+    /// Payload that a queue pair may have sent and not acknowledged, if there is a limit.
+    #[serde(default)]
+    pub window_bytes: Option<u64>,
 }
 
 /// TCP of all connections, or what stands for it: queue pairs have its segment size, its smallest timeout, which is
@@ -266,14 +272,30 @@ impl Transport {
     }
 }
 
-/// Priority flow control (IEEE 802.1Qbb), with one class of packets: what waits in a switch is counted by the port that it
-/// came by, and whoever sends to a port that has too much is asked to pause.
+/// What a pause holds back.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Per {
+    /// All that a line would bring: what waits is counted by the port that it came by (IEEE 802.1Qbb).
+    #[default]
+    Port,
+    /// A flow, when the queue that it waits in is long (Goyal et al., "Backpressure Flow Control", NSDI 2022).
+    Flow,
+    /// All for one host: what waits is counted by port and by that host (Liu et al., "Floodgate", CoNEXT 2021).
+    Destination,
+}
+
+/// Priority flow control (IEEE 802.1Qbb), with one class of packets, or what pauses less than a port: whoever sends what a
+/// switch has too much of is asked to pause.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pfc {
-    /// More bytes than this ask for a pause.
+    /// What is counted, and paused.
+    #[serde(default)]
+    pub per: Per,
+    /// More bytes than this ask for a pause. Per flow it is divided by the queues of the port that hold packets.
     pub xoff_bytes: u64,
-    /// As few bytes as this end it.
+    /// As few bytes as this end it; divided likewise.
     pub xon_bytes: u64,
 }
 
@@ -297,6 +319,14 @@ pub struct Nic {
     pub limit_packets: u64,
     /// Bytes of one connection that TCP puts into the NIC at most (Linux: TCP small queues).
     pub budget_bytes: u64,
+}
+
+/// Priorities that sending hosts give to packets, by what the flow has sent before (PIAS, NSDI 2015).
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pias {
+    /// Demotion thresholds in bytes, ascending.
+    pub thresholds_bytes: Vec<u64>,
 }
 
 /// Life of connections.
@@ -494,8 +524,17 @@ impl Config {
                 "an interval of 0 between looks at queues never ends",
             ),
             (
-                self.pfc.is_none_or(|pfc| pfc.xon_bytes < pfc.xoff_bytes),
+                self.pfc.is_none_or(|pfc| pfc.xon_bytes < pfc.xoff_bytes + u64::from(pfc.per == Per::Flow)),
                 "a pause must end with fewer bytes than it begins with",
+            ),
+            (
+                self.pfc.is_none_or(|pfc| pfc.per == Per::Port || transport.control == Control::Dcqcn),
+                "only NICs with queue pairs can hold back flows, or packets for a host",
+            ),
+            (
+                self.pfc.is_none_or(|pfc| pfc.per == Per::Port)
+                    || !self.links.iter().any(|link| self.joins_switches(link)),
+                "only hosts can hold back flows, or packets for a host: no link may join two switches",
             ),
             (
                 self.pfc.is_none()
@@ -504,6 +543,24 @@ impl Config {
                         .iter()
                         .all(|node| !matches!(node, Node::Switch { mirrors, .. } if !mirrors.is_empty())),
                 "lossless switches cannot mirror packets: copies come by no port that could be paused",
+            ),
+            (
+                self.pias.is_none() || transport.dcqcn.is_none(),
+                "priorities by bytes sent are for TCP: queue pairs do not tag their packets",
+            ),
+            (
+                self.pias.as_ref().is_none_or(|pias| {
+                    pias.thresholds_bytes.first() != Some(&0) && pias.thresholds_bytes.is_sorted_by(|a, b| a < b)
+                }),
+                "thresholds of priorities must be above 0, and each above the one before",
+            ),
+            (
+                self.pias.as_ref().is_none_or(|pias| pias.thresholds_bytes.len() < 64),
+                "there are 64 code points, and so many priorities",
+            ),
+            (
+                self.pias.is_none() || flows.iter().all(|flow| flow.dscp == 0),
+                "where hosts tag packets with priorities, flows have no code points of their own",
             ),
             (self.nic.budget_bytes >= transport.mss_bytes.into(), "the budget below TCP is less than one segment"),
             (
@@ -561,7 +618,11 @@ impl Config {
         Ok(())
     }
 
-    fn check_rates(&self, rates: &Dcqcn) -> [(bool, &'static str); 5] {
+    fn joins_switches(&self, link: &Link) -> bool {
+        [link.a, link.b].iter().all(|&(node, _)| matches!(self.nodes.get(node), Some(Node::Switch { .. })))
+    }
+
+    fn check_rates(&self, rates: &Dcqcn) -> [(bool, &'static str); 6] {
         let timers = [rates.alpha_timer_ns, rates.rate_timer_ns, rates.byte_counter_bytes];
         let transport = &self.transport;
         // As many packets as an acknowledgement covers, and the one before them.
@@ -581,6 +642,12 @@ impl Config {
             (
                 self.links.iter().all(|link| link.rate_bps >= rates.min_rate_bps),
                 "the smallest rate of DCQCN is above that of a line",
+            ),
+            (
+                rates.window_bytes.is_none_or(|window| {
+                    window >= u64::from(transport.payload_bytes()) * u64::from(transport.ack_every_segments)
+                }),
+                "the window of DCQCN is smaller than what an acknowledgement covers",
             ),
         ]
     }

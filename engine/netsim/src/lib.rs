@@ -7,7 +7,8 @@
 //! - `events`, `network::link`: time and lines;
 //! - [`tcp`], [`rdma`]: end points as state machines, [`wire`]: their headers as bytes;
 //! - `network::hosts`, `network::switches`: the two kinds of nodes; `network::queue_pairs`: hosts that speak RDMA;
-//!   `network::pause`: lines that lose nothing; `network::probes`: round trips that are measured;
+//!   `network::pause`: lines that lose nothing; `network::pias`: priorities by what a flow has sent; `network::probes`:
+//!   round trips that are measured;
 //! - [`ledger`], `flow_trace`, `queue_samples`: what is observed, beside what [`marklab_observe`] has.
 
 mod config;
@@ -23,8 +24,8 @@ pub mod tcp;
 pub mod wire;
 
 pub use config::{
-    Capture, Config, ConfigError, Connections, Control, Dcqcn, Discipline, Flow, Framing, Link, Nic, Node, Pfc, Probe,
-    Trace, Transport,
+    Capture, Config, ConfigError, Connections, Control, Dcqcn, Discipline, Flow, Framing, Link, Nic, Node, Per, Pfc,
+    Pias, Probe, Trace, Transport,
 };
 pub use flow_trace::{FlowRow, FlowTrace};
 pub use frame::NetFrame;
@@ -32,7 +33,7 @@ pub use ledger::{Ledger, Reason};
 pub use marklab_observe::{Cell, Passage, PortTrace, QueueTrace, TraceRow};
 pub use network::{
     BuildError, EchoRecord, FlowRecord, LineReport, LineStats, NetSwitch, Network, Outcome, PauseStats, PortReport,
-    Progress, RunError, SwitchReport,
+    PriorityStats, Progress, RunError, SwitchReport,
 };
 pub use queue_samples::{QueueSamples, SampleQueues, SampledPort};
 pub use queueing::{PoolSpec, QueueLimit, QueueSpec, Queueing, Round};

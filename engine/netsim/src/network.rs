@@ -5,6 +5,7 @@ mod handshake;
 mod hosts;
 mod link;
 mod pause;
+mod pias;
 mod probes;
 mod queue_pairs;
 mod switches;
@@ -34,6 +35,8 @@ use link::Line;
 pub use link::LineStats;
 pub use pause::PauseStats;
 use pause::Pauses;
+use pias::Priorities;
+pub use pias::PriorityStats;
 pub use probes::EchoRecord;
 use probes::ProbeState;
 use queue_pairs::{PairEvent, Rdma};
@@ -174,6 +177,8 @@ pub struct Outcome {
     pub rtts: Histogram<u64>,
     /// How often ports of switches were seen with how many packets waiting, if that was asked for.
     pub queue_samples: Option<QueueSamples>,
+    /// Packets by their priority, the highest first, where hosts tag them.
+    pub priorities: Option<Vec<PriorityStats>>,
     /// Frames that finished leaving a NIC or a switch port.
     pub link_transmissions: u64,
     /// Events handled.
@@ -209,6 +214,8 @@ pub struct Network {
     rdma: Option<Box<Rdma>>,
     /// Pauses, where lines that lead to switches are lossless.
     pfc: Option<Box<Pauses>>,
+    /// Priorities, where hosts tag packets by what their flow has sent.
+    pias: Option<Box<Priorities>>,
     flows: Vec<Flow>,
     /// Flows that have started.
     started: usize,
@@ -271,6 +278,7 @@ impl Network {
             connections: Vec::new(),
             pools: BTreeMap::new(),
             pfc: config.pfc.map(|pfc| Box::new(Pauses::new(pfc, 2 * config.links.len()))),
+            pias: config.pias.as_ref().map(|pias| Box::new(Priorities::new(pias))),
             rdma: config.transport.dcqcn.map(|rates| Box::new(Rdma::new(rates, config.nodes.len()))),
             flows,
             started: 0,
@@ -432,12 +440,10 @@ impl Network {
             NodeState::Host(_) => self.host_receives(node, frame),
             NodeState::Switch(_) => {
                 let lossless = self.pfc.is_some();
+                let part = if lossless { self.hold(line, port, &mut frame) } else { None };
+                let place = self.switch_receives(node, port, frame);
                 if lossless {
-                    self.hold(line, port, &mut frame);
-                }
-                self.switch_receives(node, port, frame);
-                if lossless {
-                    self.pause_if_full(line);
+                    self.pause_if_needed(line, part, node, place);
                 }
             }
         }
@@ -538,6 +544,7 @@ impl Network {
             probes: self.probes.into_iter().map(|probe| probe.records).collect(),
             rtts: self.rtts,
             queue_samples: self.queue_samples.map(|samples| *samples),
+            priorities: self.pias.map(|pias| pias.stats()),
             link_transmissions: begun - under_way,
             events,
             arrivals_end: Time::from_nanos(self.flows.last().map_or(0, |flow| flow.start_ns)),

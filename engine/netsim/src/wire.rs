@@ -135,6 +135,15 @@ impl Template {
         Template { ipv4_sum: sum(ip), tcp_sum: pseudo + sum(tcp), bytes }
     }
 
+    /// Later segments carry this DSCP.
+    pub fn set_dscp(&mut self, dscp: u8) {
+        let ip = &mut self.bytes[ETHERNET..ETHERNET + IPV4];
+        if ip[1] != dscp << 2 {
+            ip[1] = dscp << 2;
+            self.ipv4_sum = sum(ip);
+        }
+    }
+
     /// Writes a segment with correct lengths and checksums.
     pub fn write(&self, packet: &mut Packet, header: &Header<'_>) {
         debug_assert!(header.options.len() <= MAX_OPTIONS && header.options.len().is_multiple_of(4));

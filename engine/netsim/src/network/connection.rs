@@ -89,7 +89,6 @@ pub(super) struct Connection {
     pub(super) one_way_ns: Option<u32>,
     /// Headers from the client, from the server.
     pub(super) templates: [Template; 2],
-    dscp: u8,
     /// Initial sequence numbers. Stream offset 0 follows that of the client.
     pub(super) initial: [u32; 2],
     pub(super) identification: [u16; 2],
@@ -124,8 +123,7 @@ impl Connection {
             sender: Sender::new(transport.sender(), transport.control(ecn)),
             receiver: Receiver::new(transport.receiver(ecn)),
             one_way_ns: None,
-            templates: templates(ends, 0),
-            dscp: 0,
+            templates: [Template::new(client, server, 0), Template::new(server, client, 0)],
             // Any value serves; these differ from connection to connection, which helps to read captures.
             initial: [client_port << 16 | server_port, server_port << 16 | client_port],
             identification: [0; 2],
@@ -144,9 +142,8 @@ impl Connection {
 
     /// Packets of both ends carry this code point from now on.
     pub(super) fn set_dscp(&mut self, dscp: u8) {
-        if self.dscp != dscp {
-            self.dscp = dscp;
-            self.templates = templates(self.ends, dscp);
+        for template in &mut self.templates {
+            template.set_dscp(dscp);
         }
     }
 
@@ -175,8 +172,4 @@ impl Connection {
     pub(super) fn first_data(&self) -> u32 {
         self.initial[Side::Client as usize].wrapping_add(1)
     }
-}
-
-fn templates([client, server]: [EndPoint; 2], dscp: u8) -> [Template; 2] {
-    [Template::new(client, server, dscp), Template::new(server, client, dscp)]
 }

@@ -292,6 +292,9 @@ impl Network {
 
     /// Makes a frame and puts it on its way: the client's through the delay line.
     pub(super) fn send(&mut self, connection: usize, side: Side, header: Header<'_>) {
+        if self.pias.is_some() {
+            self.tag(connection, side, &header);
+        }
         let mut frame = self.frames.take(connection as u32, side == Side::Client);
         let state = &mut self.connections[connection];
         let identification = &mut state.identification[side as usize];

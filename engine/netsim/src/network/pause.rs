@@ -1,30 +1,36 @@
-//! Lines that lose nothing: priority flow control (IEEE 802.1Qbb) with one class of packets.
+//! Lines that lose nothing: priority flow control (IEEE 802.1Qbb) with one class of packets, and what pauses a part of
+//! what a line brings only: a flow, or all for one host.
 //!
 //! A frame is held by a switch from its arrival until it begins to leave, and counts on the line that brought it. Above
 //! XOFF the switch sends a pause frame back, at XON one that ends the pause: each goes out behind the frame under way, and
 //! before all that waits; as long as it waits, it says what is asked last. A transmitter that is told to pause ends its
 //! frame, and begins no other. Pauses have no end of their own: a switch would send its pause frame again before the time
 //! in it runs out. Hosts receive as fast as their lines bring it, and ask for no pause.
+//!
+//! Per destination the same is done for each host that frames go to. Per flow it is the queue that counts: a frame that
+//! finds more than XOFF in its own, divided by the queues of its port that hold packets, has its flow paused, which ends
+//! when that queue has come down to XON, divided likewise. Such pauses are a NIC's to keep, which holds back queue pairs.
+//! Answers are never held back, and have no account.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use marklab_units::{Duration, Time};
 
 use super::{Event, Network};
-use crate::config::Pfc;
+use crate::config::{Per, Pfc};
 use crate::frame::NetFrame;
 
 /// A pause frame without its checksum: as short as frames are.
 const PAUSE_FRAME_BYTES: usize = 60;
 
-/// Pauses of a transmitter.
+/// Pauses of a transmitter, or of parts of what it sends.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct PauseStats {
     /// How often it was told to pause.
     pub pauses: u64,
     /// Pause frames that it was sent: those that begin pauses, and those that end them.
     pub frames: u64,
-    /// Time that it was told to pause.
+    /// Time that it was told to pause, or to pause something.
     pub paused: Duration,
     /// Most bytes that its frames held at the other end, a switch.
     pub max_held_bytes: u64,
@@ -35,22 +41,34 @@ pub struct PauseStats {
 pub(super) struct Pauses {
     pfc: Pfc,
     lines: Vec<Held>,
+    /// Per flow: flows that were asked to pause last, as line and part, with their queues, by the port that these are of.
+    flows: BTreeMap<(usize, usize), BTreeMap<(usize, u32), usize>>,
 }
 
 #[derive(Clone, Default, Debug)]
 struct Held {
     /// What the line has brought that waits in the switch at its end.
     bytes: u64,
-    /// Whether a pause was asked for last.
-    asked: bool,
-    /// What pause frames to its transmitter say that have not come there.
-    under_way: VecDeque<bool>,
-    /// When its transmitter was told to pause.
+    /// That of each part, and whether a pause was asked for last; not per flow.
+    accounts: BTreeMap<u32, Account>,
+    /// What pause frames to its transmitter say that have not come there: of which parts, and whether to pause.
+    under_way: VecDeque<Vec<(u32, bool)>>,
+    /// Parts that its transmitter was told to pause, and since when there are any.
+    told: BTreeSet<u32>,
     since: Option<Time>,
     stats: PauseStats,
     /// Begin and end of the last pause frame that it carried itself, for the other direction.
     interjected: (Time, Time),
 }
+
+#[derive(Clone, Copy, Default, Debug)]
+struct Account {
+    bytes: u64,
+    asked: bool,
+}
+
+/// The part that is all.
+const ALL: u32 = 0;
 
 /// The other direction of a line: links make two lines each.
 fn opposite(line: usize) -> usize {
@@ -59,7 +77,7 @@ fn opposite(line: usize) -> usize {
 
 impl Pauses {
     pub(super) fn new(pfc: Pfc, lines: usize) -> Pauses {
-        Pauses { pfc, lines: vec![Held::default(); lines] }
+        Pauses { pfc, lines: vec![Held::default(); lines], flows: BTreeMap::new() }
     }
 
     /// Whether a line is busy with a pause frame.
@@ -81,22 +99,78 @@ impl Network {
         self.pfc.as_mut().expect("a run with lossless lines")
     }
 
-    /// A frame comes by a line to a port of a switch.
-    #[cold]
-    pub(super) fn hold(&mut self, line: usize, port: usize, frame: &mut NetFrame) {
-        let bytes = frame.notes.hold(port, frame.packet.len());
-        self.pauses().lines[line].bytes += bytes;
+    /// What a pause because of a frame would hold back; answers are part of nothing less than the line.
+    fn part(&self, per: Per, frame: &NetFrame) -> Option<u32> {
+        match per {
+            Per::Port => Some(ALL),
+            Per::Flow => self.sending_pair(frame).map(|pair| pair as u32),
+            Per::Destination => self.sending_pair(frame).map(|pair| self.destination(pair) as u32),
+        }
     }
 
-    /// The switch has taken a line's frame in; what it sent on at once does not wait.
+    /// What holds back a queue pair.
+    pub(super) fn part_of(&self, pair: usize) -> u32 {
+        match self.pfc.as_ref().map(|pauses| pauses.pfc.per) {
+            Some(Per::Flow) => pair as u32,
+            Some(Per::Destination) => self.destination(pair) as u32,
+            Some(Per::Port) | None => ALL,
+        }
+    }
+
+    /// A frame comes by a line to a port of a switch. Gives what a pause because of it would hold back.
     #[cold]
-    pub(super) fn pause_if_full(&mut self, line: usize) {
-        let Pauses { pfc, lines } = self.pauses();
+    pub(super) fn hold(&mut self, line: usize, port: usize, frame: &mut NetFrame) -> Option<u32> {
+        let per = self.pauses().pfc.per;
+        let part = self.part(per, frame);
+        let bytes = frame.notes.hold(port, frame.packet.len());
+        let held = &mut self.pauses().lines[line];
+        held.bytes += bytes;
+        if let (Some(part), Per::Port | Per::Destination) = (part, per) {
+            held.accounts.entry(part).or_default().bytes += bytes;
+        }
+        part
+    }
+
+    /// The switch has taken a line's frame in, which waits at a place if it does; what it sent on at once does not count.
+    #[cold]
+    pub(super) fn pause_if_needed(
+        &mut self,
+        line: usize,
+        part: Option<u32>,
+        node: usize,
+        place: Option<(usize, usize)>,
+    ) {
+        let Pauses { pfc, lines, .. } = self.pauses();
         let held = &mut lines[line];
         held.stats.max_held_bytes = held.stats.max_held_bytes.max(held.bytes);
-        if held.bytes > pfc.xoff_bytes && !held.asked {
-            self.ask(line, true);
+        match (pfc.per, part, place) {
+            (Per::Flow, Some(flow), Some((port, queue))) => self.pause_if_long(line, flow, (node, port), queue),
+            (Per::Port | Per::Destination, Some(part), _) => self.pause_if_full(line, part),
+            _ => {}
         }
+    }
+
+    fn pause_if_full(&mut self, line: usize, part: u32) {
+        let Pauses { pfc, lines, .. } = self.pauses();
+        if lines[line].accounts.get(&part).is_some_and(|of| of.bytes > pfc.xoff_bytes && !of.asked) {
+            self.ask(line, part, true);
+        }
+    }
+
+    /// A flow's frame waits in a queue of a port.
+    fn pause_if_long(&mut self, line: usize, flow: u32, at: (usize, usize), queue: usize) {
+        let weighed = self.weighed(at, queue);
+        let Pauses { pfc, flows, .. } = self.pauses();
+        if weighed > pfc.xoff_bytes && flows.entry(at).or_default().insert((line, flow), queue).is_none() {
+            self.ask(line, flow, true);
+        }
+    }
+
+    /// Bytes in a queue, times the queues of its port that hold packets.
+    fn weighed(&mut self, (node, port): (usize, usize), queue: usize) -> u64 {
+        let switch = &self.switch(node).switch;
+        let busy = (0..switch.queues(port)).filter(|&queue| switch.queue_depth(port, queue).packets > 0).count();
+        switch.queue_depth(port, queue).bytes * busy as u64
     }
 
     /// A frame that was held leaves a switch, or is lost there.
@@ -105,26 +179,58 @@ impl Network {
         let Some((port, bytes)) = frame.notes.let_go() else { return };
         let line = self.switch(node).ports[port].line.expect("the frame has come by a line");
         let line = opposite(line as usize);
-        let Pauses { pfc, lines } = self.pauses();
+        let per = self.pauses().pfc.per;
+        let part = self.part(per, frame);
+        let Pauses { pfc, lines, .. } = self.pauses();
         let held = &mut lines[line];
         held.bytes -= bytes;
-        if held.asked && held.bytes <= pfc.xon_bytes {
-            self.ask(line, false);
+        if per == Per::Flow {
+            return self.resume_flows(node);
+        }
+        if let Some(part) = part
+            && let Some(account) = held.accounts.get_mut(&part)
+        {
+            account.bytes -= bytes;
+            if account.asked && account.bytes <= pfc.xon_bytes {
+                self.ask(line, part, false);
+            }
+        }
+    }
+
+    /// Queues of a switch have become shorter, or fewer.
+    fn resume_flows(&mut self, node: usize) {
+        let ports: Vec<_> = self.pauses().flows.keys().copied().filter(|at| at.0 == node).collect();
+        for at in ports {
+            let mut paused = self.pauses().flows.remove(&at).expect("it is listed");
+            let xon_bytes = self.pauses().pfc.xon_bytes;
+            let ended: Vec<_> = paused.extract_if(.., |_, queue| self.weighed(at, *queue) <= xon_bytes).collect();
+            if !paused.is_empty() {
+                self.pauses().flows.insert(at, paused);
+            }
+            for ((line, flow), _) in ended {
+                self.ask(line, flow, false);
+            }
         }
     }
 
     /// Sends a pause frame to the transmitter of a line.
-    fn ask(&mut self, line: usize, pause: bool) {
+    fn ask(&mut self, line: usize, part: u32, pause: bool) {
         let (now, back) = (self.now, opposite(line));
         let lines = &mut self.pauses().lines;
-        lines[line].asked = pause;
+        if let Some(account) = lines[line].accounts.get_mut(&part) {
+            account.asked = pause;
+        }
+        // A frame names as many parts as there are.
         if lines[back].interjected.0 > now
             && let Some(waiting) = lines[line].under_way.back_mut()
         {
-            *waiting = pause;
+            match waiting.iter_mut().find(|(other, _)| *other == part) {
+                Some((_, said)) => *said = pause,
+                None => waiting.push((part, pause)),
+            }
             return;
         }
-        lines[line].under_way.push_back(pause);
+        lines[line].under_way.push_back(vec![(part, pause)]);
         lines[line].stats.frames += 1;
         let bytes = self.framing.wire_bytes(PAUSE_FRAME_BYTES);
         let begin = now.max(self.lines[back].busy_until());
@@ -138,21 +244,25 @@ impl Network {
     #[inline(never)]
     pub(super) fn pause(&mut self, line: usize) {
         let now = self.now;
-        let Held { since, stats, under_way, .. } = &mut self.pauses().lines[line];
-        let pause = under_way.pop_front().expect("a pause frame says something");
-        // One that changed its mind while it waited says what is known.
-        match (pause, *since) {
-            (true, None) => {
-                *since = Some(now);
+        let said = self.pauses().lines[line].under_way.pop_front().expect("a pause frame says something");
+        for (part, pause) in said {
+            let Held { told, since, stats, .. } = &mut self.pauses().lines[line];
+            // One that changed its mind while it waited says what is known.
+            if pause && told.insert(part) {
+                since.get_or_insert(now);
                 stats.pauses += 1;
+            } else if !pause && told.remove(&part) && told.is_empty() {
+                stats.paused += since.take().map_or(Duration::ZERO, |since| now.since(since));
             }
-            (false, Some(began)) => {
-                *since = None;
-                stats.paused += now.since(began);
+            let (node, _) = self.lines[line].from();
+            match (self.pauses().pfc.per, pause) {
+                (Per::Port, _) => {
+                    self.lines[line].paused = pause;
+                    self.start(line);
+                }
+                (Per::Flow | Per::Destination, true) => self.hold_back(node, part),
+                (Per::Flow | Per::Destination, false) => self.release_part(node, part),
             }
-            (true, Some(_)) | (false, None) => {}
         }
-        self.lines[line].paused = pause;
-        self.start(line);
     }
 }

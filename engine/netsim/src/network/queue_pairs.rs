@@ -56,6 +56,8 @@ struct RdmaNic {
     entered: u64,
     /// The earliest pending event at which a queue pair may send.
     wake: Option<Time>,
+    /// What the switch has asked to hold back, and queue pairs whose turn has come meanwhile.
+    held_back: BTreeMap<u32, Vec<u32>>,
 }
 
 /// A queue pair, one end at each of two hosts. Data go from the client to the server.
@@ -163,7 +165,7 @@ impl Network {
         self.rdma().pairs.push(QueuePair {
             hosts: [src, dst],
             ends,
-            requester: Requester::new(transport.payload_bytes(), ns(transport.min_rto_ns)),
+            requester: Requester::new(transport.payload_bytes(), rates.window_bytes, ns(transport.min_rto_ns)),
             responder: Responder::new(ResponderConfig {
                 ack_every: transport.ack_every_segments,
                 notification_interval: ns(rates.cnp_interval_ns),
@@ -322,7 +324,11 @@ impl Network {
                 return None;
             }
             nic.due.pop();
+            let holds_back = !nic.held_back.is_empty();
             let pair = pair as usize;
+            if holds_back && self.set_aside(node, pair) {
+                continue;
+            }
             self.pair(pair).waiting = false;
             // There may be none: what was to be sent again was acknowledged meanwhile.
             let Some(outgoing) = self.pair(pair).requester.next_packet(now) else { continue };
@@ -336,6 +342,39 @@ impl Network {
             }
             self.arm_pair_timer(pair);
             return Some(frame);
+        }
+    }
+
+    // Pauses of less than the line
+
+    /// The destination of the data of a queue pair.
+    pub(super) fn destination(&self, pair: usize) -> usize {
+        self.rdma.as_ref().expect("a run with queue pairs").pairs[pair].hosts[Side::Server as usize]
+    }
+
+    /// The queue pair that sent a frame with data.
+    pub(super) fn sending_pair(&self, frame: &NetFrame) -> Option<usize> {
+        frame.notes.by_client().then_some(frame.connection as usize)?.checked_sub(self.connections.len())
+    }
+
+    /// A queue pair whose turn has come waits if it is held back.
+    #[cold]
+    fn set_aside(&mut self, node: usize, pair: usize) -> bool {
+        let part = self.part_of(pair);
+        let aside = self.rdma().nics[node].held_back.get_mut(&part);
+        aside.map(|aside| aside.push(pair as u32)).is_some()
+    }
+
+    /// A NIC is told to hold back a part of what it sends.
+    pub(super) fn hold_back(&mut self, node: usize, part: u32) {
+        self.rdma().nics[node].held_back.entry(part).or_default();
+    }
+
+    /// And that it may send it again.
+    pub(super) fn release_part(&mut self, node: usize, part: u32) {
+        for pair in self.rdma().nics[node].held_back.remove(&part).into_iter().flatten() {
+            self.pair(pair as usize).waiting = false;
+            self.offer(pair as usize);
         }
     }
 

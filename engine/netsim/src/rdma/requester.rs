@@ -34,6 +34,8 @@ struct Sent {
 #[derive(Debug)]
 pub struct Requester {
     mtu: u32,
+    /// Packets that may be unacknowledged.
+    window: usize,
     /// Fixed, as NICs have it: InfiniBand's local ACK timeout does not follow the round trips.
     timeout: Duration,
     unacknowledged: VecDeque<Sent>,
@@ -50,10 +52,13 @@ pub struct Requester {
 }
 
 impl Requester {
-    /// A requester with nothing to send, whose packets carry `mtu` bytes at most.
-    pub fn new(mtu: u32, timeout: Duration) -> Requester {
+    /// A requester with nothing to send, whose packets carry `mtu` bytes at most. Full ones of which `window` bytes are
+    /// made are as many as may be unacknowledged, if that is given.
+    pub fn new(mtu: u32, window: Option<u64>, timeout: Duration) -> Requester {
+        let most = MOST_UNACKNOWLEDGED as u64;
         Requester {
             mtu,
+            window: window.map_or(most, |bytes| (bytes / u64::from(mtu)).min(most)) as usize,
             timeout,
             unacknowledged: VecDeque::new(),
             oldest: 0,
@@ -88,7 +93,7 @@ impl Requester {
 
     /// Whether there is a packet to be sent.
     pub fn has_next(&self) -> bool {
-        self.sent < self.unacknowledged.len() || (self.unsent > 0 && self.sent < MOST_UNACKNOWLEDGED)
+        self.sent < self.unacknowledged.len() || (self.unsent > 0 && self.sent < self.window)
     }
 
     /// The packet that is to be sent next. The caller sends it.
@@ -159,7 +164,7 @@ mod tests {
     }
 
     fn requester(bytes: u64) -> Requester {
-        let mut requester = Requester::new(1_000, Duration::from_micros(500));
+        let mut requester = Requester::new(1_000, None, Duration::from_micros(500));
         requester.begin();
         requester.write(bytes);
         requester

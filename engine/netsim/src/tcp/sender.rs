@@ -298,7 +298,9 @@ impl Sender {
         match self.phase {
             Phase::Recovery(_) | Phase::Loss(_) => return,
             Phase::Open => {
-                self.control.on_loss(&mut self.window, flight);
+                // During a long recovery more was sent than a window: what came after the gap is still part of the flight.
+                let used = flight.min(self.window.cwnd);
+                self.control.on_loss(&mut self.window, used);
                 self.tell_reduction();
             }
             Phase::Reduced(_) if self.control.loss_after_marks() => self.control.on_loss(&mut self.window, flight),
@@ -477,6 +479,18 @@ mod tests {
         ack(&mut sender, at(200), 10, &[], false);
         assert_eq!((sender.stats.fast_recoveries, sender.stats.retransmissions), (1, 1));
         assert_eq!(sender.phase, Phase::Open);
+    }
+
+    #[test]
+    fn a_loss_found_as_a_recovery_ends_halves_the_window_again() {
+        let mut sender = sender(Reno);
+        sender.write(1_000_000);
+        send_all(&mut sender, at(0));
+        ack(&mut sender, at(100), 0, &[(1, 10)], false);
+        assert_eq!(send_all(&mut sender, at(100)), [0, 10, 11, 12, 13]);
+        // 14 segments were not acknowledged, of which 9 had arrived long ago; the window was 5.
+        ack(&mut sender, at(200), 10, &[(11, 14)], false);
+        assert_eq!((sender.window().cwnd, sender.stats.fast_recoveries), (2_500, 2));
     }
 
     #[test]

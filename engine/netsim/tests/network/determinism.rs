@@ -9,7 +9,7 @@ use crate::pcap;
 use crate::support::*;
 
 /// Everything that a run tells.
-fn told(outcome: &Outcome) -> String {
+pub(crate) fn told(outcome: &Outcome) -> String {
     let switches = outcome.switches.iter().map(|switch| {
         let state = &switch.state;
         let counters = (0..state.program().counters.len() as u32).map(|counter| {

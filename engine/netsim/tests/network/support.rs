@@ -111,6 +111,7 @@ const RATES: Dcqcn = Dcqcn {
     additive_bps: 40_000_000,
     hyper_bps: 400_000_000,
     min_rate_bps: 10_000_000,
+    window_bytes: None,
 };
 
 fn mac(host: usize) -> [u8; 6] {
@@ -158,6 +159,7 @@ pub(crate) fn star(hosts: &[(u64, u64)], queue: QueueLimit, control: Control) ->
         transport: transport(control),
         nic: Nic { discipline: Discipline::Fair, limit_packets: 100_000, budget_bytes: 1 << 30 },
         pfc: None,
+        pias: None,
         connections: Connections::Persistent { per_pair: 1 },
         stop_ns: 1_000_000 * MS,
         probes: vec![],

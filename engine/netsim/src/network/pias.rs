@@ -1,0 +1,81 @@
+//! Priorities of packets: PIAS (Bai et al., NSDI 2015), as far as sending hosts do it.
+//!
+//! A packet with data has the priority of what its flow has sent before: P0, the highest, up to the first threshold, P1
+//! up to the second, and so on. That is the offset of its first byte in the flow, so that a packet sent again has the
+//! priority that it had (as in the authors' simulations). What carries no data comes of nothing sent, and has P0. With n
+//! thresholds the code point of Pi is n - i: switches serve queues of higher numbers first.
+
+use super::Network;
+use super::connection::Side;
+use crate::config::Pias;
+use crate::frame::NetFrame;
+use crate::tcp::stream_offset;
+use crate::wire::Header;
+
+/// Packets of a priority.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct PriorityStats {
+    /// Packets with data that hosts have sent.
+    pub sent: u64,
+    /// Packets that came to a switch ECN capable and left it with congestion experienced.
+    pub marked: u64,
+}
+
+/// Thresholds, and what was sent by code point.
+#[derive(Debug)]
+pub(super) struct Priorities {
+    thresholds_bytes: Vec<u64>,
+    by_code_point: Vec<PriorityStats>,
+}
+
+impl Priorities {
+    pub(super) fn new(pias: &Pias) -> Priorities {
+        let thresholds_bytes = pias.thresholds_bytes.clone();
+        Priorities { by_code_point: vec![PriorityStats::default(); thresholds_bytes.len() + 1], thresholds_bytes }
+    }
+
+    /// The code point of a packet whose flow has sent so many bytes before: the thresholds that these are not above.
+    fn code_point(&self, sent_before: u64) -> usize {
+        self.thresholds_bytes.len() - self.thresholds_bytes.partition_point(|&threshold| threshold < sent_before)
+    }
+
+    /// A switch has marked a frame.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn marked(&mut self, frame: &NetFrame) {
+        // The type of service, the second byte of the IPv4 header.
+        let code_point = usize::from(frame.packet.stored()[15] >> 2);
+        if let Some(stats) = self.by_code_point.get_mut(code_point) {
+            stats.marked += 1;
+        }
+    }
+
+    pub(super) fn stats(mut self) -> Vec<PriorityStats> {
+        self.by_code_point.reverse();
+        self.by_code_point
+    }
+}
+
+impl Network {
+    /// Gives the packet that a host is about to send its priority.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn tag(&mut self, connection: usize, side: Side, header: &Header<'_>) {
+        let Some(pias) = &mut self.pias else { return };
+        let state = &mut self.connections[connection];
+        let sent_before = match (side, header.payload, state.latest_flow) {
+            (Side::Client, 1.., Some(flow)) => {
+                // What all has come of is a message no more; it was written to its end.
+                let end = state.messages.back().map_or(state.sender.written(), |message| message.end);
+                let offset = stream_offset(state.first_data(), header.sequence, state.sender.snd_una());
+                // Data of the flow before, which are sent though they have come, have nothing to wait for.
+                offset.unwrap_or(0).saturating_sub(end - self.flows[flow as usize].size_bytes)
+            }
+            // A request is what its host begins with.
+            _ => 0,
+        };
+        let code_point = pias.code_point(sent_before);
+        pias.by_code_point[code_point].sent += u64::from(header.payload > 0);
+        state.templates[side as usize].set_dscp(code_point as u8);
+    }
+}

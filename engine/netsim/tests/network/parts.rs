@@ -1,0 +1,261 @@
+//! Pauses of a part of what a line brings: a flow, or all for one host.
+
+use marklab_netsim::{Config, Control, Flow, Node, Outcome, PauseStats, Per, Pfc, QueueLimit, QueueSpec};
+use marklab_pipeline::{ActionSpec, EntrySpec, KeyMatch, State};
+use proptest::prelude::*;
+
+use crate::support::*;
+
+const DELAY: u64 = 20 * US;
+const FRAME: u64 = 54 + MSS;
+/// A pause frame on the line: 64 bytes, preamble and gap.
+const PAUSE_WIRE: u64 = 84;
+const FAST: u64 = 4 * GBPS;
+
+/// ns at 4 Gb/s.
+fn at_4g(wire: u64) -> u64 {
+    wire * 2
+}
+
+fn full() -> u64 {
+    at_4g(wire_bytes(MSS))
+}
+
+/// Host 0 with a line of 4 Gb/s, hosts 1 and 2 with 1 Gb/s each. A pause begins with the third packet that waits, and ends
+/// with the one before the last. Lines back carry nothing but pause frames until the end.
+fn config(per: Per) -> Config {
+    let hosts = [(FAST, DELAY), (GBPS, DELAY), (GBPS, DELAY), (FAST, DELAY)];
+    let mut config = star(&hosts, QueueLimit::Packets(10_000), Control::Dcqcn);
+    config.pfc = Some(Pfc { per, xoff_bytes: FRAME * 5 / 2, xon_bytes: FRAME * 3 / 2 });
+    config.transport.ack_every_segments = 10_000;
+    config.transport.min_rto_ns = 1000 * MS;
+    config.transport.dcqcn.as_mut().unwrap().min_rate_bps = GBPS;
+    config
+}
+
+fn run_flows(config: &Config, flows: Vec<Flow>) -> Outcome {
+    run(config, &Program::of("droptail"), |_| (), flows)
+}
+
+fn pauses_of(outcome: &Outcome, host: usize) -> PauseStats {
+    outcome.lines.iter().find(|line| line.from == (host, 0)).unwrap().pauses.unwrap()
+}
+
+fn switch_queue(outcome: &Outcome, port: usize) -> u64 {
+    outcome.switches[0].ports[port].queue.max.packets
+}
+
+/// The first pause of a long flow from host 0 to host 1 that waits in one queue, in ns: from when to when, and packets sent
+/// before it.
+fn first_pause() -> (u64, u64, u64) {
+    let first_arrival = full() + DELAY;
+    let frame_back = at_4g(PAUSE_WIRE) + DELAY;
+    // Of packets 0, 1, 2, 3 only the first has begun to leave when the last comes.
+    let from = first_arrival + 3 * full() + frame_back;
+    let packets = from / full() + 1;
+    // All but one have begun to leave.
+    (from, first_arrival + (packets - 2) * 4 * full() + frame_back, packets)
+}
+
+/// A flow alone is paused as a line would be: the queue is its own, and all that the line brings.
+#[test]
+fn a_flow_alone_is_paused_and_goes_on_to_the_ns() {
+    let (from, to, packets) = first_pause();
+    for per in [Per::Port, Per::Flow, Per::Destination] {
+        for pauses in [0, 1, 5] {
+            let outcome = run_flows(&config(per), vec![flow(0, 0, 1, (pauses * packets + 1) * MSS)]);
+            let found = pauses_of(&outcome, 0);
+            let expected = (pauses, 2 * pauses, pauses * (to - from));
+            assert_eq!((found.pauses, found.frames, found.paused.nanos()), expected, "{per:?}");
+            assert_eq!(fct(&outcome, 0), pauses * to + full() + 4 * full() + 2 * DELAY, "{per:?}");
+            assert_eq!(outcome.ledger.total(), 0);
+        }
+    }
+}
+
+/// Within the pause of a long flow to host 1 a short one begins, from the same host to host 2. Paused per port both wait; per
+/// flow and per destination the short one is as fast as alone.
+#[test]
+fn another_flow_on_the_line_goes_on() {
+    let (from, to, _) = first_pause();
+    let start = from + 50 * US;
+    let alone = 5 * full() + 2 * DELAY;
+    // When the line goes on, a packet of the long flow is before it.
+    for (per, expected) in [(Per::Port, to + full() + alone - start), (Per::Flow, alone), (Per::Destination, alone)] {
+        let outcome = run_flows(&config(per), vec![flow(0, 0, 1, 40 * MSS), flow(start, 0, 2, MSS)]);
+        assert_eq!(fct(&outcome, 1), expected, "{per:?}");
+        assert_eq!(outcome.ledger.total(), 0);
+        assert!(outcome.flows[0].fct.is_some());
+    }
+}
+
+/// Within the pause of a flow another begins, between the same hosts. Per destination both are held back. Per flow the one
+/// packet of the second comes to the queue, which has it paused as well.
+#[test]
+fn to_the_same_host_a_flow_waits_in_the_queue_or_in_the_nic() {
+    let (from, to, packets) = first_pause();
+    let start = from + 50 * US;
+    let run = |per: Per| run_flows(&config(per), vec![flow(0, 0, 1, (packets + 1) * MSS), flow(start, 0, 1, MSS)]);
+    let outcome = run(Per::Destination);
+    assert_eq!(fct(&outcome, 1), to + full() + DELAY + 2 * 4 * full() + DELAY - start, "behind the other's packet");
+    assert_eq!(pauses_of(&outcome, 0).pauses, 1);
+    let outcome = run(Per::Flow);
+    assert_eq!(fct(&outcome, 1), full() + DELAY + (packets + 1) * 4 * full() + DELAY - start, "behind the queue");
+    assert_eq!(pauses_of(&outcome, 0).pauses, 2);
+}
+
+/// Ports have so many queues that take turns.
+fn bring_queues(config: &mut Config, count: usize) {
+    let node = switch_of(config);
+    if let Node::Switch { queueing, .. } = &mut config.nodes[node] {
+        let queue = QueueSpec { quantum_bytes: FRAME as u32, ..queueing.queues[0] };
+        queueing.queues = vec![queue; count];
+    }
+}
+
+/// And `bfc` deals them out.
+fn deal_out(count: usize) -> impl Fn(&mut State) {
+    move |state| {
+        set_default(state, "steering.steering_params", "set_steering", &[("last", count as u64 - 1)]);
+        for number in 0..count {
+            let value = KeyMatch::Ternary { value: 0u8.into(), mask: (1u64 << number).into() };
+            let call = ActionSpec { action: "set_empty".into(), params: vec![("number".into(), number.into())] };
+            let entry = EntrySpec { matches: vec![("busy".into(), value)], call, priority: number as u32 + 1 };
+            state.insert_entry("steering.empty_queue", &entry).unwrap();
+        }
+    }
+}
+
+/// With queues of their own, flows are paused above an even share of XOFF: two flows each at half of it, which is what
+/// makes what waits for a port no longer with two flows than with one.
+#[test]
+fn a_flow_has_a_share_of_the_threshold() {
+    let mut config = star(&[(FAST, US), (GBPS, US), (FAST, US)], QueueLimit::Packets(10_000), Control::Dcqcn);
+    config.pfc = Some(Pfc { per: Per::Flow, xoff_bytes: 40 * FRAME, xon_bytes: 40 * FRAME });
+    config.transport.min_rto_ns = 1000 * MS;
+    bring_queues(&mut config, 32);
+    let long = |flows: Vec<Flow>| {
+        let outcome = run(&config, &Program::of("bfc"), deal_out(32), flows);
+        assert_eq!(outcome.ledger.total(), 0);
+        assert!(outcome.flows.iter().all(|flow| flow.fct.is_some() && flow.sender.retransmissions == 0));
+        (switch_queue(&outcome, 1), outcome)
+    };
+    // A round trip of 2 us, a pause frame and two frames are four packets of 4 Gb/s at most.
+    let (one, outcome) = long(vec![flow(0, 0, 1, 2_000 * MSS)]);
+    assert!((41..=45).contains(&one), "{one}");
+    assert!(pauses_of(&outcome, 0).pauses > 0);
+    // Each brings as much after the pause; one that came first had the whole threshold for itself.
+    let (two, outcome) = long(vec![flow(0, 0, 1, 2_000 * MSS), flow(0, 2, 1, 2_000 * MSS)]);
+    assert!((41..=50).contains(&two), "{two}");
+    assert!(pauses_of(&outcome, 0).pauses > 0 && pauses_of(&outcome, 2).pauses > 0);
+    // The line was never idle: pauses end when there is still something to send.
+    let last = outcome.flows.iter().map(|flow| flow.fct.unwrap().nanos()).max().unwrap();
+    assert!(last < 4_000 * 4 * full() + 20 * US, "{last}");
+    // In one queue both would be held back by the longer one; DWRR serves them evenly.
+    let fcts: Vec<_> = outcome.flows.iter().map(|flow| flow.fct.unwrap().nanos()).collect();
+    assert!(fcts[0].abs_diff(fcts[1]) < 60 * 4 * full(), "{fcts:?}");
+}
+
+/// More flows than queues: those that share one are paused and go on together, and none is forgotten.
+#[test]
+fn flows_that_share_a_queue_all_go_on() {
+    let mut config = star(&[(40 * GBPS, US); 9], QueueLimit::Packets(10_000), Control::Dcqcn);
+    config.pfc = Some(Pfc { per: Per::Flow, xoff_bytes: 20_000, xon_bytes: 20_000 });
+    bring_queues(&mut config, 2);
+    let flows: Vec<_> = (0..8).map(|host| flow(host as u64, host, 8, 500_000)).collect();
+    let found = |program: &Program| run(&config, program, deal_out(2), flows.clone());
+    let outcome = found(&Program::of("bfc"));
+    assert_eq!(outcome.ledger.total(), 0);
+    for host in 0..8 {
+        assert!(outcome.flows[host].fct.is_some() && pauses_of(&outcome, host).pauses > 0, "{host}");
+    }
+    // The same again, and by the interpreter.
+    assert_eq!(found(&Program::of("bfc")).flows, outcome.flows);
+    assert_eq!(found(&Program::of("bfc").interpreted()).flows, outcome.flows);
+}
+
+/// A window is full when so much is not acknowledged: a round trip brings no more than that.
+#[test]
+fn a_window_limits_what_is_on_the_way() {
+    for (window, packets) in [(MSS, 1), (2 * MSS, 2), (5 * MSS - 1, 4), (5 * MSS, 5)] {
+        let mut config = star(&[(GBPS, DELAY); 2], QueueLimit::Packets(100), Control::Dcqcn);
+        config.transport.dcqcn.as_mut().unwrap().window_bytes = Some(window);
+        let outcome = run_flows(&config, vec![flow(0, 0, 1, 20 * MSS)]);
+        // Two lines and an acknowledgement of 84 bytes back; then the next packet leaves.
+        let round_trip = 2 * (at_1g(MSS) + DELAY) + 2 * (84 * 8 + DELAY);
+        let rounds = 20u64.div_ceil(packets) - 1;
+        let last = (20 - rounds * packets - 1) * at_1g(MSS) + 2 * (at_1g(MSS) + DELAY);
+        assert_eq!(fct(&outcome, 0), rounds * round_trip + last, "{packets} packets");
+    }
+}
+
+#[test]
+fn parts_that_nobody_can_hold_back_are_refused() {
+    let refused = |config: &Config| {
+        build(config, &Program::of("droptail"), |_| (), vec![flow(0, 0, 1, 1)]).err().unwrap().to_string()
+    };
+    for per in [Per::Flow, Per::Destination] {
+        let mut tcp = star(&[(GBPS, US); 2], QueueLimit::Packets(100), Control::Dctcp);
+        tcp.pfc = Some(Pfc { per, xoff_bytes: 2, xon_bytes: 1 });
+        assert!(refused(&tcp).contains("queue pairs"));
+    }
+    let with = |per: Per, xon_bytes: u64| Config { pfc: Some(Pfc { per, xoff_bytes: 1000, xon_bytes }), ..config(per) };
+    for (per, most) in [(Per::Port, 999), (Per::Destination, 999), (Per::Flow, 1000)] {
+        assert!(build(&with(per, most), &Program::of("droptail"), |_| (), vec![flow(0, 0, 1, 1)]).is_ok());
+        assert!(refused(&with(per, most + 1)).contains("end with fewer bytes"));
+    }
+    let mut small = star(&[(GBPS, US); 2], QueueLimit::Packets(100), Control::Dcqcn);
+    small.transport.ack_every_segments = 2;
+    small.transport.dcqcn.as_mut().unwrap().window_bytes = Some(2 * MSS - 1);
+    assert!(refused(&small).contains("smaller than what an acknowledgement covers"));
+}
+
+/// Bytes that a line may still bring for a part after it has brought more than XOFF.
+fn headroom(rate_bps: u64, delay_ns: u64) -> u64 {
+    2 * delay_ns * rate_bps / 8_000_000_000 + 2 * wire_bytes(MSS) + PAUSE_WIRE
+}
+
+fn flows(hosts: usize) -> impl Strategy<Value = Vec<Flow>> {
+    let size = prop_oneof![1..100u64, 1..4_000u64, 1..300_000u64];
+    let one = (0..300_000u64, 0..hosts, 1..hosts, size);
+    let one = one.prop_map(move |(start_ns, src, step, size)| flow(start_ns, src, (src + step) % hosts, size));
+    prop::collection::vec(one, 1..40).prop_map(|mut flows| {
+        flows.sort_by_key(|flow| flow.start_ns);
+        flows
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// All bytes arrive, whatever is paused when, with queues that have room for it.
+    #[test]
+    fn everything_arrives(
+        flows in flows(5),
+        lines in prop::collection::vec((1..40u64, 0..20_000u64), 5),
+        xoff_bytes in 1..40_000u64,
+        xon in 0.0..1.0,
+        per in prop_oneof![Just(Per::Flow), Just(Per::Destination)],
+        queues in 2..33usize,
+    ) {
+        let lines: Vec<_> = lines.into_iter().map(|(gbps, delay_ns)| (gbps * GBPS, delay_ns)).collect();
+        let mut config = star(&lines, QueueLimit::Packets(1_000_000), Control::Dcqcn);
+        config.pfc = Some(Pfc { per, xoff_bytes, xon_bytes: ((xoff_bytes as f64 * xon) as u64).min(xoff_bytes - 1) });
+        bring_queues(&mut config, queues);
+        let outcome = run(&config, &Program::of("bfc"), deal_out(queues), flows.clone());
+        prop_assert_eq!(outcome.ledger.total(), 0);
+        for (flow, record) in flows.iter().zip(&outcome.flows) {
+            prop_assert!(record.fct.is_some() && record.sender.retransmissions == 0);
+            prop_assert_eq!(record.delivered_bytes, flow.size_bytes);
+        }
+        // Per destination a line holds its room for each of the four other hosts, and answers, which are not held back.
+        if per == Per::Destination {
+            for (host, &(rate, delay)) in lines.iter().enumerate() {
+                let answered: u64 = flows.iter().filter(|flow| flow.dst == host).map(|flow| flow.size_bytes.div_ceil(MSS)).sum();
+                let room = 4 * (xoff_bytes + FRAME + headroom(rate, delay)) + 60 * answered;
+                let found = pauses_of(&outcome, host);
+                prop_assert!(found.max_held_bytes <= room, "{:?} of {}", found, room);
+            }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+// BFC's queues: each active flow has one, an empty one if there is any, else one by lot (Goyal et al., "Backpressure Flow
+// Control", NSDI 2022). Nothing is marked. Whose queue is too long is paused, which is no program's doing: docs/queues.md.
+//
+// A flow is active while packets of it wait. Ingress has to know that, and which queues are empty, what v1model shows in
+// egress only: both share registers. Ingress counts what comes of an entry's flow and egress what goes, so that each is
+// written by one side alone. A packet that is lost between them keeps its flow in its queue, as if it were still there.
+#include <core.p4>
+#include <v1model.p4>
+#include "include/marking.p4"
+
+#define MARKLAB_STEERS
+
+// Entries of the flow table per port, as many as the paper's: 2^14.
+#define FLOW_CELLS 8388608
+#define FLOW_CELL(port, id) ((bit<32>)((port) ++ (id)[31:18]))
+
+// Per port and entry: packets that came and that left, going round at 2^32.
+register<bit<32>>(FLOW_CELLS) flow_came;
+register<bit<32>>(FLOW_CELLS) flow_gone;
+// Per port: a bit for each queue that is not empty.
+register<bit<32>>(MARKLAB_PORTS) busy_queues;
+
+// New flows by what they found.
+enum bit<3> assigned_t {
+    EMPTY = 1,               // a queue that was empty
+    BY_LOT = 2               // none, so that it shares one
+}
+
+control Steering(in flow_t flow, out bit<7> queue) {
+    // Per port and entry: the queue of its flow.
+    register<bit<7>>(FLOW_CELLS) flow_queue;
+    counter(MARKLAB_PORTS * 8, CounterType.packets) assigned;
+
+    bit<7> last_queue = 0;
+
+    // last: number of the last queue.
+    action set_steering(bit<7> last) {
+        last_queue = last;
+    }
+
+    table steering_params {
+        actions = { set_steering; }
+        default_action = set_steering(31);
+    }
+
+    // The first empty queue, by one look at all of them: entry i of the control plane asks for bit i to be 0.
+    bit<32> busy = 0;
+    bit<1> found = 0;
+    bit<7> first_empty = 0;
+
+    action set_empty(bit<7> number) {
+        found = 1;
+        first_empty = number;
+    }
+
+    action none_empty() {
+        found = 0;
+    }
+
+    table empty_queue {
+        key = { busy: ternary @name("busy"); }
+        actions = { set_empty; none_empty; }
+        default_action = none_empty();
+        size = 32;
+    }
+
+    apply {
+        bit<32> port = (bit<32>)flow.port;
+        bit<32> entry = FLOW_CELL(flow.port, flow.id);
+        bit<32> came;
+        bit<32> gone;
+        flow_came.read(came, entry);
+        flow_gone.read(gone, entry);
+        flow_queue.read(queue, entry);
+        busy_queues.read(busy, port);
+        if (came == gone) {
+            assigned_t what = assigned_t.EMPTY;
+            empty_queue.apply();
+            queue = first_empty;
+            if (found == 0) {
+                what = assigned_t.BY_LOT;
+                steering_params.apply();
+                random(queue, 0, last_queue);
+            }
+            flow_queue.write(entry, queue);
+            assigned.count((bit<32>)(flow.port ++ what));
+        }
+        flow_came.write(entry, came + 1);
+        busy_queues.write(port, busy | (32w1 << (bit<8>)queue));
+    }
+}
+
+control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {
+    apply {
+        bit<32> entry = FLOW_CELL(q.port, q.flow);
+        bit<32> gone;
+        flow_gone.read(gone, entry);
+        flow_gone.write(entry, gone + 1);
+        if (q.deq_qdepth_pkts == 0) {
+            bit<32> busy;
+            busy_queues.read(busy, (bit<32>)q.port);
+            busy_queues.write((bit<32>)q.port, busy & ~(32w1 << (bit<8>)q.queue));
+        }
+        decision = decision_t.PASS;
+        cause = 0;
+    }
+}
+
+#include "include/switch.p4"
