@@ -175,7 +175,7 @@ def test_one_level_is_a_run_without_priorities() -> None:
     assert not any("priority" in warning for warning in summary.warnings)
 
 
-@pytest.mark.parametrize(("pias", "doubted"), [("1B", True), ("500KB", False), ("29MB", True)])
+@pytest.mark.parametrize(("pias", "doubted"), [("1B", True), ("100KB", False), ("29MB", True)])
 def test_thresholds_that_schedule_nothing_are_told(pias: str, doubted: bool) -> None:
     _, _, summary = run(schemes=["tcn"], baseline="none", pias=pias, queues="strict:count=2", seeds=1)
     assert any("of the data packets had priority P" in warning for warning in summary.warnings) is doubted
