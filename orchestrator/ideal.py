@@ -16,8 +16,8 @@ and the last segment of w bytes follows by the rule itself. With equal rates R o
 because w <= W never catches up. `extra` is the flow's delay at its sender. A new connection adds a SYN on the way
 there, extra delay included, a SYN-ACK on the way back, and on the sender's line the ACK that goes before the data.
 A connection that the receiver opens adds a SYN on the way back, its answer on the way there, extra delay included, and
-a request on the way back. Windows do not count: that a sender has to open its window is part of what slowdown measures.
-Queue pairs of RDMA have headers as long as TCP's, and no handshake.
+a request on the way back, which is all that a further flow on it adds. Windows do not count: that a sender has to open
+its window is part of what slowdown measures. Queue pairs of RDMA have headers as long as TCP's, and no handshake.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def ideal_ns(spec: Spec, network: Network, flows: FlowList) -> Floats:
         if spec.connections.mode == "new" and not spec.transport.is_paced:
             time += extra + _handshake_ns(there, back, spec.framing)
         elif spec.connections.mode == "asked":
-            time += extra + _asking_ns(there, back, spec)
+            open_ns = extra + _opening_ns(there, back, spec.framing)
+            time += np.where(flows.same_connection[chosen], 0.0, open_ns) + _request_ns(back, spec)
         result[chosen] = time
     return result
 
@@ -98,15 +99,19 @@ def stream_ns(path: Path, sizes: NDArray[np.uint64], framing: Framing, transport
 
 
 def _handshake_ns(there: Path, back: Path, framing: Framing) -> float:
-    ack, syn = _wire(np.array([0, _SYN_OPTIONS]), framing) * 8e9
-    return float(sum(syn / line.rate_bps + line.delay_ns for line in there + back) + ack / there[0].rate_bps)
+    ack = _wire(np.zeros(1), framing)[0] * 8e9
+    return float(_opening_ns(there, back, framing) + ack / there[0].rate_bps)
 
 
-def _asking_ns(there: Path, back: Path, spec: Spec) -> float:
-    """A SYN, its answer from the host with the data, and a request."""
-    syn, request = _wire(np.array([_SYN_OPTIONS, spec.connections.request_bytes]), spec.framing) * 8e9
-    handshake = sum(syn / line.rate_bps + line.delay_ns for line in there + back)
-    return float(handshake + sum(request / line.rate_bps + line.delay_ns for line in back))
+def _opening_ns(there: Path, back: Path, framing: Framing) -> float:
+    """A SYN, and its answer."""
+    syn = _wire(np.array([_SYN_OPTIONS]), framing)[0] * 8e9
+    return float(sum(syn / line.rate_bps + line.delay_ns for line in there + back))
+
+
+def _request_ns(back: Path, spec: Spec) -> float:
+    request = _wire(np.array([spec.connections.request_bytes]), spec.framing)[0] * 8e9
+    return float(sum(request / line.rate_bps + line.delay_ns for line in back))
 
 
 def _wire(payload: NDArray[np.generic], framing: Framing) -> Floats:

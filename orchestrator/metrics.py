@@ -96,7 +96,7 @@ def seed_result(experiment: Experiment, scheme: ReadyScheme, seen: Observation) 
         lost[drop["place"]] += drop["packets"]
     return SeedResult(
         seed=seen.seed,
-        flow_list=seen.flows.digest(),
+        flow_list=experiment.flow_lists[seen.seed].digest(),
         fct_us=by_class(fct / 1e3, sizes, groups),
         slowdown=by_class(fct / ideal, sizes, groups),
         unfinished=int(np.sum(~finished & ~seen.flows.endless)),

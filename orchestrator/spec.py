@@ -182,6 +182,24 @@ class Spec(Model):
         return self
 
     @model_validator(mode="after")
+    def _closes_loops(self) -> Spec:
+        if self.sessions is None or not self.sessions.closed_loop:
+            return self
+        if self.until_ns is None:
+            raise BadInput("readers who wait for the network may take for ever", "--until 60s, when the run ends")
+        beside = {"queries": self.queries, "added_flows": self.added_flows, "trace_flows": self.trace_flows_ns}
+        other = next((name for name, given in beside.items() if given), None)
+        if other is not None:
+            raise BadInput(f"sessions in a closed loop have no `{other}` beside them", f"leave out `{other}`")
+        if self.transport.is_paced:
+            raise BadInput(f"readers speak TCP, not {self.transport.control}", "--transport dctcp")
+        if self.mininet is not None:
+            raise BadInput("readers who wait for the network are simulated only", "--fabric sim, or closed_loop: false")
+        if self.sessions.persistent and self.connections.mode != "asked":
+            raise BadInput("readers ask on connections that they open themselves", "connections: asked")
+        return self
+
+    @model_validator(mode="after")
     def _shares_ecn(self) -> Spec:
         if self.ecn_share is not None and not self.transport.uses_ecn:
             raise BadInput(f"nobody takes part in ECN: {self.transport.control} has none", "--transport ecn-star")

@@ -32,6 +32,8 @@ def flow_list(pairs: list[tuple[int, int]], **others: Any) -> FlowList:
         "rate_bps": np.zeros(n, dtype=np.uint64),
         "query": np.zeros(n, dtype=np.bool_),
         "ecn": np.ones(n, dtype=np.bool_),
+        "after": np.full(n, -1),
+        "same_connection": np.zeros(n, dtype=np.bool_),
     }
     return FlowList(**columns | others)
 

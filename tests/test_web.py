@@ -219,3 +219,81 @@ def test_what_does_not_fit_is_refused(settings: dict[str, object], says: str) ->
 def test_too_small_a_load_for_one_session_is_refused() -> None:
     with pytest.raises(BadInput, match="less than one session makes"):
         flows_of(load=1e-6, flows=100)
+
+
+LOOP = {"sessions": {"closed_loop": True, "think": "2s", "gap": "20ms"}, "until": "10s", "seeds": 1, "load": 0.9}
+
+
+def test_readers_in_a_closed_loop_ask_for_what_others_ask_for() -> None:
+    """The list is the same; each object but a session's first waits for the one before."""
+    sessions = dict(LOOP["sessions"], persistent=True)  # type: ignore[call-overload]
+    closed = flows_of(until="10s", sessions=sessions)
+    opened = flows_of(until="10s", sessions={"think": "2s", "gap": "20ms"})
+    assert (closed.start_ns == opened.start_ns).all()
+    assert (closed.size_bytes == opened.size_bytes).all()
+    later = np.flatnonzero(closed.waiting)
+    before = closed.after[later]
+    assert (before < later).all()
+    assert len(set(before.tolist())) == len(later)
+    for column in (closed.src, closed.dst, closed.extra_delay_ns):
+        assert (column[before] == column[later]).all()
+    # Objects per page: 4 in the mean, of which one opens the connection.
+    assert closed.same_connection.mean() == pytest.approx(3 / 4, abs=0.02)
+    waits_ns = closed.for_engine()["start_ns"][later]
+    assert (waits_ns == closed.start_ns[later] - closed.start_ns[before]).all()
+    assert np.median(waits_ns[closed.same_connection[later]]) == pytest.approx(20e6 * np.log(2), rel=0.1)
+
+
+def test_some_flows_of_a_list_still_wait_for_each_other() -> None:
+    flows = flows_of(**LOOP)
+    rows = np.flatnonzero(flows.dst == flows.dst[0])
+    taken = flows.taken(rows)
+    assert taken.waiting.any()
+    for at in np.flatnonzero(taken.waiting):
+        assert rows[taken.after[at]] == flows.after[rows[at]]
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_a_reader_waits_for_one_object_before_the_next(persistent: bool) -> None:
+    """However slow the network, and so each has one object under way at most."""
+    settings = WEB | LOOP | {"flows": 6000, "rate": "10M", "load": 2}
+    settings["sessions"] = dict(LOOP["sessions"], persistent=persistent)  # type: ignore[call-overload]
+    experiment, observations, _ = run(schemes=["droptail"], **settings)
+    seen, listed = observations[0], experiment.flow_lists[1]
+    begun = len(seen.flows)
+    readers = int((listed.after < 0).sum())
+    assert readers < begun < len(listed)
+    assert (np.diff(seen.flows.start_ns.astype(np.int64)) >= 0).all()
+    end_ns = np.where(seen.fct_ns < 0, 2**62, seen.flows.start_ns.astype(np.int64) + seen.fct_ns)
+    under_way = [int(((seen.flows.start_ns <= at) & (end_ns > at)).sum()) for at in seen.flows.start_ns[::50]]
+    assert 5 < max(under_way) <= readers
+
+
+def test_alone_in_the_network_objects_take_their_ideal_times() -> None:
+    """On a connection of their page they are only asked for; windows have not been opened by objects of a segment."""
+    settings = WEB | LOOP | {"rate": "1G", "load": 0.0003, "until": "100s", "flows": 1000}
+    settings["sessions"] = {"closed_loop": True, "persistent": True, "think": "2s", "gap": "20ms"}
+    experiment, observations, _ = run(schemes=["droptail"], **settings)
+    seen = observations[0]
+    ideal = ideal_ns(experiment.spec, experiment.network, seen.flows)
+    short = (seen.flows.size_bytes <= 1460) & (seen.fct_ns >= 0)
+    assert seen.flows.same_connection[short].sum() > 10
+    assert np.abs(seen.fct_ns[short] - ideal[short]).max() < 4
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"sessions": {"persistent": True}}, "readers here do not wait"),
+        ({"until": None}, "may take for ever"),
+        ({"trace_flows": "1ms"}, "no `trace_flows`"),
+        ({"added_flows": [{"from": "h0", "to": "h1"}]}, "no `added_flows`"),
+        ({"transport": "dcqcn", "connections": "new"}, "readers speak TCP"),
+        ({"sessions": {"closed_loop": True, "persistent": True}, "connections": "new"}, "open themselves"),
+        ({"flows": 100}, "before the run ends"),
+        ({"mininet": {}}, "simulated only"),
+    ],
+)
+def test_loops_that_cannot_be_closed_are_refused(settings: dict[str, object], says: str) -> None:
+    with pytest.raises(BadInput, match=says):
+        flows_of(**(LOOP | settings))

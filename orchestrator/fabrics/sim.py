@@ -62,22 +62,19 @@ class Sim:
             cell.scheme.program,
             cell.scheme.settings,
             experiment.routes[cell.scheme.forwarding],
-            {
-                **flows.columns(),
-                "ecn": flows.ecn,
-                "receive_window_bytes": _windows(experiment.spec, cell.seed, len(flows)),
-            },
+            flows.for_engine() | {"receive_window_bytes": _windows(experiment.spec, cell.seed, len(flows))},
             cell.seed,
             watch,
         )
         cpu_s = time.thread_time() - start
+        flows, rows = flows.as_begun(result["start_ns"]) if flows.waiting.any() else (flows, np.arange(len(flows)))
         names = experiment.network.graph.names
         return Observation(
             scheme=cell.scheme.label,
             seed=cell.seed,
             flows=flows,
-            fct_ns=result["fct_ns"],
-            per_flow={name: result[name] for name in _per_flow(experiment.spec)},
+            fct_ns=result["fct_ns"][rows],
+            per_flow={name: result[name][rows] for name in _per_flow(experiment.spec)},
             report=result["report"],
             traces={
                 f"{names[at.node]}-{at.port}": with_estimates(experiment, queues, passages, cell.scheme.estimates(at))

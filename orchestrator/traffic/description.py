@@ -63,13 +63,25 @@ class Queries(Model):
 class Sessions(Model):
     """Readers of the web (`traffic.web`). Defaults are those of ns-2's examples of Feldmann et al. (SIGCOMM 1999).
 
-    `think` is the mean time from a page's last object to the next page, `gap` that between objects of a page.
+    `think` is the mean time from a page's last object to the next page, `gap` that between objects of a page: from the
+    begin of an object, or in a closed loop from its end. `persistent` connections carry all objects of a page.
     """
 
     think_ns: Time = Field(default=50 * 10**9, alias="think", gt=0)
     think_shape: float = Field(default=2.0, gt=1, le=100)
     objects: float = Field(default=4.0, ge=1, le=10_000, description="per page, mean")
     gap_ns: Time = Field(default=500 * 10**6, alias="gap")
+    closed_loop: bool = False
+    persistent: bool = False
+
+    @model_validator(mode="after")
+    def _one_after_the_other(self) -> Sessions:
+        if self.persistent and not self.closed_loop:
+            raise BadInput(
+                "a persistent connection carries one object after the other, which readers here do not wait for",
+                "closed_loop: true",
+            )
+        return self
 
     @property
     def cycle_ns(self) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +34,10 @@ class FlowList:
     rate_bps: UInt64  # of the application; 0 is as fast as possible
     query: NDArray[np.bool_]  # part of a query: to be told apart in results, the same to the network
     ecn: NDArray[np.bool_]  # its hosts take part in ECN, if the transport does
+    # The flow, higher up, whose end it waits for, or -1: it starts as long after that end as the list has it after that
+    # start. And whether it is asked for on the connection of that flow.
+    after: NDArray[np.int64]
+    same_connection: NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.start_ns)
@@ -43,15 +47,41 @@ class FlowList:
         """Which of them have no end."""
         return np.asarray(self.size_bytes >= ENDLESS_BYTES)
 
+    @property
+    def waiting(self) -> NDArray[np.bool_]:
+        """Which of them wait for the end of another one."""
+        return np.asarray(self.after >= 0)
+
     def columns(self) -> dict[str, NDArray[np.generic]]:
-        """What the network is given, by the names that the engine has for it; `ecn` only if not all take part."""
-        left_out = {"query", "ecn"} if self.ecn.all() else {"query"}
+        """What the network is given, by the names that the engine has for it, without columns that say nothing."""
+        left_out = {"query"}
+        left_out |= {"ecn"} if self.ecn.all() else set()
+        left_out |= set() if self.waiting.any() else {"after"}
+        left_out |= set() if self.same_connection.any() else {"same_connection"}
         names = [field.name for field in fields(self) if field.name not in left_out]
         return {name: np.ascontiguousarray(getattr(self, name)) for name in names}
 
+    def for_engine(self) -> dict[str, NDArray[np.generic]]:
+        """All columns but `query`; of a flow that waits for another one `start_ns` is the time since that one's end."""
+        waited_ns = self.start_ns - np.where(self.waiting, self.start_ns[self.after], np.uint64(0))
+        own = {name: self.__dict__[name] for name in ("ecn", "after", "same_connection")}
+        return self.columns() | own | {"start_ns": waited_ns}
+
+    def as_begun(self, start_ns: NDArray[np.int64]) -> tuple[FlowList, NDArray[np.intp]]:
+        """The flows that have started, in order of the times when they did, and their rows here; -1 is never."""
+        rows = np.flatnonzero(start_ns >= 0)
+        rows = rows[np.argsort(start_ns[rows], kind="stable")]
+        begun = replace(self, start_ns=start_ns.astype(np.uint64), after=np.full(len(self), -1))
+        return begun.taken(rows), rows
+
     def taken(self, rows: NDArray[np.intp]) -> FlowList:
-        """Some of the flows, in the order asked for."""
-        return FlowList(*(getattr(self, field.name)[rows] for field in fields(self)))
+        """Some of the flows, in the order asked for; those that a flow waits for among them."""
+        taken = FlowList(*(getattr(self, field.name)[rows] for field in fields(self)))
+        if not taken.waiting.any():
+            return taken
+        place = np.full(len(self), -1)
+        place[rows] = np.arange(len(rows))
+        return replace(taken, after=np.where(taken.waiting, place[taken.after], -1))
 
     def digest(self) -> str:
         """Equal for equal flow lists, on any machine."""
@@ -66,11 +96,17 @@ def make_flows(start_ns: UInt64, pairs: NDArray[np.uint32], size_bytes: UInt64, 
     """Flows of one class that applications write as fast as they can. `pairs` holds rows of (src, dst)."""
     none = np.zeros(len(start_ns), dtype=np.uint64)
     dscp, query, ecn = none.astype(np.uint8), none.astype(np.bool_), np.ones(len(start_ns), dtype=np.bool_)
-    return FlowList(start_ns, pairs[:, 0], pairs[:, 1], size_bytes, dscp, extra_delay_ns, none, query, ecn)
+    after, same_connection = np.full(len(start_ns), -1), query
+    return FlowList(
+        start_ns, pairs[:, 0], pairs[:, 1], size_bytes, dscp, extra_delay_ns, none, query, ecn, after, same_connection
+    )
 
 
 def merged(lists: Sequence[FlowList]) -> FlowList:
-    """All flows of several lists in order of their start; of equal ones those of the earlier list first."""
+    """All flows of several lists in order of their start; of equal ones those of the earlier list first.
+
+    Flows that wait for another one are in the first list, if any.
+    """
     names = [field.name for field in fields(FlowList)]
     joined = FlowList(*(np.concatenate([getattr(flows, name) for flows in lists]) for name in names))
     return joined.taken(np.argsort(joined.start_ns, kind="stable"))
@@ -102,7 +138,7 @@ def read_flow_list(path: Path, hosts: Sequence[str]) -> FlowList:
         for name in _REQUIRED + _OPTIONAL
     }
     ones = np.ones(len(rows), dtype=np.bool_)
-    flows = FlowList(**columns, query=~ones, ecn=ones)
+    flows = FlowList(**columns, query=~ones, ecn=ones, after=np.full(len(rows), -1), same_connection=~ones)
     late = np.flatnonzero(np.diff(flows.start_ns.astype(np.int64)) < 0)
     if len(late):
         raise BadInput(f"{path}, line {late[0] + 3}: the flow starts before the one above it", "sort by start_ns")

@@ -4,10 +4,14 @@ Times do not depend on the network, as in a trace that is replayed (ECN+ paper, 
 active all the time, each with one page after the other. A page's objects begin one by one; when the last has begun the
 reader thinks, and then the next page begins. Think times are Pareto's, and a session is somewhere in one of them when
 the run begins, as if it had been there for ever.
+
+In a closed loop the same times count from the end of the object before, so that a slow network is asked for less (the
+customers of section 7): the list has what readers would ask for of a network that takes no time.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -20,6 +24,7 @@ from orchestrator.spec import Spec
 from orchestrator.topology import Network
 from orchestrator.traffic.description import Sessions
 from orchestrator.traffic.flows import FlowList, UInt64, make_flows
+from orchestrator.units import format_time
 
 Wire = Callable[[UInt64], Floats]
 
@@ -41,16 +46,17 @@ def web_flows(spec: Spec, sessions: Sessions, network: Network, seed: int, wire:
     count = _active(spec, sessions, network, float(np.mean(wire(sizes))))
     end_ns = _SPARE * spec.flows * sessions.cycle_ns / (count * sessions.objects)
     end_ns += _RUN_UP_PAGES * sessions.objects * sessions.gap_ns
-    session, start_ns = _objects(sessions, count, seed, end_ns)
+    session, page, start_ns = _objects(sessions, count, seed, end_ns)
     # Pages were under way as well when the run began.
     before_ns = np.uint64(_RUN_UP_PAGES * sessions.objects * sessions.gap_ns)
-    session, start_ns = session[start_ns >= before_ns], start_ns[start_ns >= before_ns] - before_ns
+    there = start_ns >= before_ns
+    session, page, start_ns = session[there], page[there], start_ns[there] - before_ns
     first = np.argsort(start_ns, kind="stable")[: spec.flows]
     if len(first) < spec.flows:
         raise BadInput(
             f"{count} session(s) are too few for {spec.flows:,} flows", "a higher load, or a shorter `think`"
         )
-    session = session[first]
+    session, page = session[first], page[first]
     pairs = integers(uniform(seed, "pairs", count), len(network.pairs))
     flows = make_flows(
         start_ns=start_ns[first],
@@ -58,10 +64,35 @@ def web_flows(spec: Spec, sessions: Sessions, network: Network, seed: int, wire:
         size_bytes=sizes,
         extra_delay_ns=spec.rtt.extra_delays(uniform(seed, "rtt", count))[session],
     )
-    if spec.ecn_share is None:
+    if spec.ecn_share is not None:
+        # Clients are few and sessions many, so that it is sessions that take part in ECN or do not.
+        flows = replace(flows, ecn=(uniform(seed, "ecn", count) < spec.ecn_share)[session])
+    if not sessions.closed_loop:
         return flows
-    # Clients are few and sessions many, so that it is sessions that take part in ECN or do not.
-    return replace(flows, ecn=(uniform(seed, "ecn", count) < spec.ecn_share)[session])
+    after = _before(session)
+    same_page = (after >= 0) & (page == page[after])
+    return _to_the_end(spec, replace(flows, after=after, same_connection=same_page & sessions.persistent))
+
+
+def _before(session: NDArray[np.intp]) -> NDArray[np.int64]:
+    """The row of the object before each in its session, or -1."""
+    after = np.full(len(session), -1)
+    by_session = np.argsort(session, kind="stable")
+    alike = session[by_session][1:] == session[by_session][:-1]
+    after[by_session[1:][alike]] = by_session[:-1][alike]
+    return after
+
+
+def _to_the_end(spec: Spec, flows: FlowList) -> FlowList:
+    """Refuse a run with an end that readers do not reach even if the network takes no time."""
+    end_ns, last_ns = spec.until_ns or 0, int(flows.start_ns[-1])
+    if last_ns < end_ns:
+        needed = math.ceil(1.1 * spec.flows * end_ns / max(last_ns, 1))
+        raise BadInput(
+            f"readers have asked for {spec.flows:,} flows after {format_time(last_ns)}, before the run ends",
+            f"--flows {needed}, or an `until` of less",
+        )
+    return flows
 
 
 def _active(spec: Spec, sessions: Sessions, network: Network, mean_wire_bytes: float) -> int:
@@ -73,10 +104,12 @@ def _active(spec: Spec, sessions: Sessions, network: Network, mean_wire_bytes: f
     return count
 
 
-def _objects(sessions: Sessions, count: int, seed: int, end_ns: float) -> tuple[NDArray[np.intp], UInt64]:
-    """Session and start of each object of the pages that begin before the end, page by page."""
+def _objects(
+    sessions: Sessions, count: int, seed: int, end_ns: float
+) -> tuple[NDArray[np.intp], NDArray[np.intp], UInt64]:
+    """Session, page and start of each object of the pages that begin before the end, page by page."""
     session, page_ns = np.arange(count), _left_of_think(sessions, uniform(seed, "web begin", count))
-    found: list[tuple[NDArray[np.intp], UInt64]] = []
+    found: list[tuple[NDArray[np.intp], NDArray[np.intp], UInt64]] = []
     turn = 0
     while (there := page_ns < end_ns).any():
         session, page_ns = session[there], page_ns[there]
@@ -87,13 +120,14 @@ def _objects(sessions: Sessions, count: int, seed: int, end_ns: float) -> tuple[
         gaps_ns[firsts] = 0
         passed_ns = np.cumsum(gaps_ns)
         start_ns = page_ns[page] + passed_ns - passed_ns[firsts][page]
-        found.append((session[page], start_ns))
+        found.append((session[page], np.full(len(page), turn), start_ns))
         lasts = firsts + objects - 1
         page_ns = start_ns[lasts] + _think(sessions, uniform(seed, f"web think {turn}", count)[session])
         turn += 1
     if not found:
-        return session[:0], page_ns[:0]
-    return np.concatenate([each for each, _ in found]), np.concatenate([starts for _, starts in found])
+        return session[:0], session[:0], page_ns[:0]
+    each, pages, starts = (np.concatenate(column) for column in zip(*found, strict=True))
+    return each, pages, starts
 
 
 def _numbers(sessions: Sessions, draws: Floats) -> NDArray[np.int64]:

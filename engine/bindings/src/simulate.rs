@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use marklab_netsim::{
-    BuildError, Config, EchoRecord, Flow, FlowTrace, NetSwitch, Network, Node, Outcome, QueueSamples, Queueing,
-    RunError, SampledPort,
+    BuildError, Config, EchoRecord, Flow, FlowTrace, NetSwitch, Network, Node, Outcome, Predecessor, QueueSamples,
+    Queueing, RunError, SampledPort,
 };
 use marklab_observe::Passage;
 use marklab_pipeline::State;
@@ -77,6 +77,8 @@ pub(crate) struct Flows<'py> {
     rate_bps: PyReadonlyArray1<'py, u64>,
     ecn: PyReadonlyArray1<'py, bool>,
     receive_window_bytes: PyReadonlyArray1<'py, u64>,
+    after: PyReadonlyArray1<'py, i64>,
+    same_connection: PyReadonlyArray1<'py, bool>,
 }
 
 impl Flows<'_> {
@@ -85,15 +87,16 @@ impl Flows<'_> {
         let (size, dscp) = (self.size_bytes.as_slice()?, self.dscp.as_slice()?);
         let (extra, rate, ecn) = (self.extra_delay_ns.as_slice()?, self.rate_bps.as_slice()?, self.ecn.as_slice()?);
         let window = self.receive_window_bytes.as_slice()?;
+        let (after, same) = (self.after.as_slice()?, self.same_connection.as_slice()?);
         let rows = start.len();
-        if [src.len(), dst.len(), size.len(), dscp.len(), extra.len(), rate.len(), ecn.len(), window.len()]
-            .iter()
-            .any(|&len| len != rows)
-        {
+        let hosts = [src.len(), dst.len(), ecn.len(), window.len(), extra.len()];
+        let application = [size.len(), dscp.len(), rate.len(), after.len(), same.len()];
+        if [hosts, application].as_flattened().iter().any(|&len| len != rows) {
             return Err(refuse("the columns of the flow list differ in length"));
         }
         let row = |at: usize| Flow {
             start_ns: start[at],
+            after: u32::try_from(after[at]).ok().map(|flow| Predecessor { flow, same_connection: same[at] }),
             src: src[at] as usize,
             dst: dst[at] as usize,
             size_bytes: size[at],
@@ -191,6 +194,8 @@ fn result<'py>(python: Python<'py>, config: &Config, outcome: Outcome) -> PyResu
     let flows = &outcome.flows;
     let column = |value: FlowNumber| -> Vec<u64> { flows.iter().map(value).collect() };
     result.set_item("fct_ns", flows.iter().map(|flow| fct(flow.fct)).collect::<Vec<i64>>().into_pyarray(python))?;
+    let starts = outcome.starts.iter().map(|start| start.map_or(-1, |start| start.nanos() as i64));
+    result.set_item("start_ns", starts.collect::<Vec<_>>().into_pyarray(python))?;
     let columns: [(&str, FlowNumber); 9] = [
         ("retransmissions", |flow| flow.sender.retransmissions),
         ("timeouts", |flow| flow.sender.timeouts),

@@ -395,11 +395,22 @@ pub struct Capture {
     pub path: std::path::PathBuf,
 }
 
+/// The flow that another one waits for: a reader asks for the next object when the one before has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Predecessor {
+    /// Its place in the list of flows.
+    pub flow: u32,
+    /// Whether both go over one connection, which the receiver opened and asks on again.
+    pub same_connection: bool,
+}
+
 /// A flow to be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Flow {
-    /// When it starts, in ns.
+    /// When it starts, in ns: since the begin of the run, or since the end of the flow that it comes `after`.
     pub start_ns: u64,
+    /// The flow whose end it waits for.
+    pub after: Option<Predecessor>,
     /// Index of the sending host among the nodes.
     pub src: usize,
     /// Index of the receiving host.
@@ -575,6 +586,8 @@ impl Config {
             return Err(ConfigError::Value(problem));
         }
         let host = |node: usize| matches!(self.nodes.get(node), Some(Node::Host { .. }));
+        let mut latest_ns = 0;
+        let mut followed = vec![false; flows.len()];
         for (flow, spec) in flows.iter().enumerate() {
             let problem = if !host(spec.src) || !host(spec.dst) {
                 "source and destination must be hosts"
@@ -582,7 +595,11 @@ impl Config {
                 "source and destination are the same host"
             } else if spec.size_bytes == 0 {
                 "it has no bytes"
-            } else if flow > 0 && spec.start_ns < flows[flow - 1].start_ns {
+            } else if let Some(problem) =
+                spec.after.and_then(|after| self.check_after(flow, after, flows, &mut followed))
+            {
+                problem
+            } else if spec.after.is_none() && spec.start_ns < std::mem::replace(&mut latest_ns, spec.start_ns) {
                 "flows must be in order of their start"
             } else {
                 continue;
@@ -616,6 +633,32 @@ impl Config {
             }
         }
         Ok(())
+    }
+
+    /// What is wrong with a flow that waits for another one.
+    fn check_after(
+        &self,
+        flow: usize,
+        after: Predecessor,
+        flows: &[Flow],
+        followed: &mut [bool],
+    ) -> Option<&'static str> {
+        let before = after.flow as usize;
+        if before >= flow {
+            Some("a flow can only wait for one above it in the list")
+        } else if std::mem::replace(&mut followed[before], true) {
+            Some("another flow waits for the same one")
+        } else if self.transport.dcqcn.is_some() {
+            Some("messages of queue pairs do not wait for each other")
+        } else if !after.same_connection {
+            None
+        } else if !matches!(self.connections, Connections::Asked { .. }) {
+            Some("only receivers ask again on a connection that they opened")
+        } else {
+            let (one, other) = (&flows[before], &flows[flow]);
+            let ends = |flow: &Flow| (flow.src, flow.dst, flow.ecn);
+            (ends(one) != ends(other)).then_some("one connection runs between two hosts, both with ECN or both without")
+        }
     }
 
     fn joins_switches(&self, link: &Link) -> bool {

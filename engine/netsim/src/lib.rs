@@ -25,7 +25,7 @@ pub mod wire;
 
 pub use config::{
     Capture, Config, ConfigError, Connections, Control, Dcqcn, Discipline, Flow, Framing, Link, Nic, Node, Per, Pfc,
-    Pias, Probe, Trace, Transport,
+    Pias, Predecessor, Probe, Trace, Transport,
 };
 pub use flow_trace::{FlowRow, FlowTrace};
 pub use frame::NetFrame;

@@ -1,6 +1,7 @@
 //! The network: nodes, lines, connections, and the loop that moves time.
 
 mod connection;
+mod flows;
 mod handshake;
 mod hosts;
 mod link;
@@ -30,6 +31,7 @@ use crate::ledger::{Ledger, Reason};
 use crate::queue_samples::{QueueSamples, SampleQueues};
 use crate::tcp::SenderStats;
 use connection::Connection;
+use flows::{followers, started};
 use hosts::{Host, Pool};
 use link::Line;
 pub use link::LineStats;
@@ -59,6 +61,8 @@ enum Event {
     Write(u32),
     /// The next flow starts.
     Start,
+    /// A flow starts that waited for another one on a connection.
+    Follow(u32, u32),
     /// A probe sends its next request.
     Probe(u32),
     /// Frames that a switch (node, port) made wait for a port without a link.
@@ -161,6 +165,8 @@ pub struct SwitchReport {
 pub struct Outcome {
     /// One per flow, in order.
     pub flows: Vec<FlowRecord>,
+    /// When each flow started, if the run came to it.
+    pub starts: Vec<Option<Time>>,
     /// Losses by place.
     pub ledger: Ledger,
     /// One per line.
@@ -217,8 +223,10 @@ pub struct Network {
     /// Priorities, where hosts tag packets by what their flow has sent.
     pias: Option<Box<Priorities>>,
     flows: Vec<Flow>,
-    /// Flows that have started.
-    started: usize,
+    /// The flow that starts next at a time of its own, or their number.
+    next_flow: usize,
+    /// The flow that waits for each, if there are any that wait.
+    followers: Vec<Option<u32>>,
     finished: usize,
     records: Vec<FlowRecord>,
     frames: FramePool,
@@ -280,8 +288,9 @@ impl Network {
             pfc: config.pfc.map(|pfc| Box::new(Pauses::new(pfc, 2 * config.links.len()))),
             pias: config.pias.as_ref().map(|pias| Box::new(Priorities::new(pias))),
             rdma: config.transport.dcqcn.map(|rates| Box::new(Rdma::new(rates, config.nodes.len()))),
+            followers: followers(&flows),
             flows,
-            started: 0,
+            next_flow: 0,
             finished: 0,
             records,
             frames: FramePool::default(),
@@ -424,7 +433,8 @@ impl Network {
             Event::SenderTimer(connection) => self.sender_timer(connection as usize),
             Event::ReceiverTimer(connection) => self.receiver_timer(connection as usize),
             Event::Write(connection) => self.write_more(connection as usize),
-            Event::Start => self.start_flow(),
+            Event::Start => self.start_next_flow(),
+            Event::Follow(flow, connection) => self.start_follower(flow as usize, connection as usize),
             Event::Probe(number) => self.send_probe(number),
             Event::Sample => self.sample_queues(),
             Event::Discard(node, port) => self.discard_waiting(node as usize, port as usize),
@@ -537,6 +547,7 @@ impl Network {
         Outcome {
             switches: switches.collect(),
             lines,
+            starts: self.flows.iter().map(|flow| started(flow, now)).collect(),
             flows: self.records,
             ledger: self.ledger,
             traces: self.traces,

@@ -163,9 +163,14 @@ impl Connection {
         self.messages = VecDeque::new();
     }
 
-    /// Bytes of the server's stream that it has sent: its request.
+    /// Bytes of the server's stream that it has sent: its requests.
     pub(super) fn asked_bytes(&self) -> u32 {
         self.asking.as_ref().map_or(0, |asking| asking.sent_bytes())
+    }
+
+    /// Bytes of the server's stream that have come to the client.
+    pub(super) fn heard_bytes(&self) -> u32 {
+        self.asking.as_ref().map_or(0, |asking| asking.heard_bytes())
     }
 
     /// Sequence number of stream offset 0.

@@ -7,13 +7,19 @@ use marklab_units::{Duration, Time};
 use super::Network;
 use super::connection::{Side, State};
 use super::hosts::WINDOW_SCALE;
-use crate::tcp::{RtoConfig, RttEstimator};
-use crate::wire::{Ecn, Header, flags, options};
+use crate::tcp::{RtoConfig, RttEstimator, wire_sequence};
+use crate::wire::{Ecn, Header, Segment, flags, options};
 
-/// The server's part in a connection that it opens itself: a SYN until it is answered, then a request until data come.
+/// The server's part in a connection that it opens itself: a SYN until it is answered, then a request until data come,
+/// and perhaps further ones when these have come.
 #[derive(Debug)]
 pub(super) struct Asking {
     request_bytes: u32,
+    /// Requests that the server has sent, and those that have come to the client.
+    sent: u32,
+    heard: u32,
+    /// Stream offset at which the answer to the latest request begins: what was sent before says nothing of it.
+    answer_at: u64,
     step: Step,
     rtt: RttEstimator,
     /// When what is under way was sent first, and how often it was sent.
@@ -34,7 +40,8 @@ enum Step {
 impl Asking {
     pub(super) fn new(request_bytes: u32, rto: RtoConfig) -> Asking {
         let rtt = RttEstimator::new(rto);
-        Asking { request_bytes, step: Step::SynAck, rtt, since: Time::ZERO, attempts: 0, deadline: None }
+        let (since, step) = (Time::ZERO, Step::SynAck);
+        Asking { request_bytes, sent: 0, heard: 0, answer_at: 0, step, rtt, since, attempts: 0, deadline: None }
     }
 
     /// Whether the SYN has no answer yet.
@@ -42,13 +49,18 @@ impl Asking {
         self.step == Step::SynAck
     }
 
-    /// Whether the request is, or was, to be sent; of how many bytes.
+    /// Bytes of all requests of the server.
     pub(super) fn sent_bytes(&self) -> u32 {
-        if self.opening() { 0 } else { self.request_bytes }
+        self.sent.wrapping_mul(self.request_bytes)
     }
 
-    /// What it waits for is being sent, once more perhaps.
-    fn sent(&mut self, now: Time) {
+    /// Bytes of the requests that have come to the client.
+    pub(super) fn heard_bytes(&self) -> u32 {
+        self.heard.wrapping_mul(self.request_bytes)
+    }
+
+    /// What it waits for an answer to is being sent, once more perhaps.
+    fn on_sent(&mut self, now: Time) {
         if self.attempts == 0 {
             self.since = now;
         } else {
@@ -60,15 +72,29 @@ impl Asking {
 
     /// The SYN is answered: the request comes next.
     fn opened(&mut self, now: Time) {
+        self.answered(now);
+        self.request(0);
+    }
+
+    /// The next request comes, for what begins at this offset.
+    fn request(&mut self, answer_at: u64) {
+        (self.step, self.attempts, self.answer_at) = (Step::Data, 0, answer_at);
+        self.sent += 1;
+    }
+
+    /// Data came up to this offset: if they are of the answer, the request has come as well.
+    pub(super) fn data_came(&mut self, now: Time, end: u64) {
+        if self.step == Step::Data && end > self.answer_at {
+            self.answered(now);
+            (self.step, self.deadline) = (Step::Nothing, None);
+        }
+    }
+
+    /// Karn's rule: what was sent twice measures nothing.
+    fn answered(&mut self, now: Time) {
         if self.attempts == 1 {
             self.rtt.sample(now.since(self.since));
         }
-        (self.step, self.attempts) = (Step::Data, 0);
-    }
-
-    /// Data came, so the request has as well.
-    pub(super) fn satisfied(&mut self) {
-        (self.step, self.deadline) = (Step::Nothing, None);
     }
 }
 
@@ -156,12 +182,13 @@ impl Network {
     #[inline(never)]
     pub(super) fn ask_for_data(&mut self, connection: usize) {
         if let Some(asking) = &mut self.connections[connection].asking {
-            asking.sent(self.now);
+            asking.on_sent(self.now);
         }
         let (options, ecn) = (self.syn_options(), self.control_ecn(connection));
         let state = &self.connections[connection];
+        let Some(asking) = &state.asking else { return };
         let (initial, blank) = (state.initial[Side::Server as usize], self.blank_header());
-        let header = if state.asking.as_ref().is_some_and(|asking| asking.opening()) {
+        let header = if asking.opening() {
             let negotiation = if state.sender.control().ecn() { flags::ECE | flags::CWR } else { 0 };
             Header {
                 sequence: initial,
@@ -173,16 +200,27 @@ impl Network {
             }
         } else {
             Header {
-                sequence: initial.wrapping_add(1),
-                ack: state.first_data(),
+                sequence: initial.wrapping_add(1 + asking.sent_bytes() - asking.request_bytes),
+                ack: wire_sequence(state.first_data(), state.receiver.rcv_nxt()),
                 flags: flags::ACK | flags::PSH,
                 ecn,
-                payload: state.asked_bytes(),
+                payload: asking.request_bytes,
                 ..blank
             }
         };
         self.send(connection, Side::Server, header);
         self.arm_sender_timer(connection);
+    }
+
+    /// The server asks for the next flow on a connection that is open.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn ask_again(&mut self, connection: usize) {
+        let state = &mut self.connections[connection];
+        if let Some(asking) = &mut state.asking {
+            asking.request(state.receiver.rcv_nxt());
+            self.ask_for_data(connection);
+        }
     }
 
     // The host that answers
@@ -288,11 +326,19 @@ impl Network {
     /// The client is asked for its data, once more perhaps.
     #[cold]
     #[inline(never)]
-    pub(super) fn client_receives_request(&mut self, connection: usize) {
+    pub(super) fn client_receives_request(&mut self, connection: usize, segment: &Segment) {
         let now = self.now;
         let state = &mut self.connections[connection];
-        if state.state != State::Unopened {
+        let Some(asking) = &mut state.asking else { return };
+        let expected = state.initial[Side::Server as usize].wrapping_add(1 + asking.heard_bytes());
+        if segment.sequence != expected {
             return self.send_client_ack(connection, false);
+        }
+        asking.heard += 1;
+        if asking.heard > 1 {
+            // What is asked for now was not written before; the request acknowledges what came before it.
+            self.client_receives(connection, &Segment { payload: 0, ..*segment });
+            return self.write_more(connection);
         }
         state.state = State::Open;
         if let Some(answer) = &mut state.answer {

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use marklab_tm::Chain;
-use marklab_units::{Duration, Rate, Time};
+use marklab_units::{Duration, Time};
 
 use super::connection::{Connection, Message, Side, State};
 use super::handshake::Asking;
@@ -59,37 +59,8 @@ impl Network {
 
     // Flows
 
-    /// The next flow starts, and the one after it is scheduled.
-    pub(super) fn start_flow(&mut self) {
-        let number = self.started;
-        self.started += 1;
-        match self.flows.get(self.started) {
-            Some(next) => self.events.push(Time::from_nanos(next.start_ns), Event::Start),
-            None => self.busy_during_arrivals = self.lines.iter().map(|line| line.stats().busy).collect(),
-        }
-        if self.rdma.is_some() {
-            return self.start_message(number);
-        }
-        let connection = self.connection_for(number);
-        let flow = self.flows[number];
-        let state = &mut self.connections[connection];
-        state.extra_delay = Duration::from_nanos(flow.extra_delay_ns);
-        state.set_dscp(flow.dscp);
-        state.latest_flow = Some(number as u32);
-        state.messages.push_back(Message {
-            flow: number as u32,
-            end: state.sender.written() + flow.size_bytes,
-            unwritten: flow.size_bytes,
-            rate: Rate::from_bps(flow.rate_bps),
-            carry: 0,
-            before: state.sender.stats,
-            marked: 0,
-        });
-        self.write_more(connection);
-    }
-
     /// The connection that carries a flow: a fresh one, or an idle one of the pool.
-    fn connection_for(&mut self, flow: usize) -> usize {
+    pub(super) fn connection_for(&mut self, flow: usize) -> usize {
         let flow = self.flows[flow];
         let pair = (flow.src, flow.dst);
         if let Connections::Persistent { per_pair } = self.mode {
@@ -145,8 +116,9 @@ impl Network {
 
     /// Flows whose last byte has come are finished.
     fn finish_flows(&mut self, connection: usize) {
-        let state = &mut self.connections[connection];
-        while let Some(message) = state.messages.front().copied() {
+        loop {
+            let state = &mut self.connections[connection];
+            let Some(&message) = state.messages.front() else { return };
             if state.receiver.rcv_nxt() < message.end {
                 return;
             }
@@ -157,7 +129,8 @@ impl Network {
                 ..record(&message, &state.sender, flow.size_bytes)
             };
             self.finished += 1;
-            if !state.closes {
+            self.wake_follower(message.flow, connection);
+            if let Connections::Persistent { .. } = self.mode {
                 let pool = self.pools.entry((flow.src, flow.dst)).or_default();
                 pool.idle.push(Reverse(connection as u32));
             }
@@ -210,7 +183,7 @@ impl Network {
         let options = if control.hears_delay() { &timing[..] } else { &[] };
         let header = Header {
             sequence: wire_sequence(state.first_data(), outgoing.offset),
-            ack: state.initial[Side::Server as usize].wrapping_add(1 + state.asked_bytes()),
+            ack: state.initial[Side::Server as usize].wrapping_add(1 + state.heard_bytes()),
             flags,
             ecn: if capable { Ecn::Ect0 } else { Ecn::NotEct },
             options,
@@ -246,7 +219,7 @@ impl Network {
         let sent = state.sender.snd_nxt() + u64::from(fin);
         let header = Header {
             sequence: wire_sequence(state.first_data(), sent),
-            ack: state.initial[Side::Server as usize].wrapping_add(1 + state.asked_bytes() + u32::from(fin)),
+            ack: state.initial[Side::Server as usize].wrapping_add(1 + state.heard_bytes() + u32::from(fin)),
             flags: flags::ACK,
             ecn: self.control_ecn(connection),
             ..self.blank_header()
@@ -421,12 +394,12 @@ impl Network {
         if segment.payload == 0 && !fin {
             return;
         }
-        if let Some(asking) = &mut state.asking {
-            asking.satisfied();
-        }
         let Some(offset) = stream_offset(state.first_data(), segment.sequence, state.receiver.rcv_nxt()) else {
             return;
         };
+        if let Some(asking) = &mut state.asking {
+            asking.data_came(now, offset + u64::from(segment.payload));
+        }
         let (ce, cwr) = (segment.ecn == Ecn::Ce, segment.flags & flags::CWR != 0);
         if let (true, Some(message)) = (ce, state.messages.front_mut()) {
             message.marked += 1;
@@ -469,7 +442,7 @@ impl Network {
         }
     }
 
-    fn client_receives(&mut self, connection: usize, segment: &Segment) {
+    pub(super) fn client_receives(&mut self, connection: usize, segment: &Segment) {
         let now = self.now;
         if segment.flags & flags::SYN != 0 {
             return self.client_receives_syn(connection);
@@ -477,7 +450,7 @@ impl Network {
         let state = &mut self.connections[connection];
         if state.asking.is_some() {
             if segment.payload > 0 {
-                return self.client_receives_request(connection);
+                return self.client_receives_request(connection, segment);
             }
             if let Some(answer) = &mut state.answer {
                 answer.acknowledged();

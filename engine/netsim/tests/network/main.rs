@@ -9,6 +9,7 @@ mod copies;
 mod delays;
 mod determinism;
 mod echo;
+mod followers;
 mod hosts;
 mod loss;
 mod parts;

@@ -195,7 +195,18 @@ pub(crate) fn capture_host(config: &mut Config, host: usize, name: &str) -> Path
 
 /// A flow without extra delay, as fast as possible.
 pub(crate) fn flow(start_ns: u64, src: usize, dst: usize, size_bytes: u64) -> Flow {
-    Flow { start_ns, src, dst, size_bytes, dscp: 0, extra_delay_ns: 0, rate_bps: 0, ecn: true, receive_window_bytes: 0 }
+    Flow {
+        start_ns,
+        after: None,
+        src,
+        dst,
+        size_bytes,
+        dscp: 0,
+        extra_delay_ns: 0,
+        rate_bps: 0,
+        ecn: true,
+        receive_window_bytes: 0,
+    }
 }
 
 /// A [`star`] whose switch runs a program, `setup` having programmed its tables.
