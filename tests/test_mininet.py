@@ -99,6 +99,15 @@ def kept_up(words: list[str]) -> tuple[int, str]:
 
 
 @real
+def test_a_scheme_that_drops_may_drain_its_queue_at_once(flow_list: Path, tmp_path: Path) -> None:
+    """RED drops all of a standing queue above max, which is no fault of the line: it was refused as slow."""
+    _, shown = kept_up(lab(flow_list, tmp_path, "--scheme", "red", "--json"))
+    (found,) = json.loads(shown)["schemes"].values()
+    assert found["unfinished"] == 0
+    assert found["marks"]["total"] > 0
+
+
+@real
 def test_three_schemes_on_real_hosts_agree_with_the_simulator(flow_list: Path, tmp_path: Path) -> None:
     schemes = ["dctcp-red", "tcn", "ecn-sharp"]
     words = [word for scheme in schemes for word in ("--scheme", scheme)]
