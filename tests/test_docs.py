@@ -1,15 +1,20 @@
 """What the documentation tells users to do works, word for word."""
 
+import fnmatch
+import itertools
 import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from conftest import Finished
 from runs import small
 
 from orchestrator.experiment import prepare
+from orchestrator.hosts import Transport
+from orchestrator.paths import PROGRAMS, REPOSITORY, TWINS
 from orchestrator.spec import make_spec
 from orchestrator.tables import flow_table
 
@@ -80,3 +85,31 @@ def test_the_keys_for_scripts(cli: Cli, tmp_path: Path) -> None:
     assert plain["schemes"]["dctcp-red:tail"]["normalised"] is None
     alone = json.loads(cli("-s", "tcn", "--baseline", "none", *several[4:]).out)
     assert (alone["baseline"], alone["normalised"], alone["fct_us"]) == (None, None, plain["fct_us"])
+
+
+def _rows(first: str) -> list[list[str]]:
+    """Cells of the README's table whose header begins so."""
+    lines = (DOCS.parent / "README.md").read_text().splitlines()
+    start = next(at for at, line in enumerate(lines) if line.startswith(f"| {first}"))
+    rows = itertools.takewhile(lambda line: line.startswith("|"), lines[start + 2 :])
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in rows]
+
+
+def test_the_table_of_schemes_is_complete() -> None:
+    found = {name: row for row in _rows("Scheme |") for name in re.findall("`([^`]+)`", row[0])}
+    assert sorted(found) == sorted(path.stem for path in PROGRAMS.glob("*.yaml"))
+    assert all(all(row) for row in found.values())
+    for name, row in found.items():
+        assert row[4].startswith("1") == (TWINS / f"{name}.p4").exists(), name
+
+
+def test_the_table_of_hosts_is_complete() -> None:
+    """Every transport, and only experiments that the lab has."""
+    rows = _rows("[Hosts]")
+    assert all(all(row) for row in rows)
+    named = {word for row in rows for word in re.findall(r"[`\s]([a-z-]+)`", row[0])}
+    assert named >= set(get_args(Transport.model_fields["control"].annotation))
+    patterns = re.findall(r"`([\w*-]+)`", " ".join(row[3] for row in rows))
+    ids = [path.stem for path in (REPOSITORY / "experiments").glob("*.yaml")]
+    assert patterns
+    assert all(fnmatch.filter(ids, pattern) for pattern in patterns)

@@ -24,7 +24,6 @@ from orchestrator.spec import Spec
 from orchestrator.topology import Network
 from orchestrator.traffic.description import Sessions
 from orchestrator.traffic.flows import FlowList, UInt64, make_flows
-from orchestrator.units import format_time
 
 Wire = Callable[[UInt64], Floats]
 
@@ -89,7 +88,7 @@ def _to_the_end(spec: Spec, flows: FlowList) -> FlowList:
     if last_ns < end_ns:
         needed = math.ceil(1.1 * spec.flows * end_ns / max(last_ns, 1))
         raise BadInput(
-            f"readers have asked for {spec.flows:,} flows after {format_time(last_ns)}, before the run ends",
+            f"readers have asked for {spec.flows:,} flows after {last_ns / 1e9:.1f} s, before the run ends",
             f"--flows {needed}, or an `until` of less",
         )
     return flows
