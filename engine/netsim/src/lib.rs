@@ -6,9 +6,10 @@
 //!
 //! - `events`, `network::link`: time and lines;
 //! - [`tcp`], [`rdma`]: end points as state machines, [`wire`]: their headers as bytes;
-//! - `network::hosts`, `network::switches`: the two kinds of nodes; `network::queue_pairs`: hosts that speak RDMA;
-//!   `network::pause`: lines that lose nothing; `network::pias`: priorities by what a flow has sent; `network::probes`:
-//!   round trips that are measured;
+//! - `network::hosts`, `network::switches`: the two kinds of nodes; `network::flows`: when flows start;
+//!   `network::handshake`: how connections open; `network::queue_pairs`: hosts that speak RDMA; `network::pause`: lines
+//!   that lose nothing; `network::pias`: priorities by what a flow has sent; `network::probes`: round trips that are
+//!   measured;
 //! - [`ledger`], `flow_trace`, `queue_samples`: what is observed, beside what [`marklab_observe`] has.
 
 mod config;

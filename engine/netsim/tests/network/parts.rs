@@ -4,12 +4,10 @@ use marklab_netsim::{Config, Control, Flow, Node, Outcome, PauseStats, Per, Pfc,
 use marklab_pipeline::{ActionSpec, EntrySpec, KeyMatch, State};
 use proptest::prelude::*;
 
+use crate::pauses::{FRAME, PAUSE_WIRE, flows, headroom};
 use crate::support::*;
 
 const DELAY: u64 = 20 * US;
-const FRAME: u64 = 54 + MSS;
-/// A pause frame on the line: 64 bytes, preamble and gap.
-const PAUSE_WIRE: u64 = 84;
 const FAST: u64 = 4 * GBPS;
 
 /// ns at 4 Gb/s.
@@ -208,21 +206,6 @@ fn parts_that_nobody_can_hold_back_are_refused() {
     small.transport.ack_every_segments = 2;
     small.transport.dcqcn.as_mut().unwrap().window_bytes = Some(2 * MSS - 1);
     assert!(refused(&small).contains("smaller than what an acknowledgement covers"));
-}
-
-/// Bytes that a line may still bring for a part after it has brought more than XOFF.
-fn headroom(rate_bps: u64, delay_ns: u64) -> u64 {
-    2 * delay_ns * rate_bps / 8_000_000_000 + 2 * wire_bytes(MSS) + PAUSE_WIRE
-}
-
-fn flows(hosts: usize) -> impl Strategy<Value = Vec<Flow>> {
-    let size = prop_oneof![1..100u64, 1..4_000u64, 1..300_000u64];
-    let one = (0..300_000u64, 0..hosts, 1..hosts, size);
-    let one = one.prop_map(move |(start_ns, src, step, size)| flow(start_ns, src, (src + step) % hosts, size));
-    prop::collection::vec(one, 1..40).prop_map(|mut flows| {
-        flows.sort_by_key(|flow| flow.start_ns);
-        flows
-    })
 }
 
 proptest! {

@@ -7,9 +7,9 @@ use proptest::prelude::*;
 use crate::support::*;
 
 const DELAY: u64 = 20 * US;
-const FRAME: u64 = 54 + MSS;
+pub(crate) const FRAME: u64 = 54 + MSS;
 /// A pause frame on the line: 64 bytes, preamble and gap.
-const PAUSE_WIRE: u64 = 84;
+pub(crate) const PAUSE_WIRE: u64 = 84;
 const FAST: u64 = 4 * GBPS;
 
 /// ns at 4 Gb/s.
@@ -111,7 +111,7 @@ fn a_pause_under_way_counts() {
 
 /// Bytes that a line may still bring after it has brought more than XOFF: those of two propagation delays, of the frame
 /// that the pause frame waits for, of the pause frame, and of the frame that has begun when it comes.
-fn headroom(rate_bps: u64, delay_ns: u64) -> u64 {
+pub(crate) fn headroom(rate_bps: u64, delay_ns: u64) -> u64 {
     2 * delay_ns * rate_bps / 8_000_000_000 + 2 * wire_bytes(MSS) + PAUSE_WIRE
 }
 
@@ -165,7 +165,7 @@ fn pauses_that_cannot_be_are_refused() {
     assert!(refused(&config).contains("cannot mirror"));
 }
 
-fn flows(hosts: usize) -> impl Strategy<Value = Vec<Flow>> {
+pub(crate) fn flows(hosts: usize) -> impl Strategy<Value = Vec<Flow>> {
     let size = prop_oneof![1..100u64, 1..4_000u64, 1..300_000u64];
     let one = (0..300_000u64, 0..hosts, 1..hosts, size);
     let one = one.prop_map(move |(start_ns, src, step, size)| flow(start_ns, src, (src + step) % hosts, size));
