@@ -1,7 +1,12 @@
 """Readers of the web: flows that their receivers ask for."""
 
+import json
+from collections.abc import Callable
+from pathlib import Path
+
 import numpy as np
 import pytest
+from conftest import Finished
 from hypothesis import given
 from hypothesis import strategies as st
 from runs import run
@@ -297,3 +302,18 @@ def test_alone_in_the_network_objects_take_their_ideal_times() -> None:
 def test_loops_that_cannot_be_closed_are_refused(settings: dict[str, object], says: str) -> None:
     with pytest.raises(BadInput, match=says):
         flows_of(**(LOOP | settings))
+
+
+def test_ecn_plus_is_an_option(cli: Callable[..., Finished], tmp_path: Path) -> None:
+    words = ("-s", "dctcp-red", "--baseline", "none", "--flows", "60", "--seeds", "1", "--out", str(tmp_path), "--json")
+    words += ("--transport", "ecn-star", "--set", "connections=asked", "--set", "transport.initial_rto=1s")
+    option, setting, without = (
+        json.loads(cli(*words, *more).out)["spec"]
+        for more in (["--ecn-plus"], ["--set", "transport.ecn_plus=true"], [])
+    )
+    assert option["transport"]["ecn_plus"]
+    assert option == setting
+    assert option["transport"] == without["transport"] | {"ecn_plus": True}
+    refused = cli("-s", "tcn", "--transport", "reno", "--ecn-plus")
+    assert refused.code == 2
+    assert "`reno` has no ECN, which ECN+ extends" in refused.err

@@ -122,6 +122,9 @@ def run(
     transport: Annotated[
         str | None, _option(value="NAME", says="dctcp, ecn-star, reno, ear, dcqcn; mininet: cubic.", panel=_NETWORK)
     ] = None,
+    ecn_plus: Annotated[
+        bool, _option("--ecn-plus", says="Answers to SYNs are ECN capable, with ecn-star.", panel=_NETWORK)
+    ] = False,
     fabric: Annotated[
         str | None,
         _option(value="NAME", says="sim (virtual time), or mininet (real packets, root).", panel=_FABRIC),
@@ -181,7 +184,8 @@ def run(
         "probes": probe or None, "pcap": pcap, "trace_queue": _TRACE_QUEUE_EVERY if trace_queue else None,
         "trace_flows": _TRACE_FLOWS_EVERY if trace_flows else None, "sample_queues": sample_queues,
     }  # fmt: skip
-    settings = merged_settings(spec, {key: value for key, value in given.items() if value is not None}, set_ or [])
+    more = [*(set_ or []), *(["transport.ecn_plus=true"] if ecn_plus else [])]
+    settings = merged_settings(spec, {key: value for key, value in given.items() if value is not None}, more)
     choose_fabric(settings, fabric, {"dilation": dilation, "switch": switch})
     settings["schemes"] = chosen_schemes(scheme or as_list(settings.get("schemes", [])), param or [])
     if no_report and figures is not None:

@@ -175,8 +175,9 @@ def _check_preflight(
 ) -> None:
     """Bounds of what has to be shown before a run.
 
-    The line's rate within 2 % by bytes (with a scheme that drops no more than that), each datagram either received or dropped by the switch, whose queue was full
-    then; round trips within 5 % and 0.3 ms; marks made, received and echoed if the scheme marks and the hosts let it.
+    The line's rate within 2 % by bytes (with a scheme that drops: no more than that), each datagram either received or
+    dropped by the switch, whose queue was full then; round trips within 5 % and 0.3 ms; marks made, received and echoed
+    if the scheme marks and the hosts let it.
     """
     filled, marked = seen
     problems = _off_queue([*filled, *marked])
