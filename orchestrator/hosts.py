@@ -100,9 +100,15 @@ class Transport(Model):
 
     @model_validator(mode="after")
     def _marks_what_can_be_marked(self) -> Transport:
-        if self.ecn_plus and not self.uses_ecn:
-            raise BadInput(f"`{self.control}` has no ECN, which ECN+ extends to answers to SYNs", "control: ecn-star")
-        return self
+        if not self.ecn_plus or self.control == "ecn-star":
+            return self
+        if self.is_paced:
+            why = f"`{self.control}` has no SYNs that ECN+ could answer"
+        elif self.uses_ecn:
+            why = f"with `{self.control}` all packets are ECN capable, answers to SYNs as well: ECN+ changes nothing"
+        else:
+            why = f"`{self.control}` has no ECN, which ECN+ extends to answers to SYNs"
+        raise BadInput(why, "--transport ecn-star")
 
     @model_validator(mode="after")
     def _hears_what_it_is_told(self) -> Transport:

@@ -207,6 +207,8 @@ def test_a_lost_answer_to_a_syn_is_sent_again_by_its_timer() -> None:
         ({"transport": {"control": "reno", "receive_window": {"8KB": "20%", "16KB": "70%"}}}, "add up to 0.9"),
         ({"transport": {"control": "reno", "receive_window": {"1KB": "100%"}}}, "1KB is below a segment"),
         ({"transport": {"control": "reno", "ecn_plus": True}}, "`reno` has no ECN, which ECN+ extends"),
+        ({"transport": {"control": "dcqcn", "ecn_plus": True}}, "`dcqcn` has no SYNs"),
+        ({"transport": {"control": "ear", "ecn_plus": True}}, "with `ear` all packets are ECN capable"),
         ({"transport": "reno", "ecn_share": 0.5}, "nobody takes part in ECN: reno has none"),
         ({"ecn_share": 1.5}, "ecn_share"),
         ({"load": 1.05}, "less than or equal to 1 in a run without an end"),
