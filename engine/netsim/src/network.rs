@@ -136,7 +136,7 @@ pub struct LineReport {
     pub to: (usize, usize),
     /// What it did.
     pub stats: LineStats,
-    /// Time spent transmitting until the last flow started.
+    /// Time spent transmitting until [`Outcome::arrivals_end`].
     pub busy_during_arrivals: Duration,
     /// Its pauses, where lines that lead to switches are lossless.
     pub pauses: Option<PauseStats>,
@@ -189,7 +189,7 @@ pub struct Outcome {
     pub link_transmissions: u64,
     /// Events handled.
     pub events: u64,
-    /// When the last flow started.
+    /// When the last flow started that waits for no other.
     pub arrivals_end: Time,
     /// When the run ended.
     pub end: Time,
@@ -241,7 +241,8 @@ pub struct Network {
     captures: Vec<CaptureFile>,
     /// First failure, which ends the run.
     failure: Option<RunError>,
-    /// Time each line had been busy when the last flow started.
+    /// When the last flow started that waits for no other, and the time each line had been busy then.
+    arrivals_end: Time,
     busy_during_arrivals: Vec<Duration>,
 }
 
@@ -303,6 +304,7 @@ impl Network {
             stamps: config.transport.measures_delay(),
             captures: Vec::new(),
             failure: None,
+            arrivals_end: Time::ZERO,
             busy_during_arrivals: Vec::new(),
         };
         network.link_up(config)?;
@@ -558,7 +560,7 @@ impl Network {
             priorities: self.pias.map(|pias| pias.stats()),
             link_transmissions: begun - under_way,
             events,
-            arrivals_end: Time::from_nanos(self.flows.last().map_or(0, |flow| flow.start_ns)),
+            arrivals_end: self.arrivals_end,
             end: now,
         }
     }

@@ -34,7 +34,10 @@ impl Network {
         self.next_flow = later.map_or(self.flows.len(), |later| number + 1 + later);
         match self.flows.get(self.next_flow) {
             Some(next) => self.events.push(Time::from_nanos(next.start_ns), Event::Start),
-            None => self.busy_during_arrivals = self.lines.iter().map(|line| line.stats().busy).collect(),
+            None => {
+                self.arrivals_end = self.now;
+                self.busy_during_arrivals = self.lines.iter().map(|line| line.stats().busy).collect();
+            }
         }
         self.start_flow(number, None);
     }

@@ -40,6 +40,7 @@ fn a_follower_starts_after_the_end_of_the_other() {
         assert_eq!(outcome.starts[2], Some(Time::from_nanos(start)), "{connections:?}");
         let alone = run(&between(connections), &Program::of("droptail"), |_| (), vec![flow(0, 0, 1, 4 * MSS)]);
         assert_eq!(fct(&outcome, 2), fct(&alone, 0), "{connections:?}");
+        assert_eq!(outcome.arrivals_end, Time::from_nanos(6 * US), "of those that do not wait");
     }
 }
 
