@@ -4,7 +4,9 @@
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 STAMPS := $(VENV)/stamps
+SHELL_VENV := .venv-p4runtime-shell
 CARGO := cargo --locked
+PIP := pip install --quiet --disable-pip-version-check
 ENGINE := $(shell find engine -name target -prune -o \( -name '*.rs' -o -name '*.toml' -o -name '*.p4' -o -name Cargo.lock \) -print)
 
 # Where rustup puts it, even if the shell has not been told.
@@ -15,12 +17,34 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 BASE_PYTHON := $(shell for python in python3.11 python3.12 python3.13 python3.14 python3; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 
-.PHONY: setup dev run test lint pytest cargo-test fuzz compare reference conformance differential ns3 bench docs clean
+.PHONY: setup dev wheel lock run test lint pytest cargo-test fuzz compare reference conformance differential ns3 bench \
+	docs clean
 
 # What the lab runs on, and what it is tested with besides.
 setup: $(STAMPS)/engine
 
-dev: setup $(STAMPS)/dev
+dev: setup $(STAMPS)/dev $(STAMPS)/p4runtime-shell
+
+# The lab as one file for pip, in dist/: engine, package and data. Zig links it, so that it runs with glibc 2.28 and newer.
+COMMIT := orchestrator/marklab/data/commit
+
+wheel: $(STAMPS)/wheel
+	rm -rf dist
+	git describe --always --dirty --abbrev=40 --exclude='*' > $(COMMIT)
+	$(VENV)/bin/maturin build --release --locked --zig --compatibility manylinux_2_28 --out dist; \
+		code=$$?; rm -f $(COMMIT); exit $$code
+	$(VENV)/bin/auditwheel show dist/*.whl
+
+# Exact versions of all that is installed, from the ranges in pyproject.toml; UPGRADE=1 looks for newer ones.
+PIN = $(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest --generate-hashes \
+	--no-emit-index-url --annotation-style line --custom-compile-command 'make lock' $(if $(UPGRADE),--upgrade)
+
+lock:
+	$(PYTHON) -m $(PIP) uv
+	$(PIN) pyproject.toml --group build -o requirements/lab.txt
+	$(PIN) pyproject.toml --group build --group test -c requirements/lab.txt -o requirements/test.txt
+	$(PIN) pyproject.toml --group wheel -c requirements/lab.txt -o requirements/wheel.txt
+	$(PIN) --group p4runtime-shell -o requirements/p4runtime-shell.txt
 
 run: setup
 	$(PYTHON) orchestrator.py --scheme diffecn --load 0.8
@@ -63,15 +87,15 @@ reference: setup
 
 # p4c's corpus, of a checkout: make conformance P4C_CHECKOUT=<folder>
 conformance: setup
-	$(PYTHON) -m orchestrator.stf.conformance "$(P4C_CHECKOUT)"
+	$(PYTHON) -m marklab.stf.conformance "$(P4C_CHECKOUT)"
 
 # The same packets through BMv2, with p4c-bm2-ss and simple_switch on PATH; writes docs/differential.md.
 differential: setup
-	$(PYTHON) -m orchestrator.stf.differential
+	$(PYTHON) -m marklab.stf.differential
 
 # The same flows here and in ns-3, with g++ and libns3-dev; writes the tables of docs/ns3.md.
 ns3: setup
-	$(PYTHON) -m orchestrator.ns3 --record
+	$(PYTHON) -m marklab.ns3 --record
 
 # Random sources, packets and table entries; SEED= makes it another search. See engine/fuzz.
 SECONDS ?= 20
@@ -88,7 +112,7 @@ docs: dev
 	$(VENV)/bin/mkdocs build --quiet --strict
 
 clean:
-	rm -rf $(VENV) site target engine/target .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(SHELL_VENV) dist site target engine/target .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(STAMPS)/system:
 	@missing=; \
@@ -105,16 +129,25 @@ $(STAMPS)/system:
 	@command -v cargo >/dev/null || { \
 		echo "error: the set-up needs Rust (cargo)"; echo "  try: https://rustup.rs"; exit 2; }
 
-$(STAMPS)/python: requirements.txt
+$(STAMPS)/python: requirements/lab.txt
 	@$(MAKE) --no-print-directory $(STAMPS)/system
 	$(or $(BASE_PYTHON),python3) -m venv $(VENV)
-	$(PYTHON) -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	$(PYTHON) -m $(PIP) -r requirements/lab.txt
 	@mkdir -p $(STAMPS) && touch $@
 
-$(STAMPS)/dev: $(STAMPS)/python requirements-dev.txt
-	$(PYTHON) -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+$(STAMPS)/dev: $(STAMPS)/python requirements/test.txt
+	$(PYTHON) -m $(PIP) -r requirements/test.txt
+	@touch $@
+
+$(STAMPS)/wheel: $(STAMPS)/python requirements/wheel.txt
+	$(PYTHON) -m $(PIP) -r requirements/wheel.txt
+	@touch $@
+
+$(STAMPS)/p4runtime-shell: $(STAMPS)/python requirements/p4runtime-shell.txt
+	$(PYTHON) -m venv $(SHELL_VENV)
+	$(SHELL_VENV)/bin/python -m $(PIP) -r requirements/p4runtime-shell.txt
 	@touch $@
 
 $(STAMPS)/engine: $(STAMPS)/python $(ENGINE)
-	$(VENV)/bin/maturin develop --release --locked --manifest-path engine/bindings/Cargo.toml
+	$(VENV)/bin/maturin develop --release --locked
 	@touch $@

@@ -10,7 +10,7 @@ import sys
 
 
 def main():
-    """Run the package `orchestrator` beside this file, by the lab's own Python."""
+    """Run the package `marklab`, which lies in the folder `orchestrator` beside this file, by the lab's own Python."""
     here = os.path.dirname(os.path.realpath(__file__))
     environment = os.path.join(here, ".venv")
     python = os.path.join(environment, "bin", "python")
@@ -21,11 +21,11 @@ def main():
         for name in ("PYTHONHOME", "PYTHONPATH"):
             os.environ.pop(name, None)
         os.execv(python, [python, os.path.realpath(__file__)] + sys.argv[1:])  # noqa: RUF005
-    sys.path.insert(0, here)
+    sys.path.insert(0, os.path.join(here, "orchestrator"))
     # Until the command line is there to say something, Ctrl-C just ends the process.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
-        from orchestrator.cli import main as run  # noqa: PLC0415
+        from marklab.cli import main as run  # noqa: PLC0415
     except ImportError as error:
         sys.exit("error: the lab's environment is not complete (%s)\n  try: run `make setup` in %s" % (error, here))
     run()

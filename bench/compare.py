@@ -19,15 +19,15 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from orchestrator.archive import open_collection
-from orchestrator.bootstrap import Estimate, half_widths
-from orchestrator.collection import Collection
-from orchestrator.comparison import Comparison, compare
-from orchestrator.comparison_policy import read_policy
-from orchestrator.differences import Values, difference
-from orchestrator.paths import REPOSITORY
-from orchestrator.quantities import find_metric
-from orchestrator.summary import SeedResult
+from marklab.archive import open_collection
+from marklab.bootstrap import Estimate, half_widths
+from marklab.collection import Collection
+from marklab.comparison import Comparison, compare
+from marklab.comparison_policy import read_policy
+from marklab.differences import Values, difference
+from marklab.paths import REPOSITORY
+from marklab.quantities import find_metric
+from marklab.summary import SeedResult
 
 REFERENCE = REPOSITORY / "results" / "reference"
 POLICY = read_policy(REFERENCE / "policy.yaml")

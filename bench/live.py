@@ -32,11 +32,11 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from orchestrator import live, p4c
-from orchestrator.engine import compile_program, describe
-from orchestrator.observation import Columns
-from orchestrator.paths import PROGRAMS, REPOSITORY
-from orchestrator.stf import bmv2
+from marklab import live, p4c
+from marklab.engine import compile_program, describe
+from marklab.observation import Columns
+from marklab.paths import PROGRAMS, REPOSITORY
+from marklab.stf import bmv2
 
 PROGRAM = PROGRAMS / "dctcp-red.p4"
 OFFLOADS = ("rx", "tx", "sg", "tso", "gso", "gro")

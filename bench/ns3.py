@@ -26,13 +26,13 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from orchestrator import engine
-from orchestrator.experiment import Experiment, prepare
-from orchestrator.fabrics import Cell, Sim
-from orchestrator.ns3.peer import FOLDER, play
-from orchestrator.spec import make_spec
-from orchestrator.summary import LARGE_BYTES, SHORT_BYTES
-from orchestrator.traffic.flows import FlowList
+from marklab import engine
+from marklab.experiment import Experiment, prepare
+from marklab.fabrics import Cell, Sim
+from marklab.ns3.peer import FOLDER, play
+from marklab.spec import make_spec
+from marklab.summary import LARGE_BYTES, SHORT_BYTES
+from marklab.traffic.flows import FlowList
 
 RATE_BPS = 10**10
 # ns-3's queue discs see neither the packet in the device below them nor the one on the wire; ours sees the first, and

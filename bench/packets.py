@@ -17,21 +17,20 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import marklab_engine
 from rich.console import Console
 from rich.table import Table
 
-from orchestrator import p4c
-from orchestrator.catalog.choice import parse_choice
-from orchestrator.catalog.parameters import Setup
-from orchestrator.catalog.scheme import find_scheme, known_schemes
-from orchestrator.control import is_called
-from orchestrator.engine import compile_program, describe
-from orchestrator.hosts import Limit
-from orchestrator.paths import PROGRAMS
-from orchestrator.queueing import Queues
-from orchestrator.stf import bmv2
-from orchestrator.traffic.rtt import parse_rtt
+from marklab import _engine, p4c
+from marklab.catalog.choice import parse_choice
+from marklab.catalog.parameters import Setup
+from marklab.catalog.scheme import find_scheme, known_schemes
+from marklab.control import is_called
+from marklab.engine import compile_program, describe
+from marklab.hosts import Limit
+from marklab.paths import PROGRAMS
+from marklab.queueing import Queues
+from marklab.stf import bmv2
+from marklab.traffic.rtt import parse_rtt
 
 ROOT = Path(__file__).parent.parent
 sys.path.append(str(ROOT / "tests/schemes"))
@@ -66,7 +65,7 @@ class Case:
 
     def per_second(self, interpret: bool) -> float:
         """Packets per CPU second, the best of three times."""
-        program = marklab_engine.Program(self.program, [PROGRAMS], interpret=interpret)
+        program = _engine.Program(self.program, [PROGRAMS], interpret=interpret)
         if program.jit_declined and not interpret:
             raise SystemExit(f"{self.name}: {program.jit_declined}")
         return max(self._time(program, ROUNDS[interpret]) for _ in range(3))
@@ -91,9 +90,7 @@ class Case:
         limit = Limit(packets=BACKLOG_PACKETS + 1)
         queueing = json.dumps(self.queues.to_engine(limit, FRAME_BYTES)) if self.queues.count > 1 else None
         begin = time.process_time()
-        out = marklab_engine.pump(
-            program, frames(), rounds, json.dumps(self.entries), self.backlog, INTERVAL_NS, queueing
-        )
+        out = _engine.pump(program, frames(), rounds, json.dumps(self.entries), self.backlog, INTERVAL_NS, queueing)
         elapsed_s = time.process_time() - begin
         if out < (rounds - 1) * FLOWS:
             raise SystemExit(f"{self.name}: of {rounds * FLOWS} packets only {out} came out")

@@ -13,15 +13,15 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from browsing import NEEDED, chromium, opened, started
-from collections_of_runs import collection_of, run_with_curves
 from rich.console import Console
 from rich.table import Table
 
-from orchestrator.collection import Collection, Point
-from orchestrator.curves import Curves
-from orchestrator.report.page import MOST_BYTES, write_page
-from orchestrator.summary import Estimates, SchemeResult
+from browsing import NEEDED, chromium, opened, started
+from collections_of_runs import collection_of, run_with_curves
+from marklab.collection import Collection, Point
+from marklab.curves import Curves
+from marklab.report.page import MOST_BYTES, write_page
+from marklab.summary import Estimates, SchemeResult
 
 SCHEMES = ("ecn-sharp", "tcn", "codel", "red", "diffecn")  # and the baseline
 SEEDS = 3

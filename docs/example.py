@@ -6,7 +6,7 @@ Editors that know `# %%` run it cell by cell; `PYTHONPATH=. .venv/bin/python doc
 # %% One run: a scheme and its baseline on the same flows
 import polars as pl
 
-from orchestrator import compare, run, sweep
+from marklab import compare, run, sweep
 
 result = run("ecn-sharp", load=0.8, flows=200, seeds=2)
 print(result.folder)

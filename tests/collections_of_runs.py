@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from runs import run
 
-from orchestrator.collection import Collection, Kind, Point
-from orchestrator.curves import Curves, curves_of
-from orchestrator.summary import Summary
-from orchestrator.tables import flow_table
+from marklab.collection import Collection, Kind, Point
+from marklab.curves import Curves, curves_of
+from marklab.summary import Summary
+from marklab.tables import flow_table
+from runs import run
 
 LOADS = (0.5, 0.8)
 WORKLOADS = ("web_search", "data_mining")

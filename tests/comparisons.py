@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from orchestrator.collection import Collection, FailedCell, Point
-from orchestrator.comparison import Comparison, compare
-from orchestrator.comparison_policy import Policy
-from orchestrator.summary import (
+from marklab.collection import Collection, FailedCell, Point
+from marklab.comparison import Comparison, compare
+from marklab.comparison_policy import Policy
+from marklab.summary import (
     CLASSES,
     Distribution,
     Drops,

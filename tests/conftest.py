@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import pytest
 from hypothesis import settings
 
-from orchestrator.catalog.parameters import Setup
-from orchestrator.cli import main
-from orchestrator.traffic.rtt import parse_rtt
+from marklab.catalog.parameters import Setup
+from marklab.cli import main
+from marklab.traffic.rtt import parse_rtt
 
 # What runs real switches and hosts has to have the machine for itself.
 _REAL_TIME = ("test_lab", "test_lab_bmv2", "test_live", "test_mininet")

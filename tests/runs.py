@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
-from orchestrator.experiment import Experiment, prepare
-from orchestrator.fabrics import Cell, Sim
-from orchestrator.metrics import summarise
-from orchestrator.observation import Observation
-from orchestrator.runs import run_cells
-from orchestrator.spec import make_spec
-from orchestrator.summary import Summary
+from marklab.experiment import Experiment, prepare
+from marklab.fabrics import Cell, Sim
+from marklab.metrics import summarise
+from marklab.observation import Observation
+from marklab.runs import run_cells
+from marklab.spec import make_spec
+from marklab.summary import Summary
 
 
 def run(workers: int = 2, **settings: object) -> tuple[Experiment, Sequence[Observation], Summary]:

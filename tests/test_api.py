@@ -9,12 +9,12 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from runs import run as run_here
 
-import orchestrator
-from orchestrator import compare, run, sweep
-from orchestrator.errors import BadInput
-from orchestrator.paths import REPOSITORY
+import marklab
+from marklab import compare, run, sweep
+from marklab.errors import BadInput
+from marklab.paths import REPOSITORY
+from runs import run as run_here
 
 SMALL = {"flows": 60, "seeds": 2, "load": 0.8}
 
@@ -86,7 +86,7 @@ def test_a_script_needs_no_guard(tmp_path: Path) -> None:
     """Processes that a sweep starts do not run the script that started it."""
     script = tmp_path / "script.py"
     script.write_text(
-        "from orchestrator import sweep\n"
+        "from marklab import sweep\n"
         f"print(sweep('tcn', grid={{'load': [0.3, 0.8]}}, baseline='none', flows=20, seeds=1, out={str(tmp_path)!r})"
         ".cells.height)\n"
     )
@@ -97,8 +97,8 @@ def test_a_script_needs_no_guard(tmp_path: Path) -> None:
 
 
 def test_nothing_is_loaded_before_it_is_asked_for() -> None:
-    code = "import sys, orchestrator; print([name for name in ('polars', 'dask', 'numpy') if name in sys.modules])"
+    code = "import sys, marklab; print([name for name in ('polars', 'dask', 'numpy') if name in sys.modules])"
     finished = subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True)
     assert finished.stdout == "[]\n"
     with pytest.raises(AttributeError, match="no attribute 'sweeep'"):
-        _ = orchestrator.sweeep
+        _ = marklab.sweeep

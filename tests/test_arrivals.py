@@ -3,11 +3,11 @@ import math
 import numpy as np
 import pytest
 
-from orchestrator.hosts import Framing
-from orchestrator.spec import Spec, make_spec
-from orchestrator.topology import Network, build
-from orchestrator.traffic.arrivals import generate, wire_bytes
-from orchestrator.traffic.flows import FlowList
+from marklab.hosts import Framing
+from marklab.spec import Spec, make_spec
+from marklab.topology import Network, build
+from marklab.traffic.arrivals import generate, wire_bytes
+from marklab.traffic.flows import FlowList
 
 
 def made(seed: int = 1, **settings: object) -> tuple[Spec, Network, FlowList]:

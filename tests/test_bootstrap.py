@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from orchestrator.bootstrap import FEWEST, Estimate, Seeds, half_widths, probabilities
-from orchestrator.randomness import Floats
+from marklab.bootstrap import FEWEST, Estimate, Seeds, half_widths, probabilities
+from marklab.randomness import Floats
 
 Draw = Callable[[np.random.Generator, int], Floats]
 

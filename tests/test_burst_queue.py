@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from runs import run
 
-from orchestrator.burst_queue import (
+from marklab.burst_queue import (
     RECEIVE_WINDOWS,
     _counted,
     burst_sizes,
@@ -17,7 +16,8 @@ from orchestrator.burst_queue import (
     part_beyond,
     queue_lengths,
 )
-from orchestrator.traffic.workload import Workload, load_workload
+from marklab.traffic.workload import Workload, load_workload
+from runs import run
 
 LOADS = st.floats(0.05, 0.95)
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.catalog.choice import parse_choice
-from orchestrator.catalog.expressions import Expression
-from orchestrator.catalog.parameters import Setup
-from orchestrator.catalog.scheme import FittedScheme, find_scheme, known_schemes
-from orchestrator.errors import BadInput
-from orchestrator.traffic.rtt import parse_rtt
+from marklab.catalog.choice import parse_choice
+from marklab.catalog.expressions import Expression
+from marklab.catalog.parameters import Setup
+from marklab.catalog.scheme import FittedScheme, find_scheme, known_schemes
+from marklab.errors import BadInput
+from marklab.traffic.rtt import parse_rtt
 
 
 def fit(text: str, setup: Setup) -> FittedScheme:

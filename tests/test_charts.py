@@ -12,21 +12,21 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from collections_of_runs import LOADS, SCHEMES, WORKLOADS, collection_of, grid, single
-from conftest import Finished
-from runs import run
 from scipy import stats
 
-from orchestrator.archive import open_collection
-from orchestrator.collection import Collection, Point
-from orchestrator.curves import PARTS
-from orchestrator.report.chart import Chart, Series
-from orchestrator.report.charts import sections
-from orchestrator.report.grid import Grid
-from orchestrator.report.styles import UNCONGESTED, styles_of
-from orchestrator.sweeps.cluster import Workers
-from orchestrator.sweeps.description import Sweep
-from orchestrator.sweeps.execute import run_sweep
+from collections_of_runs import LOADS, SCHEMES, WORKLOADS, collection_of, grid, single
+from conftest import Finished
+from marklab.archive import open_collection
+from marklab.collection import Collection, Point
+from marklab.curves import PARTS
+from marklab.report.chart import Chart, Series
+from marklab.report.charts import sections
+from marklab.report.grid import Grid
+from marklab.report.styles import UNCONGESTED, styles_of
+from marklab.sweeps.cluster import Workers
+from marklab.sweeps.description import Sweep
+from marklab.sweeps.execute import run_sweep
+from runs import run
 
 BASELINE = "dctcp-red:tail"
 CLASS_NAMES = {"overall": "all flows", "short": "flows up to 100 KB", "large": "flows above 10 MB"}

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 import yaml
 
-from orchestrator.comparison_policy import Policy, read_policy
-from orchestrator.model import validate
-from orchestrator.paths import REPOSITORY
-from orchestrator.sweeps.description import read_sweep
+from marklab.comparison_policy import Policy, read_policy
+from marklab.model import validate
+from marklab.paths import REPOSITORY
+from marklab.sweeps.description import read_sweep
 
 WORKFLOW = REPOSITORY / ".github" / "workflows" / "ci.yml"
 JOB = yaml.safe_load(WORKFLOW.read_text())["jobs"]["ci"]

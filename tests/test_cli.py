@@ -5,11 +5,11 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from conftest import Finished
 from rich.console import Console
-from runs import small
 
-from orchestrator.report.terminal import render
+from conftest import Finished
+from marklab.report.terminal import render
+from runs import small
 
 Cli = Callable[..., Finished]
 

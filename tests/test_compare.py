@@ -12,17 +12,17 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from comparisons import VERSIONS, collection, compared, failed, run, sweep
-from conftest import Finished
 from rich.console import Console
 
-from orchestrator.collection import Collection
-from orchestrator.comparison import NOTHING_LOST, Comparison, compare, to_json
-from orchestrator.comparison_policy import Policy, parse_rule, read_policy
-from orchestrator.comparison_report import render, to_junit, to_markdown
-from orchestrator.differences import Difference, Verdict, difference, values_of, with_intervals
-from orchestrator.errors import BadInput
-from orchestrator.quantities import METRICS
+from comparisons import VERSIONS, collection, compared, failed, run, sweep
+from conftest import Finished
+from marklab.collection import Collection
+from marklab.comparison import NOTHING_LOST, Comparison, compare, to_json
+from marklab.comparison_policy import Policy, parse_rule, read_policy
+from marklab.comparison_report import render, to_junit, to_markdown
+from marklab.differences import Difference, Verdict, difference, values_of, with_intervals
+from marklab.errors import BadInput
+from marklab.quantities import METRICS
 
 Cli = Callable[..., Finished]
 

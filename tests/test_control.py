@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from orchestrator.catalog.description import Forwarding
-from orchestrator.catalog.twin import FORWARDING as MASKED
-from orchestrator.control import check_entries, check_forwarding, forwarding_entries, host_ip, mac
-from orchestrator.errors import BadInput
-from orchestrator.topology import FatTree, Incast, LeafSpine, Network, Port, build, parse_topology
+from marklab.catalog.description import Forwarding
+from marklab.catalog.twin import FORWARDING as MASKED
+from marklab.control import check_entries, check_forwarding, forwarding_entries, host_ip, mac
+from marklab.errors import BadInput
+from marklab.topology import FatTree, Incast, LeafSpine, Network, Port, build, parse_topology
 
 RING = {
     "hosts": ["a", "b", "c", "d"],

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from runs import run
 
-from orchestrator.errors import BadInput
-from orchestrator.fabrics.sim import configuration
-from orchestrator.hosts import Dcqcn
-from orchestrator.ideal import ideal_ns
-from orchestrator.spec import make_spec
+from marklab.errors import BadInput
+from marklab.fabrics.sim import configuration
+from marklab.hosts import Dcqcn
+from marklab.ideal import ideal_ns
+from marklab.spec import make_spec
+from runs import run
 
 
 def test_the_rates_are_those_of_the_paper_unless_they_are_given() -> None:

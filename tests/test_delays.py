@@ -5,16 +5,16 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from runs import run
 
-from orchestrator.curves import PARTS
-from orchestrator.errors import BadInput
-from orchestrator.histograms import kind_of, of_histogram
-from orchestrator.ideal import full_frame_ns
-from orchestrator.metrics import sample
-from orchestrator.spec import make_spec
-from orchestrator.statistics import nearest_rank
-from orchestrator.tables import flow_table
+from marklab.curves import PARTS
+from marklab.errors import BadInput
+from marklab.histograms import kind_of, of_histogram
+from marklab.ideal import full_frame_ns
+from marklab.metrics import sample
+from marklab.spec import make_spec
+from marklab.statistics import nearest_rank
+from marklab.tables import flow_table
+from runs import run
 
 
 def test_the_threshold_is_120_packets_of_a_line_unless_it_is_given() -> None:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.catalog.scheme import known_schemes
-from orchestrator.dilation import (
+from marklab.catalog.scheme import known_schemes
+from marklab.dilation import (
     dilated_flows,
     dilated_graph,
     dilated_scheme,
@@ -16,10 +16,10 @@ from orchestrator.dilation import (
     undilated,
     undilated_columns,
 )
-from orchestrator.experiment import prepare
-from orchestrator.hosts import Transport
-from orchestrator.lab.delays import FIRST_TTL, LEVELS, delay_levels
-from orchestrator.spec import make_spec
+from marklab.experiment import prepare
+from marklab.hosts import Transport
+from marklab.lab.delays import FIRST_TTL, LEVELS, delay_levels
+from marklab.spec import make_spec
 
 FACTOR = 100
 

@@ -25,10 +25,10 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from pages import MARKS, PAGES, Block, blocks
 
-from orchestrator.cli import _COMMANDS
-from orchestrator.paths import REPOSITORY
+from marklab.cli import _COMMANDS
+from marklab.paths import REPOSITORY
+from pages import MARKS, PAGES, Block, blocks
 
 # What commands write into, or look for beside themselves; all else is only read.
 _COPIED = ("docs", "experiments", "orchestrator", "orchestrator.py", "p4src")
@@ -62,8 +62,11 @@ def with_less_effort(line: str) -> str:
 def fill(folder: Path) -> None:
     """Make a folder one in which commands find what they find in the repository."""
     for path in REPOSITORY.iterdir():
-        if path.name in _COPIED:
-            (shutil.copytree if path.is_dir() else shutil.copy2)(path, folder / path.name)
+        if path.name in _COPIED and path.is_dir():
+            # The package's data stays links, now to the copies.
+            shutil.copytree(path, folder / path.name, symlinks=True)
+        elif path.name in _COPIED:
+            shutil.copy2(path, folder / path.name)
         elif path.name not in _LEFT_OUT and not path.name.startswith(".git"):
             (folder / path.name).symlink_to(path)
 

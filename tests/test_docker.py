@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from orchestrator.lab import doctor
-from orchestrator.lab.commands import packages_of
-from orchestrator.paths import REPOSITORY
+from marklab.lab import doctor
+from marklab.lab.commands import packages_of
+from marklab.paths import REPOSITORY
 
 DOCKERFILE = (REPOSITORY / "docker" / "Dockerfile").read_text()
 COMPOSE = yaml.safe_load((REPOSITORY / "docker-compose.yml").read_text())

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from conftest import Finished
-from runs import small
 
-from orchestrator.experiment import prepare
-from orchestrator.hosts import Transport
-from orchestrator.paths import PROGRAMS, REPOSITORY, TWINS
-from orchestrator.spec import make_spec
-from orchestrator.tables import flow_table
+from conftest import Finished
+from marklab.experiment import prepare
+from marklab.hosts import Transport
+from marklab.paths import PROGRAMS, REPOSITORY, TWINS
+from marklab.spec import make_spec
+from marklab.tables import flow_table
+from runs import small
 
 DOCS = Path(__file__).parent.parent / "docs"
 

@@ -8,10 +8,10 @@ import os
 from pathlib import Path
 
 import pytest
-from test_cli import Cli
 
-from orchestrator.lab import doctor
-from orchestrator.lab.doctor import Finding, examine, lacking
+from marklab.lab import doctor
+from marklab.lab.doctor import Finding, examine, lacking
+from test_cli import Cli
 
 
 def test_what_is_missing_is_told_with_what_is_used_instead_and_how_to_get_it(
@@ -22,7 +22,7 @@ def test_what_is_missing_is_told_with_what_is_used_instead_and_how_to_get_it(
         Finding("netem", False, "does not work", (), "delay lines", "another kernel"),
         Finding("Mininet", False, "not there", ("mininet",), "", "apt-get install mininet"),
     ]
-    monkeypatch.setattr(importlib.import_module("orchestrator.cli.doctor"), "examine", lambda: findings)
+    monkeypatch.setattr(importlib.import_module("marklab.cli.doctor"), "examine", lambda: findings)
     ready = cli("doctor")
     assert (ready.code, ready.err) == (0, "")
     lines = [line.rstrip() for line in ready.out.splitlines()]

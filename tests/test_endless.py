@@ -7,13 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Finished
-from runs import run
 
-from orchestrator.errors import BadInput
-from orchestrator.experiment import prepare
-from orchestrator.spec import make_spec
-from orchestrator.tables import flow_table
+from conftest import Finished
+from marklab.errors import BadInput
+from marklab.experiment import prepare
+from marklab.spec import make_spec
+from marklab.tables import flow_table
+from runs import run
 
 Cli = Callable[..., Finished]
 

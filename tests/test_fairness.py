@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.fairness import convergence_ns, jain, max_min_shares
+from marklab.fairness import convergence_ns, jain, max_min_shares
 
 LINES = 4
 

@@ -10,21 +10,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Finished
 
-from orchestrator import fidelity, found
-from orchestrator import papers as all_papers
-from orchestrator.errors import BadInput, Interrupted, RunFailed
-from orchestrator.found import FOUND, keep_record, read_record, recorded_findings
-from orchestrator.papers import Paper, experiments_called, papers
-from orchestrator.reproduce import Agreement, Claim, Effort, Finding, known_experiments, load_experiment
-from orchestrator.reproduction import Reproduction, reproduce_one
-from orchestrator.reproduction_report import cells
+from conftest import Finished
+from marklab import fidelity, found
+from marklab import papers as all_papers
+from marklab.errors import BadInput, Interrupted, RunFailed
+from marklab.found import FOUND, keep_record, read_record, recorded_findings
+from marklab.papers import Paper, experiments_called, papers
+from marklab.reproduce import Agreement, Claim, Effort, Finding, known_experiments, load_experiment
+from marklab.reproduction import Reproduction, reproduce_one
+from marklab.reproduction_report import cells
 
 Cli = Callable[..., Finished]
 
 # The package has the function of this name.
-command = import_module("orchestrator.cli.reproduce")
+command = import_module("marklab.cli.reproduce")
 
 ROOT = Path(__file__).parent.parent
 

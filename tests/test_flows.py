@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.errors import BadInput
-from orchestrator.traffic.flows import ENDLESS_BYTES, FlowList, read_flow_list
+from marklab.errors import BadInput
+from marklab.traffic.flows import ENDLESS_BYTES, FlowList, read_flow_list
 
 HOSTS = ("h0", "h1", "h2")
 

@@ -7,8 +7,9 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-import marklab_engine
 import pytest
+
+from marklab import _engine
 
 DETOURS = Path(__file__).parents[1] / "engine/switch/tests/programs/detours.p4"
 # Bits of the program's requests.
@@ -71,7 +72,7 @@ def test_all_bits_of_a_hash_are_looked_at(tmp_path: Path, width: int) -> None:
     padded = number << -width % 8
     expected = zlib.crc32(padded.to_bytes(-(-width // 8), "big")).to_bytes(4, "big")
     for interpret in (True, False):
-        harness = marklab_engine.Harness(marklab_engine.Program(source, interpret=interpret))
+        harness = _engine.Harness(_engine.Program(source, interpret=interpret))
         _, sent, _ = harness.process(0, number.to_bytes(16, "big") + bytes(4))
         assert sent[16:20] == expected
 
@@ -82,7 +83,7 @@ def test_an_action_need_not_read_what_its_entries_give(tmp_path: Path, interpret
     source.write_text(
         TABLES.replace("give(bit<8> value)", "give(bit<8> value, bit<32> unread)").replace("give(0)", "give(0, 7)")
     )
-    harness = marklab_engine.Harness(marklab_engine.Program(source, interpret=interpret))
+    harness = _engine.Harness(_engine.Program(source, interpret=interpret))
     harness.add_entry(
         json.dumps(
             {"table": "t", "match": {"key": {"exact": 1}}, "action": "give", "params": {"value": 5, "unread": 9}}
@@ -101,14 +102,14 @@ def request(ingress: int = 0, egress: int = 0, session: int = 0, group: int = 0,
 
 @pytest.fixture(params=[True, False], ids=["interpreter", "jit"])
 def harness(request: pytest.FixtureRequest) -> Any:
-    return marklab_engine.Harness(marklab_engine.Program(DETOURS, interpret=request.param))
+    return _engine.Harness(_engine.Program(DETOURS, interpret=request.param))
 
 
 @pytest.fixture
 def tables(tmp_path: Path) -> Any:
     program = tmp_path / "tables.p4"
     program.write_text(TABLES)
-    return marklab_engine.Harness(marklab_engine.Program(program))
+    return _engine.Harness(_engine.Program(program))
 
 
 def sent_to(harness: Any, frame: bytes) -> list[int]:
@@ -146,7 +147,7 @@ def test_groups_are_changed_while_packets_come(harness: Any) -> None:
     harness.mc_node_destroy(first)
     assert sent_to(harness, frame) == []
     harness.mc_mgrp_destroy(9)
-    with pytest.raises(marklab_engine.EngineError, match="no multicast group 9; create it first"):
+    with pytest.raises(_engine.EngineError, match="no multicast group 9; create it first"):
         harness.mc_node_associate(9, second)
 
 
@@ -164,7 +165,7 @@ def test_a_test_with_queue_signals_sees_one_frame(harness: Any) -> None:
     assert (port, loss, out[14]) == (0, None, 6)
     assert harness.process(6, request(MULTICAST, group=1))[2] == "sent to a multicast group without ports"
     harness.mirroring_add(3, 5)
-    with pytest.raises(marklab_engine.EngineError, match="`inject` gives all of them"):
+    with pytest.raises(_engine.EngineError, match="`inject` gives all of them"):
         harness.process(6, request(CLONE, session=3))
 
 
@@ -178,19 +179,19 @@ def test_messages_are_taken_once(harness: Any) -> None:
 def test_a_failed_assertion_is_an_error_with_its_place(harness: Any) -> None:
     line, text = next((n, t) for n, t in enumerate(DETOURS.read_text().splitlines(), 1) if "assert(" in t)
     place = rf"detours\.p4:{line}:{text.index('ask') + 1}: `assert` failed.*`ask & FAIL == 0` is false"
-    with pytest.raises(marklab_engine.EngineError, match=place):
+    with pytest.raises(_engine.EngineError, match=place):
         harness.inject(6, request(FAIL))
 
 
 def test_rounds_without_end_are_an_error(harness: Any) -> None:
-    with pytest.raises(marklab_engine.EngineError, match="without end; it was given up after 4096"):
+    with pytest.raises(_engine.EngineError, match="without end; it was given up after 4096"):
         harness.inject(6, request(RESUBMIT | ENDLESS))
     assert sent_to(harness, request()) == [0]
 
 
 def test_a_port_that_cannot_be_is_refused(harness: Any) -> None:
     assert len(harness.inject(511, request())) == 1
-    with pytest.raises(marklab_engine.EngineError, match="no port 512: ports are 0 to 511"):
+    with pytest.raises(_engine.EngineError, match="no port 512: ports are 0 to 511"):
         harness.inject(512, request())
 
 
@@ -215,7 +216,7 @@ def test_entries_and_defaults_change_while_packets_come(tables: Any) -> None:
     assert [value(tables, key) for key in (1, 2)] == [11, 5]
     tables.clear_table("t")
     assert value(tables, 1) == 5
-    with pytest.raises(marklab_engine.EngineError, match="no such entry"):
+    with pytest.raises(_engine.EngineError, match="no such entry"):
         tables.delete_entry("t", first)
 
 
@@ -233,7 +234,7 @@ def test_registers_and_counters_are_read_and_written(tables: Any) -> None:
     tables.inject(0, bytes(20))
     assert tables.counter("packets", 1) == (8, 120)
     for wrong in (lambda: tables.counter("packets", 4), lambda: tables.register("kept", 2)):
-        with pytest.raises(marklab_engine.EngineError, match="has no cell"):
+        with pytest.raises(_engine.EngineError, match="has no cell"):
             wrong()
-    with pytest.raises(marklab_engine.EngineError, match="no value of a register cell"):
+    with pytest.raises(_engine.EngineError, match="no value of a register cell"):
         tables.set_register("kept", 0, -1)

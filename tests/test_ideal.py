@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.hosts import Framing, Transport
-from orchestrator.ideal import ideal_ns, stream_ns
-from orchestrator.spec import make_spec
-from orchestrator.topology import Line, Port, build
-from orchestrator.traffic.flows import make_flows
+from marklab.hosts import Framing, Transport
+from marklab.ideal import ideal_ns, stream_ns
+from marklab.spec import make_spec
+from marklab.topology import Line, Port, build
+from marklab.traffic.flows import make_flows
 
 
 def followed(path: tuple[Line, ...], size: int, mss: int) -> float:

@@ -18,14 +18,14 @@ from statistics import median
 import numpy as np
 import pytest
 
-from orchestrator import engine
-from orchestrator.errors import BadInput, RunFailed, SetupError
-from orchestrator.hosts import Transport
-from orchestrator.lab import bpf, commands, congestion
-from orchestrator.lab.congestion import CONTROLS, control_named, loaded, registered, remove_orphans
-from orchestrator.lab.host import host_process, joined
-from orchestrator.lab.records import ALPHA_ONE, ObservationWindow, observation_windows
-from orchestrator.lab.tcp import configure, route_options, sysctls
+from marklab import engine
+from marklab.errors import BadInput, RunFailed, SetupError
+from marklab.hosts import Transport
+from marklab.lab import bpf, commands, congestion
+from marklab.lab.congestion import CONTROLS, control_named, loaded, registered, remove_orphans
+from marklab.lab.host import host_process, joined
+from marklab.lab.records import ALPHA_ONE, ObservationWindow, observation_windows
+from marklab.lab.tcp import configure, route_options, sysctls
 
 TOOLS = ("bpftool", "clang", "ethtool", "ip", "iperf3", "llvm-strip", "nstat", "sysctl", "tc")
 
@@ -111,7 +111,7 @@ def test_dctcp_goes_with_an_error() -> None:
 @real
 def test_what_a_killed_process_left_is_removed_at_the_next_start() -> None:
     program = (
-        "import time; from orchestrator.lab.congestion import *\n"
+        "import time; from marklab.lab.congestion import *\n"
         "with loaded(CONTROLS['dctcp'], records=1) as name: print(name, flush=True); time.sleep(60)"
     )
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:

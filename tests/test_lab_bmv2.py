@@ -15,20 +15,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from p4runtime_server.controller import FEATURES, probe
 
-from orchestrator.catalog.choice import parse_choice
-from orchestrator.catalog.scheme import find_scheme, known_schemes
-from orchestrator.control import host_ip
-from orchestrator.errors import BadInput, RunFailed, SetupError
-from orchestrator.hosts import Framing
-from orchestrator.lab import bmv2, bmv2_limits, thrift
-from orchestrator.lab.bmv2 import SwitchPort, compile_program, running
-from orchestrator.lab.bmv2_limits import check, obstacle, packets_per_s
-from orchestrator.lab.commands import missing, run
-from orchestrator.p4runtime.client import Count
-from orchestrator.paths import PROGRAMS
-from orchestrator.spec import make_spec
+from marklab.catalog.choice import parse_choice
+from marklab.catalog.scheme import find_scheme, known_schemes
+from marklab.control import host_ip
+from marklab.errors import BadInput, RunFailed, SetupError
+from marklab.hosts import Framing
+from marklab.lab import bmv2, bmv2_limits, thrift
+from marklab.lab.bmv2 import SwitchPort, compile_program, running
+from marklab.lab.bmv2_limits import check, obstacle, packets_per_s
+from marklab.lab.commands import missing, run
+from marklab.p4runtime.client import Count
+from marklab.paths import PROGRAMS
+from marklab.spec import make_spec
+from p4runtime_server.controller import FEATURES, probe
 
 LACKING = missing([*bmv2_limits.TOOLS, "ip", "ethtool"]) or ([] if os.geteuid() == 0 else ["root"])
 real = pytest.mark.skipif(bool(LACKING), reason=f"BMv2 in a namespace needs {', '.join(LACKING)}")

@@ -12,18 +12,18 @@ from statistics import median
 
 import numpy as np
 import pytest
+
+from marklab import engine, live
+from marklab.errors import BadInput, SetupError
+from marklab.hosts import Transport
+from marklab.lab import bpf, commands, congestion
+from marklab.lab.congestion import CONTROLS, loaded
+from marklab.lab.host import host_process, joined
+from marklab.lab.records import ObservationWindow, observation_windows
+from marklab.lab.tcp import configure
+from marklab.model import validate
 from test_lab import Dumbbell, check_law, count, longest_flow, real
 from test_live import Hosts, program, route
-
-from orchestrator import engine, live
-from orchestrator.errors import BadInput, SetupError
-from orchestrator.hosts import Transport
-from orchestrator.lab import bpf, commands, congestion
-from orchestrator.lab.congestion import CONTROLS, loaded
-from orchestrator.lab.host import host_process, joined
-from orchestrator.lab.records import ObservationWindow, observation_windows
-from orchestrator.lab.tcp import configure
-from orchestrator.model import validate
 
 MS = 10**6
 RATE_MBPS = 100

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from marklab_engine import EngineError, LiveSwitch, Program
-from test_cli import Cli
+from marklab._engine import EngineError, LiveSwitch, Program
 
-from orchestrator import live
-from orchestrator.errors import RunFailed
-from orchestrator.model import validate
-from orchestrator.paths import REPOSITORY
+from marklab import live
+from marklab.errors import RunFailed
+from marklab.model import validate
+from marklab.paths import REPOSITORY
+from test_cli import Cli
 
 SCHEMES = REPOSITORY / "p4src" / "v1model"
 needs_root = pytest.mark.skipif(

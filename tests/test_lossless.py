@@ -6,19 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
-from runs import run
 
-from orchestrator.errors import BadInput
-from orchestrator.experiment import prepare
-from orchestrator.hosts import Framing
-from orchestrator.lossless import check_circles, check_memory, find_circle, headroom_bytes
-from orchestrator.pfc import Pfc
-from orchestrator.quantities import find_metric
-from orchestrator.report.terminal import render
-from orchestrator.spec import make_spec
-from orchestrator.summary import read_summary
-from orchestrator.topology import FatTree, Graph, Incast, LeafSpine, Line, Links, Port, build
-from orchestrator.topology.description import Topology
+from marklab.errors import BadInput
+from marklab.experiment import prepare
+from marklab.hosts import Framing
+from marklab.lossless import check_circles, check_memory, find_circle, headroom_bytes
+from marklab.pfc import Pfc
+from marklab.quantities import find_metric
+from marklab.report.terminal import render
+from marklab.spec import make_spec
+from marklab.summary import read_summary
+from marklab.topology import FatTree, Graph, Incast, LeafSpine, Line, Links, Port, build
+from marklab.topology.description import Topology
+from runs import run
 
 FRAME_BYTES = 1514
 

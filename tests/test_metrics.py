@@ -5,12 +5,12 @@ import numpy as np
 import polars as pl
 import pytest
 from rich.console import Console
-from runs import run, small
 
-from orchestrator.quantities import find_metric
-from orchestrator.report.terminal import render
-from orchestrator.summary import CLASSES, STATISTICS, read_summary
-from orchestrator.tables import flow_table
+from marklab.quantities import find_metric
+from marklab.report.terminal import render
+from marklab.summary import CLASSES, STATISTICS, read_summary
+from marklab.tables import flow_table
+from runs import run, small
 
 
 def by_hand(table: pl.DataFrame, value: pl.Expr, scheme: str, seed: int, name: str) -> dict[str, float]:

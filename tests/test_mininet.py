@@ -19,16 +19,16 @@ from typing import Any
 import polars as pl
 import pytest
 
-from orchestrator.dilation import dilated_graph
-from orchestrator.errors import BadInput, RunFailed, SetupError
-from orchestrator.experiment import prepare
-from orchestrator.fabrics.fabric import Cell
-from orchestrator.fabrics.mininet import Mininet, dilate
-from orchestrator.lab import bpf, commands, congestion, workspace
-from orchestrator.lab.network import SYSTEM_PYTHON, TOOLS, Net, address, mininet
-from orchestrator.paths import REPOSITORY
-from orchestrator.spec import make_spec
-from orchestrator.topology import Graph
+from marklab.dilation import dilated_graph
+from marklab.errors import BadInput, RunFailed, SetupError
+from marklab.experiment import prepare
+from marklab.fabrics.fabric import Cell
+from marklab.fabrics.mininet import Mininet, dilate
+from marklab.lab import bpf, commands, congestion, workspace
+from marklab.lab.network import SYSTEM_PYTHON, TOOLS, Net, address, mininet
+from marklab.paths import REPOSITORY
+from marklab.spec import make_spec
+from marklab.topology import Graph
 
 
 def _lacking() -> str | None:
@@ -333,7 +333,7 @@ def test_a_lab_needs_space(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
 
 def test_a_host_is_captured_at_its_switch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr("orchestrator.fabrics.mininet.require", lambda _: None)
+    monkeypatch.setattr("marklab.fabrics.mininet.require", lambda _: None)
     with pytest.raises(BadInput, match="h1 is a host") as caught:
         Mininet().check(experiment(pcap="h1"))
     assert caught.value.remedy == "--pcap s0:1"
@@ -356,21 +356,21 @@ def test_a_missing_tool_is_named_with_its_package(monkeypatch: pytest.MonkeyPatc
 
 def test_what_only_the_simulator_records_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr("orchestrator.fabrics.mininet.require", lambda _: None)
+    monkeypatch.setattr("marklab.fabrics.mininet.require", lambda _: None)
     with pytest.raises(BadInput, match="`trace_flows`"):
         Mininet().check(experiment(trace_flows="1ms"))
 
 
 def test_hosts_that_take_part_in_ecn_for_some_of_their_flows_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr("orchestrator.fabrics.mininet.require", lambda _: None)
+    monkeypatch.setattr("marklab.fabrics.mininet.require", lambda _: None)
     with pytest.raises(BadInput, match="one setting for all of its flows"):
         Mininet().check(experiment(ecn_share=0.5))
 
 
 def test_ecn_plus_needs_the_kernels_types(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr("orchestrator.fabrics.mininet.require", lambda _: None)
+    monkeypatch.setattr("marklab.fabrics.mininet.require", lambda _: None)
     monkeypatch.setattr(bpf, "require", lambda _: None)
     monkeypatch.setattr(bpf, "TYPES", tmp_path / "vmlinux")
     with pytest.raises(SetupError, match=r"no type information .* which ECN\+ on real hosts needs") as caught:
@@ -396,7 +396,7 @@ def test_bad_words_are_explained(words: list[str], said: str) -> None:
 
 @real
 def test_mininet_that_fails_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("orchestrator.lab.network.SYSTEM_PYTHON", sys.executable)
+    monkeypatch.setattr("marklab.lab.network.SYSTEM_PYTHON", sys.executable)
     with pytest.raises(SetupError, match="Mininet is not there") as caught, mininet(graph(), "nodes", tmp_path / "log"):
         pass
     assert caught.value.remedy == "apt-get install mininet"
@@ -444,7 +444,7 @@ def test_what_the_page_shows_works() -> None:
     """The commands of `Looking into it`, with what the lab printed in place of what it once printed."""
     section = (REPOSITORY / "docs" / "lab.md").read_text().partition("\n## Looking into it\n")[2].partition("\n## ")[0]
     lines = [line.removeprefix("$ ") for line in section.splitlines() if line.startswith("$ ")]
-    (lab_line,) = (line for line in lines if "orchestrator.py lab" in line)
+    (lab_line,) = (line for line in lines if "marklab.py lab" in line)
     (ping,) = (line.split() for line in lines if " ping " in line)
     (shell,) = (line.split() for line in lines if "p4runtime_sh" in line)
     queries = [line.split(">>> ")[1] for line in section.splitlines() if line.startswith("P4Runtime sh >>>")]

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from orchestrator.errors import BadInput, MarklabError, RunFailed, SetupError
-from orchestrator.ns3 import peer
-from orchestrator.ns3.__main__ import main
-from orchestrator.ns3.comparison import Comparison, QueueReading, Side, compare
-from orchestrator.ns3.page import PAGE, place, places, table
-from orchestrator.ns3.scenario import PLAIN, Scenario, known_scenarios, read_scenario
-from orchestrator.traffic.flows import FlowList, make_flows
+from marklab.errors import BadInput, MarklabError, RunFailed, SetupError
+from marklab.ns3 import peer
+from marklab.ns3.__main__ import main
+from marklab.ns3.comparison import Comparison, QueueReading, Side, compare
+from marklab.ns3.page import PAGE, place, places, table
+from marklab.ns3.scenario import PLAIN, Scenario, known_scenarios, read_scenario
+from marklab.traffic.flows import FlowList, make_flows
 
 LACKING = peer.missing()
 real = pytest.mark.skipif(bool(LACKING), reason=f"ns-3 is not there: not found: {', '.join(LACKING)}")

@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Finished
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator import engine, p4runtime
-from orchestrator.errors import BadInput
-from orchestrator.p4runtime import entries, files, ids, p4info
-from orchestrator.p4runtime.ids import Kind, Symbols
-from orchestrator.p4runtime.messages import json_format, p4info_pb2, p4runtime_pb2, text_format
-from orchestrator.paths import PROGRAMS
+from conftest import Finished
+from marklab import engine, p4runtime
+from marklab.errors import BadInput
+from marklab.p4runtime import entries, files, ids, p4info
+from marklab.p4runtime.ids import Kind, Symbols
+from marklab.p4runtime.messages import json_format, p4info_pb2, p4runtime_pb2, text_format
+from marklab.paths import PROGRAMS
 
 REVIEWED = Path(__file__).parent / "p4info"
 OBJECTS, ENTRIES = REVIEWED / "objects.p4", REVIEWED / "entries.p4"

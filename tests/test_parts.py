@@ -4,16 +4,16 @@ import io
 
 import pytest
 from rich.console import Console
-from runs import run
 
-from orchestrator.errors import BadInput
-from orchestrator.experiment import prepare
-from orchestrator.hosts import Framing
-from orchestrator.lossless import headroom_bytes, thresholds
-from orchestrator.pfc import Pfc
-from orchestrator.report.terminal import render
-from orchestrator.spec import make_spec
-from orchestrator.topology import Incast, build
+from marklab.errors import BadInput
+from marklab.experiment import prepare
+from marklab.hosts import Framing
+from marklab.lossless import headroom_bytes, thresholds
+from marklab.pfc import Pfc
+from marklab.report.terminal import render
+from marklab.spec import make_spec
+from marklab.topology import Incast, build
+from runs import run
 
 SETTINGS = {
     "baseline": "none",

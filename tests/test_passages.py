@@ -9,17 +9,17 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from runs import run
 
-from orchestrator.errors import BadInput
-from orchestrator.experiment import prepare
-from orchestrator.observation import Columns
-from orchestrator.passages import active_flows, flows_of, marked_flows, senders_beyond_share
-from orchestrator.paths import PROGRAMS, REPOSITORY
-from orchestrator.quantities import find_metric
-from orchestrator.spec import make_spec
-from orchestrator.summary import Classification, read_summary
-from orchestrator.traces import queue_table
+from marklab.errors import BadInput
+from marklab.experiment import prepare
+from marklab.observation import Columns
+from marklab.passages import active_flows, flows_of, marked_flows, senders_beyond_share
+from marklab.paths import PROGRAMS, REPOSITORY
+from marklab.quantities import find_metric
+from marklab.spec import make_spec
+from marklab.summary import Classification, read_summary
+from marklab.traces import queue_table
+from runs import run
 
 STAR = {
     "schemes": ["diffecn"], "baseline": "none", "topology": "incast:senders=8", "rtt": "100us", "seeds": 1,

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from runs import run
 
-from orchestrator.catalog.choice import parse_choice
-from orchestrator.errors import BadInput
-from orchestrator.experiment import prepare
-from orchestrator.fabrics.sim import configuration
-from orchestrator.pias import Pias
-from orchestrator.promotion.candidate import candidate
-from orchestrator.promotion.policy import FctRules
-from orchestrator.spec import Spec, make_spec
-from orchestrator.traffic.workload import load_workload
+from marklab.catalog.choice import parse_choice
+from marklab.errors import BadInput
+from marklab.experiment import prepare
+from marklab.fabrics.sim import configuration
+from marklab.pias import Pias
+from marklab.promotion.candidate import candidate
+from marklab.promotion.policy import FctRules
+from marklab.spec import Spec, make_spec
+from marklab.traffic.workload import load_workload
+from runs import run
 
 STRICT = "strict:count=8"
 

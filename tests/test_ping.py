@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.dilation import dilated_probes
-from orchestrator.errors import BadInput
-from orchestrator.experiment import prepare
-from orchestrator.fabrics import Sim
-from orchestrator.lab.ping import Pings
-from orchestrator.spec import make_spec
-from orchestrator.traffic.probes import Probe
+from marklab.dilation import dilated_probes
+from marklab.errors import BadInput
+from marklab.experiment import prepare
+from marklab.fabrics import Sim
+from marklab.lab.ping import Pings
+from marklab.spec import make_spec
+from marklab.traffic.probes import Probe
 
 MS = 10**6
 

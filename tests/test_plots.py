@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+
 from conftest import Finished
 
 Cli = Callable[..., Finished]

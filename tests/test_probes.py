@@ -8,14 +8,14 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from conftest import Finished
-from runs import run
 
-from orchestrator.errors import BadInput
-from orchestrator.experiment import prepare
-from orchestrator.fabrics import Sim
-from orchestrator.spec import make_spec
-from orchestrator.traces import PROBE_COLUMNS, probe_table
+from conftest import Finished
+from marklab.errors import BadInput
+from marklab.experiment import prepare
+from marklab.fabrics import Sim
+from marklab.spec import make_spec
+from marklab.traces import PROBE_COLUMNS, probe_table
+from runs import run
 
 Cli = Callable[..., Finished]
 

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from runs import run
 
-from orchestrator.errors import BadInput
-from orchestrator.experiment import prepare
-from orchestrator.hosts import Limit
-from orchestrator.queueing import Queues
-from orchestrator.spec import Spec, make_spec
+from marklab.errors import BadInput
+from marklab.experiment import prepare
+from marklab.hosts import Limit
+from marklab.queueing import Queues
+from marklab.spec import Spec, make_spec
+from runs import run
 
 FRAME = 1514
 

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import __version__, engine
-from orchestrator.archive import open_collection
-from orchestrator.collection import Collection
-from orchestrator.comparison import Comparison, compare
-from orchestrator.comparison_policy import read_policy
-from orchestrator.paths import REPOSITORY
-from orchestrator.sweeps.cluster import Workers
-from orchestrator.sweeps.description import Sweep, read_sweep
-from orchestrator.sweeps.execute import run_sweep
+from marklab import __version__, engine
+from marklab.archive import open_collection
+from marklab.collection import Collection
+from marklab.comparison import Comparison, compare
+from marklab.comparison_policy import read_policy
+from marklab.paths import REPOSITORY
+from marklab.sweeps.cluster import Workers
+from marklab.sweeps.description import Sweep, read_sweep
+from marklab.sweeps.execute import run_sweep
 
 FOLDER = REPOSITORY / "results" / "reference"
 POLICY = read_policy(FOLDER / "policy.yaml")

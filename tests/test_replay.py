@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from orchestrator import engine
-from orchestrator.errors import BadInput, RunFailed
+from marklab import engine
+from marklab.errors import BadInput, RunFailed
 
 MS = 10**6
 Columns = dict[str, NDArray[Any]]

@@ -13,17 +13,17 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser
+
 from browsing import NEEDED, PHONE, Opened, chromium, opened, started
 from collections_of_runs import LOADS, SCHEMES, WORKLOADS, grid, single
 from conftest import Finished
-from playwright.sync_api import Browser
-
-from orchestrator.collection import Collection, FailedCell, Point
-from orchestrator.report import page
-from orchestrator.report.chart import Chart, View
-from orchestrator.report.charts import sections
-from orchestrator.report.claims import ClaimRow, Claims
-from orchestrator.report.styles import UNCONGESTED
+from marklab.collection import Collection, FailedCell, Point
+from marklab.report import page
+from marklab.report.chart import Chart, View
+from marklab.report.charts import sections
+from marklab.report.claims import ClaimRow, Claims
+from marklab.report.styles import UNCONGESTED
 
 Cli = Callable[..., Finished]
 

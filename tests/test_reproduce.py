@@ -1,14 +1,14 @@
 import pytest
+
 from comparisons import scheme, seed
 from comparisons import summary as summary_of
-
-from orchestrator.errors import BadInput
-from orchestrator.experiment import Experiment
-from orchestrator.model import validate
-from orchestrator.reproduce import Effort, PaperExperiment, examine, known_experiments, load_experiment, runs_of
-from orchestrator.reproduction_report import cells, effort, to_markdown
-from orchestrator.summary import Summary
-from orchestrator.sweeps.plan import plan_of
+from marklab.errors import BadInput
+from marklab.experiment import Experiment
+from marklab.model import validate
+from marklab.reproduce import Effort, PaperExperiment, examine, known_experiments, load_experiment, runs_of
+from marklab.reproduction_report import cells, effort, to_markdown
+from marklab.summary import Summary
+from marklab.sweeps.plan import plan_of
 
 
 def planned(paper: PaperExperiment) -> list[Experiment]:

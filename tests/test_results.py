@@ -6,10 +6,10 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from runs import small
 
-from orchestrator.errors import BadInput, RunFailed
-from orchestrator.results import load_run, new_folder, write_run
+from marklab.errors import BadInput, RunFailed
+from marklab.results import load_run, new_folder, write_run
+from runs import small
 
 
 def test_a_run_is_written_and_read_back(tmp_path: Path) -> None:

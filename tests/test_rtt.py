@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.errors import BadInput
-from orchestrator.randomness import uniform
-from orchestrator.traffic.rtt import Classes, LongTailed, parse_rtt
+from marklab.errors import BadInput
+from marklab.randomness import uniform
+from marklab.traffic.rtt import Classes, LongTailed, parse_rtt
 
 # Rows of Table 1 of the ECN# paper: mean, standard deviation, 90th and 99th percentile in us.
 TABLE_1 = [

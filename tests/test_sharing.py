@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from runs import run
 
-from orchestrator.errors import BadInput
-from orchestrator.quantities import find_metric
-from orchestrator.report.terminal import render
-from orchestrator.spec import make_spec
-from orchestrator.summary import Summary, read_summary
+from marklab.errors import BadInput
+from marklab.quantities import find_metric
+from marklab.report.terminal import render
+from marklab.spec import make_spec
+from marklab.summary import Summary, read_summary
+from runs import run
 
 LINE_BPS = 4e9 * 1460 / 1538
 

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from runs import run, small
 
-from orchestrator.errors import BadInput
-from orchestrator.experiment import prepare
-from orchestrator.fabrics import Cell, Sim
-from orchestrator.ideal import ideal_ns
-from orchestrator.runs import run_cells
-from orchestrator.spec import make_spec
-from orchestrator.tables import flow_table
-from orchestrator.traces import queue_table
+from marklab.errors import BadInput
+from marklab.experiment import prepare
+from marklab.fabrics import Cell, Sim
+from marklab.ideal import ideal_ns
+from marklab.runs import run_cells
+from marklab.spec import make_spec
+from marklab.tables import flow_table
+from marklab.traces import queue_table
+from runs import run, small
 
 
 @pytest.mark.parametrize("connections", ["persistent", "new"])

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.paths import REPOSITORY
-from orchestrator.sweeps.dataset import COLUMNS
+from marklab.paths import REPOSITORY
+from marklab.sweeps.dataset import COLUMNS
 
 DOCS = REPOSITORY / "docs"
 

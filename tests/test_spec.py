@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from orchestrator.errors import BadInput
-from orchestrator.spec import Spec, make_spec, read_spec
+from marklab.errors import BadInput
+from marklab.spec import Spec, make_spec, read_spec
 
 
 def test_the_defaults_are_the_papers_testbed() -> None:

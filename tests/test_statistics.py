@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from orchestrator.statistics import (
+from marklab.statistics import (
     mean_interval,
     nearest_rank,
     ratio,

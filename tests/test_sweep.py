@@ -17,23 +17,23 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from conftest import Finished
 from rich.console import Console
-from runs import run as run_here
 
-from orchestrator import progress
-from orchestrator.archive import open_collection
-from orchestrator.collection import Collection
-from orchestrator.errors import BadInput, RunFailed
-from orchestrator.paths import REPOSITORY
-from orchestrator.progress import Cells
-from orchestrator.sweep_report import render
-from orchestrator.sweeps import cluster, dataset
-from orchestrator.sweeps.cluster import Failure, Workers, completed
-from orchestrator.sweeps.collect import merged_warnings
-from orchestrator.sweeps.description import Sweep, read_sweep
-from orchestrator.sweeps.execute import run_sweep
-from orchestrator.sweeps.plan import plan_sweep
+from conftest import Finished
+from marklab import progress
+from marklab.archive import open_collection
+from marklab.collection import Collection
+from marklab.errors import BadInput, RunFailed
+from marklab.paths import REPOSITORY
+from marklab.progress import Cells
+from marklab.sweep_report import render
+from marklab.sweeps import cluster, dataset
+from marklab.sweeps.cluster import Failure, Workers, completed
+from marklab.sweeps.collect import merged_warnings
+from marklab.sweeps.description import Sweep, read_sweep
+from marklab.sweeps.execute import run_sweep
+from marklab.sweeps.plan import plan_sweep
+from runs import run as run_here
 
 Cli = Callable[..., Finished]
 

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Finished
 
-from orchestrator import tofino
-from orchestrator.errors import BadInput
+from conftest import Finished
+from marklab import tofino
+from marklab.errors import BadInput
 
 Cli = Callable[..., Finished]
 

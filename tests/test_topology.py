@@ -6,11 +6,11 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.errors import BadInput
-from orchestrator.paths import REPOSITORY
-from orchestrator.report.terminal import topology_name
-from orchestrator.topology import FatTree, Graph, Incast, LeafSpine, Line, Links, Network, build, parse_topology
-from orchestrator.units import parse_rate
+from marklab.errors import BadInput
+from marklab.paths import REPOSITORY
+from marklab.report.terminal import topology_name
+from marklab.topology import FatTree, Graph, Incast, LeafSpine, Line, Links, Network, build, parse_topology
+from marklab.units import parse_rate
 
 RATE = parse_rate("10G")
 DUMBBELL = {

@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from conftest import Finished
-from runs import run
 
-from orchestrator.errors import BadInput
-from orchestrator.experiment import prepare
-from orchestrator.fairness import convergence_ns, max_min_shares
-from orchestrator.observation import Columns
-from orchestrator.paths import PROGRAMS
-from orchestrator.spec import make_spec
-from orchestrator.traces import FLOW_COLUMNS, PROBE_COLUMNS, QUEUE_COLUMNS, flow_table, queue_table, rates_bps
+from conftest import Finished
+from marklab.errors import BadInput
+from marklab.experiment import prepare
+from marklab.fairness import convergence_ns, max_min_shares
+from marklab.observation import Columns
+from marklab.paths import PROGRAMS
+from marklab.spec import make_spec
+from marklab.traces import FLOW_COLUMNS, PROBE_COLUMNS, QUEUE_COLUMNS, flow_table, queue_table, rates_bps
+from runs import run
 
 Cli = Callable[..., Finished]
 

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.errors import BadInput
-from orchestrator.units import (
+from marklab.errors import BadInput
+from marklab.units import (
     format_rate,
     format_size,
     format_time,

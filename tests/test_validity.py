@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from orchestrator import engine
-from orchestrator.errors import RunFailed
-from orchestrator.experiment import Experiment, prepare
-from orchestrator.hosts import Framing, Limit
-from orchestrator.lab.burst import MIXED_BYTES
-from orchestrator.lab.health import Health, watched
-from orchestrator.lab.network import interface_name
-from orchestrator.lab.preflight import burst_size, rate_ratio
-from orchestrator.lab.switches import SwitchSeen
-from orchestrator.lab.validity import Figures, check_run, needed_fps
-from orchestrator.spec import make_spec
-from orchestrator.topology import Graph, Line, Link, Port
+from marklab import engine
+from marklab.errors import RunFailed
+from marklab.experiment import Experiment, prepare
+from marklab.hosts import Framing, Limit
+from marklab.lab.burst import MIXED_BYTES
+from marklab.lab.health import Health, watched
+from marklab.lab.network import interface_name
+from marklab.lab.preflight import burst_size, rate_ratio
+from marklab.lab.switches import SwitchSeen
+from marklab.lab.validity import Figures, check_run, needed_fps
+from marklab.spec import make_spec
+from marklab.topology import Graph, Line, Link, Port
 
 FRAME_NS = 123_040.0
 DONE = engine.flow_statuses().index("done")

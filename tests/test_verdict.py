@@ -3,10 +3,10 @@
 import dataclasses
 
 import pytest
-from runs import run, small
 
-from orchestrator.metrics import summarise
-from orchestrator.observation import Observation
+from marklab.metrics import summarise
+from marklab.observation import Observation
+from runs import run, small
 
 
 def warnings(**settings: object) -> str:

@@ -6,21 +6,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import Finished
 from hypothesis import given
 from hypothesis import strategies as st
-from runs import run
 
-from orchestrator.errors import BadInput
-from orchestrator.experiment import prepare
-from orchestrator.fabrics.sim import _windows
-from orchestrator.ideal import ideal_ns
-from orchestrator.randomness import exp, uniform
-from orchestrator.spec import make_spec
-from orchestrator.traffic.description import Sessions
-from orchestrator.traffic.flows import FlowList
-from orchestrator.traffic.web import _left_of_think, _numbers, _think
-from orchestrator.traffic.workload import load_workload
+from conftest import Finished
+from marklab.errors import BadInput
+from marklab.experiment import prepare
+from marklab.fabrics.sim import _windows
+from marklab.ideal import ideal_ns
+from marklab.randomness import exp, uniform
+from marklab.spec import make_spec
+from marklab.traffic.description import Sessions
+from marklab.traffic.flows import FlowList
+from marklab.traffic.web import _left_of_think, _numbers, _think
+from marklab.traffic.workload import load_workload
+from runs import run
 
 WEB = {
     "rate": "100M",

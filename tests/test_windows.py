@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 from rich.console import Console
-from runs import run
 
-from orchestrator.errors import BadInput
-from orchestrator.observation import Columns
-from orchestrator.quantities import find_metric
-from orchestrator.report.terminal import render
-from orchestrator.spec import make_spec
-from orchestrator.summary import read_summary
-from orchestrator.traces import queue_table
-from orchestrator.window_means import queue_length
-from orchestrator.windows import TimeWindow
+from marklab.errors import BadInput
+from marklab.observation import Columns
+from marklab.quantities import find_metric
+from marklab.report.terminal import render
+from marklab.spec import make_spec
+from marklab.summary import read_summary
+from marklab.traces import queue_table
+from marklab.window_means import queue_length
+from marklab.windows import TimeWindow
+from runs import run
 
 EVERY = 10
 # Rows are intervals with an event: 3 packets wait at the end of [20, 30), none at that of [50, 60).

@@ -4,9 +4,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from orchestrator.errors import BadInput
-from orchestrator.randomness import uniform
-from orchestrator.traffic.workload import Workload, known_workloads, load_workload
+from marklab.errors import BadInput
+from marklab.randomness import uniform
+from marklab.traffic.workload import Workload, known_workloads, load_workload
 
 # Bytes, from the papers and generators that published the distributions.
 MEANS = {

@@ -10,12 +10,10 @@ from typing import Any
 
 import grpc
 import pytest
-from google.rpc import code_pb2, status_pb2
-from p4.v1 import p4runtime_pb2_grpc
 
-from orchestrator import engine
-from orchestrator.p4runtime.messages import p4runtime_pb2, text_format
-from orchestrator.p4runtime.server import Running, Server
+from marklab import engine
+from marklab.p4runtime.messages import code_pb2, p4runtime_pb2, p4runtime_pb2_grpc, status_pb2, text_format
+from marklab.p4runtime.server import Running, Server
 
 DEVICE = 3
 CPU_PORT = 510

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.p4runtime.server.bytestrings import decode, decode_signed, encode, encode_signed
-from orchestrator.p4runtime.server.refusal import Refusal
+from marklab.p4runtime.server.bytestrings import decode, decode_signed, encode, encode_signed
+from marklab.p4runtime.server.refusal import Refusal
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from orchestrator.p4runtime.messages import p4info_pb2, p4runtime_pb2
-from orchestrator.p4runtime.server.cells import MAX_CELLS, cells_of
-from orchestrator.p4runtime.server.refusal import Refusal
+from marklab.p4runtime.messages import p4info_pb2, p4runtime_pb2
+from marklab.p4runtime.server.cells import MAX_CELLS, cells_of
+from marklab.p4runtime.server.refusal import Refusal
 from p4runtime_server.controller import Client, Switch, colour, entity, probe
 
 

@@ -12,19 +12,19 @@ from typing import Any
 
 import pytest
 
-from orchestrator import engine
-from orchestrator.catalog.choice import parse_choice
-from orchestrator.catalog.description import Forwarding
-from orchestrator.catalog.parameters import Setup
-from orchestrator.catalog.scheme import find_scheme, known_schemes
-from orchestrator.control import forwarding_entries, service_entries
-from orchestrator.errors import BadInput, RunFailed
-from orchestrator.p4runtime.client import Client, Count, connected
-from orchestrator.p4runtime.server import Running, Server
-from orchestrator.paths import PROGRAMS, REPOSITORY
-from orchestrator.queueing import Queues
-from orchestrator.topology import LeafSpine, build
-from orchestrator.traffic.rtt import parse_rtt
+from marklab import engine
+from marklab.catalog.choice import parse_choice
+from marklab.catalog.description import Forwarding
+from marklab.catalog.parameters import Setup
+from marklab.catalog.scheme import find_scheme, known_schemes
+from marklab.control import forwarding_entries, service_entries
+from marklab.errors import BadInput, RunFailed
+from marklab.p4runtime.client import Client, Count, connected
+from marklab.p4runtime.server import Running, Server
+from marklab.paths import PROGRAMS, REPOSITORY
+from marklab.queueing import Queues
+from marklab.topology import LeafSpine, build
+from marklab.traffic.rtt import parse_rtt
 from p4runtime_server.controller import DEVICE, Switch, probe
 
 SCHEME = PROGRAMS / "dctcp-red.p4"

@@ -9,13 +9,13 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from test_live import ipv4
 
-from orchestrator import engine
-from orchestrator.p4runtime.messages import p4runtime_pb2
-from orchestrator.p4runtime.server import Running
-from orchestrator.paths import PROGRAMS, REPOSITORY
+from marklab import engine
+from marklab.p4runtime.messages import p4runtime_pb2
+from marklab.p4runtime.server import Running
+from marklab.paths import PROGRAMS, REPOSITORY
 from p4runtime_server.controller import CPU_PORT, DEVICE, Client, entity
+from test_live import ipv4
 
 SCHEME = PROGRAMS / "dctcp-red.p4"
 

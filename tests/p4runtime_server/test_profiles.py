@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.p4runtime.messages import p4runtime_pb2
+from marklab.p4runtime.messages import p4runtime_pb2
 from p4runtime_server.controller import Client, Switch, entity, probe
 
 # Port 0: nothing else has been said.

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.p4runtime.messages import p4runtime_pb2
+from marklab.p4runtime.messages import p4runtime_pb2
 from p4runtime_server.controller import CPU_PORT, FEATURES, Client, Switch, colour, entity, probe
 
 

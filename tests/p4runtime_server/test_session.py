@@ -7,14 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from google.rpc import code_pb2
 
-from orchestrator import engine
-from orchestrator.errors import SetupError
-from orchestrator.p4runtime.messages import p4info_pb2, p4runtime_pb2
-from orchestrator.p4runtime.server import Server
-from orchestrator.p4runtime.server.arbitration import MAX_STREAMS
-from orchestrator.paths import PROGRAMS
+from marklab import engine
+from marklab.errors import SetupError
+from marklab.p4runtime.messages import code_pb2, p4info_pb2, p4runtime_pb2
+from marklab.p4runtime.server import Server
+from marklab.p4runtime.server.arbitration import MAX_STREAMS
+from marklab.paths import PROGRAMS
 from p4runtime_server.controller import FEATURES, Client, Refused, Switch, entity
 
 Clients = Callable[..., Client]

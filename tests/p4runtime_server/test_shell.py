@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from orchestrator.p4runtime import files
-from orchestrator.paths import PROGRAMS
+from marklab.p4runtime import files
+from marklab.paths import PROGRAMS, REPOSITORY
 from p4runtime_server.controller import DEVICE, FEATURES, SECONDS, Switch, colour, probe
+
+SHELL_PYTHON = REPOSITORY / ".venv-p4runtime-shell" / "bin" / "python"
 
 
 def run(switch: Switch, pushed: Switch, folder: Path, commands: str) -> subprocess.CompletedProcess[str]:
@@ -22,7 +23,7 @@ def run(switch: Switch, pushed: Switch, folder: Path, commands: str) -> subproce
     options = ["--grpc-addr", switch.address, "--device-id", str(DEVICE), "--election-id", "0,1"]
     options += ["--config", f"{info},{pushed.running.source}"]
     return subprocess.run(
-        [sys.executable, "-m", "p4runtime_sh", *options],
+        [SHELL_PYTHON, "-m", "p4runtime_sh", *options],
         input=commands,
         capture_output=True,
         text=True,

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from orchestrator.p4runtime.messages import p4runtime_pb2
-from orchestrator.p4runtime.server import Server
-from orchestrator.paths import PROGRAMS
+from marklab.p4runtime.messages import p4runtime_pb2
+from marklab.p4runtime.server import Server
+from marklab.paths import PROGRAMS
 from p4runtime_server.controller import Client, Switch, colour, entity, probe
 
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import yaml
 
-from orchestrator import engine
-from orchestrator.catalog.twin import Arch, TwinSpec, twin_of, twin_spec
-from orchestrator.experiment import Experiment, ReadyScheme, prepare
-from orchestrator.fabrics import Cell
-from orchestrator.model import validate
-from orchestrator.promotion.equivalence import Agreement, agreement
-from orchestrator.promotion.sequence import Recording, recorded
-from orchestrator.spec import make_spec
+from marklab import engine
+from marklab.catalog.twin import Arch, TwinSpec, twin_of, twin_spec
+from marklab.experiment import Experiment, ReadyScheme, prepare
+from marklab.fabrics import Cell
+from marklab.model import validate
+from marklab.promotion.equivalence import Agreement, agreement
+from marklab.promotion.sequence import Recording, recorded
+from marklab.spec import make_spec
 
 # Of a run that fills the queue, and empties it: enough for episodes of each kind.
 PACKETS = 40_000

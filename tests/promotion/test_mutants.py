@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 import yaml
-from promotion.pairs import Pair, pair_of
 
-from orchestrator.catalog.twin import known_twins
-from orchestrator.errors import BadInput
-from orchestrator.paths import REPOSITORY
-from orchestrator.promotion.gates import decisions
-from orchestrator.tofino import examine
+from marklab.catalog.twin import known_twins
+from marklab.errors import BadInput
+from marklab.paths import REPOSITORY
+from marklab.promotion.gates import decisions
+from marklab.tofino import examine
+from promotion.pairs import Pair, pair_of
 
 MUTANTS: list[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("mutants.yaml").read_text())
 

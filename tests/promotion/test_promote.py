@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 import yaml
-from conftest import Finished
 
-from orchestrator.catalog import twin
-from orchestrator.paths import REPOSITORY
-from orchestrator.promotion.policy import Policy, read_policy
-from orchestrator.promotion.vendor import read_resources
-from orchestrator.quantities import find_metric
-from orchestrator.results import load_run
+from conftest import Finished
+from marklab.catalog import twin
+from marklab.paths import REPOSITORY
+from marklab.promotion.policy import Policy, read_policy
+from marklab.promotion.vendor import read_resources
+from marklab.quantities import find_metric
+from marklab.results import load_run
 
 Cli = Callable[..., Finished]
 

@@ -6,23 +6,23 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
+from marklab import engine
+from marklab.catalog import twin
+from marklab.catalog.choice import SchemeChoice
+from marklab.catalog.scheme import find_scheme
+from marklab.catalog.twin import Arch, cells_per_packet, known_twins, twin_of, twin_spec
+from marklab.errors import BadInput
+from marklab.experiment import _check_real, prepare
+from marklab.fabrics import Cell
+from marklab.fabrics.sim import Sim
+from marklab.paths import TWINS
+from marklab.promotion.sequence import IN_PORT, entries_to_port
+from marklab.promotion.vendor import compile_twin, compiler
+from marklab.spec import make_spec
+from marklab.tofino import examine
 from promotion.pairs import PACKETS, pair_of
 from schemes.frames import CE, ECT0, ECT1, NOT_ECT, Frame
-
-from orchestrator import engine
-from orchestrator.catalog import twin
-from orchestrator.catalog.choice import SchemeChoice
-from orchestrator.catalog.scheme import find_scheme
-from orchestrator.catalog.twin import Arch, cells_per_packet, known_twins, twin_of, twin_spec
-from orchestrator.errors import BadInput
-from orchestrator.experiment import _check_real, prepare
-from orchestrator.fabrics import Cell
-from orchestrator.fabrics.sim import Sim
-from orchestrator.paths import TWINS
-from orchestrator.promotion.sequence import IN_PORT, entries_to_port
-from orchestrator.promotion.vendor import compile_twin, compiler
-from orchestrator.spec import make_spec
-from orchestrator.tofino import examine
 
 # Twins, and those for Tofino 2.
 TWO = [name for name in known_twins() if twin_spec(name).also]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import marklab_engine
 from switches import Switch, compiled, routes
+
+from marklab import _engine
 
 PROGRAM = Path(__file__).with_name("probe.p4")
 PASS, MARK, DROP, MARK_OR_DROP = range(4)
@@ -18,7 +19,7 @@ class Probe(Switch):
     def __init__(self, decision: int = PASS, cause: int = 0, seed: int = 0) -> None:
         answer = {"decision_code": decision, "cause_code": cause}
         entries = [{"table": "marking.params", "action": "set_answer", "params": answer}, *routes()]
-        self.harness = marklab_engine.Harness(compiled(PROGRAM), json.dumps(entries), seed)
+        self.harness = _engine.Harness(compiled(PROGRAM), json.dumps(entries), seed)
 
     def seen(self, signal: str) -> int:
         """A signal as the last packet's decision was given it."""

@@ -8,13 +8,13 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-import marklab_engine
 from frames import CE, ECT0, ECT1, Frame, mac
 
-from orchestrator.catalog.choice import parse_choice
-from orchestrator.catalog.parameters import Setup
-from orchestrator.catalog.scheme import PROGRAMS, FittedScheme, find_scheme
-from orchestrator.traffic.rtt import parse_rtt
+from marklab import _engine
+from marklab.catalog.choice import parse_choice
+from marklab.catalog.parameters import Setup
+from marklab.catalog.scheme import PROGRAMS, FittedScheme, find_scheme
+from marklab.traffic.rtt import parse_rtt
 
 # The testbed of the ECN# paper, section 5.2.
 TESTBED = Setup(10**10, parse_rtt("70us..210us"), 1.0, 600)
@@ -42,7 +42,7 @@ class Fate(Enum):
 @functools.cache
 def compiled(program: Path, interpret: bool = False) -> Any:
     """A program of the catalog, or one of these tests."""
-    return marklab_engine.Program(program, [PROGRAMS], interpret=interpret)
+    return _engine.Program(program, [PROGRAMS], interpret=interpret)
 
 
 @functools.cache
@@ -107,7 +107,7 @@ class Switch:
 
     def __init__(self, scheme: str, setup: Setup = TESTBED, *, interpret: bool = False, seed: int = 0) -> None:
         program = compiled(fitted(scheme, setup).scheme.program, interpret)
-        self.harness = marklab_engine.Harness(program, _entries(scheme, setup), seed)
+        self.harness = _engine.Harness(program, _entries(scheme, setup), seed)
 
     def send(
         self,

@@ -9,7 +9,6 @@ import zlib
 from collections import Counter
 from fractions import Fraction
 
-import marklab_engine
 import pytest
 from flow_queues import FlowCount, QueueMapping
 from frames import CE, TCP, Frame
@@ -17,7 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from switches import TESTBED, compiled, fitted, routes
 
-from orchestrator.hosts import Limit
+from marklab import _engine
+from marklab.hosts import Limit
 
 QUEUES = 5
 SCHEME = f"diffecn:queues={QUEUES},k=12packets,t_period=100us,pass_limit=2"
@@ -39,7 +39,7 @@ class Switch:
             Limit(packets=600), 1514
         )
         entries = json.dumps(scheme.entries + routes())
-        self.harness = marklab_engine.Harness(compiled(scheme.scheme.program), entries, 0, json.dumps(queueing))
+        self.harness = _engine.Harness(compiled(scheme.scheme.program), entries, 0, json.dumps(queueing))
         self.mapping = {port: QueueMapping(QUEUES, T_PERIOD, PASS_LIMIT, active == "queued") for port in PORTS}
         self.by_period = active == "period"
         self.count = {port: FlowCount(T_PERIOD) for port in PORTS}

@@ -9,14 +9,14 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
-import marklab_engine
 import pytest
 from frames import CE, ECT0, ECT1, NOT_ECT, TCP, UDP, Frame, mac
 from hypothesis import given
 from hypothesis import strategies as st
 from switches import compiled
 
-from orchestrator.catalog.scheme import known_schemes
+from marklab import _engine
+from marklab.catalog.scheme import known_schemes
 
 addresses = st.integers(0, 2**32 - 1)
 ports = st.integers(0, 2**16 - 1)
@@ -44,7 +44,7 @@ def route(prefix: int, bits: int, port: int) -> dict[str, Any]:
 
 
 def switch(entries: list[dict[str, Any]], interpret: bool = False) -> Any:
-    return marklab_engine.Harness(compiled(known_schemes()["droptail"], interpret), json.dumps(entries))
+    return _engine.Harness(compiled(known_schemes()["droptail"], interpret), json.dumps(entries))
 
 
 def group(members: int) -> list[dict[str, Any]]:

@@ -16,9 +16,9 @@ from probes import Probe
 from sequences import Packet, congestion, packets
 from switches import PLACES, QUEUES, Fate, Switch, fitted, params
 
-from orchestrator.catalog.parameters import Setup
-from orchestrator.queueing import Queues
-from orchestrator.traffic.rtt import parse_rtt
+from marklab.catalog.parameters import Setup
+from marklab.queueing import Queues
+from marklab.traffic.rtt import parse_rtt
 
 K_MIN, K_MAX = 10, 26
 # By what the signal is, such that both thresholds are in its unit.

@@ -7,7 +7,7 @@ from frames import CE, ECT0, ECT1, NOT_ECT, Frame, mac
 from probes import DROP, MARK, MARK_OR_DROP, PASS, Probe
 from switches import CAUSES, PORTS, Fate, Switch, frame_to
 
-from orchestrator.catalog.scheme import known_schemes
+from marklab.catalog.scheme import known_schemes
 
 
 @pytest.mark.parametrize("port", PORTS)

@@ -14,9 +14,9 @@ from oracles import MqEcn
 from ports import Arrival, Departure, round_robin
 from switches import QUEUES, Switch, params
 
-from orchestrator.catalog.parameters import Setup
-from orchestrator.queueing import Queues
-from orchestrator.traffic.rtt import parse_rtt
+from marklab.catalog.parameters import Setup
+from marklab.queueing import Queues
+from marklab.traffic.rtt import parse_rtt
 
 # The testbed of section 5.1: 1 Gb/s, 250 us, 32 KB.
 RATE = 10**9

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.catalog.scheme import known_schemes
-from orchestrator.stf.runner import Outcome, Verdict, run_pair
+from marklab.catalog.scheme import known_schemes
+from marklab.stf.runner import Outcome, Verdict, run_pair
 
 FOLDER = Path(__file__).with_name("stf")
 TESTS = sorted(FOLDER.rglob("*.stf"))

@@ -6,15 +6,15 @@ import json
 import random
 from collections import Counter, defaultdict, deque
 
-import marklab_engine
 import pytest
 from frames import CE, ECT0, Frame, mac
 from hypothesis import given
 from hypothesis import strategies as st
 from switches import QUEUES, compiled, fitted, routes, services
 
-from orchestrator.hosts import Limit
-from orchestrator.queueing import Queues
+from marklab import _engine
+from marklab.hosts import Limit
+from marklab.queueing import Queues
 
 K = 7
 PORTS = (1, 2)
@@ -36,7 +36,7 @@ class Switch:
         chosen = fitted(f"{scheme}:k={K}packets")
         queueing = Queues.model_validate(queues).to_engine(Limit(packets=10**6), 1514)
         entries = json.dumps(chosen.entries + routes() + services())
-        self.harness = marklab_engine.Harness(compiled(chosen.scheme.program), entries, 0, json.dumps(queueing))
+        self.harness = _engine.Harness(compiled(chosen.scheme.program), entries, 0, json.dumps(queueing))
         self.pool = POOLS[scheme]
         # Per port and queue: whether each waiting packet is to be marked.
         self.waiting: defaultdict[tuple[int, int], deque[bool]] = defaultdict(deque)

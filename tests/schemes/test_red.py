@@ -17,7 +17,7 @@ from probes import Probe
 from sequences import STARTS, Packet, in_order, levels, packets
 from switches import PLACES, TESTBED, Fate, Switch, fitted, params
 
-from orchestrator.catalog.parameters import Setup
+from marklab.catalog.parameters import Setup
 
 MIN, MAX = 10, 26
 # As rarely as can be, so that no test of an edge meets a mark by lot.

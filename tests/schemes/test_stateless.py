@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from switches import PORTS, Fate, Switch
 
-from orchestrator.catalog.parameters import Setup
-from orchestrator.queueing import Queues
-from orchestrator.traffic.rtt import parse_rtt
+from marklab.catalog.parameters import Setup
+from marklab.queueing import Queues
+from marklab.traffic.rtt import parse_rtt
 
 LONGEST = 2**19 - 1
 LATEST = 2**32 - 1

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from orchestrator.errors import BadInput
-from orchestrator.stf import commands
-from orchestrator.stf.reader import read
-from orchestrator.stf.statements import Command
+from marklab.errors import BadInput
+from marklab.stf import commands
+from marklab.stf.reader import read
+from marklab.stf.statements import Command
 
 
 def key(name: str, match: str, bits: int) -> dict[str, Any]:

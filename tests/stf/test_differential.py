@@ -7,10 +7,10 @@ import re
 
 import pytest
 
-from orchestrator.paths import REPOSITORY
-from orchestrator.stf import bmv2, differential
-from orchestrator.stf.device import Exchange, Memory
-from orchestrator.stf.statements import Packet
+from marklab.paths import REPOSITORY
+from marklab.stf import bmv2, differential
+from marklab.stf.device import Exchange, Memory
+from marklab.stf.statements import Packet
 
 TABLES = [
     {

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.errors import BadInput
-from orchestrator.stf import messages
-from orchestrator.stf.golden import Golden, Place, read_golden
-from orchestrator.stf.messages import Agreement, compare
+from marklab.errors import BadInput
+from marklab.stf import messages
+from marklab.stf.golden import Golden, Place, read_golden
+from marklab.stf.messages import Agreement, compare
 
 PROGRAM = """\
 #define SEVEN 7

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from orchestrator.errors import BadInput
-from orchestrator.stf.names import default_action, entry, find
-from orchestrator.stf.reader import read
-from orchestrator.stf.statements import Add, SetDefault
+from marklab.errors import BadInput
+from marklab.stf.names import default_action, entry, find
+from marklab.stf.reader import read
+from marklab.stf.statements import Add, SetDefault
 
 
 def key(name: str, match: str, bits: int) -> dict[str, Any]:

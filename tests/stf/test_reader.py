@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.errors import BadInput
-from orchestrator.stf.commands import FORMS
-from orchestrator.stf.reader import read
-from orchestrator.stf.statements import (
+from marklab.errors import BadInput
+from marklab.stf.commands import FORMS
+from marklab.stf.reader import read
+from marklab.stf.statements import (
     Add,
     Call,
     CheckCounter,

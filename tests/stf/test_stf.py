@@ -6,13 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Finished
 
-from orchestrator.errors import BadInput
-from orchestrator.stf import diff, trace
-from orchestrator.stf.device import Device, Exchange
-from orchestrator.stf.runner import Verdict, compiled, run_pair
-from orchestrator.stf.statements import Packet
+from conftest import Finished
+from marklab.errors import BadInput
+from marklab.stf import diff, trace
+from marklab.stf.device import Device, Exchange
+from marklab.stf.runner import Verdict, compiled, run_pair
+from marklab.stf.statements import Packet
 
 PROGRAMS = Path(__file__).parent.parent / "p4"
 TABLES, REGISTERS, DETOURS, QUEUE = (PROGRAMS / f"{name}.p4" for name in ("tables", "registers", "detours", "queue"))

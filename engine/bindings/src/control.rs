@@ -26,7 +26,7 @@ pub(crate) enum Target {
 ///
 /// Names are those of simple_switch_CLI; entries are JSON, see `entries.rs`. Each call raises EngineError if the switch
 /// refuses it, or has stopped.
-#[pyclass(subclass, frozen, module = "marklab_engine")]
+#[pyclass(subclass, frozen, module = "marklab._engine")]
 pub(crate) struct Control {
     target: Target,
 }

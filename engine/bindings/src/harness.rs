@@ -46,7 +46,7 @@ pub(crate) fn port(program: &marklab_p4::ir::Program, queueing: Option<&str>) ->
 }
 
 /// A switch whose packets go through it one after the other.
-#[pyclass(extends = Control, module = "marklab_engine")]
+#[pyclass(extends = Control, module = "marklab._engine")]
 pub(crate) struct Harness {
     program: Py<Program>,
     switch: Arc<Mutex<Switch<Packet>>>,

@@ -1,4 +1,4 @@
-//! The engine as Python module `marklab_engine`.
+//! The engine as Python module `marklab._engine`.
 //!
 //! A run crosses the border twice: once with everything it needs, once with everything it found. Descriptions and
 //! reports are JSON, columns are numpy arrays.
@@ -22,13 +22,14 @@ use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 
-create_exception!(marklab_engine, EngineError, PyException, "The engine refused its input, or a run failed.");
-create_exception!(marklab_engine, CompileError, EngineError, "A P4 program has errors; the text shows them.");
-create_exception!(marklab_engine, CancelledError, EngineError, "The run was cancelled.");
+create_exception!(marklab._engine, EngineError, PyException, "The engine refused its input, or a run failed.");
+create_exception!(marklab._engine, CompileError, EngineError, "A P4 program has errors; the text shows them.");
+create_exception!(marklab._engine, CancelledError, EngineError, "The run was cancelled.");
 
 /// Runs ECN marking schemes written in P4 in a simulated network, and real TCP flows.
 #[pymodule]
-fn marklab_engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
+#[pyo3(name = "_engine")]
+fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let python = module.py();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("EngineError", python.get_type::<EngineError>())?;

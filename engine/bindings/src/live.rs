@@ -138,7 +138,7 @@ impl Config {
 
 /// A switch that runs a program between interfaces of this machine, in a thread of its own, from its creation until
 /// `stop`.
-#[pyclass(extends = Control, frozen, module = "marklab_engine")]
+#[pyclass(extends = Control, frozen, module = "marklab._engine")]
 pub(crate) struct LiveSwitch {
     runner: Arc<Runner>,
     clock: Clock,

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::{CompileError, refuse};
 
 /// A compiled P4 program, ready to be run by any number of switches.
-#[pyclass(frozen, module = "marklab_engine")]
+#[pyclass(frozen, module = "marklab._engine")]
 pub(crate) struct Program {
     pub(crate) program: Arc<ir::Program>,
     pub(crate) layout: Arc<Layout>,

@@ -21,7 +21,7 @@ fn address(text: &str) -> PyResult<SocketAddrV4> {
 }
 
 /// Takes flows that are sent to it, and sends those that it is asked for. Listens as soon as it is made.
-#[pyclass(frozen, module = "marklab_engine")]
+#[pyclass(frozen, module = "marklab._engine")]
 pub(crate) struct FlowServer {
     /// Where it listens, as `address:port`.
     #[pyo3(get)]

@@ -23,7 +23,7 @@ use crate::program::Program;
 use crate::{CancelledError, observed, refuse};
 
 /// How far a run is, and the wish to end it; to be read from another thread.
-#[pyclass(frozen, module = "marklab_engine")]
+#[pyclass(frozen, module = "marklab._engine")]
 pub(crate) struct Progress {
     pub(crate) inner: Arc<marklab_netsim::Progress>,
 }

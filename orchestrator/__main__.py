@@ -1,7 +1,0 @@
-"""`python -m orchestrator`."""
-
-from orchestrator.cli import main
-
-# Processes that a sweep starts look at the module that began.
-if __name__ == "__main__":
-    main()

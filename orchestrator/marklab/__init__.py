@@ -1,0 +1,33 @@
+"""Marklab's orchestrator: what to run, and what came out. It never touches a packet.
+
+    from marklab import run, sweep, compare
+
+gives the lab to Python (`marklab.api`). Inside, an arrow means "uses"; nothing uses anything to its left.
+
+    cli, api -> reproduction -> sweeps  -> fabrics -> control -> catalog, traffic, topology -> spec -> units, errors
+             -> comparison, report      -> execution, archive -> metrics
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from marklab.api import compare, run, sweep
+
+    __version__: str
+
+__all__ = ["__version__", "compare", "run", "sweep"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load what the lab is to Python when it is asked for: commands need not wait for all of it."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name == "__version__":
+        from importlib.metadata import version  # noqa: PLC0415
+
+        return version("marklab")
+    from marklab import api  # noqa: PLC0415
+
+    return getattr(api, name)

@@ -1,0 +1,7 @@
+"""`python -m marklab`."""
+
+from marklab.cli import main
+
+# Processes that a sweep starts look at the module that began.
+if __name__ == "__main__":
+    main()

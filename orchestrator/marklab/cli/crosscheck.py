@@ -1,0 +1,81 @@
+"""`crosscheck`: the same flows in two fabrics, side by side."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from marklab import comparison as library
+from marklab.archive import open_collection
+from marklab.comparison_policy import Policy
+from marklab.comparison_report import render, to_junit, to_markdown
+from marklab.errors import unknown
+from marklab.execution import run_spec
+from marklab.paths import RESULTS
+from marklab.results import new_folder
+from marklab.runs import default_workers
+from marklab.settings import choose_fabric, chosen_schemes, merged_settings
+from marklab.spec import as_list, make_spec
+
+# What both fabrics are to agree on.
+_METRICS = ("overall.mean", "short.mean")
+
+# Of the four rules together, so that each is broken beyond a 95 % interval.
+_FALSE_ALARMS = 0.1
+
+
+def crosscheck(
+    scheme: Annotated[
+        list[str] | None, typer.Option("--scheme", "-s", metavar="SCHEME", help="As of `run`; repeatable.")
+    ] = None,
+    load: Annotated[str | None, typer.Option(metavar="0..1", help="Load of the bottleneck.")] = None,
+    flows: Annotated[str, typer.Option(metavar="N", help="Flows per seed.")] = "500",
+    seeds: Annotated[str, typer.Option(metavar="N", help="Seeds, each with flows of its own.")] = "1",
+    topology: Annotated[str | None, typer.Option(metavar="NAME", help="As of `run`.")] = None,
+    spec: Annotated[Path | None, typer.Option(metavar="FILE.yaml", help="Settings of a run.")] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any setting of a spec; repeatable.")
+    ] = None,
+    dilation: Annotated[str | None, typer.Option(metavar="N", help="Of the real network. Default: 100.")] = None,
+    switch: Annotated[str | None, typer.Option(metavar="NAME", help="Of the real network: marklab, or bmv2.")] = None,
+    against: Annotated[
+        str, typer.Option(metavar="NAME", help="sim, or marklab: the real network with our switch.")
+    ] = "sim",
+    within: Annotated[float, typer.Option(metavar="PERCENT", min=0, help="By which mean FCTs may differ.")] = 15.0,
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Where the folders of the results go.", show_default=False)
+    ] = RESULTS,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of the table.")] = False,
+) -> None:
+    """Run the same flows on real hosts and switches and in the simulator; exit with 1 if mean FCTs differ by more.
+
+    BASE is the simulator, NEW the real network. With --switch bmv2 --against marklab both are real.
+    """
+    if against not in ("sim", "marklab"):
+        raise unknown("fabric to check against:", against, ("sim", "marklab"))
+    given = {"load": load, "flows": flows, "seeds": seeds, "topology": topology, "baseline": "none"}
+    settings = merged_settings(spec, {key: value for key, value in given.items() if value is not None}, set_ or [])
+    settings["schemes"] = chosen_schemes(scheme or as_list(settings.get("schemes", [])), [])
+    real = dict(settings)
+    choose_fabric(real, "mininet", {"dilation": dilation, "switch": switch})
+    other: dict[str, Any] = {key: value for key, value in settings.items() if key != "mininet"}
+    if against == "marklab":
+        other["mininet"] = real["mininet"] | {"switch": "marklab"}
+    folder_a, folder_b = (run_spec(make_spec(each), out, default_workers())[1] for each in (other, real))
+    rules = [f"{metric} {op} {sign}{within:g}%" for metric in _METRICS for op, sign in ((">", "+"), ("<", "-"))]
+    policy = Policy(false_alarms=_FALSE_ALARMS).with_rules(rules)
+    comparison = library.compare(open_collection(folder_a), open_collection(folder_b), policy)
+    with new_folder(out / f"crosscheck-{folder_a.name}-{folder_b.name[-8:]}") as staging:
+        (staging / "comparison.md").write_text(to_markdown(comparison), encoding="utf-8")
+        (staging / "junit.xml").write_text(to_junit(comparison), encoding="utf-8")
+    if as_json:
+        sys.stdout.write(json.dumps(library.to_json(comparison)) + "\n")
+    else:
+        render(comparison, Console(highlight=False))
+    if comparison.exit_code:
+        raise typer.Exit(comparison.exit_code)

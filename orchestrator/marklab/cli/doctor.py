@@ -1,0 +1,63 @@
+"""`doctor`: what this machine offers to the lab."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from marklab.errors import unknown
+from marklab.lab.doctor import PURPOSES, Finding, examine, lacking
+
+
+def doctor(
+    purpose: Annotated[
+        str, typer.Option("--for", metavar="|".join(PURPOSES), help="Exit 1 if something that this needs is missing.")
+    ] = "sim",
+    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+) -> None:
+    """Tell what this machine offers, what the lab uses instead of what is missing, and how to get it."""
+    if purpose not in PURPOSES:
+        raise unknown("purpose", purpose, PURPOSES)
+    findings = examine()
+    if as_json:
+        sys.stdout.write(json.dumps(_plain(findings), indent=2) + "\n")
+    else:
+        _show(findings, Console(highlight=False))
+    if lacking(findings, purpose):
+        raise typer.Exit(1)
+
+
+def _plain(findings: Sequence[Finding]) -> dict[str, Any]:
+    lacks = {purpose: [finding.name for finding in lacking(findings, purpose)] for purpose in PURPOSES}
+    return {"lacks": lacks, "findings": [asdict(finding) for finding in findings]}
+
+
+def _show(findings: Sequence[Finding], console: Console) -> None:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for column in ("", "what", "found", "used instead"):
+        table.add_column(column, overflow="fold")
+    for finding in findings:
+        table.add_row(_mark(finding), finding.name, finding.detail, "" if finding.found else finding.instead)
+    console.print(table)
+    console.print()
+    for finding in findings:
+        if not finding.found and finding.get:
+            console.print(Text.assemble("To have ", (finding.name, "bold"), f": {finding.get}"))
+    for purpose in PURPOSES:
+        names = ", ".join(finding.name for finding in lacking(findings, purpose))
+        state = Text(f"lacks {names}", "bold red") if names else Text("ready", "green")
+        console.print(Text.assemble((f"{purpose:9}", "bold"), state))
+
+
+def _mark(finding: Finding) -> Text:
+    if finding.found:
+        return Text("✓", "green")
+    return Text("✗", "bold red") if finding.needed_for else Text("-", "yellow")

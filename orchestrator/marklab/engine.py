@@ -1,0 +1,436 @@
+"""The engine's Python module, typed, and its errors as ours."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marklab.errors import BadInput, RunFailed, SetupError
+from marklab.paths import PROGRAMS, TWINS
+
+# What a test can say about the queue that a packet went through.
+QUEUE_SIGNALS = ("now_ns", "sojourn_ns", "enq_qdepth", "deq_qdepth")
+
+_WORD_BITS = 64
+
+
+class CompiledProgram(Protocol):
+    """A compiled P4 program."""
+
+    jit_declined: str | None
+    warnings: str
+    digest: str
+    foreign: list[str]
+    arch: str
+    needs: list[tuple[str, str]]  # beside table entries: the setting that fulfils it, and why
+
+    def describe(self) -> str:
+        """Tables, registers, counters, meters, filters, action profiles and value sets, as JSON."""
+
+
+class Control(Protocol):
+    """What a control plane does to a switch; what one refuses raises EngineError.
+
+    Names are those of simple_switch_CLI. Entries and operations are JSON, as engine/bindings/src/entries.rs and
+    objects.rs describe them; the smallest priority wins.
+    """
+
+    def add_entry(self, entry: str) -> int | None:
+        """Adds an entry and gives its handle, or sets a default action."""
+
+    def modify_entry(self, handle: int, entry: str) -> None:
+        """Gives an entry the action of another."""
+
+    def delete_entry(self, table: str, handle: int) -> None:
+        """Removes an entry."""
+
+    def clear_table(self, table: str) -> None:
+        """Removes all entries of a table."""
+
+    def control(self, operation: str) -> str:
+        """Does something to a meter, an action profile or a value set; gives what came of it as JSON."""
+
+    def counter(self, name: str, index: int) -> tuple[int, int]:
+        """Packets and bytes of a cell, or of the entry with this handle."""
+
+    def set_counter(self, name: str, index: int, packets: int, bytes: int) -> None:  # noqa: A002
+        """Sets a cell."""
+
+    def register(self, name: str, index: int) -> int:
+        """Value of a cell."""
+
+    def set_register(self, name: str, index: int, value: int) -> None:
+        """Sets a cell."""
+
+    def reset_register(self, name: str) -> None:
+        """Sets all cells to what they hold at first."""
+
+    def mirroring_add_mc(self, session: int, group: int) -> None:
+        """Lets clones of a session go to a multicast group."""
+
+    def mirroring_delete(self, session: int) -> None:
+        """Ends a session."""
+
+    def mc_mgrp_create(self, group: int) -> None:
+        """Makes a multicast group."""
+
+    def mc_mgrp_destroy(self, group: int) -> None:
+        """Removes a multicast group."""
+
+    def mc_node_create(self, rid: int, ports: Sequence[int]) -> int:
+        """Makes a node of a replication id with ports; gives its handle."""
+
+    def mc_node_destroy(self, handle: int) -> None:
+        """Removes a node, from its group as well."""
+
+    def mc_node_associate(self, group: int, handle: int) -> None:
+        """Puts a node into a group."""
+
+
+class LiveSwitch(Control, Protocol):
+    """A switch between interfaces of this machine, in a thread of its own."""
+
+    def inject(self, port: int, frame: bytes) -> None:
+        """Lets a frame come in by a port."""
+
+    def packets_in(self, seconds: float) -> list[bytes]:
+        """Frames sent to the CPU port since the last call; waits for the first one."""
+
+    def log(self) -> list[str]:
+        """What the program logged since the last call."""
+
+    def report(self) -> str:
+        """What happened so far, as JSON."""
+
+    def check(self) -> None:
+        """Raises OSError for a capture that could not be written, and EngineError for an interface that is gone."""
+
+    def stop(self) -> dict[str, Any]:
+        """Stops it; gives the last `report`, as JSON, and `traces`, by port, as `simulate` gives them."""
+
+    def end(self) -> None:
+        """Stops it, if it has not stopped."""
+
+
+class Harness(Control, Protocol):
+    """One switch without a network, whose queue is what the test says."""
+
+    def process(
+        self, port: int, frame: bytes, now_ns: int, sojourn_ns: int, enq_qdepth: int, deq_qdepth: int
+    ) -> tuple[int | None, bytes | None, str | None]:
+        """One packet in, one out; or the reason of its loss."""
+
+    def inject(self, port: int, frame: bytes, now_ns: int = 0) -> list[tuple[int, bytes]]:
+        """A packet and everything that it causes: all that leaves the switch."""
+
+    def mirroring_add(self, session: int, port: int) -> None:
+        """Lets copies of a session go to a port."""
+
+    def receive(self, port: int, frame: bytes, now_ns: int) -> tuple[int, int] | None:
+        """Takes a frame in; the port and queue in which it waits for `transmit`, or None if it was lost."""
+
+    def transmit(self, port: int, now_ns: int) -> tuple[bytes | None, int, int, int, int, bool] | None:
+        """The next frame of a port: bytes unless dropped, queue, packets found and left, ns in it, end of turn."""
+
+    losses: list[tuple[str, int | None]]
+
+    def log(self) -> list[str]:
+        """What the program logged since the last call."""
+
+    def trace(self, on: bool) -> None:
+        """Whether what the program does is written down; the interpreter's only."""
+
+    def take_trace(self) -> str:
+        """What was written down since, as JSON."""
+
+
+class Watch(Protocol):
+    """How far a run is, and the wish to end it."""
+
+    finished: int
+    now_ns: int
+    cancelled: bool
+
+    def add(self, flows: int) -> None:
+        """Count flows that have finished where the engine does not see them."""
+
+    def cancel(self) -> None:
+        """End the run soon."""
+
+
+class FlowServer(Protocol):
+    """The end of real TCP flows that listens."""
+
+    address: str
+
+    def serve(self, watch: Watch) -> dict[str, NDArray[Any]]:
+        """Serve until cancelled, once. Gives `flow`, `end_ns` (CLOCK_MONOTONIC, or -1) and `bytes` of what came.
+
+        Of the flows that it was asked for there are `asked`, and what became of their segments, `asked_...`.
+        """
+
+
+class _Module(Protocol):
+    __version__: str
+    FLOW_STATUSES: list[str]
+    EngineError: type[Exception]
+    CompileError: type[Exception]
+    CancelledError: type[Exception]
+
+    def Program(  # noqa: N802
+        self,
+        path: Path,
+        include_dirs: Sequence[Path] = (),
+        defines: Sequence[tuple[str, str]] = (),
+        *,
+        interpret: bool = False,
+    ) -> CompiledProgram: ...
+
+    def Harness(  # noqa: N802
+        self, program: CompiledProgram, entries: str = "[]", seed: int = 0, queueing: str | None = None
+    ) -> Harness: ...
+
+    def LiveSwitch(self, program: CompiledProgram, config: str, entries: str = "[]") -> LiveSwitch: ...  # noqa: N802
+
+    def Progress(self) -> Watch: ...  # noqa: N802
+
+    def simulate(
+        self,
+        config: str,
+        program: CompiledProgram,
+        shared_entries: str,
+        entries: Sequence[str],
+        flows: Mapping[str, NDArray[Any]],
+        seed: int,
+        watch: Watch,
+    ) -> dict[str, Any]: ...
+
+    def FlowServer(self, listen: str) -> FlowServer: ...  # noqa: N802
+
+    def replay_flows(
+        self,
+        flows: Mapping[str, NDArray[Any]],
+        peers: Sequence[str],
+        start_at_ns: int,
+        stop_at_ns: int,
+        per_pair: int | None,
+        progress: Watch,
+    ) -> dict[str, NDArray[Any]]: ...
+
+    def control_plane(self, path: Path, include_dirs: Sequence[Path] = ()) -> tuple[str, str]: ...
+
+    def diagnostics(self, path: Path, include_dirs: Sequence[Path] = ()) -> str: ...
+
+    def tofino_check(
+        self, path: Path, include_dirs: Sequence[Path] = (), defines: Sequence[tuple[str, str]] = ()
+    ) -> str: ...
+
+
+def _module() -> _Module:
+    try:
+        return cast("_Module", importlib.import_module("marklab._engine"))
+    except ImportError as error:
+        raise SetupError(f"the engine is not there ({error})", "run `make setup`") from error
+
+
+def version() -> str:
+    """The engine's version."""
+    return _module().__version__
+
+
+def files() -> list[Path]:
+    """The files of the engine's module."""
+    return sorted(Path(str(importlib.import_module("marklab._engine").__file__)).parent.glob("*.so"))
+
+
+class Cancelled(Exception):  # noqa: N818 - not an error
+    """A run was cancelled."""
+
+
+def new_watch() -> Watch:
+    """Watch over a run to come."""
+    return _module().Progress()
+
+
+# Programs by path, defines and whether they are interpreted.
+Programs = dict[tuple[Path, tuple[tuple[str, str], ...], bool], CompiledProgram]
+_kept: ContextVar[Programs | None] = ContextVar("programs", default=None)
+
+
+@contextmanager
+def keeping(programs: Programs) -> Iterator[None]:
+    """Compile each program once while the block runs, and take what is in `programs`, although files may change."""
+    token = _kept.set(programs)
+    try:
+        yield
+    finally:
+        _kept.reset(token)
+
+
+def compile_program(path: Path, defines: Sequence[tuple[str, str]] = (), *, interpret: bool = False) -> CompiledProgram:
+    """Compile a P4 program, to machine code unless the interpreter is asked for; all its errors come as one."""
+    kept, key = _kept.get(), (Path(path), tuple(defines), interpret)
+    if kept is None:
+        return _compile(path, defines, interpret=interpret)
+    if key not in kept:
+        kept[key] = _compile(path, defines, interpret=interpret)
+    return kept[key]
+
+
+def _compile(path: Path, defines: Sequence[tuple[str, str]], *, interpret: bool) -> CompiledProgram:
+    module = _module()
+    with _compiling(module, path):
+        # So that `#include "include/switch.p4"` finds the lab's from any folder, unless one lies beside the program.
+        return module.Program(path, [PROGRAMS], defines, interpret=interpret)
+
+
+@contextmanager
+def _compiling(module: _Module, path: Path) -> Iterator[None]:
+    try:
+        yield
+    except module.CompileError as error:
+        raise BadInput(f"{path} does not compile:\n{str(error).rstrip()}") from error
+    except (module.EngineError, OSError) as error:
+        raise BadInput(f"{path}: {error}") from error
+
+
+def describe(program: CompiledProgram) -> dict[str, Any]:
+    """Tables, registers and counters of a program."""
+    return cast("dict[str, Any]", json.loads(program.describe()))
+
+
+def new_harness(
+    program: CompiledProgram,
+    seed: int = 0,
+    entries: Sequence[Mapping[str, Any]] = (),
+    queueing: str | None = None,
+) -> Harness:
+    """A switch for packet tests; without a description of queues (JSON) there is room for everything."""
+    return _module().Harness(program, json.dumps(entries), seed, queueing)
+
+
+def start_switch(config: Mapping[str, Any], program: CompiledProgram, entries: str) -> LiveSwitch:
+    """A switch in real time, which runs from now on."""
+    return _module().LiveSwitch(program, json.dumps(config), entries)
+
+
+def json_number(value: int) -> int | str:
+    """A number of an entry or an operation in JSON: the engine reads those beyond 64 bits from text."""
+    return value if value.bit_length() <= _WORD_BITS else hex(value)
+
+
+@contextmanager
+def failures() -> Iterator[None]:
+    """Explain what stops a running switch."""
+    try:
+        yield
+    except OSError as error:
+        # Files that the engine writes itself are captures.
+        raise RunFailed(f"the capture is not whole: {error}", "free some space, or do without --pcap") from error
+    except _module().EngineError as error:
+        raise RunFailed(f"the switch failed: {error}") from error
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """What the engine refuses is what the user asked for."""
+    try:
+        yield
+    except _module().EngineError as error:
+        raise BadInput(str(error)) from error
+
+
+def describe_control_plane(path: Path) -> tuple[dict[str, Any], str]:
+    """All that a control plane can name in a program, as its author declared it, and the compiler's warnings."""
+    module = _module()
+    with _compiling(module, path):
+        described, warnings = module.control_plane(path, [PROGRAMS])
+        return json.loads(described), warnings
+
+
+def diagnose(path: Path) -> list[dict[str, Any]]:
+    """The compiler's messages on a program: id, category, text, help, place, and labels at other places."""
+    return cast("list[dict[str, Any]]", json.loads(_module().diagnostics(path, [PROGRAMS])))
+
+
+def tofino_check(path: Path, defines: Sequence[tuple[str, str]] = ()) -> dict[str, Any]:
+    """What Tofino cannot do of a program: arch, warnings of the compiler, messages as `diagnose` has them."""
+    module = _module()
+    with _compiling(module, path):
+        return cast("dict[str, Any]", json.loads(module.tofino_check(path, [TWINS], defines)))
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    module = _module()
+    try:
+        yield
+    except module.CancelledError as error:
+        raise Cancelled from error
+    except OSError as error:
+        # Files that the engine writes itself are captures.
+        remedy = "free some space, choose another folder with --out, or do without --pcap"
+        raise RunFailed(f"the run was given up: {error}", remedy) from error
+    except module.EngineError as error:
+        raise RunFailed(f"the engine refused or gave up: {error}") from error
+
+
+def simulate(
+    config: Mapping[str, Any],
+    program: CompiledProgram,
+    shared_entries: Sequence[Mapping[str, Any]],
+    entries: Sequence[Sequence[Mapping[str, Any]]],
+    flows: Mapping[str, NDArray[np.generic]],
+    seed: int,
+    watch: Watch,
+) -> dict[str, Any]:
+    """Run a network; gives the report as plain data and columns as arrays."""
+    with _explained():
+        result = _module().simulate(
+            json.dumps(config),
+            program,
+            json.dumps(shared_entries),
+            [json.dumps(own) for own in entries],
+            flows,
+            seed,
+            watch,
+        )
+    return result | {"report": json.loads(result["report"])}
+
+
+def flow_statuses() -> list[str]:
+    """Names of what becomes of a real flow; column `status` has their indices."""
+    return _module().FLOW_STATUSES
+
+
+def listen(address: str) -> FlowServer:
+    """Make a server of real TCP flows at `address:port`, which listens from now on; port 0 is a free one."""
+    with refusals():
+        try:
+            return _module().FlowServer(address)
+        except OSError as error:
+            raise RunFailed(str(error), "free the port, or give the host its address first") from error
+
+
+def replay_flows(
+    flows: Mapping[str, NDArray[Any]],
+    peers: Sequence[str],
+    start_at_ns: int,
+    stop_at_ns: int,
+    per_pair: int | None,
+    watch: Watch,
+) -> dict[str, NDArray[Any]]:
+    """Replay real TCP flows; engine/bindings/src/replay.rs has the columns. If cancelled, gives what is known."""
+    with refusals():
+        try:
+            return _module().replay_flows(flows, peers, start_at_ns, stop_at_ns, per_pair, watch)
+        except OSError as error:
+            raise RunFailed(f"the flows could not be replayed: {error}") from error

@@ -1,0 +1,37 @@
+"""One run, from its description to its folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from marklab.experiment import Experiment, prepare
+from marklab.fabrics import Cell, fabric_of
+from marklab.metrics import summarise
+from marklab.progress import progress_bar
+from marklab.results import new_folder, write_run
+from marklab.runs import run_cells, total_flows
+from marklab.spec import Spec
+from marklab.summary import Summary
+from marklab.versions import versions
+
+
+def run_spec(spec: Spec, out: Path, workers: int) -> tuple[Summary, Path]:
+    """Run a description; gives the summary and its folder."""
+    fabric = fabric_of(spec)
+    experiment = prepare(spec)
+    fabric.check(experiment)
+    folder = out / f"{spec.title()}-{experiment.digest()[:8]}"
+    with new_folder(folder) as staging:
+        cells = _cells(experiment, staging)
+        with progress_bar("running", total_flows(cells)) as on_progress:
+            observations = run_cells(fabric, cells, min(workers, fabric.max_workers or workers), on_progress)
+        summary = summarise(experiment, observations, versions(experiment))
+        write_run(staging, experiment, observations, summary)
+    return summary, folder
+
+
+def _cells(experiment: Experiment, captures: Path) -> list[Cell]:
+    """All schemes on the flows of a seed, then on those of the next. Only the first cell is captured: pcap is large."""
+    cells = [Cell(experiment, scheme, seed) for seed in experiment.spec.seed_numbers for scheme in experiment.schemes]
+    first = cells[0]
+    return [Cell(first.experiment, first.scheme, first.seed, captures), *cells[1:]]

@@ -1,0 +1,17 @@
+"""Where experiments run. A fabric runs one cell at a time, in any thread."""
+
+from marklab.fabrics.fabric import Cell, Fabric
+from marklab.fabrics.sim import Sim
+from marklab.spec import Spec
+
+__all__ = ["Cell", "Fabric", "Sim", "fabric_of"]
+
+
+def fabric_of(spec: Spec) -> Fabric:
+    """The fabric that a description asks for."""
+    if spec.mininet is None:
+        return Sim()
+    # gRPC takes long to load, which simulated runs need not wait for.
+    from marklab.fabrics.mininet import Mininet  # noqa: PLC0415
+
+    return Mininet()

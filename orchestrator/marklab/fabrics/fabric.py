@@ -1,0 +1,38 @@
+"""What all fabrics have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from marklab.engine import Watch
+from marklab.experiment import Experiment, ReadyScheme
+from marklab.observation import Observation
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One scheme on the flows of one seed. Captures, if any, go to `captures`."""
+
+    experiment: Experiment
+    scheme: ReadyScheme
+    seed: int
+    captures: Path | None = None
+
+    def __str__(self) -> str:
+        return f"{self.scheme.label}, seed {self.seed}"
+
+
+class Fabric(Protocol):
+    """A place where cells run."""
+
+    name: str
+    # Cells that may run at a time; None leaves it to the user.
+    max_workers: int | None
+
+    def check(self, experiment: Experiment) -> None:
+        """Refuse what this fabric cannot do, with the reason and what would work."""
+
+    def run(self, cell: Cell, watch: Watch) -> Observation:
+        """Run a cell to its end; raises `engine.Cancelled` if the watch is told to."""

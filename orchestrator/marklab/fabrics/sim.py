@@ -1,0 +1,225 @@
+"""The simulated network: virtual time, true line rates."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marklab import engine
+from marklab.control import host_ip, mac
+from marklab.errors import BadInput
+from marklab.experiment import Experiment, ReadyScheme
+from marklab.fabrics.fabric import Cell
+from marklab.fabrics.traced import find_port, trace_settings, traced_ports, with_estimates
+from marklab.lossless import thresholds
+from marklab.model import Model
+from marklab.observation import Columns, Observation
+from marklab.randomness import uniform
+from marklab.spec import Spec
+from marklab.topology import Port
+from marklab.traffic.flows import find_host
+
+# So many curves are more than anyone looks at, and their files stay small.
+MAX_TRACED_FLOWS = 1000
+
+_PER_FLOW = (
+    *("retransmissions", "timeouts", "fast_recoveries", "ecn_reductions", "marked_packets", "delivered_bytes"),
+    *("rtt_mean_ns", "cwnd_mean_bytes"),
+)
+# Of transports that measure delays.
+_BASE_DELAY = "base_delay_ns"
+
+
+class Sim:
+    """Runs cells in the engine's network simulator."""
+
+    name = "sim"
+    max_workers: int | None = None
+
+    def check(self, experiment: Experiment) -> None:
+        """Refuse what simulated hosts and switches do not have."""
+        if experiment.spec.transport.control == "cubic":
+            raise BadInput("simulated hosts have no cubic", "--fabric mininet, or --transport reno")
+        if experiment.spec.pcap is not None:
+            find_port(experiment.network, experiment.spec.pcap)
+        _probes(experiment)
+        if experiment.spec.trace_flows_ns is not None:
+            _check_traced_flows(experiment)
+
+    def run(self, cell: Cell, watch: engine.Watch) -> Observation:
+        """Run a cell."""
+        experiment = cell.experiment
+        flows = experiment.flow_lists[cell.seed]
+        traced = traced_ports(experiment)
+        start = time.thread_time()
+        result = engine.simulate(
+            configuration(experiment, cell.scheme, int(flows.start_ns[-1]), traced, cell.captures),
+            cell.scheme.program,
+            cell.scheme.settings,
+            experiment.routes[cell.scheme.forwarding],
+            flows.for_engine() | {"receive_window_bytes": _windows(experiment.spec, cell.seed, len(flows))},
+            cell.seed,
+            watch,
+        )
+        cpu_s = time.thread_time() - start
+        flows, rows = flows.as_begun(result["start_ns"]) if flows.waiting.any() else (flows, np.arange(len(flows)))
+        names = experiment.network.graph.names
+        return Observation(
+            scheme=cell.scheme.label,
+            seed=cell.seed,
+            flows=flows,
+            fct_ns=result["fct_ns"][rows],
+            per_flow={name: result[name][rows] for name in _per_flow(experiment.spec)},
+            report=result["report"],
+            traces={
+                f"{names[at.node]}-{at.port}": with_estimates(experiment, queues, passages, cell.scheme.estimates(at))
+                for at, queues, passages in zip(traced, result["traces"], result["passages"], strict=True)
+            },
+            passages={
+                at: passages for at, passages in zip(traced, result["passages"], strict=True) if passages is not None
+            },
+            flow_trace=result.get("flow_trace"),
+            probes=result["probes"],
+            cpu_s=cpu_s,
+            rtts=result["rtts"],
+            queue_samples=_named(result.get("queue_samples"), names),
+        )
+
+
+def _windows(spec: Spec, seed: int, count: int) -> NDArray[np.uint64]:
+    """The receive window of each flow's connection in bytes; 0 is that of the transport."""
+    windows = spec.transport.receive_windows
+    if windows is None:
+        return np.zeros(count, np.uint64)
+    sizes = sorted(windows)
+    bounds = np.cumsum([windows[size] for size in sizes])[:-1]
+    return np.array(sizes, np.uint64)[np.searchsorted(bounds, uniform(seed, "receive-windows", count), side="right")]
+
+
+def _per_flow(spec: Spec) -> tuple[str, ...]:
+    return (*_PER_FLOW, _BASE_DELAY) if spec.transport.hears_delay else _PER_FLOW
+
+
+def _named(samples: Columns | None, names: Sequence[str]) -> Columns | None:
+    """Samples of queues with the names of their switches."""
+    return None if samples is None else {**samples, "node": np.array(names)[samples["node"]]}
+
+
+def _check_traced_flows(experiment: Experiment) -> None:
+    most = max(len(flows) for flows in experiment.flow_lists.values())
+    if most > MAX_TRACED_FLOWS:
+        raise BadInput(
+            f"{most:,} flows per seed are too many to record the rate of each",
+            f"--flows {MAX_TRACED_FLOWS} or fewer, a shorter flow list, or leave out --trace-flows",
+        )
+
+
+def configuration(
+    experiment: Experiment, scheme: ReadyScheme, last_start_ns: int, traced: list[Port], captures: Path | None
+) -> dict[str, Any]:
+    """The engine's description of a run."""
+    spec, graph = experiment.spec, experiment.network.graph
+    links = [{"a": link.a, "b": link.b, "rate_bps": link.rate_bps, "delay_ns": link.delay_ns} for link in graph.links]
+    config = {
+        "nodes": _nodes(experiment, scheme),
+        "links": links,
+        "framing": _numbers(spec.framing),
+        "transport": _transport(spec),
+        "nic": _numbers(spec.nic),
+        "connections": _connections(spec),
+        "stop_ns": spec.until_ns or last_start_ns + spec.stop_ns,
+        "traces": [trace_settings(experiment, at, scheme.estimates(at)) for at in traced],
+    }
+    if spec.pfc is not None:
+        xoff_bytes, xon_bytes = thresholds(spec.pfc, graph, spec.framing, experiment.setup.frame_bytes)
+        per = {"per": spec.pfc.per} if spec.pfc.per is not None else {}
+        config["pfc"] = {"xoff_bytes": xoff_bytes, "xon_bytes": xon_bytes, **per}
+    if spec.pias_thresholds_bytes is not None:
+        config["pias"] = {"thresholds_bytes": list(spec.pias_thresholds_bytes)}
+    if spec.probes:
+        config["probes"] = _probes(experiment)
+    if spec.trace_flows_ns is not None:
+        config["trace_flows_ns"] = spec.trace_flows_ns
+    if spec.sample_queues_ns is not None:
+        config["sample_queues"] = {
+            "interval_ns": spec.sample_queues_ns,
+            "until_ns": spec.until_ns or last_start_ns,
+        }
+    if captures is not None and spec.pcap is not None:
+        at = find_port(experiment.network, spec.pcap)
+        path = captures / f"{graph.names[at.node]}-{at.port}.pcap"
+        config["captures"] = [{"node": at.node, "port": at.port, "path": str(path)}]
+    return config
+
+
+def _probes(experiment: Experiment) -> list[dict[str, Any]]:
+    hosts = experiment.network.graph.hosts
+    probes = []
+    for probe in experiment.spec.probes or ():
+        src, dst = (find_host(host, hosts) for host in (probe.src, probe.dst))
+        if src == dst:
+            raise BadInput(f"the probe {probe.label} runs from a host to itself", "probe another host")
+        probes.append(
+            {
+                "src": src,
+                "dst": dst,
+                "dscp": probe.dscp,
+                "frame_bytes": probe.size_bytes,
+                "start_ns": probe.start_ns,
+                "interval_ns": probe.every_ns,
+            }
+        )
+    return probes
+
+
+def _nodes(experiment: Experiment, scheme: ReadyScheme) -> list[dict[str, Any]]:
+    graph = experiment.network.graph
+    queueing = scheme.queues.to_engine(experiment.spec.queue_limit, experiment.setup.frame_bytes)
+    hosts = [
+        {"kind": "host", "name": name, "mac": list(mac(graph, host).to_bytes(6, "big")), "ip": host_ip(host)}
+        for host, name in enumerate(graph.hosts)
+    ]
+    switches = [
+        {
+            "kind": "switch",
+            "name": name,
+            "ports": graph.ports(switch),
+            "queueing": queueing,
+            "mirrors": list(scheme.mirrors.items()),
+        }
+        for switch, name in enumerate(graph.switches)
+    ]
+    return hosts + switches
+
+
+def _transport(spec: Spec) -> dict[str, Any]:
+    transport = spec.transport
+    numbers = _numbers(transport)
+    # Those of connections come with the flows.
+    del numbers["receive_windows"]
+    return numbers | {
+        "delay_threshold_ns": transport.threshold_ns(spec.rate_bps),
+        "syn_ack_timer": bool(transport.syn_ack_timer),
+        "dcqcn": _numbers(transport.dcqcn) if transport.dcqcn else None,
+    }
+
+
+_ENGINE_NAMES = {"initial_window": "initial_window_segments", "ack_every": "ack_every_segments"}
+
+
+def _numbers(model: Model) -> dict[str, Any]:
+    """A description as the engine takes it: plain numbers, units in the names."""
+    return {_ENGINE_NAMES.get(name, name): value for name, value in model}
+
+
+def _connections(spec: Spec) -> Any:
+    if spec.connections.mode == "new":
+        return "new"
+    if spec.connections.mode == "asked":
+        return {"asked": {"request_bytes": spec.connections.request_bytes}}
+    return {"persistent": {"per_pair": spec.connections.per_pair}}

@@ -1,0 +1,146 @@
+"""What all descriptions that users write have in common: frozen, no unknown keys, numbers with units."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, TypeVar, get_args
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, ValidationError
+from pydantic.fields import FieldInfo
+
+from marklab import units
+from marklab.errors import BadInput, unknown
+
+
+class Model(BaseModel):
+    """A description. Python names carry the unit, written names do not: there the value has it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, serialize_by_alias=True)
+
+
+Rate = Annotated[int, BeforeValidator(units.parse_rate), PlainSerializer(units.format_rate)]
+Time = Annotated[int, BeforeValidator(units.parse_time), PlainSerializer(units.format_time)]
+Size = Annotated[int, BeforeValidator(units.parse_size), PlainSerializer(units.format_size)]
+
+Part = Annotated[float, BeforeValidator(units.parse_part)]
+
+# Fifteen times as fast as the other, where PyYAML was built with it.
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+Described = TypeVar("Described", bound=BaseModel)
+
+
+def validate(model: type[Described], data: object, where: str) -> Described:
+    """Make a description of plain data, and explain all that is wrong with it in one error."""
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        problems = [_problem(model, problem) for problem in error.errors()]
+        remedies = [remedy for _, remedy in problems if remedy]
+        text = "; ".join(message for message, _ in problems)
+        raise BadInput(f"{where}: {text}" if where else text, remedies[0] if remedies else None) from error
+
+
+def _problem(model: type[BaseModel], problem: Any) -> tuple[str, str | None]:
+    place = ".".join(str(part) for part in problem["loc"])
+    if problem["type"] == "extra_forbidden":
+        known = _names_at(model, problem["loc"][:-1])
+        error = unknown("key", place, known) if known else BadInput(f"unknown key `{place}`")
+        return str(error), error.remedy
+    context = problem.get("ctx", {})
+    cause = context.get("error")
+    remedy = cause.remedy if isinstance(cause, BadInput) else None
+    written = f"`{problem['input']}`"
+    if cause is not None:
+        message = str(cause)
+    elif problem["type"] in _SAID:
+        message = _SAID[problem["type"]].format(input=written, **context)
+    else:
+        message = problem["msg"].replace("Input", written, 1)
+    if problem["type"] == "literal_error":
+        remedy = _nearest(problem["input"], _field_at(model, problem["loc"]))
+    elif problem["type"].startswith(("greater_than", "less_than", "int_", "float_")):
+        remedy = _range(_field_at(model, problem["loc"]))
+    return f"{place}: {message}" if place else message, remedy
+
+
+# What pydantic calls a problem, in the words of those who write descriptions.
+_SAID = {
+    "missing": "it is missing",
+    "int_type": "{input} is not a whole number",
+    "int_parsing": "{input} is not a whole number",
+    "int_parsing_size": "{input} is too large",
+    "int_from_float": "{input} is not a whole number",
+    "float_type": "{input} is not a number",
+    "float_parsing": "{input} is not a number",
+    "bool_type": "{input} is neither true nor false",
+    "bool_parsing": "{input} is neither true nor false",
+    "string_type": "{input} is not text",
+    "tuple_type": "{input} is not a list",
+    "dict_type": "{input} is not a mapping, `key: value`",
+    "model_type": "{input} is not a mapping, `key: value`",
+    "too_short": "{min_length} of them are needed, not {actual_length}",
+    "too_long": "{max_length} of them are allowed, not {actual_length}",
+}
+
+
+def _nearest(written: object, field: FieldInfo | None) -> str | None:
+    choices = get_args(field.annotation) if field is not None else ()
+    return unknown("value", str(written), map(str, choices)).remedy if choices else None
+
+
+def _range(field: FieldInfo | None) -> str | None:
+    """Both ends of what a number may be, in its unit."""
+    limits = field.metadata if field is not None else []
+    write = next((limit.func for limit in limits if isinstance(limit, PlainSerializer)), str)
+    said = [
+        f"{words} {write(getattr(limit, name))}"  # type: ignore[call-arg]
+        for words, name in (("above", "gt"), ("at least", "ge"), ("below", "lt"), ("at most", "le"))
+        for limit in limits
+        if getattr(limit, name, None) is not None
+    ]
+    return f"it must be {' and '.join(said)}" if said else None
+
+
+def _field_at(model: type[BaseModel], place: tuple[str | int, ...]) -> FieldInfo | None:
+    *outer, last = place
+    inner = _model_at(model, tuple(outer))
+    fields = inner.model_fields if inner is not None else {}
+    return next((field for name, field in fields.items() if last in (name, field.alias)), None)
+
+
+def _names_at(model: type[BaseModel], place: tuple[str | int, ...]) -> list[str]:
+    """Keys that are known inside of `place`, written from the top."""
+    inner = _model_at(model, place)
+    fields = inner.model_fields if inner is not None else {}
+    return [".".join(map(str, (*place, field.alias or name))) for name, field in fields.items()]
+
+
+def _model_at(model: type[BaseModel], place: tuple[str | int, ...]) -> type[BaseModel] | None:
+    """The description that `place` holds."""
+    for part in place:
+        field = next((field for name, field in model.model_fields.items() if part in (name, field.alias)), None)
+        kinds = (field.annotation, *get_args(field.annotation)) if field else ()
+        inner = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
+        if inner is None:
+            return None
+        model = inner
+    return model
+
+
+def read_yaml(path: Path) -> Mapping[str, Any]:
+    """Read a file that holds one mapping."""
+    try:
+        data = yaml.load(path.read_text(encoding="utf-8"), _LOADER)  # noqa: S506 - both are safe loaders
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
+    except yaml.YAMLError as error:
+        at = getattr(error, "problem_mark", None)
+        line = f", line {at.line + 1}" if at is not None else ""
+        raise BadInput(f"{path}{line}: it is not YAML: {getattr(error, 'problem', None) or error}") from error
+    if not isinstance(data, dict):
+        what = "is empty" if data is None else "holds no `key: value` lines"
+        raise BadInput(f"{path} {what}")
+    return data

@@ -1,0 +1,59 @@
+"""Runs scenarios here and in ns-3: `python -m marklab.ns3 [NAME or FILE.yaml ...] [--record]`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from marklab.errors import MarklabError, unknown
+from marklab.ns3 import peer
+from marklab.ns3.comparison import compare
+from marklab.ns3.page import PAGE, record, table
+from marklab.ns3.scenario import known_scenarios, read_scenario
+from marklab.paths import REPOSITORY
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Compare; gives the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m marklab.ns3", description="The same flows here and in ns-3.")
+    parser.add_argument(
+        "scenarios", nargs="*", metavar="SCENARIO", help="a name, or FILE.yaml; all of them if left out"
+    )
+    parser.add_argument("--record", action="store_true", help=f"write the tables into {PAGE.relative_to(REPOSITORY)}")
+    given = parser.parse_args(arguments)
+    if absent := peer.missing():
+        sys.stdout.write(f"skipped: not found: {', '.join(absent)}\n  try: {peer.REMEDY}\n")
+        return 0
+    try:
+        _compare(given.scenarios or list(known_scenarios()), given.record)
+    except MarklabError as error:
+        sys.stderr.write(f"error: {error}\n" + (f"  try: {error.remedy}\n" if error.remedy else ""))
+        return error.exit_code
+    return 0
+
+
+def _compare(names: Sequence[str], is_recorded: bool) -> None:
+    paths = [_path(name) for name in names]
+    program = peer.build()
+    for path in paths:
+        scenario = read_scenario(path)
+        text = table(compare(scenario, program))
+        sys.stdout.write(f"{path.stem}: {scenario.title}\n\n{text}\n")
+        sys.stdout.flush()
+        if is_recorded:
+            record({path.stem: text})
+
+
+def _path(name: str) -> Path:
+    if name.endswith((".yaml", ".yml")):
+        return Path(name)
+    known = known_scenarios()
+    if name not in known:
+        raise unknown("scenario", name, known)
+    return known[name]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,71 @@
+"""Tables of comparisons, in the page about them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from marklab.errors import BadInput
+from marklab.ns3.comparison import Comparison, Row
+from marklab.paths import REPOSITORY
+
+PAGE = REPOSITORY / "docs" / "ns3.md"
+
+# More than this is explained on the page.
+NOTABLE = 0.1
+
+_BEGIN, _END = "<!-- table of {} -->\n", "<!-- end of table -->\n"
+
+
+def table(comparison: Comparison) -> str:
+    """A comparison as a table of Markdown."""
+    names = list(comparison.there)
+    head = "".join(f" {name} | difference |" for name in names)
+    text = f"| quantity | here |{head}\n|---|---:|{'---:|---:|' * len(names)}\n"
+    text += "".join(_line(row) for row in comparison.rows)
+    correlation = comparison.correlation
+    return (
+        text if correlation is None else text + f"| correlation of log FCT | {correlation:.4f} |{' | |' * len(names)}\n"
+    )
+
+
+def _line(row: Row) -> str:
+    cells = zip(row.there, row.differences, strict=True)
+    there = "".join(f" {_number(value)} | {_percent(difference)} |" for value, difference in cells)
+    return f"| {row.name} | {_number(row.here)} |{there}\n"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value == int(value) or abs(value) >= 1000 else f"{value:.3g}"
+
+
+def _percent(difference: float | None) -> str:
+    if difference is None:
+        return ""
+    text = f"{100 * difference:+.1f} %"
+    return f"**{text}**" if abs(difference) > NOTABLE else text
+
+
+def place(text: str, tables: Mapping[str, str]) -> str:
+    """A page with tables in the places that it has for them."""
+    for name, new in tables.items():
+        begin = re.escape(_BEGIN.format(name))
+        pattern = re.compile(f"({begin}).*?({re.escape(_END)})", re.DOTALL)
+        text, count = pattern.subn(lambda found, new=new: found[1] + "\n" + new + "\n" + found[2], text)  # type: ignore[misc]
+        if count != 1:
+            raise BadInput(
+                f"{PAGE.name} has {count} places for a table of {name}",
+                f"lines `{_BEGIN.format(name).strip()}` and `{_END.strip()}`",
+            )
+    return text
+
+
+def places(text: str) -> list[str]:
+    """Which tables a page has."""
+    return re.findall(r"<!-- table of (\S+) -->", text)
+
+
+def record(tables: Mapping[str, str], page: Path = PAGE) -> None:
+    """Write tables into the page."""
+    page.write_text(place(page.read_text(encoding="utf-8"), tables), encoding="utf-8")

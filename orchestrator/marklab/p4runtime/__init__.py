@@ -1,0 +1,28 @@
+"""P4Runtime's view of a program: P4Info, and the entries that the program brings along.
+
+The facts come from the engine (`engine.describe_control_plane`) as plain data. `program` gives them ids (`ids`) and
+types (`types`); `p4info` with `objects`, and `entries`, build the messages; `files` writes them. All of it follows p4c,
+so that one control plane serves programs of either compiler. `server` is a P4Runtime server on top of it; `client` is a
+controller of any such server, which writes the lab's entries (`lab_entries`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from marklab.p4runtime import entries, files, p4info
+
+
+def write(described: Mapping[str, Any], infos: Sequence[Path], requests: Sequence[Path]) -> list[Path]:
+    """Write a program's P4Info and entries to files, in the forms that their names end in; give what was written."""
+    for path in (*infos, *requests):
+        files.form(path)
+    # Both are made before the first file, so that a refusal leaves none.
+    info, program = p4info.build(described)
+    request = entries.build(program)
+    for message, paths in ((info, infos), (request, requests)):
+        for path in paths:
+            files.write(message, path)
+    return [*infos, *requests]

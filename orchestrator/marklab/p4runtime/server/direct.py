@@ -1,0 +1,109 @@
+"""Direct counters and meters: those of a table's entries (P4Runtime specification, sections 9.1.7, 9.3.1, 9.4.1).
+
+The engine counts the hits of an entry from 0 and cannot be told otherwise. What a client writes is kept as the
+difference to that.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import Any
+
+from marklab.engine import Control
+from marklab.p4runtime.server.cells import check_count, check_no_colours, counter_data, rates
+from marklab.p4runtime.server.objects import Objects
+from marklab.p4runtime.server.refusal import invalid
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What a client has written: a difference to the engine's count, and a meter's rates."""
+
+    packets: int = 0
+    bytes: int = 0
+    meter_config: Any = None
+
+
+NONE = Resources()
+
+
+class Direct:
+    """The direct counter and the direct meter of a table, as far as it has them."""
+
+    def __init__(self, objects: Objects, control: Control, table: Any) -> None:
+        self._control = control
+        self._table = table.preamble.name
+        ids = table.direct_resource_ids
+        self._counter = next(
+            (objects.all("direct_counters")[each] for each in ids if _is(objects, each, "counters")), None
+        )
+        self._meter = next((objects.all("direct_meters")[each] for each in ids if _is(objects, each, "meters")), None)
+
+    def check(self, sent: Any) -> None:
+        """Refuse an entry with resources that its table does not have."""
+        check_no_colours(sent, "meter_counter_data", f"table `{self._table}`")
+        if sent.HasField("counter_data"):
+            check_count(sent.counter_data, f"direct counter `{self.counter().preamble.name}`")
+        if sent.HasField("meter_config"):
+            rates(sent.meter_config, f"direct meter `{self.meter().preamble.name}`")
+
+    def counter(self) -> Any:
+        """The counter, which must be there."""
+        if self._counter is None:
+            raise invalid(f"table `{self._table}` has no direct counter", "leave its data out, or add `counters`")
+        return self._counter
+
+    def meter(self) -> Any:
+        """The meter, which must be there."""
+        if self._meter is None:
+            raise invalid(f"table `{self._table}` has no direct meter", "leave its config out, or add `meters`")
+        return self._meter
+
+    def write(self, handle: int, sent: Any) -> Resources:
+        """The resources of a new entry."""
+        return self.rewrite(handle, NONE, sent)
+
+    def rewrite(self, handle: int, known: Resources, sent: Any) -> Resources:
+        """The resources of an entry that is modified: a count that is not given stays, a meter's rates do not."""
+        if sent.HasField("counter_data"):
+            known = self.set_count(handle, known, sent.counter_data)
+        if self._meter is not None:
+            known = self.set_rates(handle, known, sent.meter_config if sent.HasField("meter_config") else None)
+        return known
+
+    def set_count(self, handle: int, known: Resources, data: Any) -> Resources:
+        """Let the count be what a client says."""
+        name = self.counter().preamble.name
+        check_count(data, f"direct counter `{name}`")
+        packets, bytes_ = self._control.counter(name, handle)
+        return replace(known, packets=data.packet_count - packets, bytes=data.byte_count - bytes_)
+
+    def set_rates(self, handle: int, known: Resources, config: Any) -> Resources:
+        """Give the meter rates; without, every packet is green."""
+        name = self.meter().preamble.name
+        if config is None:
+            if known.meter_config is not None:
+                self._control.control(json.dumps({"clear_meter_rates": {"meter": name, "index": handle}}))
+            return replace(known, meter_config=None)
+        given = rates(config, f"direct meter `{name}`")
+        self._control.control(json.dumps({"set_meter_rates": {"meter": name, "index": handle, **given}}))
+        return replace(known, meter_config=config)
+
+    def count(self, handle: int, known: Resources) -> Any:
+        """The count of an entry."""
+        counter = self.counter()
+        packets, bytes_ = self._control.counter(counter.preamble.name, handle)
+        return counter_data(counter, packets + known.packets, bytes_ + known.bytes)
+
+    def read(self, handle: int, known: Resources, wanted: Any, message: Any) -> None:
+        """Put those resources into an entry that a request asks for."""
+        check_no_colours(wanted, "meter_counter_data", f"table `{self._table}`")
+        if wanted.HasField("counter_data") and self._counter is not None:
+            message.counter_data.CopyFrom(self.count(handle, known))
+        if wanted.HasField("meter_config") and known.meter_config is not None:
+            message.meter_config.CopyFrom(known.meter_config)
+
+
+def _is(objects: Objects, number: int, kind: str) -> bool:
+    return number in objects.all(f"direct_{kind}")

@@ -1,0 +1,84 @@
+"""Packet-out and packet-in (P4Runtime specification, section 16.1).
+
+A program says by headers annotated `@controller_header` what stands before a packet on the CPU port: "packet_out" on
+the way in, "packet_in" on the way out. Fields that are hidden are there, and 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from marklab.p4runtime import annotation
+from marklab.p4runtime.ids import field_ids
+from marklab.p4runtime.messages import p4runtime_pb2
+from marklab.p4runtime.program import Program, hidden
+from marklab.p4runtime.server.bytestrings import decode, encode
+from marklab.p4runtime.server.refusal import invalid
+
+
+@dataclass(frozen=True)
+class _Field:
+    number: int
+    name: str
+    bits: int
+    is_hidden: bool
+
+
+class ControllerHeader:
+    """A header between switch and controller; one without fields if the program has none."""
+
+    def __init__(self, program: Program, name: str) -> None:
+        self._name = name
+        self._fields = _fields(program, name)
+        self._bytes = (sum(field.bits for field in self._fields) + 7) // 8
+
+    def prepend(self, packet: Any) -> bytes:
+        """The frame of a packet-out."""
+        given: dict[int, bytes] = {}
+        fields = {field.number: field for field in self._fields if not field.is_hidden}
+        for metadata in packet.metadata:
+            if metadata.metadata_id not in fields:
+                known = ", ".join(f"{field.name} {number}" for number, field in fields.items()) or "none"
+                raise invalid(f"{self._name} has no field {metadata.metadata_id}", f"its fields: {known}")
+            if metadata.metadata_id in given:
+                raise invalid(
+                    f"{self._name}: field `{fields[metadata.metadata_id].name}` is given twice", "give it once"
+                )
+            given[metadata.metadata_id] = metadata.value
+        header = 0
+        for field in self._fields:
+            value = 0
+            if not field.is_hidden:
+                what = f"{self._name}: field `{field.name}`"
+                if field.number not in given:
+                    raise invalid(f"{what} is missing", "give all fields of the header")
+                value = decode(given[field.number], field.bits, what)
+            header = header << field.bits | value
+        return header.to_bytes(self._bytes, "big") + bytes(packet.payload)
+
+    def split(self, frame: bytes) -> Any | None:
+        """The packet-in of a frame, or None if it is shorter than the header."""
+        if len(frame) < self._bytes:
+            return None
+        packet = p4runtime_pb2.PacketIn(payload=frame[self._bytes :])
+        header = int.from_bytes(frame[: self._bytes], "big")
+        left = sum(field.bits for field in self._fields)
+        for field in self._fields:
+            left -= field.bits
+            if not field.is_hidden:
+                value = header >> left & (1 << field.bits) - 1
+                packet.metadata.add(metadata_id=field.number, value=encode(value))
+        return packet
+
+
+def _fields(program: Program, name: str) -> list[_Field]:
+    for header in program.controller_headers:
+        if not hidden(header) and annotation.text(header["annotations"], "controller_header") == name:
+            fields = program.types.flat(header["name"])
+            ids = field_ids(header["name"], fields)
+            return [
+                _Field(number, field["name"], program.types.bits(field["type"]), hidden(field))
+                for number, field in zip(ids, fields, strict=True)
+            ]
+    return []

@@ -1,0 +1,98 @@
+"""What the server refuses: a canonical code, and a text that names the thing and the remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NoReturn
+
+from google.protobuf import any_pb2
+from grpc import StatusCode
+
+from marklab.errors import MarklabError
+from marklab.p4runtime.messages import p4runtime_pb2, status_pb2
+
+# The key under which gRPC carries a serialized google.rpc.Status.
+_DETAILS = "grpc-status-details-bin"
+
+
+class Refusal(MarklabError):  # noqa: N818 - reads as what it is
+    """Something that a client asked for is not done."""
+
+    def __init__(self, code: StatusCode, message: str, remedy: str | None = None) -> None:
+        super().__init__(message, remedy)
+        self.code = code
+
+    def __str__(self) -> str:
+        """Message and remedy: a client is shown one text."""
+        message = super().__str__()
+        return f"{message}; {self.remedy}" if self.remedy else message
+
+    @property
+    def number(self) -> int:
+        """The code as google.rpc.Code has it."""
+        return int(self.code.value[0])
+
+
+def invalid(message: str, remedy: str | None = None) -> Refusal:
+    """The request is wrong whatever the state of the switch."""
+    return Refusal(StatusCode.INVALID_ARGUMENT, message, remedy)
+
+
+def out_of_range(message: str, remedy: str | None = None) -> Refusal:
+    """A number or an index is too large."""
+    return Refusal(StatusCode.OUT_OF_RANGE, message, remedy)
+
+
+def absent(message: str, remedy: str | None = None) -> Refusal:
+    """What the request names is not there."""
+    return Refusal(StatusCode.NOT_FOUND, message, remedy)
+
+
+def present(message: str, remedy: str | None = None) -> Refusal:
+    """What the request inserts is there already."""
+    return Refusal(StatusCode.ALREADY_EXISTS, message, remedy)
+
+
+def full(message: str, remedy: str | None = None) -> Refusal:
+    """There is no room for what the request inserts."""
+    return Refusal(StatusCode.RESOURCE_EXHAUSTED, message, remedy)
+
+
+def denied(message: str, remedy: str | None = None) -> Refusal:
+    """The client, or anyone, may not do this."""
+    return Refusal(StatusCode.PERMISSION_DENIED, message, remedy)
+
+
+def untimely(message: str, remedy: str | None = None) -> Refusal:
+    """The state of the switch does not allow this now."""
+    return Refusal(StatusCode.FAILED_PRECONDITION, message, remedy)
+
+
+def unsupported(message: str, remedy: str | None = None) -> Refusal:
+    """The specification has it, this switch does not."""
+    return Refusal(StatusCode.UNIMPLEMENTED, message, remedy)
+
+
+def error_of(refusal: Refusal | None) -> Any:
+    """What became of one element of a batch (P4Runtime specification, section 12.3)."""
+    if refusal is None:
+        return p4runtime_pb2.Error(canonical_code=0)
+    return p4runtime_pb2.Error(canonical_code=refusal.number, message=str(refusal))
+
+
+def abort_batch(context: Any, what: str, outcomes: Sequence[Refusal | None]) -> NoReturn:
+    """End a call of which some elements were refused; there is one error for each element, in order."""
+    failed = sum(outcome is not None for outcome in outcomes)
+    message = f"{failed} of {len(outcomes)} {what} refused"
+    status = status_pb2.Status(code=StatusCode.UNKNOWN.value[0], message=message)
+    status.details.extend(_packed(error_of(outcome) for outcome in outcomes))
+    context.set_trailing_metadata(((_DETAILS, status.SerializeToString()),))
+    context.abort(StatusCode.UNKNOWN, message)
+    raise AssertionError("abort raises")
+
+
+def _packed(messages: Iterable[Any]) -> Iterable[Any]:
+    for message in messages:
+        packed = any_pb2.Any()
+        packed.Pack(message)
+        yield packed

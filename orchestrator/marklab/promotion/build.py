@@ -1,0 +1,17 @@
+"""How p4c is told of a twin."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from marklab.catalog.twin import TwinSpec
+from marklab.experiment import ReadyScheme
+
+_TARGETS = {"tofino1": ("tofino", "tna"), "tofino2": ("tofino2", "t2na")}
+
+
+def compiler_arguments(scheme: ReadyScheme, twin: TwinSpec, program: Path) -> list[str]:
+    """How p4c is told of a program."""
+    target, arch = _TARGETS[twin.chip]
+    defines = [word for name, value in scheme.fitted.defines for word in ("-D", f"{name}={value}")]
+    return ["--target", target, "--arch", arch, "-g", *defines, str(program)]

@@ -1,0 +1,237 @@
+"""The bundle of a promoted scheme: the program with its includes, its entries, the evidence, a manifest."""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import json
+import platform
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from marklab import __version__, engine
+from marklab.catalog.twin import TwinSpec
+from marklab.experiment import ReadyScheme
+from marklab.paths import PROGRAMS
+from marklab.promotion.build import compiler_arguments
+from marklab.promotion.gates import Gate
+from marklab.results import new_folder, write_json
+from marklab.versions import commit
+
+# The shortest frame.
+_NOTE_BYTES = 64
+
+_INCLUDE = re.compile(r'^\s*#include\s+"([^"]+)"', re.MULTILINE)
+
+
+def write_bundle(
+    folder: Path, scheme: ReadyScheme, twin: TwinSpec, gates: Sequence[Gate], policy: Mapping[str, Any]
+) -> None:
+    """Write all of it, or nothing."""
+    program = scheme.fitted.scheme.program
+    with new_folder(folder) as staging:
+        for source in sources(program):
+            target = staging / "p4" / source.relative_to(PROGRAMS.parent)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(source.read_bytes())
+        (staging / "entries").mkdir()
+        given = {
+            "entries": plain_entries(scheme),
+            "mirrors": {str(session): port for session, port in scheme.mirrors.items()},
+            "filters": scheme.fitted.filters,
+        }
+        write_json(staging / "entries" / "entries.json", given)
+        (staging / "entries" / "bfrt.py").write_text(bfrt_script(scheme), encoding="utf-8")
+        (staging / "build.sh").write_text(build_script(scheme, twin), encoding="utf-8")
+        (staging / "build.sh").chmod(0o755)
+        evidence = [plain_gate(gate) for gate in gates]
+        (staging / "evidence").mkdir()
+        write_json(staging / "evidence" / "evidence.json", {"scheme": scheme.label, "gates": evidence})
+        (staging / "evidence" / "evidence.html").write_text(_page(scheme, twin, gates), encoding="utf-8")
+        write_json(staging / "manifest.json", _manifest(staging, scheme, twin, policy))
+
+
+def sources(program: Path) -> list[Path]:
+    """A program and the files of the tree that it includes, in order of first mention."""
+    found, todo = [], [program.resolve()]
+    while todo:
+        path = todo.pop(0)
+        if path in found:
+            continue
+        found.append(path)
+        todo += [(path.parent / name).resolve() for name in _INCLUDE.findall(path.read_text(encoding="utf-8"))]
+    return found
+
+
+def plain_entries(scheme: ReadyScheme) -> list[dict[str, Any]]:
+    """The scheme's entries, each with the full names that the control plane of a Tofino has."""
+    tables = engine.describe(scheme.program)["tables"]
+    return [
+        {
+            "table": f"pipe.{_full(entry['table'], [table['name'] for table in tables])}",
+            "match": entry.get("match"),
+            "action": entry["action"],
+            "params": entry.get("params", {}),
+        }
+        for entry in scheme.entries
+    ]
+
+
+def _full(name: str, known: Sequence[str]) -> str:
+    return next(each for each in known if each == name or each.endswith(f".{name}"))
+
+
+def bfrt_script(scheme: ReadyScheme) -> str:
+    """The entries as a script for the shell of the switch's driver (bfshell -b, BfRt Python)."""
+    lines = [
+        f'"""Entries of {scheme.label}: bfshell -b entries/bfrt.py, with the program running.',
+        "",
+        "Routes are not part of it: fill in Ingress.ipv4_lpm and Ingress.ecmp for the network that the switch is in.",
+        '"""',
+        "",
+        f"p4 = bfrt.{program_name(scheme)}.pipe",
+    ]
+    return "\n".join([*lines, *_sessions(scheme), *_filters(scheme), *_calls(scheme), "bfrt.complete_operations()", ""])
+
+
+def _sessions(scheme: ReadyScheme) -> Iterator[str]:
+    """Mirror sessions, whose copies need no more than the header that is put before them."""
+    for session, port in scheme.mirrors.items():
+        yield f"# Port {port} of the pipe must be set to recirculate."
+        yield (
+            f"bfrt.mirror.cfg.add_with_normal(sid={session}, session_enable=True, direction='EGRESS', "
+            f"ucast_egress_port={port}, ucast_egress_port_valid=True, max_pkt_len={_NOTE_BYTES})"
+        )
+
+
+def _filters(scheme: ReadyScheme) -> Iterator[str]:
+    """Time constants of all cells of low-pass filters."""
+    known = {each["name"]: each["size"] for each in engine.describe(scheme.program)["filters"]}
+    for each in scheme.fitted.filters:
+        name = _full(each["filter"], list(known))
+        yield f"for index in range({known[name]}):"
+        yield (
+            f"    p4.{name}.add(LPF_INDEX=index, LPF_SPEC_TYPE='SAMPLE', "
+            f"LPF_SPEC_GAIN_TIME_CONSTANT_NS={each['gain_ns']:.0f}, "
+            f"LPF_SPEC_DECAY_TIME_CONSTANT_NS={each['decay_ns']:.0f}, "
+            "LPF_SPEC_OUT_SCALE_DOWN_FACTOR=0)"
+        )
+
+
+def _calls(scheme: ReadyScheme) -> Iterator[str]:
+    for place, entry in enumerate(plain_entries(scheme)):
+        table = f"p4.{entry['table'].removeprefix('pipe.')}"
+        params = [f"{name}={int(value)}" for name, value in entry["params"].items()]
+        if entry["match"] is None:
+            yield f"{table}.set_default_with_{entry['action']}({', '.join(params)})"
+            continue
+        keys = [text for name, kinds in entry["match"].items() for text in _key(name, kinds)]
+        if any("range" in kinds or "ternary" in kinds for kinds in entry["match"].values()):
+            keys.append(f"MATCH_PRIORITY={place}")
+        yield f"{table}.add_with_{entry['action']}({', '.join([*keys, *params])})"
+
+
+def _key(name: str, kinds: Mapping[str, Any]) -> list[str]:
+    ((kind, value),) = kinds.items()
+    if kind == "exact":
+        return [f"{name}={int(value)}"]
+    first, second = (int(part) for part in value)
+    names = {
+        "lpm": (name, f"{name}_p_length"),
+        "ternary": (name, f"{name}_mask"),
+        "range": (f"{name}_start", f"{name}_end"),
+    }
+    return [f"{names[kind][0]}={first}", f"{names[kind][1]}={second}"]
+
+
+def program_name(scheme: ReadyScheme) -> str:
+    """What the driver calls the program: a name of Python."""
+    return re.sub(r"\W", "_", scheme.fitted.scheme.program.stem)
+
+
+def build_script(scheme: ReadyScheme, twin: TwinSpec) -> str:
+    """How the program is compiled; parameters that are constants of the program are given there."""
+    program = Path("p4") / "tna" / scheme.fitted.scheme.program.name
+    arguments = " ".join(compiler_arguments(scheme, twin, program))
+    return (
+        "#!/bin/sh\n# Compiles the program with p4c's Tofino back end; the folder is the first argument.\n"
+        f'cd "$(dirname "$0")"\nexec p4c {arguments} -o "${{1:-build}}"\n'
+    )
+
+
+def plain_gate(gate: Gate) -> dict[str, Any]:
+    """Plain data."""
+    return {
+        "gate": gate.name,
+        "passed": gate.passed,
+        "skipped": gate.skipped,
+        "rules": [{"rule": each.rule, "found": each.found, "passed": each.passed} for each in gate.findings],
+        "evidence": gate.evidence,
+    }
+
+
+def _manifest(staging: Path, scheme: ReadyScheme, twin: TwinSpec, policy: Mapping[str, Any]) -> dict[str, Any]:
+    files = sorted(path for path in staging.rglob("*") if path.is_file())
+    return {
+        "scheme": scheme.label,
+        "title": scheme.fitted.scheme.spec.title if scheme.fitted.scheme.spec else scheme.label,
+        "differs": twin.note,
+        "chip": twin.chip,
+        "parameters": {name: setting.text(scheme.fitted.setup) for name, setting in scheme.fitted.reported.items()},
+        "defines": dict(scheme.fitted.defines),
+        "program_digest": scheme.program.digest,
+        "policy": policy,
+        "versions": {
+            "marklab": __version__, "engine": engine.version(), "commit": commit(), "python": platform.python_version(),
+        },
+        "sha256": {
+            str(path.relative_to(staging)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files
+        },
+    }  # fmt: skip
+
+
+_STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 62rem; padding: 0 1rem; color: #1c2733; }
+table { border-collapse: collapse; margin: .5rem 0 1.5rem; }
+td, th { padding: .25rem .8rem .25rem 0; text-align: left; }
+th { font-weight: 600; border-bottom: 1px solid #c4ccd4; }
+td.number { text-align: right; font-variant-numeric: tabular-nums; }
+.passed { color: #17703a; } .failed { color: #b3261e; }
+pre { background: #f2f5f8; padding: .8rem; overflow-x: auto; }
+"""
+
+
+def _page(scheme: ReadyScheme, twin: TwinSpec, gates: Sequence[Gate]) -> str:
+    """The evidence for a browser, in one file."""
+    label = html.escape(scheme.label)
+    parts = [f"<h1>{label} for Tofino {twin.chip.removeprefix('tofino')}</h1>"]
+    parts += [f"<p>Differs from the measured program: {html.escape(twin.note)}.</p>"] if twin.note else []
+    settings = "; ".join(f"{name}: {each.text(scheme.fitted.setup)}" for name, each in scheme.fitted.reported.items())
+    parts += [f"<p>{html.escape(settings)}</p>"] if settings else []
+    for gate in gates:
+        verdict = "skipped" if gate.skipped else "passed" if gate.passed else "failed"
+        parts.append(f'<h2>{html.escape(gate.name)}: <span class="{verdict}">{verdict}</span></h2>')
+        if gate.skipped:
+            parts.append(f"<p>{html.escape(gate.skipped)}</p>")
+        if gate.findings:
+            rows = [
+                f'<tr><td>{_with_code(each.rule)}</td><td class="number">{html.escape(each.found)}</td>'
+                f'<td class="{"passed" if each.passed else "failed"}">{"yes" if each.passed else "no"}</td></tr>'
+                for each in gate.findings
+            ]
+            parts.append(f"<table><tr><th>rule</th><th>found</th><th>fulfilled</th></tr>{''.join(rows)}</table>")
+        if gate.evidence:
+            text = html.escape(json.dumps(gate.evidence, indent=2, ensure_ascii=False))
+            parts.append(f"<details><summary>Evidence</summary><pre>{text}</pre></details>")
+    body = "\n".join(parts)
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{label}</title>'
+        f"<style>{_STYLE}</style></head>\n<body>\n{body}\n</body></html>\n"
+    )
+
+
+def _with_code(text: str) -> str:
+    """Text for a page, with what is between backticks as code."""
+    return re.sub(r"`(.*?)`", r"<code>\1</code>", html.escape(text))

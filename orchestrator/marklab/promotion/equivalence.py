@@ -1,0 +1,212 @@
+"""Whether both twins of a scheme decide alike on the packets of a real run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marklab import engine
+from marklab.catalog.twin import TwinSpec, cells_per_packet
+from marklab.experiment import Experiment, ReadyScheme
+from marklab.metrics import CAUSES_PER_PORT
+from marklab.promotion.sequence import DECISIONS, IN_PORT, OUT_PORT, Recording, decided, entries_to_port
+
+_US = 1000
+
+
+@dataclass(frozen=True)
+class Signals:
+    """What packets saw of their queue, in the order in which they left, and what became of them."""
+
+    place: NDArray[np.int64]  # in the sequence
+    queue: NDArray[np.int64]
+    now_ns: NDArray[np.int64]
+    sojourn_ns: NDArray[np.int64]
+    enq_qdepth: NDArray[np.int64]  # packets
+    deq_qdepth: NDArray[np.int64]
+    decision: NDArray[np.int64]
+
+    def first(self, count: int | None) -> Signals:
+        """Those of so many packets, or of all."""
+        return Signals(*(getattr(self, field.name)[:count] for field in fields(self)))
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first packet on which the twins differ: what it saw, and what registers hold behind it."""
+
+    place: int
+    signals: Mapping[str, int]
+    decided: tuple[str, str]
+    states: tuple[Mapping[str, int], Mapping[str, int]]
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Decisions of both twins on the same packets."""
+
+    packets: int
+    equal: int
+    marks: tuple[int, int]  # and drops
+    by_cause: Mapping[str, tuple[int, int]]  # as the programs count them
+    first: Difference | None
+
+    @property
+    def part(self) -> float:
+        """Of packets on which both decide alike."""
+        return self.equal / self.packets if self.packets else 0.0
+
+
+def agreement(
+    experiment: Experiment, scheme: ReadyScheme, twin: ReadyScheme, spec: TwinSpec, sequence: Recording
+) -> Agreement:
+    """Send the sequence through both.
+
+    The first one has queues of its own, from which packets leave at the times at which some left in the run; what they
+    saw there, in packets and microseconds, is told to the second one, in cells and nanoseconds. A scheme that deals out
+    queues has decided in ingress which packets see which queue: its twin has queues of its own as well.
+    """
+    run = _Run(experiment, scheme, sequence)
+    seen = run.signals()
+    harness, decisions = _twin_decides(experiment, twin, spec, sequence, seen)
+    by_cause = {name: (_counted(run.harness, cause), _counted(harness, cause)) for cause, name in scheme.causes.items()}
+    differing = np.flatnonzero(decisions != seen.decision)
+    first = None
+    if len(differing):
+        first = _difference(experiment, (scheme, twin), spec, sequence, seen, at=int(differing[0]))
+    equal = len(seen.place) - len(differing)
+    marks = int(np.count_nonzero(seen.decision)), int(np.count_nonzero(decisions))
+    return Agreement(len(seen.place), equal, marks, by_cause, first)
+
+
+def _twin_decides(
+    experiment: Experiment,
+    twin: ReadyScheme,
+    spec: TwinSpec,
+    sequence: Recording,
+    seen: Signals,
+    stop_after: int | None = None,
+) -> tuple[engine.Harness, NDArray[np.int64]]:
+    """The twin's switch behind the packets in `seen`, or the first ones of them, and what it decided about these."""
+    if not twin.fitted.deals_out_queues:
+        harness = _harness(experiment, twin, alone=True)
+        cells = cells_per_packet(experiment.setup.frame_bytes, spec.chip)
+        return harness, _told(harness, sequence, seen.first(stop_after), cells)
+    run = _Run(experiment, twin, sequence)
+    own = run.signals(stop_after)
+    by_place = np.zeros(len(sequence), dtype=np.int64)
+    by_place[own.place] = own.decision
+    return run.harness, by_place[seen.place]
+
+
+def _told(harness: engine.Harness, sequence: Recording, seen: Signals, cells: int) -> NDArray[np.int64]:
+    """What a switch decides about packets that is told what they saw."""
+    decisions = np.zeros(len(seen.place), dtype=np.int64)
+    for at, place in enumerate(seen.place.tolist()):
+        _, data, _ = harness.process(
+            IN_PORT,
+            sequence.frame(place),
+            int(seen.now_ns[at]),
+            int(seen.sojourn_ns[at]),
+            int(seen.enq_qdepth[at]) * cells,
+            int(seen.deq_qdepth[at]) * cells,
+        )
+        decisions[at] = decided(data)
+    return decisions
+
+
+def _counted(harness: engine.Harness, cause: int) -> int:
+    return sum(harness.counter(name, _place(cause))[0] for name in ("marks", "drops"))
+
+
+def _place(cause: int) -> int:
+    return OUT_PORT * CAUSES_PER_PORT + cause
+
+
+class _Run:
+    """A switch through which a sequence goes, packets leaving when some left in the run."""
+
+    def __init__(self, experiment: Experiment, scheme: ReadyScheme, sequence: Recording) -> None:
+        self.sequence = sequence
+        self.harness = _harness(experiment, scheme)
+
+    def signals(self, stop_after: int | None = None) -> Signals:
+        sequence, harness = self.sequence, self.harness
+        waiting: dict[int, list[int]] = {}
+        rows: list[tuple[int, int, int, int, int, int, int]] = []
+        arrived, departed = sequence.arrived_ns.tolist(), sequence.departed_ns.tolist()
+        coming = 0
+        for now_ns in departed:
+            while coming < len(arrived) and arrived[coming] <= now_ns:
+                found = harness.receive(IN_PORT, sequence.frame(coming), arrived[coming])
+                if found is not None:
+                    waiting.setdefault(found[1], []).append(coming)
+                coming += 1
+            left = harness.transmit(OUT_PORT, now_ns)
+            if left is None:
+                continue
+            data, queue, enq_qdepth, deq_qdepth, sojourn_ns, _ = left
+            place = waiting[queue].pop(0)
+            rows.append((place, queue, now_ns, sojourn_ns, enq_qdepth, deq_qdepth, decided(data)))
+            if len(rows) == stop_after:
+                break
+        columns = np.array(rows, dtype=np.int64).reshape(-1, 7).T
+        return Signals(*columns)
+
+
+def _harness(experiment: Experiment, scheme: ReadyScheme, *, alone: bool = False) -> engine.Harness:
+    """A switch with the run's queues; `alone`, with room for everything, as its signals are told."""
+    queueing = None
+    if not alone:
+        queueing = json.dumps(scheme.queues.to_engine(experiment.spec.queue_limit, experiment.setup.frame_bytes))
+    harness = engine.new_harness(scheme.program, entries=entries_to_port(scheme), queueing=queueing)
+    for session, port in scheme.mirrors.items():
+        harness.mirroring_add(session, port)
+    return harness
+
+
+def _difference(
+    experiment: Experiment,
+    schemes: tuple[ReadyScheme, ReadyScheme],
+    spec: TwinSpec,
+    sequence: Recording,
+    seen: Signals,
+    at: int,
+) -> Difference:
+    """What the packet saw, and the states behind it: both go through the packets once more, as far as that one."""
+    scheme, twin = schemes
+    run = _Run(experiment, scheme, sequence)
+    run.signals(stop_after=at + 1)
+    harness, decisions = _twin_decides(experiment, twin, spec, sequence, seen, at + 1)
+    queue = int(seen.queue[at])
+    return Difference(
+        place=int(seen.place[at]),
+        signals={
+            "queue": queue,
+            "now_us": int(seen.now_ns[at]) // _US,
+            "sojourn_us": int(seen.sojourn_ns[at]) // _US,
+            "enq_qdepth_pkts": int(seen.enq_qdepth[at]),
+            "deq_qdepth_pkts": int(seen.deq_qdepth[at]),
+        },
+        decided=(DECISIONS[seen.decision[at]], DECISIONS[decisions[at]]),
+        states=(state(run.harness, scheme, queue), state(harness, twin, queue)),
+    )
+
+
+def state(harness: engine.Harness, scheme: ReadyScheme, queue: int) -> dict[str, int]:
+    """Registers of the port and of one of its queues: those with 512 cells are of ports."""
+    described: list[dict[str, Any]] = engine.describe(scheme.program)["registers"]
+    cells = {}
+    for register in described:
+        index = OUT_PORT if register["size"] <= _PORTS else queue * _PORTS + OUT_PORT
+        if index < register["size"]:
+            cells[register["name"]] = harness.register(register["name"], index)
+    return cells
+
+
+_PORTS = 512

@@ -1,0 +1,72 @@
+"""The rules by which a scheme is promoted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
+
+from marklab.catalog.choice import SchemeChoice
+from marklab.model import Model, Part, read_yaml, validate
+from marklab.quantities import find_metric
+from marklab.spec import Baseline, as_list
+
+DEFAULT = Path(__file__).with_name("policy.yaml")
+
+
+def _settings_of() -> dict[str, dict[str, Any]]:
+    # MQ-ECN works on queues that take turns; RED draws lots, of which the twin's are others.
+    return {"mq-ecn": {"queues": "dwrr:count=4", "services": "4"}, "red": {"flows": 12_000}}
+
+
+class FctRules(Model):
+    """What the flow completion times of a scheme must be, against those of the baseline on the same flows.
+
+    Of each metric the mean change over loads, workloads and seeds counts.
+    """
+
+    baseline: Baseline = SchemeChoice("dctcp-red", "tail")
+    loads: Annotated[tuple[float, ...], BeforeValidator(as_list)] = (0.5, 0.8)
+    workloads: Annotated[tuple[str, ...], BeforeValidator(as_list)] = ("web_search",)
+    flows: int = Field(default=2000, ge=1)
+    seeds: int = Field(default=3, ge=1)
+    settings: dict[str, Any] = Field(default_factory=dict)
+    # More of them for single schemes.
+    settings_of: dict[str, dict[str, Any]] = Field(default_factory=_settings_of)
+    better: Annotated[tuple[str, ...], BeforeValidator(as_list)] = ("short.p99",)
+    not_worse: dict[str, Part] = Field(default_factory=lambda: {"overall.mean": 0.05, "large.mean": 0.05})
+
+
+class EquivalenceRules(Model):
+    """How much of a real run both twins decide alike, and how near their flow completion times are.
+
+    `agreement` takes the place of the bound that the twin states, if it is larger.
+    """
+
+    packets: int = Field(default=1_000_000, ge=1000)
+    agreement: Part | None = Field(default=None, ge=0, le=1)
+    fct_within: dict[str, Part] = Field(default_factory=lambda: {"overall.mean": 0.02, "short.mean": 0.02})
+
+
+class TofinoRules(Model):
+    """What the program may take of the chip, by estimate."""
+
+    stages: int | None = Field(default=None, ge=1)  # those of the chip
+
+
+class Policy(Model):
+    """All gates' rules."""
+
+    fct: FctRules = FctRules()
+    equivalence: EquivalenceRules = EquivalenceRules()
+    tofino: TofinoRules = TofinoRules()
+
+
+def read_policy(path: Path | None) -> Policy:
+    """Read a policy; that of the lab without one."""
+    at = path or DEFAULT
+    policy = validate(Policy, read_yaml(at), str(at))
+    for name in (*policy.fct.better, *policy.fct.not_worse, *policy.equivalence.fct_within):
+        find_metric(name, f"metric in {at}:")
+    return policy

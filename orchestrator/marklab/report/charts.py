@@ -1,0 +1,440 @@
+"""The charts of a collection. They show what the summary and the curves hold; over seeds means and intervals are taken.
+
+A chart against the grid's numeric setting becomes bars, one per scheme, where there is no such setting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from marklab.collection import Collection, Point
+from marklab.curves import PARTS, Curves
+from marklab.quantities import METRICS
+from marklab.report.chart import Axis, Chart, Mode, Section, Series
+from marklab.report.grid import Grid
+from marklab.report.styles import UNCONGESTED
+from marklab.statistics import Interval, mean, mean_interval, ratio, ratio_interval
+from marklab.summary import (
+    ALL_PROBES,
+    CLASSES,
+    LARGE_BYTES,
+    QUERY,
+    SHORT_BYTES,
+    STATISTICS,
+    Distribution,
+    Estimate,
+    SchemeResult,
+    SeedResult,
+)
+
+# As the papers' figures.
+_SHOWN = (("overall", "mean"), ("short", "mean"), ("short", "p99"), ("large", "mean"))
+_OF_QUERIES = ((QUERY, "mean"), (QUERY, "p99"))
+_CLASS_NAMES = {
+    "overall": "all flows",
+    "short": f"flows up to {SHORT_BYTES // 1000} KB",
+    "medium": "medium flows",
+    "large": f"flows above {LARGE_BYTES // 1_000_000} MB",
+    QUERY: "flows of queries",
+}
+_STATISTIC_NAMES = {"mean": "mean", "p50": "median", "p99": "99th percentile"}
+_PLACES = ("queue", "switch", "host", "link")
+_UNCONGESTED_SAYS = "Uncongested: each flow alone in an empty network."
+_INTERVALS = "Whiskers are 95 % confidence intervals over the seeds."
+
+# A number with its confidence interval.
+Value = tuple[float, Interval | None]
+Of = Callable[[SchemeResult], Value | None]
+
+
+def sections(collection: Collection) -> tuple[Section, ...]:
+    """All that can be drawn of a collection."""
+    # Reads tables of traces, which only some runs have.
+    from marklab.report.traced import traced_sections  # noqa: PLC0415
+
+    grid = Grid.of(collection)
+    found = (
+        Section("Flow completion times", tuple(_fct(grid))),
+        Section("Distributions", (*_cdf(grid), *_ccdf(grid), *_slowdown(grid))),
+        *traced_sections(collection, grid),
+        Section("Marks, drops, timeouts", (*_marks(grid), *_losses(grid))),
+        Section("Use of the bottleneck", (_utilisation(grid),)),
+        Section("Services", tuple(_services(grid))),
+        Section("Round trips", (*_round_trips(grid), *_distributions(grid))),
+    )
+    kept = (_without_empty(section) for section in found)
+    return tuple(section for section in kept if section.charts or section.notes)
+
+
+def shows_uncongested(found: Sequence[Section]) -> bool:
+    """Whether a chart has what `styles.UNCONGESTED` stands for."""
+    return any(series.scheme == UNCONGESTED for each in found for chart in each.charts for series in chart.series)
+
+
+def _without_empty(section: Section) -> Section:
+    return Section(section.title, tuple(chart for chart in section.charts if chart.series), section.notes)
+
+
+def _fct(grid: Grid) -> Iterator[Chart]:
+    queries = any(QUERY in result.fct_us for point in grid.points for result in point.summary.schemes.values())
+    for name, statistic in _SHOWN + (_OF_QUERIES if queries else ()):
+        what = f"{_STATISTIC_NAMES[statistic]} of {_CLASS_NAMES[name]}"
+        absolute = _compared(grid, _estimate("fct_us", name, statistic), "absolute")
+        normalised = _compared(grid, _estimate("normalised", name, statistic), "normalised")
+        yield _against(
+            grid,
+            f"fct-{name}-{statistic}",
+            f"FCT: {what}",
+            f"Over those that finished. {_INTERVALS}",
+            Axis(f"FCT, {_STATISTIC_NAMES[statistic]}", "µs"),
+            [*absolute, *normalised],
+            ratio=Axis(f"FCT, ratio to {grid.baseline}"),
+        )
+
+
+def _against(
+    grid: Grid, name: str, title: str, says: str, y: Axis, series: Iterable[Series], ratio: Axis | None = None
+) -> Chart:
+    along = grid.axis
+    kind, x = ("stacks", Axis("scheme")) if along is None else ("lines", Axis(along))
+    return Chart(name, title, says, kind, x, y, tuple(series), ratio_y=ratio)  # type: ignore[arg-type]
+
+
+def _compared(grid: Grid, of: Of, mode: Mode | None = None, pick: Mapping[str, str] | None = None) -> Iterator[Series]:
+    """Each scheme's numbers along the axis of the grid; where it has none, one number per scheme."""
+    for at, points in grid.lines:
+        for scheme in grid.schemes:
+            found = [
+                (point, value)
+                for point in points
+                if scheme in point.summary.schemes and (value := of(point.summary.schemes[scheme])) is not None
+            ]
+            if found:
+                x = (scheme,) if grid.axis is None else tuple(float(p.settings[grid.axis]) for p, _ in found)
+                yield _series(scheme, x, [value for _, value in found], mode=mode, at=at, pick=pick or {})
+
+
+def _series(
+    scheme: str,
+    x: tuple[float, ...] | tuple[str, ...],
+    values: Iterable[Value],
+    *,
+    part: str = "",
+    mode: Mode | None = None,
+    at: Mapping[str, str],
+    pick: Mapping[str, str] | None = None,
+) -> Series:
+    found = list(values)
+    bounds = [interval or (None, None) for _, interval in found]
+    low, high = (tuple(bound[side] for bound in bounds) for side in (0, 1))
+    known = any(interval for _, interval in found)
+    y = tuple(number for number, _ in found)
+    return Series(scheme, x, y, low if known else (), high if known else (), part, mode, at, pick or {})
+
+
+def _estimate(block: str, name: str, statistic: str) -> Of:
+    def of(result: SchemeResult) -> Value | None:
+        estimates: Mapping[str, Estimate] = getattr(result, block) or {}
+        value = getattr(estimates.get(name), statistic, None)
+        return None if value is None else (value, getattr(estimates[name].ci95, statistic))
+
+    return of
+
+
+def _over_seeds(of: Callable[[SeedResult], float | None], times: float = 1) -> Of:
+    def over(result: SchemeResult) -> Value | None:
+        values = [times * value for seed in result.seeds if (value := of(seed)) is not None]
+        return (mean(values), mean_interval(values)) if values else None
+
+    return over
+
+
+def _each(grid: Grid) -> Iterator[tuple[dict[str, str], Point, str]]:
+    """Every point with every scheme that it has, and where in the grid it is."""
+    for point in grid.points:
+        for scheme in grid.schemes:
+            if scheme in point.summary.schemes:
+                yield grid.at(point), point, scheme
+
+
+def _cdf(grid: Grid) -> Iterator[Chart]:
+    series = [
+        Series(scheme, x, PARTS, mode=mode, at=at, pick={"class": _CLASS_NAMES[name]})
+        for at, point, scheme in _each(grid)
+        for name in CLASSES
+        for mode, x in _quantiles(point, scheme, grid.baseline, name)
+    ]
+    series += [
+        Series(UNCONGESTED, x, PARTS, mode="absolute", at=at, pick={"class": _CLASS_NAMES[name]})
+        for at, name, x in _uncongested(grid)
+    ]
+    yield Chart(
+        "fct-cdf",
+        "FCT: distribution",
+        "The part of the flows that finished within a time, as the mean over the seeds of the time for each part; "
+        "normalised, the ratio of these times to the baseline's for the same part. "
+        f"{_UNCONGESTED_SAYS}",
+        "lines",
+        Axis("FCT", "µs", log=True),
+        Axis("part of the flows"),
+        tuple(series),
+        ratio_x=Axis(f"FCT, ratio to {grid.baseline}"),
+    )
+
+
+def _ccdf(grid: Grid) -> Iterator[Chart]:
+    """The tail: what is not in the parts. Of none of the flows there is no logarithm."""
+    parts = PARTS[:-1]
+    left = tuple(round(1 - part, 6) for part in parts)
+    found = [
+        (scheme, at, name, x)
+        for at, point, scheme in _each(grid)
+        for name in CLASSES
+        for mode, x in _quantiles(point, scheme, None, name)
+    ]
+    found += [(UNCONGESTED, at, name, x) for at, name, x in _uncongested(grid)]
+    yield Chart(
+        "fct-ccdf",
+        "FCT: tail of the distribution",
+        "The part of the finished flows that took longer than a time, as the mean over the seeds of the time for each "
+        f"part. {_UNCONGESTED_SAYS}",
+        "lines",
+        Axis("FCT", "µs", log=True),
+        Axis("part of the flows that took longer", log=True),
+        tuple(
+            Series(scheme, x[: len(parts)], left, at=at, pick={"class": _CLASS_NAMES[name]})
+            for scheme, at, name, x in found
+        ),
+    )
+
+
+def _uncongested(grid: Grid) -> Iterator[tuple[dict[str, str], str, tuple[float, ...]]]:
+    """Ideal times of each point's flows by class: those of any of the schemes, whose flows are the same."""
+    for point in grid.points:
+        scheme = next((scheme for scheme in grid.schemes if point.curves.get(scheme)), None)
+        for name in CLASSES:
+            ideal = _by_seed(point, scheme, lambda curves, name=name: curves.ideal_us.get(name))  # type: ignore[misc]
+            if ideal:
+                yield grid.at(point), name, _means(ideal.values())
+
+
+def _quantiles(point: Point, scheme: str, baseline: str | None, name: str) -> Iterator[tuple[Mode, tuple[float, ...]]]:
+    own = _by_seed(point, scheme, lambda curves: curves.fct_us.get(name))
+    if own:
+        yield "absolute", _means(own.values())
+    of_baseline = _by_seed(point, baseline, lambda curves: curves.fct_us.get(name)) if baseline != scheme else {}
+    both = [seed for seed in own if seed in of_baseline]
+    if both:
+        over, under = (np.mean([of[seed] for seed in both], axis=0) for of in (own, of_baseline))
+        yield "normalised", tuple((over / under).tolist())
+
+
+def _means(rows: Iterable[tuple[float, ...]]) -> tuple[float, ...]:
+    return tuple(np.mean(list(rows), axis=0).tolist())
+
+
+def _by_seed(
+    point: Point, scheme: str | None, of: Callable[[Curves], tuple[float, ...] | None]
+) -> dict[int, tuple[float, ...]]:
+    found = {seed: of(curves) for seed, curves in point.curves.get(scheme or "", {}).items()}
+    return {seed: values for seed, values in found.items() if values is not None}
+
+
+def _slowdown(grid: Grid) -> Iterator[Chart]:
+    series = [
+        _series(scheme, sizes, values, mode=mode, at=at, pick={"statistic": _STATISTIC_NAMES[statistic]})
+        for at, point, scheme in _each(grid)
+        for statistic in STATISTICS
+        for mode, sizes, values in _slowdown_by_size(point, scheme, grid.baseline, statistic)
+    ]
+    yield Chart(
+        "slowdown-by-size",
+        "Slowdown by size",
+        "FCT over that of the flow alone in an empty network, in bins of two to an octave of the flow's size. "
+        f"Of fewer than 100 flows the 99th percentile is the largest. {_INTERVALS}",
+        "lines",
+        Axis("flow size, up to", "bytes", log=True),
+        Axis("slowdown"),
+        tuple(series),
+        ratio_y=Axis(f"slowdown, ratio to {grid.baseline}"),
+    )
+
+
+def _slowdown_by_size(
+    point: Point, scheme: str, baseline: str | None, statistic: str
+) -> Iterator[tuple[Mode, tuple[float, ...], list[Value]]]:
+    own = _bins(point, scheme, statistic)
+    if own:
+        means = {size: (mean(list(seeds.values())), mean_interval(list(seeds.values()))) for size, seeds in own.items()}
+        yield "absolute", tuple(means), list(means.values())
+    ratios: dict[float, Value] = {}
+    for size, under in (_bins(point, baseline, statistic) if baseline != scheme else {}).items():
+        both = [seed for seed in own.get(size, {}) if seed in under]
+        over_values, under_values = [own[size][seed] for seed in both], [under[seed] for seed in both]
+        value = ratio(over_values, under_values) if both else None
+        if value is not None:
+            ratios[size] = (value, ratio_interval(over_values, under_values))
+    if ratios:
+        yield "normalised", tuple(ratios), list(ratios.values())
+
+
+def _bins(point: Point, scheme: str | None, statistic: str) -> dict[float, dict[int, float]]:
+    """Slowdown by size of the bin, and then by seed."""
+    found: dict[float, dict[int, float]] = {}
+    for seed, curves in point.curves.get(scheme or "", {}).items():
+        for each in curves.slowdown_by_size:
+            found.setdefault(each.up_to_bytes, {})[seed] = getattr(each, statistic)
+    return dict(sorted(found.items()))
+
+
+def _marks(grid: Grid) -> Iterator[Chart]:
+    if grid.axis is not None:
+        yield _metric_chart(grid, "marks", "Marks", "Packets that a switch marked, per seed.", Axis("marks per seed"))
+    causes = _causes(grid)
+
+    def of(cause: str) -> Of:
+        return _over_seeds(lambda seed: float(seed.marks.by_cause[cause]) if cause in seed.marks.by_cause else None)
+
+    yield _stacked(
+        grid,
+        "marks-by-cause",
+        "Marks by cause",
+        "Marked packets by what the program counted them under, mean over the seeds.",
+        Axis("marks per seed"),
+        {cause: of(cause) for cause in causes},
+    )
+
+
+def _causes(grid: Grid) -> list[str]:
+    results = [result for point in grid.points for result in point.summary.schemes.values()]
+    return list(dict.fromkeys(cause for result in results for cause in result.marks.by_cause))
+
+
+def _losses(grid: Grid) -> Iterator[Chart]:
+    if grid.axis is not None:
+        yield _metric_chart(grid, "drops", "Drops", "Lost packets at all places, per seed.", Axis("drops per seed"))
+    yield _stacked(
+        grid,
+        "drops-by-place",
+        "Drops by place",
+        "Lost packets, mean over the seeds: queue found full, program of a switch decided so, host, link.",
+        Axis("drops per seed"),
+        {place: _over_seeds(METRICS[f"drops.{place}"].of) for place in _PLACES},
+    )
+    yield _metric_chart(
+        grid, "timeouts", "Timeouts", "Retransmission timeouts of senders, per seed.", Axis("timeouts per seed")
+    )
+
+
+def _metric_chart(grid: Grid, metric: str, title: str, says: str, y: Axis) -> Chart:
+    series = _compared(grid, _over_seeds(METRICS[metric].of))
+    return _against(grid, metric, title, f"{says} {_INTERVALS}", y, series)
+
+
+def _stacked(grid: Grid, name: str, title: str, says: str, y: Axis, parts: Mapping[str, Of]) -> Chart:
+    """A bar for each scheme at one point of the grid; parts that are 0 of all schemes there are left out."""
+    series = [
+        _series(scheme, (scheme,), [value], part=part, at=at)
+        for at, point, scheme in _each(grid)
+        for part, of in parts.items()
+        if (value := of(point.summary.schemes[scheme])) is not None
+    ]
+    some = {each.part for each in series if any(each.y)} or {each.part for each in series[:1]}
+    return Chart(name, title, says, "stacks", Axis("scheme"), y, tuple(each for each in series if each.part in some))
+
+
+def _utilisation(grid: Grid) -> Chart:
+    return _against(
+        grid,
+        "utilisation",
+        "Utilisation",
+        f"Part of the time that the bottleneck was busy, until the last flow began. {_INTERVALS}",
+        Axis("utilisation", "%"),
+        _compared(grid, _over_seeds(METRICS["utilisation"].of, times=100)),
+    )
+
+
+def _services(grid: Grid) -> Iterator[Chart]:
+    series = []
+    for at, point, scheme in _each(grid):
+        seeds = [seed.sharing.goodput_bps for seed in point.summary.schemes[scheme].seeds if seed.sharing]
+        services = sorted({dscp for rates in seeds for dscp in rates})
+        rates = [[each[dscp] / 1e6 for each in seeds if dscp in each] for dscp in services]
+        values = [(mean(found), mean_interval(found)) for found in rates]
+        if services:
+            series.append(_series(scheme, tuple(str(dscp) for dscp in services), values, at=at))
+    yield Chart(
+        "goodput",
+        "Goodput of services",
+        f"Payload that receivers got in order, by the time of the whole run. {_INTERVALS}",
+        "bars",
+        Axis("service, by code point"),
+        Axis("goodput", "Mb/s"),
+        tuple(series),
+    )
+    yield _metric_chart(
+        grid, "jain", "Fairness", "Jain's index of the services' goodputs; 1 if all are equal.", Axis("Jain's index")
+    )
+
+
+def _distributions(grid: Grid) -> Iterator[Chart]:
+    """Of round trips of TCP, and of queues of all switches, where queues were sampled."""
+    kinds = list(
+        dict.fromkeys(
+            kind for _, point, scheme in _each(grid) for kind in point.summary.schemes[scheme].seeds[0].queues_packets
+        )
+    )
+    yield Chart(
+        "rtt-cdf",
+        "Round trips of TCP: distribution",
+        "Of data and its acknowledgement, as senders measure it; for each part the mean over the seeds.",
+        "lines",
+        Axis("round trip", "µs", log=True),
+        Axis("part of the round trips"),
+        tuple(_sampled(grid, lambda seed: seed.tcp_rtt_us)),
+    )
+    yield Chart(
+        "queue-cdf",
+        "Queues of all switches: distribution",
+        "Packets that waited at a port, seen in even intervals; for each part the mean over the seeds.",
+        "lines",
+        Axis("queue length", "packets"),
+        Axis("part of the time"),
+        tuple(each for kind in kinds for each in _sampled(grid, _queues_of(kind), {"switches": kind})),
+    )
+
+
+def _queues_of(kind: str) -> Callable[[SeedResult], Distribution | None]:
+    return lambda seed: seed.queues_packets.get(kind)
+
+
+def _sampled(
+    grid: Grid, of: Callable[[SeedResult], Distribution | None], pick: Mapping[str, str] | None = None
+) -> Iterator[Series]:
+    for at, point, scheme in _each(grid):
+        found = [each.quantiles for each in map(of, point.summary.schemes[scheme].seeds) if each and each.quantiles]
+        if found:
+            yield Series(scheme, _means(found), PARTS, at=at, pick=pick or {})
+
+
+def _round_trips(grid: Grid) -> Iterator[Chart]:
+    results = [result for point in grid.points for result in point.summary.schemes.values()]
+    probes = list(dict.fromkeys(probe for result in results for probe in result.rtt_us))
+    if len(probes) == 2:
+        # One probe is what all are together.
+        probes.remove(ALL_PROBES)
+    series = [
+        each
+        for probe in probes
+        for statistic in STATISTICS
+        for each in _compared(
+            grid,
+            _estimate("rtt_us", probe, statistic),
+            pick={"probe": probe, "statistic": _STATISTIC_NAMES[statistic]},
+        )
+    ]
+    yield _against(
+        grid, "probes", "Round trips of probes", f"Of ICMP echoes. {_INTERVALS}", Axis("round trip", "µs"), series
+    )

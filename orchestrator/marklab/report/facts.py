@@ -1,0 +1,46 @@
+"""What was run, in words: facts that the points of a collection share, and how far they go where they do not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from marklab.collection import Collection
+from marklab.report.terminal import topology_name
+
+# More values than that are told by the first, the last and their number.
+_MOST_VALUES = 4
+
+
+def facts(collection: Collection) -> dict[str, str]:
+    """What was run, by the name of the fact."""
+    found: dict[str, dict[str, None]] = {}
+    for point in collection.points:
+        for name, value in _of(point.summary.spec):
+            found.setdefault(name, {})[value] = None
+    return {name: _together(list(values)) for name, values in found.items()}
+
+
+def _of(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "topology", topology_name(spec["topology"])
+    yield "rate", f"{spec['rate']}b/s"
+    yield "RTT", str(spec["rtt"])
+    yield "transport", str(spec["transport"]["control"])
+    if "flow_list" in spec:
+        yield "flow list", str(spec["flow_list"]["path"])
+    elif spec["flows"]:
+        workload = spec["workload"]
+        yield "workload", str(workload["name"] if isinstance(workload, Mapping) else workload)
+        yield "load", f"{spec['load']:g}"
+        yield "flows per seed", f"{spec['flows']:,}"
+    if added := sum(flow["count"] for flow in spec.get("added_flows", [])):
+        yield "added flows", f"{added:,}"
+    yield "seeds", str(spec["seeds"])
+    if real := spec.get("mininet"):
+        yield "fabric", f"real hosts, {real['switch']}, times x {real['dilation']}"
+
+
+def _together(values: Sequence[str]) -> str:
+    if len(values) <= _MOST_VALUES:
+        return ", ".join(values)
+    return f"{values[0]} … {values[-1]} ({len(values)} values)"

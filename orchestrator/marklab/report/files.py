@@ -1,0 +1,31 @@
+"""The files of a report: a page, and figures beside it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+
+from marklab.collection import Collection
+
+REPORT = "report.html"
+
+
+class Form(StrEnum):
+    """Format of figures."""
+
+    PDF = "pdf"
+    PNG = "png"
+
+
+def write_report(collection: Collection, page: Path, figures: Form | None = None) -> list[Path]:
+    """Write the page, and figures into a folder beside it; gives the page and the folder."""
+    # Templates and tables take a while to load, which other commands need not wait for; Matplotlib still longer.
+    from marklab.report.page import write_page  # noqa: PLC0415
+
+    write_page(collection, page)
+    if figures is None:
+        return [page]
+    from marklab.report.figures import FOLDER, draw_figures  # noqa: PLC0415
+
+    drawn = list(draw_figures(collection, page.parent / FOLDER, figures.value))
+    return [page, *{path.parent for path in drawn}]

@@ -1,0 +1,214 @@
+"""A collection as one HTML file that needs nothing else: no network, no server.
+
+What it says in words and tables is there at once. Charts are drawn when they come into sight, by Plotly, which is in
+the file, compressed as the data is; a browser unpacks both. The same collection gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from marklab.collection import Collection
+from marklab.errors import RunFailed
+from marklab.report import charts, terminal
+from marklab.report.chart import Chart, Section, Series
+from marklab.report.claims import Claims, read_claims
+from marklab.report.facts import facts
+from marklab.report.grid import Grid
+from marklab.report.key_numbers import key_numbers
+from marklab.report.styles import Style, styles_of
+
+FILE_NAME = "report.html"
+MOST_BYTES = 5_000_000
+
+# Time is what a run has less of than bytes: level 9 takes three times as long for a tenth less.
+_COMPRESSION_LEVEL = 3
+_SIGNIFICANT_DIGITS = 6
+# More values than that make a list to choose from in place of a row of buttons.
+_MOST_BUTTONS = 5
+
+# Draws the charts: the npm package plotly.js-basic-dist-min 4.1.1, as it is published. It has lines and bars.
+_PLOTLY = Path(__file__).parent / "plotly" / "plotly-basic.min.js"
+
+
+@dataclass(frozen=True)
+class Switch:
+    """Something to choose; `chart` names the chart that it is of, and is empty where it is for all."""
+
+    key: str
+    says: str
+    values: tuple[str, ...]
+    chosen: str
+    chart: str = ""
+
+    @property
+    def is_list(self) -> bool:
+        """Whether there are too many values for buttons."""
+        return len(self.values) > _MOST_BUTTONS
+
+
+def render(collection: Collection, claims: Claims | None = None) -> str:
+    """The HTML of a collection, and of a paper's claims where it is about them.
+
+    Charts whose data would make it larger than `MOST_BYTES` are left out, which their sections say.
+    """
+    plotly, sections = _packed(_PLOTLY.read_bytes()), charts.sections(collection)
+    while True:
+        html = _html(collection, claims, sections, plotly)
+        largest = max((chart for section in sections for chart in section.charts), key=_numbers, default=None)
+        if len(html.encode()) <= MOST_BYTES or largest is None:
+            return html
+        sections = tuple(_without(section, largest) for section in sections)
+
+
+def _html(collection: Collection, claims: Claims | None, sections: Sequence[Section], plotly: str) -> str:
+    grid = Grid.of(collection)
+    styles = styles_of(grid.schemes, grid.baseline, uncongested=charts.shows_uncongested(sections))
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("page.html").render(
+        collection=collection,
+        facts=facts(collection),
+        claims=claims or Claims(),
+        key_numbers=key_numbers(grid),
+        all_numbers=_all_numbers(collection),
+        doubts=_doubts(collection),
+        sections=sections,
+        switches=_switches(sections, grid),
+        picks={chart.name: _picks(chart) for section in sections for chart in section.charts},
+        styles=styles,
+        baseline=grid.baseline,
+        versions=_yaml(collection.versions),
+        plotly=plotly,
+        data=_packed(_json(sections, styles, grid)),
+    )
+
+
+def _packed(content: bytes) -> str:
+    return base64.b64encode(gzip.compress(content, _COMPRESSION_LEVEL, mtime=0)).decode("ascii")
+
+
+def _numbers(chart: Chart) -> int:
+    return sum(len(series.x) + len(series.y) + len(series.low) + len(series.high) for series in chart.series)
+
+
+def _without(section: Section, chart: Chart) -> Section:
+    if chart not in section.charts:
+        return section
+    note = f"“{chart.title}” is left out: with its {_numbers(chart):,} numbers the page would be too large."
+    return Section(section.title, tuple(each for each in section.charts if each is not chart), (*section.notes, note))
+
+
+def _json(sections: Sequence[Section], styles: Mapping[str, Style], grid: Grid) -> bytes:
+    plain = {
+        "styles": {
+            scheme: {"colour": style.colour, "dash": style.dash, "marker": style.marker, "outline": style.outline}
+            for scheme, style in styles.items()
+        },
+        "baseline": grid.baseline,
+        "charts": [_plain(chart) for section in sections for chart in section.charts],
+    }
+    return json.dumps(plain, separators=(",", ":"), allow_nan=False).encode()
+
+
+def _plain(chart: Chart) -> dict[str, Any]:
+    axes = {
+        mode: [{"title": axis.title, "unit": axis.unit, "log": axis.log} for axis in chart.axes(mode)]
+        for mode in chart.modes or ("absolute",)
+    }
+    return {
+        "name": chart.name,
+        "title": chart.title,
+        "kind": chart.kind,
+        "axes": axes,
+        "one": "x" if chart.ratio_x else "y",
+        "series": [_plain_series(series) for series in chart.series],
+    }
+
+
+def _plain_series(series: Series) -> dict[str, Any]:
+    plain = {"scheme": series.scheme, "part": series.part, "mode": series.mode}
+    numbers = {name: [_rounded(value) for value in getattr(series, name)] for name in ("x", "y", "low", "high")}
+    return plain | {"at": dict(series.at), "pick": dict(series.pick)} | numbers
+
+
+def _rounded(value: float | str | None) -> float | str | None:
+    if value is None or isinstance(value, str):
+        return value
+    short = float(f"{value:.{_SIGNIFICANT_DIGITS}g}")
+    return int(short) if short.is_integer() else short
+
+
+def _switches(sections: Sequence[Section], grid: Grid) -> list[Switch]:
+    """Those of all charts: the mode, and each setting of the grid that a chart does not have on its axis."""
+    found = [chart for section in sections for chart in section.charts]
+    switches = []
+    if any(len(chart.modes) > 1 for chart in found):
+        switches.append(Switch("mode", "numbers", ("absolute", "normalised"), "absolute"))
+    for key, values in grid.values.items():
+        if any(key in chart.settings for chart in found):
+            texts = tuple(map(str, values))
+            # Schemes differ most at the highest load. Not all charts follow, as some have it on their axis.
+            along = key == grid.axis
+            switches.append(Switch(key, f"at {key}" if along else key, texts, texts[-1] if along else texts[0]))
+    return switches
+
+
+def _picks(chart: Chart) -> list[Switch]:
+    return [Switch(key, key, values, values[0], chart.name) for key, values in chart.picks.items() if len(values) > 1]
+
+
+def _doubts(collection: Collection) -> list[list[str]]:
+    """What makes numbers doubtful, as the terminal says it; those that differ in numbers only are together."""
+    found: dict[str, list[str]] = {}
+    for point in collection.points:
+        for scheme, result in point.summary.schemes.items():
+            for text in result.warnings:
+                at = f", {point.label}" if point.label else ""
+                found.setdefault(re.sub(r"[0-9][0-9.,]*", "", text), []).append(f"{scheme}{at}: {text}")
+    return list(found.values())
+
+
+def _all_numbers(collection: Collection) -> list[tuple[str, list[tuple[str, list[str]]]]]:
+    """The terminal's table; of a run only, as that of each point of a grid would be long."""
+    if len(collection.points) != 1:
+        return []
+    summary = collection.points[0].summary
+    results = list(summary.schemes.values())
+    return [
+        (title, [(name, [str(cell(result)) for result in results]) for name, cell in rows])
+        for title, rows in terminal.sections(summary)
+    ]
+
+
+def _yaml(plain: Mapping[str, Any]) -> str:
+    return yaml.safe_dump(json.loads(json.dumps(plain)), sort_keys=False, allow_unicode=True)
+
+
+def write_page(collection: Collection, path: Path) -> None:
+    """Write the HTML of a collection, whole or not at all; raises RunFailed where that cannot be."""
+    html = render(collection, read_claims(collection.folder))
+    staging = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        staging.write_text(html, encoding="utf-8")
+        staging.replace(path)
+    except OSError as error:
+        raise RunFailed(f"cannot write {path}: {error.strerror}") from error
+    finally:
+        staging.unlink(missing_ok=True)

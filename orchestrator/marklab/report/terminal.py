@@ -1,0 +1,346 @@
+"""The table at the end of a run. It reads a summary and computes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from marklab.fairness import WITHIN
+from marklab.statistics import Interval
+from marklab.summary import (
+    ALL_PORTS,
+    ALL_PROBES,
+    ECN,
+    NOT_ECN,
+    QUERY,
+    STATISTICS,
+    Estimates,
+    Pauses,
+    SchemeResult,
+    Summary,
+)
+
+# Rows of the paper's figures: class, statistic.
+_SHOWN = (("overall", "mean"), ("short", "mean"), ("short", "p99"), ("large", "mean"))
+_OF_QUERIES = ((QUERY, "mean"), (QUERY, "p99"))
+_BY_ECN = ((ECN, "mean"), (ECN, "p99"), (NOT_ECN, "mean"), (NOT_ECN, "p99"))
+_CLASS_NAMES = {
+    "overall": "overall",
+    "short": "short ≤100 KB",
+    "large": "large >10 MB",
+    QUERY: "queries",
+    ECN: "with ECN",
+    NOT_ECN: "without ECN",
+}
+
+_LABEL_WIDTH = 20
+_COLUMN_WIDTH = 19
+_NARROWEST = 40
+
+
+def render(summary: Summary, console: Console) -> None:
+    """Print a run: one column per scheme, as many side by side as the terminal has room for."""
+    # On a narrower terminal lines wrap, which loses no number.
+    console.width = max(console.width, _NARROWEST)
+    labels = list(summary.schemes)
+    at_once = max(1, (console.width - _LABEL_WIDTH) // _COLUMN_WIDTH)
+    console.print(_heading(summary))
+    for start in range(0, len(labels), at_once):
+        results = [summary.schemes[label] for label in labels[start : start + at_once]]
+        console.print(_table(results, summary))
+    console.print(_footnotes(summary))
+
+
+def _heading(summary: Summary) -> Text:
+    spec = summary.spec
+    seeds = len(summary.main.seeds)
+    what = f"{spec['flow_list']['path']}" if "flow_list" in spec else _traffic(spec)
+    where = topology_name(spec["topology"])
+    real = spec.get("mininet")
+    fabric = f"; real hosts, {real['switch']}, times x {real['dilation']}" if real else ""
+    how = f"{spec['transport']['control']}; {seeds} seed(s){fabric}"
+    return Text(f"{what}; {where}, {spec['rate']}b/s, RTT {spec['rtt']}; {how}")
+
+
+def _traffic(spec: dict[str, Any]) -> str:
+    workload = spec["workload"]
+    name = workload["name"] if isinstance(workload, dict) else workload
+    by_hand = sum(flow["count"] for flow in spec.get("added_flows", []))
+    generated = [f"{name} at load {spec['load']:g}, {spec['flows']} flows"] if spec["flows"] else []
+    return ", ".join([*generated, *([f"{by_hand} added flows"] if by_hand else [])])
+
+
+def topology_name(topology: dict[str, object]) -> str:
+    """A topology in a few characters."""
+    match topology.get("builder"):
+        case "incast":
+            return f"{topology['senders']} -> 1"
+        case "leaf-spine":
+            return f"leaf-spine {topology['leaves']} x {topology['spines']} x {topology['hosts']}"
+        case "fat-tree":
+            oversubscribed = f", {topology['oversubscription']}:1" if topology["oversubscription"] != 1 else ""
+            pattern = f", {topology['pattern']}" if topology["pattern"] != "any" else ""
+            return f"fat-tree {topology['tiers']} tiers x {topology['radix']} ports{oversubscribed}{pattern}"
+        case _:
+            return "own topology"
+
+
+def _table(results: Sequence[SchemeResult], summary: Summary) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("", min_width=_LABEL_WIDTH - 1, no_wrap=True)
+    for result in results:
+        table.add_column(result.label, justify="right", overflow="fold", min_width=_COLUMN_WIDTH - 1)
+
+    def row(name: str, cell: Callable[[SchemeResult], RenderableType], style: str = "") -> None:
+        table.add_row(name, *(cell(result) for result in results), style=style)
+
+    for title, rows in sections(summary):
+        table.add_row(Text(title, style="bold"))
+        for name, cell in rows:
+            row(f"  {name}", cell, "dim" if name.startswith(" ") else "")
+    return table
+
+
+Rows = list[tuple[str, Callable[[SchemeResult], RenderableType]]]
+
+
+def sections(summary: Summary) -> Iterator[tuple[str, Rows]]:
+    """All rows of the table, by section: a name, and what is in the column of a scheme."""
+    fct: Rows = []
+    groups = (_OF_QUERIES if QUERY in summary.main.fct_us else ()) + (_BY_ECN if ECN in summary.main.fct_us else ())
+    for name, stat in _SHOWN + groups:
+        fct.append((f"{_CLASS_NAMES[name]} {stat}", _estimate(name, stat, lambda r: r.fct_us, "{:,.0f}")))
+        if any(result.normalised for result in summary.schemes.values()):
+            fct.append(("  / baseline", _estimate(name, stat, lambda r: r.normalised, "{:.3f}")))
+    yield "FCT, µs", fct
+    slowdown: Rows = [
+        (f"{_CLASS_NAMES[name]} {stat}", _estimate(name, stat, lambda r: r.slowdown, "{:.2f}"))
+        for name, stat in (("overall", "mean"), ("short", "mean"), ("short", "p99"))
+    ]
+    yield "slowdown, FCT / ideal", slowdown
+    if any(result.sharing for result in summary.schemes.values()):
+        yield "services, goodput", _sharing(summary)
+    if any(result.priorities for result in summary.schemes.values()):
+        yield "priorities: sent, marked", _priorities(summary)
+    if any(result.windows for result in summary.schemes.values()):
+        yield "windows", _windows(summary)
+    if any(result.convergence for result in summary.schemes.values()):
+        within = summary.spec.get("converge_within", WITHIN)
+        yield f"time to within {within:.0%} of max-min shares", _convergence(summary)
+    if any(result.classification for result in summary.schemes.values()):
+        yield "flows beyond their share, by marks", _classification()
+    if any(result.rtt_us for result in summary.schemes.values()):
+        yield "round trips of probes, µs", _round_trips(summary)
+    if any(result.tcp_rtt_us and result.queues_packets for result in summary.schemes.values()):
+        yield "round trips of TCP, µs", [(stat, _tcp_round_trip(stat)) for stat in ("mean", "p99")]
+        yield "queues, packets: mean p99 max", _sampled_queues(summary)
+    paused = any(result.pauses for result in summary.schemes.values())
+    per = (summary.spec.get("pfc") or {}).get("per", "port")
+    yield "network, all seeds", [*_network(), *(_pauses(per) if paused else [])]
+
+
+def _sharing(summary: Summary) -> Rows:
+    shared = [result.sharing for result in summary.schemes.values() if result.sharing]
+    services = sorted({dscp for sharing in shared for dscp in sharing.goodput_bps})
+
+    def goodput(dscp: int) -> Callable[[SchemeResult], RenderableType]:
+        def cell(result: SchemeResult) -> RenderableType:
+            rate = result.sharing.goodput_bps.get(dscp) if result.sharing else None
+            return "" if rate is None else f"{rate / 1e6:,.1f} Mb/s"
+
+        return cell
+
+    def index(result: SchemeResult) -> RenderableType:
+        return f"{result.sharing.jain:.4f}" if result.sharing and result.sharing.jain is not None else ""
+
+    rows: Rows = [(f"code point {dscp}", goodput(dscp)) for dscp in services]
+    return [*rows, ("Jain's index", index)]
+
+
+def _priorities(summary: Summary) -> Rows:
+    levels = next(result.priorities for result in summary.schemes.values() if result.priorities)
+
+    def cell(level: int) -> Callable[[SchemeResult], RenderableType]:
+        def text(result: SchemeResult) -> RenderableType:
+            if not result.priorities:
+                return ""
+            of, sent = result.priorities[level], sum(each.sent for each in result.priorities)
+            return f"{of.sent / sent if sent else 0:.1%}, {of.marked:,}"
+
+        return text
+
+    return [
+        (f"P{level} above {priority.above_bytes:,} B" if level else "P0", cell(level))
+        for level, priority in enumerate(levels)
+    ]
+
+
+def _windows(summary: Summary) -> Rows:
+    def rate(window: str, dscp: int) -> Callable[[SchemeResult], RenderableType]:
+        return lambda result: f"{result.windows[window].services_bps[dscp] / 1e6:,.1f} Mb/s"
+
+    def queue(window: str) -> Callable[[SchemeResult], RenderableType]:
+        def cell(result: SchemeResult) -> RenderableType:
+            length = result.windows[window].queue_packets
+            return "" if length is None else f"{length.mean:,.1f} {length.max:,.0f} packets"
+
+        return cell
+
+    rows: Rows = []
+    for window, means in summary.main.windows.items():
+        rows.extend((f"{window} code point {dscp}", rate(window, dscp)) for dscp in means.services_bps)
+        if means.queue_packets is not None:
+            rows.append((f"{window} queue: mean max", queue(window)))
+    return rows
+
+
+def _convergence(summary: Summary) -> Rows:
+    def cell(start: str, flow: int) -> Callable[[SchemeResult], RenderableType]:
+        def text(result: SchemeResult) -> RenderableType:
+            share = result.convergence[start].flows.get(flow) if start in result.convergence else None
+            if share is None:
+                return ""
+            time = "never" if share.converged_us is None else f"{share.converged_us:,.0f} µs"
+            return f"{time}, {share.rate_bps / 1e9:.2f}/{share.share_bps / 1e9:.2f}"
+
+        return text
+
+    starts = {start: change for result in summary.schemes.values() for start, change in result.convergence.items()}
+    return [
+        (f"{start} flow {flow}, Gb/s", cell(start, flow)) for start, change in starts.items() for flow in change.flows
+    ]
+
+
+def _classification() -> Rows:
+    def part(name: str) -> Callable[[SchemeResult], RenderableType]:
+        def cell(result: SchemeResult) -> RenderableType:
+            value = getattr(result.classification, name, None)
+            return "" if value is None else f"{value:.1%}"
+
+        return cell
+
+    def counts(result: SchemeResult) -> RenderableType:
+        found = result.classification
+        return f"{found.congested_marked:,} {found.congested_unmarked:,}" if found else ""
+
+    def others(result: SchemeResult) -> RenderableType:
+        found = result.classification
+        return f"{found.others_marked:,} {found.others_unmarked:,}" if found else ""
+
+    return [
+        ("accuracy", part("accuracy")),
+        ("recall", part("recall")),
+        ("  beyond: marked, not", counts),
+        ("  within: marked, not", others),
+    ]
+
+
+def _round_trips(summary: Summary) -> Rows:
+    labels = [label for label in summary.main.rtt_us if label != ALL_PROBES]
+    shown = labels if len(labels) == 1 else [ALL_PROBES, *labels]
+
+    def cell(label: str, stat: str) -> Callable[[SchemeResult], RenderableType]:
+        def text(result: SchemeResult) -> RenderableType:
+            found = result.rtt_us[label]
+            return with_interval(getattr(found, stat), getattr(found.ci95, stat), "{:,.1f}", "no reply")
+
+        return text
+
+    return [(f"{label} {stat}", cell(label, stat)) for label in shown for stat in STATISTICS]
+
+
+def _tcp_round_trip(stat: str) -> Callable[[SchemeResult], RenderableType]:
+    def cell(result: SchemeResult) -> RenderableType:
+        found = result.tcp_rtt_us
+        return with_interval(getattr(found, stat), getattr(found.ci95, stat), "{:,.1f}") if found else ""
+
+    return cell
+
+
+def _sampled_queues(summary: Summary) -> Rows:
+    def cell(kind: str) -> Callable[[SchemeResult], RenderableType]:
+        def text(result: SchemeResult) -> RenderableType:
+            found = result.queues_packets.get(kind)
+            return f"{found.mean:,.1f} {found.p99:,.0f} {found.max:,}" if found else ""
+
+        return text
+
+    kinds = list(summary.main.queues_packets)
+    shown = kinds if len(kinds) > 2 else kinds[:1]
+    return [(f"switches {kind}" if kind != ALL_PORTS else "all ports", cell(kind)) for kind in shown]
+
+
+def _network() -> Rows:
+    return [
+        ("unfinished flows", lambda r: _count(r.unfinished, bad=True)),
+        ("drops: queue", lambda r: _count(r.drops.queue)),
+        ("  host link switch", lambda r: f"{r.drops.host:,} {r.drops.link:,} {r.drops.switch:,}"),
+        ("timeouts", lambda r: _count(r.timeouts)),
+        ("marks", lambda r: _count(r.marks.total)),
+        ("  by cause", lambda r: "\n".join(f"{name} {count:,}" for name, count in r.marks.by_cause.items())),
+        ("utilisation", lambda r: f"{r.utilisation:.1%}"),
+    ]
+
+
+def _pauses(per: str) -> Rows:
+    def of(text: Callable[[Pauses], str]) -> Callable[[SchemeResult], RenderableType]:
+        return lambda result: text(result.pauses) if result.pauses else ""
+
+    return [
+        (f"pauses per {per}", of(lambda found: f"{found.pauses:,}")),
+        ("  paused, pause frames", of(lambda found: f"{found.share:.2%} {found.rate_bps / 1e6:,.2f} Mb/s")),
+    ]
+
+
+def _count(count: int, bad: bool = False) -> Text:
+    return Text(f"{count:,}", style="bold red" if bad and count else "")
+
+
+def _estimate(
+    name: str, stat: str, of: Callable[[SchemeResult], Estimates | None], form: str
+) -> Callable[[SchemeResult], RenderableType]:
+    def cell(result: SchemeResult) -> RenderableType:
+        estimates = of(result)
+        if estimates is None:
+            return ""
+        estimate = estimates[name]
+        return with_interval(getattr(estimate, stat), getattr(estimate.ci95, stat), form)
+
+    return cell
+
+
+def with_interval(value: float | None, interval: Interval | None, form: str, none: str = "no flow") -> str:
+    """A number and half the width of its confidence interval."""
+    if value is None:
+        return none
+    half = f" ±{form.format((interval[1] - interval[0]) / 2)}" if interval else ""
+    return form.format(value) + half
+
+
+def _real_time(summary: Summary) -> Iterator[tuple[str, str]]:
+    """How well the machine kept up, of the seed that did least; times as they were."""
+    for label, result in summary.schemes.items():
+        seeds = [seed.real_time for seed in result.seeds if seed.real_time is not None]
+        if seeds:
+            worst = max(seeds, key=lambda seed: seed.lateness_p99_us)
+            late = f"dequeues late by {worst.lateness_p50_us:,.0f} us (p99 {worst.lateness_p99_us:,.0f})"
+            room = f"room for {worst.capacity_fps / worst.needed_fps:.0f} times its frames"
+            yield label, f"{late}, machine {worst.cpu_busy:.0%} busy, {room}"
+
+
+def _footnotes(summary: Summary) -> Group:
+    lines = [Text("± is half a 95 % confidence interval over the seeds.", style="dim")]
+    if len(summary.main.seeds) == 1:
+        lines = [Text("One seed: no confidence intervals.", style="dim")]
+    classes = ", ".join(f"{name} {sample.n:,}" for name, sample in summary.main.fct_us.items())
+    lines.append(Text(f"Flows per scheme: {classes}.", style="dim"))
+    for label, result in summary.schemes.items():
+        values = ", ".join(f"{name} {value}" for name, value in result.parameters.items())
+        lines.append(Text(f"{label}: {values or 'no parameters'}", style="dim"))
+    lines.extend(Text(f"{label}: {text}", style="dim") for label, text in _real_time(summary))
+    lines.extend(Text(f"! {warning}", style="bold yellow") for warning in summary.warnings)
+    return Group(*lines)

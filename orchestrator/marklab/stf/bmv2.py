@@ -1,0 +1,239 @@
+"""Drives simple_switch: configures by simple_switch_CLI, sends and receives by pcap files.
+
+One process per run; its ports are named pipes, so that packets come when its tables are filled. Nothing needs root.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import struct
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self
+
+from marklab.errors import RunFailed
+from marklab.stf.device import Memory
+
+TOOLS = ("p4c-bm2-ss", "simple_switch", "simple_switch_CLI")
+
+# Ports that packets can leave by.
+PORTS = range(8)
+
+# A packet is through long before the next one comes, so that queues are empty and the order is that of sending.
+_GAP_S = 0.003
+
+_START_S = 20.0
+# Nothing more is expected when nothing has come for so long.
+_SILENCE_S = 1.0
+
+_PCAP_HEADER = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 1 << 16, 1)
+_RECORD = struct.Struct("<IIII")
+
+
+def missing_tools() -> list[str]:
+    """What is not on PATH."""
+    return [tool for tool in TOOLS if shutil.which(tool) is None]
+
+
+def versions() -> dict[str, str]:
+    """Of the compiler and the switch, as they print it."""
+    found = {}
+    for tool in TOOLS[:2]:
+        run = subprocess.run([tool, "--version"], capture_output=True, text=True, check=False, timeout=20)  # noqa: S603
+        number = re.search(r"\d+(\.\d+)+", run.stdout + run.stderr)
+        found[tool] = number[0] if number else "of an unknown version"
+    return found
+
+
+def table_command(entry: Mapping[str, Any], tables: Sequence[Mapping[str, Any]]) -> str:
+    """An entry, as the engine takes it, in simple_switch_CLI's words."""
+    table = next(each for each in tables if each["name"] == entry["table"])
+    action = next(each for each in table["actions"] if each["name"] == entry["action"])
+    params = " ".join(str(entry["params"][param["name"]]) for param in action["params"])
+    if "match" not in entry:
+        return f"table_set_default {table['name']} {action['name']} {params}".rstrip()
+    keys = [key for key in table["keys"] if key["match"] != "selector"]
+    words = " ".join(_key(key, entry["match"].get(key["name"])) for key in keys)
+    ordered = any(key["match"] in {"ternary", "range", "optional"} for key in keys)
+    # One that has no parameters still has the arrow before its priority.
+    tail = f" {entry['priority']}" if ordered else ""
+    return f"table_add {table['name']} {action['name']} {words} => {params}{tail}".rstrip()
+
+
+def _key(key: Mapping[str, Any], match: Mapping[str, Any] | None) -> str:
+    every = (1 << key["bits"]) - 1
+    kind = key["match"]
+    if match is None:
+        return {"lpm": "0/0", "range": f"0->{every}"}.get(kind, "0&&&0")
+    if "lpm" in match:
+        return f"{match['lpm'][0]}/{match['lpm'][1]}"
+    if "ternary" in match:
+        return "{}&&&{}".format(*match["ternary"])
+    if "range" in match:
+        return "{}->{}".format(*match["range"])
+    return f"{match['exact']}&&&{every}" if kind == "optional" else str(match["exact"])
+
+
+class SimpleSwitch:
+    """A running simple_switch; to be used as a context."""
+
+    def __init__(self, json: Path, folder: Path) -> None:
+        self._json, self._folder = json, folder
+        self._thrift_port = _free_port()
+        self._pipes: dict[int, IO[bytes]] = {}
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        for port in PORTS:
+            os.mkfifo(self._folder / f"p{port}_in.pcap")
+        interfaces = [word for port in PORTS for word in ("-i", f"{port}@p{port}")]
+        identity = ["--thrift-port", str(self._thrift_port), "--device-id", str(self._thrift_port)]
+        notifications = ["--notifications-addr", f"ipc://{self._folder}/notifications.ipc"]
+        command = [
+            "simple_switch",
+            "--use-files",
+            "0",
+            *interfaces,
+            *identity,
+            *notifications,
+            str(self._json.resolve()),
+        ]
+        self._process = subprocess.Popen(command, cwd=self._folder, stdout=subprocess.DEVNULL)  # noqa: S603 - no shell
+        try:
+            self._open_pipes()
+            self._await_control()
+        except BaseException:
+            self._stop()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop()
+
+    def _open_pipes(self) -> None:
+        """In the order of the switch, which waits for each; without blocking, since it may have died."""
+        deadline = time.monotonic() + _START_S
+        for port in PORTS:
+            while True:
+                try:
+                    descriptor = os.open(self._folder / f"p{port}_in.pcap", os.O_WRONLY | os.O_NONBLOCK)
+                except OSError:
+                    self._check_alive(deadline)
+                    time.sleep(0.01)
+                    continue
+                os.set_blocking(descriptor, True)
+                pipe = os.fdopen(descriptor, "wb", buffering=0)
+                pipe.write(_PCAP_HEADER)
+                self._pipes[port] = pipe
+                break
+
+    def _await_control(self) -> None:
+        deadline = time.monotonic() + _START_S
+        while True:
+            with socket.socket() as probe:
+                probe.settimeout(0.5)
+                if probe.connect_ex(("localhost", self._thrift_port)) == 0:
+                    return
+            self._check_alive(deadline)
+            time.sleep(0.05)
+
+    def _check_alive(self, deadline: float) -> None:
+        if self._process is None or self._process.poll() is not None:
+            raise RunFailed("simple_switch ended as it started")
+        if time.monotonic() > deadline:
+            raise RunFailed(f"simple_switch was not ready within {_START_S:g} s")
+
+    def _stop(self) -> None:
+        for pipe in self._pipes.values():
+            with _ignored(OSError):
+                pipe.close()
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    def command(self, lines: Sequence[str]) -> str:
+        """Carry out commands of simple_switch_CLI; gives what it prints."""
+        command = ["simple_switch_CLI", "--thrift-port", str(self._thrift_port)]
+        found = subprocess.run(  # noqa: S603 - no shell
+            command, input="\n".join([*lines, ""]), capture_output=True, text=True, check=False, timeout=120
+        )
+        if found.returncode != 0 or re.search(r"^(RuntimeCmd: )?(Error|Invalid)", found.stdout, re.MULTILINE):
+            raise RunFailed(f"simple_switch_CLI refuses a command: {(found.stderr or found.stdout).strip()}")
+        return found.stdout
+
+    @property
+    def cpu_s(self) -> float:
+        """CPU time that the switch has used, in ticks of the system (10 ms)."""
+        if self._process is None:
+            return 0.0
+        times = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(times[11]) + int(times[12])) / os.sysconf("SC_CLK_TCK")
+
+    def exchange(self, packets: Sequence[tuple[int, bytes]], gap_s: float = _GAP_S) -> dict[int, list[bytes]]:
+        """Send packets one after the other; gives what came out of each port.
+
+        Can be called once: the switch waits for a first packet of each file that is open.
+        """
+        for port in set(PORTS) - {port for port, _ in packets}:
+            self._pipes.pop(port).close()
+        for port, frame in packets:
+            self._pipes[port].write(_RECORD.pack(0, 0, len(frame), len(frame)) + frame)
+            if gap_s > 0:
+                time.sleep(gap_s)
+        size, changed = -1, time.monotonic()
+        while time.monotonic() - changed < _SILENCE_S:
+            now = sum(path.stat().st_size for path in self._folder.glob("*_out.pcap"))
+            if now != size:
+                size, changed = now, time.monotonic()
+            time.sleep(0.05)
+        if self._process is None or self._process.poll() is not None:
+            raise RunFailed("simple_switch died of a packet")
+        return {port: list(_frames(self._folder / f"p{port}_out.pcap")) for port in PORTS}
+
+    def memory(self, parts: Mapping[str, Any]) -> Memory:
+        """Registers and counters; direct counters belong to entries and are left out."""
+        registers = {}
+        for register in parts["registers"]:
+            text = self.command([f"register_read {register['name']}"])
+            registers[register["name"]] = [int(word) for word in re.findall(r"\d+", text.rpartition("= ")[2])]
+        counters = {}
+        for counter in parts["counters"]:
+            if counter["size"]:
+                text = self.command([f"counter_read {counter['name']} {cell}" for cell in range(counter["size"])])
+                cells = re.findall(r"\((\d+) bytes, (\d+) packets\)", text)
+                counters[counter["name"]] = [(int(packets), int(bytes_)) for bytes_, packets in cells]
+        return Memory(registers, counters)
+
+
+@contextmanager
+def _ignored(kind: type[BaseException]) -> Iterator[None]:
+    try:
+        yield
+    except kind:
+        return
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("localhost", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _frames(path: Path) -> Iterator[bytes]:
+    data = path.read_bytes() if path.exists() else b""
+    at = len(_PCAP_HEADER)
+    while at + _RECORD.size <= len(data):
+        length = _RECORD.unpack_from(data, at)[2]
+        at += _RECORD.size
+        yield data[at : at + length]
+        at += length

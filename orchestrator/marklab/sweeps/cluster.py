@@ -1,0 +1,211 @@
+"""Cells on Dask's workers: processes of this machine, or whatever a scheduler has."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from threading import Thread
+from types import ModuleType
+from typing import Any
+from uuid import uuid4
+
+import dask
+from distributed import Client, Future, KilledWorker, LocalCluster
+
+from marklab.errors import BadInput, MarklabError, RunFailed
+from marklab.sweeps.work import Outcome, run_cell
+
+# Between two looks at what has come.
+_TICK_S = 0.1
+_CONNECT_S = 5
+# So long a scheduler may be without workers, and between two looks at whether it has some.
+_DESERTED_S, _LOOK_S = 60, 5
+
+_SETTINGS = {
+    # A cell whose worker is lost is run once more; if that worker is lost too, the cell has failed.
+    "distributed.scheduler.allowed-failures": 1,
+    # A worker has no cells in store, which would be lost with it.
+    "distributed.scheduler.worker-saturation": 1.0,
+    # Looking after themselves many times a second costs scheduler and workers 3 % of a core.
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.tick.limit": "60s",
+    "distributed.admin.system-monitor.interval": "5s",
+    "distributed.worker.memory.monitor-interval": "1s",
+    "distributed.scheduler.active-memory-manager.start": False,
+    "distributed.client.scheduler-info-interval": "30s",
+    "logging.distributed": "critical",
+}
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A cell without a result, and why."""
+
+    error: str
+
+
+# The place of a task, and what came of it.
+Event = tuple[int, Outcome | Failure]
+Work = Callable[[dict[str, Any]], Outcome | Failure]
+
+
+@dataclass(frozen=True)
+class Workers:
+    """So many processes of this machine, or those of the scheduler at an address."""
+
+    count: int
+    scheduler: str | None = None
+
+
+def attempt(task: dict[str, Any]) -> Outcome | Failure:
+    """Run a cell; what is wrong with it is its result, so that nothing but a lost worker is an error of Dask's."""
+    try:
+        return run_cell(task)
+    except MarklabError as error:
+        return Failure(f"{error} (try: {error.remedy})" if error.remedy else str(error))
+    except Exception as error:  # noqa: BLE001 - one cell must not end the others
+        return Failure(f"{type(error).__name__}: {error}")
+
+
+def completed(tasks: Sequence[dict[str, Any]], workers: Workers, work: Work = attempt) -> Generator[Event | None]:
+    """Run tasks, and give each as it ends; None every now and then. Closing the generator ends all that still run.
+
+    Raises BadInput if no scheduler answers, and RunFailed if it has no workers any more.
+    """
+    # As in `runs.run_cells`, this thread takes no lock that another one needs: a signal may come at any time.
+    events: SimpleQueue[Event | Exception] = SimpleQueue()
+    stop: SimpleQueue[None] = SimpleQueue()
+    driver = Thread(target=_drive, args=(tasks, workers, work, events, stop), name="cells")
+    driver.start()
+    try:
+        left = len(tasks)
+        while left:
+            try:
+                event = events.get(timeout=_TICK_S)
+            except Empty:
+                yield None
+                continue
+            if isinstance(event, Exception):
+                raise event
+            left -= 1
+            yield event
+    finally:
+        stop.put(None)
+        driver.join()
+
+
+def _drive(
+    tasks: Sequence[dict[str, Any]],
+    workers: Workers,
+    work: Work,
+    events: SimpleQueue[Event | Exception],
+    stop: SimpleQueue[None],
+) -> None:
+    try:
+        with _client(workers) as client:
+            # Another sweep may use the same scheduler.
+            sweep = uuid4().hex
+            for number, task in enumerate(tasks):
+                future = client.submit(work, task, key=f"cell-{sweep}-{number}", pure=False, priority=-number)
+                future.add_done_callback(_Arrival(number, events))
+            _attend(client, workers, stop)
+    except Exception as error:  # noqa: BLE001 - the calling thread raises it
+        events.put(error)
+
+
+def _attend(client: Client, workers: Workers, stop: SimpleQueue[None]) -> None:
+    """Wait until the caller wants no more."""
+    deserted_s = 0
+    while True:
+        try:
+            stop.get(timeout=_LOOK_S)
+        except Empty:
+            deserted_s = 0 if client.scheduler_info(n_workers=-1)["workers"] else deserted_s + _LOOK_S
+            if deserted_s > _DESERTED_S:
+                raise RunFailed(
+                    f"{workers.scheduler or 'the cluster'} has no workers any more",
+                    "start some, and give the same command: what has finished is kept",
+                ) from None
+        else:
+            return
+
+
+class _Arrival:
+    """Hands over what a future holds. It keeps the future alive until then, as Dask forgets others."""
+
+    def __init__(self, number: int, events: SimpleQueue[Event | Exception]) -> None:
+        self.number = number
+        self.events = events
+
+    def __call__(self, future: Future[Any]) -> None:
+        if future.cancelled():
+            return
+        try:
+            self.events.put((self.number, future.result()))
+        except KilledWorker:
+            self.events.put((self.number, Failure("its worker ended twice: killed, or out of memory")))
+        except Exception as error:  # noqa: BLE001 - whatever the cluster says of this cell
+            self.events.put((self.number, Failure(f"{type(error).__name__}: {error}")))
+        future.release()
+
+
+@contextmanager
+def _client(workers: Workers) -> Iterator[Client]:
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    with dask.config.set(_SETTINGS):
+        if workers.scheduler is not None:
+            with _remote(workers.scheduler) as client:
+                yield client
+            return
+        with (
+            dask.config.set({"distributed.worker.preload": ["marklab.sweeps.work"]}),
+            _without_main(),
+            LocalCluster(
+                n_workers=workers.count,
+                threads_per_worker=1,
+                processes=True,
+                # A free port: several sweeps may run.
+                dashboard_address="127.0.0.1:0",
+                scheduler_kwargs={"dashboard": False},
+                silence_logs=logging.CRITICAL,
+            ) as cluster,
+            Client(cluster) as client,
+        ):
+            yield client
+
+
+@contextmanager
+def _remote(address: str) -> Iterator[Client]:
+    remedy = "an address as tcp://HOST:8786, where `dask scheduler` runs"
+    try:
+        client = Client(address, timeout=_CONNECT_S)
+    except (OSError, ValueError, TypeError) as error:
+        raise BadInput(f"no scheduler answers at {address}", remedy) from error
+    with client:
+        try:
+            # They may have been started just now, in the same script.
+            client.wait_for_workers(1, timeout=_CONNECT_S)
+        except TimeoutError as error:
+            remedy = f"dask worker {address} --nthreads 1"
+            raise BadInput(f"the scheduler at {address} has no workers", remedy) from error
+        yield client
+
+
+@contextmanager
+def _without_main() -> Iterator[None]:
+    """Let new processes run nothing but what they are for.
+
+    Python runs the main module of a process again in those that it spawns. That of a script that calls the lab would
+    start a sweep in each of them, unless its author had known.
+    """
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main

@@ -1,0 +1,226 @@
+"""The folder of a sweep: tables that anything reads Parquet with can read, complete after every cell.
+
+    sweep.yaml      what was asked for
+    plan.json       how many cells that makes
+    versions.json   what made them
+    cells/          one row per cell: where in the grid, status, every metric, and all else that is known, as JSON
+    flows/          one row per flow
+    traces/         where something was traced
+
+A cell is a file of its own when it ends; when all have, their rows are joined in one file. So whoever kills a sweep
+loses the cells that were running, and the next start goes on with the others.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from marklab import traces
+from marklab.collection import Kind
+from marklab.errors import RunFailed
+from marklab.quantities import METRICS
+from marklab.results import write_json
+from marklab.sweeps.cluster import Failure
+from marklab.sweeps.plan import Plan, PlannedCell
+from marklab.sweeps.work import FLOWS, Outcome
+from marklab.tables import to_parquet
+from marklab.versions import code_digest, lab_versions
+
+SWEEP, PLAN, CELLS = "sweep.yaml", "plan.json", "cells"
+_JOINED = "cells.parquet"
+
+FINISHED, FAILED = "finished", "failed"
+
+# Columns of cells/, beside the settings of the grid (after `point`) and the metrics (at the end).
+COLUMNS: Mapping[str, tuple[pl.DataType, str]] = {
+    "point": (pl.UInt32(), "number of the point of the grid"),
+    "scheme": (pl.String(), "what it is called at all points"),
+    "seed": (pl.UInt32(), "number of the seed"),
+    "status": (pl.String(), f"`{FINISHED}` or `{FAILED}`"),
+    "error": (pl.String(), "why it failed; null otherwise"),
+    "key": (pl.String(), "digest of all that decides the result"),
+    "wall_s": (pl.Float64(), "seconds that it took"),
+    "engine_cpu_s": (pl.Float64(), "CPU seconds of it in the engine"),
+    "marklab": (pl.String(), "version of the lab"),
+    "engine": (pl.String(), "version of the engine"),
+    "commit": (pl.String(), "commit that was checked out"),
+    "code": (pl.String(), "digest of the code of whoever started it"),
+    "result": (pl.String(), "everything known of it, as in `schemes.SCHEME.seeds` of a summary (JSON)"),
+    "curves": (pl.String(), "FCTs by part of the flows and slowdown by size (JSON)"),
+    "scheme_at_point": (pl.String(), "program and parameters (JSON)"),
+    "warnings": (pl.String(), "what makes it doubtful (JSON, a list)"),
+    "settings": (pl.String(), "the point's (JSON)"),
+    "spec": (pl.String(), "the point's run (JSON)"),
+    "baseline": (pl.String(), "scheme that others are compared with; null without one"),
+}
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is to be done: a plan, the folder for it, what the folder says of itself, whether flow records are kept."""
+
+    plan: Plan
+    folder: Path
+    description: str
+    kind: Kind
+    title: str
+    keep_flows: bool = True
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A folder that this process writes, with flow records or without."""
+
+    folder: Path
+    plan: Plan
+    keep_flows: bool = False
+
+    def finished(self) -> set[str]:
+        """Keys of the cells that need not run: they are there as a whole, by the code that would run now."""
+        rows, damaged = read_cells(self.folder)
+        # What cannot be read is made again.
+        for path, _ in damaged:
+            path.unlink()
+        done = set(rows.filter((pl.col("status") == FINISHED) & (pl.col("code") == code_digest()))["key"])
+        return {
+            cell.key
+            for number, cell in enumerate(self.plan.cells)
+            if cell.key in done and (not self.keep_flows or (self.folder / FLOWS / f"{number:06}.parquet").exists())
+        }
+
+    def add(self, number: int, cell: PlannedCell, outcome: Outcome | Failure) -> None:
+        """Keep a cell, with the tables that came with it first: a cell that is there is there as a whole."""
+        name = f"{number:06}"
+        # What other code has left of it.
+        for table in (FLOWS, traces.FOLDER):
+            for path in (self.folder / table).glob(f"{name}*.parquet"):
+                path.unlink()
+        if isinstance(outcome, Outcome):
+            for table, content in outcome.tables.items():
+                folder, _, what = table.partition("/")
+                write_whole(self.folder / folder / (f"{name}-{what}.parquet" if what else f"{name}.parquet"), content)
+        write_whole(self.folder / CELLS / f"{name}.parquet", to_parquet(_row(cell, outcome)))
+
+    def join(self) -> None:
+        """Make one file of all cells."""
+        rows, damaged = read_cells(self.folder)
+        place = {cell.key: number for number, cell in enumerate(self.plan.cells)}
+        rows = rows.filter(pl.col("key").is_in(list(place)))
+        order = pl.col("key").replace_strict(place, return_dtype=pl.UInt32)
+        write_whole(self.folder / CELLS / _JOINED, to_parquet(rows.sort(order)))
+        for path in _cell_files(self.folder):
+            if path.name != _JOINED and path not in [bad for bad, _ in damaged]:
+                path.unlink()
+
+
+@contextmanager
+def written(job: Job) -> Iterator[Dataset]:
+    """Open a folder for writing, a new one or one that a sweep was ended in.
+
+    Raises RunFailed if another process writes it, or if the file system fails.
+    """
+    folder = job.folder
+    try:
+        (folder / CELLS).mkdir(parents=True, exist_ok=True)
+        with (folder / ".lock").open("w", encoding="ascii") as lock:
+            _take(lock.fileno(), folder)
+            write_whole(folder / SWEEP, job.description.encode())
+            write_json(folder / PLAN, {"kind": job.kind, "title": job.title, "cells": len(job.plan.cells)})
+            write_json(folder / "versions.json", lab_versions())
+            yield Dataset(folder, job.plan, job.keep_flows)
+    except OSError as error:
+        raise RunFailed(
+            f"cannot write {error.filename or folder}: {error.strerror or error}",
+            "free some space or choose another folder with --out; the same command then goes on",
+        ) from error
+
+
+def _take(file: int, folder: Path) -> None:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise RunFailed(
+            f"another process is at work on this sweep ({folder})", "wait for it, or choose another folder with --out"
+        ) from error
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file that is there as a whole or not at all, even if this process is killed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.partial")
+    with partial.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.rename(path)
+
+
+def _row(cell: PlannedCell, outcome: Outcome | Failure) -> pl.DataFrame:
+    known: dict[str, Any] = {
+        "key": cell.key,
+        "code": code_digest(),
+        "settings": json.dumps(dict(cell.point.settings)),
+        "spec": json.dumps(cell.point.spec),
+        "baseline": cell.point.baseline,
+    }
+    metrics: dict[str, float | None] = dict.fromkeys(METRICS)
+    if isinstance(outcome, Failure):
+        known |= {"status": FAILED, "error": outcome.error}
+    else:
+        known |= {
+            "status": FINISHED,
+            "wall_s": outcome.wall_s,
+            "engine_cpu_s": outcome.result.engine_cpu_s,
+            **{name: outcome.versions[name] for name in ("marklab", "engine", "commit")},
+            "result": outcome.result.model_dump_json(),
+            "curves": outcome.curves.model_dump_json(),
+            "scheme_at_point": json.dumps({"program": outcome.program, "parameters": outcome.parameters}),
+            "warnings": json.dumps(outcome.warnings),
+        }
+        metrics = {name: metric.of(outcome.result) for name, metric in METRICS.items()}
+    placed = cell.columns()
+    types = {name: kind for name, (kind, _) in COLUMNS.items()}
+    settings = {key: pl.Float64() if isinstance(value, float) else pl.String() for key, value in placed.items()}
+    first = ("point", *(key for key in placed if key not in COLUMNS))
+    schema = {
+        **{name: types.get(name, settings.get(name)) for name in first},
+        **types,
+        **dict.fromkeys(METRICS, pl.Float64()),
+    }
+    values = {**placed, **known, **metrics}
+    return pl.DataFrame({name: [values.get(name)] for name in schema}, schema=schema)
+
+
+def _cell_files(folder: Path) -> list[Path]:
+    """Files of cells; the joined ones first, as a file of its own is newer."""
+    files = sorted((folder / CELLS).glob("*.parquet"))
+    return sorted(files, key=lambda path: path.name != _JOINED)
+
+
+def read_cells(folder: Path) -> tuple[pl.DataFrame, list[tuple[Path, str]]]:
+    """All cells that can be read, and the files that cannot, each with the reason."""
+    found, damaged = [], []
+    for path in _cell_files(folder):
+        try:
+            rows = pl.read_parquet(path)
+            missing = [name for name in COLUMNS if name not in rows.columns]
+        except (OSError, pl.exceptions.PolarsError) as error:
+            damaged.append((path, str(error).splitlines()[0]))
+            continue
+        if missing:
+            damaged.append((path, f"it has no column `{missing[0]}`"))
+        else:
+            found.append(rows)
+    if not found:
+        return pl.DataFrame(schema={name: kind for name, (kind, _) in COLUMNS.items()}), damaged
+    rows = pl.concat(found, how="diagonal_relaxed")
+    return rows.unique("key", keep="last", maintain_order=True), damaged

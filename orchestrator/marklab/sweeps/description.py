@@ -1,0 +1,130 @@
+"""A grid of runs: what all points have in common, and the settings that differ."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from marklab.errors import BadInput, unknown
+from marklab.settings import chosen_schemes, put_setting
+from marklab.spec import Spec, as_list, make_spec, placed, read_spec
+from marklab.units import parse_setting
+
+Settings = dict[str, Any]
+
+GRID = "grid"
+# Begin of the keys of a grid that are parameters of schemes.
+PARAMETER = "param."
+
+# What says what a whole sweep is about cannot differ between its points.
+_NOT_IN_GRIDS = {
+    "schemes": "list them under `schemes`, beside the grid",
+    "baseline": "write it beside the grid",
+    "name": "write it beside the grid",
+    "seeds": "write how many there are beside the grid, `seeds: 5`; each is a cell of its own",
+    "first_seed": "write it beside the grid",
+    "mininet": "write it beside the grid",
+}
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Settings of a run, as in a spec file, and a grid of others, by key: the values to go through."""
+
+    settings: Settings
+    grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+
+    def count(self) -> int:
+        """Points of the grid."""
+        return math.prod(len(values) for values in self.grid.values())
+
+    def points(self) -> Iterator[Settings]:
+        """Settings of each point, the last key of the grid first through its values."""
+        for values in itertools.product(*self.grid.values()):
+            yield dict(zip(self.grid, values, strict=True))
+
+    def spec_at(self, point: Mapping[str, Any]) -> tuple[Spec, tuple[str, ...]]:
+        """The run at a point, and what its schemes are called all over the grid, whatever their parameters here."""
+        settings = copy.deepcopy(self.settings)
+        params = [f"{key.removeprefix(PARAMETER)}={value}" for key, value in point.items() if _is_parameter(key)]
+        for key, value in point.items():
+            if not _is_parameter(key):
+                put_setting(settings, key, yaml.safe_dump(value) if not isinstance(value, str) else _quoted(value))
+        named = as_list(settings.get("schemes", []))
+        settings["schemes"] = chosen_schemes(named, params)
+        spec = make_spec(settings)
+        labels = tuple(choice.label for choice in chosen_schemes(named, []))
+        return spec, labels + tuple(choice.label for choice in spec.choices[len(labels) :])
+
+    def to_yaml(self) -> str:
+        """The description as a file."""
+        grid = {GRID: {key: list(values) for key, values in self.grid.items()}} if self.grid else {}
+        return yaml.safe_dump(self.settings | grid, sort_keys=False, allow_unicode=True)
+
+
+def _is_parameter(key: str) -> bool:
+    return key.startswith(PARAMETER)
+
+
+def _quoted(text: str) -> str:
+    """YAML of a text that stays one: `0.5` as text is no number."""
+    return yaml.safe_dump(text, default_style='"')
+
+
+def read_sweep(path: Path | None, over: Mapping[str, Any], more: Sequence[str], grid: Sequence[str]) -> Sweep:
+    """A sweep of a file, of settings that replace the file's, of `KEY=VALUE`, and of `KEY=VALUE,VALUE` of the grid.
+
+    Raises BadInput for keys that nothing has, with the nearest one, and for a grid without cells.
+    """
+    settings = dict(read_spec(path)) if path is not None else {}
+    where = f"{path}: " if path is not None else ""
+    in_file = settings.pop(GRID, None) or {}
+    if not isinstance(in_file, dict):
+        raise BadInput(f"{where}`grid` is not a mapping", "write `grid: {load: [0.2, 0.5, 0.8]}`")
+    if path is not None:
+        in_file = placed(in_file, path.parent)
+    settings |= over
+    for text in more:
+        put_setting(settings, *parse_setting(text))
+    values = {str(key): tuple(as_list(value)) for key, value in in_file.items()}
+    for text in grid:
+        key, listed = parse_setting(text)
+        values[key] = tuple(_values(key, listed))
+    # Schemes as they are from any folder, as the description is kept with the results.
+    settings["schemes"] = [str(choice) for choice in chosen_schemes(as_list(settings.get("schemes", [])), [])]
+    return checked(Sweep(settings, values), where)
+
+
+def _values(key: str, listed: str) -> list[Any]:
+    """Values between commas, each as YAML; a scheme's or a topology's own commas are written in a list: `[...]`."""
+    try:
+        found = yaml.safe_load(listed if listed.startswith("[") else f"[{listed}]")
+    except yaml.YAMLError as error:
+        raise BadInput(f"--grid {key}={listed} is no list of values", f"--grid {key}=VALUE,VALUE") from error
+    return list(found)
+
+
+def checked(sweep: Sweep, where: str = "") -> Sweep:
+    """The sweep, if its keys are known and its grid has points."""
+    known = [info.alias or name for name, info in Spec.model_fields.items()]
+    for key, values in sweep.grid.items():
+        top = key.partition(".")[0]
+        if top in _NOT_IN_GRIDS:
+            raise BadInput(f"{where}`{key}` cannot be in a grid", _NOT_IN_GRIDS[top])
+        if top not in known and not _is_parameter(key):
+            error = unknown("key of the grid", key, [name for name in known if name not in _NOT_IN_GRIDS])
+            raise BadInput(f"{where}{error}", f"{error.remedy}; or `{PARAMETER}NAME`, a parameter of schemes")
+        if not values:
+            raise BadInput(f"{where}the grid has no cells: `{key}` lists no value", f"write `{key}: [VALUE, VALUE]`")
+        twice, times = Counter(map(str, values)).most_common(1)[0]
+        if times > 1:
+            raise BadInput(f"{where}`{key}` of the grid lists {twice} twice", "list each value once")
+    return sweep

@@ -1,0 +1,108 @@
+"""What a worker does with a cell. It may be on another machine, which has the same tree."""
+
+from __future__ import annotations
+
+import functools
+import json
+import signal
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+import polars as pl
+
+from marklab import engine, tables, traces
+from marklab.curves import Curves, curves_of
+from marklab.errors import RunFailed
+from marklab.experiment import Experiment, prepare
+from marklab.fabrics import Cell, fabric_of
+from marklab.metrics import parameters_of, scheme_result, seed_result
+from marklab.spec import make_spec
+from marklab.summary import SeedResult
+from marklab.sweeps.plan import identity_of
+from marklab.verdict import doubts
+from marklab.versions import lab_versions
+
+# Name of the table of flows, where it is kept.
+FLOWS = "flows"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A finished cell. `tables` are Parquet files by name; `versions` those of the worker's lab."""
+
+    result: SeedResult
+    curves: Curves
+    program: str
+    parameters: dict[str, str]
+    warnings: tuple[str, ...]
+    tables: dict[str, bytes]
+    versions: dict[str, Any]
+    wall_s: float
+
+
+def dask_setup(_worker: object) -> None:
+    """Prepare a process that was started for a sweep: Ctrl-C is for the one that started it, which then ends this."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def run_cell(task: dict[str, Any]) -> Outcome:
+    """Run a cell that was planned elsewhere."""
+    started = time.perf_counter()
+    experiment = _ready(task)
+    (scheme,) = experiment.schemes
+    seed: int = task["seed"]
+    seen = fabric_of(experiment.spec).run(Cell(experiment, scheme, seed), engine.new_watch())
+    result = seed_result(experiment, scheme, seen)
+    over_seeds = scheme_result(scheme.label, scheme.program.digest, parameters_of(scheme), [result])
+    flows = tables.flow_table(experiment, [seen])
+    kept = {FLOWS: flows} if task["keep_flows"] else {}
+    kept |= {f"{traces.FOLDER}/{what}": table for what, table in traces.recorded(experiment.spec, seen).items()}
+    return Outcome(
+        result=result,
+        curves=curves_of(flows),
+        program=over_seeds.program,
+        parameters=over_seeds.parameters,
+        warnings=tuple(doubts(experiment, scheme, over_seeds)),
+        tables={name: tables.to_parquet(placed_in(task["columns"], table)) for name, table in kept.items()},
+        versions=lab_versions(),
+        wall_s=round(time.perf_counter() - started, 6),
+    )
+
+
+# Programs of the cells that this process has run: compiling takes as long as a small cell.
+_PROGRAMS: engine.Programs = {}
+
+
+@functools.lru_cache(maxsize=256)
+def _prepared(spec: str) -> tuple[Experiment, str]:
+    """The run of a cell with seed 0, made ready once for all of its seeds, and what identifies it."""
+    with engine.keeping(_PROGRAMS):
+        experiment = prepare(make_spec(json.loads(spec)))
+    return experiment, identity_of(experiment, experiment.schemes[0])
+
+
+def _ready(task: dict[str, Any]) -> Experiment:
+    """The run of a cell, if it is what was planned."""
+    spec = json.dumps(task["spec"] | {"first_seed": 0}, sort_keys=True)
+    for _ in range(2):
+        experiment, identity = _prepared(spec)
+        if identity == task["identity"]:
+            return replace(experiment, spec=experiment.spec.model_copy(update={"first_seed": task["seed"]}))
+        # Perhaps a file has changed since this process read it.
+        _prepared.cache_clear()
+        _PROGRAMS.clear()
+    raise RunFailed(
+        f"the worker does not run what was asked for: its files of {experiment.schemes[0].label} are others",
+        "let the worker run in the same tree, at the same commit",
+    )
+
+
+def placed_in(columns: dict[str, Any], table: pl.DataFrame) -> pl.DataFrame:
+    """The table with columns that say where in a grid its rows are from, the same types in all tables of a sweep."""
+    rest = table.select(pl.exclude("scheme", "seed", *columns))
+    placed = (pl.lit(value, dtype=_WHOLE.get(name)).alias(name) for name, value in columns.items())
+    return rest.select(*placed, pl.all())
+
+
+_WHOLE = {"point": pl.UInt32, "seed": pl.UInt32}

@@ -1,0 +1,24 @@
+"""Hosts, switches and links, from builders or files.
+
+`graph` knows nodes, links and routes; `build` turns descriptions into a `Network`: a graph, the pairs of hosts that
+talk, and the lines on which load and utilisation are counted.
+"""
+
+from marklab.topology.build import Network, build, parse_topology
+from marklab.topology.description import FatTree, Incast, LeafSpine, Links, Topology
+from marklab.topology.graph import Graph, Line, Link, Port
+
+__all__ = [
+    "FatTree",
+    "Graph",
+    "Incast",
+    "LeafSpine",
+    "Line",
+    "Link",
+    "Links",
+    "Network",
+    "Port",
+    "Topology",
+    "build",
+    "parse_topology",
+]

@@ -1,0 +1,137 @@
+"""Traffic as users write it, as far as it is more than a name."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
+
+from marklab import units
+from marklab.errors import BadInput
+from marklab.model import Model, Rate, Size, Time
+from marklab.traffic.flows import ENDLESS, ENDLESS_BYTES
+from marklab.traffic.workload import Workload, load_workload
+
+
+def _read_workload(value: Any) -> Any:
+    if isinstance(value, str):
+        return load_workload(value)
+    if isinstance(value, dict) and set(value) == {"name", "points"}:
+        try:
+            points = tuple((float(size), float(part)) for size, part in value["points"])
+        except (TypeError, ValueError) as error:
+            raise BadInput("the points of a workload are pairs of numbers", "[[size_bytes, cdf], ...]") from error
+        return Workload(str(value["name"]), points)
+    if not isinstance(value, Workload):
+        raise BadInput(f"`{value}` is not a workload", "write the name of one, or the path of a CSV file")
+    return value
+
+
+def _write_workload(workload: Workload) -> object:
+    """A distribution of the lab by its name; any other with its points, as its file may change."""
+    try:
+        if load_workload(workload.name) == workload:
+            return workload.name
+    except BadInput:
+        pass
+    return {"name": workload.name, "points": [list(point) for point in workload.points]}
+
+
+Distribution = Annotated[Workload, BeforeValidator(_read_workload), PlainSerializer(_write_workload)]
+
+
+class Queries(Model):
+    """Bursts on top of the workload: many senders answer one receiver at the same instant."""
+
+    senders: int = Field(ge=1)
+    smallest_bytes: Size = Field(default=3_000, alias="smallest", ge=1)
+    largest_bytes: Size = Field(default=60_000, alias="largest", ge=1)
+    at_ns: tuple[Time, ...] | None = Field(default=None, alias="at")
+    load: float | None = Field(default=None, gt=0, le=1)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Queries:
+        if (self.at_ns is None) == (self.load is None):
+            raise BadInput("queries come either `at` stated times or as a `load`")
+        if self.smallest_bytes > self.largest_bytes:
+            raise BadInput("the smallest query is larger than the largest")
+        return self
+
+
+class Sessions(Model):
+    """Readers of the web (`traffic.web`). Defaults are those of ns-2's examples of Feldmann et al. (SIGCOMM 1999).
+
+    `think` is the mean time from a page's last object to the next page, `gap` that between objects of a page: from the
+    begin of an object, or in a closed loop from its end. `persistent` connections carry all objects of a page.
+    """
+
+    think_ns: Time = Field(default=50 * 10**9, alias="think", gt=0)
+    think_shape: float = Field(default=2.0, gt=1, le=100)
+    objects: float = Field(default=4.0, ge=1, le=10_000, description="per page, mean")
+    gap_ns: Time = Field(default=500 * 10**6, alias="gap")
+    closed_loop: bool = False
+    persistent: bool = False
+
+    @model_validator(mode="after")
+    def _one_after_the_other(self) -> Sessions:
+        if self.persistent and not self.closed_loop:
+            raise BadInput(
+                "a persistent connection carries one object after the other, which readers here do not wait for",
+                "closed_loop: true",
+            )
+        return self
+
+    @property
+    def cycle_ns(self) -> float:
+        """Mean time between pages of a session."""
+        return self.think_ns + (self.objects - 1) * self.gap_ns
+
+
+def _read_size(value: Any) -> int:
+    return ENDLESS_BYTES if value in (ENDLESS, ENDLESS_BYTES) else units.parse_size(value)
+
+
+def _write_size(size: int) -> str:
+    return ENDLESS if size == ENDLESS_BYTES else units.format_size(size)
+
+
+class AddedFlow(Model):
+    """A flow beside those of the workload or the flow list, or `count` alike: without end unless it has a `size`.
+
+    Its application writes as fast as it can, or at a `rate`, a segment at a time.
+    """
+
+    src: str | int = Field(alias="from")
+    dst: str | int = Field(alias="to")
+    start_ns: Time = Field(default=0, alias="start")
+    size_bytes: Annotated[int, BeforeValidator(_read_size), PlainSerializer(_write_size)] = Field(
+        default=ENDLESS_BYTES, alias="size", ge=1, le=ENDLESS_BYTES
+    )
+    rate_bps: Rate | None = Field(default=None, alias="rate", ge=1)
+    dscp: int = Field(default=0, ge=0, le=63)
+    extra_delay_ns: Time = Field(default=0, alias="extra_delay")
+    count: int = Field(default=1, ge=1, le=10_000)
+
+
+class FlowListFile(Model):
+    """Flows that are replayed exactly, instead of a workload. The digest shows a file that has changed since."""
+
+    path: str
+    sha256: str
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_digest(cls, value: Any) -> Any:
+        if not isinstance(value, (str, dict)):
+            return value
+        given = {"path": value} if isinstance(value, str) else value
+        path = Path(str(given.get("path")))
+        try:
+            digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        except OSError as error:
+            raise BadInput(f"cannot read the flow list {path}: {error.strerror}") from error
+        if given.get("sha256", digest) != digest:
+            raise BadInput(f"the flow list {path} is not the one of this description any more")
+        return {"path": str(path.resolve()), "sha256": digest}

@@ -1,0 +1,210 @@
+"""The flow list: what every scheme of a run is given."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marklab.errors import BadInput, unknown
+from marklab.units import parse_rate, parse_time
+
+UInt64 = NDArray[np.uint64]
+
+# The size of a flow without end, as written; and what stands for it: at 1 Mb/s it would take 285 years.
+ENDLESS = "endless"
+ENDLESS_BYTES = 2**50
+
+
+@dataclass(frozen=True)
+class FlowList:
+    """Flows in order of their start, one column each. Hosts are given by their index."""
+
+    start_ns: UInt64
+    src: NDArray[np.uint32]
+    dst: NDArray[np.uint32]
+    size_bytes: UInt64
+    dscp: NDArray[np.uint8]
+    extra_delay_ns: UInt64
+    rate_bps: UInt64  # of the application; 0 is as fast as possible
+    query: NDArray[np.bool_]  # part of a query: to be told apart in results, the same to the network
+    ecn: NDArray[np.bool_]  # its hosts take part in ECN, if the transport does
+    # The flow, higher up, whose end it waits for, or -1: it starts as long after that end as the list has it after that
+    # start. And whether it is asked for on the connection of that flow.
+    after: NDArray[np.int64]
+    same_connection: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+    @property
+    def endless(self) -> NDArray[np.bool_]:
+        """Which of them have no end."""
+        return np.asarray(self.size_bytes >= ENDLESS_BYTES)
+
+    @property
+    def waiting(self) -> NDArray[np.bool_]:
+        """Which of them wait for the end of another one."""
+        return np.asarray(self.after >= 0)
+
+    def columns(self) -> dict[str, NDArray[np.generic]]:
+        """What the network is given, by the names that the engine has for it, without columns that say nothing."""
+        left_out = {"query"}
+        left_out |= {"ecn"} if self.ecn.all() else set()
+        left_out |= set() if self.waiting.any() else {"after"}
+        left_out |= set() if self.same_connection.any() else {"same_connection"}
+        names = [field.name for field in fields(self) if field.name not in left_out]
+        return {name: np.ascontiguousarray(getattr(self, name)) for name in names}
+
+    def for_engine(self) -> dict[str, NDArray[np.generic]]:
+        """All columns but `query`; of a flow that waits for another one `start_ns` is the time since that one's end."""
+        waited_ns = self.start_ns - np.where(self.waiting, self.start_ns[self.after], np.uint64(0))
+        own = {name: self.__dict__[name] for name in ("ecn", "after", "same_connection")}
+        return self.columns() | own | {"start_ns": waited_ns}
+
+    def as_begun(self, start_ns: NDArray[np.int64]) -> tuple[FlowList, NDArray[np.intp]]:
+        """The flows that have started, in order of the times when they did, and their rows here; -1 is never."""
+        rows = np.flatnonzero(start_ns >= 0)
+        rows = rows[np.argsort(start_ns[rows], kind="stable")]
+        begun = replace(self, start_ns=start_ns.astype(np.uint64), after=np.full(len(self), -1))
+        return begun.taken(rows), rows
+
+    def taken(self, rows: NDArray[np.intp]) -> FlowList:
+        """Some of the flows, in the order asked for; those that a flow waits for among them."""
+        taken = FlowList(*(getattr(self, field.name)[rows] for field in fields(self)))
+        if not taken.waiting.any():
+            return taken
+        place = np.full(len(self), -1)
+        place[rows] = np.arange(len(rows))
+        return replace(taken, after=np.where(taken.waiting, place[taken.after], -1))
+
+    def digest(self) -> str:
+        """Equal for equal flow lists, on any machine."""
+        state = hashlib.sha256()
+        for name, column in self.columns().items():
+            state.update(name.encode())
+            state.update(column.astype(column.dtype.newbyteorder("<")).tobytes())
+        return state.hexdigest()
+
+
+def make_flows(start_ns: UInt64, pairs: NDArray[np.uint32], size_bytes: UInt64, extra_delay_ns: UInt64) -> FlowList:
+    """Flows of one class that applications write as fast as they can. `pairs` holds rows of (src, dst)."""
+    none = np.zeros(len(start_ns), dtype=np.uint64)
+    dscp, query, ecn = none.astype(np.uint8), none.astype(np.bool_), np.ones(len(start_ns), dtype=np.bool_)
+    after, same_connection = np.full(len(start_ns), -1), query
+    return FlowList(
+        start_ns, pairs[:, 0], pairs[:, 1], size_bytes, dscp, extra_delay_ns, none, query, ecn, after, same_connection
+    )
+
+
+def merged(lists: Sequence[FlowList]) -> FlowList:
+    """All flows of several lists in order of their start; of equal ones those of the earlier list first.
+
+    Flows that wait for another one are in the first list, if any.
+    """
+    names = [field.name for field in fields(FlowList)]
+    joined = FlowList(*(np.concatenate([getattr(flows, name) for flows in lists]) for name in names))
+    return joined.taken(np.argsort(joined.start_ns, kind="stable"))
+
+
+_REQUIRED = ("start_ns", "src", "dst", "size_bytes")
+_OPTIONAL = ("dscp", "extra_delay_ns", "rate_bps")
+_LARGEST = {"dscp": 63, "size_bytes": ENDLESS_BYTES}
+# Of a number that is too large for certain; Python reads a few thousand at most.
+_DIGITS = 100
+
+
+def read_flow_list(path: Path, hosts: Sequence[str]) -> FlowList:
+    """Read a CSV file with the columns `start_ns,src,dst,size_bytes` and perhaps `dscp,extra_delay_ns,rate_bps`."""
+    try:
+        # Spreadsheets begin a file with a byte order mark.
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            reader = csv.DictReader(file)
+            names = tuple(reader.fieldnames or ())
+            _check_header(path, names)
+            rows = [_row(path, number, row, hosts) for number, row in enumerate(reader, start=2)]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise BadInput(f"cannot read the flow list {path}: {getattr(error, 'strerror', None) or error}") from error
+    if not rows:
+        raise BadInput(f"{path} lists no flow")
+    types = {"src": np.uint32, "dst": np.uint32, "dscp": np.uint8}
+    columns = {
+        name: np.array([row.get(name, 0) for row in rows], dtype=types.get(name, np.uint64))
+        for name in _REQUIRED + _OPTIONAL
+    }
+    ones = np.ones(len(rows), dtype=np.bool_)
+    flows = FlowList(**columns, query=~ones, ecn=ones, after=np.full(len(rows), -1), same_connection=~ones)
+    late = np.flatnonzero(np.diff(flows.start_ns.astype(np.int64)) < 0)
+    if len(late):
+        raise BadInput(f"{path}, line {late[0] + 3}: the flow starts before the one above it", "sort by start_ns")
+    return flows
+
+
+def _check_header(path: Path, names: Sequence[str]) -> None:
+    missing = [name for name in _REQUIRED if name not in names]
+    if missing:
+        raise BadInput(f"{path} has no column `{missing[0]}`", f"its first line must name {', '.join(_REQUIRED)}")
+    for name in names:
+        if name not in _REQUIRED + _OPTIONAL:
+            raise unknown(f"column of {path}:", name, _REQUIRED + _OPTIONAL)
+
+
+def _row(path: Path, number: int, row: dict[str, str], hosts: Sequence[str]) -> dict[str, int]:
+    where = f"{path}, line {number}"
+    if None in row or None in row.values():
+        raise BadInput(f"{where}: it does not have as many cells as the header")
+    values = {name: _host(where, text, hosts) for name, text in row.items() if name in ("src", "dst")}
+    for name in set(row) - set(values):
+        values[name] = _number(where, name, row[name])
+    if values["src"] == values["dst"]:
+        raise BadInput(f"{where}: the flow goes from a host to itself")
+    if values["size_bytes"] == 0:
+        raise BadInput(f"{where}: the flow has no bytes")
+    return values
+
+
+def _number(where: str, name: str, text: str) -> int:
+    if name == "size_bytes" and text.strip() == ENDLESS:
+        return ENDLESS_BYTES
+    if text.strip().isdecimal():
+        value = int(text[:_DIGITS])
+    elif name.endswith("_ns"):
+        value = _with_unit(parse_time, where, name, text)
+    elif name == "rate_bps":
+        value = _with_unit(parse_rate, where, name, text)
+    else:
+        or_endless = f", or `{ENDLESS}`" if name == "size_bytes" else ""
+        raise BadInput(f"{where}: `{text}` is not a {name}", f"a whole number, without a unit{or_endless}")
+    if value > _LARGEST.get(name, 2**63 - 1):
+        raise BadInput(f"{where}: a {name} of {text} is too large")
+    return value
+
+
+def _with_unit(parse: Callable[[str], int], where: str, name: str, text: str) -> int:
+    try:
+        return parse(text)
+    except BadInput as error:
+        raise BadInput(f"{where}: {name}: {error}", "a whole number, or one with its unit") from error
+
+
+def _host(where: str, text: str, hosts: Sequence[str]) -> int:
+    try:
+        return find_host(text, hosts)
+    except BadInput as error:
+        raise BadInput(f"{where}: {error}", error.remedy) from error
+
+
+def find_host(text: str | int, hosts: Sequence[str]) -> int:
+    """The index of a host, which is named or numbered."""
+    name = str(text).strip()
+    if name in hosts:
+        return hosts.index(name)
+    if name.isdecimal() and int(name) < len(hosts):
+        return int(name)
+    error = unknown("host", name, hosts)
+    raise BadInput(str(error), f"{error.remedy}; or an index 0..{len(hosts) - 1}")

@@ -1,0 +1,44 @@
+"""Probes of round-trip times, as users write them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+from pydantic import Field, model_validator
+
+from marklab import units
+from marklab.errors import BadInput
+from marklab.model import Model, Size, Time
+
+
+class Probe(Model):
+    """A host that pings another: ICMP echoes, which are no flows and are not ECN capable.
+
+    In short: `h0:h8,every=1ms,dscp=1`.
+    """
+
+    src: str | int = Field(alias="from")
+    dst: str | int = Field(alias="to")
+    every_ns: Time = Field(default=1_000_000, alias="every", gt=0)
+    # Of a frame, without its checksum: headers and the 56 bytes that ping sends.
+    size_bytes: Size = Field(default=98, alias="size", ge=42, le=65_000)
+    dscp: int = Field(default=0, ge=0, le=63)
+    start_ns: Time = Field(default=0, alias="start")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_text(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        pair, *rest = value.split(",")
+        src, colon, dst = pair.partition(":")
+        if not colon or not src.strip() or not dst.strip():
+            raise BadInput(f"`{value}` is not a probe", "write it like h0:h8,every=1ms,dscp=1")
+        settings = dict(units.parse_setting(part) for part in rest)
+        return {"from": src, "to": dst, **{key: yaml.safe_load(text) for key, text in settings.items()}}
+
+    @property
+    def label(self) -> str:
+        """What it is called in tables."""
+        return f"{self.src}:{self.dst}" + (f",dscp={self.dscp}" if self.dscp else "")

@@ -1,0 +1,75 @@
+"""Services that share the network, each with queues of its own, as users write them."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+
+from marklab import units
+from marklab.errors import BadInput
+from marklab.model import Model
+from marklab.traffic.description import Distribution
+from marklab.traffic.workload import Workload
+
+# Code points of IPv4.
+MAX_SERVICES = 64
+
+
+def _as_list(value: Any) -> Any:
+    return re.split("[/,]", value) if isinstance(value, str) else value
+
+
+class Services(Model):
+    """Services whose flows use queues of their own: service i has code point i and queue i.
+
+    Each flow, or each pair of hosts, belongs to one of them, by weight. `weights` are shares of 1 or percents; without
+    them all are equal. `workloads` are theirs in turn; without them all have the run's. In
+    short: `4:weights=10/20/30/40`.
+    """
+
+    count: int = Field(ge=1, le=MAX_SERVICES)
+    weights: tuple[float, ...] = ()
+    by: Literal["flow", "pair"] = "flow"
+    workloads: Annotated[tuple[Distribution, ...], BeforeValidator(_as_list)] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_text(cls, value: Any) -> Any:
+        if not isinstance(value, (int, str)):
+            return value
+        count, _, rest = str(value).partition(":")
+        return {"count": count, **(dict(units.parse_setting(part) for part in rest.split(",")) if rest else {})}
+
+    @field_validator("weights", mode="before")
+    @classmethod
+    def _percents(cls, weights: Any) -> Any:
+        if isinstance(weights, str):
+            weights = [yaml.safe_load(part) for part in re.split("[/,]", weights)]
+        total = sum(weights) if isinstance(weights, (list, tuple)) and weights else None
+        return [weight / 100 for weight in weights] if total is not None and abs(total - 100) < 1e-6 else weights
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Services:
+        if self.weights and len(self.weights) != self.count:
+            raise BadInput(f"{len(self.weights)} weights for {self.count} services", "give one for each")
+        if any(weight <= 0 for weight in self.weights):
+            raise BadInput("the weight of a service must be above 0", "leave the service out, or give it a share")
+        if self.weights and abs(sum(self.weights) - 1) > 1e-6:
+            raise BadInput(
+                f"the weights of the services sum to {sum(self.weights):g}", "they must sum to 1, or to 100 percent"
+            )
+        if self.by == "pair" and self.weights:
+            raise BadInput("pairs of hosts are dealt out evenly", "leave out `weights`, or choose `by: flow`")
+        return self
+
+    def workload(self, service: int) -> Workload | None:
+        """The workload of a service, if it has one of its own."""
+        return self.workloads[service % len(self.workloads)] if self.workloads else None
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """Share of each service."""
+        return self.weights or (1 / self.count,) * self.count
