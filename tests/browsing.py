@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,18 +11,13 @@ from typing import Any
 
 from playwright.sync_api import Browser, Download, Page, TimeoutError, sync_playwright  # noqa: A004
 
-NEEDED = "it needs Chromium: Debian's package chromium, or MARKLAB_CHROMIUM=/path/to/it"
+from marklab.doctor import chromium
+
 DESK = {"viewport": {"width": 1280, "height": 900}}
 PHONE = {"viewport": {"width": 375, "height": 812}, "device_scale_factor": 2, "is_mobile": True, "has_touch": True}
 
 # Milliseconds that a page may take on a busy machine.
 _PATIENCE_MS = 60_000
-
-
-def chromium() -> str | None:
-    """Where Chromium is; None if it is nowhere."""
-    names = ("chromium", "chromium-browser", "google-chrome")
-    return os.environ.get("MARKLAB_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
 
 
 @dataclass

@@ -12,15 +12,27 @@ from hypothesis import settings
 from marklab.catalog.parameters import Setup
 from marklab.cli import main
 from marklab.traffic.rtt import parse_rtt
+from needs import lacking, names_of, reason
 
 # What runs real switches and hosts has to have the machine for itself.
 _REAL_TIME = ("test_lab", "test_lab_bmv2", "test_live", "test_mininet")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--needing", metavar="NAME", help="only tests that need this thing, as `doctor` calls it")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.stem in _REAL_TIME:
             item.add_marker(pytest.mark.real_time)
+        if absent := lacking(names_of(item)):
+            item.add_marker(pytest.mark.skip(reason(absent)))
+    if wanted := config.getoption("--needing"):
+        lacking([wanted])
+        left_out = [item for item in items if wanted not in names_of(item)]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if wanted in names_of(item)]
 
 
 settings.register_profile("lab", deadline=None, derandomize=True)

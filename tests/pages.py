@@ -3,7 +3,7 @@
 <!-- save as: mine.p4 -->             a reader saves the block under this name
 <!-- exits with: 1 -->                its last command ends with this code; 0 without
 <!-- output: as shown -->             it prints what stands below its commands, but for line breaks; `...` is anything
-<!-- needs: bmv2 -->                  run only where these things are (tests/test_doc_commands.py lists them)
+<!-- needs: BMv2 -->                  run only where `doctor` finds these things, which the text above names
 <!-- tested by: tests/test_x.py -->   another test runs it, or all that it stands for
 <!-- not run: it installs packages --> nothing runs it, and why
 """
@@ -36,6 +36,13 @@ class Block:
     language: str
     text: str
     marks: Mapping[str, str]
+    # All text of the page before it.
+    above: str
+
+    @property
+    def needs(self) -> list[str]:
+        """What it needs of the machine, as `doctor` calls it."""
+        return [name for name in self.marks.get("needs", "").split(", ") if name]
 
     @property
     def script(self) -> str:
@@ -63,4 +70,5 @@ def blocks(page: Path) -> Iterator[Block]:
     for fence in _FENCE.finditer(text):
         above = _COMMENTS.search(text, 0, fence.start())
         marks = dict(_COMMENT.findall(above[0] if above else ""))
-        yield Block(page, text.count("\n", 0, fence.start()) + 1, fence[2], fence[3], marks)
+        shown = re.sub(r"<!--.*?-->", "", text[: fence.start()], flags=re.DOTALL)
+        yield Block(page, text.count("\n", 0, fence.start()) + 1, fence[2], fence[3], marks, shown)

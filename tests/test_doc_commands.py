@@ -20,7 +20,6 @@ import signal
 import socket
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -28,7 +27,8 @@ import pytest
 
 from marklab.cli import _COMMANDS
 from marklab.paths import REPOSITORY
-from pages import MARKS, PAGES, Block, blocks
+from needs import lacking, reason
+from pages import MARKS, PAGES, blocks
 
 # What commands write into, or look for beside themselves; all else is only read.
 _COPIED = ("docs", "experiments", "orchestrator", "orchestrator.py", "p4src")
@@ -40,14 +40,19 @@ _RUN = re.compile(r"python orchestrator\.py (?:(?:run|sweep|crosscheck|reproduce
 _SETS_UP = re.compile(r"^\s*(?:make|sudo|apt-get|docker|docker-compose|pip|git)\b", re.MULTILINE)
 _DASK_PORT = "8786"
 
-_PATIENCE_S = 300
-
-# Things that a block may need, and what tells whether they are there.
-_THERE: Mapping[str, Callable[[], bool]] = {
-    "root": lambda: os.geteuid() == 0,
-    "mininet": lambda: shutil.which("mn") is not None,
-    "bmv2": lambda: all(map(shutil.which, ("p4c-bm2-ss", "simple_switch", "simple_switch_grpc"))),
+# What cannot be run without something that `doctor` looks for.
+_NEEDED_BY = {
+    r"--fabric mininet|orchestrator\.py (?:crosscheck|lab)\b": {"privileges", "Mininet"},
+    r"--switch bmv2": {"BMv2"},
+    r"p4runtime_sh": {"p4runtime-shell"},
+    r"make differential": {"simple_switch"},
+    r"make conformance": {"P4C_CHECKOUT"},
+    r"make ns3|marklab\.ns3": {"ns-3"},
+    r"\btcpdump\b": {"tcpdump"},
+    r"\bdocker(?:-compose)? ": {"Docker"},
 }
+
+_PATIENCE_S = 300
 
 
 def with_less_effort(line: str) -> str:
@@ -78,11 +83,6 @@ def free_port() -> int:
         return port
 
 
-def lacking(block: Block) -> list[str]:
-    needs = block.marks.get("needs", "")
-    return [need for need in filter(None, needs.split(", ")) if not _THERE[need]()]
-
-
 def run(script: str, folder: Path) -> tuple[int, str]:
     """Run a block as a shell does that ends at the first error; gives the exit code and all that was said."""
     kept = {name: os.environ[name] for name in ("HOME", "LANG", "TMPDIR") if name in os.environ}
@@ -91,7 +91,7 @@ def run(script: str, folder: Path) -> tuple[int, str]:
     with (
         tempfile.TemporaryFile() as said,
         subprocess.Popen(
-            ["bash", "-exc", script],  # noqa: S607
+            ["bash", "-exc", script],
             cwd=folder,
             env=kept | {"PATH": path},
             stdin=subprocess.DEVNULL,
@@ -126,8 +126,8 @@ def test_the_commands_of_a_page(page: Path, tmp_path: Path, subtests: pytest.Sub
             continue
         with subtests.test(str(block)):
             assert not _SETS_UP.search(block.script), "what changes the machine is not run by a test"
-            if absent := lacking(block):
-                pytest.skip(f"needs {', '.join(absent)}")
+            if absent := lacking(block.needs):
+                pytest.skip(reason(absent))
             lines = map(with_less_effort, block.script.replace(_DASK_PORT, port).splitlines())
             code, said = run("\n".join(lines), tmp_path)
             assert code == int(block.marks.get("exits with", 0)), said
@@ -163,6 +163,18 @@ def test_every_command_of_the_lab_is_shown() -> None:
     shown = "\n".join(block.script for block in ALL)
     for command in _COMMANDS:
         assert re.search(rf"orchestrator\.py {command}\b", shown) or command == "run", command
+
+
+def test_what_a_block_needs_is_said_above_it() -> None:
+    """So that a reader knows before typing, in the words of `doctor`."""
+    for block in ALL:
+        lacking(block.needs)
+        commands = re.sub(r"\s#.*|apt-get .*", "", block.script)
+        for command, names in _NEEDED_BY.items():
+            if re.search(command, commands):
+                assert names <= set(block.needs), f"{block} needs {names}"
+        for name in block.needs:
+            assert re.search(rf"\b{re.escape(name)}\b", block.above), f"{block} needs {name}: say so above it"
 
 
 def test_effort_is_only_added_where_none_is_stated() -> None:

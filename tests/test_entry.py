@@ -119,13 +119,11 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.needs("script")
 def test_progress_goes_to_a_terminal_only(tmp_path: Path) -> None:
-    script = shutil.which("script")
-    if script is None:
-        pytest.skip("the tool `script`, which makes a terminal, is not installed")
     run = f"{sys.executable} {ENTRY} -s tcn --flows 3000 --json --out {tmp_path}/out"
     done = subprocess.run(
-        [script, "-qec", f"{run} > {tmp_path}/stdout", "/dev/null"], capture_output=True, text=True, timeout=60
+        ["script", "-qec", f"{run} > {tmp_path}/stdout", "/dev/null"], capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 0
     assert "flows" in done.stdout
@@ -181,12 +179,10 @@ def test_the_code_of_a_reader_that_goes_away_is_not_that_of_a_broken_rule() -> N
     assert (done.returncode, done.stderr) == (141, b"")
 
 
+@pytest.mark.needs("script")
 def test_a_terminal_of_ten_columns_loses_no_number(tmp_path: Path) -> None:
-    script = shutil.which("script")
-    if script is None:
-        pytest.skip("the tool `script`, which makes a terminal, is not installed")
     run = f"stty cols 10; unset COLUMNS; NO_COLOR=1 {sys.executable} {ENTRY} -s tcn --flows 50 --out {tmp_path}/out"
-    done = subprocess.run([script, "-qec", run, "/dev/null"], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["script", "-qec", run, "/dev/null"], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0
     assert "100%" in done.stdout
     assert re.search(r"overall mean +[0-9,]+ ±[0-9,]+", done.stdout)

@@ -27,19 +27,7 @@ from marklab.lab.host import host_process, joined
 from marklab.lab.records import ALPHA_ONE, ObservationWindow, observation_windows
 from marklab.lab.tcp import configure, route_options, sysctls
 
-TOOLS = ("bpftool", "clang", "ethtool", "ip", "iperf3", "llvm-strip", "nstat", "sysctl", "tc")
-
-
-def _lacking() -> str | None:
-    if os.geteuid() != 0:
-        return "needs root"
-    if absent := commands.missing(TOOLS):
-        return f"not on PATH: {', '.join(absent)}"
-    return None if Path("/sys/kernel/btf/vmlinux").exists() else "the kernel has no type information"
-
-
-LACKING = _lacking()
-real = pytest.mark.skipif(LACKING is not None, reason=f"lab: {LACKING}")
+real = pytest.mark.needs("privileges", "namespaces", "network tools", "BPF tools", "type information", "iperf3")
 
 RATE_MBPS = 100
 THRESHOLD_PACKETS = 20

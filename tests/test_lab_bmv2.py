@@ -24,14 +24,13 @@ from marklab.hosts import Framing
 from marklab.lab import bmv2, bmv2_limits, thrift
 from marklab.lab.bmv2 import SwitchPort, compile_program, running
 from marklab.lab.bmv2_limits import check, obstacle, packets_per_s
-from marklab.lab.commands import missing, run
+from marklab.lab.commands import run
 from marklab.p4runtime.client import Count
 from marklab.paths import PROGRAMS
 from marklab.spec import make_spec
 from p4runtime_server.controller import FEATURES, probe
 
-LACKING = missing([*bmv2_limits.TOOLS, "ip", "ethtool"]) or ([] if os.geteuid() == 0 else ["root"])
-real = pytest.mark.skipif(bool(LACKING), reason=f"BMv2 in a namespace needs {', '.join(LACKING)}")
+real = pytest.mark.needs("privileges", "namespaces", "network tools", "BMv2")
 
 SPEC = {"schemes": "tcn", "rate": "100M"}
 
@@ -206,7 +205,7 @@ class Bench:
 
     def remove(self) -> None:
         for name in (self.name, *self.hosts):
-            subprocess.run(["ip", "netns", "del", name], check=False)  # noqa: S607 - found above
+            subprocess.run(["ip", "netns", "del", name], check=False)
 
 
 def mac(host: int) -> str:

@@ -1,8 +1,6 @@
 """A switch in real time between interfaces of this machine."""
 
 import json
-import os
-import shutil
 import signal
 import socket
 import struct
@@ -25,10 +23,7 @@ from marklab.paths import REPOSITORY
 from test_cli import Cli
 
 SCHEMES = REPOSITORY / "p4src" / "v1model"
-needs_root = pytest.mark.skipif(
-    os.geteuid() != 0 or None in (shutil.which("ip"), shutil.which("ethtool")),
-    reason="network namespaces need root, iproute2 and ethtool",
-)
+needs_root = pytest.mark.needs("privileges", "namespaces", "network tools")
 
 
 NO_REGISTER = {"register": "none", "index": 0}
@@ -109,7 +104,7 @@ class Hosts:
 
     def remove(self) -> None:
         for name in self.names:
-            subprocess.run(["ip", "netns", "del", name], check=False)  # noqa: S607 - found above
+            subprocess.run(["ip", "netns", "del", name], check=False)
 
 
 class Received(NamedTuple):
@@ -426,7 +421,7 @@ def test_an_interface_is_a_port_of_one_switch_only(hosts: Hosts, cli: Cli) -> No
 
 
 @needs_root
-@pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv")
+@pytest.mark.needs("network tools")
 def test_without_the_right_to_packets_a_switch_says_so() -> None:
     drop = ["setpriv", "--bounding-set=-net_raw", "--inh-caps=-net_raw"]
     command = [*drop, sys.executable, str(REPOSITORY / "orchestrator.py"), "switch", str(SCHEMES / "dctcp-red.p4")]

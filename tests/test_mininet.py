@@ -25,26 +25,12 @@ from marklab.experiment import prepare
 from marklab.fabrics.fabric import Cell
 from marklab.fabrics.mininet import Mininet, dilate
 from marklab.lab import bpf, commands, congestion, workspace
-from marklab.lab.network import SYSTEM_PYTHON, TOOLS, Net, address, mininet
+from marklab.lab.network import Net, address, mininet
 from marklab.paths import REPOSITORY
 from marklab.spec import make_spec
 from marklab.topology import Graph
 
-
-def _lacking() -> str | None:
-    if os.geteuid() != 0:
-        return "needs root"
-    if absent := commands.missing([*TOOLS, "ping", "nstat"]):
-        return f"not on PATH: {', '.join(absent)}"
-    if subprocess.run([SYSTEM_PYTHON, "-c", "import mininet"], check=False, capture_output=True).returncode:
-        return "Mininet is not there"
-    if not congestion.in_kernel("dctcp") and commands.missing(["clang", "bpftool", "llvm-strip"]):
-        return "no DCTCP in the kernel, and not the tools to load one"
-    return None if Path("/sys/kernel/btf/vmlinux").exists() else "the kernel has no type information"
-
-
-LACKING = _lacking()
-real = pytest.mark.skipif(LACKING is not None, reason=f"Mininet lab: {LACKING}")
+real = pytest.mark.needs("privileges", "namespaces", "network tools", "BPF tools", "type information", "Mininet")
 
 # Long enough for queues, short enough for tests: 2 s of dilated time.
 FLOWS = """start_ns,src,dst,size_bytes,extra_delay_ns
@@ -440,11 +426,12 @@ def test_the_same_flows_in_both_fabrics_are_compared(tmp_path: Path) -> None:
 
 
 @real
+@pytest.mark.needs("p4runtime-shell")
 def test_what_the_page_shows_works() -> None:
     """The commands of `Looking into it`, with what the lab printed in place of what it once printed."""
     section = (REPOSITORY / "docs" / "lab.md").read_text().partition("\n## Looking into it\n")[2].partition("\n## ")[0]
     lines = [line.removeprefix("$ ") for line in section.splitlines() if line.startswith("$ ")]
-    (lab_line,) = (line for line in lines if "marklab.py lab" in line)
+    (lab_line,) = (line for line in lines if "orchestrator.py lab" in line)
     (ping,) = (line.split() for line in lines if " ping " in line)
     (shell,) = (line.split() for line in lines if "p4runtime_sh" in line)
     queries = [line.split(">>> ")[1] for line in section.splitlines() if line.startswith("P4Runtime sh >>>")]
@@ -461,9 +448,10 @@ def test_what_the_page_shows_works() -> None:
             h0, switch = rows["h0"], rows["s0"]
             assert rows["h2"][-1] == ping[-1]
             commands.run(*h0[1:5], "ping", "-c", "2", ping[-1], timeout_s=20)
-            shell[0:1] = [sys.executable]
             shell[shell.index("--grpc-addr") + 1] = switch[-1]
-            said = commands.run(*shell, text="\n".join([*queries, "exit", ""]), timeout_s=60)
+            said = commands.run(
+                str(REPOSITORY / shell[0]), *shell[1:], text="\n".join([*queries, "exit", ""]), timeout_s=60
+            )
             # A route per host.
             assert said.count('"SwitchIngress.ipv4_lpm"') == 3
         finally:

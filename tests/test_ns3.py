@@ -19,7 +19,7 @@ from marklab.ns3.scenario import PLAIN, Scenario, known_scenarios, read_scenario
 from marklab.traffic.flows import FlowList, make_flows
 
 LACKING = peer.missing()
-real = pytest.mark.skipif(bool(LACKING), reason=f"ns-3 is not there: not found: {', '.join(LACKING)}")
+real = pytest.mark.needs("ns-3")
 
 K = 20
 BURST: dict[str, Any] = {

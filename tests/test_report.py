@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from browsing import NEEDED, PHONE, Opened, chromium, opened, started
+from browsing import PHONE, Opened, opened, started
 from collections_of_runs import LOADS, SCHEMES, WORKLOADS, grid, single
 from conftest import Finished
 from marklab.collection import Collection, FailedCell, Point
@@ -28,7 +28,7 @@ from marklab.report.styles import UNCONGESTED
 Cli = Callable[..., Finished]
 
 BASELINE = "dctcp-red:tail"
-needs_chromium = pytest.mark.skipif(chromium() is None, reason=NEEDED)
+needs_chromium = pytest.mark.needs("Chromium")
 
 # Elements that have no end tag.
 VOID = ("meta", "option", "line", "path", "link", "br", "img", "input")

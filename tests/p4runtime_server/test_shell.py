@@ -9,11 +9,14 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
+from marklab.doctor import SHELL_PYTHON
 from marklab.p4runtime import files
-from marklab.paths import PROGRAMS, REPOSITORY
+from marklab.paths import PROGRAMS
 from p4runtime_server.controller import DEVICE, FEATURES, SECONDS, Switch, colour, probe
 
-SHELL_PYTHON = REPOSITORY / ".venv-p4runtime-shell" / "bin" / "python"
+pytestmark = pytest.mark.needs("p4runtime-shell")
 
 
 def run(switch: Switch, pushed: Switch, folder: Path, commands: str) -> subprocess.CompletedProcess[str]:

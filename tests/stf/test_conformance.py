@@ -76,7 +76,7 @@ def test_a_folder_that_is_no_checkout_is_refused(tmp_path: Path) -> None:
         check(tmp_path)
 
 
-@pytest.mark.skipif("P4C_CHECKOUT" not in os.environ, reason="P4C_CHECKOUT names no checkout of p4c")
+@pytest.mark.needs("P4C_CHECKOUT")
 def test_the_corpus_of_p4c() -> None:
     found = check(Path(os.environ["P4C_CHECKOUT"]))
     assert found.enough

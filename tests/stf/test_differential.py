@@ -119,7 +119,7 @@ def test_without_the_tools_it_says_how_to_get_them(
     assert said.startswith("skipped: not on PATH: p4c-bm2-ss, simple_switch, simple_switch_CLI\n  try: ")
 
 
-@pytest.mark.skipif(bool(bmv2.missing_tools()), reason="p4c-bm2-ss, simple_switch and its CLI are not on PATH")
+@pytest.mark.needs("simple_switch")
 def test_bmv2_does_the_same() -> None:
     case = next(case for case in differential.cases() if case.program.stem == "detours")
     frames = differential.random_frames(case.seeds, 50, random.Random(3))  # noqa: S311

@@ -36,11 +36,11 @@ impl Line {
     #[expect(clippy::print_stderr, reason = "a test that does nothing has to say so")]
     fn new(tag: &str) -> Option<Line> {
         if !rustix::process::geteuid().is_root() {
-            eprintln!("skipped: network namespaces need root");
+            eprintln!("skipped: needs privileges, which network namespaces take");
             return None;
         }
-        if let Some(tool) = ["ip", "tc", "ethtool"].iter().find(|tool| Command::new(tool).output().is_err()) {
-            eprintln!("skipped: {tool} is not on PATH");
+        if let Some(tool) = ["ip", "tc", "ethtool", "sysctl"].iter().find(|tool| Command::new(tool).output().is_err()) {
+            eprintln!("skipped: needs network tools, and {tool} is not on PATH");
             return None;
         }
         let line = Line { names: ["a", "b"].map(|end| format!("mlr{}{tag}{end}", process::id())) };

@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from marklab.doctor import PURPOSES, Finding, examine, lacking
 from marklab.errors import unknown
-from marklab.lab.doctor import PURPOSES, Finding, examine, lacking
 
 
 def doctor(

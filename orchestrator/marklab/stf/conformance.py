@@ -152,8 +152,9 @@ def render(conformance: Conformance) -> str:
     text = "# Conformance\n\n"
     text += "<!-- Written by `make conformance`. -->\n\n"
     text += (
-        f"What p4c's corpus (`testdata` of p4lang/p4c at `{conformance.commit}`) finds. To repeat it:\n\n"
-        "<!-- tested by: tests/stf/test_conformance.py -->\n"
+        f"What p4c's corpus (`testdata` of p4lang/p4c at `{conformance.commit}`) finds. "
+        "To repeat it, where P4C_CHECKOUT names a checkout of p4c:\n\n"
+        "<!-- needs: P4C_CHECKOUT -->\n<!-- tested by: tests/stf/test_conformance.py -->\n"
         "```sh\nmake conformance P4C_CHECKOUT=p4c\n```\n\n"
         "| | programs | passed | failed | unsupported |\n|---|---:|---:|---:|---:|\n"
     )

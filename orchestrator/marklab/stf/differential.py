@@ -259,7 +259,8 @@ def render(comparisons: Sequence[Comparison], seed: int, versions: Mapping[str, 
         f"Packets of the packet tests, most with random changes (seed {seed}), through the lab's switch and through "
         f"BMv2's: {tools}. Both have the entries, members, rates and sessions of the tests. Compared are all packets "
         "of each port in their order, the cells of registers, and packets and bytes of counters. To repeat it, with "
-        "the tools on `PATH`:\n\n<!-- tested by: tests/stf/test_differential.py -->\n```sh\nmake differential\n```\n\n"
+        "the tools on `PATH`:\n\n<!-- needs: simple_switch -->\n<!-- tested by: tests/stf/test_differential.py -->\n"
+        "```sh\nmake differential\n```\n\n"
         f"{same} of {len(comparisons)} programs do the same.\n\n"
         "| program | packets in | packets out | register cells | counter cells | |\n|---|---:|---:|---:|---:|---|\n"
     )

@@ -143,7 +143,7 @@ fn wireshark_finds_no_fault() {
         Some(String::from_utf8_lossy(&output.stdout).lines().count())
     };
     let Some(malformed) = count("_ws.malformed || ip.checksum.status == 0 || tcp.checksum.status == 0") else {
-        eprintln!("skipped: no tshark on the path");
+        eprintln!("skipped: needs tshark, which is not on PATH");
         return;
     };
     assert_eq!(malformed, 0);

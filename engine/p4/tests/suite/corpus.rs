@@ -52,7 +52,7 @@ const BEYOND_P4C: [&str; 2] = ["W0702", "W0703"];
 fn checkout(variable: &str) -> Option<PathBuf> {
     let path = std::env::var_os(variable).map(PathBuf::from);
     if path.is_none() {
-        skip(&format!("{variable} names no checkout"));
+        skip(&format!("needs {variable}, which names no checkout"));
     }
     path
 }

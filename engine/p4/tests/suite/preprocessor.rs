@@ -198,7 +198,7 @@ fn our_tokens_are_those_of_cpp() {
     paths.extend(crate::programs_of(schemes));
     for path in paths {
         let Some(text) = cpp_tokens(&path) else {
-            return crate::skip("there is no `cpp` on this machine");
+            return crate::skip("needs cpp, which is not on PATH");
         };
         assert_eq!(compile_text(&text).digest, compile(&path, &Options::default()).digest, "{}", path.display());
     }

@@ -1,7 +1,8 @@
 """What this machine offers to the lab: found or missing, what is used instead, and how to get it.
 
 Each thing is looked for as the lab itself will use it: namespaces are made, queueing disciplines set, Mininet loaded by
-the Python that has it. Nothing stays behind.
+the Python that has it. Nothing stays behind. What tests need besides is looked for as well: a test is skipped only for
+something in this list (tests/needs.py).
 """
 
 from __future__ import annotations
@@ -23,11 +24,15 @@ from marklab.lab.bpf import TYPES
 from marklab.lab.commands import missing, packages_of
 from marklab.lab.congestion import in_kernel
 from marklab.lab.network import REAL_TIME, SYSTEM_PYTHON, TOOLS
-from marklab.paths import RESULTS
+from marklab.ns3 import peer
+from marklab.paths import IN_TREE, REPOSITORY, RESULTS
+from marklab.promotion.vendor import compiler
+from marklab.stf import bmv2 as simple_switch
 
 PURPOSES = ("sim", "mininet", "bmv2", "docker")
 
-NETWORK_TOOLS = (*TOOLS, "nstat", "ping", "ss")
+# Mininet's package has mnexec.
+NETWORK_TOOLS = (*(tool for tool in TOOLS if tool != "mnexec"), "nstat", "ping", "ss")
 _BPF_HEADER = Path("/usr/include/bpf/bpf_helpers.h")
 # Since then struct_ops has the arguments that dctcp.bpf.c takes.
 _BPF_KERNEL = (6, 10)
@@ -39,6 +44,16 @@ _CAPABILITIES = {"CAP_NET_ADMIN": 12, "CAP_NET_RAW": 13, "CAP_SYS_ADMIN": 21}
 
 _PROBE_S = 20.0
 _GIB = 1 << 30
+# p4runtime-shell wants an older protobuf than the lab.
+SHELL_PYTHON = REPOSITORY / ".venv-p4runtime-shell" / "bin" / "python"
+
+# Checkouts with programs for tests, by the variables that name them: the repository, and a folder that it has.
+_CHECKOUTS = {
+    "P4C_CHECKOUT": ("p4lang/p4c", "testdata/p4_16_samples"),
+    "P4_TUTORIALS": ("p4lang/tutorials", "exercises"),
+    "OPEN_P4STUDIO": ("p4lang/open-p4studio", "pkgsrc/p4-examples"),
+}
+
 # A run of the size of the papers', with room to spare.
 _MEMORY_GIB, _DISK_GIB = 2, 1
 
@@ -61,7 +76,8 @@ class Finding:
 
 def examine() -> list[Finding]:
     """Look for everything."""
-    return [finding for look in (_sim, _privileges, _network, _control, _mininet, _bmv2, _docker) for finding in look()]
+    looks = (_sim, _privileges, _network, _control, _mininet, _bmv2, _docker, _pages, _peers)
+    return [finding for look in looks for finding in look()]
 
 
 def lacking(findings: Sequence[Finding], purpose: str) -> list[Finding]:
@@ -248,12 +264,23 @@ def _ecn_plus(in_bpf: Sequence[Finding]) -> Finding:
 
 
 def _mininet() -> list[Finding]:
-    version = _said(SYSTEM_PYTHON, "-c", "import mininet.net as net; print(net.VERSION)")
+    version = (
+        None if missing(["mnexec"]) else _said(SYSTEM_PYTHON, "-c", "import mininet.net as net; print(net.VERSION)")
+    )
     return [
         Finding("Mininet", version is not None, version or "not there", ("mininet",), get="apt-get install mininet"),
         _tool("iperf3", "no long flows by iperf3"),
         _tool("tcpdump", "--pcap of the switch"),
+        _tool("tshark", "any other reader of captures"),
+        _shell(),
     ]
+
+
+def _shell() -> Finding:
+    there = SHELL_PYTHON.exists()
+    get = "make dev" if IN_TREE else "pip install p4runtime-shell, in an environment of its own"
+    detail = "in an environment of its own" if there else "not there"
+    return Finding("p4runtime-shell", there, detail, instead="any other client of P4Runtime", get=get)
 
 
 def _tool(name: str, instead: str) -> Finding:
@@ -291,6 +318,63 @@ def _docker() -> list[Finding]:
             "apt-get install docker-compose",
         ),
     ]
+
+
+def _pages() -> list[Finding]:
+    browser = chromium()
+    get = "apt-get install chromium, or MARKLAB_CHROMIUM=/path/to/it"
+    return [
+        Finding("Chromium", browser is not None, browser or "not there", instead="any browser, by hand", get=get),
+        _tool("script", "no tests of what a terminal shows"),
+        _tool("cpp", "no second preprocessor for tests"),
+    ]
+
+
+def chromium() -> str | None:
+    """Where Chromium is; None if it is nowhere."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    return os.environ.get("MARKLAB_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+
+
+def _peers() -> list[Finding]:
+    """Programs of others that results are held against."""
+    absent, for_tofino, lacks = simple_switch.missing_tools(), compiler(), peer.missing()
+    return [
+        Finding(
+            "simple_switch",
+            not absent,
+            f"without {', '.join(absent)}" if absent else "with p4c-bm2-ss",
+            instead="what docs/differential.md has",
+            get=bmv2_limits.REMEDY,
+        ),
+        Finding(
+            "p4c for Tofino",
+            for_tofino is not None,
+            for_tofino or "not there",
+            instead="the lab's own estimate",
+            get="p4c with its Tofino back end on PATH (https://github.com/p4lang/p4c, backends/tofino)",
+        ),
+        Finding(
+            "ns-3",
+            not lacks,
+            f"without {', '.join(lacks)}" if lacks else "libns3",
+            instead="what docs/ns3.md has",
+            get=peer.REMEDY,
+        ),
+        *(_checkout(variable, *described) for variable, described in _CHECKOUTS.items()),
+    ]
+
+
+def _checkout(variable: str, repository: str, part: str) -> Finding:
+    folder = os.environ.get(variable)
+    there = folder is not None and Path(folder, part).is_dir()
+    return Finding(
+        variable,
+        there,
+        folder if folder and there else f"{folder} has no {part}" if folder else "names no checkout",
+        instead="the tests that the lab has itself",
+        get=f"git clone https://github.com/{repository}; then {variable}=/path/to/it",
+    )
 
 
 def _works(*command: str) -> bool:
