@@ -20,7 +20,7 @@ COMPOSE = yaml.safe_load((REPOSITORY / "docker-compose.yml").read_text())
 def test_the_image_has_the_packages_of_all_tools_that_doctor_looks_for() -> None:
     (words,) = re.findall(r"--no-install-recommends((?:.|\n)*?)&&", DOCKERFILE)
     tools = [*doctor.NETWORK_TOOLS, *doctor.BPF_TOOLS, "iperf3", "tcpdump", "ping"]
-    assert set(packages_of(tools).split()) | {"libbpf-dev", "mininet"} <= set(words.split())
+    assert set(packages_of(tools)) | {"libbpf-dev", "mininet"} <= set(words.split())
 
 
 def test_the_container_is_not_privileged() -> None:

@@ -19,7 +19,8 @@ def test_what_is_missing_is_told_with_what_is_used_instead_and_how_to_get_it(
     findings = [
         Finding("engine", True, "1", ("sim", "mininet")),
         Finding("netem", False, "does not work", (), "delay lines", "another kernel"),
-        Finding("Mininet", False, "not there", ("mininet",), "", "apt-get install mininet"),
+        Finding("Mininet", False, "not there", ("mininet",), "", "apt-get install mininet", ("mininet",)),
+        Finding("tshark", False, "not there", (), "", "apt-get install tshark", ("tshark",)),
     ]
     monkeypatch.setattr(importlib.import_module("marklab.cli.doctor"), "examine", lambda: findings)
     ready = cli("doctor")
@@ -39,7 +40,17 @@ def test_what_is_missing_is_told_with_what_is_used_instead_and_how_to_get_it(
         "needed_for": [],
         "instead": "delay lines",
         "get": "another kernel",
+        "packages": [],
     }
+
+
+def test_packages_are_printed_for_a_shell(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    for_mininet = cli("doctor", "--for", "mininet", "--packages")
+    assert (for_mininet.code, for_mininet.err) == (0, "")
+    assert {"ethtool", "iproute2"} <= set(for_mininet.out.split())
+    assert "chromium" not in for_mininet.out.split()
+    assert {"ethtool", "chromium", "tshark"} <= set(cli("doctor", "--packages").out.split())
 
 
 def test_an_unknown_purpose_is_refused(cli: Cli) -> None:

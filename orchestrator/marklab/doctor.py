@@ -15,6 +15,7 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypedDict
 
 from marklab import engine
 from marklab.errors import SetupError
@@ -72,6 +73,8 @@ class Finding:
     instead: str = ""
     # How to get it.
     get: str = ""
+    # Debian's packages that have it.
+    packages: tuple[str, ...] = ()
 
 
 def examine() -> list[Finding]:
@@ -150,7 +153,7 @@ def _network() -> list[Finding]:
             not absent,
             f"without {', '.join(absent)}" if absent else f"{len(NETWORK_TOOLS)} of {len(NETWORK_TOOLS)}",
             ("mininet", "bmv2"),
-            get=f"apt-get install {packages_of(absent)}" if absent else "",
+            **_debian(*packages_of(absent)),
         ),
         Finding(
             "namespaces",
@@ -202,7 +205,7 @@ def _control() -> list[Finding]:
     number = tuple(int(part) for part in re.findall(r"\d+", release)[:2])
     absent = missing(BPF_TOOLS)
     without = [*absent, *([] if _BPF_HEADER.exists() else ["libbpf's headers"])]
-    packages = " ".join([packages_of(absent), *([] if _BPF_HEADER.exists() else ["libbpf-dev"])]).strip()
+    packages = [*packages_of(absent), *([] if _BPF_HEADER.exists() else ["libbpf-dev"])]
     module = Finding(
         "DCTCP module",
         has_module,
@@ -233,7 +236,7 @@ def _control() -> list[Finding]:
             f"without {', '.join(without)}" if without else ", ".join(BPF_TOOLS),
             needed,
             "the module" if has_module else "",
-            f"apt-get install {packages}" if packages else "",
+            **_debian(*packages),
         ),
     ]
     return [module, *in_bpf, _control_by_delay(in_bpf), _ecn_plus(in_bpf[1:])]
@@ -268,7 +271,7 @@ def _mininet() -> list[Finding]:
         None if missing(["mnexec"]) else _said(SYSTEM_PYTHON, "-c", "import mininet.net as net; print(net.VERSION)")
     )
     return [
-        Finding("Mininet", version is not None, version or "not there", ("mininet",), get="apt-get install mininet"),
+        Finding("Mininet", version is not None, version or "not there", ("mininet",), **_debian("mininet")),
         _tool("iperf3", "no long flows by iperf3"),
         _tool("tcpdump", "--pcap of the switch"),
         _tool("tshark", "any other reader of captures"),
@@ -285,7 +288,7 @@ def _shell() -> Finding:
 
 def _tool(name: str, instead: str) -> Finding:
     path = shutil.which(name)
-    return Finding(name, path is not None, path or "not there", (), instead, f"apt-get install {packages_of([name])}")
+    return Finding(name, path is not None, path or "not there", (), instead, **_debian(*packages_of([name])))
 
 
 def _bmv2() -> list[Finding]:
@@ -307,7 +310,7 @@ def _docker() -> list[Finding]:
             f"daemon {daemon}" if daemon else "no daemon answers" if shutil.which("docker") else "not there",
             ("docker",),
             "the lab on this machine",
-            "apt-get install docker.io; then start dockerd",
+            **_debian("docker.io", more="; then start dockerd"),
         ),
         Finding(
             "Docker Compose",
@@ -315,16 +318,16 @@ def _docker() -> list[Finding]:
             compose or "not there",
             ("docker",),
             "the lab on this machine",
-            "apt-get install docker-compose",
+            **_debian("docker-compose"),
         ),
     ]
 
 
 def _pages() -> list[Finding]:
     browser = chromium()
-    get = "apt-get install chromium, or MARKLAB_CHROMIUM=/path/to/it"
+    get = _debian("chromium", more=", or MARKLAB_CHROMIUM=/path/to/it")
     return [
-        Finding("Chromium", browser is not None, browser or "not there", instead="any browser, by hand", get=get),
+        Finding("Chromium", browser is not None, browser or "not there", instead="any browser, by hand", **get),
         _tool("script", "no tests of what a terminal shows"),
         _tool("cpp", "no second preprocessor for tests"),
     ]
@@ -359,7 +362,7 @@ def _peers() -> list[Finding]:
             not lacks,
             f"without {', '.join(lacks)}" if lacks else "libns3",
             instead="what docs/ns3.md has",
-            get=peer.REMEDY,
+            **_debian(*peer.PACKAGES, more=" (Debian 12: ns-3.37)"),
         ),
         *(_checkout(variable, *described) for variable, described in _CHECKOUTS.items()),
     ]
@@ -375,6 +378,16 @@ def _checkout(variable: str, repository: str, part: str) -> Finding:
         instead="the tests that the lab has itself",
         get=f"git clone https://github.com/{repository}; then {variable}=/path/to/it",
     )
+
+
+class _Debian(TypedDict):
+    get: str
+    packages: tuple[str, ...]
+
+
+def _debian(*packages: str, more: str = "") -> _Debian:
+    """How to get what Debian has packages for."""
+    return {"get": f"apt-get install {' '.join(packages)}{more}" if packages else "", "packages": packages}
 
 
 def _works(*command: str) -> bool:

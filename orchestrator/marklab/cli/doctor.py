@@ -19,19 +19,29 @@ from marklab.errors import unknown
 
 def doctor(
     purpose: Annotated[
-        str, typer.Option("--for", metavar="|".join(PURPOSES), help="Exit 1 if something that this needs is missing.")
-    ] = "sim",
+        str | None,
+        typer.Option("--for", metavar="|".join(PURPOSES), help="Exit 1 if something that this needs is missing."),
+    ] = None,
+    packages: Annotated[
+        bool, typer.Option("--packages", help="Print only the packages of Debian that would add what is missing.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
     """Tell what this machine offers, what the lab uses instead of what is missing, and how to get it."""
-    if purpose not in PURPOSES:
+    if purpose is not None and purpose not in PURPOSES:
         raise unknown("purpose", purpose, PURPOSES)
     findings = examine()
+    if packages:
+        wanted = (
+            [finding for finding in findings if not finding.found] if purpose is None else lacking(findings, purpose)
+        )
+        sys.stdout.write(" ".join(sorted({package for finding in wanted for package in finding.packages})) + "\n")
+        return
     if as_json:
         sys.stdout.write(json.dumps(_plain(findings), indent=2) + "\n")
     else:
         _show(findings, Console(highlight=False))
-    if lacking(findings, purpose):
+    if lacking(findings, purpose or "sim"):
         raise typer.Exit(1)
 
 

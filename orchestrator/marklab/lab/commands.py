@@ -41,12 +41,12 @@ def require(tools: Sequence[str]) -> None:
     """Refuse to begin without them."""
     absent = missing(tools)
     if absent:
-        raise SetupError(f"not on PATH: {', '.join(absent)}", f"apt-get install {packages_of(absent)}")
+        raise SetupError(f"not on PATH: {', '.join(absent)}", f"apt-get install {' '.join(packages_of(absent))}")
 
 
-def packages_of(tools: Sequence[str]) -> str:
+def packages_of(tools: Sequence[str]) -> list[str]:
     """Debian's packages that have them."""
-    return " ".join(sorted({_PACKAGES.get(tool, tool) for tool in tools}))
+    return sorted({_PACKAGES.get(tool, tool) for tool in tools})
 
 
 def run(*command: str, text: str | None = None, timeout_s: float = _TIMEOUT_S) -> str:

@@ -21,7 +21,8 @@ from marklab.traffic.flows import FlowList
 
 FOLDER = REPOSITORY / "bench" / "peers" / "ns3"
 
-REMEDY = "apt-get install g++ make pkg-config libns3-dev (Debian 12: ns-3.37)"
+PACKAGES = ("g++", "make", "pkg-config", "libns3-dev")
+REMEDY = f"apt-get install {' '.join(PACKAGES)} (Debian 12: ns-3.37)"
 
 _TOOLS = ("g++", "make", "pkg-config")
 _LIBRARY = "ns3-internet"
