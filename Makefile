@@ -13,7 +13,7 @@ ENGINE := $(shell find engine -name target -prune -o \( -name '*.rs' -o -name '*
 export PATH := $(PATH):$(HOME)/.cargo/bin
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: setup dev wheel test-wheel lock run test lint pytest real-time cargo-test fuzz compare reference conformance \
+.PHONY: setup dev wheel test-wheel test-oldest lock run test lint pytest real-time cargo-test fuzz compare reference conformance \
 	differential ns3 bench docs clean
 
 # What the lab runs on, and what it is tested with besides.
@@ -34,6 +34,20 @@ wheel: $(STAMPS)/wheel
 # What the wheel is for somebody who has nothing else, in chroots of bare Debian 12 and 13; root, with debootstrap.
 test-wheel: wheel dev
 	$(PYTHON) -m pytest tests/wheel
+
+# The tests with the oldest direct dependencies that pyproject.toml allows.
+OLDEST := .venv-oldest
+UV = VIRTUAL_ENV=$(CURDIR)/$(OLDEST) $(VENV)/bin/uv
+
+test-oldest: wheel dev
+	$(PYTHON) -m $(PIP) uv
+	rm -rf $(OLDEST)
+	$(UV) venv --quiet --python $(PYTHON) $(OLDEST)
+	$(UV) pip install --quiet --resolution lowest-direct -r pyproject.toml
+	$(UV) pip freeze > $(OLDEST)/oldest.txt
+	$(UV) pip install --quiet --constraint $(OLDEST)/oldest.txt --group test
+	$(UV) pip install --quiet --no-deps dist/*.whl
+	$(OLDEST)/bin/python -m pytest -n $(shell nproc) --dist worksteal -m 'not real_time' --ignore tests/test_doc_commands.py
 
 # Exact versions of all that is installed, from the ranges in pyproject.toml; UPGRADE=1 looks for newer ones.
 PIN = $(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest --generate-hashes \
@@ -116,7 +130,7 @@ docs: dev
 	$(VENV)/bin/mkdocs build --quiet --strict
 
 clean:
-	rm -rf $(VENV) $(SHELL_VENV) dist site target engine/target .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(SHELL_VENV) $(OLDEST) dist site target engine/target .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 # Steps say what to do if they fail, and leave nothing half-made behind; what was whole before stays.
 new = $(if $(wildcard $(1)),,$(2))
