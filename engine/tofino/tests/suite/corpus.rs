@@ -35,7 +35,9 @@ fn programs_under(folder: &Path, found: &mut Vec<PathBuf>) {
 
 /// Looks at all programs under a folder of a checkout; at least so many have to be for Tofino.
 fn none_is_refused(variable: &str, folder: &str, at_least: usize) {
-    let Ok(checkout) = std::env::var(variable) else { return skip(&format!("needs {variable}, which names no checkout")) };
+    let Ok(checkout) = std::env::var(variable) else {
+        return skip(&format!("needs {variable}, which names no checkout"));
+    };
     let folder = Path::new(&checkout).join(folder);
     let mut programs = Vec::new();
     programs_under(&folder, &mut programs);
