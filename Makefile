@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 # `make run` sets everything up and runs the main example; `make test` is what has to pass before a merge.
 # Every step leaves a stamp and is done again only if something that it depends on has changed.
 
@@ -55,6 +56,7 @@ lint: dev
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
+	REUSE_ENCODING_MODULE=charset_normalizer $(VENV)/bin/reuse lint --lines
 	cd engine && $(CARGO) fmt --all --check
 	cd engine && $(CARGO) clippy --workspace --all-targets -- -D warnings
 

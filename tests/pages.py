@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Pages of the documentation: their fenced blocks, and what comments directly above a block say about it.
 
 <!-- save as: mine.p4 -->             a reader saves the block under this name

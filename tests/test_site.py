@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The documentation as a site, and what its pages say beside commands."""
 
 from __future__ import annotations

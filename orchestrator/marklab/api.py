@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The lab from Python: `from marklab import run, sweep, compare`. Results are data frames of polars.
 
     from marklab import compare, run, sweep

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What a comparison must not find: rules as text, and how sure one has to be that they are broken."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """How hosts and ports behave, as far as a run can choose it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The real-time switch: its description, the engine's switch behind it, and the folder of what it observed."""
 
 from __future__ import annotations

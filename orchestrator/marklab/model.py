@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What all descriptions that users write have in common: frozen, no unknown keys, numbers with units."""
 
 from __future__ import annotations

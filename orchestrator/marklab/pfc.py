@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Priority flow control (IEEE 802.1Qbb), as users write it, and what pauses less than a line."""
 
 from __future__ import annotations

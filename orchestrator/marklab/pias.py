@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """PIAS (Bai et al., NSDI 2015): sending hosts lower the priority of a flow's packets as it sends."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Queues of switch ports, as users write them.
 
 A port has one first-in first-out queue, or several: `dwrr:count=4,buffer=96KB` are four queues in turns, one full frame

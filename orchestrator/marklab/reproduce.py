@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Experiments of papers: what the paper states beside what the lab finds.
 
 An experiment is a YAML file in `experiments/`: the setup as in a spec file, a grid of settings over it, and claims. A

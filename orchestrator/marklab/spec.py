@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The description of a run. What is not said is as in the testbed of the ECN# paper (sections 2.3 and 5)."""
 
 from __future__ import annotations

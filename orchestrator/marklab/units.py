@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Numbers with units, as people write them: rates in bit/s, times in ns, sizes in bytes.
 
 Every `format_*` gives the shortest text that its `parse_*` reads back as the same number.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """How a scheme is chosen: `ecn-sharp`, `dctcp-red:avg`, `dctcp-red:k=100KB`, `my/scheme.p4:mine,t=30us`."""
 
 from __future__ import annotations

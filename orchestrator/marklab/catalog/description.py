@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What the YAML file beside a P4 program says about its scheme."""
 
 from __future__ import annotations

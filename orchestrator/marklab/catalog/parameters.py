@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Parameters of schemes: their kinds, units and rules.
 
 A threshold can be given as packets, bytes or time, whatever the scheme compares: at a line's rate a queue of n packets

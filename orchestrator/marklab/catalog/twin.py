@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Twins of schemes for Tofino: programs in p4src/tna, and what the YAML files beside them say.
 
 A twin has the parameters of its scheme. What it says itself is how these reach it, and what it cannot do.

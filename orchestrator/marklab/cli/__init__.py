@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The command line: reads options, calls the library, explains errors."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`crosscheck`: the same flows in two fabrics, side by side."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`lab`: a network of real hosts and switches that is up until Ctrl-C, to look into and to try things by hand."""
 
 from __future__ import annotations

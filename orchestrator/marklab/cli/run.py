@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`run`: one experiment, from options or a file to a table and a folder."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """A scenario: a description of a run, as any other, and what ns-3 has in place of its scheme.
 
 All but the AQM is taken from the description: topology, rates, delays, queue limit, transport, flows, and the window

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The rules by which a scheme is promoted."""
 
 from __future__ import annotations

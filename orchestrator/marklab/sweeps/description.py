@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """A grid of runs: what all points have in common, and the settings that differ."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Hosts, switches and links, from builders or files.
 
 `graph` knows nodes, links and routes; `build` turns descriptions into a `Network`: a graph, the pairs of hosts that

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Traffic as users write it, as far as it is more than a name."""
 
 from __future__ import annotations

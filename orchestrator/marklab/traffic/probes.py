@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Probes of round-trip times, as users write them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """How base round-trip times (without queueing) vary from flow to flow.
 
 The topology's own delays make up `base`, the smallest RTT without what hosts spend of each; what a flow has beyond it

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Services that share the network, each with queues of its own, as users write them."""
 
 from __future__ import annotations
