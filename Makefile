@@ -19,7 +19,7 @@ BASE_PYTHON := $(shell for python in python3.11 python3.12 python3.13 python3.14
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 
 .PHONY: setup dev wheel lock run test lint pytest real-time cargo-test fuzz compare reference conformance differential ns3 bench \
-	docs clean
+	notices docs clean
 
 # What the lab runs on, and what it is tested with besides.
 setup: $(STAMPS)/engine
@@ -112,6 +112,10 @@ fuzz: setup
 
 bench: setup
 	$(MAKE) -C bench PYTHON=$(CURDIR)/$(PYTHON)
+
+# What the wheel carries that others wrote, after a crate has come or gone.
+notices: setup
+	$(PYTHON) tools/third_party_notices.py
 
 # The pages of docs/ as a site: site/index.html.
 docs: dev
