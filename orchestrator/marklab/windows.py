@@ -8,6 +8,9 @@ from typing import Any, NamedTuple
 from marklab.errors import BadInput
 from marklab.units import format_time, parse_time
 
+# As JSON Schema.
+WRITTEN_WINDOW = {"type": "string", "pattern": r"^.+\.\..+$", "examples": ["10ms..20ms"]}
+
 
 class TimeWindow(NamedTuple):
     """From a time to another, in ns: `10ms..20ms`."""

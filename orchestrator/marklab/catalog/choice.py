@@ -10,6 +10,13 @@ from typing import Any
 from marklab.errors import BadInput
 from marklab.units import parse_setting
 
+# As JSON Schema; `none` is no baseline.
+WRITTEN_CHOICE = {
+    "type": "string",
+    "minLength": 1,
+    "examples": ["ecn-sharp", "dctcp-red:avg", "dctcp-red:k=100KB", "my/scheme.p4:mine,t=30us"],
+}
+
 
 @dataclass(frozen=True)
 class SchemeChoice:

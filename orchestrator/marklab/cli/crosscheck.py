@@ -17,11 +17,12 @@ from marklab.comparison_policy import Policy
 from marklab.comparison_report import render, to_junit, to_markdown
 from marklab.errors import unknown
 from marklab.execution import run_spec
+from marklab.model import as_list
 from marklab.paths import RESULTS
 from marklab.results import new_folder
 from marklab.runs import default_workers
 from marklab.settings import choose_fabric, chosen_schemes, merged_settings
-from marklab.spec import as_list, make_spec
+from marklab.spec import make_spec
 
 # What both fabrics are to agree on.
 _METRICS = ("overall.mean", "short.mean")
