@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 # `make run` sets everything up and runs the main example; `make test` is what has to pass before a merge.
 # Every step leaves a stamp and is done again only if something that it depends on has changed.
 
@@ -14,7 +15,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .PHONY: setup dev wheel test-wheel test-oldest lock run test lint pytest real-time cargo-test fuzz compare reference conformance \
-	differential ns3 bench docs clean
+	differential ns3 bench notices docs clean
 
 # What the lab runs on, and what it is tested with besides.
 setup: $(STAMPS)/engine
@@ -69,6 +70,7 @@ lint: dev
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
+	REUSE_ENCODING_MODULE=charset_normalizer $(VENV)/bin/reuse lint --lines
 	cd engine && $(CARGO) fmt --all --check
 	cd engine && $(CARGO) clippy --workspace --all-targets -- -D warnings
 
@@ -124,6 +126,10 @@ fuzz: setup
 
 bench: setup
 	$(MAKE) -C bench PYTHON=$(CURDIR)/$(PYTHON)
+
+# What the wheel carries that others wrote, after a crate has come or gone.
+notices: setup
+	$(PYTHON) tools/third_party_notices.py
 
 # The pages of docs/ as a site: site/index.html.
 docs: dev

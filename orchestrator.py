@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Marklab's entry: `python orchestrator.py --scheme ecn-sharp --load 0.8`.
 
 Any Python can run this file, from any folder. It hands over to the environment that `make setup` makes, hence the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What comparisons with the reference sweep are worth: false alarms, regressions found, intervals that hold the truth.
 
 .venv/bin/python bench/compare.py [FOLDER]

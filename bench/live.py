@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The real-time switch between two hosts, beside the kernel's bridge and simple_switch: throughput, latency, shaping.
 
 .venv/bin/python bench/live.py [--rounds N] [throughput | small | latency | shaping ...]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The same flows in Marklab's simulator and in ns-3: speed and flow completion times, in one run.
 
     make -C bench/peers/ns3

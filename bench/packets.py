@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Packets per CPU second through one switch: compiled P4, the interpreter, and simple_switch where it is installed.
 
 .venv/bin/python bench/packets.py [CASE ...]

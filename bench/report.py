@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The report of a sweep of 504 cells: its size, and how long Chromium takes from the address to the first charts.
 
 PYTHONPATH=tests .venv/bin/python bench/report.py

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """A sweep as a user starts it, with one worker and with two: wall time, and CPU time that is not the engine's.
 
 .venv/bin/python bench/sweep.py

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT OR Apache-2.0
 # Make the Debian base image where no image registry can be reached: sudo docker/base-image.sh [debian:12-slim]
 # It has the mirrors that this machine's apt has; on a machine that is not Debian 12, say `MIRROR=http://...`.
 set -eu

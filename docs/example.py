@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Marking schemes compared over loads: the lab from Python, in cells as of a notebook.
 
 Editors that know `# %%` run it cell by cell; `.venv/bin/python docs/example.py` runs all of it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Headless Chromium for tests and benchmarks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Collections of small runs."""
 
 from __future__ import annotations

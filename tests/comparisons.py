@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Results to compare, made up: every time of a cell is one number."""
 
 from __future__ import annotations

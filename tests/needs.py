@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What tests need of a machine, by the names that `doctor` has for it.
 
 `@pytest.mark.needs("Mininet")` skips a test where `doctor` does not find Mininet, with what it says of getting it; a

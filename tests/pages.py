@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Pages of the documentation: their fenced blocks, and what comments directly above a block say about it.
 
 <!-- save as: mine.p4 -->             a reader saves the block under this name
@@ -17,7 +18,10 @@ from pathlib import Path
 
 from marklab.paths import REPOSITORY
 
-PAGES = (REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md")))
+# At the top, where a repository's pages are looked for; no part of the site.
+TOP = tuple(REPOSITORY / f"{name}.md" for name in ("README", "CHANGELOG", "CONTRIBUTING", "SECURITY"))
+
+PAGES = (*TOP, *sorted((REPOSITORY / "docs").glob("*.md")))
 
 MARKS = ("save as", "exits with", "output", "needs", "tested by", "not run")
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Small runs for tests."""
 
 from __future__ import annotations

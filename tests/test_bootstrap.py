@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Intervals and probabilities by resampling seeds."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The formula of a queue that bursts come to, against closed forms and against the simulator."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Rules give the papers' numbers, entries carry them, and what cannot be is refused."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Charts show the numbers of the flows, taken here from the flows themselves."""
 
 from __future__ import annotations

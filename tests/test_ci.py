@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What CI runs: the workflow, `.ci/run`, and the targets behind them."""
 
 from __future__ import annotations

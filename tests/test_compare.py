@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Comparisons of runs and sweeps: what differs, what is noise, which rules are broken, and what reports say."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Whoever follows the table entries gets from every host to every other."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The transport of RDMA: settings, and what a run says of it."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Transports that hear delays, and what is measured for them: round trips, windows, queues of all ports."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Time dilation, and the levels by which flows have their delays."""
 
 from __future__ import annotations

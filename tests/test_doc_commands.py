@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Every command of README.md and docs/ runs, word for word.
 
 The commands of a page run in its order, in a folder that is like the repository and has no results, so that later

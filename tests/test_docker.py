@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The image has what the lab calls, and the container no more rights than it needs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What the documentation tells users to do works, word for word."""
 
 import fnmatch

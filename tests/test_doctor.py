@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`doctor`: what it looks for, what it makes of that, and how it shows it."""
 
 from __future__ import annotations

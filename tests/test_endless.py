@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Flows without end or with a rate of their application, and runs that end at a time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`orchestrator.py` as users start it: other Pythons, other folders, signals."""
 
 import ast

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Shares by water-filling, Jain's index, convergence."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The page of all claims, what it is written from, and the runs of many experiments."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """A whole switch in Python: every frame that leaves, and a control plane that changes while packets come."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The closed form against packets that are followed one by one."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Real TCP: congestion controls in the kernel, and what they do at a queue that marks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """BMv2 as a switch of the lab: what it cannot carry, how it is spoken to, and, where it is installed, how it runs."""
 
 from __future__ import annotations

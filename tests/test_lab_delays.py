@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Congestion controls that react to delays, over a line of our switch, which tells how long packets waited for it."""
 
 from __future__ import annotations

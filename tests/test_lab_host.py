@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Host processes: what a client is given of a flow list, and what a parent gets of its hosts."""
 
 from __future__ import annotations

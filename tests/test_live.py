@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """A switch in real time between interfaces of this machine."""
 
 import json

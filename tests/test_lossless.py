@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """PFC: memory, circles of lines that wait for each other, and what a run reports of pauses."""
 
 import io

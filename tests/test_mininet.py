@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The lab of real packets: the same description as in `sim`, and nothing left behind however a run ends."""
 
 from __future__ import annotations

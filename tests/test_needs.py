@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """A test is skipped for something that `doctor` knows and can tell how to get, and for nothing else."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The comparison with ns-3: what can be known without it, and small scenarios in both where it is installed."""
 
 from __future__ import annotations

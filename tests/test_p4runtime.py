@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """P4Info and entries are p4c's: ids, names, types, and what is refused.
 
 The texts in `tests/p4info` are reviewed output. Where `P4C_CHECKOUT` names a checkout of p4c, its own are compared too.

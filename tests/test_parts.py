@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Pauses per flow and per destination, hosts with windows, and the queues of BFC."""
 
 import io

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What packets say of the flows of a port."""
 
 from __future__ import annotations

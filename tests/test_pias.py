@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Priorities by bytes sent: what users write, what the engine gets, and what a run tells of them."""
 
 from __future__ import annotations

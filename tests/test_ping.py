@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Probes on real hosts: what is made of ping's words."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Probes of round-trip times: what is written, what is measured, where it is shown."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Queues and services: what users write, what the engine gets, and that a run shares as it was told to."""
 
 from __future__ import annotations

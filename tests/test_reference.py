@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The committed reference: what CI compares with finds what it is there for, and nothing else."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Real TCP flows through the engine's module, over loopback. What the protocol does is tested in engine/replay."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The page of a report: what it says, that it needs nothing else, and what one sees of it in a browser."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """A result is there as a whole, or not at all."""
 
 import errno

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The set-up on machines that cannot have it: one error that names the thing and the remedy, and nothing half-made."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Rates in windows, and the way to max-min shares. Queues in windows are in test_windows."""
 
 from __future__ import annotations

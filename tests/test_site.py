@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The documentation as a site, and what its pages say beside commands."""
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import pytest
 
 from marklab.paths import REPOSITORY
 from marklab.sweeps.dataset import COLUMNS
+from pages import TOP, blocks
 
 DOCS = REPOSITORY / "docs"
 
@@ -53,10 +55,39 @@ def test_the_columns_of_a_sweep() -> None:
     assert [name for name, _ in rows] == list(COLUMNS)
 
 
-def test_links_of_the_readme_lead_somewhere() -> None:
-    """It is no page of the site, whose build checks all others."""
-    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", (REPOSITORY / "README.md").read_text()):
-        assert target.startswith("https://") or (REPOSITORY / target).exists(), target
+@pytest.mark.parametrize("page", TOP, ids=lambda page: page.name)
+def test_links_of_pages_at_the_top_lead_somewhere(page: Path) -> None:
+    """They are not on the site, whose build checks all others."""
+    for target, anchor in re.findall(r"\]\(([^)#]*)(?:#([^)]+))?\)", page.read_text()):
+        there = REPOSITORY / target if target else page
+        assert target.startswith("https://") or there.exists(), target
+        if anchor and there.suffix == ".md":
+            assert anchor in headings(there), f"{target}#{anchor}"
+
+
+def headings(page: Path) -> set[str]:
+    """Anchors of a page's headings, as repositories make them."""
+    found = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
+
+
+@pytest.mark.parametrize("page", TOP, ids=lambda page: page.name)
+def test_paths_and_targets_that_pages_at_the_top_name_are_there(page: Path) -> None:
+    text = page.read_text()
+    folders = {name.partition("/")[0] for name in tracked() if "/" in name}
+    targets = set(re.findall(r"^([a-z][a-z0-9-]*):", (REPOSITORY / "Makefile").read_text(), re.MULTILINE))
+    saved = {block.marks["save as"] for block in blocks(page) if "save as" in block.marks}
+    for named in set(re.findall(r"`([\w.*/-]+)`", text)) - saved:
+        # NAME and the like stand for something.
+        if named.partition("/")[0] in folders and "/" in named and not re.search(r"[A-Z]{2,}", named):
+            assert any(REPOSITORY.glob(named)), named
+    for target in re.findall(r"(?:`|^)make ([a-z][a-z0-9-]*)", text, re.MULTILINE):
+        assert target in targets, f"make {target}"
+
+
+def tracked() -> list[str]:
+    command = ["git", "ls-files"]
+    return subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
 def test_messages_that_troubleshooting_explains_are_said() -> None:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Grids of runs: described, run, ended early, resumed, kept."""
 
 from __future__ import annotations

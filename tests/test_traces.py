@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Traces of queues and flows: their tables, their files and their pictures."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Whether a real run counts: bounds, one below, equal and one above; and what the drain test makes of datagrams."""
 
 from __future__ import annotations

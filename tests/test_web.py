@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Readers of the web: flows that their receivers ask for."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Lengths of queues in windows. Rates are in test_sharing."""
 
 from __future__ import annotations

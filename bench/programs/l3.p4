@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // Basic L3 forwarding, as in the tutorials: longest prefix, rewritten addresses, TTL, checksum.
 #include <core.p4>
 #include <v1model.p4>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Marklab's orchestrator: what to run, and what came out. It never touches a packet.
 
     from marklab import run, sweep, compare

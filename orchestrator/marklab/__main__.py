@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`python -m marklab`."""
 
 from marklab.cli import main

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The lab from Python: `from marklab import run, sweep, compare`. Results are data frames of polars.
 
     from marklab import compare, run, sweep
@@ -31,12 +32,13 @@ from marklab.collection import Collection
 from marklab.comparison_policy import Policy, read_policy
 from marklab.comparison_report import to_markdown
 from marklab.execution import run_spec
+from marklab.model import as_list
 from marklab.paths import RESULTS
 from marklab.progress import cells_bar
 from marklab.report.files import REPORT, write_report
 from marklab.runs import default_workers
 from marklab.settings import chosen_schemes
-from marklab.spec import as_list, make_spec, read_spec
+from marklab.spec import make_spec, read_spec
 from marklab.summary import STATISTICS, Estimate, SchemeResult, Summary
 from marklab.sweeps.cluster import Workers
 from marklab.sweeps.description import Sweep, checked, read_sweep

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Opens folders of results as collections."""
 
 from __future__ import annotations

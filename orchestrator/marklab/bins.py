@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Traces cut into bins of time: a trace may have more rows than a picture has pixels.
 
 A bin shows the largest value, or the mean rate, of its time.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Confidence over seeds, by resampling them.
 
 Intervals are those of the symmetric bootstrap-t: each resample's deviation is taken in units of its own standard error,

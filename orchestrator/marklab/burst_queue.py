@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The queue of a busy line without any AQM, as a formula: M^[X]/M/1 (ECN+ paper, section 5.2.2).
 
 Flows send in bursts, a window per round trip; bursts of many flows come as a Poisson process, of sizes X; packets are

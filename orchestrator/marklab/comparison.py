@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Two results side by side, runs or whole sweeps: what changed, and which rules of a policy that breaks.
 
 Points are matched by their settings, schemes by their names. Rules are decided together: with `false_alarms` shared

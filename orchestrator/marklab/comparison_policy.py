@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What a comparison must not find: rules as text, and how sure one has to be that they are broken."""
 
 from __future__ import annotations
@@ -11,14 +12,16 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, InstanceOf, PlainSerializer
 
 from marklab.errors import BadInput
-from marklab.model import Model, Part, read_yaml, validate
+from marklab.model import Model, Part, as_list, read_yaml, validate, written
 from marklab.quantities import Metric, find_metric
-from marklab.spec import as_list
 
 _RULE = re.compile(
     r"\s*(?:(?P<scheme>[^\s/]+)\s*/)?\s*(?P<metric>[a-z0-9_.@]+)\s*(?P<op>[<>]=?)\s*"
     r"(?P<number>[+-]?[0-9]+(?:\.[0-9]+)?)\s*(?P<percent>%?)\s*"
 )
+# As JSON Schema: one rule, or several.
+_WRITTEN = {"type": "string", "pattern": "[<>]", "examples": ["short.p99 > +5%", "timeouts > +10", "unfinished > 0"]}
+WRITTEN_RULES = {"anyOf": [_WRITTEN, {"type": "array", "items": _WRITTEN}]}
 _COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
     ">": lambda a, b: a > b,
     "<": lambda a, b: a < b,
@@ -75,7 +78,9 @@ class Policy(Model):
     """
 
     rules: Annotated[
-        tuple[InstanceOf[Rule], ...], BeforeValidator(_rules), PlainSerializer(lambda rules: [*map(str, rules)])
+        tuple[InstanceOf[Rule], ...],
+        BeforeValidator(_rules, json_schema_input_type=written(WRITTEN_RULES)),
+        PlainSerializer(lambda rules: [*map(str, rules)]),
     ] = ()
     # Where rules are applied: to the mean change over all points that both sides have, or to each of them.
     at: Literal["all points", "each point"] = "all points"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Comparisons as table, Markdown and JUnit XML. They read a comparison and compute nothing."""
 
 from __future__ import annotations

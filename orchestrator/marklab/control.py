@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Table entries for every switch: how packets find their way, whatever the scheme."""
 
 from __future__ import annotations

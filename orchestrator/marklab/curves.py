@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What a summary is too short for: how FCTs are distributed, and slowdown by size. Small, whatever the number of flows.
 
 Every number is of one cell, that is of one scheme and seed; over seeds a curve is the mean of theirs, as in a summary.

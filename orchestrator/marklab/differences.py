@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What a metric of a scheme came to in BASE and in NEW, and whether that is more than the noise of the seeds.
 
 At a point of a grid a side's number is the mean over its seeds, as in all reports. Over several points it is the

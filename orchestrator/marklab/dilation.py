@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Time dilation: an experiment whose times are all `factor` times as long, and rates as much lower.
 
 What is counted in packets stays as it is: bandwidth-delay products, thresholds, queues, loads. So 10 Gb/s and 70 us

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What this machine offers to the lab: found or missing, what is used instead, and how to get it.
 
 Each thing is looked for as the lab itself will use it: namespaces are made, queueing disciplines set, Mininet loaded by

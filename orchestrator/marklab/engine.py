@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The engine's Python module, typed, and its errors as ours."""
 
 from __future__ import annotations

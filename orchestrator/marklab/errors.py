@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Errors that the user can do something about. Anything else is a bug, and may show a traceback."""
 
 from __future__ import annotations

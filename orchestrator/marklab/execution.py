@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """One run, from its description to its folder."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """A run made ready: the network, the flows of each seed, and schemes with programs that the fabric can run."""
 
 from __future__ import annotations

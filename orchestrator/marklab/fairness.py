@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """How evenly flows or services share a network: max-min shares, Jain's index, and the time until shares are reached."""
 
 from __future__ import annotations

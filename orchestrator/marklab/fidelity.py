@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Writes docs/fidelity.md: the papers' claims beside what was found of them, why they differ, and what is missing.
 
 Numbers are those of `experiments/found/ID.json`. The text under a table is `ID.md` beside it, that after a paper's

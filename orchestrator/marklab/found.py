@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What the lab has found of the papers' claims, as it is kept beside the experiments: `experiments/found/ID.json`.
 
 A record is of one experiment. It holds runs, which differ in how much was run, and each claim under the run that found

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Samples of values that come counted: round trips of TCP, lengths of queues."""
 
 from __future__ import annotations

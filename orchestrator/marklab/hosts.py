@@ -1,19 +1,24 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """How hosts and ports behave, as far as a run can choose it."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic.json_schema import JsonSchemaValue
 
 from marklab import units
 from marklab.errors import BadInput
-from marklab.model import Model, Part, Rate, Size, Time
+from marklab.model import PART, SIZE, Model, Part, Rate, Size, Time, short_form
 
 # An option in each segment of a transport that measures delays; a full segment has so much less payload.
 _TIMING_BYTES = 8
 # EAR paper, section 4.2: 144 us, which 120 packets of 1,500 bytes take at 10 Gb/s.
 _DELAY_THRESHOLD_PACKETS, _DELAY_PACKET_BYTES = 120, 1500
+
+# As JSON Schema: one for all connections, or several with the parts of the connections that have them.
+_WRITTEN_WINDOW: JsonSchemaValue = {"anyOf": [SIZE, {"type": "object", "additionalProperties": PART}]}
 
 # The engine's own upper bound of a timeout; RFC 6298 (2.5) allows one of 60 s or more.
 _LONGEST_RTO_NS = 60 * 10**9
@@ -34,21 +39,28 @@ class Dcqcn(Model):
     window_bytes: Size | None = Field(default=None, alias="window", description="sent and not acknowledged, at most")
 
 
+# `cubic` is Linux's, for the fabric mininet.
+Control = Literal["dctcp", "ecn-star", "reno", "cubic", "delay-dctcp", "ear", "dcqcn"]
+
+
 class Transport(Model):
     """TCP of all hosts. Timeouts are those of data centres: RFC 6298's 1 s would hide everything else.
 
     `dcqcn` is RDMA's: of what is TCP's it has `mss`, `ack_every`, and `min_rto`, which is its timeout.
     """
 
-    # `cubic` is Linux's, for the fabric mininet.
-    control: Literal["dctcp", "ecn-star", "reno", "cubic", "delay-dctcp", "ear", "dcqcn"] = "dctcp"
+    model_config = ConfigDict(json_schema_extra=short_form({"enum": [*get_args(Control)]}))
+
+    control: Control = "dctcp"
     mss_bytes: Size = Field(default=1460, alias="mss", ge=1, le=65_000)
     initial_window: int = Field(default=10, ge=1, le=10**6, description="segments")
     min_rto_ns: Time = Field(default=10_000_000, alias="min_rto", gt=0, le=_LONGEST_RTO_NS)
     initial_rto_ns: Time = Field(default=10_000_000, alias="initial_rto", gt=0, le=_LONGEST_RTO_NS)
     ack_every: int = Field(default=2, ge=1, le=10**6, description="segments")
     ack_delay_ns: Time = Field(default=1_000_000, alias="ack_delay", le=_LONGEST_RTO_NS)
-    receive_window_bytes: Size = Field(default=3 * 2**20, alias="receive_window", le=2**40)
+    receive_window_bytes: Annotated[Size, WithJsonSchema(_WRITTEN_WINDOW)] = Field(
+        default=3 * 2**20, alias="receive_window", le=2**40, description="or windows, with the parts of the connections"
+    )
     cwnd_validation: bool = True
     idle_restart: bool = False
     dctcp_gain_shift: int = Field(default=4, ge=0, lt=20, description="g = 2^-shift")
@@ -193,13 +205,18 @@ class Framing(Model):
     overhead_bytes: int = Field(default=24, gt=-40, le=10**6)
 
 
+Mode = Literal["new", "persistent", "asked"]
+
+
 class Connections(Model):
     """New for each flow, or persistent ones of which so many are open between two hosts when the run begins.
 
     `asked` are new ones, too, which the receiver opens to ask for the flow, as a browser does.
     """
 
-    mode: Literal["new", "persistent", "asked"] = "persistent"
+    model_config = ConfigDict(json_schema_extra=short_form({"enum": [*get_args(Mode)]}))
+
+    mode: Mode = "persistent"
     per_pair: int = Field(default=5, ge=0, le=10**4)
     request_bytes: Size = Field(default=300, alias="request", ge=1, le=65_000)
 
@@ -209,8 +226,18 @@ class Connections(Model):
         return {"mode": value} if isinstance(value, str) else value
 
 
+_WRITTEN_LIMIT: JsonSchemaValue = {
+    "type": ["integer", "string"],
+    "minimum": 1,
+    "pattern": rf"{units.SIZE_PATTERN}|^[0-9]+\s*packets$",
+    "examples": [600, "900KB", "600 packets"],
+}
+
+
 class Limit(Model):
     """What a queue holds at most: `600` packets, or `900KB`."""
+
+    model_config = ConfigDict(json_schema_extra=short_form(_WRITTEN_LIMIT))
 
     packets: int | None = Field(default=None, ge=1, le=10**9)
     bytes: int | None = Field(default=None, ge=1, le=10**13)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Ideal flow completion times: the flow alone in an empty network, its sender never waiting for anything.
 
 All segments but the last are full. On hop j of rate R_j and delay d_j segment i leaves when both it has arrived and

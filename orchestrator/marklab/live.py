@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The real-time switch: its description, the engine's switch behind it, and the folder of what it observed."""
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from pathlib import Path
 from typing import Annotated, Any, TypedDict, cast
 
 import numpy as np
-from pydantic import Field, field_validator, model_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from marklab import engine
 from marklab.errors import BadInput, RunFailed
 from marklab.hosts import Framing, Limit
-from marklab.model import Model, Rate, Time
+from marklab.model import Model, Rate, Time, short_form
 from marklab.observation import Columns
 from marklab.queueing import Queues
 
@@ -44,6 +45,12 @@ class Interface(Model):
     IPv4 packet that comes with a TTL of 64 waits the first of `ttl_delays` beside that, one with 65 the second, and so
     on. So a sender gives a flow an RTT of its own.
     """
+
+    model_config = ConfigDict(
+        json_schema_extra=short_form(
+            {"type": "string", "pattern": f"^{_INTERFACE.pattern}$", "examples": ["0@s1-eth1"]}
+        )
+    )
 
     port: int = Field(ge=0, le=LAST_PORT)
     name: str

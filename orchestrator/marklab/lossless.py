@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What lossless lines need of a network: memory for what comes before a pause begins, and ways without circles."""
 
 from __future__ import annotations

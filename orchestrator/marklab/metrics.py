@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """From what a fabric observed to a summary."""
 
 from __future__ import annotations

@@ -1,14 +1,26 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What all descriptions that users write have in common: frozen, no unknown keys, numbers with units."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    PlainSerializer,
+    ValidationError,
+    WithJsonSchema,
+)
 from pydantic.fields import FieldInfo
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
 
 from marklab import units
 from marklab.errors import BadInput, unknown
@@ -20,11 +32,73 @@ class Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, serialize_by_alias=True)
 
 
-Rate = Annotated[int, BeforeValidator(units.parse_rate), PlainSerializer(units.format_rate)]
-Time = Annotated[int, BeforeValidator(units.parse_time), PlainSerializer(units.format_time)]
-Size = Annotated[int, BeforeValidator(units.parse_size), PlainSerializer(units.format_size)]
+def short_form(short: JsonSchemaValue, **mapping: Any) -> Callable[[JsonSchemaValue], None]:
+    """What may be written in place of a mapping, as JSON Schema, for the `json_schema_extra` of its model.
 
-Part = Annotated[float, BeforeValidator(units.parse_part)]
+    `mapping` is what JSON Schema is to say of the mapping in place of what the model says.
+    """
+
+    def add(schema: JsonSchemaValue) -> None:
+        described = schema | mapping
+        schema.clear()
+        schema["anyOf"] = [short, described]
+
+    return add
+
+
+def unread(value: Any) -> Any:
+    """Leave a value as it is: a validator whose `json_schema_input_type` is the model that reads it later."""
+    return value
+
+
+def written(schema: JsonSchemaValue) -> Any:
+    """What JSON Schema is to say of a value as it is written, for the `json_schema_input_type` of its validator."""
+    return Annotated[Any, WithJsonSchema(schema)]
+
+
+RATE: JsonSchemaValue = {"type": ["string", "number"], "pattern": units.RATE_PATTERN, "examples": ["10G", "100M"]}
+# Of numbers without a unit, only 0 is a time.
+TIME: JsonSchemaValue = {
+    "anyOf": [{"type": "string", "pattern": units.TIME_PATTERN}, {"const": 0}],
+    "examples": ["70us", "10ms"],
+}
+SIZE: JsonSchemaValue = {"type": ["string", "number"], "pattern": units.SIZE_PATTERN, "examples": ["250KB", "64KiB"]}
+PART: JsonSchemaValue = {"type": ["string", "number"], "pattern": units.PART_PATTERN, "examples": ["5%", 0.05]}
+
+Rate = Annotated[
+    int,
+    BeforeValidator(units.parse_rate, json_schema_input_type=written(RATE)),
+    PlainSerializer(units.format_rate),
+]
+Time = Annotated[
+    int,
+    BeforeValidator(units.parse_time, json_schema_input_type=written(TIME)),
+    PlainSerializer(units.format_time),
+]
+Size = Annotated[
+    int,
+    BeforeValidator(units.parse_size, json_schema_input_type=written(SIZE)),
+    PlainSerializer(units.format_size),
+]
+
+Part = Annotated[float, BeforeValidator(units.parse_part, json_schema_input_type=written(PART))]
+
+
+def as_list(value: Any) -> Any:
+    """One thing stands for a list of it."""
+    return value if isinstance(value, (list, tuple)) else [value]
+
+
+class OneOrMore:
+    """Mark of a field that is a list, of which one thing may be written without brackets."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(as_list, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        many = handler(schema)
+        return {"anyOf": [many["items"], many]}
+
 
 # Fifteen times as fast as the other, where PyYAML was built with it.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

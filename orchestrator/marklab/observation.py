@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What a fabric reports of one cell, that is of one scheme on the flows of one seed."""
 
 from __future__ import annotations

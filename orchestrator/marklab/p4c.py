@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The reference compiler, for switches that run its output."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The papers: which experiments each has, and what of them the lab cannot run. Read from `experiments/papers.yaml`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What packets say, one by one, of the flows of a port: how many there were, and which of them caused congestion."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Where the lab's own data lies, whatever the current directory.
 
 All of it lies in the package's folder `data`: in the source tree as links to the folders at its top, in a wheel as

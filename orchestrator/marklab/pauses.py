@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Pauses of a cell, and of several."""
 
 from __future__ import annotations

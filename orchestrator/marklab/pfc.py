@@ -1,14 +1,15 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Priority flow control (IEEE 802.1Qbb), as users write it, and what pauses less than a line."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, WithJsonSchema, model_validator
 
 from marklab import units
 from marklab.errors import BadInput, unknown
-from marklab.model import Model, Size
+from marklab.model import Model, Size, short_form
 
 # What a pause holds back.
 PER = ("port", "flow", "destination")
@@ -25,8 +26,15 @@ class Pfc(Model):
     `xoff=20KB,xon=10KB` says more.
     """
 
+    # YAML's older versions read `on` as true.
+    model_config = ConfigDict(
+        json_schema_extra=short_form(
+            {"anyOf": [{"const": True}, {"type": "string", "examples": ["on", "xoff=20KB,xon=10KB", "per=flow"]}]}
+        )
+    )
+
     # None is a port: what is not said is not part of what describes a run.
-    per: Literal["flow", "destination"] | None = None
+    per: Annotated[Literal["flow", "destination"] | None, WithJsonSchema({"enum": [*PER, None]})] = None
     # Per flow the default is what a line brings in a round trip, which the network says.
     xoff_bytes: Size | None = Field(default=None, alias="xoff", ge=1, description="more than this asks for a pause")
     xon_bytes: Size | None = Field(default=None, alias="xon", description="as little as this ends it")
@@ -36,7 +44,7 @@ class Pfc(Model):
     @model_validator(mode="before")
     @classmethod
     def _by_text(cls, value: Any) -> Any:
-        if value is True or value == "on":  # YAML reads `on` as true
+        if value is True or value == "on":
             value = {}
         if isinstance(value, str):
             value = dict(units.parse_setting(part) for part in value.split(","))

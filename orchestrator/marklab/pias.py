@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """PIAS (Bai et al., NSDI 2015): sending hosts lower the priority of a flow's packets as it sends."""
 
 from __future__ import annotations
@@ -7,11 +8,11 @@ from itertools import pairwise
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
 
 from marklab import units
 from marklab.errors import BadInput, unknown
-from marklab.model import Model, read_yaml
+from marklab.model import SIZE, Model, read_yaml, short_form, written
 from marklab.paths import TRAFFIC
 from marklab.traffic.workload import Workload
 
@@ -59,8 +60,14 @@ class Pias(Model):
     `published`, `equal:levels=4`, `20KB/1MB`.
     """
 
+    model_config = ConfigDict(
+        json_schema_extra=short_form({"type": "string", "examples": [PUBLISHED, f"{EQUAL}:levels=4", "20KB/1MB"]})
+    )
+
     thresholds: Annotated[
-        str | tuple[int, ...], BeforeValidator(_read_thresholds), PlainSerializer(_write_thresholds)
+        str | tuple[int, ...],
+        BeforeValidator(_read_thresholds, json_schema_input_type=str | tuple[written(SIZE), ...]),
+        PlainSerializer(_write_thresholds),
     ] = PUBLISHED
     levels: int | None = Field(default=None, ge=1, le=MAX_LEVELS)
 

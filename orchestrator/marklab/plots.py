@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Pictures of traces, a file each: columns of panels over time, a curve for each queue or flow.
 
 A curve shows the largest value, or the mean rate, of each bin of time (`marklab.bins`).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Signs of life, never on stdout: a bar on a terminal, for sweeps a line now and then elsewhere."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Numbers of a seed by name: what comparisons, rules and the claims of papers are about."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Queues of switch ports, as users write them.
 
 A port has one first-in first-out queue, or several: `dwrr:count=4,buffer=96KB` are four queues in turns, one full frame
@@ -10,12 +11,13 @@ import re
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
+from pydantic.json_schema import JsonSchemaValue
 
 from marklab import units
 from marklab.errors import BadInput
 from marklab.hosts import Limit
-from marklab.model import Model, Size
+from marklab.model import Model, Size, short_form, written
 
 # Those of Tofino 2, and of the engine.
 MAX_QUEUES = 128
@@ -30,7 +32,9 @@ def _quantum(value: Any) -> str:
     return text
 
 
-Quantum = Annotated[str, BeforeValidator(_quantum)]
+_WRITTEN_QUANTUM: JsonSchemaValue = {"type": ["string", "number"], "examples": ["1mtu", "3000", "18KB"]}
+
+Quantum = Annotated[str, BeforeValidator(_quantum, json_schema_input_type=written(_WRITTEN_QUANTUM))]
 
 
 def _as_tuple(value: Any) -> Any:
@@ -47,9 +51,18 @@ class Queues(Model):
     what is free.
     """
 
+    model_config = ConfigDict(
+        json_schema_extra=short_form(
+            {"type": "string", "examples": ["fifo", "dwrr:count=4,buffer=96KB", "strict:count=8"]}
+        )
+    )
+
     scheduler: Literal["fifo", "strict", "wrr", "dwrr"] = "fifo"
     count: int = Field(default=1, ge=1, le=MAX_QUEUES)
-    quantum: Annotated[tuple[Quantum, ...], BeforeValidator(_as_tuple)] = ("1mtu",)
+    quantum: Annotated[
+        tuple[Quantum, ...],
+        BeforeValidator(_as_tuple, json_schema_input_type=tuple[Quantum, ...] | written(_WRITTEN_QUANTUM)),
+    ] = ("1mtu",)
     strict: int = Field(default=0, ge=0)
     buffer: Limit | None = None
     shared_bytes: Size | None = Field(default=None, alias="shared", ge=1)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Random numbers that are the same on every machine and with every version of numpy.
 
 numpy promises a stable stream only for the raw bits of a bit generator, and its logarithm differs in the last bit

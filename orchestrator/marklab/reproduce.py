@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Experiments of papers: what the paper states beside what the lab finds.
 
 An experiment is a YAML file in `experiments/`: the setup as in a spec file, a grid of settings over it, and claims. A
@@ -14,15 +15,15 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
 from marklab.catalog.choice import parse_choice
 from marklab.errors import BadInput, unknown
-from marklab.model import Model, read_yaml, validate
+from marklab.model import Model, as_list, read_yaml, validate
 from marklab.paths import EXPERIMENTS
 from marklab.quantities import find_metric
 from marklab.settings import put_value
-from marklab.spec import Spec, as_list, make_spec, placed
+from marklab.spec import Spec, SpecSettings, grid_of, make_spec, placed, setting_names
 from marklab.statistics import Interval, mean, mean_interval, ratio, ratio_interval
 from marklab.summary import Summary
 from marklab.windows import TimeWindow
@@ -31,6 +32,9 @@ from marklab.windows import TimeWindow
 PAPERS = EXPERIMENTS / "papers.yaml"
 
 Settings = dict[str, Any]
+
+# Values by settings of a run.
+Grid = Annotated[dict[str, tuple[Any, ...]], WithJsonSchema(grid_of(setting_names(), {"type": "array"}))]
 
 # A scheme as results call it, however its parameters are ordered where it is written.
 Label = Annotated[str, AfterValidator(lambda text: parse_choice(text).label)]
@@ -110,7 +114,7 @@ class Effort(Model):
     flows: int | None = None
     seeds: int | None = None
     topology: str | None = None
-    grid: dict[str, tuple[Any, ...]] = Field(default_factory=dict)
+    grid: Grid = Field(default_factory=dict)
 
 
 class PaperExperiment(Model):
@@ -118,9 +122,9 @@ class PaperExperiment(Model):
 
     title: str
     paper: str
-    setup: Settings = Field(default_factory=dict)
+    setup: SpecSettings = Field(default_factory=dict)
     schemes: tuple[str, ...] = Field(min_length=1)
-    grid: dict[str, tuple[Any, ...]] = Field(default_factory=dict)
+    grid: Grid = Field(default_factory=dict)
     quick: Effort = Effort()
     claims: tuple[Claim, ...]
     remarks: tuple[str, ...] = ()

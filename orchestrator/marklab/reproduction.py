@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Runs an experiment of a paper, and keeps what came of it in a folder of results."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Findings as a table. It reads findings and computes nothing."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Folders of results. One is there when it is complete, or not at all."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Cells on all cores: the engine works without Python's lock, so threads are enough."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Settings of runs from files and words: what `--spec`, options, `--set` and `--param` make of each other."""
 
 from __future__ import annotations

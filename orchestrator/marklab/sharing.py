@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What traces say of how flows shared the network: the way to max-min shares, and who exceeded them.
 
 Shares are those of water-filling: a flow wants the rate of its application, or all it can get, and a line carries the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The description of a run. What is not said is as in the testbed of the ECN# paper (sections 2.3 and 5)."""
 
 from __future__ import annotations
@@ -6,36 +7,40 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, model_validator
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
+from pydantic.json_schema import JsonSchemaValue
 
 from marklab import units
-from marklab.catalog.choice import SchemeChoice, parse_baseline, parse_choice
+from marklab.catalog.choice import WRITTEN_CHOICE, SchemeChoice, parse_baseline, parse_choice
 from marklab.errors import BadInput, unknown
 from marklab.hosts import Connections, Framing, Limit, Nic, Transport
-from marklab.model import Model, Rate, Time, read_yaml, validate
+from marklab.model import Model, OneOrMore, Rate, Time, read_yaml, unread, validate, written
 from marklab.pfc import Pfc
 from marklab.pias import Pias
 from marklab.queueing import Queues
-from marklab.topology import Incast, Topology, parse_topology
+from marklab.topology import Incast, Topology, WrittenTopology, parse_topology
 from marklab.traffic.description import AddedFlow, Distribution, FlowListFile, Queries, Sessions
 from marklab.traffic.probes import Probe
-from marklab.traffic.rtt import Classes, LongTailed, parse_rtt
+from marklab.traffic.rtt import WRITTEN_RTT, Classes, LongTailed, parse_rtt
 from marklab.traffic.services import Services
 from marklab.traffic.workload import load_workload
-from marklab.windows import TimeWindow
+from marklab.windows import WRITTEN_WINDOW, TimeWindow
 
 
 def _read_rtt(value: Any) -> Any:
     return value if isinstance(value, (LongTailed, Classes)) else parse_rtt(str(value))
 
 
+_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
+
+
 def _read_name(value: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", value):
+    if not re.fullmatch(_NAME, value):
         raise BadInput(
             f"`{value}` cannot be part of a folder's name", "begin with a letter or digit; then also `.`, `_` and `-`"
         )
@@ -51,22 +56,29 @@ def _read_arch(value: Any) -> Any:
     return None if value == "v1model" else value
 
 
-def as_list(value: Any) -> Any:
-    """One thing stands for a list of it."""
-    return value if isinstance(value, (list, tuple)) else [value]
-
-
 _MAX_DILATION = 10**6
 
-Window = Annotated[TimeWindow, BeforeValidator(TimeWindow.parse), PlainSerializer(str)]
-Scheme = Annotated[SchemeChoice, BeforeValidator(parse_choice), PlainSerializer(str)]
+Window = Annotated[
+    TimeWindow,
+    BeforeValidator(TimeWindow.parse, json_schema_input_type=written(WRITTEN_WINDOW)),
+    PlainSerializer(str),
+]
+Scheme = Annotated[
+    SchemeChoice,
+    BeforeValidator(parse_choice, json_schema_input_type=written(WRITTEN_CHOICE)),
+    PlainSerializer(str),
+]
 Baseline = Annotated[
     SchemeChoice | None,
-    BeforeValidator(parse_baseline),
+    BeforeValidator(parse_baseline, json_schema_input_type=written(WRITTEN_CHOICE)),
     PlainSerializer(lambda choice: str(choice or "none")),
 ]
-Rtt = Annotated[LongTailed | Classes, BeforeValidator(_read_rtt), PlainSerializer(str)]
-Graph = Annotated[Topology, BeforeValidator(parse_topology)]
+Rtt = Annotated[
+    LongTailed | Classes,
+    BeforeValidator(_read_rtt, json_schema_input_type=written(WRITTEN_RTT)),
+    PlainSerializer(str),
+]
+Graph = Annotated[Topology, BeforeValidator(parse_topology, json_schema_input_type=WrittenTopology)]
 Queue = Annotated[Limit, PlainSerializer(str)]
 Ports = Annotated[Queues, PlainSerializer(str)]
 
@@ -90,8 +102,11 @@ class Mininet(Model):
 class Spec(Model):
     """A run: schemes and a baseline on the same flows, once per seed."""
 
-    name: Annotated[str, AfterValidator(_read_name)] | None = None
-    schemes: Annotated[tuple[Scheme, ...], BeforeValidator(as_list)] = Field(min_length=1)
+    # In a file that leaves the schemes out, the command line has them.
+    model_config = ConfigDict(json_schema_extra={"required": []})
+
+    name: Annotated[str, AfterValidator(_read_name), Field(json_schema_extra={"pattern": f"^{_NAME}$"})] | None = None
+    schemes: Annotated[tuple[Scheme, ...], Field(min_length=1), OneOrMore()]
     baseline: Baseline = SchemeChoice("dctcp-red", "tail")
     topology: Graph = Incast()
     rate_bps: Rate = Field(default=10**10, alias="rate", ge=10**6, le=10**13)
@@ -126,20 +141,23 @@ class Spec(Model):
     stop_ns: Time = Field(default=10**10, alias="stop", gt=0)
     # Or the run ends at a time, whatever is under way.
     until_ns: Time | None = Field(default=None, alias="until", gt=0)
-    probes: Annotated[tuple[Probe, ...], BeforeValidator(as_list)] | None = None
+    probes: Annotated[tuple[Probe, ...], OneOrMore()] | None = None
     trace_queue_ns: Time | None = Field(default=None, alias="trace_queue", gt=0)
     trace_flows_ns: Time | None = Field(default=None, alias="trace_flows", gt=0)
     # Time between looks at the queues of all ports, until the last flow begins or `until`.
     sample_queues_ns: Time | None = Field(default=None, alias="sample_queues", gt=0)
     # Times between which rates and queue lengths are means, of what trace_flows and trace_queue record.
-    windows: Annotated[tuple[Window, ...], BeforeValidator(as_list)] | None = None
+    windows: Annotated[tuple[Window, ...], OneOrMore()] | None = None
     # Of a max-min share: how near a rate that has converged stays; a tenth if left out.
     converge_within: float | None = Field(default=None, gt=0, lt=1)
     pcap: str | None = None
     # Without it the run is simulated.
     mininet: Mininet | None = None
     # Without it the programs are those of v1model.
-    arch: Annotated[Literal["tna", "t2na"] | None, BeforeValidator(_read_arch)] = None
+    arch: Annotated[
+        Literal["tna", "t2na"] | None,
+        BeforeValidator(_read_arch, json_schema_input_type=Literal[_ARCHS] | None),
+    ] = None
 
     @model_validator(mode="after")
     def _distinct(self) -> Spec:
@@ -340,6 +358,21 @@ class Spec(Model):
             plain["flow_list"] = self.flow_list.sha256
         text = json.dumps({"spec": plain, "schemes": dict(schemes)}, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+# Settings that a file has, and that become a `Spec` together with others.
+SpecSettings = Annotated[dict[str, Any], BeforeValidator(unread, json_schema_input_type=Spec)]
+
+
+def setting_names() -> list[str]:
+    """Settings of a run, as they are written."""
+    return [info.alias or name for name, info in Spec.model_fields.items()]
+
+
+def grid_of(settings: Iterable[str], values: JsonSchemaValue) -> JsonSchemaValue:
+    """JSON Schema of a mapping from settings, or from parts of them such as `transport.min_rto`, to values."""
+    key = f"^({'|'.join(settings)})(\\..+)?$"
+    return {"type": "object", "patternProperties": {key: values}, "additionalProperties": False}
 
 
 def make_spec(data: Mapping[str, Any], where: str = "") -> Spec:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Means, percentiles and their confidence over few seeds."""
 
 from __future__ import annotations

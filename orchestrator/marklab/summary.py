@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The result of a run as numbers: what `--json` prints, `summary.json` holds and every report reads."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Sweeps as a table, and as plain data. They read a collection and compute nothing."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Tables of results and their files."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Traces: queues, rates of flows, round trips over time. What is in their files, how they are called, how to read them.
 
 A row is an interval in which something happened. Between rows a queue stays as it was, and a flow delivers nothing.

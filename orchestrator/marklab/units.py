@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Numbers with units, as people write them: rates in bit/s, times in ns, sizes in bytes.
 
 Every `format_*` gives the shortest text that its `parse_*` reads back as the same number.
@@ -17,7 +18,15 @@ _SIZES = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2*
 # The engine counts in 64 bits.
 _TOO_LARGE = 2**63
 
-_NUMBER = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?(?:[eE][0-9]+)?)\s*(.*?)\s*")
+_DIGITS = r"[0-9]+(?:\.[0-9]+)?(?:[eE][0-9]+)?"
+_NUMBER = re.compile(rf"\s*({_DIGITS})\s*(.*?)\s*")
+
+# What `parse_*` reads, as regular expressions that Python and JSON Schema (ECMAScript) share. Whether a number is too
+# large, or too fine for its unit, they do not say.
+RATE_PATTERN = rf"^\s*{_DIGITS}\s*[kKMGT]?(bps|b/s|bit/s)?\s*$"
+TIME_PATTERN = rf"^\s*({_DIGITS}\s*([num\u00b5\u03bc]?s)|0+(\.0+)?([eE][0-9]+)?)\s*$"
+SIZE_PATTERN = rf"^\s*{_DIGITS}\s*([kKMG]?B|[KMG]iB)?\s*$"
+PART_PATTERN = r"^\s*[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?\s*%\s*$"
 
 
 def _split(text: str | int | float, what: str, example: str) -> tuple[Decimal, str]:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What makes the numbers of a run doubtful. A bad run says so instead of just printing a number."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What made a result: versions of everything that can change it."""
 
 from __future__ import annotations

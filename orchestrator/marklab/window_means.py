@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What traces say of the windows of a run: mean rates of flows, and lengths of the bottleneck's queues."""
 
 from __future__ import annotations

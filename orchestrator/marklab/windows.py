@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Windows of a run, as users write them."""
 
 from __future__ import annotations
@@ -6,6 +7,9 @@ from typing import Any, NamedTuple
 
 from marklab.errors import BadInput
 from marklab.units import format_time, parse_time
+
+# As JSON Schema.
+WRITTEN_WINDOW = {"type": "string", "pattern": r"^.+\.\..+$", "examples": ["10ms..20ms"]}
 
 
 class TimeWindow(NamedTuple):

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // Headers that the schemes' switches read, on every target.
 #ifndef MARKLAB_HEADERS_P4
 #define MARKLAB_HEADERS_P4

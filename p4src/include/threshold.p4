@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // The decision of schemes that mark what is above a threshold, on every target.
 #ifndef MARKLAB_THRESHOLD_P4
 #define MARKLAB_THRESHOLD_P4

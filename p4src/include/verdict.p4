@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // What a marking decision answers, on every target.
 #ifndef MARKLAB_VERDICT_P4
 #define MARKLAB_VERDICT_P4

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // CoDel with marks on Tofino: marks when the sojourn time has stayed above `target` for an `interval`, then ever more often,
 // at interval / sqrt(count); see v1model/codel.p4.
 //

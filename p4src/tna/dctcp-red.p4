@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // DCTCP-RED on Tofino: marks while the instantaneous queue is longer than K; see v1model/dctcp-red.p4.
 #include <core.p4>
 #include "include/chip.p4"

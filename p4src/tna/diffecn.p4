@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // DiffECN on Tofino: a queue for each active flow, and marks only in queues that are longer than a fair share of the line
 // needs; see v1model/diffecn.p4. Queues are dealt out by include/flow_queues.p4.
 #include <core.p4>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // ECN# on Tofino (ECN# paper section 4): marks on a large instantaneous queue, and one packet per interval on a persistent
 // one; see v1model/ecn-sharp.p4.
 //

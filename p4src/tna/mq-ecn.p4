@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // MQ-ECN on Tofino: marks a queue that is longer than what its share of the line needs, known from the time that a round of
 // the scheduler takes; see v1model/mq-ecn.p4.
 //

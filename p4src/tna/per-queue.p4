@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // Per-queue ECN on Tofino: marks while the queue is longer than its own K; see v1model/per-queue.p4.
 #include <core.p4>
 #include "include/chip.p4"

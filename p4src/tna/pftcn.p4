@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // PFTCN on Tofino: TCN for each flow; see v1model/pftcn.p4.
 #include <core.p4>
 #include "include/flow_queues.p4"

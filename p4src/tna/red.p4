@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // RED on Tofino: marks with a probability that grows with the average queue; see v1model/red.p4.
 //
 // The average is the chip's low-pass filter: over time, with the time constant that an average over packets has on a busy

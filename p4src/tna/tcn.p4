@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // TCN on Tofino: marks packets whose sojourn time exceeds T; see v1model/tcn.p4.
 #include <core.p4>
 #include "include/chip.p4"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // BFC's queues: each active flow has one, an empty one if there is any, else one by lot (Goyal et al., "Backpressure Flow
 // Control", NSDI 2022). Nothing is marked. Whose queue is too long is paused, which is no program's doing: docs/queues.md.
 //

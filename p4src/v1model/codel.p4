@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // CoDel with marks instead of drops (RFC 8289 section 5; as peer in the ECN# paper section 5.1): marks when the sojourn
 // time has stayed above `target` for an `interval`, then ever more often, at interval / sqrt(count).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // DCTCP-RED: marks while the instantaneous queue is longer than K (ECN# paper section 2.1; RED with Kmin = Kmax = K).
 //
 // Signal: enq_qdepth, the queue that the packet found when it came.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // DiffECN: a queue for each active flow, and marks only in queues that are longer than a fair share of the line needs
 // (DiffECN paper, section IV, Algorithm 1).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // Plain FIFO forwarding: nothing is marked, a full queue drops.
 #include <core.p4>
 #include <v1model.p4>

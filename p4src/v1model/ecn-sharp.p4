@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // ECN#: marks on a large instantaneous queue, and one packet per interval on a persistent one (ECN# paper section 3.2,
 // Algorithm 1, Table 2).
 //

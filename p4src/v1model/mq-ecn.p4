@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // MQ-ECN: marks a queue that is longer than what its share of the line needs, which is known from the time that a round
 // of the scheduler takes (MQ-ECN paper, sections 3.2 and 3.3, Eq. 5 and 6).
 //

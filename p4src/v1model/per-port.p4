@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // Per-port ECN: marks while all of the port's queues together are longer than K (MQ-ECN paper, section 2.2).
 //
 // Signal: packets in these queues when the packet came, counted by include/occupancy.p4: the paper's switches mark at

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // Per-queue ECN: marks while the instantaneous queue is longer than its own K (MQ-ECN paper, section 2.2).
 //
 // Signal: enq_qdepth, as in dctcp-red.p4.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // PFTCN: TCN for each flow, DiffECN's queues with marks by sojourn time (DiffECN paper, section VI-C.6).
 //
 // Signal: deq_timedelta, as in tcn.p4.

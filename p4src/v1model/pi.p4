@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // PI (Hollot, Misra, Towsley and Gong, INFOCOM 2001): marks with a probability that a proportional-integral controller moves
 // once in a period, by how far the queue is from q_ref and was before:
 //

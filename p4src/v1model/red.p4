@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // RED (Floyd and Jacobson 1993) with ECN: marks with a probability that grows with the average queue; above `max` it
 // drops, or marks where `mark_above_max` is 1 (RED*, ECN+ paper section 4.3.1). With `adapt` the probability at `max` follows
 // the average, as in Adaptive RED (Floyd, Gummadi and Shenker 2001).

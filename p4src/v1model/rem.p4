@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // REM (Athuraliya, Li, Low and Yin, IEEE Network 2001): a price says how congested the line is, once in a period, and a
 // packet is marked with a probability that is exponential in it:
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // TCN: marks packets whose sojourn time exceeds T = lambda * RTT (ECN# paper section 2.1 and Eq. 2).
 //
 // Signal: deq_timedelta, which needs no knowledge of the rate that a scheduler leaves to the queue.

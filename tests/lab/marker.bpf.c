@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* A switch's marking at the cheapest: CE from THRESHOLD_PACKETS packets in the queueing discipline of the interface on. */
 #include "vmlinux.h"
 
@@ -9,7 +9,7 @@
 
 extern void *bpf_cast_to_kern_ctx(void *) __ksym;
 
-char _license[] SEC("license") = "GPL";
+char _license[] SEC("license") = "Dual MIT/GPL";
 
 SEC("tc")
 int mark(struct __sk_buff *frame)

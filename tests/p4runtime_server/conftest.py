@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Servers and controllers that end with the test."""
 
 from __future__ import annotations

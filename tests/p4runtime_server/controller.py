@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """A server over a test harness, and a plain gRPC client of it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Integers as strings: the specification's tables (section 8.3), and that nothing is lost."""
 
 from __future__ import annotations

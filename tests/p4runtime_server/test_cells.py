@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Counters, meters and registers."""
 
 from __future__ import annotations

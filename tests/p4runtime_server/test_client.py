@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The lab's controller: entries in the lab's own form reach a switch as if they were put into it directly."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """P4Runtime on the real-time switch: the same server, over a switch in a thread of its own."""
 
 from __future__ import annotations

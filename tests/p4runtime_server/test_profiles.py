@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Members, groups and one-shot sets: what they do to packets, what is read back, what is refused."""
 
 from __future__ import annotations

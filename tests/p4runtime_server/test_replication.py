@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Multicast groups, clone sessions, and packets between switch and controller."""
 
 from __future__ import annotations

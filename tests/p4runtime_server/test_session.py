@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Arbitration, the pipeline config, and what is refused before a request is looked into."""
 
 from __future__ import annotations

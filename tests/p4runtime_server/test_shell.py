@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What the tutorial of p4runtime-shell does, by p4runtime-shell as it is in the registry."""
 
 from __future__ import annotations

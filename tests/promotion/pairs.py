@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Twins beside their schemes, on the same packets."""
 
 from __future__ import annotations

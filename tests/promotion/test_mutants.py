@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Deliberate faults in twins are caught by a gate."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`promote`: gates in order, and a bundle only of what passes them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Twins decide like the schemes that they are twins of."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """DiffECN once more, from its paper (section IV, Algorithm 1): where flows wait, and whose queues are too long."""
 
 from __future__ import annotations

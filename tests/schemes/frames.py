@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Ethernet, IPv4 and TCP frames, and what a router makes of them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The stateful algorithms once more, from their papers, in whole numbers and with a clock that never wraps.
 
 Times are microseconds; those of marks are in 1/256 us, to which the switches' tables round. None is "unset".

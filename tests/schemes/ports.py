@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """A port with queues in turns, and what leaves it: the truth about a scheduler's rounds."""
 
 from __future__ import annotations

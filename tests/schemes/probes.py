@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """A switch whose decision is what the test says, and which remembers what the decision was given."""
 
 from __future__ import annotations

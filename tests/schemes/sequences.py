@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What queues do to packets, for tests that compare a scheme with a second implementation of it."""
 
 from __future__ import annotations

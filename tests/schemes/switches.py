@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """A switch with a scheme, whose queue is what the test says."""
 
 from __future__ import annotations

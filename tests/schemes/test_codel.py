@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """CoDel against RFC 8289, section 5."""
 
 from __future__ import annotations

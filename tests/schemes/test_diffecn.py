@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """DiffECN against its paper, on a switch whose queues fill and drain."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """ECN# against section 3.2 and Algorithm 1 of its paper."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Forwarding against a router written here: prefixes, ECMP, TTL, checksum."""
 
 from __future__ import annotations

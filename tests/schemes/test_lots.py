@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Marks by lot between two thresholds: ECN# (its paper's section 3.5) and MQ-ECN (section 3.4)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What all schemes share: the signals they are given, and what follows from their decision."""
 
 from __future__ import annotations

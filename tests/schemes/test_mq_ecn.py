@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """MQ-ECN against its paper, on what leaves a port with queues in turns."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Packets in, packets out: STF tests under stf/, in a folder per scheme, on both engines."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """PI against Hollot, Misra, Towsley and Gong (2001), and the periods that it shares with REM."""
 
 from __future__ import annotations

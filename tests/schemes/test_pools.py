@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Per-port and per-pool ECN against section 2.2 of the MQ-ECN paper, on queues that fill, drain and overflow."""
 
 from __future__ import annotations

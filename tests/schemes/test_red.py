@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """RED against Floyd and Jacobson (1993), figure 2, and RED*, which marks where RED drops."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """REM against Athuraliya, Li, Low and Yin (2001), and its exponential against the exact one."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Drop-tail, DCTCP-RED and TCN: decisions without memory."""
 
 from __future__ import annotations

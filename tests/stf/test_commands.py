@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Commands of simple_switch_CLI become what the engine takes."""
 
 from __future__ import annotations

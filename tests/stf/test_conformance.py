@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """A corpus laid out as p4c's: what passes, what fails, what is unsupported, and the page."""
 
 from __future__ import annotations

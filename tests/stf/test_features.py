@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The corpus covers each feature of the language and each extern: here is which program has what.
 
 A feature is a name, a program of tests/p4, and what must be found in its text. Each program's packet tests are run on

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Short names and values of a test become entries of the program's tables."""
 
 from __future__ import annotations

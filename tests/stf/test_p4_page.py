@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """docs/p4.md shows what the commands print, word for word."""
 
 from __future__ import annotations

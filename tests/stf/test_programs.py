@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Every language feature and extern: programs of v1model and TNA with their packet tests, on both engines."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The test language: every statement, and what is wrong told at its place."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The command: verdicts, the diff of a packet by fields, the trace."""
 
 from __future__ import annotations

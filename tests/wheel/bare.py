@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Debian as debootstrap leaves it, with Python and nothing else, in a chroot: where a wheel has to work.
 
 Made once for each release and kept as an archive below `target/`. Of the machine outside it has the network, its

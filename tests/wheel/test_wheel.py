@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The wheel: what is in it, and what somebody has who installs it on a machine without Rust, compiler or root."""
 
 from __future__ import annotations
@@ -41,6 +42,9 @@ def test_it_holds_the_package_and_the_data_and_nothing_else(wheel: Path) -> None
         assert in_tree, folder
         assert in_tree <= names
     assert {"marklab/_engine.abi3.so", "marklab/report/plotly/plotly-basic.min.js", "marklab/data/commit"} <= names
+    licences = f"marklab-{_version(wheel)}.dist-info/licenses"
+    assert {f"{licences}/{name}" for name in ("LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY-NOTICES")} <= names
+    assert "License-Expression: MIT OR Apache-2.0" in metadata
     assert "Requires-Python: >=3.11" in metadata
     assert wheel.stat().st_size <= _LARGEST_BYTES
 

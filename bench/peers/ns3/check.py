@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
 """Checks ./peer against closed forms and against itself; run by `make check`."""
 
 import csv

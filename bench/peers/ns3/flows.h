@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 // The flow list: what to replay, and what came out.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 // Hosts, switches, links and queues of a run.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 #include "options.h"
 
 #include "ns3/command-line.h"

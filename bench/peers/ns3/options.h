@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 // Command line of the ns-3 peer.
 #pragma once
 

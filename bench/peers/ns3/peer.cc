@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 // Replays a flow list over TCP in ns-3 and reports flow completion times. See README.md.
 
 #include "flows.h"

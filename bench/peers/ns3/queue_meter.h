@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 // What a port's queue was like, from a time on.
 #pragma once
 

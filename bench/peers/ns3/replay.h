@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 // Plays a flow list over TCP.
 #pragma once
 

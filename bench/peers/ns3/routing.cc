@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 #include "routing.h"
 
 #include "ns3/ipv4-route.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 // Forwarding by destination host, with per-flow ECMP.
 #pragma once
 

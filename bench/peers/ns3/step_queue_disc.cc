@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 #include "step_queue_disc.h"
 
 #include "ns3/drop-tail-queue.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 // Step marking without RED's other habits.
 #pragma once
 

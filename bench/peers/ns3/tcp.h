@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 // TCP settings, and a sending socket that knows what it sent again.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The control plane of a switch, whether it stands still between two packets or runs.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

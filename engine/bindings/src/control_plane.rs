@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Programs as control planes see them.
 
 use std::path::PathBuf;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the compiler says about a program, as data.
 
 use std::path::PathBuf;

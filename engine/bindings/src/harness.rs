@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One switch without a network, for tests of single packets.
 
 use std::sync::{Arc, Mutex, MutexGuard};

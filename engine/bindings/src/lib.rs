@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The engine as Python module `marklab._engine`.
 //!
 //! A run crosses the border twice: once with everything it needs, once with everything it found. Descriptions and

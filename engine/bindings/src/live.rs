@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A switch in real time, as Python starts and asks it.
 
 use std::collections::BTreeMap;

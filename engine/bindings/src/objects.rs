@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Meters, filters, action profiles and value sets: what the control plane does to them, as JSON.
 //!
 //! ```json

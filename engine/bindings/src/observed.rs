@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What was recorded of a switch, as Python gets it.
 
 use marklab_observe::{PortTrace, QueueTrace, TraceRow};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Packets through one switch as fast as it takes them: what the packet benchmark times.
 
 use marklab_pipeline::{Packet, State};

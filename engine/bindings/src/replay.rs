@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Real TCP flows.
 
 use std::net::SocketAddrV4;

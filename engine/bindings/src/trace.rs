@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Events of a trace as JSON, with the program's names and the source's lines.
 
 use marklab_p4::ir::{self, SlotId, Target};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! An input as a row of decisions.
 
 use num_bigint::BigUint;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Looks for inputs on which the front end or the engines break their promises.
 //!
 //! ```text

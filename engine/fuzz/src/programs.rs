@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The programs of this repository, ready to run in both engines.
 
 use std::path::{Path, PathBuf};

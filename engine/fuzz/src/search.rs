@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The search for findings, and their way to disk.
 
 use std::collections::HashSet;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The clock of a running switch.
 
 use std::time::{Duration as StdDuration, Instant, SystemTime, UNIX_EPOCH};

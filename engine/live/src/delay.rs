@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Delay lines in front of the switch: what netem does at a testbed's senders.
 
 use std::cmp::Reverse;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How late things were done.
 
 use marklab_units::Duration;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A switch in real time.
 //!
 //! [`LiveSwitch`] drives the pipeline and the traffic manager of the simulator between [`Port`]s, which give and take real

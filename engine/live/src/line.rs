@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The line behind a port.
 
 use std::collections::VecDeque;

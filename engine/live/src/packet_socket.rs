@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Frames of a Linux interface: in by a ring in memory shared with the kernel (packet(7), "PACKET_MMAP"), out by calls
 //! that take many at once.
 //!

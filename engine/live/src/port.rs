@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where frames come from and go to.
 
 use std::collections::VecDeque;

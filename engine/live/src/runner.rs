@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A switch in a thread of its own.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A switch between ports in memory, at times that the test chooses.
 
 use std::io::ErrorKind;

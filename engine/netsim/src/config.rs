@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Description of a run: what is built, and how hosts behave. Read from JSON; units are in the names.
 
 use marklab_observe::{Cell, CellError};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The event queue: ordered by time, events of equal time in the order in which they were added.
 //!
 //! A calendar: near events lie in slots of a few ns, each a sorted list; far events, mostly timers, wait in a heap until

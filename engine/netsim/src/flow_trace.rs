@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What flows deliver over time.
 
 use marklab_units::{Duration, Time};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What travels over links: a packet, and what the simulator keeps with it.
 
 use marklab_pipeline::Packet;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where packets were lost, and marked.
 
 use std::collections::BTreeMap;

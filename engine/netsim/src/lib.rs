@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Virtual-time network: links, hosts, transports and P4 switches.
 //!
 //! [`Network::new`] builds it from a [`Config`], flows and switches that are programmed already; [`Network::run`] gives

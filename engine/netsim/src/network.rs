@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The network: nodes, lines, connections, and the loop that moves time.
 
 mod connection;

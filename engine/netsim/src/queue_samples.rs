@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How long queues are, looked at in even intervals: per port, how often so many packets waited.
 
 use marklab_units::{Duration, Time};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Description of a switch's queues, read from JSON, as the traffic manager takes it.
 
 use marklab_tm::{InvalidPort, Pool, PortConfig, QueueConfig};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! End points of RoCE as state machines: no network, no clock, no timers of their own.
 //!
 //! A queue pair carries data one way, at a rate and without a window. [`Requester`] decides which packet goes next and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! TCP end points as state machines: no network, no clock, no timers of their own.
 //!
 //! A connection carries data one way. [`Sender`] decides what may be sent and when to retransmit, [`Receiver`] decides

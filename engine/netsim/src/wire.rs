@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Ethernet, IPv4 and TCP headers as bytes; in `echo` those of ICMP, in `roce` those of queue pairs.
 
 mod echo;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Cells of registers that are recorded beside a port.
 
 use marklab_p4::ir::RegisterId;

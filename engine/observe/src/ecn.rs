@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The ECN field of frames, and its change in a switch.
 
 use marklab_pipeline::Packet;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is recorded of a switch, in virtual time as in real time: its queues, its marks, its frames.
 //!
 //! Nothing here owns a clock: whoever drives the switch says when something happened.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Queues of a port over time: rows of intervals in which something happened. Between rows a queue stays as it was.
 
 use marklab_p4::ir::RegisterId;

@@ -1,3 +1,5 @@
+// SPDX-FileCopyrightText: 2013 Barefoot Networks, Inc. (declarations, those of p4c)
+// SPDX-License-Identifier: Apache-2.0
 /* The core library of P4_16 (spec appendix D): what every architecture builds upon. */
 
 #ifndef _CORE_P4_

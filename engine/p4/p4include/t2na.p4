@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The Tofino Native Architecture of Tofino 2. */
 
 #ifndef __TARGET_TOFINO__

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The Tofino Native Architecture: of Tofino 1, unless the command line says otherwise (-D __TARGET_TOFINO__=2). */
 
 #ifndef __TARGET_TOFINO__

@@ -1,3 +1,5 @@
+// SPDX-FileCopyrightText: 2024 Intel Corporation (declarations, those of p4c)
+// SPDX-License-Identifier: Apache-2.0
 /*
  * The Tofino Native Architecture, as p4c's Tofino back end declares it; __TARGET_TOFINO__ says which chip.
  *

@@ -1,3 +1,5 @@
+// SPDX-FileCopyrightText: 2013 Barefoot Networks, Inc. (declarations, those of p4c)
+// SPDX-License-Identifier: Apache-2.0
 /*
  * The v1model architecture as BMv2's simple_switch offers it.
  *

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an architecture gives to a program: the seam between the language and its externs.
 //!
 //! Lowering knows parsers, controls, tables and values. Everything that the declarations of an architecture name goes

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Arithmetic on constants (spec sections 8.5 to 8.10), shared by the checker and by the folding of the IR.
 
 use num_bigint::{BigInt, BigUint, Sign};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The syntax tree: the program as written, names not yet resolved (spec appendix G).
 
 use num_bigint::BigInt;

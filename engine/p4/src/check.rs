@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Names, types and constants: from the syntax tree to the checked program.
 //!
 //! One pass in source order, since P4 declares before use (spec section 6.8). What is broken becomes a poisoned node,

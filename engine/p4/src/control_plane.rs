@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a control plane can name in a program: tables, actions, extern objects, value sets, types.
 //!
 //! The IR is made for running: inlined, flattened, without what no packet reaches. A control plane wants the opposite,

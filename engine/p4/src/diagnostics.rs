@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the front end tells its user.
 //!
 //! Every message is a [`Problem`] of a closed list ([`problems`](crate::problem)), with a stable id. Where it happened,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The typed, flat form of a program, ready to be run.
 //!
 //! Everything generic is instantiated; sub-parsers, sub-controls, functions and directly called actions are inlined;

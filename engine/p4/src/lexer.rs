@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! From preprocessing tokens to tokens of P4_16 (spec section 6.2).
 //!
 //! The cutting into words is done by the preprocessor, which must know line splices and directives; logos, which works

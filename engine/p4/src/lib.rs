@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! P4_16 front end: source text to typed, flat IR.
 //!
 //! Knows nothing of packets in flight. The parts, in the order in which a program passes through them:

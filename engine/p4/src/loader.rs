@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where source files come from.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! From the checked program to the flat IR: instances made, calls inlined, structs scattered into slots.
 //!
 //! - [`object`]: instances of parsers, controls and externs;

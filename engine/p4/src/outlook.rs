@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What lies behind a name that is not known (yet): advice for messages, nothing that decides.
 
 use crate::source::Span;

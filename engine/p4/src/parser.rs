@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Recursive-descent parser: one method per production of the grammar (spec appendix G).
 //!
 //! P4 cannot be parsed without knowing which names are types (spec section 6.1): `(a)(b)` is a cast or a call. So the

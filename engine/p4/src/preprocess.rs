@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The C preprocessor, as far as programs use it (C11 6.10; `cpp -undef -nostdinc -x assembler-with-cpp`, which is
 //! what p4c runs).
 //!

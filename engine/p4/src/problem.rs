@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The closed list of everything that can be wrong.
 //!
 //! Ids are stable: `E01` preprocessor, `E02` words and grammar, `E03` names, `E04` types, `E05` statements and

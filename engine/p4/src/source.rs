@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Source files and places in them.
 
 use std::path::PathBuf;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tokens of P4_16 (spec section 6.2).
 
 use std::fmt;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The checked program: names resolved, every expression with its type, implicit casts made explicit.
 //!
 //! Still generic and still structured as its author wrote it; `lower` makes it flat.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What operators compute, on values of any width.
 //!
 //! The interpreter uses nothing else. The JIT computes in registers what fits and comes here for the rest.

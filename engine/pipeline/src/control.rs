@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The control plane: tables, registers, counters and other objects by their names.
 //!
 //! A name is the full control-plane name (`Egress.marking.params`), or any end of it after a dot that is unique.

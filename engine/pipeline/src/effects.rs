@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a program asks of its switch beside changing packet state.
 
 use marklab_p4::ir::{DataField, ExternCall, Program, StmtKind, visit};

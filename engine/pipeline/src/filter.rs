@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Low-pass filters, and those with a random drop behind them (TNA's `Lpf` and `Wred`).
 //!
 //! The average a follows the samples v in continuous time: a += (v - a) * (1 - exp(-dt / tau)), where tau is the time

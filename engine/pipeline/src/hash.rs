@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Hash and checksum algorithms of v1model and TNA, over whole bytes.
 //!
 //! Parameters are those of BMv2 (`src/bm_sim/calculations.cpp`). The input is the concatenation of the fields, most

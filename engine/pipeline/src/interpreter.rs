@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The reference interpreter: what a program means.
 //!
 //! Plain recursion over the IR with values of any size. Slow and meant to be read; the JIT is compared with it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Machine code by Cranelift, equal to the interpreter in what it computes.
 //!
 //! Each [`Stage`] becomes one function. Slots of a packet stay in the `Phv`; locals are SSA values, or lie on the stack

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where each slot lies in a packet's state.
 //!
 //! [`Phv`] (packet header vector, the term of the RMT papers) is the state that a packet carries through a switch:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs a P4 program on packets.
 //!
 //! - [`prune`] takes out what a program computes and nobody uses;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Math units of stateful ALUs.
 
 use marklab_p4::ir::MathUnit;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Meters: two rates, three colours (RFC 2698), colour blind, with BMv2's arithmetic (`src/bm_sim/meters.cpp`).
 //!
 //! A bucket is credited `rate * now` in all, rounded down once: rounding never adds up. Its clock ticks in

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Packets: stored bytes followed by zeros that are only counted.
 //!
 //! A simulated payload is all zeros, and nothing looks at it as long as no parser reaches that far. So a packet stores

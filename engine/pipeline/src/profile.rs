@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Action profiles and selectors: actions with their parameters, the *members*, to which entries of tables point
 //! instead of naming an action; entries of a selector's tables may also point to a *group* of members, of which a hash
 //! chooses one for each packet.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Removes what a program computes and nobody uses.
 //!
 //! A program written for many schemes fills in more than one of them looks at: every queue signal, say. What is never

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What becomes of a packet whose parser ends with an error.
 //!
 //! v1model goes on with what was extracted, and ends parsing without an error where the program rejects or no case of a

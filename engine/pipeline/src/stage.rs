@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which blocks of a program run in one go.
 
 use marklab_p4::ir::visit::{any_statement, bodies};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a switch remembers between packets: tables, registers, counters, meters, action profiles, value sets, the random
 //! stream.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Match-action tables: entries, and the search for them.
 //!
 //! A key is a row of 64-bit words (`shape`). An entry is a row of words as well: [`Row`] tells what they mean. Rows of a table lie in one vector with the default action's row first, so that

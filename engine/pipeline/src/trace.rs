@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an interpreted program does with a packet, step by step.
 //!
 //! [`State::trace`](crate::State::trace) takes the events while it is there; without it a step of the interpreter pays

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Parser value sets: `select` cases whose members the control plane gives.
 
 use marklab_p4::ir;

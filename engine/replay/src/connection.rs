@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One TCP connection, and the message on it.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};

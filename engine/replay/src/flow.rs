@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is to be replayed, and what became of it.
 
 use std::fmt;

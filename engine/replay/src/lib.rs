@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Real TCP flows: replays a flow list over the kernel's sockets, one thread per process.
 //!
 //! * [`Server`] listens on an address; it takes what is sent to it and sends what it is asked for.

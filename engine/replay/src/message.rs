@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The 16 bytes that a message begins with.
 //!
 //! ```text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Waiting for sockets and for time.
 
 use std::mem::MaybeUninit;

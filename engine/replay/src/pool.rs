@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Connections that carry no flow.
 
 use std::cmp::Reverse;

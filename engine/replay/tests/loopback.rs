@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Flows over the loopback interface.
 
 use std::io::{Read, Write};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Flows between two network namespaces. Root only: otherwise the tests pass, and say that they did nothing.
 
 use std::fs::File;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A switch without a network: each frame goes through all of it at once.
 
 use std::collections::VecDeque;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A field of the packet state that a switch reads or writes, found by name.
 
 use marklab_p4::ir::{Program, SlotId};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A switch: a P4 program around a traffic manager, in its architecture's order of operations.
 //!
 //! A frame comes in by [`Switch::receive`]: ingress runs at once, and the frame waits in the queue of the port that

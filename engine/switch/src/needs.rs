@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a program needs from whoever programs its switch, beside table entries.
 
 use marklab_p4::ir::visit::{any_statement, bodies};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where copies of packets go: mirror sessions, and multicast groups of simple_switch's replication engine.
 //!
 //! Names and rules are those of its control plane: a node is a replication id with ports, and belongs to one group at

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a switch of any architecture has.
 
 use std::sync::Arc;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tofino's switch: between ingress and egress a packet is bytes.
 //!
 //! In front of each packet come bytes that its parser extracts: intrinsic metadata and, at ingress, port metadata, which

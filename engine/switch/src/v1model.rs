@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The v1model switch, in simple_switch's order of operations.
 //!
 //! Most programs send each packet straight through. What else v1model offers, clones, multicast, resubmission and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Many queues in one piece of memory.
 //!
 //! A ring buffer per queue walks through all of its memory even if it never holds more than a few items, so a switch

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Traffic manager: the queues between ingress and egress.
 //!
 //! It stores items for the queues of ports, within limits, hands them out in the order of the port's scheduler, and

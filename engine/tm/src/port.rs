@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Ports with more than one queue, and what they share.
 
 use thiserror::Error;

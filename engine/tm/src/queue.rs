@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One first-in first-out queue.
 
 use marklab_units::Time;

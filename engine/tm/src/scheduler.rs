@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which queue of a port comes next: strict levels, and rounds within a level.
 
 use crate::port::{QueueConfig, Round};

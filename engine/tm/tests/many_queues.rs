@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Ports with many queues: schedulers and shared buffers.
 //!
 //! Oracle: [`Model`], a port as a list of lists, with the textbook's loops over all queues.

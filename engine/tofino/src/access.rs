@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Accesses of registers: a packet gets one to each (p4c's `backends/tofino`; files as named at the checks).
 
 use marklab_p4::ir::{Expr, ExprKind, ExternCall, Program, RegisterId, Stmt, StmtKind, visit};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Actions: one step, in which all operations read what was there before (p4c's `bf-p4c/mau/instruction_selection.cpp`,
 //! `bf-p4c/mau/action_analysis.cpp`).
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Objects at the side of a table: registers, meters, counters and selectors of one table share one address (p4c's
 //! `bf-p4c/mau/attached_info.cpp`, and `SetupAttachedAddressing` in `bf-p4c/mau/instruction_selection.cpp`).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Numbers of the chips, as p4c's Tofino back end has them.
 
 use marklab_p4::ir::Chip;

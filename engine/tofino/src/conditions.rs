@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Conditions of `if`: what a gateway can test (p4c's `bf-p4c/mau/gateway.cpp`, `split_gateways.cpp`).
 //!
 //! A gateway has rows, each a conjunction, and sees 4 bytes of the packet and 12 bits of hash for all of them. p4c puts

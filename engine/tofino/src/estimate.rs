@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a program needs of a chip: stages by dependencies and by what each has, memories, units, bits of the packet's
 //! vector. An estimate: see the modules for what is simplified.
 

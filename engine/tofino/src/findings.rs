@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Messages under collection.
 
 use marklab_p4::Diagnostic;

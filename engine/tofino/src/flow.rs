@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A control as a list of steps, each with the decisions that lead to it: what excludes what, and what depends on what,
 //! is asked of it.
 

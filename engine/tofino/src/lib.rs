@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What Tofino cannot do, and what a program needs of it.
 //!
 //! Reads the IR of a TNA program and runs nothing. The limits are those that p4c's Tofino back end and its assembler

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The closed list of what Tofino cannot do.
 //!
 //! Ids are stable: `E10` stateful ALUs, `E11` accesses of registers, `E12` parsers and deparsers, `E13` conditions, `E14`

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Parsers and deparsers (p4c's `bf-p4c/parde`; files as named at the checks).
 
 use marklab_p4::ir::{

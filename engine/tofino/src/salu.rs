@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Stateful ALUs: what may happen to an element of a register in one access.
 //!
 //! Each check is one function; its source is p4c's `backends/tofino`, whose `bf-p4c/mau/stateful_alu.cpp` makes the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tables (p4c's `backends/tofino`; files as named at the checks).
 
 use marklab_p4::ir::{ExprKind, MatchKind, Program, Table};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Units of the engine: a point in time, a length of time, a line rate.
 //!
 //! Points and lengths are different types: the difference of two points is a length, two points cannot be added.

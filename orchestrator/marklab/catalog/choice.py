@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """How a scheme is chosen: `ecn-sharp`, `dctcp-red:avg`, `dctcp-red:k=100KB`, `my/scheme.p4:mine,t=30us`."""
 
 from __future__ import annotations
@@ -8,6 +9,13 @@ from typing import Any
 
 from marklab.errors import BadInput
 from marklab.units import parse_setting
+
+# As JSON Schema; `none` is no baseline.
+WRITTEN_CHOICE = {
+    "type": "string",
+    "minLength": 1,
+    "examples": ["ecn-sharp", "dctcp-red:avg", "dctcp-red:k=100KB", "my/scheme.p4:mine,t=30us"],
+}
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,35 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What the YAML file beside a P4 program says about its scheme."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, field_validator
+from pydantic import BeforeValidator, Field
 
-from marklab.catalog.parameters import Parameter
-from marklab.model import Model
+from marklab.catalog.parameters import Parameter, Rule
+from marklab.model import Model, OneOrMore
 
 Match = dict[Literal["exact", "lpm", "ternary", "range"], Any]
 
 
-def as_text(value: Any) -> Any:
-    """A number as the formula that it is."""
+def _as_text(value: Any) -> Any:
     return str(value) if isinstance(value, (int, float)) else value
+
+
+# A formula; a number is one, too.
+Formula = Annotated[str, BeforeValidator(_as_text, json_schema_input_type=str | float)]
+
+
+def _as_rules(value: Any) -> Any:
+    return {} if value is None else value
+
+
+# Rules in place of those of parameters. Where none is, all stay as they are.
+Preset = Annotated[dict[str, Rule], BeforeValidator(_as_rules, json_schema_input_type=dict[str, Rule] | None)]
+
+# What JSON Schema is to say of keys that are numbers.
+WHOLE_NUMBERS: dict[str, Any] = {"propertyNames": {"pattern": "^[0-9]+$"}}
 
 
 class EntrySpec(Model):
@@ -25,35 +40,20 @@ class EntrySpec(Model):
 
     table: str
     action: str
-    params: dict[str, str] = Field(default_factory=dict)
+    params: dict[str, Formula] = Field(default_factory=dict)
     match: dict[str, Match] | None = None
-    priority: str = "0"
+    priority: Formula = "0"
     for_: dict[str, str] = Field(default_factory=dict, alias="for")
-    let: dict[str, str] = Field(default_factory=dict)
+    let: dict[str, Formula] = Field(default_factory=dict)
     when: str | None = None
-
-    @field_validator("priority", mode="before")
-    @classmethod
-    def _formula(cls, value: Any) -> Any:
-        return as_text(value)
-
-    @field_validator("params", "let", mode="before")
-    @classmethod
-    def _formulas(cls, values: Any) -> Any:
-        return {name: as_text(value) for name, value in values.items()} if isinstance(values, dict) else values
 
 
 class FilterSpec(Model):
     """Time constants in ns of all cells of a low-pass filter, as formulas (TNA's `Lpf`)."""
 
     filter: str
-    gain_ns: str
-    decay_ns: str
-
-    @field_validator("gain_ns", "decay_ns", mode="before")
-    @classmethod
-    def _formula(cls, value: Any) -> Any:
-        return as_text(value)
+    gain_ns: Formula
+    decay_ns: Formula
 
 
 class Signal(Model):
@@ -72,16 +72,7 @@ class Needs(Model):
     """
 
     schedulers: tuple[Literal["fifo", "strict", "wrr", "dwrr"], ...] = ()
-    queues: dict[Literal["scheduler", "count", "strict"], str] | None = None
-
-    @field_validator("queues", mode="before")
-    @classmethod
-    def _formulas(cls, values: Any) -> Any:
-        return {name: as_text(value) for name, value in values.items()} if isinstance(values, dict) else values
-
-
-def _as_tuple(value: Any) -> Any:
-    return (value,) if isinstance(value, str) else value
+    queues: dict[Literal["scheduler", "count", "strict"], Formula] | None = None
 
 
 class EstimateSpec(Model):
@@ -91,16 +82,11 @@ class EstimateSpec(Model):
     without its `when` there is no estimate.
     """
 
-    registers: Annotated[tuple[str, ...], BeforeValidator(_as_tuple)] = Field(alias="register", min_length=1)
-    cell: str = "port"
-    scale: str = "1"
-    within: str | None = None
-    when: str | None = None
-
-    @field_validator("cell", "scale", "within", "when", mode="before")
-    @classmethod
-    def _formula(cls, value: Any) -> Any:
-        return as_text(value)
+    registers: Annotated[tuple[str, ...], Field(min_length=1), OneOrMore()] = Field(alias="register")
+    cell: Formula = "port"
+    scale: Formula = "1"
+    within: Formula | None = None
+    when: Formula | None = None
 
 
 class Forwarding(Model):
@@ -129,26 +115,13 @@ class SchemeSpec(Model):
     paper: str = ""
     signal: Signal | None = None
     parameters: dict[str, Parameter] = Field(default_factory=dict)
-    presets: dict[str, dict[str, str]] = Field(default_factory=dict)
-    causes: dict[int, str] = Field(default_factory=dict)
+    presets: dict[str, Preset] = Field(default_factory=dict)
+    causes: dict[int, str] = Field(default_factory=dict, json_schema_extra=WHOLE_NUMBERS)
     # By the column of a trace that they estimate, or a name of their own with its unit.
     estimates: dict[str, EstimateSpec] = Field(default_factory=dict)
     needs: Needs = Needs()
     entries: tuple[EntrySpec, ...] = ()
     # Ports that mirror sessions lead to.
-    mirrors: dict[int, int] = Field(default_factory=dict)
+    mirrors: dict[int, int] = Field(default_factory=dict, json_schema_extra=WHOLE_NUMBERS)
     filters: tuple[FilterSpec, ...] = ()
     forwarding: Forwarding = Forwarding()
-
-    @field_validator("presets", mode="before")
-    @classmethod
-    def _rules(cls, presets: Any) -> Any:
-        if not isinstance(presets, dict):
-            return presets
-        return {
-            name: {
-                key: str(rule).lower() if isinstance(rule, bool) else as_text(rule)
-                for key, rule in (rules or {}).items()
-            }
-            for name, rules in presets.items()
-        }

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Formulas of the catalog: arithmetic over named numbers, and nothing else that Python can do."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Parameters of schemes: their kinds, units and rules.
 
 A threshold can be given as packets, bytes or time, whatever the scheme compares: at a line's rate a queue of n packets
@@ -8,9 +9,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import field_validator
+from pydantic import BeforeValidator
 
 from marklab import units
 from marklab.catalog.expressions import Expression, Names, Value
@@ -23,6 +24,16 @@ from marklab.traffic.rtt import Rtt
 MTU_BYTES = 1500
 
 Kind = Literal["queue_length", "time", "number", "choice", "flag"]
+
+
+def _as_rule(value: Any) -> Any:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, (int, float)) else value
+
+
+# A formula, or the name of a choice; a number and a flag are rules, too.
+Rule = Annotated[str, BeforeValidator(_as_rule, json_schema_input_type=str | float | bool)]
 
 _FLAGS = {"on": 1, "true": 1, "yes": 1, "1": 1, "off": 0, "false": 0, "no": 0, "0": 0}
 
@@ -72,7 +83,7 @@ class Parameter(Model):
 
     kind: Kind
     doc: str
-    rule: str
+    rule: Rule
     choices: tuple[str, ...] = ()
     # Its limits: numbers, or formulas over the parameters above it.
     range: tuple[float | str, float | str] | None = None
@@ -82,13 +93,6 @@ class Parameter(Model):
     variant: bool = False
     # Whether a `number` is a time in us, as of one that is finer than the switch's clock.
     in_us: bool = False
-
-    @field_validator("rule", mode="before")
-    @classmethod
-    def _text(cls, rule: Any) -> Any:
-        if isinstance(rule, bool):
-            return str(rule).lower()
-        return str(rule) if isinstance(rule, (int, float)) else rule
 
     def limits(self, names: Names) -> tuple[float, float]:
         """The least value and the greatest."""

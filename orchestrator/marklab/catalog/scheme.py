@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Schemes: found by name or path, and fitted to a setup."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Twins of schemes for Tofino: programs in p4src/tna, and what the YAML files beside them say.
 
 A twin has the parameters of its scheme. What it says itself is how these reach it, and what it cannot do.
@@ -8,11 +9,11 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import BeforeValidator, Field, field_validator
+from pydantic import Field, field_validator
 
-from marklab.catalog.description import EntrySpec, FilterSpec, Forwarding, as_text
+from marklab.catalog.description import WHOLE_NUMBERS, EntrySpec, FilterSpec, Formula, Forwarding
 from marklab.catalog.expressions import Expression, Names, Value
 from marklab.catalog.scheme import FittedScheme, Scheme
 from marklab.errors import BadInput, unknown
@@ -51,11 +52,11 @@ class TwinSpec(Model):
     agreement: float = Field(gt=0, le=1)
     # How far the number of marks of a cause may be from the scheme's.
     marks_within: float = Field(ge=0, le=1)
-    defines: dict[str, Annotated[str, BeforeValidator(as_text)]] = Field(default_factory=dict)
+    defines: dict[str, Formula] = Field(default_factory=dict)
     supports: tuple[Support, ...] = ()
     entries: tuple[EntrySpec, ...] = ()
     # Ports that mirror sessions lead to.
-    mirrors: dict[int, int] = Field(default_factory=dict)
+    mirrors: dict[int, int] = Field(default_factory=dict, json_schema_extra=WHOLE_NUMBERS)
     filters: tuple[FilterSpec, ...] = ()
 
     @field_validator("defines")

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The command line: reads options, calls the library, explains errors."""
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from marklab.cli.promote import promote
 from marklab.cli.report import report
 from marklab.cli.reproduce import reproduce
 from marklab.cli.run import run
+from marklab.cli.schema import schema
 from marklab.cli.show import check, schemes
 from marklab.cli.stf import stf
 from marklab.cli.sweep import sweep
@@ -37,6 +39,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "run": run,
     "sweep": sweep,
     "schemes": schemes,
+    "schema": schema,
     "check": check,
     "stf": stf,
     "switch": switch,
@@ -53,7 +56,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
 }
 
 # What is something without arguments.
-_WITHOUT_ARGUMENTS = ("schemes", "doctor", "fidelity", "burst-queue")
+_WITHOUT_ARGUMENTS = ("schemes", "schema", "doctor", "fidelity", "burst-queue")
 
 # As of a process that SIGPIPE ends.
 _READER_GONE = 128 + signal.SIGPIPE

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`burst-queue`: how long the queue of a line is without any AQM, as a formula says."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`compare`: two results side by side, runs or whole sweeps."""
 
 from __future__ import annotations

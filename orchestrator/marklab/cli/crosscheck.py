@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`crosscheck`: the same flows in two fabrics, side by side."""
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ from marklab.comparison_policy import Policy
 from marklab.comparison_report import render, to_junit, to_markdown
 from marklab.errors import unknown
 from marklab.execution import run_spec
+from marklab.model import as_list
 from marklab.paths import RESULTS
 from marklab.results import new_folder
 from marklab.runs import default_workers
 from marklab.settings import choose_fabric, chosen_schemes, merged_settings
-from marklab.spec import as_list, make_spec
+from marklab.spec import make_spec
 from marklab.summary import Summary
 
 # What both fabrics are to agree on.

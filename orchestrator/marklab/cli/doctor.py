@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`doctor`: what this machine offers to the lab."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`fidelity`: the page of all claims."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`lab`: a network of real hosts and switches that is up until Ctrl-C, to look into and to try things by hand."""
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from marklab.errors import Interrupted
 from marklab.experiment import prepare
 from marklab.fabrics import Cell
 from marklab.lab.network import Net, address, shape_host
+from marklab.model import as_list
 from marklab.settings import choose_fabric, chosen_schemes, merged_settings
-from marklab.spec import as_list, make_spec
+from marklab.spec import make_spec
 
 _TICK_S = 0.5
 _STOPS = (128 + signal.SIGTERM, 128 + signal.SIGINT)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`plot`: pictures of what a run recorded over time."""
 
 from __future__ import annotations

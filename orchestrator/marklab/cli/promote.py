@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`promote`: a scheme through all gates, to a bundle for Tofino."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`report`: a folder of results as one HTML file, and as figures for papers."""
 
 from __future__ import annotations

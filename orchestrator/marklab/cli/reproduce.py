@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`reproduce`: experiments of papers."""
 
 from __future__ import annotations

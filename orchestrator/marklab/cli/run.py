@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`run`: one experiment, from options or a file to a table and a folder."""
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ from rich.console import Console
 from marklab.archive import open_collection
 from marklab.errors import BadInput
 from marklab.execution import run_spec
+from marklab.model import as_list
 from marklab.paths import RESULTS
 from marklab.report.files import REPORT, Form, write_report
 from marklab.report.terminal import render
 from marklab.runs import default_workers
 from marklab.settings import choose_fabric, chosen_schemes, merged_settings
-from marklab.spec import Spec, as_list, make_spec
+from marklab.spec import Spec, make_spec
 from marklab.traffic.workload import known_workloads
 
 _TRACE_QUEUE_EVERY = "10us"

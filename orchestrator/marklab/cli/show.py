@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`schemes` and `check`: what there is, and whether a program is fit."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`stf`: packet tests of any program, and the trace of a packet."""
 
 from __future__ import annotations

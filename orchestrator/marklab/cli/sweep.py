@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`sweep`: a grid of runs, on all cores or on a cluster."""
 
 from __future__ import annotations

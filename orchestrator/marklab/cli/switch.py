@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`switch`: the real-time switch as a process of its own."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`check --arch tna`: whether Tofino can run a program, and what the program needs of it."""
 
 from __future__ import annotations

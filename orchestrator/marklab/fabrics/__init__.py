@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Where experiments run. A fabric runs one cell at a time, in any thread."""
 
 from marklab.fabrics.fabric import Cell, Fabric

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What all fabrics have in common."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The lab of real packets: Mininet's namespaces, Linux's TCP, and a real-time P4 switch per node, in dilated time."""
 
 from __future__ import annotations

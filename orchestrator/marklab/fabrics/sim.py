@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The simulated network: virtual time, true line rates."""
 
 from __future__ import annotations

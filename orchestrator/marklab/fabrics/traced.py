@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Ports whose queues are recorded, and what is recorded of them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """BMv2 as a switch of the lab: compiled by p4c, set up by P4Runtime, its queues by Thrift.
 
 It runs what our switch runs, but its ports are simpler: see bmv2_limits. P4Info is p4c's, since it belongs to the JSON

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What BMv2 consists of, what its ports cannot do, and what of a run they could not carry."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """A network of BMv2 switches.
 
 BMv2 has queues and no lines. So each line of the network runs through a patch panel, a switch of ours with a program

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Programs in BPF, compiled against the type information of the kernel that runs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Datagrams of mixed sizes, as fast as they go, and when each of them comes: what a drain test is made of.
 
 `python -m marklab.lab.burst receive ADDRESS PORT` says `ready`, and at the end of its input prints a line for each

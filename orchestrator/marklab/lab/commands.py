@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Programs of the system, as the lab calls them: without a shell, with a deadline, and a failure is an error."""
 
 from __future__ import annotations

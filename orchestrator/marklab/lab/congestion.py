@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Congestion controls by the names that experiments have for them, in the kernel as long as somebody needs them.
 
 `dctcp` is the kernel's tcp_dctcp where it has that. Else it is dctcp.bpf.c, as those that react to delays always are:

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* DCTCP (RFC 8257) as a congestion control of Linux in BPF, for kernels that lack tcp_dctcp, and its law for what else
  * tells of congestion than marks (EAR: Zeng et al., "Combining ECN and RTT for Datacenter Transport", APNet 2017).
  *
@@ -10,7 +10,7 @@
  * CC_NAME is the congestion control's, and that of its BPF map: at most 15 letters, digits or `_`. With CC_ECN an
  * acknowledgement tells of congestion if it echoes a mark (else it is 0, and ECN is not asked for); if CC_DELAY_NS is
  * defined, also if it is later than the path's base RTT by more than that. If CC_RECORDS is defined, the last so many
- * observation windows of all connections are kept. The kernel lends its functions to GPL code only.
+ * observation windows of all connections are kept. The kernel lends its functions to GPL code only, hence the licence.
  */
 #include "vmlinux.h"
 
@@ -40,7 +40,7 @@
 #define QUOTED_(name) #name
 #define QUOTED(name) QUOTED_(name)
 
-char _license[] SEC("license") = "GPL";
+char _license[] SEC("license") = "Dual MIT/GPL";
 
 extern void tcp_reno_cong_avoid(struct sock *sk, __u32 ack, __u32 acked) __ksym;
 

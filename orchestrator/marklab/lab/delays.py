@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Extra delays of flows, by the TTL of their packets.
 
 A testbed gives each sender a delay of its own by netem. Here each flow of a list has one, and flows of different

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* ECN+ (Kuzmanovic: "The Power of Explicit Congestion Notification", SIGCOMM 2005, section 3.2; RFC 5562): an answer to a
  * SYN is ECN capable, if both ends take part in ECN. That they do is said by ECE, which Linux sets in answers to SYNs
  * that asked for it.
@@ -19,7 +19,7 @@
 #define ECN_MASK 0x3
 #define ECT_0 0x2
 
-char _license[] SEC("license") = "GPL";
+char _license[] SEC("license") = "Dual MIT/GPL";
 
 SEC("tc")
 int ecn_plus(struct __sk_buff *frame)

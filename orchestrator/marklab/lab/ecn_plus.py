@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """ECN+ on real hosts: a program at each host's interface makes its answers to SYNs ECN capable (ecn_plus.bpf.c)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What the machine did while a run was on: whether it kept up."""
 
 from __future__ import annotations

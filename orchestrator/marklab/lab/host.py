@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The process of a host: the server and the client of real TCP flows, in the host's network namespace.
 
 `python -m marklab.lab.host LISTEN FOLDER` speaks with its parent by lines: it says `listening`, is told the common

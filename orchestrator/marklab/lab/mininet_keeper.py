@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """A Mininet network that lives as long as its standard input is open. For the system's Python, which has Mininet.
 
 It reads one line of JSON, see `network.Wiring`, builds the network, and answers with one line: the PID of each node's

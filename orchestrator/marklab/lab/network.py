@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """A network of namespaces, built by Mininet: each node has one, and lines are veth pairs without offloads.
 
 Mininet runs under the system's Python, which Debian's package is for, in a process of its own (mininet_keeper.py).

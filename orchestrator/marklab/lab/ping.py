@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Round trips while a run is on: a probe is a ping in a host's namespace."""
 
 from __future__ import annotations

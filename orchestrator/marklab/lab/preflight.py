@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What a network has to show before a run counts.
 
 Its lines have their rates, the one queue which stands is the switch's, delays are those asked for, and marks are made,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What DCTCP in BPF remembers of its connections: their last observation windows (see dctcp.bpf.c)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The switches of a network, whatever they are."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Switch processes of a lab: one per switch of the network, in its namespace, set up over P4Runtime."""
 
 from __future__ import annotations

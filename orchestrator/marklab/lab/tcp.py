@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """TCP of a network namespace: what `orchestrator.hosts.Transport` describes, by sysctls and routes.
 
 Who knows the namespace says how a command is run in it: `ip netns exec NAME`, `mnexec -a PID`, `nsenter -t PID -n`.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Calls of BMv2's Thrift server, which has what P4Runtime has not: rates and depths of queues.
 
 The strict binary protocol over TCP, multiplexed, for calls that take whole numbers and give one. Run as a program, in

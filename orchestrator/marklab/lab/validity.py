@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Whether a run on real hosts and switches counts: figures against bounds.
 
 One that does not is an error, not a result. `preflight` shows before the run what `check_run` cannot see in it;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // A patch panel: ports 0 and 1 are a line, 2 and 3, and so on. What comes by one end leaves by the other as it is.
 #include <core.p4>
 #include <v1model.p4>

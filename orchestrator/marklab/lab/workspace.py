@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Where a lab keeps what it needs while it is up: a folder of its own, locked as long as its process lives."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The same flows here and in ns-3, side by side: docs/ns3.md.
 
 peer        our program that calls ns-3 (bench/peers/ns3): is it there, build it, play flows, read what it says

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Runs scenarios here and in ns-3: `python -m marklab.ns3 [NAME or FILE.yaml ...] [--record]`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Both runs of a scenario, and their quantities beside each other."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Tables of comparisons, in the page about them."""
 
 from __future__ import annotations

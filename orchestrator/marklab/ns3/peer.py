@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Our program that calls ns-3: whether it can be built, what it is given, what it says of a run."""
 
 from __future__ import annotations

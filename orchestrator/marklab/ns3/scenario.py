@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """A scenario: a description of a run, as any other, and what ns-3 has in place of its scheme.
 
 All but the AQM is taken from the description: topology, rates, delays, queue limit, transport, flows, and the window
@@ -16,14 +17,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from marklab.errors import BadInput
 from marklab.experiment import Experiment, prepare
-from marklab.model import Model, read_yaml, validate
+from marklab.model import Model, OneOrMore, read_yaml, validate
 from marklab.ns3.peer import FOLDER
 from marklab.queueing import Queues
-from marklab.spec import Spec, as_list, make_spec, placed
+from marklab.spec import Spec, SpecSettings, make_spec, placed
 from marklab.traffic.flows import FlowList
 
 SCENARIOS = FOLDER / "scenarios"
@@ -43,7 +44,7 @@ LIKE_NS3_TRANSPORT: Mapping[str, Any] = {"ack_every": 1, "receive_window": 2**20
 _TRANSPORTS = {"dctcp": "dctcp", "ecn-star": "newreno-ecn", "reno": "newreno"}
 
 
-Options = Annotated[tuple[str, ...], BeforeValidator(as_list)]
+Options = Annotated[tuple[str, ...], OneOrMore()]
 
 # The name of ns-3 as it is, beside variants.
 PLAIN = "ns-3"
@@ -56,7 +57,7 @@ class Scenario(Model):
     ns3: Options = Field(min_length=1)
     # Other ways to run ns-3, by what is different about them: options on top.
     variants: dict[str, Options] = Field(default_factory=dict)
-    spec: dict[str, Any]
+    spec: SpecSettings
 
     @cached_property
     def experiment(self) -> Experiment:

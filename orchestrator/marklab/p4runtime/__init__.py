@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """P4Runtime's view of a program: P4Info, and the entries that the program brings along.
 
 The facts come from the engine (`engine.describe_control_plane`) as plain data. `program` gives them ids (`ids`) and

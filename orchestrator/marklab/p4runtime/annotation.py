@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Annotations: those with a meaning in P4Runtime, and all others as they are written."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The entries that a program brings along, as the write request that would install them."""
 
 from __future__ import annotations

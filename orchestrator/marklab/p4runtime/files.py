@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Messages as files, in the form that the name's ending says."""
 
 from __future__ import annotations

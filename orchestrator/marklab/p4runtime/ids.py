@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Numbers and short names of objects, as p4c gives them (P4Runtime specification, section 6.3)."""
 
 from __future__ import annotations

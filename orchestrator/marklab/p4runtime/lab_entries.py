@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The lab's table entries (engine/bindings/src/entries.rs) as messages, by a program's P4Info.
 
 Names may be any end of a dotted name that only one object has. In the lab the smallest priority wins, in P4Runtime the

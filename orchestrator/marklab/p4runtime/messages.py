@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The messages of P4Runtime and the service that takes them, as finsy generated them from P4Runtime's own files.
 
 The package `p4runtime` has modules for protobuf 3 only, whose backend is written in Python.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """P4Info of what is neither table nor action: extern objects, value sets, digests, packets of the controller."""
 
 from __future__ import annotations

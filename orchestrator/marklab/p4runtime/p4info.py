@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """P4Info: the objects of a program with their ids (P4Runtime specification, section 6)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """A described program: its ids, its types, and how its parts refer to each other."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Types: their widths, and P4Info's description of those that are not plain bits."""
 
 from __future__ import annotations

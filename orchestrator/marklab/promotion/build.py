@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """How p4c is told of a twin."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The bundle of a promoted scheme: the program with its includes, its entries, the evidence, a manifest."""
 
 from __future__ import annotations

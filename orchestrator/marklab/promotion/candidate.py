@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """A scheme that is to be promoted: its twin, and runs of both with the baseline, made now or read from results."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Whether both twins of a scheme decide alike on the packets of a real run."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What a scheme must pass to be promoted, gate by gate: rules, what was found, and the evidence."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Schemes that Tofino cannot run as they are, and why."""
 
 _PERIODS = "a packet makes up for all periods that ended, by a product of run-time values, and no timer sees a queue"

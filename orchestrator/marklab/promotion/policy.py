@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The rules by which a scheme is promoted."""
 
 from __future__ import annotations
@@ -5,12 +6,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from marklab.catalog.choice import SchemeChoice
-from marklab.model import Model, Part, read_yaml, validate
+from marklab.model import Model, OneOrMore, Part, read_yaml, validate
 from marklab.quantities import find_metric
-from marklab.spec import Baseline, as_list
+from marklab.spec import Baseline, SpecSettings
 
 DEFAULT = Path(__file__).with_name("policy.yaml")
 
@@ -27,14 +28,14 @@ class FctRules(Model):
     """
 
     baseline: Baseline = SchemeChoice("dctcp-red", "tail")
-    loads: Annotated[tuple[float, ...], BeforeValidator(as_list)] = (0.5, 0.8)
-    workloads: Annotated[tuple[str, ...], BeforeValidator(as_list)] = ("web_search",)
+    loads: Annotated[tuple[float, ...], OneOrMore()] = (0.5, 0.8)
+    workloads: Annotated[tuple[str, ...], OneOrMore()] = ("web_search",)
     flows: int = Field(default=2000, ge=1)
     seeds: int = Field(default=3, ge=1)
-    settings: dict[str, Any] = Field(default_factory=dict)
+    settings: SpecSettings = Field(default_factory=dict)
     # More of them for single schemes.
-    settings_of: dict[str, dict[str, Any]] = Field(default_factory=_settings_of)
-    better: Annotated[tuple[str, ...], BeforeValidator(as_list)] = ("short.p99",)
+    settings_of: dict[str, SpecSettings] = Field(default_factory=_settings_of)
+    better: Annotated[tuple[str, ...], OneOrMore()] = ("short.p99",)
     not_worse: dict[str, Part] = Field(default_factory=lambda: {"overall.mean": 0.05, "large.mean": 0.05})
 
 

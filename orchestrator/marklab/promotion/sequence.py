@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Packets that went through a port in a real run, to be sent through switches again.
 
 Times are whole microseconds, as v1model counts them, so that both targets see the same sojourns; a frame's place in the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """p4c's Tofino back end, where it is installed: the real compile of a twin, and what it took of the chip."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """A chart as plain data: what it shows, whatever draws it.
 
 A chart holds the series of all its views. A view is a choice of the mode (absolute, or as a ratio to the baseline), of

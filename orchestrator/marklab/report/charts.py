@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The charts of a collection. They show what the summary and the curves hold; over seeds means and intervals are taken.
 
 A chart against the grid's numeric setting becomes bars, one per scheme, where there is no such setting.

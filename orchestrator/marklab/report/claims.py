@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Claims of a paper beside what the lab finds, as its reproduction left them in its folder."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What was run, in words: facts that the points of a collection share, and how far they go where they do not."""
 
 from __future__ import annotations

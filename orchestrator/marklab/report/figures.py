@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The charts of a collection as files for papers, one for each view of each chart.
 
 The same collection gives the same bytes: files have no dates.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The files of a report: a page, and figures beside it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The points of a collection as charts need them: along one numeric setting, or each by itself."""
 
 from __future__ import annotations

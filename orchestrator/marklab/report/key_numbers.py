@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The table that a report begins with: of each point and scheme the numbers that the papers compare."""
 
 from __future__ import annotations

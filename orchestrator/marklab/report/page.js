@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 "use strict";
 // Draws the charts of the page, with what the switches say. All data is in the page; nothing is loaded.
 (() => {

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """A collection as one HTML file that needs nothing else: no network, no server.
 
 What it says in words and tables is there at once. Charts are drawn when they come into sight, by Plotly, which is in

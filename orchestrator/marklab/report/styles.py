@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """How schemes look: the same colour, dash and marker in all charts.
 
 The colours are those of Okabe and Ito, which people with any colour vision tell apart; markers and dashes tell schemes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The table at the end of a run. It reads a summary and computes nothing."""
 
 from __future__ import annotations

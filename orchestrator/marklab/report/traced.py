@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Charts of what was recorded over time: queue length and sojourn, in bins of time."""
 
 from __future__ import annotations

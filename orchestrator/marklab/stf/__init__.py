@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Packet tests in STF, the test language of p4c: entries and packets in, expected packets out.
 
 statements (what a test says) <- reader (text) -> names (of a program's objects), commands (of simple_switch_CLI)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Drives simple_switch: configures by simple_switch_CLI, sends and receives by pcap files.
 
 One process per run; its ports are named pipes, so that packets come when its tables are filled. Nothing needs root.

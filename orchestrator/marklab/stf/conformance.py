@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """p4c's own corpus against the lab: `make conformance P4C_CHECKOUT=...` writes docs/conformance.md.
 
 What has to hold: packet tests of v1model programs pass on both engines, programs that p4c refuses are refused with a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """A switch of the engine under test: what a test's statements make it do."""
 
 from __future__ import annotations

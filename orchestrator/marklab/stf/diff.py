@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """A packet that is not as expected, field by field: the program's deparser says where the fields lie."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The same random packets through the lab's switch and BMv2's: `make differential`.
 
 Programs are those of p4src/ and of tests/p4; entries are those of their packet tests, and packets are these tests'

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """p4c's golden messages (`p4_16_errors_outputs/*.p4-stderr`), with the places that they show.
 
 p4c prints the line after the preprocessor, which joins blanks and expands macros, with carets below it:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Whether messages are where p4c has them, or elsewhere for a reason (`messages.yaml`)."""
 
 from __future__ import annotations

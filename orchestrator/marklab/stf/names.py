@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Tests name tables, keys and actions in short; here are the rules of p4c's runner, which give the full names.
 
 An entry becomes what the engine takes (see engine/bindings/src/entries.rs), by the table's match kinds and widths.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Runs a test on a program, in the interpreter and in machine code, and compares what comes out.
 
 The rules are those of p4c's runner for BMv2: packets are compared port by port, in order; their number is exact; a port

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What a test can say: one class per statement of the language, each with the line it stands on."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What a program did with a packet, in words: one line per event, with the source line that made it happen."""
 
 from __future__ import annotations

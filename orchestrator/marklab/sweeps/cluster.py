@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Cells on Dask's workers: processes of this machine, or whatever a scheduler has."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What the folder of a sweep holds, as a collection."""
 
 from __future__ import annotations

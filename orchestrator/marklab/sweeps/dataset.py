@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The folder of a sweep: tables that anything reads Parquet with can read, complete after every cell.
 
     sweep.yaml      what was asked for

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """A grid of runs: what all points have in common, and the settings that differ."""
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from pydantic.json_schema import JsonSchemaValue
 
 from marklab.errors import BadInput, unknown
+from marklab.model import as_list
 from marklab.settings import chosen_schemes, put_setting
-from marklab.spec import Spec, as_list, make_spec, placed, read_spec
+from marklab.spec import Spec, grid_of, make_spec, placed, read_spec, setting_names
 from marklab.units import parse_setting
 
 Settings = dict[str, Any]
@@ -33,6 +36,12 @@ _NOT_IN_GRIDS = {
     "first_seed": "write it beside the grid",
     "mininet": "write it beside the grid",
 }
+
+
+def written_grid() -> JsonSchemaValue:
+    """JSON Schema of a grid."""
+    own = [name for name in setting_names() if name not in _NOT_IN_GRIDS]
+    return grid_of([*own, PARAMETER.rstrip(".")], {"description": "a value, or several in a list"})
 
 
 @dataclass(frozen=True)
@@ -114,7 +123,7 @@ def _values(key: str, listed: str) -> list[Any]:
 
 def checked(sweep: Sweep, where: str = "") -> Sweep:
     """The sweep, if its keys are known and its grid has points."""
-    known = [info.alias or name for name, info in Spec.model_fields.items()]
+    known = setting_names()
     for key, values in sweep.grid.items():
         top = key.partition(".")[0]
         if top in _NOT_IN_GRIDS:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Runs a plan into a folder: what is there already is not run again."""
 
 from __future__ import annotations

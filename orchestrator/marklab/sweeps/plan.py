@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """From a grid to cells: every point made ready, so that what cannot run is said before anything runs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What a worker does with a cell. It may be on another machine, which has the same tree."""
 
 from __future__ import annotations

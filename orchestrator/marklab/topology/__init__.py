@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Hosts, switches and links, from builders or files.
 
 `graph` knows nodes, links and routes; `build` turns descriptions into a `Network`: a graph, the pairs of hosts that
@@ -5,7 +6,7 @@ talk, and the lines on which load and utilisation are counted.
 """
 
 from marklab.topology.build import Network, build, parse_topology
-from marklab.topology.description import FatTree, Incast, LeafSpine, Links, Topology
+from marklab.topology.description import FatTree, Incast, LeafSpine, Links, Topology, WrittenTopology
 from marklab.topology.graph import Graph, Line, Link, Port
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Network",
     "Port",
     "Topology",
+    "WrittenTopology",
     "build",
     "parse_topology",
 ]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """From the description of a topology to a network."""
 
 from __future__ import annotations

@@ -1,18 +1,22 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Topologies as users write them."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from marklab.errors import BadInput, unknown
-from marklab.model import Model, Rate, Time
+from marklab.model import Model, Rate, Time, written
 from marklab.topology.graph import MAX_PORTS
 
 
 class Built(Model):
     """What all builders know."""
+
+    # Written as a mapping, it is the builder's name that tells it from links.
+    model_config = ConfigDict(json_schema_extra={"required": ["builder"]})
 
     marking_nics: bool = Field(
         default=False, description="hosts' NICs have the queues and the scheme of a switch's port, as in ns-2 and ns-3"
@@ -104,7 +108,11 @@ class Links(Model):
     receivers: tuple[str, ...] | None = None
     bottleneck: tuple[tuple[str, str], ...] | None = None
 
-    @field_validator("links", mode="before")
+    @field_validator(
+        "links",
+        mode="before",
+        json_schema_input_type=Annotated[tuple[tuple[str, str] | LinkSpec, ...], Field(min_length=1)],
+    )
     @classmethod
     def _short_links(cls, links: Any) -> Any:
         if not isinstance(links, (list, tuple)):
@@ -113,6 +121,11 @@ class Links(Model):
 
 
 Topology = Incast | LeafSpine | FatTree | Links
+
+# Also a builder with its settings, or a file, by name.
+WrittenTopology = Topology | written(
+    {"type": "string", "examples": ["incast:senders=16", "leaf-spine", "fat-tree:radix=6", "topologies/web.yaml"]}
+)
 
 BUILDERS: dict[str, type[Incast] | type[LeafSpine] | type[FatTree]] = {
     "incast": Incast,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """A network as a graph, and the shortest ways through it."""
 
 from __future__ import annotations

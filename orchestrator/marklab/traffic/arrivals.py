@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Flows for a stated load.
 
 Each property of a flow has a random stream of its own, and a flow's properties come from its place in the list. So

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Traffic as users write it, as far as it is more than a name."""
 
 from __future__ import annotations
@@ -6,11 +7,12 @@ import hashlib
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
+from pydantic.json_schema import JsonSchemaValue
 
 from marklab import units
 from marklab.errors import BadInput
-from marklab.model import Model, Rate, Size, Time
+from marklab.model import SIZE, Model, Rate, Size, Time, short_form, written
 from marklab.traffic.flows import ENDLESS, ENDLESS_BYTES
 from marklab.traffic.workload import Workload, load_workload
 
@@ -39,7 +41,30 @@ def _write_workload(workload: Workload) -> object:
     return {"name": workload.name, "points": [list(point) for point in workload.points]}
 
 
-Distribution = Annotated[Workload, BeforeValidator(_read_workload), PlainSerializer(_write_workload)]
+# As JSON Schema: a name, the path of a CSV file, or points.
+_WRITTEN_WORKLOAD: JsonSchemaValue = {
+    "anyOf": [
+        {"type": "string", "examples": ["web_search", "data_mining", "mine.csv"]},
+        {
+            "type": "object",
+            "properties": {
+                "name": {"type": "string"},
+                "points": {
+                    "type": "array",
+                    "items": {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2},
+                },
+            },
+            "required": ["name", "points"],
+            "additionalProperties": False,
+        },
+    ]
+}
+
+Distribution = Annotated[
+    Workload,
+    BeforeValidator(_read_workload, json_schema_input_type=written(_WRITTEN_WORKLOAD)),
+    PlainSerializer(_write_workload),
+]
 
 
 class Queries(Model):
@@ -106,17 +131,24 @@ class AddedFlow(Model):
     src: str | int = Field(alias="from")
     dst: str | int = Field(alias="to")
     start_ns: Time = Field(default=0, alias="start")
-    size_bytes: Annotated[int, BeforeValidator(_read_size), PlainSerializer(_write_size)] = Field(
-        default=ENDLESS_BYTES, alias="size", ge=1, le=ENDLESS_BYTES
-    )
+    size_bytes: Annotated[
+        int,
+        BeforeValidator(_read_size, json_schema_input_type=written({"anyOf": [{"const": ENDLESS}, SIZE]})),
+        PlainSerializer(_write_size),
+    ] = Field(default=ENDLESS_BYTES, alias="size", ge=1, le=ENDLESS_BYTES)
     rate_bps: Rate | None = Field(default=None, alias="rate", ge=1)
     dscp: int = Field(default=0, ge=0, le=63)
     extra_delay_ns: Time = Field(default=0, alias="extra_delay")
     count: int = Field(default=1, ge=1, le=10_000)
 
 
+_WRITTEN_FILE: JsonSchemaValue = {"type": "string", "examples": ["flows.csv"]}
+
+
 class FlowListFile(Model):
     """Flows that are replayed exactly, instead of a workload. The digest shows a file that has changed since."""
+
+    model_config = ConfigDict(json_schema_extra=short_form(_WRITTEN_FILE, required=["path"]))
 
     path: str
     sha256: str

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The flow list: what every scheme of a run is given."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Probes of round-trip times, as users write them."""
 
 from __future__ import annotations
@@ -5,11 +6,11 @@ from __future__ import annotations
 from typing import Any
 
 import yaml
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from marklab import units
 from marklab.errors import BadInput
-from marklab.model import Model, Size, Time
+from marklab.model import Model, Size, Time, short_form
 
 
 class Probe(Model):
@@ -17,6 +18,10 @@ class Probe(Model):
 
     In short: `h0:h8,every=1ms,dscp=1`.
     """
+
+    model_config = ConfigDict(
+        json_schema_extra=short_form({"type": "string", "examples": ["h0:h8", "h0:h8,every=1ms,dscp=1"]})
+    )
 
     src: str | int = Field(alias="from")
     dst: str | int = Field(alias="to")

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """How base round-trip times (without queueing) vary from flow to flow.
 
 The topology's own delays make up `base`, the smallest RTT without what hosts spend of each; what a flow has beyond it
@@ -25,6 +26,12 @@ _P90_OF_RANGE = 130 / 140
 
 # The authors' simulator has 10 us links and four of them between hosts of different leaves.
 _CLASSES_BASE_NS = 80_000
+
+# As JSON Schema.
+WRITTEN_RTT = {
+    "type": "string",
+    "examples": ["80us", "70us..210us", "80us..240us,mean=137us,p90=220us", "classes:1us,20us,50us,base=80us"],
+}
 
 # The exponential part can put its mean anywhere but at its very ends.
 _NEAREST_TO_END = 0.002

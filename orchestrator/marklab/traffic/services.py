@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Services that share the network, each with queues of its own, as users write them."""
 
 from __future__ import annotations
@@ -6,11 +7,11 @@ import re
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from marklab import units
 from marklab.errors import BadInput
-from marklab.model import Model
+from marklab.model import Model, short_form
 from marklab.traffic.description import Distribution
 from marklab.traffic.workload import Workload
 
@@ -30,10 +31,18 @@ class Services(Model):
     short: `4:weights=10/20/30/40`.
     """
 
+    model_config = ConfigDict(
+        json_schema_extra=short_form(
+            {"type": ["integer", "string"], "minimum": 1, "examples": [4, "4:weights=10/20/30/40", "8:by=pair"]}
+        )
+    )
+
     count: int = Field(ge=1, le=MAX_SERVICES)
     weights: tuple[float, ...] = ()
     by: Literal["flow", "pair"] = "flow"
-    workloads: Annotated[tuple[Distribution, ...], BeforeValidator(_as_list)] = ()
+    workloads: Annotated[
+        tuple[Distribution, ...], BeforeValidator(_as_list, json_schema_input_type=str | tuple[Distribution, ...])
+    ] = ()
 
     @model_validator(mode="before")
     @classmethod
@@ -43,7 +52,7 @@ class Services(Model):
         count, _, rest = str(value).partition(":")
         return {"count": count, **(dict(units.parse_setting(part) for part in rest.split(",")) if rest else {})}
 
-    @field_validator("weights", mode="before")
+    @field_validator("weights", mode="before", json_schema_input_type=str | tuple[float, ...])
     @classmethod
     def _percents(cls, weights: Any) -> Any:
         if isinstance(weights, str):

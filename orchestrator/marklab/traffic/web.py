@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The web's flows: sessions of pages, pages of objects, each object a flow that its client asks for.
 
 Times do not depend on the network, as in a trace that is replayed (ECN+ paper, section 4.2): so many sessions are

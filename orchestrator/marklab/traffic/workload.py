@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Flow sizes: cumulative distributions, as the papers publish them."""
 
 from __future__ import annotations

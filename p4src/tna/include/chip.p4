@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // Tofino 1, or 2.
 #ifndef MARKLAB_CHIP
 #define MARKLAB_CHIP 1

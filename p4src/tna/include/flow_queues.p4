@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // A queue for each active flow on Tofino: DiffECN's queue mapping unit; see v1model/include/flow_queues.p4.
 //
 // Ingress keeps a bit for each queue that is not empty. On Tofino 2 the ghost thread does that, which the traffic manager tells of

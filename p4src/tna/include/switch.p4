@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // The switch that all schemes share on Tofino: IPv4 forwarding with ECMP, and one call of the scheme's Marking in egress. It
 // does what v1model/include/switch.p4 does; entries differ where a comment says so.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // A queue for each active flow: DiffECN's queue mapping unit (DiffECN paper, section IV-B, Algorithm 1 lines 1 to 24).
 //
 // Ordinary queues 0, 1, ... take turns; the last one, of high priority, is for flows that found no empty queue. Ingress

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // The headers of a packet.
 #ifndef MARKLAB_V1MODEL_HEADERS_P4
 #define MARKLAB_V1MODEL_HEADERS_P4

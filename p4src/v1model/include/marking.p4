@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // What a marking decision is given, and what it answers. A scheme implements
 //
 //     control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause)

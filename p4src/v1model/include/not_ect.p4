@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // What becomes of packets that a scheme would mark and that are not ECN capable: SYN-ACKs without ECN+, transports without
 // ECN. They pass, or are dropped as RFC 3168 (section 5) and the AQMs of the ECN+ paper (section 3.1) have it.
 //

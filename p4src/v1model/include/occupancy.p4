@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // How many packets wait in all queues of a pool: those of a port, or all of the switch.
 //
 // v1model shows a packet its own queue, and that in egress. So ingress counts what it sends to the queues and egress

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // Periods of a queue, for schemes that do something once in each. v1model has no timers: a packet finds how many periods
 // have ended when it came, and does what is due for all of them. So nothing happens while no packet comes, and everything
 // that would have happened is done before the next one is looked at.

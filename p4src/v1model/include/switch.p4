@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // The switch that all schemes share: IPv4 forwarding with ECMP, and one call of the scheme's Marking in egress.
 //
 //     parser -> checksum -> Ingress: ipv4_lpm -> (ecmp) -> queue -> Egress: Marking -> checksum -> deparser

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Control operations: both states answer alike, refuse what is wrong, and packets then fare alike.
 
 use marklab_p4::ir::{MatchKind, RegisterId, TableId};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Source text: it is answered by a program or by located messages, and a program can be loaded.
 
 use std::collections::BTreeSet;

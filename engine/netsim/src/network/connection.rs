@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A connection between two hosts: both TCP end points, and what is between TCP and the NIC.
 
 use std::collections::VecDeque;

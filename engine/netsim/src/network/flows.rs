@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! When flows start: at their time, or after the end of another one.
 
 use marklab_units::{Duration, Rate, Time};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How connections open: by the host that sends data, or by the one that asks for them.
 //!
 //! All of it is kept out of the code of segments with data, which it made a fifth slower as a part of it.

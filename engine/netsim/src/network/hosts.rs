@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Hosts: NICs, flows and connections.
 
 use std::cmp::Reverse;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One direction of a link.
 
 use marklab_units::{Duration, Rate, Time};

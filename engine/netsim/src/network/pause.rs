@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Lines that lose nothing: priority flow control (IEEE 802.1Qbb) with one class of packets, and what pauses a part of
 //! what a line brings only: a flow, or all for one host.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Priorities of packets: PIAS (Bai et al., NSDI 2015), as far as sending hosts do it.
 //!
 //! A packet with data has the priority of what its flow has sent before: P0, the highest, up to the first threshold, P1

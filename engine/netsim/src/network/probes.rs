@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Probes: hosts that ask others for an echo now and then, and how long the answer takes.
 
 use marklab_units::{Duration, Time};

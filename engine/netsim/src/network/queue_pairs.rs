@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Hosts that speak RDMA: NICs that take packets from the queue pairs whose turn has come, at the rates that these have.
 //!
 //! Data wait in memory, not in the NIC, which makes a packet when it sends it. Answers go before data. What a flow's

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Switches in the network.
 
 use marklab_observe::{Departure, Passage, PortDepth, became_marked, frame_ecn};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The reaction point of DCQCN (Zhu et al., SIGCOMM 2015, section 3.1): the rate of a sender.
 
 use marklab_units::{Duration, Rate, Time};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The sending end of a queue pair: go-back-N.
 
 use std::collections::VecDeque;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The receiving end of a queue pair, and the notification point of DCQCN.
 
 use marklab_units::{Duration, Time};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Congestion control: how a sender's window answers to acknowledgements, marks, delays and losses.
 
 use marklab_units::Duration;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Retransmission timeout (RFC 6298).
 
 use marklab_units::Duration;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is in flight: one record per segment sent and not yet acknowledged (RFC 6675, by segments), and of segments sent
 //! again those that were lost again (RFC 8985).
 

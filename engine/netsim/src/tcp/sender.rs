@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The sending end of a connection.
 
 use marklab_units::{Duration, Time};

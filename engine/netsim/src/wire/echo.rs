@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! ICMP echo requests and replies (RFC 792): what `ping` sends.
 
 use marklab_pipeline::{INLINE_BYTES, Packet};

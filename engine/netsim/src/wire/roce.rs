@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Packets of queue pairs, as RoCEv2 has them: UDP, then InfiniBand's base transport header, BTH (InfiniBand
 //! Architecture Specification, volume 1, section 9.2 and annex A17).
 //!

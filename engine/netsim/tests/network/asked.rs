@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Flows that their receivers ask for: handshake, request, answer, and what is done when one of them is lost.
 
 use marklab_netsim::{Config, Connections, Control, Flow, Outcome, QueueLimit};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Captures as other tools read them.
 
 use std::path::{Path, PathBuf};

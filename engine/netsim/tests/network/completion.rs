@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Completion times of one flow in an empty network, to the ns. At 1 Gb/s every frame takes whole ns.
 
 use marklab_netsim::{Connections, Control, Flow, QueueLimit};

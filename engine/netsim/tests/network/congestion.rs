@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Long flows at one bottleneck, against the closed forms of their congestion control.
 //!
 //! DCTCP: Alizadeh et al., "Data Center TCP" (SIGCOMM 2010), section 3.3, for N flows in step, capacity C, round-trip

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Nothing is made and nothing vanishes, whatever flows, queues and transports there are.
 
 use std::collections::BTreeMap;

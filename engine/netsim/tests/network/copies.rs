@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Frames that a switch makes, or takes in once more, reach their ports and are accounted for.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One-way delays as hosts measure them, and what senders make of them.
 
 use marklab_netsim::{Config, Control, Outcome, QueueLimit, Transport};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Equal input gives equal output, and the order of the flow list decides ties.
 
 use std::path::Path;

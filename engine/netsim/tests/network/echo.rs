@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What receivers echo: the exact acknowledgements for given marks.
 
 use marklab_netsim::{Connections, Control, QueueLimit};

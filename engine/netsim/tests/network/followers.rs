@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Flows that wait for another one: when they start, and what goes over the connection that they share.
 
 use marklab_netsim::{Config, Connections, Control, Flow, Predecessor, QueueLimit};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Hosts: what they send in which order, and what they refuse.
 
 use marklab_netsim::{Config, Control, Discipline, Outcome, QueueLimit, Reason, wire::Malformed};

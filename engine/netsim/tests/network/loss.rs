@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Losses: what repairs them, and when, to the ns.
 
 use marklab_netsim::{Config, Connections, Control, Outcome, QueueLimit, Reason};

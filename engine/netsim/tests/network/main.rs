@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs of the whole simulator, with real P4 programs in its switches, against closed forms.
 
 mod asked;

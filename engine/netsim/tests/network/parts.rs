@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Pauses of a part of what a line brings: a flow, or all for one host.
 
 use marklab_netsim::{Config, Control, Flow, Node, Outcome, PauseStats, Per, Pfc, QueueLimit, QueueSpec};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Lossless lines: pauses to the ns, and no loss within the room that the formula asks for.
 
 use marklab_netsim::{Config, Control, Flow, Node, Outcome, PauseStats, Per, Pfc, QueueLimit};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reads captures without any code of the crate: the container by its specification, the headers by `etherparse`.
 
 use std::net::Ipv4Addr;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Priorities by what a flow has sent (PIAS): tags in captures against a count over thresholds, and what strict queues do
 //! with them.
 

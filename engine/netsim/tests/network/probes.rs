@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Round trips of probes, to the ns. At 1 Gb/s every frame takes whole ns.
 
 use marklab_netsim::{Config, Control, EchoRecord, Outcome, Probe, QueueLimit};

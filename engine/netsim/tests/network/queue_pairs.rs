@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Queue pairs: pacing, notifications and go-back-N to the ns, and what DCQCN makes of it.
 
 use marklab_netsim::{Config, Connections, Control, Flow, Outcome, QueueLimit, Reason};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Switch ports with many queues: services by code point share the bottleneck as its scheduler says.
 
 use marklab_netsim::{Config, Control, Flow, Node, Outcome, QueueLimit, QueueSpec, Queueing, Round};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Networks around one switch, the programs it runs, and what their lines take.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The same network with a program for either architecture.
 
 use marklab_netsim::{Control, Outcome, QueueLimit};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Arguments and results of extern calls, whatever the architecture.
 
 use num_bigint::BigInt;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The core library (spec appendix D): `packet_in`, `packet_out`, `verify`.
 
 use crate::ir::{self, ExprKind, StmtKind, Ty};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Data lists of hashes, checksums, digests and log messages.
 
 use crate::diagnostics::Problem;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Properties of tables that name extern objects.
 
 use crate::arch::{Handle, TableProperties};

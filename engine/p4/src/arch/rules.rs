@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What every architecture asks of a finished program.
 
 use std::collections::hash_map::Entry;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The Tofino Native Architecture: `Switch` with one `Pipeline`, and its externs.
 //!
 //! Parameters of blocks are known by their types, as all intrinsic ones may be left out. Ingress and egress share

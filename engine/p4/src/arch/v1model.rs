@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The v1model architecture: `V1Switch` and its externs, with the meaning of BMv2's simple_switch.
 
 mod calls;

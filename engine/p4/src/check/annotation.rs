@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Annotations (spec section 20): those that the checker looks at, and the rules for structured ones.
 
 use crate::ast::{Annotation, AnnotationBody};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Parsers and controls: their frame (spec sections 13.2, 14).
 
 use crate::ast::{BlockKind, BlockTypeDecl, ControlDecl, Decl, Direction, Param as AstParam, ParserDecl, ValueSetDecl};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Calls of functions, methods, actions, tables, parsers and controls (spec sections 6.7, 8.17 to 8.21).
 
 use crate::ast::{self, Argument, BlockKind, Direction, ExprKind as Ast, Ident};

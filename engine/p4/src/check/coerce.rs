@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Implicit conversion of a value to the type that its place asks for (spec sections 8.11.2, 8.12 to 8.14).
 
 use crate::ast::{FieldsKind, Ident};

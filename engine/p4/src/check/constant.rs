@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Constants: which expressions are known when, and their values (spec section 18.1).
 
 use num_bigint::BigInt;

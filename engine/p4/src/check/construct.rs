@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Constructors and instances (spec sections 8.21, 11.3).
 
 use std::rc::Rc;

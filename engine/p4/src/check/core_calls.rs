@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Calls that the language or `core.p4` gives a meaning: sizes of types, `extract`, `emit`, `lookahead`, `static_assert`.
 
 use crate::ast::{self, Ident};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Declarations at top level, and of types (spec sections 7.2, 11.1).
 
 use num_bigint::BigInt;

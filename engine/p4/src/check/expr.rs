@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Expressions (spec section 8).
 
 use crate::ast::{self, ExprKind as Ast};

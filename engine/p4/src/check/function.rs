@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Parameters, functions, actions and extern declarations (spec sections 6.7, 10, 11, 14.1).
 
 use crate::ast::{self, ActionDecl, Direction, ExternDecl, Function as AstFunction, Ident, Prototype};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Inference of type arguments by unification (spec section 8.18).
 
 use crate::typed::Param;

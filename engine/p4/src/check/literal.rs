@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Literals, lists and slices.
 
 use num_bigint::BigInt;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Members of values and types (spec sections 8.2, 8.3, 8.16 to 8.19).
 
 use crate::ast::{self, Ident};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Operators and casts (spec sections 8.5 to 8.12).
 
 use crate::arith::{self, ArithError};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! States and transitions of parsers (spec sections 13.3 to 13.6).
 
 use rustc_hash::FxHashMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Scopes and name lookup (spec section 6.8).
 
 use rustc_hash::FxHashMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Statements (spec section 12).
 
 use num_bigint::BigInt;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Types as written: names resolved, widths and sizes evaluated (spec section 7).
 
 use std::rc::Rc;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Annotations as data.
 
 use num_bigint::BigInt;

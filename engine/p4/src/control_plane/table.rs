@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tables and the entries that a program gives them.
 
 use num_bigint::BigInt;

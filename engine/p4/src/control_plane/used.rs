@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the code of a parser or control uses, branches that are never taken left out.
 
 use rustc_hash::FxHashSet;

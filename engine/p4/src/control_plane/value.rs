@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Constants, with what constructors were given in place of their parameters.
 
 use num_bigint::BigInt;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Instances, from the package down, and what they hold.
 
 use std::collections::BTreeMap;

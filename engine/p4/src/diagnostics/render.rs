@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Messages as text: the headline, then source lines with carets under what is meant.
 //!
 //! ```text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Calls of externs, and what hashes and checksums take in.
 
 use super::{CounterId, Expr, FilterId, HeaderRef, MathUnitId, MeterId, Place, RegisterActionId, RegisterId};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the control plane sees and sets: tables with their actions, registers, meters and the like.
 
 use num_bigint::BigUint;

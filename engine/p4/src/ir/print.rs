@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The IR as text, for people and for snapshots.
 //!
 //! Slots are written by name; where a name is not unique, `~` and the slot's number follow it.

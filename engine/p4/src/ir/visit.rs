@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Walks over a program's statements and expressions: the one place that knows what lies inside of what.
 
 use super::{

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Calls: inlining with copy-in and copy-out (spec section 6.7), and what becomes of externs and built-ins.
 
 use crate::arch;

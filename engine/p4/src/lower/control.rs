@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Controls: programmable blocks, sub-controls, actions.
 
 use rustc_hash::FxHashMap;

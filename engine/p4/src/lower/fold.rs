@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Expressions of the IR, constants folded while they are made.
 
 use num_bigint::{BigInt, BigUint};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Control-plane names (spec section 18.3; P4Runtime).
 
 use crate::ast::{Annotation, AnnotationBody};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Instances: what constructors make (spec section 18.3).
 
 use std::rc::Rc;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Parsers: state machines, sub-parsers as parts of them.
 
 use num_bigint::BigUint;

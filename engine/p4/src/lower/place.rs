@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Places: what can be read and written (spec section 6.7).
 
 use std::rc::Rc;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where values live: types scattered into slots.
 
 use std::rc::Rc;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Run-time values of type `int`: what lies between a cast to `int` and the cast back.
 //!
 //! The language means such expressions to be constants; p4c takes others as well. They are calculated in as many bits as

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Values in the shape of their type.
 
 use num_bigint::BigInt;

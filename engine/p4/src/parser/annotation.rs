@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Annotations (spec section 20).
 
 use crate::ast::{Annotation, AnnotationBody, Annotations, Ident};

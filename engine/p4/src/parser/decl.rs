@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Declarations (spec sections 7.2, 11, 13, 14).
 
 use crate::ast::{

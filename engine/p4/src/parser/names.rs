@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which names are types, by scope.
 
 use rustc_hash::FxHashMap;

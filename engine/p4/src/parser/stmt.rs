@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Statements (spec section 12).
 
 use crate::ast::{BinaryOp, Block, Decl, Expr, ExprKind, Stmt, StmtKind, SwitchCase};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tables (spec section 14.2).
 
 use crate::ast::{

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Types (spec section 7).
 
 use crate::ast::{Ident, Path, Type, TypeKind};

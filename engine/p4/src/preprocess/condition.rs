@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Expressions of `#if` and `#elif` (C11 6.10.1), after macro expansion.
 
 use crate::diagnostics::Problem;

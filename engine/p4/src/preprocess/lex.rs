@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Preprocessing tokens: text cut up as the C preprocessor sees it.
 //!
 //! Line splices (`\` before a newline) may stand inside of any token, so tokens are read through [`Cursor`], which

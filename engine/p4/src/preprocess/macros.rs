@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Macros: definition and expansion (C11 6.10.3).
 //!
 //! Expansion follows Prosser's algorithm: each token carries the set of macros that it came out of and that it must

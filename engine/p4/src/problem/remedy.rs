@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What to do about a problem, where that does not depend on where it happened.
 
 use super::Problem;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the control plane sees: the choice and order of objects are p4c's, values are those of the instance.
 
 use marklab_p4::control_plane::{Action, ControlPlane, KeySet, TypeRef, Value};

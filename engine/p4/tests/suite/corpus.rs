@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Programs of others: p4lang's tutorials and the test programs of p4c, where checkouts of them are at hand
 //! (`P4_TUTORIALS`, `P4C_CHECKOUT`). p4c's own list of what its BMv2 back end refuses says what we should refuse.
 

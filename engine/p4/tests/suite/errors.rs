@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Wrong programs: `tests/err/*.p4` say at the end of each wrong line which diagnostics they expect there, and at which
 //! column.
 

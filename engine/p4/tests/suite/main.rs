@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the front end promises, tested from outside.
 //!
 //! `errors` and `programs` walk `tests/err` and `tests/ok`; their expected texts are insta snapshots beside the programs

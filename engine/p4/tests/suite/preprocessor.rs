@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The preprocessor, seen through the constants of the programs that come out of it.
 
 use std::collections::BTreeMap;

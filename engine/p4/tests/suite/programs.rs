@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Right programs: those of `tests/ok` and the schemes compile without a message.
 
 use std::path::Path;

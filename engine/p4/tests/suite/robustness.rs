@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whatever text it is given, the front end answers: no panic, no internal error, no endless work.
 //!
 //! The cases are the same at each run. `ROBUSTNESS_FACTOR=100 cargo test robustness` tries that many times as many.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Low-pass filters and `Wred`s (TNA).
 
 use marklab_p4::ir::FilterId;

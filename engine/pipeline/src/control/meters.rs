@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Meters.
 //!
 //! A cell of a `direct_meter` has the number of its table's entry.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Action profiles and selectors.
 //!
 //! An entry of their tables is given [`ActionSpec::member`] or [`ActionSpec::group`] in place of an action. On a miss

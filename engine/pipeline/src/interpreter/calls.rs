@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Externs.
 
 use marklab_p4::ir::{Checksum, DataField, Expr, ExprKind, ExternCall, Place, RegisterActionId};

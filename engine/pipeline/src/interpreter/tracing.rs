@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the interpreter writes down while somebody looks.
 
 use marklab_p4::ir::{ActionId, BlockBody, HeaderId, HeaderRef, Place, SlotId, StateId, TableId, Target};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The border between generated code and Rust: what the code is given, and the functions it calls.
 //!
 //! =====================================================================================================================

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Values put together in wire order: the deparser's output, the input of hashes and checksums.
 
 use std::mem::offset_of;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Expressions.
 //!
 //! A value is an `i64` (up to 64 bits) or `i128` (up to 128) whose bits above its width are 0, or the address of a wider

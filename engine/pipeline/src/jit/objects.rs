@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Meters, filters, action profiles and value sets: they run in Rust, the code uses what they say.
 
 use std::mem::offset_of;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Parser and deparser.
 //!
 //! The cursor is an SSA value in bytes: on a path without loops it folds to a constant. Headers are read and written

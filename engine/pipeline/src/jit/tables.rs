@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tables: the key, the row that applies, the action in it.
 
 use std::mem::offset_of;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Values that registers do not hold: more than 128 bits, or a `varbit`.
 //!
 //! Generated code knows such a value by the address of its words, least significant first, and a `varbit` by that of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What entries may say. Each check gives the problem as text; the caller says whose it is.
 
 use marklab_p4::ir;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tables with an `implementation`: their entries point to members and groups of a profile.
 //!
 //! To its table such an entry is a call of [`MEMBER`] or [`GROUP`] with the number as parameter. What the numbers mean

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the components of a key are compared with.
 
 use marklab_p4::ir;

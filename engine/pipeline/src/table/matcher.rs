@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The search structures behind [`super::Table`], chosen by the kinds of its keys as BMv2 chooses.
 
 use marklab_p4::ir::{Key, MatchKind};

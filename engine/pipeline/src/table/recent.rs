@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Keys of one word that were looked up lately, with the rows that were found.
 //!
 //! A switch sees the same few keys again and again: the hosts of its network. Compiled code looks here first, which

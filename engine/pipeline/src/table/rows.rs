@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Entries that are found by comparing: those of tables with a ternary, range or optional key.
 
 use std::sync::Arc;

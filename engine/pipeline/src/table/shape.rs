@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How the components of a key lie in its words.
 //!
 //! A key of up to 64 bits in all is one word, the first component most significant; a longer one gives each component

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What BMv2's compiler refuses and both engines run, by the language's own rules.
 
 use std::sync::Arc;

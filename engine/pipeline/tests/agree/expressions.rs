@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Random expressions over values of many widths.
 
 use marklab_p4::ir::*;

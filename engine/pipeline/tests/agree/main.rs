@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Interpreter and JIT leave the same packet state, packet and switch state, on random programs and inputs; and so does
 //! a program without its dead parts.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Meters and direct meters.
 
 use marklab_pipeline::{ActionSpec, EntryHandle, EntrySpec, KeyMatch, MeterRate, MeterRates, State};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Parsers, deparsers, hashes and checksums on random packets.
 
 use marklab_p4::ir::*;

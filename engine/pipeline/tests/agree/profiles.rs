@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Action profiles and selectors.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A program without its dead parts does to packets and state what it did before.
 
 use std::path::Path;

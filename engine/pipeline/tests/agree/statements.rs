@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Control flow, header validity, stacks, tables, registers and other externs.
 
 use marklab_p4::ir::*;

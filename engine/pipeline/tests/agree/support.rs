@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Programs built by hand, and the comparison of both engines on them.
 
 use std::sync::Arc;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What tables do beside finding the best entry: order, sizes, entries of the source, refusals.
 
 use std::sync::Arc;

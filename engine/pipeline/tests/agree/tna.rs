@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Programs of Tofino's architecture.
 
 use marklab_p4::ir::RegisterId;

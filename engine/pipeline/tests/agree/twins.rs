@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Both engines side by side on a program from source, each with a state of its own that sees the same control plane.
 
 use std::path::Path;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The interpreter tells what a program does, and does the same while it tells.
 
 use std::path::Path;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Depths of queues in cells of the traffic manager's memory.
 
 use marklab_p4::ir::Chip;

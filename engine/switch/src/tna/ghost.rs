@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The ghost of Tofino 2: it runs on each change of a queue's depth.
 
 use marklab_p4::ir::Program;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Bytes in front of a packet at the parsers.
 
 use marklab_p4::ir::{Chip, Program};

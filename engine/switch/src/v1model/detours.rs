@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The ways through a switch beside the straight one, in simple_switch's order.
 //!
 //! After ingress: clone, digest, then resubmit, else multicast, else drop, else enqueue. After egress: clone, then drop,

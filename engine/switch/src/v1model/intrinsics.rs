@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Fields of the packet state that simple_switch reads and writes, found by name.
 
 use marklab_p4::ir::{Arch, BlockBody, Header, Program, StmtKind, visit};

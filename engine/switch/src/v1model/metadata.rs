@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which values a packet keeps when it is copied, or starts again.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What tests of switches of any architecture need.
 
 use std::path::Path;

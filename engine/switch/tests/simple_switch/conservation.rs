@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Every frame that comes in, and every copy, leaves or is lost, exactly once; and the engines agree on which.
 
 use marklab_pipeline::Packet;

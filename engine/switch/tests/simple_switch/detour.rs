@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Switches that run `detours.p4`, and packets for them.
 
 use marklab_pipeline::Packet;

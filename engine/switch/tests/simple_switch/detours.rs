@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Clones, multicast, resubmission, recirculation and truncation: order, and what each copy knows.
 
 use marklab_pipeline::Packet;

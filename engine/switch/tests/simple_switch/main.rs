@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A program in the switch sees what it would see in simple_switch: order of operations, units and widths of metadata.
 
 #[path = "../common/mod.rs"]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a program tells the control plane, and how it ends a run.
 
 use marklab_pipeline::Digest;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Intrinsic metadata: values, units, widths.
 
 use marklab_pipeline::Packet;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Meters go by the clock of the stage that runs them.
 
 use marklab_pipeline::{MeterRate, MeterRates, Packet};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What must be set up for a program is named, and nothing else is.
 
 use std::path::Path;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What happens to a packet, in which order, and where it can be lost.
 
 use marklab_pipeline::ActionSpec;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Many queues per port, chosen by the program.
 
 use marklab_pipeline::Packet;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A switch that runs `probe.p4` or another program, and packets for the probe.
 
 use marklab_p4::Options;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Mirror sessions, multicast, resubmission, recirculation.
 
 use marklab_pipeline::Packet;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the ghost of Tofino 2 is told.
 
 use marklab_p4::ir::Chip;

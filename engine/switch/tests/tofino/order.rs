@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What happens to a packet on the straight way, and what it is told.
 
 use marklab_p4::ir::{Chip, CounterId};

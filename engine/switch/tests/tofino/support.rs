@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Switches that run a program for either chip, and packets for `tofino.p4`.
 
 use marklab_p4::Options;

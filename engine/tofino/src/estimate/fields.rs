@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which bits of which fields are read and written.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Memories and units that logical tables take (p4c's `bf-p4c/mau/resource_estimate.cpp`).
 
 use marklab_p4::ir::{MatchKind, Program, Table, TableId, Unit as Counted};

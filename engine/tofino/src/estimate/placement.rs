@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Logical tables into stages: each as early as its dependencies and what a stage has allow, those that most others wait
 //! for first. p4c weighs more and backtracks; this is an estimate of what it comes to.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What p4c leaves out before it makes tables of statements, and the IR still has.
 
 use marklab_p4::ir::{Class, Expr, ExprKind, Program, SlotId, Stmt, StmtKind, visit};

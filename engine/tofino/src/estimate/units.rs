@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Logical tables of a control: tables that are applied, tables that p4c makes of statements, and gateways.
 
 use marklab_p4::ir::{

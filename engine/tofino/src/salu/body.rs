@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The body of a `RegisterAction` as the instructions of an ALU: comparisons, and writes under predicates of them.
 //!
 //! Variables of the body are replaced by what they hold, as p4c's copy propagation does.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Values and conditions inside of a stateful ALU.
 
 use marklab_p4::ir::{BinaryOp, MathUnitId, Ty};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Programs that p4c compiles for Tofino: none may be refused.
 //!
 //! `P4C_CHECKOUT=<folder>` looks at those of p4testgen's Tofino target, `OPEN_P4STUDIO=<folder>` at open-p4studio's

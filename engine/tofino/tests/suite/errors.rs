@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Programs that Tofino cannot run, and those that it can.
 
 use std::collections::BTreeSet;

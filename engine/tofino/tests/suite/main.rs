@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the checks promise, tested from outside.
 //!
 //! Programs in `tests/err` say behind each wrong line which limits it breaks; those in `tests/ok` break none. Texts of

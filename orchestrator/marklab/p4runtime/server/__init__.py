@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """P4Runtime over any switch: a gRPC server that keeps what clients write and carries it out.
 
 `Server` is all that others need, with a `Running` program and a switch behind `Control`, and `CpuPort` for packets.

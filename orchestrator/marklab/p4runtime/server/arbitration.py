@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Who may write: client arbitration for the default role (P4Runtime specification, section 5)."""
 
 from __future__ import annotations

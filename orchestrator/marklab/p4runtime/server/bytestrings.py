@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Integers as P4Runtime sends them (specification, section 8.3): big-endian, shortest form out, any length in."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Calls of actions: what a client sends, checked (P4Runtime specification, 9.1.2), and what the engine takes."""
 
 from __future__ import annotations

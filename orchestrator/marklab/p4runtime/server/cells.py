@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Counters, meters and registers: arrays of cells (P4Runtime specification, sections 9.3, 9.4 and 9.7)."""
 
 from __future__ import annotations

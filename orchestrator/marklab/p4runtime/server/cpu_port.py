@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The port between a switch and its controller."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Direct counters and meters: those of a table's entries (P4Runtime specification, sections 9.1.7, 9.3.1, 9.4.1).
 
 The engine counts the hits of an entry from 0 and cannot be told otherwise. What a client writes is kept as the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """All that a client writes and reads, by entity."""
 
 from __future__ import annotations

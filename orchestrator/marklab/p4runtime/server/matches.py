@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Match fields: what a client sends, checked (P4Runtime specification, section 9.1.1), and what the engine takes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The objects of a running program by their ids."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Packet-out and packet-in (P4Runtime specification, section 16.1).
 
 A program says by headers annotated `@controller_header` what stands before a packet on the CPU port: "packet_out" on

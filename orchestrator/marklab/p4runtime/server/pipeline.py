@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The pipeline config (P4Runtime specification, sections 7, 14 and 15).
 
 A switch is started with a program and runs no other. A client's config is accepted if it means that program.

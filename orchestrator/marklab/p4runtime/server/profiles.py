@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Action profiles and selectors: members, groups, one-shot action sets (P4Runtime specification, section 9.2).
 
 The engine numbers members and groups itself, and a member is in a group once. So a member of weight n is n members of

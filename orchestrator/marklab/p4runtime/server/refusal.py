@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What the server refuses: a canonical code, and a text that names the thing and the remedy."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Multicast groups and clone sessions (P4Runtime specification, section 9.5).
 
 A clone session is a multicast group whose number no packet can name in `mcast_grp`, so that it may have any replicas.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The gRPC service: sessions and calls. What they mean is in the modules beside."""
 
 from __future__ import annotations

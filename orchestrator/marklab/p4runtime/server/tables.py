@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Table entries and default actions (P4Runtime specification, section 9.1)."""
 
 from __future__ import annotations

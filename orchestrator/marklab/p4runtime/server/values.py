@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Values of any type as P4Data (P4Runtime specification, section 8.4): what registers hold and digests carry."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! DCTCP (RFC 8257): the window is reduced in proportion to the share of bytes that met congestion. Marks say so, and
 //! in the variants of the EAR paper (APNet 2017, sections 3.1 and 4.1) delays instead, or both.
 

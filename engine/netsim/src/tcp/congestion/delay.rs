@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Delay as a sign of congestion (EAR, APNet 2017, Eq. 2).
 
 use marklab_units::Duration;

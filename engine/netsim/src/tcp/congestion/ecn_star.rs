@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! ECN*: regular ECN-capable TCP, which treats a mark like a loss (RFC 3168).
 
 use super::{CongestionControl, Window};

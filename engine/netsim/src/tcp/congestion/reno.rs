@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reno (RFC 5681) without ECN.
 
 use super::{CongestionControl, Window};

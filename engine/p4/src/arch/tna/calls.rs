@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Calls of TNA's externs.
 
 use num_bigint::BigInt;

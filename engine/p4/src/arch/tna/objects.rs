@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Extern objects of TNA, and the table properties that name them.
 
 use num_bigint::{BigInt, BigUint};

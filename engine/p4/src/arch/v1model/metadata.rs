@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the switch must find in the metadata: aliases and field lists.
 
 use crate::ast::{Annotation, AnnotationBody};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Extern objects of v1model, and the table properties that name them.
 
 use crate::arch::args::{enum_member, size};

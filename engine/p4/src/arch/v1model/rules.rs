@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What simple_switch cannot do, checked on the finished program: p4c's back end refuses it, so we do.
 
 use crate::arch;
