@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """A machine of the moment: what is tried again before it is an error, and how a dilation is chosen."""
 
 from __future__ import annotations
