@@ -6,19 +6,15 @@ PYTHON := $(VENV)/bin/python
 STAMPS := $(VENV)/stamps
 SHELL_VENV := .venv-p4runtime-shell
 CARGO := cargo --locked
-PIP := pip install --quiet --disable-pip-version-check
+PIP := pip install --quiet --disable-pip-version-check --no-input
 ENGINE := $(shell find engine -name target -prune -o \( -name '*.rs' -o -name '*.toml' -o -name '*.p4' -o -name Cargo.lock \) -print)
 
 # Where rustup puts it, even if the shell has not been told.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-# The first Python that is new enough.
-BASE_PYTHON := $(shell for python in python3.11 python3.12 python3.13 python3.14 python3; do \
-	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
-
-GOALS := setup dev wheel lock run artifact test lint pytest real-time cargo-test fuzz compare reference conformance \
-	differential ns3 bench docs clean
+GOALS := setup dev wheel test-wheel test-oldest lock run artifact test lint pytest real-time cargo-test fuzz compare \
+	reference conformance differential ns3 bench docs clean
 .PHONY: $(GOALS)
 
 # What the lab runs on, and what it is tested with besides.
@@ -35,6 +31,24 @@ wheel: $(STAMPS)/wheel
 	$(VENV)/bin/maturin build --release --locked --zig --compatibility manylinux_2_28 --out dist; \
 		code=$$?; rm -f $(COMMIT); exit $$code
 	$(VENV)/bin/auditwheel show dist/*.whl
+
+# What the wheel is for somebody who has nothing else, in chroots of bare Debian 12 and 13; root, with debootstrap.
+test-wheel: wheel dev
+	$(PYTHON) -m pytest tests/wheel
+
+# The tests with the oldest direct dependencies that pyproject.toml allows.
+OLDEST := .venv-oldest
+UV = VIRTUAL_ENV=$(CURDIR)/$(OLDEST) $(VENV)/bin/uv
+
+test-oldest: wheel dev
+	$(PYTHON) -m $(PIP) uv
+	rm -rf $(OLDEST)
+	$(UV) venv --quiet --python $(PYTHON) $(OLDEST)
+	$(UV) pip install --quiet --resolution lowest-direct -r pyproject.toml
+	$(UV) pip freeze > $(OLDEST)/oldest.txt
+	$(UV) pip install --quiet --constraint $(OLDEST)/oldest.txt --group test
+	$(UV) pip install --quiet --no-deps dist/*.whl
+	$(OLDEST)/bin/python -m pytest -n $(shell nproc) --dist worksteal -m 'not real_time' --ignore tests/test_doc_commands.py
 
 # Exact versions of all that is installed, from the ranges in pyproject.toml; UPGRADE=1 looks for newer ones.
 PIN = $(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest --generate-hashes \
@@ -141,42 +155,30 @@ docs: dev
 	$(VENV)/bin/mkdocs build --quiet --strict
 
 clean:
-	rm -rf $(VENV) $(SHELL_VENV) dist site target engine/target .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(SHELL_VENV) $(OLDEST) dist site target engine/target .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
-$(STAMPS)/system:
-	@missing=; \
-	command -v cc >/dev/null || missing="$$missing gcc libc6-dev"; \
-	if [ -z "$(BASE_PYTHON)" ]; then missing="$$missing python3 python3-venv"; \
-	else $(BASE_PYTHON) -c 'import ensurepip, venv' 2>/dev/null || missing="$$missing python3-venv"; fi; \
-	if [ -n "$$missing" ]; then \
-		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-			apt-get update && apt-get install -y --no-install-recommends $$missing; \
-		else \
-			echo "error: the set-up needs:$$missing"; echo "  try: sudo apt-get install$$missing"; exit 2; \
-		fi; \
-	fi
-	@command -v cargo >/dev/null || { \
-		echo "error: the set-up needs Rust (cargo)"; echo "  try: https://rustup.rs"; exit 2; }
+# Steps say what to do if they fail, and leave nothing half-made behind; what was whole before stays.
+new = $(if $(wildcard $(1)),,$(2))
 
 $(STAMPS)/python: requirements/lab.txt
-	@$(MAKE) --no-print-directory $(STAMPS)/system
-	$(or $(BASE_PYTHON),python3) -m venv $(VENV)
-	$(PYTHON) -m $(PIP) -r requirements/lab.txt
+	@python=$$(tools/preflight) && tools/attempt "making a virtual environment" "$(call new,$@,$(VENV))" $$python -m venv $(VENV)
+	@tools/attempt "installing Python packages" "$(call new,$@,$(VENV))" $(PYTHON) -m $(PIP) -r requirements/lab.txt
 	@mkdir -p $(STAMPS) && touch $@
 
 $(STAMPS)/dev: $(STAMPS)/python requirements/test.txt
-	$(PYTHON) -m $(PIP) -r requirements/test.txt
+	@tools/attempt "installing Python packages of the tests" "" $(PYTHON) -m $(PIP) -r requirements/test.txt
 	@touch $@
 
 $(STAMPS)/wheel: $(STAMPS)/python requirements/wheel.txt
-	$(PYTHON) -m $(PIP) -r requirements/wheel.txt
+	@tools/attempt "installing what builds wheels" "" $(PYTHON) -m $(PIP) -r requirements/wheel.txt
 	@touch $@
 
 $(STAMPS)/p4runtime-shell: $(STAMPS)/python requirements/p4runtime-shell.txt
-	$(PYTHON) -m venv $(SHELL_VENV)
-	$(SHELL_VENV)/bin/python -m $(PIP) -r requirements/p4runtime-shell.txt
+	@tools/attempt "making a virtual environment" "$(call new,$@,$(SHELL_VENV))" $(PYTHON) -m venv $(SHELL_VENV)
+	@tools/attempt "installing p4runtime-shell" "$(call new,$@,$(SHELL_VENV))" \
+		$(SHELL_VENV)/bin/python -m $(PIP) -r requirements/p4runtime-shell.txt
 	@touch $@
 
 $(STAMPS)/engine: $(STAMPS)/python $(ENGINE)
-	$(VENV)/bin/maturin develop --release --locked
+	@tools/attempt "building the engine" "" $(VENV)/bin/maturin develop --release --locked
 	@touch $@

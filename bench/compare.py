@@ -1,6 +1,6 @@
 """What comparisons with the reference sweep are worth: false alarms, regressions found, intervals that hold the truth.
 
-PYTHONPATH=. .venv/bin/python bench/compare.py [FOLDER]
+.venv/bin/python bench/compare.py [FOLDER]
 
 Runs the reference sweep with 20 other sets of seeds, and with each of them TCN made 10 % worse: 20 minutes of CPU time.
 Sweeps stay in FOLDER, target/bench-compare if it is not given, and are not run again.

@@ -1,6 +1,6 @@
 """The real-time switch between two hosts, beside the kernel's bridge and simple_switch: throughput, latency, shaping.
 
-PYTHONPATH=. .venv/bin/python bench/live.py [--rounds N] [throughput | small | latency | shaping ...]
+.venv/bin/python bench/live.py [--rounds N] [throughput | small | latency | shaping ...]
 
 Needs root, iproute2, ethtool, iperf3 and ping. Two network namespaces have an interface each to a third, the switch's,
 MTU 1500, all offloads off, and a cable of their own between them. The switch runs dctcp-red, on the last processor;

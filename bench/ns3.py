@@ -1,8 +1,8 @@
 """The same flows in Marklab's simulator and in ns-3: speed and flow completion times, in one run.
 
     make -C bench/peers/ns3
-    PYTHONPATH=. .venv/bin/python bench/ns3.py incast --flows 1000 --seeds 3
-    PYTHONPATH=. .venv/bin/python bench/ns3.py leaf-spine --flows 1000 --seeds 3
+    .venv/bin/python bench/ns3.py incast --flows 1000 --seeds 3
+    .venv/bin/python bench/ns3.py leaf-spine --flows 1000 --seeds 3
 
 Both have one new connection per flow and the same links, queue limit, threshold and TCP parameters, as far as
 ns-3 has them. Marklab runs twice per seed, before and after ns-3; its CPU time is the mean.

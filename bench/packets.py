@@ -1,6 +1,6 @@
 """Packets per CPU second through one switch: compiled P4, the interpreter, and simple_switch where it is installed.
 
-PYTHONPATH=. .venv/bin/python bench/packets.py [CASE ...]
+.venv/bin/python bench/packets.py [CASE ...]
 
 A packet is 1,500 bytes of IP and takes the whole way: parser, ingress, queue (behind 100 others, where a scheme looks
 at the queue), egress, deparser. Frames lie in memory, and none is sent to an interface. 256 flows take turns.

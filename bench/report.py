@@ -1,6 +1,6 @@
 """The report of a sweep of 504 cells: its size, and how long Chromium takes from the address to the first charts.
 
-PYTHONPATH=.:tests .venv/bin/python bench/report.py
+PYTHONPATH=tests .venv/bin/python bench/report.py
 """
 
 from __future__ import annotations

@@ -19,6 +19,17 @@ fi
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 debootstrap --variant=minbase bookworm "$folder/root" "$MIRROR"
+# Without documentation, as the published image is, now and for what is installed later.
+cat > "$folder/root/etc/dpkg/dpkg.cfg.d/slim" <<SLIM
+path-exclude /usr/share/doc/*
+path-include /usr/share/doc/*/copyright
+path-exclude /usr/share/info/*
+path-exclude /usr/share/locale/*
+path-exclude /usr/share/man/*
+SLIM
+find "$folder/root/usr/share/doc" -type f ! -name copyright -delete
+rm -rf "$folder/root/usr/share/info" "$folder/root/usr/share/locale" "$folder/root/usr/share/man"
+mkdir "$folder/root/usr/share/man" "$folder/root/usr/share/man/man1"
 echo "$sources" > "$folder/root/etc/apt/sources.list"
 rm -rf "$folder/root/var/cache/apt/archives" "$folder/root/var/lib/apt/lists"
 mkdir -p "$folder/root/var/cache/apt/archives/partial" "$folder/root/var/lib/apt/lists/partial"

@@ -1,6 +1,6 @@
 """Marking schemes compared over loads: the lab from Python, in cells as of a notebook.
 
-Editors that know `# %%` run it cell by cell; `PYTHONPATH=. .venv/bin/python docs/example.py` runs all of it.
+Editors that know `# %%` run it cell by cell; `.venv/bin/python docs/example.py` runs all of it.
 """
 
 # %% One run: a scheme and its baseline on the same flows

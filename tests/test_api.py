@@ -90,9 +90,7 @@ def test_a_script_needs_no_guard(tmp_path: Path) -> None:
         f"print(sweep('tcn', grid={{'load': [0.3, 0.8]}}, baseline='none', flows=20, seeds=1, out={str(tmp_path)!r})"
         ".cells.height)\n"
     )
-    finished = subprocess.run(
-        [sys.executable, script], env={"PYTHONPATH": str(REPOSITORY)}, capture_output=True, text=True
-    )
+    finished = subprocess.run([sys.executable, script], env={}, capture_output=True, text=True)
     assert (finished.stdout, finished.stderr) == ("2\n", "")
 
 

@@ -66,8 +66,8 @@ def test_it_runs_what_everyone_runs() -> None:
     script = REPOSITORY / ".ci" / "run"
     assert os.access(script, os.X_OK)
     subprocess.run([tool("sh"), "-n", str(script)], check=True)
-    targets = re.findall(r"^(?:exec )?make (\w+)$", script.read_text(), re.MULTILINE)
-    assert targets == ["test", "compare"]
+    targets = re.findall(r"^(?:exec )?make ([\w-]+)$", script.read_text(), re.MULTILINE)
+    assert targets == ["test", "compare", "test-wheel"]
     planned = dry_run("compare")
     assert "orchestrator.py sweep results/reference/sweep.yaml" in planned
     assert "--policy results/reference/policy.yaml" in planned

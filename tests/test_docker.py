@@ -17,10 +17,25 @@ DOCKERFILE = (REPOSITORY / "docker" / "Dockerfile").read_text()
 COMPOSE = yaml.safe_load((REPOSITORY / "docker-compose.yml").read_text())
 
 
+def installed(stage: str) -> set[str]:
+    """Debian's packages that a stage of the Dockerfile installs itself."""
+    (text,) = re.findall(rf"^FROM \S+ AS {stage}\n(.*?)(?=^FROM |\Z)", DOCKERFILE, re.MULTILINE | re.DOTALL)
+    listed = re.findall(r"--no-install-recommends([^&\n]*)", text.replace("\\\n", ""))
+    return {word for words in listed for word in words.split()}
+
+
 def test_the_image_has_the_packages_of_all_tools_that_doctor_looks_for() -> None:
-    (words,) = re.findall(r"--no-install-recommends((?:.|\n)*?)&&", DOCKERFILE)
-    tools = [*doctor.NETWORK_TOOLS, *doctor.BPF_TOOLS, "iperf3", "tcpdump", "ping"]
-    assert set(packages_of(tools)) | {"libbpf-dev", "mininet"} <= set(words.split())
+    tools = {*doctor.NETWORK_TOOLS, *doctor.BPF_TOOLS, "iperf3", "tcpdump", "ping"}
+    # Of clang's package the compiler alone, which another stage takes out of it.
+    assert installed("clang") == {"clang"}
+    assert set(packages_of(sorted(tools - {"clang"}))) | {"libbpf-dev", "mininet"} <= installed("lab")
+    assert "python3-venv" in installed("debian")
+
+
+def test_the_image_has_no_compiler_but_that_of_bpf() -> None:
+    built = installed("wheel")
+    assert {"gcc", "cargo-web"} <= built
+    assert not (built - {"make"}) & (installed("lab") | installed("debian"))
 
 
 def test_the_container_is_not_privileged() -> None:

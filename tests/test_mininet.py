@@ -70,24 +70,14 @@ def graph(senders: int = 2) -> Graph:
 # The fabric
 
 
-def kept_up(words: list[str]) -> tuple[int, str]:
-    """A dilation, and what a run prints at it.
-
-    A machine that is too slow for a run is given more time, as the error advises; CI shares its cores with others.
-    """
-    for dilation in (200, 400, 800):
-        try:
-            return dilation, commands.run(*words, "--dilation", str(dilation), timeout_s=240)
-        except RunFailed as error:
-            if dilation == 800 or not re.search("did not keep up|is not what the experiment asks for", str(error)):
-                raise
-    raise AssertionError
+# For a machine that is busy with other things, on which the lab chooses a larger dilation.
+PATIENCE_S = 600
 
 
 @real
 def test_a_scheme_that_drops_may_drain_its_queue_at_once(flow_list: Path, tmp_path: Path) -> None:
     """RED drops all of a standing queue above max, which is no fault of the line: it was refused as slow."""
-    _, shown = kept_up(lab(flow_list, tmp_path, "--scheme", "red", "--json"))
+    shown = commands.run(*lab(flow_list, tmp_path, "--scheme", "red", "--json"), timeout_s=PATIENCE_S)
     (found,) = json.loads(shown)["schemes"].values()
     assert found["unfinished"] == 0
     assert found["marks"]["total"] > 0
@@ -98,8 +88,9 @@ def test_three_schemes_on_real_hosts_agree_with_the_simulator(flow_list: Path, t
     schemes = ["dctcp-red", "tcn", "ecn-sharp"]
     words = [word for scheme in schemes for word in ("--scheme", scheme)]
     recorded = ("--trace-queue", "--pcap", "s0:4")
-    dilation, shown = kept_up(lab(flow_list, tmp_path, *words, "--json", *recorded, "--name", "smoke"))
-    found = json.loads(shown)["schemes"]
+    real = lab(flow_list, tmp_path, *words, "--json", *recorded, "--name", "smoke")
+    found = json.loads(commands.run(*real, timeout_s=PATIENCE_S))["schemes"]
+    dilation = found["tcn"]["seeds"][0]["real_time"]["dilation"]
     simulated = command(
         "--baseline", "none", "--topology", "incast:senders=4", "--flow-list", str(flow_list), "--json", *words,
         "--out", str(tmp_path / "sim"),
@@ -169,7 +160,9 @@ def test_with_ecn_plus_answers_to_syns_are_ecn_capable(tmp_path: Path, connectio
     flows.write_text(f"start_ns,src,dst,size_bytes\n{sent}", encoding="utf-8")
     transport = f"transport={{control: ecn-star, ecn_plus: {str(plus).lower()}}}"
     settings = ("--set", transport, "--set", f"connections={connections}", "--pcap", "s0:4", "--json")
-    found = json.loads(kept_up(lab(flows, tmp_path / "out", "--scheme", "dctcp-red:k=2", *settings))[1])
+    found = json.loads(
+        commands.run(*lab(flows, tmp_path / "out", "--scheme", "dctcp-red:k=2", *settings), timeout_s=PATIENCE_S)
+    )
     (capture,) = (tmp_path / "out").glob("*/s0-4.pcap")
     answers = answers_to_syns(capture)
     answering = {address(4)} if connections == "new" else {address(host) for host in range(4)}
@@ -415,7 +408,8 @@ def test_a_workspace_that_cannot_be_made_is_an_error(monkeypatch: pytest.MonkeyP
 def test_the_same_flows_in_both_fabrics_are_compared(tmp_path: Path) -> None:
     """Whether they agree is for more flows to say, on a machine with nothing else to do."""
     flows = ("--scheme", "tcn", "--load", "0.8", "--flows", "20", "--topology", "incast:senders=2")
-    _, shown = kept_up(command("crosscheck", *flows, "--within", "300", "--json", "--out", str(tmp_path)))
+    words = command("crosscheck", *flows, "--within", "300", "--json", "--out", str(tmp_path))
+    shown = commands.run(*words, timeout_s=PATIENCE_S)
     rules = json.loads(shown)["rules"]
     assert [rule["rule"] for rule in rules] == [
         f"{metric} {bound}" for metric in ("overall.mean", "short.mean") for bound in ("> +300%", "< -300%")

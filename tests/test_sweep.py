@@ -260,7 +260,9 @@ def test_an_ended_sweep_goes_on_where_it_was(tmp_path: Path, how: signal.Signals
     assert open_collection(folder).missing == 12 - len(kept)
     walls = {row["key"]: row["wall_s"] for row in dataset.read_cells(folder)[0].iter_rows(named=True)}
     again = started(tmp_path, *LONG)
-    assert again.communicate(timeout=120)[1] == ""
+    _, err = again.communicate(timeout=120)
+    # A slow machine is told how far it is.
+    assert [line for line in err.splitlines() if not line.startswith("sweep: ")] == []
     rows, _ = dataset.read_cells(folder)
     assert rows["status"].to_list() == ["finished"] * 12
     # A cell that ran again would have taken another time.
@@ -298,8 +300,7 @@ def test_a_cell_of_a_lost_worker_is_run_once_more(tmp_path: Path, times: int, sa
 @contextlib.contextmanager
 def dask_process(*arguments: str) -> Iterator[subprocess.Popen[str]]:
     command = [sys.executable, "-m", "dask", *arguments]
-    environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
-    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
         yield process
     finally:

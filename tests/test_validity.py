@@ -28,7 +28,7 @@ REFUSED = engine.flow_statuses().index("refused")
 
 @pytest.fixture(scope="module")
 def experiment() -> Experiment:
-    return prepare(make_spec({"schemes": ["tcn"], "baseline": "none", "flows": 10, "mininet": {}}))
+    return prepare(make_spec({"schemes": ["tcn"], "baseline": "none", "flows": 10, "mininet": {"dilation": 100}}))
 
 
 def seen(late_p99_ns: int | None = 50_000, **port: int) -> SwitchSeen:

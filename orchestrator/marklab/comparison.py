@@ -8,7 +8,7 @@ schemes and points there are. What is the same to the last digit cannot be a fal
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,6 +104,7 @@ def compare(
     if mixed and not force and policy.versions == "same":
         raise BadInput(mixed, "make both with one version (`make reference` renews the lab's own), or --force")
     points = _common_points(base, new)
+    _check_dilations(points)
     pairs = _schemes(base, new, points)
     metrics = [find_metric(name) for name in dict.fromkeys([*SHOWN, *(rule.metric.name for rule in policy.rules)])]
     together, apart = _differences(pairs, metrics, policy.smallest_effect, several=len(points) > 1)
@@ -153,6 +154,29 @@ def _common_points(base: Collection, new: Collection) -> list[tuple[Point, Point
         )
         raise BadInput(f"the two have no point in common: {sides}", "compare results of one grid")
     return found
+
+
+def _check_dilations(points: Sequence[tuple[Point, Point]]) -> None:
+    """Refuse runs on real hosts whose times were stretched differently: what Linux adds weighs differently in them."""
+    sides = [_dilations(point for pair in points for point in pair[side : side + 1]) for side in (0, 1)]
+    found = sides[0] | sides[1]
+    if len(found) > 1:
+        said = "; ".join(
+            f"{word} ran at {' and '.join(map(str, sorted(side)))}"
+            for word, side in zip(("BASE", "NEW"), sides, strict=True)
+            if side
+        )
+        raise BadInput(f"the two are of real hosts, at several dilations: {said}", f"--dilation {max(found)} for all")
+
+
+def _dilations(points: Iterable[Point]) -> set[int]:
+    return {
+        seed.real_time.dilation
+        for point in points
+        for result in point.summary.schemes.values()
+        for seed in result.seeds
+        if seed.real_time is not None
+    }
 
 
 def _settings(point: Point) -> str:

@@ -12,6 +12,7 @@ import platform
 import re
 import shutil
 import subprocess
+import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,9 +27,10 @@ from marklab.lab.commands import missing, packages_of
 from marklab.lab.congestion import in_kernel
 from marklab.lab.network import REAL_TIME, SYSTEM_PYTHON, TOOLS
 from marklab.ns3 import peer
-from marklab.paths import IN_TREE, REPOSITORY, RESULTS
+from marklab.paths import IN_TREE, NOTED_COMMIT, PACKAGE, REPOSITORY, RESULTS
 from marklab.promotion.vendor import compiler
 from marklab.stf import bmv2 as simple_switch
+from marklab.versions import commit
 
 PURPOSES = ("sim", "mininet", "bmv2", "docker")
 
@@ -328,9 +330,26 @@ def _pages() -> list[Finding]:
     get = _debian("chromium", more=", or MARKLAB_CHROMIUM=/path/to/it")
     return [
         Finding("Chromium", browser is not None, browser or "not there", instead="any browser, by hand", **get),
+        _wheel(),
+        _tool("debootstrap", "no tests of bare machines"),
         _tool("script", "no tests of what a terminal shows"),
         _tool("cpp", "no second preprocessor for tests"),
     ]
+
+
+def _wheel() -> Finding:
+    there = built_wheel()
+    found = there.name if there else "none of this commit"
+    return Finding("wheel", there is not None, found, instead="the source tree", get="make wheel")
+
+
+def built_wheel() -> Path | None:
+    """The wheel in dist/ that `make wheel` built from the tree as it is; None without one."""
+    for path in (REPOSITORY / "dist").glob("marklab-*.whl"):
+        with zipfile.ZipFile(path) as wheel:
+            if wheel.read(f"marklab/{NOTED_COMMIT.relative_to(PACKAGE)}").decode().strip() == commit():
+                return path
+    return None
 
 
 def chromium() -> str | None:

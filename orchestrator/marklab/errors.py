@@ -28,6 +28,15 @@ class RunFailed(MarklabError):  # noqa: N818
     """A run began and could not be completed."""
 
 
+class TooSlow(RunFailed):
+    """A run on real hosts that the machine did not keep up with; with times `dilation` times as long it may."""
+
+    def __init__(self, message: str, dilation: int) -> None:
+        remedy = f"--dilation {dilation} or auto, a smaller network, or fewer other programs on this machine"
+        super().__init__(message, remedy)
+        self.dilation = dilation
+
+
 class Interrupted(MarklabError):  # noqa: N818
     """The user ended the run."""
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
+from marklab.errors import RunFailed
 from marklab.experiment import Experiment, prepare
-from marklab.fabrics import Cell, fabric_of
+from marklab.fabrics import Cell, Fabric, fabric_of
 from marklab.metrics import summarise
+from marklab.observation import Observation
 from marklab.progress import progress_bar
 from marklab.results import new_folder, write_run
 from marklab.runs import run_cells, total_flows
@@ -20,14 +23,32 @@ def run_spec(spec: Spec, out: Path, workers: int) -> tuple[Summary, Path]:
     fabric = fabric_of(spec)
     experiment = prepare(spec)
     fabric.check(experiment)
+    experiment = fabric.settled(experiment)
     folder = out / f"{spec.title()}-{experiment.digest()[:8]}"
     with new_folder(folder) as staging:
-        cells = _cells(experiment, staging)
-        with progress_bar("running", total_flows(cells)) as on_progress:
-            observations = run_cells(fabric, cells, min(workers, fabric.max_workers or workers), on_progress)
+        experiment, observations = _run(fabric, experiment, staging, min(workers, fabric.max_workers or workers))
         summary = summarise(experiment, observations, versions(experiment))
         write_run(staging, experiment, observations, summary)
     return summary, folder
+
+
+def _run(fabric: Fabric, experiment: Experiment, captures: Path, workers: int) -> tuple[Experiment, list[Observation]]:
+    """Run all cells in one way: where a cell fails and the fabric knows another way, all of them again."""
+    given_up: list[str] = []
+    while True:
+        cells = _cells(experiment, captures)
+        try:
+            with progress_bar("running", total_flows(cells)) as on_progress:
+                observations = run_cells(fabric, cells, workers, on_progress)
+        except RunFailed as error:
+            slower = fabric.slower(experiment, error)
+            if slower is None:
+                raise
+            given_up.append(f"dilation {experiment.dilation}: {error}")
+            logging.getLogger(__name__).warning("%s; all again at a dilation of %d", error, slower.dilation)
+            experiment = slower
+        else:
+            return experiment, [seen.after(given_up) for seen in observations]
 
 
 def _cells(experiment: Experiment, captures: Path) -> list[Cell]:

@@ -93,6 +93,8 @@ class Experiment:
     spec: Spec
     network: Network
     schemes: tuple[ReadyScheme, ...]
+    # How many times as long its times are on real hosts; None while `auto` has not been decided.
+    dilation: int | None = None
 
     @cached_property
     def setup(self) -> Setup:
@@ -174,7 +176,20 @@ def prepare(spec: Spec) -> Experiment:
                 f"{scheme.label} has a queue for each flow, and none for the priorities of pias",
                 "leave out pias, or choose a scheme that marks the queues that there are, such as tcn",
             )
-    return Experiment(spec, network, schemes)
+    return Experiment(spec, network, schemes, _given_dilation(spec))
+
+
+def require_dilation(experiment: Experiment) -> None:
+    """Refuse to choose a dilation for cells that are run one by one: the next ones could not have the same."""
+    if experiment.spec.mininet is not None and experiment.dilation is None:
+        raise BadInput(
+            "cells that are compared with each other need one dilation, and only a single run can choose it",
+            "--set mininet.dilation=100, or what `run` with --dilation auto chose here",
+        )
+
+
+def _given_dilation(spec: Spec) -> int | None:
+    return spec.mininet.dilation if spec.mininet is not None and spec.mininet.dilation != "auto" else None
 
 
 def _check_lossless(spec: Spec, pfc: Pfc, network: Network, frame_bytes: int) -> None:

@@ -54,6 +54,6 @@ def kind_of(switch: str) -> str:
 
 def _queues(samples: Columns, chosen: NDArray[np.bool_]) -> QueueSample:
     packets, looks = samples["packets"][chosen], samples["looks"][chosen]
-    counts = np.bincount(packets, weights=looks).astype(np.uint64)
+    counts = np.bincount(packets.astype(np.int64), weights=looks).astype(np.uint64)
     found = of_histogram(np.arange(len(counts), dtype=np.float64), counts)
     return QueueSample(**found.model_dump(), max=int(packets.max()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NotRequired, TypedDict
 
 import numpy as np
@@ -98,3 +98,9 @@ class Observation:
     # What looks at ports found: `node` (name), `port`, `packets` that waited, in how many `looks`.
     queue_samples: Columns | None = None
     real_time: RealTime | None = None
+
+    def after(self, given_up: Sequence[str]) -> Observation:
+        """The same, with why earlier ways of running it do not count."""
+        if self.real_time is None or not given_up:
+            return self
+        return replace(self, real_time=self.real_time.model_copy(update={"given_up": tuple(given_up)}))

@@ -56,6 +56,8 @@ def as_list(value: Any) -> Any:
     return value if isinstance(value, (list, tuple)) else [value]
 
 
+_MAX_DILATION = 10**6
+
 Window = Annotated[TimeWindow, BeforeValidator(TimeWindow.parse), PlainSerializer(str)]
 Scheme = Annotated[SchemeChoice, BeforeValidator(parse_choice), PlainSerializer(str)]
 Baseline = Annotated[
@@ -69,10 +71,19 @@ Queue = Annotated[Limit, PlainSerializer(str)]
 Ports = Annotated[Queues, PlainSerializer(str)]
 
 
+def _read_dilation(value: Any) -> int | str:
+    """A number, or that the machine decides."""
+    text = str(value).strip()
+    if text == "auto" or (text.isdecimal() and 1 <= int(text) <= _MAX_DILATION):
+        return text if text == "auto" else int(text)
+    raise BadInput(f"`{value}` is no dilation", f"a whole number from 1 to {_MAX_DILATION:,}, or auto")
+
+
 class Mininet(Model):
     """A run on real hosts and switches, whose times are all `dilation` times as long, and rates as much lower."""
 
-    dilation: int = Field(default=100, ge=1, le=10**6)
+    # `auto` is the smallest of 100, 200, 400, ... that this machine keeps up with, one for all cells.
+    dilation: Annotated[int | Literal["auto"], BeforeValidator(_read_dilation)] = "auto"
     switch: Literal["marklab", "bmv2"] = "marklab"
 
 

@@ -197,6 +197,10 @@ class RealTime(Model):
 
     dilation: int
     switch: str
+    # What earlier attempts to show that the machine carries the run found wrong, and smaller dilations that it was run
+    # at before, each with the reason why that did not count.
+    failed_attempts: tuple[str, ...] = ()
+    given_up: tuple[str, ...] = ()
     duration_s: float
     # What the machine carries with this program, and what the run needs when its bottleneck is full.
     capacity_fps: float

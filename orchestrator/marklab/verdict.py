@@ -37,6 +37,18 @@ def doubts(experiment: Experiment, scheme: ReadyScheme, result: SchemeResult) ->
         yield f"the program was interpreted, which is slow: {scheme.program.jit_declined}"
     yield from _of_length(experiment, result)
     yield from _of_percentiles(result)
+    yield from _of_attempts(result)
+
+
+def _of_attempts(result: SchemeResult) -> Iterator[str]:
+    """A machine that was not as it has to be a moment ago."""
+    for seed in result.seeds:
+        if seed.real_time is not None and seed.real_time.failed_attempts:
+            *_, last = failed = seed.real_time.failed_attempts
+            yield (
+                f"what the machine has to show before seed {seed.seed} was right after {len(failed)} failed attempt(s) "
+                f"only: {last}"
+            )
 
 
 def _of_percentiles(result: SchemeResult) -> Iterator[str]:

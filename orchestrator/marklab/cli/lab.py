@@ -27,7 +27,7 @@ def lab(
     topology: Annotated[str | None, typer.Option(metavar="NAME", help="As of `run`.")] = None,
     rate: Annotated[str | None, typer.Option(metavar="RATE", help="As of `run`, not dilated.")] = None,
     rtt: Annotated[str | None, typer.Option(metavar="RTT", help="As of `run`, not dilated.")] = None,
-    dilation: Annotated[str | None, typer.Option(metavar="N", help="Default: 100.")] = None,
+    dilation: Annotated[str | None, typer.Option(metavar="N|auto", help="Default: auto.")] = None,
     switch: Annotated[str | None, typer.Option(metavar="NAME", help="marklab, or bmv2.")] = None,
     spec: Annotated[Path | None, typer.Option(metavar="FILE.yaml", help="Settings of a run.")] = None,
     set_: Annotated[
@@ -46,6 +46,7 @@ def lab(
     choose_fabric(settings, "mininet", {"dilation": dilation, "switch": switch})
     experiment = prepare(make_spec(settings))
     Mininet().check(experiment)
+    experiment = Mininet().settled(experiment)
     cell = Cell(experiment, experiment.schemes[0], experiment.spec.first_seed)
     dilated = dilate(cell)
     try:

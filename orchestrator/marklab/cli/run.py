@@ -131,7 +131,7 @@ def run(
     ] = None,
     dilation: Annotated[
         str | None,
-        _option(value="N", says="mininet: times N times as long, rates as much lower. Default: 100.", panel=_FABRIC),
+        _option(value="N|auto", says="mininet: times N times as long, rates as slow. Default: auto.", panel=_FABRIC),
     ] = None,
     switch: Annotated[str | None, _option(value="NAME", says="mininet: marklab, or bmv2.", panel=_FABRIC)] = None,
     arch: Annotated[

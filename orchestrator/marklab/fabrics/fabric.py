@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from marklab.engine import Watch
+from marklab.errors import RunFailed
 from marklab.experiment import Experiment, ReadyScheme
 from marklab.observation import Observation
 
@@ -33,6 +34,12 @@ class Fabric(Protocol):
 
     def check(self, experiment: Experiment) -> None:
         """Refuse what this fabric cannot do, with the reason and what would work."""
+
+    def settled(self, experiment: Experiment) -> Experiment:
+        """An experiment with what it leaves to the machine."""
+
+    def slower(self, experiment: Experiment, error: RunFailed) -> Experiment | None:
+        """All of an experiment in another way, after a cell of it failed; None if there is no other way."""
 
     def run(self, cell: Cell, watch: Watch) -> Observation:
         """Run a cell to its end; raises `engine.Cancelled` if the watch is told to."""

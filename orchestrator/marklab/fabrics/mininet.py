@@ -23,7 +23,7 @@ from marklab.dilation import (
     undilated,
     undilated_columns,
 )
-from marklab.errors import BadInput, RunFailed, SetupError
+from marklab.errors import BadInput, RunFailed, SetupError, TooSlow
 from marklab.experiment import Experiment, ReadyScheme
 from marklab.fabrics.fabric import Cell
 from marklab.fabrics.traced import find_port, trace_settings, with_estimates
@@ -39,12 +39,15 @@ from marklab.lab.preflight import ce_received
 from marklab.lab.running import running_switches
 from marklab.lab.switches import Plan, Switches
 from marklab.lab.tcp import configure
-from marklab.lab.validity import Figures, Preflight, check_run, preflight
+from marklab.lab.validity import Figures, Preflight, capacity, check_run, enough_dilation, preflight
 from marklab.observation import Columns, CounterCell, Drop, Observation, PortUse, Report
 from marklab.spec import Mininet as Settings
 from marklab.summary import RealTime
 from marklab.topology import Port
 from marklab.traffic.flows import FlowList
+
+# Dilations that `auto` chooses from.
+LADDER = (100, 200, 400, 800)
 
 # Connections of pools are opened before the start.
 _AHEAD_S = 0.5
@@ -112,6 +115,25 @@ class Mininet:
         workspace.remove_orphans()
         congestion.remove_orphans()
 
+    def settled(self, experiment: Experiment) -> Experiment:
+        """With `auto`, the smallest dilation of the ladder at which all schemes leave the machine half of its time."""
+        if experiment.dilation is not None:
+            return experiment
+        first = replace(experiment, dilation=LADDER[0])
+        slowest = min(_capacity(first, scheme) for scheme in first.schemes)
+        enough = enough_dilation(experiment.network, slowest)
+        rung = next((each for each in LADDER if each >= enough), None)
+        if rung is None:
+            raise TooSlow(f"this machine carries {slowest:,.0f} frames/s with these programs", enough)
+        return _at(experiment, rung)
+
+    def slower(self, experiment: Experiment, error: RunFailed) -> Experiment | None:
+        """With `auto`, the next dilation of the ladder, if that is what may help."""
+        if _settings(experiment).dilation != "auto" or not isinstance(error, TooSlow):
+            return None
+        rung = next((each for each in LADDER if each > _factor(experiment)), None)
+        return _at(experiment, rung) if rung is not None else None
+
     def run(self, cell: Cell, watch: engine.Watch) -> Observation:
         """Run a cell. One that did not keep up, or lost packets where none may be lost, is RunFailed."""
         experiment, dilated, factor = cell.experiment, dilate(cell), _factor(cell.experiment)
@@ -134,6 +156,22 @@ class Mininet:
         return replace(observation, probes=undilated_columns(round_trips, factor))
 
 
+def _at(experiment: Experiment, dilation: int) -> Experiment:
+    """With this dilation, at which BMv2 may not have the lines' rates."""
+    slower = replace(experiment, dilation=dilation)
+    if _settings(experiment).switch == "bmv2":
+        _check_bmv2(slower)
+    return slower
+
+
+def _capacity(experiment: Experiment, scheme: ReadyScheme) -> float:
+    """Frames per second that this machine carries with a scheme's program."""
+    cell = Cell(experiment, scheme, experiment.spec.first_seed)
+    dilated = dilate(cell)
+    with network(experiment, dilated) as (net, folder):
+        return capacity(experiment, net, replace(switch_plan(cell, dilated), captured=None), folder)
+
+
 def _check_bmv2(experiment: Experiment) -> None:
     bmv2.require()
     for scheme in experiment.schemes:
@@ -141,7 +179,7 @@ def _check_bmv2(experiment: Experiment) -> None:
         why = bmv2_limits.obstacle(spec.needs) if spec is not None else None
         if why is not None:
             raise BadInput(f"`{scheme.label}` cannot run on BMv2: {why}", "--switch marklab")
-        graph = dilated_graph(experiment.network.graph, _factor(experiment))
+        graph = dilated_graph(experiment.network.graph, experiment.dilation or LADDER[0])
         rates = sorted({line.rate_bps for line in graph.lines if not graph.is_host(line.source.node)})
         bmv2_limits.check(experiment.spec, scheme.queues, rates)
     if experiment.spec.pcap is not None:
@@ -171,7 +209,8 @@ def _settings(experiment: Experiment) -> Settings:
 
 
 def _factor(experiment: Experiment) -> int:
-    return _settings(experiment).dilation
+    assert experiment.dilation is not None  # noqa: S101 - settled before anything runs
+    return experiment.dilation
 
 
 def dilate(cell: Cell) -> Dilated:
@@ -406,7 +445,8 @@ def _marked_ports(experiment: Experiment, ce_received: Mapping[int, int]) -> lis
 def _real_time(experiment: Experiment, figures: Figures, proven: Preflight) -> RealTime:
     p50_ns, p99_ns = figures.lateness_ns
     return RealTime(
-        dilation=_settings(experiment).dilation,
+        dilation=_factor(experiment),
+        failed_attempts=proven.failed_attempts,
         switch=_settings(experiment).switch,
         duration_s=round(figures.health.duration_s, 3),
         capacity_fps=round(proven.capacity_fps),

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from marklab import engine
 from marklab.control import host_ip, mac
-from marklab.errors import BadInput
+from marklab.errors import BadInput, RunFailed
 from marklab.experiment import Experiment, ReadyScheme
 from marklab.fabrics.fabric import Cell
 from marklab.fabrics.traced import find_port, trace_settings, traced_ports, with_estimates
@@ -50,6 +50,14 @@ class Sim:
         _probes(experiment)
         if experiment.spec.trace_flows_ns is not None:
             _check_traced_flows(experiment)
+
+    def settled(self, experiment: Experiment) -> Experiment:
+        """Virtual time leaves nothing to the machine."""
+        return experiment
+
+    def slower(self, _experiment: Experiment, _error: RunFailed) -> Experiment | None:
+        """What fails here fails on any machine."""
+        return None
 
     def run(self, cell: Cell, watch: engine.Watch) -> Observation:
         """Run a cell."""

@@ -10,7 +10,7 @@ from marklab.errors import SetupError
 from marklab.lab.commands import require, run
 
 TYPES = Path("/sys/kernel/btf/vmlinux")
-TOOLS = ("bpftool", "clang", "llvm-strip")
+TOOLS = ("bpftool", "clang")
 
 
 def check(what: str, remedy: str) -> None:
@@ -31,7 +31,8 @@ def compiled(source: Path, types: str, program: Path, defined: Sequence[str] = (
     """Compile a source to a file in a folder of its own."""
     (program.parent / "vmlinux.h").write_text(types, encoding="utf-8")
     options = ["-g", "-O2", "-Wall", "-Werror", "-target", "bpf", "-mcpu=v3", f"-I{program.parent}", *defined]
-    run("clang", *options, "-c", str(source), "-o", str(program))
-    # The loader needs the types only.
-    run("llvm-strip", "--strip-debug", str(program))
+    whole = program.with_suffix(".whole.o")
+    run("clang", *options, "-c", str(source), "-o", str(whole))
+    # Linking leaves out what a debugger would need besides the types.
+    run("bpftool", "gen", "object", str(program), str(whole))
     return program

@@ -19,7 +19,6 @@ _PACKAGES = {
     "ethtool": "ethtool",
     "ip": "iproute2",
     "iperf3": "iperf3",
-    "llvm-strip": "llvm",
     "mnexec": "mininet",
     "nsenter": "util-linux",
     "nstat": "iproute2",

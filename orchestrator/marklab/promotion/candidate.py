@@ -11,7 +11,7 @@ from typing import Any
 from marklab.catalog.choice import SchemeChoice
 from marklab.catalog.twin import Arch, TwinSpec, twin_spec
 from marklab.errors import BadInput, unknown
-from marklab.experiment import Experiment, ReadyScheme, prepare
+from marklab.experiment import Experiment, ReadyScheme, prepare, require_dilation
 from marklab.fabrics import Cell, fabric_of
 from marklab.metrics import seed_result
 from marklab.paths import COMMAND
@@ -145,6 +145,7 @@ def run_candidate(candidate: Candidate, workers: int) -> Runs:
     ]
     for experiment in {id(cell.experiment): cell.experiment for cell in cells}.values():
         fabric_of(experiment.spec).check(experiment)
+        require_dilation(experiment)
     with progress_bar("running", total_flows(cells)) as on_progress:
         seen = run_cells(fabric_of(cells[0].experiment.spec), cells, workers, on_progress)
     label = candidate.choice.label

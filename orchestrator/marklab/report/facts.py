@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from marklab.collection import Collection
-from marklab.report.terminal import topology_name
+from marklab.report.terminal import real_fabric, topology_name
+from marklab.summary import Summary
 
 # More values than that are told by the first, the last and their number.
 _MOST_VALUES = 4
@@ -16,12 +16,13 @@ def facts(collection: Collection) -> dict[str, str]:
     """What was run, by the name of the fact."""
     found: dict[str, dict[str, None]] = {}
     for point in collection.points:
-        for name, value in _of(point.summary.spec):
+        for name, value in _of(point.summary):
             found.setdefault(name, {})[value] = None
     return {name: _together(list(values)) for name, values in found.items()}
 
 
-def _of(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _of(summary: Summary) -> Iterator[tuple[str, str]]:
+    spec = summary.spec
     yield "topology", topology_name(spec["topology"])
     yield "rate", f"{spec['rate']}b/s"
     yield "RTT", str(spec["rtt"])
@@ -36,8 +37,8 @@ def _of(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if added := sum(flow["count"] for flow in spec.get("added_flows", [])):
         yield "added flows", f"{added:,}"
     yield "seeds", str(spec["seeds"])
-    if real := spec.get("mininet"):
-        yield "fabric", f"real hosts, {real['switch']}, times x {real['dilation']}"
+    if fabric := real_fabric(summary):
+        yield "fabric", fabric
 
 
 def _together(values: Sequence[str]) -> str:

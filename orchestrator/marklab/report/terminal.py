@@ -60,9 +60,8 @@ def _heading(summary: Summary) -> Text:
     seeds = len(summary.main.seeds)
     what = f"{spec['flow_list']['path']}" if "flow_list" in spec else _traffic(spec)
     where = topology_name(spec["topology"])
-    real = spec.get("mininet")
-    fabric = f"; real hosts, {real['switch']}, times x {real['dilation']}" if real else ""
-    how = f"{spec['transport']['control']}; {seeds} seed(s){fabric}"
+    fabric = real_fabric(summary)
+    how = f"{spec['transport']['control']}; {seeds} seed(s){f'; {fabric}' if fabric else ''}"
     return Text(f"{what}; {where}, {spec['rate']}b/s, RTT {spec['rtt']}; {how}")
 
 
@@ -72,6 +71,16 @@ def _traffic(spec: dict[str, Any]) -> str:
     by_hand = sum(flow["count"] for flow in spec.get("added_flows", []))
     generated = [f"{name} at load {spec['load']:g}, {spec['flows']} flows"] if spec["flows"] else []
     return ", ".join([*generated, *([f"{by_hand} added flows"] if by_hand else [])])
+
+
+def real_fabric(summary: Summary) -> str:
+    """Of a run on real hosts, their switch and how long its times were; empty of a simulated one."""
+    asked = summary.spec.get("mininet")
+    if not asked:
+        return ""
+    found = {seed.real_time.dilation for seed in summary.main.seeds if seed.real_time is not None}
+    chosen = asked["dilation"] == "auto" and len(found) == 1
+    return f"real hosts, {asked['switch']}, times x {f'{found.pop()} (auto)' if chosen else asked['dilation']}"
 
 
 def topology_name(topology: dict[str, object]) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from marklab import engine
 from marklab.errors import BadInput
-from marklab.experiment import Experiment, ReadyScheme, prepare
+from marklab.experiment import Experiment, ReadyScheme, prepare, require_dilation
 from marklab.fabrics import fabric_of
 from marklab.spec import Spec
 from marklab.sweeps.description import Sweep
@@ -147,6 +147,7 @@ def plan_of(points: Iterable[tuple[Settings, Spec, tuple[str, ...]]]) -> Plan:
             with engine.keeping(programs):
                 experiment = prepare(spec)
             fabric_of(spec).check(experiment)
+            require_dilation(experiment)
             if spec.pcap is not None:
                 raise BadInput("a sweep captures no packets", "leave out `pcap`, or run the point by itself")
         except BadInput as error:
