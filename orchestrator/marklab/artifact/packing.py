@@ -61,8 +61,9 @@ def member(name: str, content: bytes) -> tuple[tarfile.TarInfo, io.BytesIO]:
 
 
 def write_sums(folder: Path) -> None:
-    """Write the checksums of all files of a folder, as `sha256sum --check` reads them."""
-    lines = [f"{sha256(path)}  {path.relative_to(folder).as_posix()}\n" for path in _below(folder) if path.is_file()]
+    """Write the checksums of all other files of a folder, as `sha256sum --check` reads them."""
+    files = [path for path in _below(folder) if path.is_file() and path != folder / SUMS]
+    lines = [f"{sha256(path)}  {path.relative_to(folder).as_posix()}\n" for path in files]
     (folder / SUMS).write_text("".join(lines), encoding="utf-8")
 
 

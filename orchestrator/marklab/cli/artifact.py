@@ -125,7 +125,7 @@ def repeat(
 def _show(found: Repetition, path: Path, console: Console) -> None:
     for one in found.experiments:
         before = f", {one.kept:,} of them repeated here before" if one.kept else ""
-        said = f"{len(one.differences):,} differ" if one.differences else "all the same"
+        said = _counted(len(one.differences), "difference") if one.differences else "all the same"
         _say(console, one.name, f"{one.cells:,} of {_counted(one.of, 'cell')}{before}; {one.values:,} values, {said}")
         _list(console, one.differences)
     _list(console, found.claims)
