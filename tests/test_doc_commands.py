@@ -33,7 +33,7 @@ from pages import MARKS, PAGES, blocks
 
 # What commands write into, or look for beside themselves; all else is only read.
 _COPIED = ("docs", "experiments", "orchestrator", "orchestrator.py", "p4src")
-_LEFT_OUT = ("results", "promoted", "site")
+_LEFT_OUT = ("results", "promoted", "artifacts", "repeated", "site")
 
 # So many have flows of all size classes among them.
 _EFFORT = {"--flows": 200, "--seeds": 1}

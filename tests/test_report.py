@@ -17,13 +17,14 @@ import pytest
 from playwright.sync_api import Browser
 
 from browsing import PHONE, Opened, opened, started
-from collections_of_runs import LOADS, SCHEMES, WORKLOADS, grid, single
+from collections_of_runs import LOADS, SCHEMES, WORKLOADS, collection_of, grid, run_with_curves, single
 from conftest import Finished
 from marklab.collection import Collection, FailedCell, Point
-from marklab.report import page
+from marklab.report import figures, page
 from marklab.report.chart import Chart, View
 from marklab.report.charts import sections
 from marklab.report.claims import ClaimRow, Claims
+from marklab.report.figures import draw_figures
 from marklab.report.styles import UNCONGESTED
 
 Cli = Callable[..., Finished]
@@ -224,6 +225,39 @@ def test_the_command(cli: Cli, tmp_path: Path) -> None:
     drawn = list((tmp_path / "c").glob("*/figures/*.png"))
     assert len(drawn) == len(figures)
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in drawn)
+
+
+LONG = "k_max=275KB,k_min=7KB,p_max=0.01,signal=qlen"
+
+
+def test_figures_have_room_for_names_with_all_parameters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Matplotlib warns, which is an error here, where names leave no room for what is drawn."""
+    schemes = [
+        f"ecn-sharp:{LONG},pst_interval=1s,pst_target=1s",
+        f"ecn-sharp:{LONG},pst_interval=240us,pst_target=10us",
+    ]
+    summary, curves = run_with_curves(schemes=schemes, baseline="none", flows=60, seeds=2, load=0.9)
+    collection = collection_of((Point({}, summary, curves),), "run")
+    found = [
+        dataclasses.replace(section, charts=tuple(each for each in section.charts if each.name == "marks-by-cause"))
+        for section in sections(collection)
+    ]
+    monkeypatch.setattr(figures, "sections", lambda _: found)
+    assert len(list(draw_figures(collection, tmp_path, "png"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "letters", "lines"),
+    [
+        ("tcn", 10, "tcn"),
+        ("codel:a=1,b=2", 13, "codel:a=1,b=2"),
+        ("codel:a=1,b=2", 12, "codel:a=1,\nb=2"),
+        ("codel:a=1,b=2", 3, "codel:\na=1,\nb=2"),
+        ("red: over 1, or 2", 5, "red: over 1, or 2"),
+    ],
+)
+def test_names_are_broken_between_parameters(name: str, letters: int, lines: str) -> None:
+    assert figures._broken(name, letters) == lines
 
 
 def test_what_the_command_refuses(cli: Cli, tmp_path: Path) -> None:

@@ -5,7 +5,8 @@
 
 gives the lab to Python (`marklab.api`). Inside, an arrow means "uses"; nothing uses anything to its left.
 
-    cli, api -> reproduction -> sweeps  -> fabrics -> control -> catalog, traffic, topology -> spec -> units, errors
+    cli, api -> artifact -> reproduction
+             -> reproduction -> sweeps  -> fabrics -> control -> catalog, traffic, topology -> spec -> units, errors
              -> comparison, report      -> execution, archive -> metrics
 """
 

@@ -28,7 +28,7 @@ from marklab.lab.commands import missing, packages_of
 from marklab.lab.congestion import in_kernel
 from marklab.lab.network import REAL_TIME, SYSTEM_PYTHON, TOOLS
 from marklab.ns3 import peer
-from marklab.paths import IN_TREE, PACKAGE, REPOSITORY, RESULTS, WHEEL_COMMIT
+from marklab.paths import IN_TREE, NOTED_COMMIT, PACKAGE, REPOSITORY, RESULTS
 from marklab.promotion.vendor import compiler
 from marklab.stf import bmv2 as simple_switch
 from marklab.versions import commit
@@ -348,7 +348,7 @@ def built_wheel() -> Path | None:
     """The wheel in dist/ that `make wheel` built from the tree as it is; None without one."""
     for path in (REPOSITORY / "dist").glob("marklab-*.whl"):
         with zipfile.ZipFile(path) as wheel:
-            if wheel.read(f"marklab/{WHEEL_COMMIT.relative_to(PACKAGE)}").decode().strip() == commit():
+            if wheel.read(f"marklab/{NOTED_COMMIT.relative_to(PACKAGE)}").decode().strip() == commit():
                 return path
     return None
 

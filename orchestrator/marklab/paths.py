@@ -26,12 +26,14 @@ TOPOLOGIES = (_DATA / "topologies").resolve()
 TRAFFIC = (_DATA / "traffic").resolve()
 EXPERIMENTS = (_DATA / "experiments").resolve()
 
-# What `make wheel` notes of the tree that a wheel is built from.
-WHEEL_COMMIT = _DATA / "commit"
+# The commit of a wheel, or of source without git: what `make wheel` or `artifact` notes of the tree.
+NOTED_COMMIT = _DATA / "commit"
 
-# Results and promoted schemes: those of a source tree are kept there, those of an installed lab where one works.
-RESULTS = REPOSITORY / "results" if IN_TREE else Path("results")
-PROMOTED = REPOSITORY / "promoted" if IN_TREE else Path("promoted")
+# What commands leave: in a source tree it is kept there, with an installed lab in the current directory.
+_OUT = REPOSITORY if IN_TREE else Path()
+RESULTS = _OUT / "results"
+PROMOTED = _OUT / "promoted"
+ARTIFACTS = _OUT / "artifacts"
 
 # How a user starts the lab, for messages that say what to run.
 COMMAND = "python orchestrator.py" if IN_TREE else "marklab"

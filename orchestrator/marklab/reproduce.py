@@ -15,6 +15,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import yaml
 from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
 from marklab.catalog.choice import parse_choice
@@ -175,6 +176,11 @@ class PaperExperiment(Model):
             raise BadInput("no claim of the experiment is about these points", "see `at` of the claims in its file")
         return paper
 
+    def to_yaml(self) -> str:
+        """The experiment as a file."""
+        plain = self.model_dump(mode="json", exclude_defaults=True)
+        return yaml.safe_dump(plain, sort_keys=False, allow_unicode=True)
+
     def points(self) -> Iterator[Settings]:
         """Settings of each point of the grid that a claim is about."""
         for values in itertools.product(*self.grid.values()):
@@ -194,13 +200,18 @@ def known_experiments() -> dict[str, Path]:
 
 
 def load_experiment(name: str) -> PaperExperiment:
-    """Read an experiment."""
+    """Read an experiment of the lab."""
     known = known_experiments()
     if name not in known:
         raise unknown("experiment", name, known)
-    plain = dict(read_yaml(known[name]))
-    plain["setup"] = placed(plain.get("setup", {}), EXPERIMENTS)
-    return validate(PaperExperiment, plain, str(known[name]))
+    return read_experiment(known[name])
+
+
+def read_experiment(path: Path) -> PaperExperiment:
+    """Read the file of an experiment; paths in its setup are relative to the file."""
+    plain = dict(read_yaml(path))
+    plain["setup"] = placed(plain.get("setup", {}), path.parent)
+    return validate(PaperExperiment, plain, str(path))
 
 
 def runs_of(paper: PaperExperiment) -> Iterator[tuple[Settings, Spec, tuple[str, ...]]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -95,6 +96,23 @@ def render_overview(rows: Mapping[str, tuple[Sequence[Finding], float]], console
         findings = [finding for found, _ in rows.values() for finding in found]
         table.add_row("all", *map(str, tally(findings)), f"{sum(seconds for _, seconds in rows.values()):,.1f}")
     console.print(table)
+
+
+def verdicts_table(findings: Sequence[Finding]) -> list[str]:
+    """Lines of a Markdown table: what the paper states, what the lab finds with its interval, and how they agree."""
+    lines = ["| claim | paper | lab | 95 % interval | verdict |", "|---|---:|---:|---:|---|"]
+    for finding in findings:
+        says, paper, lab, *_ = cells(replace(finding, interval=None))
+        row = (says, paper, lab, _interval(finding), str(finding.agreement))
+        lines.append(f"| {' | '.join(row)} |".replace("\n", "<br>"))
+    return lines
+
+
+def _interval(finding: Finding) -> str:
+    if finding.interval is None:
+        return "–"
+    low, high = (_number(finding.claim, end) for end in finding.interval)
+    return f"{low} to {high}"
 
 
 def _stated(claim: Claim) -> str:

@@ -23,16 +23,33 @@ def new_folder(target: Path) -> Iterator[Path]:
 
     A failure of the file system is one error, and nothing is left of the folder.
     """
-    staging = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        _sweep(target.parent)
+    with _beside(target) as staging:
         try:
             staging.mkdir()
             yield staging
             _publish(staging, target)
         finally:
             shutil.rmtree(staging, ignore_errors=True)
+
+
+@contextmanager
+def new_file(target: Path) -> Iterator[Path]:
+    """Give the path of a temporary file beside the target, which takes the target's place if the block ends well."""
+    with _beside(target) as staging:
+        try:
+            yield staging
+            staging.replace(target)
+        finally:
+            staging.unlink(missing_ok=True)
+
+
+@contextmanager
+def _beside(target: Path) -> Iterator[Path]:
+    """Give a path that only this process uses; a failure of the file system is one error."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _sweep(target.parent)
+        yield target.with_name(f".{target.name}.{os.getpid()}.tmp")
     except OSError as error:
         raise RunFailed(
             f"cannot write the result: {error.strerror or error} ({error.filename or target})",
@@ -60,7 +77,10 @@ def _sweep(parent: Path) -> None:
     for leftover in [*parent.glob(".*.tmp"), *parent.glob(".*.old")]:
         owner = leftover.suffixes[-2].removeprefix(".") if len(leftover.suffixes) > 1 else ""
         if owner.isdecimal() and not Path(f"/proc/{owner}").exists():
-            shutil.rmtree(leftover, ignore_errors=True)
+            if leftover.is_dir():
+                shutil.rmtree(leftover, ignore_errors=True)
+            else:
+                leftover.unlink(missing_ok=True)
 
 
 def write_run(folder: Path, experiment: Experiment, observations: Sequence[Observation], summary: Summary) -> None:

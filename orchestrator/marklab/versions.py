@@ -12,7 +12,7 @@ from typing import Any
 
 from marklab import __version__, engine
 from marklab.experiment import Experiment
-from marklab.paths import IN_TREE, PACKAGE, REPOSITORY, WHEEL_COMMIT
+from marklab.paths import IN_TREE, NOTED_COMMIT, PACKAGE, REPOSITORY
 
 
 def versions(experiment: Experiment) -> dict[str, Any]:
@@ -38,11 +38,11 @@ def _libraries() -> dict[str, str]:
 
 @functools.cache
 def code_digest() -> str:
-    """Digest of the code that makes results here: the engine as it was built, and Python's files.
+    """Digest of the code that makes results here: the engine as it was built, Python's files, Python and libraries.
 
     Two builds of the same engine may differ in it, so it tells only whether something was made here, by this code.
     """
-    state = hashlib.sha256()
+    state = hashlib.sha256(repr((platform.python_version(), _libraries())).encode())
     for path in [*engine.files(), *sorted(PACKAGE.rglob("*.py"))]:
         state.update(path.read_bytes())
     return state.hexdigest()[:16]
@@ -50,13 +50,13 @@ def code_digest() -> str:
 
 @functools.cache
 def commit() -> str | None:
-    """The commit that is checked out, marked if files differ from it; None outside of a git checkout.
+    """The commit that is checked out, marked if files differ from it; None where nothing tells.
 
     As it was when the process first asked: what runs is older than files that are written meanwhile. An installed lab
-    has the commit that its wheel was built from.
+    has the commit that its wheel was built from, and the source in an artifact the one that it was taken from.
     """
-    if not IN_TREE:
-        return WHEEL_COMMIT.read_text(encoding="utf-8").strip() if WHEEL_COMMIT.exists() else None
+    if not (IN_TREE and (REPOSITORY / ".git").exists()):
+        return NOTED_COMMIT.read_text(encoding="utf-8").strip() if NOTED_COMMIT.exists() else None
     command = ["git", "-C", str(REPOSITORY), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     try:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)  # noqa: S603

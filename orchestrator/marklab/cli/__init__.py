@@ -16,6 +16,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from marklab.cli.artifact import artifact, repeat
 from marklab.cli.burst_queue import burst_queue
 from marklab.cli.compare import compare
 from marklab.cli.crosscheck import crosscheck
@@ -49,6 +50,8 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "report": report,
     "plot": plot,
     "reproduce": reproduce,
+    "artifact": artifact,
+    "repeat": repeat,
     "fidelity": fidelity,
     "promote": promote,
     "burst-queue": burst_queue,

@@ -21,7 +21,7 @@ from marklab.papers import experiments_called, papers
 from marklab.paths import RESULTS
 from marklab.report.files import REPORT, write_report
 from marklab.reproduce import Effort, Finding, load_experiment
-from marklab.reproduction import Reproduction, reproduce_one
+from marklab.reproduction import Reproduction, lost, reproduce_one
 from marklab.reproduction_report import render, render_overview
 from marklab.runs import default_workers
 
@@ -79,7 +79,7 @@ def reproduce(
         else:
             _show(done, console)
         if done.failed:
-            raise _lost(done)
+            raise lost(done)
         return
     _run_all(names, run, as_json, console)
 
@@ -99,7 +99,7 @@ def _run_all(names: list[str], run: Callable[[str], Reproduction], as_json: bool
             continue
         rows[name] = (done.findings, time.monotonic() - began_s)
         if done.failed:
-            failed[name] = _lost(done)
+            failed[name] = lost(done)
         if as_json:
             plain.append(done.plain)
         else:
@@ -114,17 +114,6 @@ def _run_all(names: list[str], run: Callable[[str], Reproduction], as_json: bool
         said = "; ".join(f"{name}: {error}" for name, error in failed.items())
         remedy = next(iter(failed.values())).remedy
         raise RunFailed(f"{len(failed)} of {len(names)} experiments failed: {said}", remedy)
-
-
-def _lost(done: Reproduction) -> RunFailed:
-    """What is to be said of failed cells."""
-    first = done.failed[0]
-    at = "".join(f"{key} {value}, " for key, value in first.settings.items())
-    return RunFailed(
-        f"{len(done.failed)} cells failed, of which the table has nothing: {at}{first.scheme}, seed {first.seed}: "
-        f"{first.error}",
-        "the same command runs them once more; all are in the folder's cells/",
-    )
 
 
 def _show(done: Reproduction, console: Console) -> None:

@@ -53,6 +53,8 @@ _TICKS_AT_ALL = 12
 _ROOM_FOR_WHISKERS = 0.6
 # That a legend has room for in a row, and that the line before a name takes.
 _LEGEND_LETTERS, _HANDLE_LETTERS = 68, 7
+# That names below bars have room for together, and the most bars whose names are not rotated.
+_TICK_LETTERS, _UPRIGHT = 56, 4
 
 
 def draw_figures(collection: Collection, folder: Path, form: Form) -> Iterator[Path]:
@@ -101,11 +103,23 @@ def _figure(chart: Chart, view: View, shown: Sequence[Series], styles: dict[str,
         (axes.axhline if chart.ratio_y else axes.axvline)(1, color="0.3", linestyle="--", linewidth=1)
     if not y.log:
         _cut_whiskers(axes, shown, 1 if view.mode == "normalised" and chart.ratio_y else 0)
-    names = axes.get_legend_handles_labels()[1]
+    handles, names = axes.get_legend_handles_labels()
     if len(names) > 1 and (chart.kind != "stacks" or any(series.part for series in shown)):
         columns = max(1, _LEGEND_LETTERS // (max(map(len, names)) + _HANDLE_LETTERS))
-        figure.legend(loc="outside lower center", ncols=min(len(names), columns), frameon=False, fontsize="small")
+        lines = [_broken(name, _LEGEND_LETTERS) for name in names]
+        place: dict[str, Any] = {"loc": "outside lower center", "ncols": min(len(names), columns)}
+        figure.legend(handles, lines, frameon=False, fontsize="small", **place)
     return figure
+
+
+def _broken(name: str, letters: int) -> str:
+    """A name in lines of so many letters where its commas allow: those of schemes have all of their parameters."""
+    lines = [""]
+    for part in re.split(r"(?<=[,:])(?=\S)", name):
+        if lines[-1] and len(lines[-1] + part) > letters:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(lines)
 
 
 def _scale_x(axes: Axes, axis: Axis, shown: Sequence[Series]) -> None:
@@ -196,7 +210,9 @@ def _stacks(axes: Axes, shown: Sequence[Series], styles: dict[str, Style]) -> No
             label=f"{series.scheme}: {series.part}" if series.part else series.scheme,
         )
         below[category] = below.get(category, 0) + (value or 0)
-    axes.tick_params(axis="x", rotation=0 if len(below) <= 4 else 30)
+    rotated = len(below) > _UPRIGHT
+    axes.set_xticks(range(len(below)), [_broken(name, _TICK_LETTERS // min(len(below), _UPRIGHT)) for name in below])
+    axes.tick_params(axis="x", rotation=30 if rotated else 0)
 
 
 def _plain(values: Sequence[float | str | None]) -> list[Any]:

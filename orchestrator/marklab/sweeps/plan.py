@@ -114,14 +114,17 @@ def identity_of(experiment: Experiment, scheme: ReadyScheme) -> str:
 
 @dataclass(frozen=True)
 class Plan:
-    """All points of a sweep."""
+    """All points of a sweep, and the keys of the cells that are to be run where those are not all."""
 
     points: tuple[PlannedPoint, ...]
+    only: frozenset[str] | None = None
 
     @cached_property
     def cells(self) -> tuple[PlannedCell, ...]:
-        """All cells: seed by seed, so that a sweep that is ended early has something of each point."""
+        """The cells: seed by seed, so that a sweep that is ended early has something of each point."""
         cells = [cell for point in self.points for cell in point.cells()]
+        if self.only is not None:
+            cells = [cell for cell in cells if cell.key in self.only]
         # Sorting is stable: within a seed, points and schemes stay in their order.
         return tuple(sorted(cells, key=lambda cell: cell.seed))
 
