@@ -79,7 +79,7 @@ impl Layout {
                 element_starts[slot.index()] = true;
             }
         }
-        let mut offset = reserved::SIZE as u32;
+        let mut end = reserved::SIZE as u64;
         let fields: Vec<Option<Field>> = program
             .slots
             .iter()
@@ -88,9 +88,10 @@ impl Layout {
                 (slot.class == Class::Packet).then(|| {
                     let size = storage_bytes(slot);
                     let align = if element_start { 8 } else { size.min(8) };
-                    let field = Field { offset: offset.next_multiple_of(align), size };
-                    offset = field.offset + size;
-                    field
+                    let offset = end.next_multiple_of(align.into());
+                    end = offset + u64::from(size);
+                    // Saturates far beyond what `State::new` takes.
+                    Field { offset: offset.try_into().unwrap_or(u32::MAX), size }
                 })
             })
             .collect();
@@ -105,7 +106,7 @@ impl Layout {
                 }
             })
             .collect();
-        Layout { fields, strides, size: offset as usize }
+        Layout { fields, strides, size: end as usize }
     }
 
     /// Place of a slot; `None` for locals, which do not live in the `Phv`.
@@ -116,6 +117,11 @@ impl Layout {
     /// Bytes between the same field of neighbouring elements of a stack.
     pub fn stride(&self, stack: marklab_p4::ir::StackId) -> u32 {
         self.strides[stack.index()]
+    }
+
+    /// Bytes of a packet's state.
+    pub(crate) fn bytes(&self) -> usize {
+        self.size
     }
 
     /// An empty packet state: everything 0 and invalid.

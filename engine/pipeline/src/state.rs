@@ -41,6 +41,14 @@ pub enum LoadError {
         /// Largest size.
         limit: u64,
     },
+    /// Headers and metadata of a packet would take too much memory.
+    #[error("the headers and metadata of a packet take {bytes} bytes; the limit is {limit}")]
+    PacketState {
+        /// Bytes of the packet state.
+        bytes: usize,
+        /// Most bytes.
+        limit: usize,
+    },
     /// The program calls what nobody has written for this engine.
     #[error("nothing here implements extern `{name}`, which the program calls")]
     Foreign {
@@ -54,6 +62,9 @@ pub enum LoadError {
 
 /// Most 64-bit words of all arrays of a program: 1 GB.
 const MAX_WORDS: u64 = 1 << 27;
+
+/// Most bytes of a packet's state: 64 MiB. Every packet in a queue has one.
+const MAX_PHV_BYTES: usize = 1 << 26;
 
 /// A `register` array; a cell takes whole 64-bit words.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -121,6 +132,9 @@ impl State {
     pub fn new(program: &Arc<Program>, layout: &Arc<Layout>, seed: u64) -> Result<State, LoadError> {
         if let Some(name) = program.foreign.first() {
             return Err(LoadError::Foreign { name: name.clone() });
+        }
+        if layout.bytes() > MAX_PHV_BYTES {
+            return Err(LoadError::PacketState { bytes: layout.bytes(), limit: MAX_PHV_BYTES });
         }
         let mut words_left = MAX_WORDS;
         let mut check = |name: &str, size: u64, words_per_cell: usize| {
