@@ -78,6 +78,15 @@ fn clocks_wrap_at_their_widths() {
     }
 }
 
+/// Its stay would be the largest number that the field holds.
+#[test]
+#[should_panic = "a frame that came at 5000000 ns cannot leave at 1000000 ns"]
+fn a_frame_cannot_leave_before_it_came() {
+    let mut switch = switches(&[Limit::Packets(1)]).pop().expect("machine code comes last");
+    offer(&mut switch, 5_000_000, 0, Request::to(0).packet()).unwrap();
+    switch.transmit(at(1_000_000), 0);
+}
+
 /// A queue of more packets than the field counts reads as the longest, not as a short one: a scheme must not stop
 /// marking because the queue is too long. (BMv2 would wrap; its queues are not that long.)
 #[test]
