@@ -200,10 +200,10 @@ fn change_set(
     state: &mut State,
     set: ValueSetId,
     value: &[Match],
-    change: impl FnOnce(&mut marklab_pipeline::ValueSet, &[KeyMatch]) -> Result<(), marklab_pipeline::ValueSetError>,
+    change: impl FnOnce(&mut marklab_pipeline::ValueSetMut<'_>, &[KeyMatch]) -> Result<(), marklab_pipeline::ValueSetError>,
 ) -> Result<(), ControlError> {
     let value: Vec<KeyMatch> = value.iter().map(Match::key).collect();
-    Ok(change(state.value_set_mut(set), &value)?)
+    Ok(change(&mut state.value_set_mut(set), &value)?)
 }
 
 #[cfg(test)]

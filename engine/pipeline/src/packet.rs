@@ -159,8 +159,15 @@ impl Packet {
     }
 
     /// Lets the packet begin so that `front` bytes take the place of the first `consumed` ones.
+    ///
+    /// # Panics
+    ///
+    /// If there is no room for them, or fewer bytes are stored: the packet is not the one that was parsed.
     pub(crate) fn move_front(&mut self, consumed: usize, front: usize) {
-        debug_assert!(consumed <= self.stored().len() && front <= self.headroom() + consumed);
+        assert!(
+            consumed <= self.stored().len() && front <= self.headroom() + consumed,
+            "a deparser was given another packet than the parser before it"
+        );
         self.start = self.start + consumed as u32 - front as u32;
     }
 

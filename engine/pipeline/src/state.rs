@@ -16,7 +16,7 @@ use crate::jit::{Context, Views};
 use crate::layout::Layout;
 use crate::meter::{Meter, Meters};
 use crate::profile::Profile;
-use crate::table::{Count, Table, TableError};
+use crate::table::{Count, Table, TableError, TableMut};
 use crate::value_set::ValueSet;
 use crate::words::{limbs, limbs_of, words_for};
 
@@ -129,10 +129,15 @@ pub struct State {
 impl State {
     /// Fresh state at time 0: entries and defaults of the source, registers as declared, counters 0, meters unconfigured,
     /// `random` seeded.
+    ///
+    /// # Panics
+    ///
+    /// If the layout is another program's.
     pub fn new(program: &Arc<Program>, layout: &Arc<Layout>, seed: u64) -> Result<State, LoadError> {
         if let Some(name) = program.foreign.first() {
             return Err(LoadError::Foreign { name: name.clone() });
         }
+        assert!(layout.is_of(program), "the layout is that of another program");
         if layout.bytes() > MAX_PHV_BYTES {
             return Err(LoadError::PacketState { bytes: layout.bytes(), limit: MAX_PHV_BYTES });
         }
@@ -212,8 +217,8 @@ impl State {
     }
 
     /// A table, to be changed.
-    pub fn table_mut(&mut self, table: TableId) -> &mut Table {
-        &mut self.tables[table.index()]
+    pub fn table_mut(&mut self, table: TableId) -> TableMut<'_> {
+        TableMut(&mut self.tables[table.index()])
     }
 
     /// Value of a register cell, or `None` out of range.

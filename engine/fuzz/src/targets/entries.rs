@@ -103,7 +103,7 @@ fn key_match(kind: MatchKind, width: u32, input: &mut Bytes<'_>) -> KeyMatch {
 
 /// Carries out a change; gives the answer as text.
 fn apply(state: &mut State, table: usize, change: &Change) -> String {
-    let table = state.table_mut(TableId(table as u32));
+    let mut table = state.table_mut(TableId(table as u32));
     match change {
         Change::Insert(entry) => format!("{:?}", table.insert(entry.clone())),
         Change::Modify(handle, action, args) => format!("{:?}", table.modify(*handle, *action, args.clone())),

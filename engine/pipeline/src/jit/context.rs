@@ -276,7 +276,7 @@ unsafe extern "C" fn hash_with_payload(
     // SAFETY: the packet outlives the context; generated code reads its pointers anew after this call.
     let packet = unsafe { &mut *context.packet };
     packet.store(packet.len());
-    let input = [data, &packet.stored()[payload as usize..]].concat();
+    let input = [data, packet.stored().get(payload as usize..).unwrap_or_default()].concat();
     context.see_packet();
     // SAFETY: as for `hash`.
     let algorithm = unsafe { (&(*context.referred).algorithms)[algorithm as usize] };
