@@ -14,6 +14,7 @@ mod arith;
 mod control;
 mod effects;
 mod filter;
+mod fixed;
 mod hash;
 mod interpreter;
 mod jit;

@@ -143,6 +143,12 @@ impl Packet {
         self.start as usize
     }
 
+    /// Address of the first byte; it leads to the bytes in front of the packet and to the slack as well.
+    pub(crate) fn start(&mut self) -> *mut u8 {
+        let start = self.start as usize;
+        self.buffer_mut().as_mut_ptr().wrapping_add(start)
+    }
+
     /// Makes room for `front` bytes before and `stored` bytes, and the slack, from the packet's first byte on.
     pub(crate) fn make_room(&mut self, front: usize, stored: usize) {
         let start = self.start as usize;

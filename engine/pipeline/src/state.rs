@@ -12,6 +12,7 @@ use thiserror::Error;
 
 use crate::effects::Effects;
 use crate::filter::{Cell as FilterCell, Filter};
+use crate::fixed::Fixed;
 use crate::jit::{Context, Views};
 use crate::layout::Layout;
 use crate::meter::{Meter, Meters};
@@ -95,9 +96,7 @@ impl RegisterArray {
 pub struct State {
     pub(crate) program: Arc<Program>,
     pub(crate) layout: Arc<Layout>,
-    // Boxed: compiled code keeps their addresses.
-    #[expect(clippy::vec_box, reason = "compiled code keeps the addresses of the tables")]
-    pub(crate) tables: Vec<Box<Table>>,
+    pub(crate) tables: Vec<Fixed<Table>>,
     pub(crate) registers: Vec<RegisterArray>,
     pub(crate) counters: Vec<Vec<Count>>,
     /// `meter` arrays; those of direct meters are empty, their cells belong to the tables.
@@ -175,9 +174,9 @@ impl State {
         let filters = filters.collect::<Result<Vec<_>, LoadError>>()?;
         let profiles = (0..program.profiles.len()).map(|number| Profile::new(program, ProfileId(number as u32)));
         let profiles = profiles.collect::<Result<Vec<_>, LoadError>>()?;
-        let tables = program.tables.iter().map(|table| Ok(Box::new(Table::new(program, table)?)));
-        let mut tables = tables.collect::<Result<Vec<_>, LoadError>>()?;
-        let views = Views::new(&mut tables, &mut registers, &mut counters);
+        let tables = program.tables.iter().map(|table| Ok(Fixed::new(Table::new(program, table)?)));
+        let tables = tables.collect::<Result<Vec<_>, LoadError>>()?;
+        let views = Views::new(&tables, &mut registers, &mut counters);
         Ok(State {
             context: Context::new(&views),
             views,

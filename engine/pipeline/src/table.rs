@@ -340,8 +340,13 @@ impl Table {
 
     /// The row that applies to a key: an entry's, or the default action's.
     pub(crate) fn lookup(&self, key: &[u64]) -> &[u64] {
-        let at = self.matcher.find(key).unwrap_or(0) as usize * self.stride;
+        let at = self.place_of(key);
         &self.rows[at..at + self.stride]
+    }
+
+    /// Where that row begins.
+    fn place_of(&self, key: &[u64]) -> usize {
+        self.matcher.find(key).unwrap_or(0) as usize * self.stride
     }
 
     /// The row of the action that runs, for a row that was found in a table with an `implementation`; its action is
@@ -352,7 +357,8 @@ impl Table {
 
     /// [`Table::lookup`] of a table whose key is one word, for compiled code that did not find it in `recent`.
     pub(crate) fn lookup_word(&mut self, key: u64) -> *const u64 {
-        let row = self.lookup(&[key]).as_ptr();
+        // Not by way of a slice, whose pointer would be no good once an entry was modified.
+        let row = self.rows.as_ptr().wrapping_add(self.place_of(&[key]));
         self.recent.put(key, row);
         row
     }
