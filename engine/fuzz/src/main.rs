@@ -12,6 +12,7 @@
 
 mod bytes;
 mod edit;
+mod grammar;
 mod programs;
 mod search;
 mod targets;

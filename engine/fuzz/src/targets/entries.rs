@@ -28,7 +28,7 @@ pub(super) fn run(input: &[u8]) -> Result<u64, String> {
 }
 
 /// One operation, or a packet.
-fn operate(loaded: &Loaded, pair: &mut Pair, input: &mut Bytes<'_>) -> Result<Vec<u8>, String> {
+pub(super) fn operate(loaded: &Loaded, pair: &mut Pair, input: &mut Bytes<'_>) -> Result<Vec<u8>, String> {
     let operation = input.byte() % 8;
     if operation == 0 {
         return loaded.send(pair, input);
