@@ -52,6 +52,8 @@ pub(crate) struct Harness {
     program: Py<Program>,
     switch: Arc<Mutex<Switch<Packet>>>,
     losses: Vec<(&'static str, Option<usize>)>,
+    /// Time of the last call of `receive` or `transmit`.
+    latest: Time,
 }
 
 #[pymethods]
@@ -73,15 +75,15 @@ impl Harness {
         switch.listen();
         let switch = Arc::new(Mutex::new(switch));
         let control = Control::new(Target::Alone(switch.clone()));
-        let harness = Harness { program: program.clone().unbind(), switch, losses: Vec::new() };
+        let harness = Harness { program: program.clone().unbind(), switch, losses: Vec::new(), latest: Time::ZERO };
         Ok(PyClassInitializer::from(control).add_subclass(harness))
     }
 
     /// Sends a frame, and all that it causes, through the switch.
     ///
     /// Gives port and bytes of each frame that came out, in the order in which they came to their queues; `losses` has
-    /// those that did not. Raises EngineError if an assertion of the program fails, or if the packet starts again without
-    /// end.
+    /// those that did not. Raises EngineError if an assertion of the program fails, if the packet starts again without
+    /// end, or if frames of `receive` wait.
     #[pyo3(signature = (port, frame, now_ns = 0))]
     fn inject<'py>(&mut self, python: Python<'py>, port: usize, frame: &[u8], now_ns: u64) -> PyResult<Vec<Sent<'py>>> {
         let completed = self.run(python, port, frame, Time::from_nanos(now_ns), None)?;
@@ -90,42 +92,44 @@ impl Harness {
     }
 
     /// Takes a frame in, which then waits for `transmit`. Gives the port and the queue that it waits in; None if it was lost,
-    /// for the reason in `losses`.
-    fn receive(&mut self, port: usize, frame: &[u8], now_ns: u64) -> Option<(usize, usize)> {
+    /// for the reason in `losses`. Raises EngineError if `now_ns` is before the last call.
+    fn receive(&mut self, port: usize, frame: &[u8], now_ns: u64) -> PyResult<Option<(usize, usize)>> {
+        let now = self.advance("receive", now_ns)?;
         self.losses.clear();
-        let fate = self.switch().receive(Time::from_nanos(now_ns), port, Packet::new(frame, 0));
-        match fate {
+        let fate = self.switch().receive(now, port, Packet::new(frame, 0));
+        Ok(match fate {
             SwitchFate::Queued { port, queue } => Some((port, queue)),
             SwitchFate::Lost(loss, port, _) => {
                 self.losses.push((loss.text(), port));
                 None
             }
-        }
+        })
     }
 
     /// Sends the next frame of a port. Gives its bytes, or None if it was lost, for the reason in `losses`; its queue, the
     /// packets that it found and left there, how long it stayed in ns, and whether it ended its queue's turn. None if
-    /// nothing waits, or if it goes round.
-    fn transmit<'py>(&mut self, python: Python<'py>, port: usize, now_ns: u64) -> Option<Departure<'py>> {
+    /// nothing waits, or if it goes round. Raises EngineError if `now_ns` is before the last call.
+    fn transmit<'py>(&mut self, python: Python<'py>, port: usize, now_ns: u64) -> PyResult<Option<Departure<'py>>> {
+        let now = self.advance("transmit", now_ns)?;
         self.losses.clear();
-        let now = Time::from_nanos(now_ns);
-        let Transmitted { outcome, signals, queue, ends_turn } = self.switch().transmit(now, port)?;
+        let left = self.switch().transmit(now, port);
+        let Some(Transmitted { outcome, signals, queue, ends_turn }) = left else { return Ok(None) };
         let bytes = match outcome {
             Ok(packet) => Some(PyBytes::new(python, &packet.to_vec())),
             Err(SwitchFate::Lost(loss, port, _)) => {
                 self.losses.push((loss.text(), port));
                 None
             }
-            Err(SwitchFate::Queued { .. }) => return None,
+            Err(SwitchFate::Queued { .. }) => return Ok(None),
         };
         let sojourn_ns = now.since(signals.enq_timestamp).nanos();
-        Some((bytes, queue, signals.enq_qdepth, signals.deq_qdepth, sojourn_ns, ends_turn))
+        Ok(Some((bytes, queue, signals.enq_qdepth, signals.deq_qdepth, sojourn_ns, ends_turn)))
     }
 
     /// Sends a frame through parser, ingress, egress and deparser.
     ///
     /// `now_ns` is the time at which it leaves its queue, where it stayed for `sojourn_ns`, found `enq_qdepth` packets
-    /// and leaves `deq_qdepth` behind. Gives (port, frame), or the reason of its loss.
+    /// and leaves `deq_qdepth` behind. Gives (port, frame), or the reason of its loss. Raises EngineError as `inject` does.
     #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
     #[pyo3(signature = (port, frame, now_ns = 0, sojourn_ns = 0, enq_qdepth = 0, deq_qdepth = 0))]
     fn process<'py>(
@@ -189,6 +193,20 @@ impl Harness {
         lock(&self.switch)
     }
 
+    /// The time of a call that takes part in the switch's time, which does not go back: a frame cannot leave before it
+    /// came.
+    fn advance(&mut self, call: &str, now_ns: u64) -> PyResult<Time> {
+        let now = Time::from_nanos(now_ns);
+        if now < self.latest {
+            return Err(refuse(format!(
+                "`{call}` at {now} comes after a call at {}: the time of a switch does not go back",
+                self.latest
+            )));
+        }
+        self.latest = now;
+        Ok(now)
+    }
+
     fn run(
         &mut self,
         python: Python<'_>,
@@ -199,6 +217,15 @@ impl Harness {
     ) -> PyResult<Completed<Packet>> {
         if port >= PORTS {
             return Err(refuse(format!("there is no port {port}: ports are 0 to {}", PORTS - 1)));
+        }
+        let waiting = {
+            let switch = self.switch();
+            (0..PORTS).map(|port| switch.depth(port).packets).sum::<u64>()
+        };
+        if waiting > 0 {
+            return Err(refuse(format!(
+                "{waiting} frame(s) of `receive` wait in the switch: let them leave by `transmit` first"
+            )));
         }
         let completed = self.switch().run(now, port, Packet::new(frame, 0), signals);
         self.losses = completed.lost.iter().map(|(loss, port, _)| (loss.text(), *port)).collect();

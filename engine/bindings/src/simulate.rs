@@ -82,6 +82,9 @@ pub(crate) struct Flows<'py> {
     same_connection: PyReadonlyArray1<'py, bool>,
 }
 
+/// In the column `after`: the flow waits for no other.
+const NO_FLOW: i64 = -1;
+
 impl Flows<'_> {
     fn rows(&self) -> PyResult<Vec<Flow>> {
         let (start, src, dst) = (self.start_ns.as_slice()?, self.src.as_slice()?, self.dst.as_slice()?);
@@ -94,6 +97,12 @@ impl Flows<'_> {
         let application = [size.len(), dscp.len(), rate.len(), after.len(), same.len()];
         if [hosts, application].as_flattened().iter().any(|&len| len != rows) {
             return Err(refuse("the columns of the flow list differ in length"));
+        }
+        if let Some(at) = after.iter().position(|&after| after != NO_FLOW && u32::try_from(after).is_err()) {
+            return Err(refuse(format!(
+                "flow {at}: it waits for flow {}; that is {NO_FLOW} for none, or the number of a flow above it",
+                after[at]
+            )));
         }
         let row = |at: usize| Flow {
             start_ns: start[at],
@@ -137,6 +146,7 @@ pub(crate) fn simulate<'py>(
     let shared = entries::parse(shared_entries)?;
     let own = entries.iter().map(|text| entries::parse(text)).collect::<PyResult<Vec<_>>>()?;
     let rows = flows.rows()?;
+    config.check_switches().map_err(refuse)?;
     let switches = build_switches(&config, program, &shared, &own, seed)?;
     let network = Network::new(&config, rows, switches).map_err(|error| match error {
         BuildError::Capture(_) => PyOSError::new_err(error.to_string()),

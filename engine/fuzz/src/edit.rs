@@ -25,7 +25,7 @@ fn step(random: &mut Xoshiro256PlusPlus, bytes: &mut Vec<u8>, other: &[u8], piec
         of[start..(start + random.random_range(0..=most)).min(of.len())].to_vec()
     };
     let end = (at + random.random_range(0..=most)).min(bytes.len());
-    match random.random_range(0..9) {
+    match random.random_range(0..10) {
         0 => _ = bytes.drain(at..end),
         1 => {
             let copy = piece(random, bytes);
@@ -46,6 +46,10 @@ fn step(random: &mut Xoshiro256PlusPlus, bytes: &mut Vec<u8>, other: &[u8], piec
         }
         6 if at < bytes.len() => bytes[at] ^= 1 << random.random_range(0..8),
         7 if at < bytes.len() => bytes[at] = bytes[at].wrapping_add(random.random_range(0..=2) * 127),
+        8 => {
+            let fresh: Vec<u8> = (0..most).map(|_| random.random()).collect();
+            bytes.splice(at..end, fresh);
+        }
         _ => bytes.insert(at, random.random()),
     }
 }
@@ -56,5 +60,15 @@ pub(crate) fn without_a_piece(bytes: &[u8], len: usize) -> impl Iterator<Item = 
         let mut shorter = bytes.to_vec();
         shorter.drain(start..(start + len).min(bytes.len()));
         shorter
+    })
+}
+
+/// Pieces of `len` bytes to set to 0, where they are not 0 yet.
+pub(crate) fn with_zeros(bytes: &[u8], len: usize) -> impl Iterator<Item = Vec<u8>> {
+    let places = (0..bytes.len()).step_by(len).map(move |start| start..(start + len).min(bytes.len()));
+    places.filter(|place| bytes[place.clone()].iter().any(|&byte| byte != 0)).map(|place| {
+        let mut simpler = bytes.to_vec();
+        simpler[place].fill(0);
+        simpler
     })
 }

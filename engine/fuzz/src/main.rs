@@ -13,6 +13,7 @@
 
 mod bytes;
 mod edit;
+mod grammar;
 mod programs;
 mod search;
 mod targets;

@@ -104,24 +104,30 @@ fn keep(target: &Target, watchdog: &Watchdog, input: Vec<u8>, problem: String) -
     let folder = home().join("findings");
     let file = folder.join(format!("{}-{:08x}", target.name, fnv(&input)));
     let written = std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&file, &input));
+    let shown = target.shown.map(|shown| shown(&input));
+    let beside = shown.as_ref().map(|text| (file.with_extension("txt"), text));
+    let written = written.and_then(|()| beside.as_ref().map_or(Ok(()), |(path, text)| std::fs::write(path, text)));
+    let stands_for = beside.map_or(String::new(), |(path, _)| format!("\n  it stands for: {}", path.display()));
     let file = file.display();
     match written {
-        Ok(()) => {
-            format!("FINDING of {} bytes: {problem}\n  run it again by: --replay {} {file}", input.len(), target.name)
-        }
+        Ok(()) => format!(
+            "FINDING of {} bytes: {problem}\n  run it again by: --replay {} {file}{stands_for}",
+            input.len(),
+            target.name
+        ),
         Err(error) => format!("FINDING: {problem}\n  it could not be written to {file}: {error}\n  {input:02x?}"),
     }
 }
 
-/// Leaves out pieces as long as something is found.
+/// Leaves out pieces, and sets others to 0, as long as something is found.
 fn smaller(target: &Target, watchdog: &Watchdog, mut input: Vec<u8>) -> Vec<u8> {
     let start = Instant::now();
     let mut len = input.len().next_power_of_two() / 2;
     while len > 0 {
         let still_found = |shorter: &Vec<u8>| start.elapsed() < SHRINKING && watchdog.run(target, shorter).is_err();
-        let shorter = edit::without_a_piece(&input, len).find(still_found);
-        match shorter {
-            Some(shorter) => input = shorter,
+        let simpler = edit::without_a_piece(&input, len).chain(edit::with_zeros(&input, len)).find(still_found);
+        match simpler {
+            Some(simpler) => input = simpler,
             None => len /= 2,
         }
     }
@@ -202,7 +208,7 @@ mod tests {
     use super::*;
 
     /// Panics on `!`, refuses `?`.
-    const TOUCHY: Target = Target { name: "test", run: touchy, seeds: Vec::new, pieces: &[] };
+    const TOUCHY: Target = Target { name: "test", run: touchy, seeds: Vec::new, pieces: &[], shown: None };
 
     fn touchy(input: &[u8]) -> Result<u64, String> {
         assert!(!input.contains(&b'!'), "an exclamation");

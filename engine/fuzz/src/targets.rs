@@ -3,6 +3,7 @@
 
 mod entries;
 mod packets;
+mod programs;
 mod source;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -17,13 +18,16 @@ pub(crate) struct Target {
     pub(crate) seeds: fn() -> Vec<Vec<u8>>,
     /// Pieces that mean something in an input.
     pub(crate) pieces: &'static [&'static str],
+    /// What an input stands for, if that is not the input itself: written beside a finding.
+    pub(crate) shown: Option<fn(&[u8]) -> String>,
 }
 
 /// All targets.
-pub(crate) const TARGETS: [Target; 3] = [
-    Target { name: "source", run: source::run, seeds: source::seeds, pieces: source::PIECES },
-    Target { name: "packets", run: packets::run, seeds: packets::seeds, pieces: &[] },
-    Target { name: "entries", run: entries::run, seeds: Vec::new, pieces: &[] },
+pub(crate) const TARGETS: [Target; 4] = [
+    Target { name: "source", run: source::run, seeds: source::seeds, pieces: source::PIECES, shown: None },
+    Target { name: "packets", run: packets::run, seeds: packets::seeds, pieces: &[], shown: None },
+    Target { name: "entries", run: entries::run, seeds: Vec::new, pieces: &[], shown: None },
+    Target { name: "programs", run: programs::run, seeds: programs::seeds, pieces: &[], shown: Some(programs::shown) },
 ];
 
 /// A feature as a number.

@@ -212,6 +212,8 @@ pub struct Transport {
 
 /// Ports of a switch: as many as v1model's 9 bits can name.
 const MAX_PORTS: usize = 512;
+/// Largest code point (RFC 2474).
+const MAX_DSCP: u8 = 63;
 /// Frames of probes: from headers alone to what an IPv4 packet can hold.
 const PROBE_BYTES: std::ops::RangeInclusive<u32> = Echo::HEADERS as u32..=65_000;
 /// Longest retransmission timeout: RFC 6298 section 2.5.
@@ -455,7 +457,7 @@ pub enum ConfigError {
         /// Index of the flow.
         flow: usize,
         /// What is wrong with it.
-        problem: &'static str,
+        problem: String,
     },
     /// A probe does not run between two hosts, or its numbers are out of range.
     #[error("probe {probe}: {problem}")]
@@ -464,6 +466,14 @@ pub enum ConfigError {
         probe: usize,
         /// What is wrong with it.
         problem: &'static str,
+    },
+    /// A switch has more ports than a program can name.
+    #[error("switch `{switch}` has {ports} ports; a switch has at most {MAX_PORTS}")]
+    Ports {
+        /// Name of the switch.
+        switch: String,
+        /// Its ports.
+        ports: usize,
     },
     /// The number of switches given is not that of the nodes.
     #[error("{expected} switch(es) described, {given} given")]
@@ -493,8 +503,22 @@ pub enum ConfigError {
 }
 
 impl Config {
+    /// Checks what whoever builds the switches relies on, before memory is taken for them.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::Ports`].
+    pub fn check_switches(&self) -> Result<(), ConfigError> {
+        let too_many = self.nodes.iter().find_map(|node| match node {
+            Node::Switch { name, ports, .. } if *ports > MAX_PORTS => Some((name.clone(), *ports)),
+            _ => None,
+        });
+        too_many.map_or(Ok(()), |(switch, ports)| Err(ConfigError::Ports { switch, ports }))
+    }
+
     /// Checks what types cannot.
     pub(crate) fn check(&self, flows: &[Flow]) -> Result<(), ConfigError> {
+        self.check_switches()?;
         let transport = &self.transport;
         let checks = [
             (transport.mss_bytes > 0 && transport.mss_bytes <= 65_000, "the segment size must be 1..65000 bytes"),
@@ -526,10 +550,6 @@ impl Config {
             (
                 Duration::from_nanos(transport.min_rto_ns.max(transport.initial_rto_ns)) <= MAX_RTO,
                 "a retransmission timeout is at most 60 s",
-            ),
-            (
-                self.nodes.iter().all(|node| !matches!(node, Node::Switch { ports, .. } if *ports > MAX_PORTS)),
-                "a switch has at most 512 ports",
             ),
             (
                 self.sample_queues.is_none_or(|plan| plan.interval_ns > 0),
@@ -596,6 +616,9 @@ impl Config {
                 "source and destination are the same host"
             } else if spec.size_bytes == 0 {
                 "it has no bytes"
+            } else if spec.dscp > MAX_DSCP {
+                let problem = format!("its code point is {}; a code point is 0..{MAX_DSCP}", spec.dscp);
+                return Err(ConfigError::Flow { flow, problem });
             } else if let Some(problem) =
                 spec.after.and_then(|after| self.check_after(flow, after, flows, &mut followed))
             {
@@ -605,7 +628,7 @@ impl Config {
             } else {
                 continue;
             };
-            return Err(ConfigError::Flow { flow, problem });
+            return Err(ConfigError::Flow { flow, problem: problem.to_owned() });
         }
         for (probe, spec) in self.probes.iter().enumerate() {
             let problem = if !host(spec.src) || !host(spec.dst) || spec.src == spec.dst {
@@ -614,7 +637,7 @@ impl Config {
                 "an interval of 0 never ends"
             } else if !PROBE_BYTES.contains(&spec.frame_bytes) {
                 "its frames must have 42..65000 bytes"
-            } else if spec.dscp > 63 {
+            } else if spec.dscp > MAX_DSCP {
                 "a code point is 0..63"
             } else if probe > u16::MAX.into() {
                 "there are 65536 probes at most"

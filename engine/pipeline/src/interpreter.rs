@@ -18,24 +18,31 @@ use num_bigint::BigUint;
 
 use crate::layout::Layout;
 use crate::table::KeyShape;
-use crate::{Engine, EventKind, FUEL, Packet, Phv, Stage, State};
+use crate::{Engine, EventKind, FUEL, Origin, Packet, Phv, Stage, State};
 
 /// Runs a program by walking its IR.
 #[derive(Clone, Debug)]
 pub struct Interpreter {
     program: Arc<Program>,
     layout: Arc<Layout>,
+    origin: Origin,
 }
 
 impl Interpreter {
     /// An interpreter of the program, whose packet state is laid out so.
+    ///
+    /// # Panics
+    ///
+    /// If the layout is another program's.
     pub fn new(program: &Arc<Program>, layout: &Arc<Layout>) -> Interpreter {
-        Interpreter { program: program.clone(), layout: layout.clone() }
+        let origin = Origin::new(program, layout);
+        Interpreter { program: program.clone(), layout: layout.clone(), origin }
     }
 }
 
 impl Engine for Interpreter {
     fn run(&self, stage: Stage, state: &mut State, packet: &mut Packet, phv: &mut Phv) {
+        self.origin.check(state, phv);
         state.emitted.clear();
         for block in stage.blocks(&self.program) {
             let locals = vec![BigUint::ZERO; self.program.slots.len()];

@@ -36,7 +36,7 @@ use thiserror::Error;
 pub(crate) use context::{Context, Views};
 
 use crate::layout::Layout;
-use crate::{DROP_PORT, Engine, Field, Packet, Phv, Stage, State};
+use crate::{DROP_PORT, Engine, Field, Origin, Packet, Phv, Stage, State};
 use generator::Generator;
 
 /// Why a program has no machine code.
@@ -76,6 +76,7 @@ pub struct Jit {
     /// By stage: where its deparser writes, if it has one.
     deparsers: [Deparser; Stage::ALL.len()],
     referred: Referred,
+    origin: Origin,
 }
 
 /// What generated code refers to by number, and needs.
@@ -116,7 +117,12 @@ impl Jit {
     /// # Errors
     ///
     /// [`JitError::Unsupported`] names the first construct that cannot be compiled.
+    ///
+    /// # Panics
+    ///
+    /// If the layout is another program's.
     pub fn compile(program: &Arc<Program>, layout: &Arc<Layout>) -> Result<Jit> {
+        let origin = Origin::new(program, layout);
         let mut flags = settings::builder();
         for (name, value) in [("opt_level", "speed"), ("is_pic", "false"), ("use_colocated_libcalls", "false")] {
             flags.set(name, value).map_err(backend)?;
@@ -155,7 +161,7 @@ impl Jit {
         let stages = ids.map(|id| id.map(function));
         debug_assert_eq!(module.target_config().pointer_type(), types::I64);
         let deparsers = Stage::ALL.map(|stage| deparser(program, stage));
-        Ok(Jit { module: Some(module), stages, deparsers, referred })
+        Ok(Jit { module: Some(module), stages, deparsers, referred, origin })
     }
 }
 
@@ -192,7 +198,7 @@ impl Jit {
     fn stage(&self, stage: Stage, context: *mut Context, phv: &mut Phv) {
         let code = self.stages[stage as usize].expect("the program has this stage");
         // SAFETY: `context` is valid for this call and agrees with what `context.rs` promises generated code; `phv` has
-        // the layout that the code was compiled for (precondition of `Engine::run`).
+        // the layout that the code was compiled for, and the state its tables and arrays (`Origin::check`).
         #[expect(unsafe_code, reason = "generated code is called through a function pointer")]
         unsafe {
             code(context, phv.bytes_mut().as_mut_ptr());
@@ -217,6 +223,7 @@ impl Jit {
 
 impl Engine for Jit {
     fn run(&self, stage: Stage, state: &mut State, packet: &mut Packet, phv: &mut Phv) {
+        self.origin.check(state, phv);
         let buffer = self.buffer(stage);
         let emitted = Context::enter(state, packet, &self.referred, buffer, |context| self.stage(stage, context, phv));
         if let Some(emitted) = emitted {
@@ -226,6 +233,7 @@ impl Engine for Jit {
 
     // As the default, but crosses the border once.
     fn run_out(&self, state: &mut State, packet: &mut Packet, phv: &mut Phv, egress_spec: Option<Field>) -> bool {
+        self.origin.check(state, phv);
         let mut kept = true;
         let emitted = Context::enter(state, packet, &self.referred, self.buffer(Stage::Deparse), |context| {
             self.stage(Stage::Egress, context, phv);

@@ -9,6 +9,8 @@
 //! unused bits 0. A `varbit` keeps its wire bytes, left aligned. Each element of a header stack starts on a multiple of
 //! 8, so that elements lie a constant number of bytes apart.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use marklab_p4::ir::{Class, HeaderId, Program, Slot, SlotId, Stack};
 use num_bigint::BigUint;
 
@@ -16,6 +18,8 @@ use num_bigint::BigUint;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Phv {
     lines: Box<[CacheLine]>,
+    /// That of the layout.
+    id: LayoutId,
 }
 
 /// So that a `Phv` takes no more lines than its size needs: of many packets that wait none is in the nearest cache.
@@ -42,9 +46,21 @@ pub struct Field {
     pub size: u32,
 }
 
+/// Tells a layout from all others of the process.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct LayoutId(u64);
+
+impl LayoutId {
+    fn new() -> LayoutId {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        LayoutId(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
 /// Places of all slots of a program.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct Layout {
+    id: LayoutId,
     fields: Vec<Option<Field>>,
     /// Bytes between elements, for each stack.
     strides: Vec<u32>,
@@ -80,7 +96,7 @@ impl Layout {
                 element_starts[slot.index()] = true;
             }
         }
-        let mut offset = reserved::SIZE as u32;
+        let mut end = reserved::SIZE as u64;
         let fields: Vec<Option<Field>> = program
             .slots
             .iter()
@@ -89,9 +105,10 @@ impl Layout {
                 (slot.class == Class::Packet).then(|| {
                     let size = storage_bytes(slot);
                     let align = if element_start { 8 } else { size.min(8) };
-                    let field = Field { offset: offset.next_multiple_of(align), size };
-                    offset = field.offset + size;
-                    field
+                    let offset = end.next_multiple_of(align.into());
+                    end = offset + u64::from(size);
+                    // Saturates far beyond what `State::new` takes.
+                    Field { offset: offset.try_into().unwrap_or(u32::MAX), size }
                 })
             })
             .collect();
@@ -106,7 +123,7 @@ impl Layout {
                 }
             })
             .collect();
-        Layout { fields, strides, size: offset as usize }
+        Layout { id: LayoutId::new(), fields, strides, size: end as usize }
     }
 
     /// Place of a slot; `None` for locals, which do not live in the `Phv`.
@@ -119,9 +136,24 @@ impl Layout {
         self.strides[stack.index()]
     }
 
+    /// Whether slots of the program lie in these places.
+    pub(crate) fn is_of(&self, program: &Program) -> bool {
+        let own = Layout::new(program);
+        (&self.fields, &self.strides, self.size) == (&own.fields, &own.strides, own.size)
+    }
+
+    pub(crate) fn id(&self) -> LayoutId {
+        self.id
+    }
+
+    /// Bytes of a packet's state.
+    pub(crate) fn bytes(&self) -> usize {
+        self.size
+    }
+
     /// An empty packet state: everything 0 and invalid.
     pub fn phv(&self) -> Phv {
-        Phv { lines: vec![CacheLine::default(); self.size.div_ceil(size_of::<CacheLine>())].into() }
+        Phv { lines: vec![CacheLine::default(); self.size.div_ceil(size_of::<CacheLine>())].into(), id: self.id }
     }
 }
 
@@ -134,13 +166,18 @@ fn element_slots<'a>(program: &'a Program, stack: &'a Stack) -> impl Iterator<It
 }
 
 impl Phv {
+    #[inline]
+    pub(crate) fn layout_id(&self) -> LayoutId {
+        self.id
+    }
+
     /// Sets everything to 0.
     pub fn clear(&mut self) {
         self.lines.fill(CacheLine::default());
     }
 
     /// The bytes.
-    pub fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         let lines = &self.lines;
         // SAFETY: lines are arrays of u64 without padding, so that all of their bytes are initialised.
         #[expect(unsafe_code, reason = "a byte view of what is kept as lines for their alignment")]
@@ -150,7 +187,7 @@ impl Phv {
     }
 
     /// The bytes, to be changed.
-    pub fn bytes_mut(&mut self) -> &mut [u8] {
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
         let lines = &mut self.lines;
         // SAFETY: as above; every byte pattern is a valid u64.
         #[expect(unsafe_code, reason = "a byte view of what is kept as lines for their alignment")]

@@ -15,6 +15,7 @@ mod arith;
 mod control;
 mod effects;
 mod filter;
+mod fixed;
 mod hash;
 mod interpreter;
 mod jit;
@@ -32,7 +33,9 @@ mod trace;
 mod value_set;
 mod words;
 
-use marklab_p4::ir::{ParserBody, StateId, Target, Transition};
+use std::sync::Arc;
+
+use marklab_p4::ir::{ParserBody, Program, StateId, Target, Transition};
 
 pub use control::{ActionSpec, ControlError, EntrySpec, lookup_name};
 pub use effects::{CloneRequest, Digest, Effects, FailedAssertion, MirrorRequest};
@@ -40,6 +43,7 @@ pub use filter::{DropSettings, FilterError, FilterSettings};
 pub use hash::{csum16, hash};
 pub use interpreter::Interpreter;
 pub use jit::{Jit, JitError};
+use layout::LayoutId;
 pub use layout::{Field, Layout, Phv};
 pub use meter::{MeterError, MeterRate, MeterRates};
 pub use packet::{INLINE_BYTES, Packet};
@@ -47,9 +51,9 @@ pub use profile::{GroupId, Member, MemberId, Profile, ProfileError};
 pub use prune::prune;
 pub use stage::Stage;
 pub use state::{LoadError, State};
-pub use table::{Count, EntryHandle, KeyMatch, Table, TableEntry, TableError};
+pub use table::{Count, EntryHandle, KeyMatch, Table, TableEntry, TableError, TableMut};
 pub use trace::{Event, EventKind, FieldValue};
-pub use value_set::{ValueSet, ValueSetError};
+pub use value_set::{ValueSet, ValueSetError, ValueSetMut};
 
 /// `egress_spec` of a packet to be dropped, as BMv2's default.
 pub const DROP_PORT: u64 = 511;
@@ -60,12 +64,20 @@ pub(crate) const FUEL: u32 = 1 << 16;
 
 /// Something that runs the stages of one program.
 pub trait Engine: Send + Sync {
-    /// Runs a stage on a packet, which its parser reads and its deparser changes. The program must have the stage; `phv`
-    /// and `state` must be of the program.
+    /// Runs a stage on a packet, which its parser reads and its deparser changes.
+    ///
+    /// # Panics
+    ///
+    /// If the program does not have the stage, or if `state` or `phv` is not of the program and the layout that the
+    /// engine was made of. An equal program or layout is another one.
     fn run(&self, stage: Stage, state: &mut State, packet: &mut Packet, phv: &mut Phv);
 
     /// v1model: runs [`Stage::Egress`] and then, unless the program has set `egress_spec` to the drop port, [`Stage::Deparse`].
     /// Tells whether it deparsed.
+    ///
+    /// # Panics
+    ///
+    /// As [`Engine::run`].
     fn run_out(&self, state: &mut State, packet: &mut Packet, phv: &mut Phv, egress_spec: Option<Field>) -> bool {
         self.run(Stage::Egress, state, packet, phv);
         let kept = egress_spec.is_none_or(|field| phv.get(field) != DROP_PORT);
@@ -73,6 +85,30 @@ pub trait Engine: Send + Sync {
             self.run(Stage::Deparse, state, packet, phv);
         }
         kept
+    }
+}
+
+/// What an engine was made of, which is looked at once per call: generated code trusts tables, registers and packet states
+/// to be where its program has them.
+#[derive(Clone, Debug)]
+pub(crate) struct Origin {
+    program: Arc<Program>,
+    layout: LayoutId,
+}
+
+impl Origin {
+    /// # Panics
+    ///
+    /// If the layout is another program's.
+    pub(crate) fn new(program: &Arc<Program>, layout: &Layout) -> Origin {
+        assert!(layout.is_of(program), "the layout is that of another program");
+        Origin { program: program.clone(), layout: layout.id() }
+    }
+
+    #[inline(always)]
+    pub(crate) fn check(&self, state: &State, phv: &Phv) {
+        assert!(Arc::ptr_eq(&self.program, &state.program), "the state is that of another program");
+        assert!(self.layout == phv.layout_id(), "the packet state is that of another layout");
     }
 }
 

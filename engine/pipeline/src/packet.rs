@@ -144,6 +144,12 @@ impl Packet {
         self.start as usize
     }
 
+    /// Address of the first byte; it leads to the bytes in front of the packet and to the slack as well.
+    pub(crate) fn start(&mut self) -> *mut u8 {
+        let start = self.start as usize;
+        self.buffer_mut().as_mut_ptr().wrapping_add(start)
+    }
+
     /// Makes room for `front` bytes before and `stored` bytes, and the slack, from the packet's first byte on.
     pub(crate) fn make_room(&mut self, front: usize, stored: usize) {
         let start = self.start as usize;
@@ -160,8 +166,15 @@ impl Packet {
     }
 
     /// Lets the packet begin so that `front` bytes take the place of the first `consumed` ones.
+    ///
+    /// # Panics
+    ///
+    /// If there is no room for them, or fewer bytes are stored: the packet is not the one that was parsed.
     pub(crate) fn move_front(&mut self, consumed: usize, front: usize) {
-        debug_assert!(consumed <= self.stored().len() && front <= self.headroom() + consumed);
+        assert!(
+            consumed <= self.stored().len() && front <= self.headroom() + consumed,
+            "a deparser was given another packet than the parser before it"
+        );
         self.start = self.start + consumed as u32 - front as u32;
     }
 

@@ -13,11 +13,12 @@ use thiserror::Error;
 
 use crate::effects::Effects;
 use crate::filter::{Cell as FilterCell, Filter};
+use crate::fixed::Fixed;
 use crate::jit::{Context, Views};
 use crate::layout::Layout;
 use crate::meter::{Meter, Meters};
 use crate::profile::Profile;
-use crate::table::{Count, Table, TableError};
+use crate::table::{Count, Table, TableError, TableMut};
 use crate::value_set::ValueSet;
 use crate::words::{limbs, limbs_of, words_for};
 
@@ -42,6 +43,14 @@ pub enum LoadError {
         /// Largest size.
         limit: u64,
     },
+    /// Headers and metadata of a packet would take too much memory.
+    #[error("the headers and metadata of a packet take {bytes} bytes; the limit is {limit}")]
+    PacketState {
+        /// Bytes of the packet state.
+        bytes: usize,
+        /// Most bytes.
+        limit: usize,
+    },
     /// The program calls what nobody has written for this engine.
     #[error("nothing here implements extern `{name}`, which the program calls")]
     Foreign {
@@ -55,6 +64,9 @@ pub enum LoadError {
 
 /// Most 64-bit words of all arrays of a program: 1 GB.
 const MAX_WORDS: u64 = 1 << 27;
+
+/// Most bytes of a packet's state: 64 MiB. Every packet in a queue has one.
+const MAX_PHV_BYTES: usize = 1 << 26;
 
 /// A `register` array; a cell takes whole 64-bit words.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -85,9 +97,7 @@ impl RegisterArray {
 pub struct State {
     pub(crate) program: Arc<Program>,
     pub(crate) layout: Arc<Layout>,
-    // Boxed: compiled code keeps their addresses.
-    #[expect(clippy::vec_box, reason = "compiled code keeps the addresses of the tables")]
-    pub(crate) tables: Vec<Box<Table>>,
+    pub(crate) tables: Vec<Fixed<Table>>,
     pub(crate) registers: Vec<RegisterArray>,
     pub(crate) counters: Vec<Vec<Count>>,
     /// `meter` arrays; those of direct meters are empty, their cells belong to the tables.
@@ -119,9 +129,17 @@ pub struct State {
 impl State {
     /// Fresh state at time 0: entries and defaults of the source, registers as declared, counters 0, meters unconfigured,
     /// `random` seeded.
+    ///
+    /// # Panics
+    ///
+    /// If the layout is another program's.
     pub fn new(program: &Arc<Program>, layout: &Arc<Layout>, seed: u64) -> Result<State, LoadError> {
         if let Some(name) = program.foreign.first() {
             return Err(LoadError::Foreign { name: name.clone() });
+        }
+        assert!(layout.is_of(program), "the layout is that of another program");
+        if layout.bytes() > MAX_PHV_BYTES {
+            return Err(LoadError::PacketState { bytes: layout.bytes(), limit: MAX_PHV_BYTES });
         }
         let mut words_left = MAX_WORDS;
         let mut check = |name: &str, size: u64, words_per_cell: usize| {
@@ -157,9 +175,9 @@ impl State {
         let filters = filters.collect::<Result<Vec<_>, LoadError>>()?;
         let profiles = (0..program.profiles.len()).map(|number| Profile::new(program, ProfileId(number as u32)));
         let profiles = profiles.collect::<Result<Vec<_>, LoadError>>()?;
-        let tables = program.tables.iter().map(|table| Ok(Box::new(Table::new(program, table)?)));
-        let mut tables = tables.collect::<Result<Vec<_>, LoadError>>()?;
-        let views = Views::new(&mut tables, &mut registers, &mut counters);
+        let tables = program.tables.iter().map(|table| Ok(Fixed::new(Table::new(program, table)?)));
+        let tables = tables.collect::<Result<Vec<_>, LoadError>>()?;
+        let views = Views::new(&tables, &mut registers, &mut counters);
         Ok(State {
             context: Context::new(&views),
             views,
@@ -199,8 +217,8 @@ impl State {
     }
 
     /// A table, to be changed.
-    pub fn table_mut(&mut self, table: TableId) -> &mut Table {
-        &mut self.tables[table.index()]
+    pub fn table_mut(&mut self, table: TableId) -> TableMut<'_> {
+        TableMut(&mut self.tables[table.index()])
     }
 
     /// Value of a register cell, or `None` out of range.

@@ -4,6 +4,7 @@
 //! A key is a row of 64-bit words (`shape`). An entry is a row of words as well: [`Row`] tells what they mean. Rows of a table lie in one vector with the default action's row first, so that
 //! compiled code reads action data at constant offsets from the pointer a lookup returns.
 
+mod change;
 mod check;
 mod indirect;
 mod key;
@@ -22,6 +23,7 @@ use thiserror::Error;
 use crate::meter::{Meter, Meters};
 use crate::profile::{GroupId, Member, MemberId, actions_of};
 use crate::words::{limbs, push_limbs, words_for};
+pub use change::TableMut;
 pub(crate) use check::{check_args, check_width};
 use check::{check_key, check_use};
 use indirect::Indirect;
@@ -228,7 +230,7 @@ impl Table {
     }
 
     /// Adds an entry; it keeps its keys in canonical form.
-    pub fn insert(&mut self, mut entry: TableEntry) -> Result<EntryHandle, TableError> {
+    pub(crate) fn insert(&mut self, mut entry: TableEntry) -> Result<EntryHandle, TableError> {
         self.check_open()?;
         self.check_keys(&entry.keys)?;
         entry.keys = self.canonical(&entry.keys);
@@ -265,7 +267,7 @@ impl Table {
     }
 
     /// Gives an entry another action.
-    pub fn modify(&mut self, handle: EntryHandle, action: u32, args: Vec<BigUint>) -> Result<(), TableError> {
+    pub(crate) fn modify(&mut self, handle: EntryHandle, action: u32, args: Vec<BigUint>) -> Result<(), TableError> {
         self.check_open()?;
         self.check_action(action, &args, false)?;
         self.entry(handle)?;
@@ -278,7 +280,7 @@ impl Table {
     }
 
     /// Removes an entry.
-    pub fn delete(&mut self, handle: EntryHandle) -> Result<(), TableError> {
+    pub(crate) fn delete(&mut self, handle: EntryHandle) -> Result<(), TableError> {
         self.check_open()?;
         let entry = self.entry(handle)?.clone();
         self.matcher.remove(&entry.keys, entry.priority);
@@ -290,7 +292,7 @@ impl Table {
     }
 
     /// Removes all entries.
-    pub fn clear(&mut self) -> Result<(), TableError> {
+    pub(crate) fn clear(&mut self) -> Result<(), TableError> {
         let handles: Vec<_> = self.entries().map(|(handle, _)| handle).collect();
         handles.into_iter().try_for_each(|handle| self.delete(handle))
     }
@@ -303,7 +305,7 @@ impl Table {
     }
 
     /// Changes what runs on a miss.
-    pub fn set_default(&mut self, action: u32, args: &[BigUint]) -> Result<(), TableError> {
+    pub(crate) fn set_default(&mut self, action: u32, args: &[BigUint]) -> Result<(), TableError> {
         // BMv2 does not know the default of a table with an `implementation`, nor that it is const.
         if self.spec.const_default && self.indirect.is_none() {
             return Err(TableError::Const { table: self.spec.name.clone(), part: "default action" });
@@ -339,8 +341,13 @@ impl Table {
 
     /// The row that applies to a key: an entry's, or the default action's.
     pub(crate) fn lookup(&self, key: &[u64]) -> &[u64] {
-        let at = self.matcher.find(key).unwrap_or(0) as usize * self.stride;
+        let at = self.place_of(key);
         &self.rows[at..at + self.stride]
+    }
+
+    /// Where that row begins.
+    fn place_of(&self, key: &[u64]) -> usize {
+        self.matcher.find(key).unwrap_or(0) as usize * self.stride
     }
 
     /// The row of the action that runs, for a row that was found in a table with an `implementation`; its action is
@@ -351,7 +358,8 @@ impl Table {
 
     /// [`Table::lookup`] of a table whose key is one word, for compiled code that did not find it in `recent`.
     pub(crate) fn lookup_word(&mut self, key: u64) -> *const u64 {
-        let row = self.lookup(&[key]).as_ptr();
+        // Not by way of a slice, whose pointer would be no good once an entry was modified.
+        let row = self.rows.as_ptr().wrapping_add(self.place_of(&[key]));
         self.recent.put(key, row);
         row
     }

@@ -96,7 +96,7 @@ impl ValueSet {
     }
 
     /// Adds a member.
-    pub fn insert(&mut self, member: &[KeyMatch]) -> Result<(), ValueSetError> {
+    pub(crate) fn insert(&mut self, member: &[KeyMatch]) -> Result<(), ValueSetError> {
         let set = || self.spec.name.clone();
         let (expected, given) = (self.spec.tys.len(), member.len());
         if given != expected {
@@ -121,7 +121,7 @@ impl ValueSet {
     }
 
     /// Removes a member, given as it was added.
-    pub fn remove(&mut self, member: &[KeyMatch]) -> Result<(), ValueSetError> {
+    pub(crate) fn remove(&mut self, member: &[KeyMatch]) -> Result<(), ValueSetError> {
         let Some(at) = self.members.iter().position(|known| known == member) else {
             return Err(ValueSetError::NoMember { set: self.spec.name.clone() });
         };
@@ -131,7 +131,29 @@ impl ValueSet {
     }
 
     /// Removes all members.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         *self = ValueSet::new(&self.spec);
+    }
+}
+
+/// A value set of a [`State`](crate::State), to be changed; no `&mut ValueSet`, for the reason of
+/// [`TableMut`](crate::TableMut).
+#[derive(Debug)]
+pub struct ValueSetMut<'a>(pub(crate) &'a mut ValueSet);
+
+impl ValueSetMut<'_> {
+    /// Adds a member.
+    pub fn insert(&mut self, member: &[KeyMatch]) -> Result<(), ValueSetError> {
+        self.0.insert(member)
+    }
+
+    /// Removes a member, given as it was added.
+    pub fn remove(&mut self, member: &[KeyMatch]) -> Result<(), ValueSetError> {
+        self.0.remove(member)
+    }
+
+    /// Removes all members.
+    pub fn clear(&mut self) {
+        self.0.clear();
     }
 }

@@ -26,6 +26,10 @@ impl<F: Frame> Switch<F> {
     /// if they are given.
     ///
     /// After a failed assertion, or when the frame causes more than 2^16 others, all that still waits is lost.
+    ///
+    /// # Panics
+    ///
+    /// If the frame came to its queue after `now`, as `signals` have it.
     pub fn run(&mut self, now: Time, port: usize, frame: F, signals: Option<QueueSignals>) -> Completed<F> {
         let mut completed = Completed { sent: Vec::new(), lost: Vec::new() };
         let mut waiting = VecDeque::new();

@@ -5,10 +5,10 @@ use marklab_p4::ir::{Program, SlotId};
 use marklab_pipeline::{Field, Layout, Phv};
 
 /// A field of the packet state, if the program has it.
-// Small, so that those of a switch fit into a cache line.
+// 8 bytes: those of a switch are read for every packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Intrinsic {
-    offset: u16,
+    offset: u32,
     /// Bytes; 0 if there is no such field.
     size: u8,
     /// Bits.
@@ -25,14 +25,13 @@ impl Intrinsic {
     pub(crate) fn of(program: &Program, layout: &Layout, slot: Option<SlotId>) -> Intrinsic {
         let found = slot.and_then(|slot| Some((layout.field(slot)?, program.slots[slot.index()].ty.width)));
         let Some((field, width)) = found else { return Intrinsic { offset: 0, size: 0, width: 1 } };
-        let offset = u16::try_from(field.offset).expect("a packet state of less than 64 KiB");
-        Intrinsic { offset, size: field.size as u8, width: width.min(64) as u8 }
+        Intrinsic { offset: field.offset, size: field.size as u8, width: width.min(64) as u8 }
     }
 
     /// Its place, if there is such a field.
     #[inline]
     pub(crate) fn field(self) -> Option<Field> {
-        (self.size > 0).then_some(Field { offset: self.offset.into(), size: self.size.into() })
+        (self.size > 0).then_some(Field { offset: self.offset, size: self.size.into() })
     }
 
     /// The largest value.

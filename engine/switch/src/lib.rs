@@ -125,6 +125,14 @@ pub struct QueueSignals {
     pub deq_qdepth: u64,
 }
 
+impl QueueSignals {
+    /// Checks that a frame with these signals may leave now.
+    #[inline(always)]
+    fn check(&self, now: Time) {
+        assert!(self.enq_timestamp <= now, "a frame that came at {} cannot leave at {now}", self.enq_timestamp);
+    }
+}
+
 /// A frame that left its queue.
 #[derive(Debug)]
 pub struct Transmitted<F> {
@@ -291,6 +299,10 @@ impl<F: Frame> Switch<F> {
     /// may be asked again at once.
     ///
     /// Clones are in [`Switch::take_copies`].
+    ///
+    /// # Panics
+    ///
+    /// If the frame came after `now`.
     #[inline]
     pub fn transmit(&mut self, now: Time, port: usize) -> Option<Transmitted<F>> {
         self.transmit_under(now, port, None)

@@ -298,6 +298,7 @@ impl<F: Frame> Tna<F> {
             enq_qdepth: out.item.found_cells,
             deq_qdepth: left_cells,
         });
+        signals.check(now);
         let Waiting { frame, way, .. } = out.item;
         let outcome = self.egress(now, port, frame, out.bytes, signals, way);
         self.settle_copies(now, MAX_RECIRCULATIONS);

@@ -100,6 +100,7 @@ impl<F: Frame> V1Model<F> {
             enq_qdepth: out.enq_qdepth,
             deq_qdepth: out.deq_qdepth,
         });
+        signals.check(now);
         let outcome = self.egress(now, port, signals, out.item);
         Some(Transmitted { outcome, signals, queue: out.queue, ends_turn: out.ends_turn })
     }

@@ -29,7 +29,7 @@ pub(super) fn run(input: &[u8]) -> Result<u64, String> {
 }
 
 /// One operation, or a packet.
-fn operate(loaded: &Loaded, pair: &mut Pair, input: &mut Bytes<'_>) -> Result<Vec<u8>, String> {
+pub(super) fn operate(loaded: &Loaded, pair: &mut Pair, input: &mut Bytes<'_>) -> Result<Vec<u8>, String> {
     let operation = input.byte() % 8;
     if operation == 0 {
         return loaded.send(pair, input);
@@ -104,7 +104,7 @@ fn key_match(kind: MatchKind, width: u32, input: &mut Bytes<'_>) -> KeyMatch {
 
 /// Carries out a change; gives the answer as text.
 fn apply(state: &mut State, table: usize, change: &Change) -> String {
-    let table = state.table_mut(TableId(table as u32));
+    let mut table = state.table_mut(TableId(table as u32));
     match change {
         Change::Insert(entry) => format!("{:?}", table.insert(entry.clone())),
         Change::Modify(handle, action, args) => format!("{:?}", table.modify(*handle, *action, args.clone())),

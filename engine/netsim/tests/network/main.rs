@@ -20,6 +20,7 @@ mod pias;
 mod probes;
 mod queue_pairs;
 mod queues;
+mod refusals;
 mod samples;
 mod support;
 mod traces;

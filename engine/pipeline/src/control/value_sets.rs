@@ -5,7 +5,7 @@ use marklab_p4::ir::ValueSetId;
 
 use super::{ControlError, find};
 use crate::State;
-use crate::value_set::ValueSet;
+use crate::value_set::{ValueSet, ValueSetMut};
 
 impl State {
     /// The parser value set of that name.
@@ -20,7 +20,7 @@ impl State {
     }
 
     /// A parser value set, to be changed.
-    pub fn value_set_mut(&mut self, set: ValueSetId) -> &mut ValueSet {
-        &mut self.value_sets[set.index()]
+    pub fn value_set_mut(&mut self, set: ValueSetId) -> ValueSetMut<'_> {
+        ValueSetMut(&mut self.value_sets[set.index()])
     }
 }

@@ -3,8 +3,8 @@
 //!
 //! =====================================================================================================================
 //! CAUTION: the offsets used by the generator are those of the `repr(C)` structs here. Pointers handed out stay valid
-//! for one call: tables are boxed, register and counter arrays never grow, packets move only in `need_bytes`, after
-//! which the code reads the packet's pointers anew.
+//! for one call: tables are `Fixed`, register and counter arrays never grow, packets move only in functions after which the
+//! code reads the packet's pointers anew.
 //! =====================================================================================================================
 #![expect(unsafe_code, reason = "called by generated code with raw pointers")]
 
@@ -12,6 +12,7 @@ use cranelift_jit::JITBuilder;
 use num_bigint::BigUint;
 
 use super::Referred;
+use crate::fixed::Fixed;
 use crate::table::{Count, Row, Table};
 use crate::words::{limbs, limbs_of, words_for};
 use crate::{Packet, State};
@@ -56,7 +57,7 @@ unsafe impl Sync for Views {}
 impl Views {
     /// Addresses of what a state owns. They outlive moves of the state, since all of it is on the heap.
     pub(crate) fn new(
-        tables: &mut [Box<Table>],
+        tables: &[Fixed<Table>],
         registers: &mut [crate::state::RegisterArray],
         counters: &mut [Vec<Count>],
     ) -> Views {
@@ -64,10 +65,7 @@ impl Views {
             |array: &mut crate::state::RegisterArray| Cells { start: array.words.as_mut_ptr(), len: array.cells };
         let counter = |cells: &mut Vec<Count>| Cells { start: cells.as_mut_ptr().cast(), len: cells.len() as u64 };
         Views {
-            tables: tables
-                .iter_mut()
-                .map(|table| TableView { direct: table.direct(), table: &raw mut **table })
-                .collect(),
+            tables: tables.iter().map(|table| TableView { direct: table.direct(), table: table.as_ptr() }).collect(),
             registers: registers.iter_mut().map(register).collect(),
             counters: counters.iter_mut().map(counter).collect(),
         }
@@ -81,8 +79,8 @@ pub(crate) struct Context {
     pub(super) tables: *const TableView,
     pub(super) registers: *const Cells,
     pub(super) counters: *const Cells,
-    /// Stored bytes of the packet; [`crate::packet::SLACK`] more may be read.
-    pub(super) packet_bytes: *const u8,
+    /// Stored bytes of the packet; [`crate::packet::SLACK`] more may be read, and `headroom` before them written.
+    pub(super) packet_bytes: *mut u8,
     /// Number of stored bytes.
     pub(super) stored: u64,
     /// Length of the packet.
@@ -116,7 +114,7 @@ impl Context {
             tables: views.tables.as_ptr(),
             registers: views.registers.as_ptr(),
             counters: views.counters.as_ptr(),
-            packet_bytes: std::ptr::null(),
+            packet_bytes: std::ptr::null_mut(),
             stored: 0,
             length: 0,
             headroom: 0,
@@ -131,12 +129,13 @@ impl Context {
         }
     }
 
-    /// Looks anew where the packet's bytes are.
+    /// Looks anew where the packet's bytes are. Until the next time nothing else may lead to them.
+    #[inline(always)]
     fn see_packet(&mut self) {
         // SAFETY: set for the call that this happens in.
-        let packet = unsafe { &*self.packet };
-        (self.packet_bytes, self.stored) = (packet.stored().as_ptr(), packet.stored().len() as u64);
-        self.headroom = packet.headroom() as u64;
+        let packet = unsafe { &mut *self.packet };
+        (self.stored, self.headroom) = (packet.stored().len() as u64, packet.headroom() as u64);
+        self.packet_bytes = packet.start();
     }
 
     /// Runs generated code on a packet and takes over what it left. Gives the bytes emitted, if it deparsed.
@@ -156,15 +155,14 @@ impl Context {
             state.scratch.resize(referred.scratch_bytes, 0);
             state.context.scratch = state.scratch.as_mut_ptr();
         }
-        let stored = packet.stored();
         let context = &mut state.context;
-        (context.packet_bytes, context.stored) = (stored.as_ptr(), stored.len() as u64);
-        (context.length, context.headroom) = (packet.len() as u64, packet.headroom() as u64);
+        context.length = packet.len() as u64;
         context.packet = packet;
+        context.see_packet();
         context.emitted_len = NOT_DEPARSED;
         context.referred = referred;
         let state: *mut State = state;
-        // SAFETY: `state` was a reference, and no other one to it or its parts is held from here on.
+        // SAFETY: `state` was a reference, and no other one to it, its parts or the packet is held from here on.
         unsafe {
             (*state).context.state = state;
             code(&raw mut (*state).context);
@@ -190,8 +188,10 @@ unsafe extern "C" fn need_bytes(context: *mut Context, end: u64) -> u64 {
 
 /// Makes the headroom at least `bytes`.
 unsafe extern "C" fn make_room(context: *mut Context, bytes: u64) {
-    // SAFETY: the context and the packet are alive; generated code reads the packet's pointers anew after this call.
-    let (context, packet) = unsafe { (&mut *context, &mut *(*context).packet) };
+    // SAFETY: generated code passes the context it was given, which `Context::enter` keeps alive.
+    let context = unsafe { &mut *context };
+    // SAFETY: the packet outlives the context; generated code reads its pointers anew after this call.
+    let packet = unsafe { &mut *context.packet };
     packet.make_room(bytes as usize, packet.stored().len());
     context.see_packet();
 }
@@ -277,7 +277,7 @@ unsafe extern "C" fn hash_with_payload(
     // SAFETY: the packet outlives the context; generated code reads its pointers anew after this call.
     let packet = unsafe { &mut *context.packet };
     packet.store(packet.len());
-    let input = [data, &packet.stored()[payload as usize..]].concat();
+    let input = [data, packet.stored().get(payload as usize..).unwrap_or_default()].concat();
     context.see_packet();
     // SAFETY: as for `hash`.
     let algorithm = unsafe { (&(*context.referred).algorithms)[algorithm as usize] };
@@ -297,8 +297,10 @@ unsafe extern "C" fn clear(target: *mut u8, len: u64) {
 
 /// Makes room for `bytes` more in the buffer that a deparser has filled up to `end`; gives the place where to go on.
 unsafe extern "C" fn reserve(context: *mut Context, end: *mut u8, bytes: u64) -> *mut u8 {
-    // SAFETY: the context and its state are alive, and nobody else looks at the buffer during the call.
-    let (context, emitted) = unsafe { (&mut *context, &mut (*(*context).state).emitted) };
+    // SAFETY: generated code passes the context it was given, which `Context::enter` keeps alive.
+    let context = unsafe { &mut *context };
+    // SAFETY: the state is alive, and nobody else looks at the buffer during the call.
+    let emitted = unsafe { &mut (*context.state).emitted };
     let used = end as usize - context.emitted as usize;
     if emitted.len() < used + bytes as usize {
         emitted.resize((used + bytes as usize).next_power_of_two(), 0);
@@ -476,3 +478,6 @@ imports! {
     MATH = math / 3 -> 1;
     REFUSE = refuse / 1;
 }
+
+#[cfg(test)]
+mod tests;

@@ -148,6 +148,10 @@ impl Generator<'_, '_> {
         }
         let offset = crate::layout::reserved::PAYLOAD_OFFSET as i32;
         let consumed = self.b.ins().uload32(self.regions.phv, self.phv, offset);
+        // If it is more, the packet is not the one that was parsed, which shows in the end; nothing is written
+        // beyond it until then.
+        let stored = self.load_context(offset_of!(Context, stored));
+        let consumed = self.b.ins().umin(consumed, stored);
         let headroom = self.load_context(offset_of!(Context, headroom));
         let room = self.b.ins().iadd(consumed, headroom);
         let grows = self.b.ins().icmp(IntCC::UnsignedGreaterThan, total, room);
@@ -169,9 +173,10 @@ impl Generator<'_, '_> {
             .map(|(_, slot)| slot.ty.width)
             .sum();
         let mut bytes = self.iconst(i64::from(fixed / 8));
-        for (_, slot) in fields(self.program, spec) {
-            if let Some(width) = slot.varbit_width {
-                let bits = self.read(&width.into())?;
+        for (id, _) in fields(self.program, spec) {
+            let field = Place::from(id);
+            if let Some(width) = self.varbit_width(&field) {
+                let bits = self.varbit_bits(&field, &width)?;
                 let varying = self.b.ins().ushr_imm_u(bits, 3);
                 bytes = self.b.ins().iadd(bytes, varying);
             }
@@ -225,7 +230,7 @@ impl Generator<'_, '_> {
     /// Appends a `varbit`.
     fn pack_varbit(&mut self, packer: Packer, place: &Place, width: &Place) -> Result<Packer> {
         let begun = packer.bits % 8;
-        let bits = self.read(width)?;
+        let bits = self.varbit_bits(place, width)?;
         let from = self.read(place)?;
         let end = packer.finish(self);
         let bytes = self.b.ins().ushr_imm_u(bits, 3);
@@ -282,7 +287,7 @@ impl Generator<'_, '_> {
         for field in data {
             let after = self.when_valid(field.header.as_ref())?;
             let (value, width) = match varbit(self.program, field) {
-                Some((place, width)) => (self.read(place)?, self.read(&width)?),
+                Some((place, width)) => (self.read(place)?, self.varbit_bits(place, &width)?),
                 None => {
                     let (value, width) = (self.eval(&field.expr)?, field.expr.ty.width);
                     let words = self.spill(value, width);

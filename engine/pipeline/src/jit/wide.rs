@@ -187,9 +187,16 @@ impl Generator<'_, '_> {
         width.map(|slot| Place { slot, index: place.index.clone() })
     }
 
+    /// Bits that a `varbit` has now; never more than its field, whatever a packet state was set to.
+    pub(super) fn varbit_bits(&mut self, place: &Place, width: &Place) -> Result<Value> {
+        let bits = self.read(width)?;
+        let most = self.iconst(self.program.slots[place.slot.index()].ty.width.into());
+        Ok(self.b.ins().umin(bits, most))
+    }
+
     /// A `varbit` as number, of its largest width.
     pub(super) fn varbit_number(&mut self, place: &Place, width: &Place) -> Result<Value> {
-        let bits = self.read(width)?;
+        let bits = self.varbit_bits(place, width)?;
         let bytes = self.b.ins().ushr_imm_u(bits, 3);
         let source = self.read(place)?;
         let max = self.program.slots[place.slot.index()].ty.width;

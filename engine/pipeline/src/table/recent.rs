@@ -21,7 +21,8 @@ pub(crate) struct Recent {
 /// What was looked up lately. Rows are those of the table that owns this.
 #[derive(Debug)]
 pub(super) struct RecentRows {
-    places: Box<[Recent]>,
+    /// A vector lends its elements' address for good; a boxed slice does so only until it is borrowed again.
+    places: Vec<Recent>,
     empty: bool,
 }
 

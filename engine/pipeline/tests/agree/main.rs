@@ -5,6 +5,7 @@
 mod beyond_bmv2;
 mod expressions;
 mod meters;
+mod mixing;
 mod packets;
 mod profiles;
 mod prune;

@@ -244,7 +244,7 @@ proptest! {
             let outcome = agreed(program, &[Stage::Egress], &Packet::default(), &|phv, state| {
                 phv.set(fields[0], probe.0);
                 phv.set(fields[1], probe.1);
-                let table = state.table_mut(table);
+                let mut table = state.table_mut(table);
                 let mut live = Vec::new();
                 for (number, ((a, b), priority)) in entries.iter().enumerate() {
                     let args = vec![BigUint::from(number as u32)];

@@ -245,7 +245,7 @@ fn many_overlapping_entries_are_added_found_and_deleted() {
         assert_eq!(twins.result(Time::ZERO, 0, 0, MANY - 1), ((MANY - 1) % 251) as u8);
         twins.control(|state| {
             let id = state.find_table("t").unwrap();
-            let table = state.table_mut(id);
+            let mut table = state.table_mut(id);
             for value in 0..MANY {
                 let handle = table.find(&[key(value)], priority(value)).unwrap();
                 table.delete(handle).unwrap();

@@ -407,6 +407,25 @@ fn registers_take_up_to_a_gigabyte_in_all() {
     assert!(load(&[most + 1]).is_err());
 }
 
+/// Oracle: the limit of 2^26 bytes, 8 of which every packet state has.
+#[test]
+fn a_packet_state_takes_up_to_64_mebibytes() {
+    let load = |wide: u32, last_bits: u32| {
+        let mut program = program();
+        program.slots.clear();
+        program.intrinsics.clear();
+        (0..wide).for_each(|_| _ = add_slot(&mut program, "x", Ty::bits(65_536), Class::Packet));
+        add_slot(&mut program, "last", Ty::bits(last_bits), Class::Packet);
+        let layout = Arc::new(Layout::new(&program));
+        State::new(&Arc::new(program), &layout, 0).map(|_| ())
+    };
+    let refused = |bytes| Err(LoadError::PacketState { bytes, limit: 1 << 26 });
+    assert_eq!(load(8_191, 8 * 8_184), Ok(()));
+    assert_eq!(load(8_191, 8 * 8_184 + 1), refused((1 << 26) + 8));
+    // Beyond 2^32 as well.
+    assert_eq!(load(1 << 20, 1), refused((1 << 33) + 8 + 1));
+}
+
 #[test]
 fn the_jit_declines_a_stage_of_too_many_statements() {
     for (count, taken) in [(20_000, true), (20_001, false)] {

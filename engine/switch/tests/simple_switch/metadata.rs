@@ -5,6 +5,7 @@ use marklab_pipeline::Packet;
 use marklab_switch::QueueSignals;
 use marklab_tm::Limit;
 
+use crate::common::numbers;
 use crate::support::*;
 
 /// Three packets for one port, taken later. BMv2's clock counts whole us; depths count packets, without the packet.
@@ -78,6 +79,15 @@ fn clocks_wrap_at_their_widths() {
     }
 }
 
+/// Its stay would be the largest number that the field holds.
+#[test]
+#[should_panic = "a frame that came at 5000000 ns cannot leave at 1000000 ns"]
+fn a_frame_cannot_leave_before_it_came() {
+    let mut switch = switches(&[Limit::Packets(1)]).pop().expect("machine code comes last");
+    offer(&mut switch, 5_000_000, 0, Request::to(0).packet()).unwrap();
+    switch.transmit(at(1_000_000), 0);
+}
+
 /// A queue of more packets than the field counts reads as the longest, not as a short one: a scheme must not stop
 /// marking because the queue is too long. (BMv2 would wrap; its queues are not that long.)
 #[test]
@@ -109,6 +119,22 @@ fn a_queue_longer_than_its_field_is_counted_in_full_outside_the_program() {
     }
     let last = Report::of(&take(&mut switch, 0, 0));
     assert_eq!((last.enq_qdepth, last.deq_qdepth), ((1 << 19) - 1, 0));
+}
+
+/// Headers before the metadata may take any room: a stack of 4,096 headers of 20 bytes takes 96 KiB of each packet's state.
+#[test]
+fn metadata_behind_64_kib_of_headers_is_read_and_written() {
+    for mut switch in switches_with("tall.p4", &[Limit::Packets(10); 2]) {
+        for ns in [1_000, 2_000] {
+            offer(&mut switch, ns, 3, Packet::new(&[0xff; 12], 50)).unwrap();
+        }
+        for (enq_qdepth, deq_timedelta) in [(0, 6), (1, 5)] {
+            let sent = take(&mut switch, 7_000, 1).to_vec();
+            let mut next = numbers(&sent, 0);
+            assert_eq!([2, 2, 4, 4].map(&mut next), [3, 1, enq_qdepth, deq_timedelta]);
+            assert_eq!((sent.len(), sent[12 + 19], &sent[12 + 20..]), (12 + 20 + 50, 7, &[0; 50][..]));
+        }
+    }
 }
 
 /// The length at arrival, and at the start of egress with the headers that are valid then.

@@ -1,0 +1,49 @@
+//! What the control plane may do to a table of a state.
+
+use std::ops::Deref;
+
+use num_bigint::BigUint;
+
+use super::{EntryHandle, Table, TableEntry, TableError};
+
+/// A table of a [`State`](crate::State), to be changed.
+///
+/// It is no `&mut Table`, by which the table could be exchanged for one of another program: generated code knows where
+/// tables are, and what their rows look like.
+#[derive(Debug)]
+pub struct TableMut<'a>(pub(crate) &'a mut Table);
+
+impl Deref for TableMut<'_> {
+    type Target = Table;
+
+    fn deref(&self) -> &Table {
+        self.0
+    }
+}
+
+impl TableMut<'_> {
+    /// Adds an entry; it keeps its keys in canonical form.
+    pub fn insert(&mut self, entry: TableEntry) -> Result<EntryHandle, TableError> {
+        self.0.insert(entry)
+    }
+
+    /// Gives an entry another action.
+    pub fn modify(&mut self, handle: EntryHandle, action: u32, args: Vec<BigUint>) -> Result<(), TableError> {
+        self.0.modify(handle, action, args)
+    }
+
+    /// Removes an entry.
+    pub fn delete(&mut self, handle: EntryHandle) -> Result<(), TableError> {
+        self.0.delete(handle)
+    }
+
+    /// Removes all entries.
+    pub fn clear(&mut self) -> Result<(), TableError> {
+        self.0.clear()
+    }
+
+    /// Changes what runs on a miss.
+    pub fn set_default(&mut self, action: u32, args: &[BigUint]) -> Result<(), TableError> {
+        self.0.set_default(action, args)
+    }
+}

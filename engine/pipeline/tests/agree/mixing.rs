@@ -1,0 +1,129 @@
+//! Engines refuse what belongs to another program: generated code would read and write beyond it.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use marklab_p4::ir::*;
+use marklab_pipeline::{Engine, Field, Interpreter, Jit, Layout, Packet, Phv, Stage, State};
+
+use crate::support::*;
+
+/// A program whose parser takes a header of two bytes, and so many of a `varbit` of at most four; its deparser emits it.
+fn program_with(header_bits: u32, varbit_bytes: u32) -> Arc<Program> {
+    let mut program = program();
+    let header = add_header(&mut program, "h", &[header_bits, 32], Some(1), Class::Packet);
+    let extract = StmtKind::Extract {
+        header: HeaderRef { header, index: None },
+        varbit_width: Some(constant((8 * varbit_bytes).into(), Ty::bits(32))),
+    };
+    let start = State_ {
+        name: "start".into(),
+        body: vec![stmt(extract)],
+        next: Transition::Goto(Target::Accept),
+        span: span(),
+    };
+    program.blocks[PARSER.index()].body = BlockBody::Parser(ParserBody { states: vec![start], start: StateId(0) });
+    set_body(&mut program, BlockId(5), vec![stmt(StmtKind::Emit(header))]);
+    Arc::new(program)
+}
+
+/// A program with all that it needs to run.
+struct Ready {
+    program: Arc<Program>,
+    layout: Arc<Layout>,
+    engines: [Box<dyn Engine>; 2],
+}
+
+impl Ready {
+    fn new(program: &Arc<Program>) -> Ready {
+        let layout = Arc::new(Layout::new(program));
+        let jit = Jit::compile(program, &layout).unwrap();
+        let engines: [Box<dyn Engine>; 2] = [Box::new(Interpreter::new(program, &layout)), Box::new(jit)];
+        Ready { program: program.clone(), layout, engines }
+    }
+
+    fn state(&self) -> State {
+        State::new(&self.program, &self.layout, 1).unwrap()
+    }
+}
+
+/// Message of the panic that something ends with.
+fn panic_of<T>(run: impl FnOnce() -> T) -> String {
+    let Err(panic) = catch_unwind(AssertUnwindSafe(run)) else { panic!("it was not refused") };
+    let text = panic.downcast_ref::<String>().cloned();
+    text.or_else(|| panic.downcast_ref::<&str>().map(|&text| text.to_owned())).expect("a panic with a text")
+}
+
+/// What both engines say to a state and a packet state, in `run` and in `run_out`.
+fn refusals(ready: &Ready, state: impl Fn() -> State, phv: &Phv) -> Vec<String> {
+    let runs = ready.engines.iter().flat_map(|engine| {
+        let (mut first, mut second) = (state(), state());
+        [
+            panic_of(|| engine.run(Stage::Ingress, &mut first, &mut Packet::default(), &mut phv.clone())),
+            panic_of(|| engine.run_out(&mut second, &mut Packet::default(), &mut phv.clone(), None)),
+        ]
+    });
+    runs.collect()
+}
+
+#[test]
+fn a_state_of_another_program_is_refused_even_if_the_programs_are_equal() {
+    let ready = Ready::new(&program_with(16, 0));
+    for other in [program_with(16, 0), program_with(1600, 0)] {
+        let other = Ready::new(&other);
+        let said = refusals(&ready, || other.state(), &ready.layout.phv());
+        assert_eq!(said, ["the state is that of another program"; 4]);
+    }
+}
+
+#[test]
+fn a_packet_state_of_another_layout_is_refused_even_if_the_layouts_are_equal() {
+    let ready = Ready::new(&program_with(1600, 0));
+    let small = Ready::new(&program_with(16, 0));
+    for phv in [small.layout.phv(), Ready::new(&ready.program).layout.phv()] {
+        let said = refusals(&ready, || ready.state(), &phv);
+        assert_eq!(said, ["the packet state is that of another layout"; 4]);
+    }
+}
+
+#[test]
+fn a_layout_is_of_one_program() {
+    let (program, other) = (program_with(1600, 0), program_with(16, 0));
+    let layout = Arc::new(Layout::new(&other));
+    let said = [
+        panic_of(|| State::new(&program, &layout, 1)),
+        panic_of(|| Interpreter::new(&program, &layout)),
+        panic_of(|| Jit::compile(&program, &layout)),
+    ];
+    assert_eq!(said, ["the layout is that of another program"; 3]);
+}
+
+/// The parser consumed 200 bytes, of which the packet that comes to the deparser has two.
+#[test]
+fn a_deparser_refuses_another_packet_than_the_parsers() {
+    let ready = Ready::new(&program_with(1600, 0));
+    for engine in &ready.engines {
+        let (mut state, mut phv) = (ready.state(), ready.layout.phv());
+        engine.run(Stage::Ingress, &mut state, &mut Packet::new(&[7; 200], 0), &mut phv);
+        let mut other = Packet::new(&[1, 2], 0);
+        let said = panic_of(|| engine.run(Stage::Deparse, &mut state, &mut other, &mut phv));
+        assert_eq!(said, "a deparser was given another packet than the parser before it");
+    }
+}
+
+/// Whoever may write to a packet state can write any width of a `varbit`. It has its 32 bits and no more.
+#[test]
+fn generated_code_takes_no_more_of_a_varbit_than_there_is() {
+    let ready = Ready::new(&program_with(16, 4));
+    let width = ready.program.slots.iter().find_map(|slot| slot.varbit_width).unwrap();
+    let width: Field = ready.layout.field(width).unwrap();
+    for bits in [32, 40, 1 << 20, u32::MAX] {
+        let (mut state, mut phv) = (ready.state(), ready.layout.phv());
+        let mut packet = Packet::new(&[1, 2, 3, 4, 5, 6, 7], 0);
+        let [_, jit] = &ready.engines;
+        jit.run(Stage::Ingress, &mut state, &mut packet, &mut phv);
+        phv.set(width, bits.into());
+        jit.run(Stage::Deparse, &mut state, &mut packet, &mut phv);
+        assert_eq!(packet.to_vec(), [1, 2, 3, 4, 5, 6, 7], "{bits}");
+    }
+}

@@ -1,0 +1,83 @@
+"""The engine refuses what it is given beyond its range, and says what and where."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import marklab_engine
+import numpy as np
+import pytest
+
+DROPTAIL = Path(__file__).parents[1] / "p4src/v1model/droptail.p4"
+
+QUEUE = {"limit": {"packets": 100}, "level": 0, "quantum_bytes": 1500}
+LINE = {"rate_bps": 10**9, "delay_ns": 1000}
+CONFIG: dict[str, Any] = {
+    "nodes": [
+        {"kind": "host", "name": "a", "mac": [2, 0, 0, 0, 0, 0], "ip": 1},
+        {"kind": "host", "name": "b", "mac": [2, 0, 0, 0, 0, 1], "ip": 2},
+        {"kind": "switch", "name": "s", "ports": 2, "queueing": {"queues": [QUEUE]}},
+    ],
+    "links": [{"a": [0, 0], "b": [2, 0]} | LINE, {"a": [1, 0], "b": [2, 1]} | LINE],
+    "framing": {"min_bytes": 60, "overhead_bytes": 24},
+    "transport": {
+        "control": "dctcp",
+        "mss_bytes": 1460,
+        "initial_window_segments": 10,
+        "min_rto_ns": 10**7,
+        "initial_rto_ns": 10**9,
+        "ack_every_segments": 2,
+        "ack_delay_ns": 0,
+        "receive_window_bytes": 10**6,
+        "cwnd_validation": True,
+        "idle_restart": False,
+        "dctcp_gain_shift": 4,
+        "dctcp_loss_after_marks": False,
+    },
+    "nic": {"discipline": "fair", "limit_packets": 1000, "budget_bytes": 10**6},
+    "connections": "new",
+    "stop_ns": 10**6,
+}
+
+
+def simulate(config: dict[str, Any], **columns: list[int]) -> None:
+    """Two flows from `a` to `b`, but for the columns given."""
+    flows = {
+        "start_ns": np.array([0, 0], np.uint64),
+        "src": np.array([0, 0], np.uint32),
+        "dst": np.array([1, 1], np.uint32),
+        "size_bytes": np.array([1, 1], np.uint64),
+        "dscp": np.array([0, 0], np.uint8),
+        "extra_delay_ns": np.array([0, 0], np.uint64),
+        "rate_bps": np.array([0, 0], np.uint64),
+        "ecn": np.array([True, True]),
+        "receive_window_bytes": np.array([0, 0], np.uint64),
+        "after": np.array([-1, -1], np.int64),
+        "same_connection": np.array([False, False]),
+    }
+    flows |= {name: np.array(values, flows[name].dtype) for name, values in columns.items()}
+    program = marklab_engine.Program(DROPTAIL, include_dirs=[DROPTAIL.parents[1]])
+    marklab_engine.simulate(json.dumps(CONFIG | config), program, "[]", ["[]"], flows, 1, marklab_engine.Progress())
+
+
+def test_flows_that_wait_for_none_or_the_one_above_are_taken() -> None:
+    simulate({}, after=[-1, 0])
+
+
+@pytest.mark.parametrize("after", [-2, -(2**63), 2**32, 2**32 + 1, 2**63 - 1])
+def test_a_flow_that_no_number_means_is_not_taken_for_none(after: int) -> None:
+    with pytest.raises(marklab_engine.EngineError, match=f"flow 1: it waits for flow {after}; that is -1 for none"):
+        simulate({}, after=[-1, after])
+
+
+def test_a_code_point_is_not_cut() -> None:
+    with pytest.raises(marklab_engine.EngineError, match="flow 1: its code point is 64; a code point is 0..63"):
+        simulate({}, dscp=[63, 64])
+
+
+def test_ports_are_counted_before_they_take_memory() -> None:
+    nodes = [*CONFIG["nodes"][:2], CONFIG["nodes"][2] | {"ports": 10**15}]
+    with pytest.raises(marklab_engine.EngineError, match=f"switch `s` has {10**15} ports; a switch has at most 512"):
+        simulate({"nodes": nodes})
