@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Meters, action profiles and value sets: what the control plane does to them, as JSON (`engine/bindings/src/objects.rs`)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The engine refuses what it is given beyond its range, and says what and where."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Random programs for v1model that are right: they compile, whatever the input decides.
 //!
 //! Each decision takes a byte or two of the input; zeros, which follow its end, choose what is simplest, so that an

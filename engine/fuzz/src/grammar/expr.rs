@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Expressions, each of the type that is asked for.
 
 use num_bigint::BigUint;

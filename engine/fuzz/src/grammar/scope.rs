@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What statements and expressions may name.
 
 use std::fmt;

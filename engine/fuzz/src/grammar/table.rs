@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Actions and tables.
 
 use num_bigint::BigUint;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Programs: what is right compiles, and both engines do the same with it.
 
 use std::path::Path;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the control plane may do to a table of a state.
 
 use std::ops::Deref;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Engines refuse what belongs to another program: generated code would read and write beyond it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What generated code does with what it is given, done by Rust, so that Miri can watch: each test enters a context,
 //! uses pointers as the code does, and changes the state from outside in between.
 
