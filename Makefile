@@ -14,7 +14,7 @@ ENGINE := $(shell find engine -name target -prune -o \( -name '*.rs' -o -name '*
 export PATH := $(PATH):$(HOME)/.cargo/bin
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-GOALS := setup dev wheel test-wheel test-oldest lock run artifact test lint pytest real-time cargo-test fuzz compare \
+GOALS := setup dev wheel test-wheel test-oldest lock run artifact test lint pytest real-time cargo-test miri deny fuzz compare \
 	reference conformance differential ns3 bench notices docs clean
 .PHONY: $(GOALS)
 
@@ -141,6 +141,16 @@ differential: setup
 # The same flows here and in ns-3, with g++ and libns3-dev; writes the tables of docs/ns3.md.
 ns3: setup
 	$(PYTHON) -m marklab.ns3 --record
+
+# The tests of the pipeline that need no machine code, under Miri; it comes with a nightly toolchain.
+MIRI_TOOLCHAIN ?= nightly
+
+miri:
+	cd engine && $(CARGO) +$(MIRI_TOOLCHAIN) miri test -p marklab-pipeline --lib
+
+# Licences, sources and known faults of the crates: cargo install --locked cargo-deny
+deny:
+	cd engine && $(CARGO) deny --locked check
 
 # Random sources, packets and table entries; SEED= makes it another search. See engine/fuzz.
 SECONDS ?= 20
