@@ -129,7 +129,7 @@ def test_it_holds_what_a_committee_asks_for(made: Made) -> None:
             "figures/utilisation.pdf",
         )
     }
-    wanted |= {path.name for path in REPOSITORY.glob("LICENSE*")}
+    wanted |= {path.name for path in REPOSITORY.glob("LICENSE-*")}
     assert wanted <= files
     sums = (made.folder / "SHA256SUMS").read_text().splitlines()
     assert {line.partition("  ")[2] for line in sums} == files - {"SHA256SUMS"}

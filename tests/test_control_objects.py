@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Meters, action profiles and value sets: what the control plane does to them, as JSON (`engine/bindings/src/objects.rs`)."""
+"""Meters, action profiles and value sets, as the control plane changes them (`engine/bindings/src/objects.rs`)."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
-import marklab_engine
 import pytest
+
+from marklab import _engine
 
 # By value of its byte a packet goes to port 1 if that is in the value set, else to where the profile says.
 SOURCE = """
@@ -44,12 +44,12 @@ V1Switch(P(), V(), I(), E(), C(), D()) main;
 def program(tmp_path_factory: pytest.TempPathFactory) -> Any:
     path = tmp_path_factory.mktemp("objects") / "objects.p4"
     path.write_text(SOURCE)
-    return marklab_engine.Program(path)
+    return _engine.Program(path)
 
 
 @pytest.fixture
 def harness(program: Any) -> Any:
-    return marklab_engine.Harness(program)
+    return _engine.Harness(program)
 
 
 def perform(harness: Any, name: str, **arguments: object) -> Any:
@@ -71,7 +71,7 @@ def test_meters_are_read_as_they_were_set(harness: Any) -> None:
     assert rates(1) == [[0.0, 0], [0.25, 1]]
     perform(harness, "clear_meter_rates", meter="m", index=1)
     assert rates(1) is None
-    with pytest.raises(marklab_engine.EngineError, match=r"meter `I\.m` has no cell 2"):
+    with pytest.raises(_engine.EngineError, match=r"meter `I\.m` has no cell 2"):
         rates(2)
 
 
@@ -88,7 +88,7 @@ def test_members_and_groups_come_and_go(harness: Any) -> None:
     assert perform(harness, "add_to_group", **pair) is None
     to_member, to_group = add_entry(7, "member"), add_entry(8, "group")
     assert [port_of(harness, value) for value in (7, 8)] == [2, 5]
-    with pytest.raises(marklab_engine.EngineError):
+    with pytest.raises(_engine.EngineError):
         perform(harness, "delete_member", profile="s", member=1)
     assert perform(harness, "modify_member", **member, member=0, params={"port": 3}) is None
     assert [port_of(harness, value) for value in (7, 8)] == [3, 5]
@@ -97,7 +97,7 @@ def test_members_and_groups_come_and_go(harness: Any) -> None:
     assert perform(harness, "remove_from_group", **pair) is None
     assert perform(harness, "delete_member", profile="s", member=1) is None
     assert perform(harness, "delete_group", profile="s", group=0) is None
-    with pytest.raises(marklab_engine.EngineError, match="group 0"):
+    with pytest.raises(_engine.EngineError, match="group 0"):
         perform(harness, "delete_group", profile="s", group=0)
     assert perform(harness, "add_member", **member, params={"port": 9}) == 1, "the lowest free number"
 
@@ -125,5 +125,5 @@ def test_what_is_not_an_operation_is_refused(harness: Any) -> None:
         ("add_group", {"profile": "s", "size": 3}, "unknown field `size`"),
         ("add_group", {"profile": "x"}, r"the program has no action profile `x`; it has I\.s"),
     ):
-        with pytest.raises(marklab_engine.EngineError, match=said):
+        with pytest.raises(_engine.EngineError, match=said):
             perform(harness, name, **arguments)

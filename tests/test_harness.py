@@ -200,9 +200,9 @@ def test_time_does_not_go_back(harness: Any) -> None:
     """A frame that left before it came had a `deq_timedelta` of 71 minutes."""
     frame = request()
     assert harness.receive(6, frame, 5_000_000) == (0, 0)
-    with pytest.raises(marklab_engine.EngineError, match="`transmit` at 4999999 ns comes after a call at 5000000 ns"):
+    with pytest.raises(_engine.EngineError, match="`transmit` at 4999999 ns comes after a call at 5000000 ns"):
         harness.transmit(0, 4_999_999)
-    with pytest.raises(marklab_engine.EngineError, match="`receive` at 1000000 ns comes after a call at 5000000 ns"):
+    with pytest.raises(_engine.EngineError, match="`receive` at 1000000 ns comes after a call at 5000000 ns"):
         harness.receive(6, frame, 1_000_000)
     # Nothing is lost: the frame still waits, and leaves at the instant at which it came.
     sent, queue, found, left, sojourn_ns, _ = harness.transmit(0, 5_000_000)
@@ -214,7 +214,7 @@ def test_a_frame_alone_is_not_mixed_with_frames_that_wait(harness: Any) -> None:
     frame = request()
     harness.receive(6, frame, 5_000)
     for alone in (harness.inject, harness.process):
-        with pytest.raises(marklab_engine.EngineError, match=r"1 frame\(s\) of `receive` wait.*by `transmit` first"):
+        with pytest.raises(_engine.EngineError, match=r"1 frame\(s\) of `receive` wait.*by `transmit` first"):
             alone(6, frame)
     assert harness.transmit(0, 6_000)[4] == 1_000
     assert len(harness.inject(6, frame)) == 1

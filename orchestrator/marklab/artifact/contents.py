@@ -168,7 +168,7 @@ def _programs(stored: Sequence[Stored]) -> dict[str, str]:
 def _licences() -> list[Path]:
     """The lab's licences, as files."""
     if IN_TREE:
-        return sorted(REPOSITORY.glob("LICENSE*"))
+        return sorted(REPOSITORY.glob("LICENSE-*"))
     files = importlib.metadata.files("marklab") or []
     return sorted(
         Path(str(file.locate())) for file in files if file.name.startswith("LICENSE") and "licenses" in file.parts
