@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import socket
 import struct
 import subprocess
@@ -30,7 +31,13 @@ PORTS = range(8)
 # A packet is through long before the next one comes, so that queues are empty and the order is that of sending.
 _GAP_S = 0.003
 
-_START_S = 20.0
+# A switch allocates its registers before it opens its ports, with about 120 bytes per cell: 3 GB and 3 s of a core for the
+# 25 million cells of diffecn.p4. On a busy machine, or one that swaps, that takes as long as it takes; what uses no CPU
+# time for so long as the first of these waits for something that does not come.
+_STALL_S = 60.0
+_START_S = 1800.0
+# A process that broke a pipe has its status a moment later.
+_STATUS_S = 5.0
 # Nothing more is expected when nothing has come for so long.
 _SILENCE_S = 1.0
 
@@ -82,6 +89,10 @@ def _key(key: Mapping[str, Any], match: Mapping[str, Any] | None) -> str:
     return f"{match['exact']}&&&{every}" if kind == "optional" else str(match["exact"])
 
 
+class SwitchDied(RunFailed):
+    """simple_switch ended by itself."""
+
+
 class SimpleSwitch:
     """A running simple_switch; to be used as a context."""
 
@@ -108,8 +119,9 @@ class SimpleSwitch:
         ]
         self._process = subprocess.Popen(command, cwd=self._folder, stdout=subprocess.DEVNULL)  # noqa: S603 - no shell
         try:
-            self._open_pipes()
-            self._await_control()
+            start = _Start(self)
+            self._open_pipes(start)
+            self._await_control(start)
         except BaseException:
             self._stop()
             raise
@@ -120,15 +132,14 @@ class SimpleSwitch:
     ) -> None:
         self._stop()
 
-    def _open_pipes(self) -> None:
+    def _open_pipes(self, start: _Start) -> None:
         """In the order of the switch, which waits for each; without blocking, since it may have died."""
-        deadline = time.monotonic() + _START_S
         for port in PORTS:
             while True:
                 try:
                     descriptor = os.open(self._folder / f"p{port}_in.pcap", os.O_WRONLY | os.O_NONBLOCK)
                 except OSError:
-                    self._check_alive(deadline)
+                    start.check()
                     time.sleep(0.01)
                     continue
                 os.set_blocking(descriptor, True)
@@ -137,21 +148,24 @@ class SimpleSwitch:
                 self._pipes[port] = pipe
                 break
 
-    def _await_control(self) -> None:
-        deadline = time.monotonic() + _START_S
+    def _await_control(self, start: _Start) -> None:
         while True:
             with socket.socket() as probe:
                 probe.settimeout(0.5)
                 if probe.connect_ex(("localhost", self._thrift_port)) == 0:
                     return
-            self._check_alive(deadline)
+            start.check()
             time.sleep(0.05)
 
-    def _check_alive(self, deadline: float) -> None:
+    def check_alive(self, when: str) -> None:
+        """Raise SwitchDied if it has ended; `when` completes the sentence."""
         if self._process is None or self._process.poll() is not None:
-            raise RunFailed("simple_switch ended as it started")
-        if time.monotonic() > deadline:
-            raise RunFailed(f"simple_switch was not ready within {_START_S:g} s")
+            raise self._died(when)
+
+    def _died(self, when: str) -> SwitchDied:
+        status = self._process.wait(_STATUS_S) if self._process is not None else 0
+        how = f"by {signal.Signals(-status).name}" if status < 0 else f"with status {status}"
+        return SwitchDied(f"simple_switch ended {how} {when}")
 
     def _stop(self) -> None:
         for pipe in self._pipes.values():
@@ -187,7 +201,10 @@ class SimpleSwitch:
         for port in set(PORTS) - {port for port, _ in packets}:
             self._pipes.pop(port).close()
         for port, frame in packets:
-            self._pipes[port].write(_RECORD.pack(0, 0, len(frame), len(frame)) + frame)
+            try:
+                self._pipes[port].write(_RECORD.pack(0, 0, len(frame), len(frame)) + frame)
+            except BrokenPipeError as error:
+                raise self._died("after a packet") from error
             if gap_s > 0:
                 time.sleep(gap_s)
         size, changed = -1, time.monotonic()
@@ -196,8 +213,7 @@ class SimpleSwitch:
             if now != size:
                 size, changed = now, time.monotonic()
             time.sleep(0.05)
-        if self._process is None or self._process.poll() is not None:
-            raise RunFailed("simple_switch died of a packet")
+        self.check_alive("after a packet")
         return {port: list(_frames(self._folder / f"p{port}_out.pcap")) for port in PORTS}
 
     def memory(self, parts: Mapping[str, Any]) -> Memory:
@@ -213,6 +229,32 @@ class SimpleSwitch:
                 cells = re.findall(r"\((\d+) bytes, (\d+) packets\)", text)
                 counters[counter["name"]] = [(int(packets), int(bytes_)) for bytes_, packets in cells]
         return Memory(registers, counters)
+
+
+class _Start:
+    """The start of a switch: how long it has taken, and when it last used CPU time."""
+
+    def __init__(self, switch: SimpleSwitch) -> None:
+        self._switch = switch
+        self._began = self._moved = time.monotonic()
+        self._cpu_s = 0.0
+
+    def check(self) -> None:
+        """Raise RunFailed if the switch has ended, does nothing, or has taken too long."""
+        self._switch.check_alive("as it started")
+        now, cpu_s = time.monotonic(), self._switch.cpu_s
+        if cpu_s > self._cpu_s:
+            self._cpu_s, self._moved = cpu_s, now
+        if now - self._moved > _STALL_S:
+            raise RunFailed(
+                f"simple_switch has not started and has used no CPU time for {_STALL_S:g} s",
+                "simple_switch with the same program by hand, with --log-console, to see what it waits for",
+            )
+        if now - self._began > _START_S:
+            raise RunFailed(
+                f"simple_switch has not started within {_START_S:g} s ({cpu_s:.0f} s of CPU time)",
+                "again when the machine has less to do, or more memory: registers take about 120 bytes per cell",
+            )
 
 
 @contextmanager
