@@ -75,7 +75,7 @@ class Case:
         """Packets per CPU second of simple_switch, all threads together; reading and writing pcap files included."""
         tables = describe(compile_program(self.program))["tables"]
         with TemporaryDirectory() as name:
-            json_file = p4c.compile_program(self.program, Path(name)).json
+            json_file = p4c.compile_program(self.program, Path(name))
             with bmv2.SimpleSwitch(json_file, Path(name)) as switch:
                 commands = [bmv2.table_command(_full_names(entry, tables), tables) for entry in self.entries]
                 switch.command([*commands, f"set_queue_depth {BMV2_QUEUE_PACKETS}"])

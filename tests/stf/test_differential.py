@@ -5,9 +5,12 @@ from __future__ import annotations
 
 import random
 import re
+from pathlib import Path
 
 import pytest
 
+from marklab import p4c
+from marklab.errors import RunFailed
 from marklab.paths import REPOSITORY
 from marklab.stf import bmv2, differential
 from marklab.stf.device import Exchange, Memory
@@ -118,6 +121,14 @@ def test_without_the_tools_it_says_how_to_get_them(
     assert differential.main() == 0
     said = capsys.readouterr().out
     assert said.startswith("skipped: not on PATH: p4c-bm2-ss, simple_switch, simple_switch_CLI\n  try: ")
+
+
+@pytest.mark.needs("simple_switch")
+def test_p4c_refuses_value_sets_of_tuples_for_p4info_alone(tmp_path: Path) -> None:
+    program = REPOSITORY / "tests" / "p4" / "value_sets.p4"
+    assert p4c.compile_program(program, tmp_path).exists()
+    with pytest.raises(RunFailed, match=r"tuples: Unsupported type argument for Value Set; this version of P4Runtime"):
+        p4c.compile_program(program, tmp_path, p4info=tmp_path / "p4info.bin")
 
 
 @pytest.mark.needs("simple_switch")

@@ -160,7 +160,7 @@ def run_bmv2(case: Case, frames: Sequence[bytes]) -> tuple[dict[int, list[bytes]
     parts = engine.describe(compiled(case.program, True))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        with bmv2.SimpleSwitch(p4c.compile_program(case.program, folder).json, folder) as switch:
+        with bmv2.SimpleSwitch(p4c.compile_program(case.program, folder), folder) as switch:
             switch.command([_command(statement, parts) for statement in case.configuration])
             sent = switch.exchange([(_IN_PORT, frame) for frame in frames])
             return sent, switch.memory(parts)
