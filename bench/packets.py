@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,12 +25,11 @@ from marklab import _engine, p4c
 from marklab.catalog.choice import parse_choice
 from marklab.catalog.parameters import Setup
 from marklab.catalog.scheme import find_scheme, known_schemes
-from marklab.control import is_called
 from marklab.engine import compile_program, describe
 from marklab.hosts import Limit
 from marklab.paths import PROGRAMS
 from marklab.queueing import Queues
-from marklab.stf import bmv2
+from marklab.stf import bmv2, names
 from marklab.traffic.rtt import parse_rtt
 
 ROOT = Path(__file__).parent.parent
@@ -77,7 +76,7 @@ class Case:
         with TemporaryDirectory() as name:
             json_file = p4c.compile_program(self.program, Path(name))
             with bmv2.SimpleSwitch(json_file, Path(name)) as switch:
-                commands = [bmv2.table_command(_full_names(entry, tables), tables) for entry in self.entries]
+                commands = [bmv2.table_command(names.spelled_out(entry, tables), tables) for entry in self.entries]
                 switch.command([*commands, f"set_queue_depth {BMV2_QUEUE_PACKETS}"])
                 packets = [(0, frame) for frame in frames()] * BMV2_ROUNDS
                 before_s = switch.cpu_s
@@ -96,13 +95,6 @@ class Case:
         if out < (rounds - 1) * FLOWS:
             raise SystemExit(f"{self.name}: of {rounds * FLOWS} packets only {out} came out")
         return rounds * FLOWS / elapsed_s
-
-
-def _full_names(entry: dict[str, Any], tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The entry as simple_switch_CLI wants it: no name cut short."""
-    table = next(each for each in tables if is_called(each["name"], entry["table"]))
-    action = next(each for each in table["actions"] if is_called(each["name"], entry["action"]))
-    return entry | {"table": table["name"], "action": action["name"]}
 
 
 def frames() -> list[bytes]:

@@ -15,8 +15,8 @@ _COMPILE_S = 120.0
 def compile_program(program: Path, folder: Path, *, p4info: Path | None = None) -> Path:
     """Have p4c-bm2-ss compile a program, into a file in a folder for BMv2.
 
-    Writes P4Info (protobuf) as well if it is told where. P4Runtime has no form for all that P4_16 has, so a program that
-    compiles may have none.
+    Writes P4Info (protobuf) as well if told where. P4Runtime has no form for all that P4_16 has, so that a program
+    may compile without P4Info alone.
     """
     json = folder / f"{program.stem}.json"
     command = ["p4c-bm2-ss", "-I", str(PROGRAMS), "-o", str(json), str(program)]

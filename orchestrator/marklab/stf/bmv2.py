@@ -21,7 +21,9 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from marklab.errors import RunFailed
+from marklab.stf import commands, names
 from marklab.stf.device import Memory
+from marklab.stf.statements import Add, Command, SetDefault, Statement
 
 TOOLS = ("p4c-bm2-ss", "simple_switch", "simple_switch_CLI")
 
@@ -31,9 +33,9 @@ PORTS = range(8)
 # A packet is through long before the next one comes, so that queues are empty and the order is that of sending.
 _GAP_S = 0.003
 
-# A switch allocates its registers before it opens its ports, with about 120 bytes per cell: 3 GB and 3 s of a core for the
-# 25 million cells of diffecn.p4. On a busy machine, or one that swaps, that takes as long as it takes; what uses no CPU
-# time for so long as the first of these waits for something that does not come.
+# A switch allocates its registers before it opens its ports, with about 120 bytes per cell: 3 GB and 3 s of a core for
+# the 25 million cells of diffecn.p4, and much longer on a machine that is busy or swaps. A switch that uses no CPU time
+# for as long as the first of these waits for something that does not come.
 _STALL_S = 60.0
 _START_S = 1800.0
 # A process that broke a pipe has its status a moment later.
@@ -75,6 +77,18 @@ def table_command(entry: Mapping[str, Any], tables: Sequence[Mapping[str, Any]])
     return f"table_add {table['name']} {action['name']} {words} => {params}{tail}".rstrip()
 
 
+def command(statement: Statement, parts: Mapping[str, Any]) -> str:
+    """A statement about the control plane in simple_switch_CLI's words."""
+    match statement:
+        case Add():
+            return table_command(names.entry(statement, parts["tables"]), parts["tables"])
+        case SetDefault():
+            return table_command(names.default_action(statement, parts["tables"]), parts["tables"])
+        case Command():
+            return " ".join([statement.name, *commands.spelled_out(statement, parts).words])
+    raise AssertionError(statement)
+
+
 def _key(key: Mapping[str, Any], match: Mapping[str, Any] | None) -> str:
     every = (1 << key["bits"]) - 1
     kind = key["match"]
@@ -101,6 +115,8 @@ class SimpleSwitch:
         self._thrift_port = _free_port()
         self._pipes: dict[int, IO[bytes]] = {}
         self._process: subprocess.Popen[bytes] | None = None
+        # When the last packet had been sent, in seconds of the system's clock.
+        self.sent_s = 0.0
 
     def __enter__(self) -> Self:
         for port in PORTS:
@@ -193,8 +209,10 @@ class SimpleSwitch:
         times = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(times[11]) + int(times[12])) / os.sysconf("SC_CLK_TCK")
 
-    def exchange(self, packets: Sequence[tuple[int, bytes]], gap_s: float = _GAP_S) -> dict[int, list[bytes]]:
-        """Send packets one after the other; gives what came out of each port.
+    def exchange(
+        self, packets: Sequence[tuple[int, bytes]], gap_s: float = _GAP_S, drain_s: float = 0.0
+    ) -> dict[int, list[bytes]]:
+        """Send packets one after the other; gives what came out of each port, for `drain_s` at least.
 
         Can be called once: the switch waits for a first packet of each file that is open.
         """
@@ -207,6 +225,8 @@ class SimpleSwitch:
                 raise self._died("after a packet") from error
             if gap_s > 0:
                 time.sleep(gap_s)
+        self.sent_s = time.time()
+        time.sleep(drain_s)
         size, changed = -1, time.monotonic()
         while time.monotonic() - changed < _SILENCE_S:
             now = sum(path.stat().st_size for path in self._folder.glob("*_out.pcap"))
@@ -214,7 +234,14 @@ class SimpleSwitch:
                 size, changed = now, time.monotonic()
             time.sleep(0.05)
         self.check_alive("after a packet")
-        return {port: list(_frames(self._folder / f"p{port}_out.pcap")) for port in PORTS}
+        return {port: [frame for _, frame in self._out(port)] for port in PORTS}
+
+    def departures_s(self, port: int) -> list[float]:
+        """When packets left a port, by the clock of `sent_s`."""
+        return [time_s for time_s, _ in self._out(port)]
+
+    def _out(self, port: int) -> Iterator[tuple[float, bytes]]:
+        return _frames(self._folder / f"p{port}_out.pcap")
 
     def memory(self, parts: Mapping[str, Any]) -> Memory:
         """Registers and counters; direct counters belong to entries and are left out."""
@@ -272,11 +299,12 @@ def _free_port() -> int:
         return port
 
 
-def _frames(path: Path) -> Iterator[bytes]:
+def _frames(path: Path) -> Iterator[tuple[float, bytes]]:
+    """Time and bytes of each packet of a file."""
     data = path.read_bytes() if path.exists() else b""
     at = len(_PCAP_HEADER)
     while at + _RECORD.size <= len(data):
-        length = _RECORD.unpack_from(data, at)[2]
+        seconds, micros, length, _ = _RECORD.unpack_from(data, at)
         at += _RECORD.size
-        yield data[at : at + length]
+        yield seconds + micros / 1e6, data[at : at + length]
         at += length

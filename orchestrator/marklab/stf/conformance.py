@@ -39,9 +39,10 @@ REFUSED_BY_P4C = {
 
 # Of a program of ours, not of the corpus (test_differential.py tries it).
 _WITHOUT_P4INFO = (
-    "P4_16 has value sets of tuples (`valueSetDeclaration` of its grammar), P4Runtime has not, and says that a compiler must "
-    "refuse them when it writes P4Info (P4Runtime 1.4, section `ValueSet`). So p4c-bm2-ss 1.2.5.16 refuses "
-    "`tests/p4/value_sets.p4` with `--p4runtime-files` and compiles it without, as the lab does with and without `--p4info`."
+    "P4_16 has value sets of tuples (`valueSetDeclaration` of its grammar), P4Runtime has not, and says that compilers "
+    "must refuse them when they write P4Info (P4Runtime 1.4, section `ValueSet`). So p4c-bm2-ss 1.2.5.16 refuses "
+    "`tests/p4/value_sets.p4` with `--p4runtime-files` and compiles it without, as the lab does with and without "
+    "`--p4info`."
 )
 
 # How the compiler's messages give a place.

@@ -15,13 +15,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from marklab import engine, p4c
 from marklab.errors import BadInput, MarklabError
 from marklab.paths import PROGRAMS, REPOSITORY
-from marklab.stf import bmv2, commands, names, trace
+from marklab.stf import bmv2, trace
 from marklab.stf.device import Device, Exchange, Memory
+from marklab.stf.outcome import CLOCKS, Outcome, compared, counts_differ, different_cells
 from marklab.stf.reader import read, read_file
 from marklab.stf.runner import compiled
 from marklab.stf.statements import Add, Command, Packet, SetDefault, Statement
@@ -58,13 +58,6 @@ _PATIENT = {
     "per-port": "setdefault marking.params set_params(k_pkts:500000)",
     "pftcn": "setdefault marking.params set_params(t_us:10000000)",
 }
-
-# State that holds a time, or depends on how fast packets follow each other.
-_CLOCKS = (
-    "idle_since", "last_time", "t_pre", "t_round", "t_start", "seq_interval", "n_now", "n_last", "flows_of_period.seen",
-    "queue_depth", "queue_used", "queue_turn", "flow_turn", "busy_queues", "flow_map", "next_stale", "steered",
-    "queue_gone", "pool_gone",
-)  # fmt: skip
 
 PACKETS = 300
 
@@ -138,6 +131,7 @@ class Result:
 def run_here(case: Case, frames: Sequence[bytes], *, interpret: bool) -> Result:
     """The lab's side; packets that end a run, as failed assertions do, are left out."""
     program = compiled(case.program, interpret)
+    parts = compared(engine.describe(program))
     left = list(frames)
     while True:
         device = Device(program, trace=interpret)
@@ -152,62 +146,38 @@ def run_here(case: Case, frames: Sequence[bytes], *, interpret: bool) -> Result:
                 del left[number]
                 break
         else:
-            return Result(exchanges, device.memory())
+            return Result(exchanges, device.memory(parts))
 
 
-def run_bmv2(case: Case, frames: Sequence[bytes]) -> tuple[dict[int, list[bytes]], Memory]:
+def run_bmv2(case: Case, frames: Sequence[bytes]) -> Outcome:
     """BMv2's side."""
     parts = engine.describe(compiled(case.program, True))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with bmv2.SimpleSwitch(p4c.compile_program(case.program, folder), folder) as switch:
-            switch.command([_command(statement, parts) for statement in case.configuration])
+            switch.command([bmv2.command(statement, parts) for statement in case.configuration])
             sent = switch.exchange([(_IN_PORT, frame) for frame in frames])
-            return sent, switch.memory(parts)
+            return Outcome(sent, switch.memory(compared(parts)))
 
 
-def _command(statement: Statement, parts: dict[str, Any]) -> str:
-    match statement:
-        case Add():
-            return bmv2.table_command(names.entry(statement, parts["tables"]), parts["tables"])
-        case SetDefault():
-            return bmv2.table_command(names.default_action(statement, parts["tables"]), parts["tables"])
-        case Command():
-            return " ".join([statement.name, *commands.spelled_out(statement, parts).words])
-    raise AssertionError(statement)
-
-
-def differences(here: Result, sent: dict[int, list[bytes]], memory: Memory) -> Iterator[str]:
+def differences(here: Result, there: Outcome) -> Iterator[str]:
     """What is not the same."""
-    yield from _different_packets(here, sent)
-    for ours, theirs in ((here.memory.registers, memory.registers), (here.memory.counters, memory.counters)):
-        yield from _different_cells(ours, theirs)
+    yield from _different_packets(here, there.sent)
+    yield from different_cells(here.memory, there.memory)
 
 
-def _different_packets(here: Result, sent: dict[int, list[bytes]]) -> Iterator[str]:
+def _different_packets(here: Result, sent: Mapping[int, Sequence[bytes]]) -> Iterator[str]:
     expected: defaultdict[int, list[tuple[bytes, Exchange]]] = defaultdict(list)
     for exchange in here.exchanges:
         for port, frame in exchange.frames:
             expected[port].append((frame, exchange))
     for port in bmv2.PORTS:
         ours, theirs = expected[port], sent[port]
-        if len(ours) != len(theirs):
-            yield f"port {port}: {len(ours)} packets here, {len(theirs)} of BMv2"
+        yield from counts_differ(port, [frame for frame, _ in ours], theirs)
         for (frame, exchange), other in zip(ours, theirs, strict=False):
             if frame != other:
                 yield f"port {port}: {frame.hex()} here, {other.hex()} of BMv2\n" + "\n".join(trace.lines(exchange))
                 break
-
-
-def _different_cells(ours: Mapping[str, Sequence[object]], theirs: Mapping[str, Sequence[object]]) -> Iterator[str]:
-    for name, cells in _compared(theirs).items():
-        for at, (one, other) in enumerate(zip(ours[name], cells, strict=True)):
-            if one != other:
-                yield f"{name}[{at}]: {one} here, {other} of BMv2"
-
-
-def _compared(state: Mapping[str, Sequence[object]]) -> dict[str, Sequence[object]]:
-    return {name: cells for name, cells in state.items() if not name.endswith(_CLOCKS)}
 
 
 @dataclass(frozen=True)
@@ -238,16 +208,15 @@ def compare(case: Case, seed: int) -> Comparison:
         jit = run_here(case, frames, interpret=False)
         if [each.frames for each in here.exchanges] != [each.frames for each in jit.exchanges]:
             return Comparison(name, len(frames), 0, 0, 0, ["interpreter and JIT disagree"])
-        sent, memory = run_bmv2(case, [exchange.packet.frame for exchange in here.exchanges])
+        there = run_bmv2(case, [exchange.packet.frame for exchange in here.exchanges])
     except MarklabError as error:
         return Comparison(name, len(frames), 0, 0, 0, [f"not compared: {error}"])
     return Comparison(
         name,
         len(here.exchanges),
         sum(len(exchange.frames) for exchange in here.exchanges),
-        sum(map(len, _compared(memory.registers).values())),
-        sum(map(len, _compared(memory.counters).values())),
-        list(differences(here, sent, memory)),
+        *there.cells,
+        list(differences(here, there)),
     )
 
 
@@ -269,7 +238,7 @@ def render(comparisons: Sequence[Comparison], seed: int, versions: Mapping[str, 
         text += (
             f"| {each.program} | {each.packets} | {each.sent} | {each.registers} | {each.counters} | {each.verdict} |\n"
         )
-    clocks = ", ".join(f"`{name}`" for name in _CLOCKS)
+    clocks = ", ".join(f"`{name}`" for name in CLOCKS)
     text += f"\nState that holds a time, or depends on how fast packets follow each other, is not compared: {clocks}.\n"
     text += "\nLeft out:\n\n"
     text += "".join(f"- p4src/v1model/{name}.p4: {reason}\n" for name, reason in _PERIODIC.items())
