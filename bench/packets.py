@@ -9,6 +9,7 @@ at the queue), egress, deparser. Frames lie in memory, and none is sent to an in
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 import time
@@ -80,7 +81,7 @@ class Case:
                 switch.command([*commands, f"set_queue_depth {BMV2_QUEUE_PACKETS}"])
                 packets = [(0, frame) for frame in frames()] * BMV2_ROUNDS
                 before_s = switch.cpu_s
-                came = sum(map(len, switch.exchange(packets, gap_s=0).values()))
+                came = sum(map(len, switch.exchange(packets, gaps_s=itertools.repeat(0.0)).values()))
                 # `red` drops what finds too long a queue, and here all packets come at once.
                 if came == 0:
                     raise SystemExit(f"{self.name}: nothing came out of simple_switch")

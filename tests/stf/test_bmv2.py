@@ -85,4 +85,4 @@ def test_a_switch_that_ends_of_a_packet_is_told_with_its_signal(stand_in: Path) 
         _does(stand_in, body) as switch,
         pytest.raises(bmv2.SwitchDied, match="simple_switch ended by SIGSEGV after a packet"),
     ):
-        switch.exchange([(0, b"\0")] * 100, gap_s=0.02)
+        switch.exchange([(0, b"\0")] * 100, gaps_s=[0.02] * 100)

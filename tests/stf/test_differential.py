@@ -12,7 +12,7 @@ import pytest
 from marklab import p4c
 from marklab.errors import RunFailed
 from marklab.paths import REPOSITORY
-from marklab.stf import bmv2, differential
+from marklab.stf import bmv2, differential, random_packets
 from marklab.stf.device import Exchange, Memory
 from marklab.stf.outcome import Outcome, compared
 from marklab.stf.statements import Packet
@@ -61,24 +61,24 @@ def test_entries_in_the_words_of_simple_switch(entry: dict[str, object], command
 
 def test_the_same_seed_gives_the_same_packets() -> None:
     seeds = [bytes(4), bytes(9)]
-    first, second = (differential.random_frames(seeds, 50, random.Random(7)) for _ in range(2))  # noqa: S311
+    first, second = (random_packets.random_frames(seeds, 50, random.Random(7)) for _ in range(2))  # noqa: S311
     assert first == second
     assert len(set(first)) > 20
 
 
 def test_every_program_with_packets_is_compared() -> None:
-    found = {case.program.stem for case in differential.cases()}
+    found = {case.program.stem for case in random_packets.cases()}
     assert {"dctcp-red", "ecn-sharp", "tables", "detours"} <= found
-    assert all(case.seeds for case in differential.cases())
+    assert all(case.seeds for case in random_packets.cases())
 
 
 def test_differences_are_told() -> None:
     exchanges = [Exchange(Packet(0, 0, b"\0"), [(1, b"\1")]), Exchange(Packet(1, 0, b"\0"), [(2, b"\2"), (3, b"\3")])]
-    here = differential.Result(exchanges, Memory({"r": [1, 2]}, {"c": [(1, 2)]}))
+    here = random_packets.Result(exchanges, Memory({"r": [1, 2]}, {"c": [(1, 2)]}))
     same = {port: [] for port in bmv2.PORTS} | {1: [b"\1"], 2: [b"\2"], 3: [b"\3"]}
-    assert not list(differential.differences(here, Outcome(same, Memory({"r": [1, 2]}, {"c": [(1, 2)]}))))
+    assert not list(random_packets.differences(here, Outcome(same, Memory({"r": [1, 2]}, {"c": [(1, 2)]}))))
     other = Outcome(same | {2: [b"\4"], 3: []}, Memory({"r": [1, 3]}, {"c": [(1, 3)]}))
-    told = [text.splitlines()[0] for text in differential.differences(here, other)]
+    told = [text.splitlines()[0] for text in random_packets.differences(here, other)]
     assert told == [
         "port 2: 02 here, 04 of BMv2",
         "port 3: 1 packets here, 0 of BMv2",
@@ -93,27 +93,29 @@ def test_state_of_the_clock_is_not_compared() -> None:
 
 
 def test_a_packet_that_ends_a_switch_is_left_out_alone() -> None:
-    case = next(case for case in differential.cases() if case.program.stem == "detours")
+    case = next(case for case in random_packets.cases() if case.program.stem == "detours")
     fine, failing = bytes.fromhex("000000000000"), bytes.fromhex("09ff00000000")
-    result = differential.run_here(case, [fine, failing, fine, failing, fine], interpret=False)
+    result = random_packets.run_here(case, [fine, failing, fine, failing, fine], interpret=False)
     assert [exchange.packet.frame for exchange in result.exchanges] == [fine] * 3
 
 
 def test_the_page_has_every_program_and_its_result() -> None:
-    same = differential.Comparison("tests/p4/a.p4", 300, 290, 4, 2, [])
-    other = differential.Comparison("tests/p4/b.p4", 300, 7, 0, 0, ["port 2: 02 here, 04 of BMv2\n  trace"])
-    page = differential.render([same, other], 5, {"p4c-bm2-ss": "1.2", "simple_switch": "1.15"})
+    same = random_packets.Comparison("tests/p4/a.p4", 300, 290, 4, 2, [])
+    scheme = random_packets.Comparison("p4src/c.p4", 300, 200, 8, 6, [], marks=(3, 4))
+    other = random_packets.Comparison("tests/p4/b.p4", 300, 7, 0, 0, ["port 2: 02 here, 04 of BMv2\n  trace"])
+    page = differential.render([same, other, scheme], [], 5, {"p4c-bm2-ss": "1.2", "simple_switch": "1.15"})
     assert "(seed 5)" in page
     assert "p4c-bm2-ss 1.2 and simple_switch 1.15" in page
-    assert "1 of 2 programs do the same." in page
-    assert "| tests/p4/a.p4 | 300 | 290 | 4 | 2 | same |" in page
-    assert "| tests/p4/b.p4 | 300 | 7 | 0 | 0 | differs |" in page
+    assert "2 of 3 programs do the same." in page
+    assert "| tests/p4/a.p4 | 300 | 290 |  | 4 | 2 | same |" in page
+    assert "| tests/p4/b.p4 | 300 | 7 |  | 0 | 0 | differs |" in page
+    assert "| p4src/c.p4 | 300 | 200 | 3 / 4 | 8 | 6 | same |" in page
     assert "```\nport 2: 02 here, 04 of BMv2\n  trace\n```" in page
 
 
 def test_the_committed_page_is_about_these_programs() -> None:
     named = set(re.findall(r"^\| (\S+\.p4) \|.* same \|$", differential.PAGE.read_text(), re.MULTILINE))
-    assert named == {str(case.program.relative_to(REPOSITORY)) for case in differential.cases()}, (
+    assert named == {str(case.program.relative_to(REPOSITORY)) for case in random_packets.cases()}, (
         "run `make differential`"
     )
 
@@ -137,9 +139,9 @@ def test_p4c_refuses_value_sets_of_tuples_for_p4info_alone(tmp_path: Path) -> No
 
 @pytest.mark.needs("simple_switch")
 def test_bmv2_does_the_same() -> None:
-    case = next(case for case in differential.cases() if case.program.stem == "detours")
-    frames = differential.random_frames(case.seeds, 50, random.Random(3))  # noqa: S311
-    here = differential.run_here(case, frames, interpret=False)
-    there = differential.run_bmv2(case, [exchange.packet.frame for exchange in here.exchanges])
+    case = next(case for case in random_packets.cases() if case.program.stem == "detours")
+    frames = random_packets.random_frames(case.seeds, 50, random.Random(3))  # noqa: S311
+    here = random_packets.run_here(case, frames, interpret=False)
+    there = random_packets.run_bmv2(case, [exchange.packet.frame for exchange in here.exchanges])
     assert there.packets == sum(len(exchange.frames) for exchange in here.exchanges) > 0
-    assert not list(differential.differences(here, there))
+    assert not list(random_packets.differences(here, there))

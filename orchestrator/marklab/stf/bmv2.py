@@ -6,6 +6,7 @@ One process per run; its ports are named pipes, so that packets come when its ta
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shutil
@@ -14,7 +15,7 @@ import socket
 import struct
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -31,7 +32,7 @@ TOOLS = ("p4c-bm2-ss", "simple_switch", "simple_switch_CLI")
 PORTS = range(8)
 
 # A packet is through long before the next one comes, so that queues are empty and the order is that of sending.
-_GAP_S = 0.003
+_GAPS_S = itertools.repeat(0.003)
 
 # A switch allocates its registers before it opens its ports, with about 120 bytes per cell: 3 GB and 3 s of a core for
 # the 25 million cells of diffecn.p4, and much longer on a machine that is busy or swaps. A switch that uses no CPU time
@@ -115,8 +116,8 @@ class SimpleSwitch:
         self._thrift_port = _free_port()
         self._pipes: dict[int, IO[bytes]] = {}
         self._process: subprocess.Popen[bytes] | None = None
-        # When the last packet had been sent, in seconds of the system's clock.
-        self.sent_s = 0.0
+        # When the first packet had been sent, and the last one, in seconds of the system's clock.
+        self.first_s = self.sent_s = 0.0
 
     def __enter__(self) -> Self:
         for port in PORTS:
@@ -210,15 +211,16 @@ class SimpleSwitch:
         return (int(times[11]) + int(times[12])) / os.sysconf("SC_CLK_TCK")
 
     def exchange(
-        self, packets: Sequence[tuple[int, bytes]], gap_s: float = _GAP_S, drain_s: float = 0.0
+        self, packets: Sequence[tuple[int, bytes]], gaps_s: Iterable[float] = _GAPS_S, drain_s: float = 0.0
     ) -> dict[int, list[bytes]]:
-        """Send packets one after the other; gives what came out of each port, for `drain_s` at least.
+        """Send packets with gaps between them; gives what came out of each port, for `drain_s` at least.
 
         Can be called once: the switch waits for a first packet of each file that is open.
         """
         for port in set(PORTS) - {port for port, _ in packets}:
             self._pipes.pop(port).close()
-        for port, frame in packets:
+        self.first_s = time.time()
+        for (port, frame), gap_s in zip(packets, gaps_s, strict=False):
             try:
                 self._pipes[port].write(_RECORD.pack(0, 0, len(frame), len(frame)) + frame)
             except BrokenPipeError as error:

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from marklab.errors import MarklabError
+from marklab.stf import names
 from marklab.stf.device import Memory
 
 # State that holds a time, or depends on how fast packets follow each other.
@@ -41,6 +43,16 @@ def compared(parts: Mapping[str, Any]) -> dict[str, Any]:
     """A program's objects without those whose state is a matter of the clock."""
     kinds = ("registers", "counters")
     return {**parts, **{kind: [each for each in parts[kind] if not each["name"].endswith(CLOCKS)] for kind in kinds}}
+
+
+def cells_of(counter: str, memory: Memory) -> Sequence[tuple[int, int]]:
+    """Packets and bytes of a counter's cells, by a unique end of its name."""
+    return memory.counters[names.find("counter", counter, memory.counters)]
+
+
+def not_compared(error: MarklabError) -> str:
+    """What stands in place of differences where a side could not be had."""
+    return f"not compared: {error}" + (f"\n  try: {error.remedy}" if error.remedy else "")
 
 
 def different_cells(ours: Memory, theirs: Memory) -> Iterator[str]:
