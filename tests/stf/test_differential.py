@@ -5,16 +5,18 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from marklab import p4c
+from marklab import engine, p4c
 from marklab.errors import RunFailed
 from marklab.paths import REPOSITORY
 from marklab.stf import bmv2, differential, random_packets
 from marklab.stf.device import Exchange, Memory
 from marklab.stf.outcome import Outcome, compared
+from marklab.stf.runner import compiled
 from marklab.stf.statements import Packet
 
 TABLES = [
@@ -97,6 +99,56 @@ def test_a_packet_that_ends_a_switch_is_left_out_alone() -> None:
     fine, failing = bytes.fromhex("000000000000"), bytes.fromhex("09ff00000000")
     result = random_packets.run_here(case, [fine, failing, fine, failing, fine], interpret=False)
     assert [exchange.packet.frame for exchange in result.exchanges] == [fine] * 3
+
+
+@pytest.mark.parametrize(
+    ("program", "data", "beyond"),
+    [
+        # An operation, then the index: registers and counters have 4 cells, meters 4 and 2.
+        ("registers", "00 0003 0000 0000", False),
+        ("registers", "00 0004 0000 0000", True),
+        ("registers", "01 0004 0000 0000", True),
+        ("registers", "03 0003 0000 0000", False),
+        ("registers", "03 0004 0000 0000", True),
+        ("registers", "04 0004 0000 0000", False),
+        ("meters", "00 0003 0000 0000", False),
+        ("meters", "00 0004 0000 0000", True),
+        ("meters", "01 0002 0000 0000", True),
+    ],
+)
+def test_an_index_beyond_an_array_is_found(program: str, data: str, beyond: bool) -> None:
+    case = next(case for case in random_packets.cases() if case.program.stem == program)
+    (exchange,) = random_packets.run_here(case, [bytes.fromhex(data)], interpret=True).exchanges
+    parts = engine.describe(compiled(case.program, True))
+    assert random_packets.reaches_beyond(exchange, parts) is beyond
+
+
+def test_a_switch_that_ends_of_an_index_is_asked_again_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = next(case for case in random_packets.cases() if case.program.stem == "registers")
+    parts = engine.describe(compiled(case.program, True))
+
+    def unchecked(case: random_packets.Case, frames: Sequence[bytes]) -> Outcome:
+        result = random_packets.run_here(case, frames, interpret=True)
+        if any(random_packets.reaches_beyond(exchange, parts) for exchange in result.exchanges):
+            raise bmv2.SwitchDied("simple_switch ended by SIGSEGV after a packet")
+        sent = {
+            port: [frame for each in result.exchanges for at, frame in each.frames if at == port] for port in range(8)
+        }
+        return Outcome(sent, result.memory)
+
+    monkeypatch.setattr(random_packets, "run_bmv2", unchecked)
+    comparison = random_packets.compare(case, 1)
+    assert not comparison.differences
+    assert 0 < comparison.beyond == random_packets.PACKETS - comparison.packets
+    assert f"- tests/p4/registers.p4: {comparison.beyond} packets" in differential.render([comparison], [], 1, {})
+
+    def broken(case: random_packets.Case, frames: Sequence[bytes]) -> Outcome:
+        raise bmv2.SwitchDied("simple_switch ended by SIGSEGV after a packet")
+
+    monkeypatch.setattr(random_packets, "run_bmv2", broken)
+    assert random_packets.compare(case, 1).differences == [
+        "not compared: simple_switch ended by SIGSEGV after a packet"
+    ]
 
 
 def test_the_page_has_every_program_and_its_result() -> None:

@@ -63,8 +63,20 @@ def _random_packets(comparisons: Sequence[Comparison], seed: int) -> Iterator[st
     yield from (f"- p4src/v1model/{name}.p4: {reason}\n" for name, reason in random_packets.PERIODIC.items())
     left_out = random_packets.TIMED | random_packets.REFUSED
     yield from (f"- tests/p4/{name}.p4: {reason}\n" for name, reason in left_out.items())
+    yield from _beyond(comparisons)
     yield "\nCompiled without P4Info:\n\n"
     yield from (f"- tests/p4/{name}.p4: {reason}\n" for name, reason in random_packets.WITHOUT_P4INFO.items())
+
+
+def _beyond(comparisons: Sequence[Comparison]) -> Iterator[str]:
+    if not any(each.beyond for each in comparisons):
+        return
+    yield (
+        "\nv1model.p4 says that nothing is written or counted beyond an array's end. Built without assertions "
+        "(`NDEBUG`), simple_switch does not look where an array ends, and dies of a signal. Where it did, packets that "
+        "ask for such a cell were left out:\n\n"
+    )
+    yield from (f"- {each.program}: {each.beyond} packets\n" for each in comparisons if each.beyond)
 
 
 def _marks(decisions: Sequence[Decisions]) -> Iterator[str]:
@@ -79,20 +91,22 @@ def _marks(decisions: Sequence[Decisions]) -> Iterator[str]:
         "each packet finds and leaves as many packets on one side as on the other, and marks by length have to agree "
         f"packet by packet. Packets leave {step_ms} ms after each other, by the machine's clock in BMv2 and in virtual "
         "time in the lab. Marks by time are compared where they do not depend on a few ms: thresholds lie between two "
-        f"sojourn times, decisions are the same if departures are up to {late_ms} ms late (tested), and a burst is sent "
-        "again if BMv2 sends a packet later. An empty queue has no rate, and packets come one after the other.\n\n"
+        f"sojourn times, decisions are the same if departures are up to {late_ms} ms late (tested), and a burst is "
+        "sent again if BMv2 sends a packet later. An empty queue has no rate, and its packets come one after the "
+        "other.\n\n"
         "What this does not compare: marks by lot with probabilities between 0 and 1, since draws of two switches "
         "differ; times near a threshold; and several queues of a port, of which BMv2 has none for these programs.\n\n"
-        f"{same} of {len(decisions)} bursts do the same. A letter for each packet: `M` marked, `.` not marked, `x` lost "
-        "or dropped. Counts are packets, in the lab / in BMv2: marked, not capable and passed, dropped by the scheme, "
-        "lost to a full queue.\n\n"
+        f"{same} of {len(decisions)} bursts do the same. A letter for each packet: `M` marked, `.` not marked, `x` "
+        "lost or dropped. Counts are packets, in the lab / in BMv2: marked, not capable and passed, dropped by the "
+        "scheme, lost to a full queue.\n\n"
         "| scheme | packets | cause | marked | not capable | dropped | queue full | |\n"
         "|---|---|---|---:|---:|---:|---:|---|\n"
     )
     for each in decisions:
         yield from _rows(each)
     missing = unreached(decisions)
-    yield "\nEvery cause that a scheme declares chose a packet on both sides" + (", but for:\n\n" if missing else ".\n")
+    end = ", but for:\n\n" if missing else ".\n"
+    yield f"\nEvery cause that a scheme declares chose a packet on both sides{end}"
     yield from (f"- {line}\n" for line in missing)
 
 
