@@ -128,7 +128,7 @@ def cases() -> Iterator[Case]:
     for name in known_schemes():
         choice = parse_choice(name)
         found = find_scheme(choice)
-        turns = found.spec is not None and found.spec.needs.schedulers
+        turns = found.spec is not None and found.spec.needs.schedulers and "fifo" not in found.spec.needs.schedulers
         scheme = found.fit(choice, replace(SETUP, queues=Queues(scheduler="dwrr", count=4)) if turns else SETUP)
         yield Case(name, found.program, [*basic, *scheme.entries], BACKLOG_PACKETS, scheme.queues)
 
