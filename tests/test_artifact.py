@@ -698,8 +698,10 @@ def test_durations_have_two_digits(seconds: float, text: str) -> None:
 
 
 def make(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """What `make` would do, as somebody's own make and not as a part of `make test`, whose folders it would announce."""
-    environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+    """What `make` would do by itself: as a part of `make test`, it would announce its folders."""
+    environment = {
+        name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
+    }
     return subprocess.run(["make", "-n", *arguments], cwd=REPOSITORY, capture_output=True, text=True, env=environment)
 
 
