@@ -304,7 +304,7 @@ def small(testbed: Testbed, rounds: int) -> bool:
         return np.array([delivered, end["packets"] / end["seconds"], read])
 
     found = best_of(testbed, rounds, measure, np.max)
-    table = Table("UDP, 18 bytes", "delivered/s", "sent/s, at most", "read by iperf3/s, at most", "Marklab / it")
+    table = Table("UDP, 18 bytes", "delivered/s", "sent/s, at most", "read/s, at most", "Marklab / it")
     ours = found["Marklab"][0]
     for name, (delivered, sent, read) in found.items():
         table.add_row(name, f"{delivered:,.0f}", f"{sent:,.0f}", f"{read:,.0f}", f"{ours / delivered:.2f}")
