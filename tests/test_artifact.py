@@ -93,6 +93,7 @@ def known(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def unpack(archive: Path, into: Path) -> None:
     """By tar: Python's own warns without a filter, and Debian 12's knows none."""
+    into.mkdir(exist_ok=True)
     subprocess.run(["tar", "-xf", archive, "-C", into], check=True)
 
 
