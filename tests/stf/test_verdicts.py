@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Differences from BMv2 that have a verdict: they are listed, and where BMv2 is installed they are still there.
+
+What the lab does is in the packet tests beside the programs, which test_programs.py runs.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from marklab.stf import conformance, differential, verdicts
+
+FOLDER = Path(__file__).parent.parent / "p4"
+
+# What BMv2 sends for a packet, where it is not what the packet test beside the program expects of the lab.
+BMV2_SENDS = {
+    "narrow_prefixes": {
+        # 112 is not in 96 &&& 112: no entry matches.
+        "0e000000": "fe000003",
+        # 96 is not in 64 &&& 96: no entry matches.
+        "1c010000": "fc010001",
+        # 64 is not in 0 &&& 64: no entry matches, and of 31 the third one.
+        "18000000": "f8000002",
+        "181f0000": "f81f0002",
+        "28020000": "f8020002",
+    },
+}
+
+
+def test_every_difference_has_a_program_and_every_program_a_difference() -> None:
+    tests = {each.test for each in verdicts.differences().values()}
+    assert all((FOLDER / test).is_file() for test in tests)
+    assert {f"apart/{path.name}" for path in (FOLDER / "apart").glob("*.p4")} <= tests
+
+
+def test_the_page_lists_the_differences() -> None:
+    assert "".join(verdicts.section()) in conformance.PAGE.read_text(), "run `make conformance`"
+
+
+@pytest.mark.needs("simple_switch")
+@pytest.mark.parametrize("program", BMV2_SENDS)
+def test_bmv2_still_does_otherwise(program: str) -> None:
+    frames = {bytes.fromhex(sent): bytes.fromhex(received) for sent, received in BMV2_SENDS[program].items()}
+    case = differential.Case(FOLDER / "apart" / f"{program}.p4", [], list(frames))
+    here = differential.run_here(case, list(frames), interpret=True)
+    sent, _ = differential.run_bmv2(case, list(frames))
+    assert sent[1] == list(frames.values())
+    assert all(exchange.frames != [(1, frames[exchange.packet.frame])] for exchange in here.exchanges)
