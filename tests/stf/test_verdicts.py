@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from marklab import p4c
+from marklab.engine import diagnose
+from marklab.errors import MarklabError
 from marklab.stf import conformance, differential, verdicts
 
 FOLDER = Path(__file__).parent.parent / "p4"
@@ -39,6 +42,13 @@ BMV2_SENDS = {
     },
 }
 
+# Why p4c-bm2-ss refuses a program.
+P4C_SAYS = {
+    "hash_number": "expected a struct",
+    "next_element": "next field read",
+    "table_again": "back to itself",
+}
+
 
 def test_every_difference_has_a_program_and_every_program_a_difference() -> None:
     tests = {each.test for each in verdicts.differences().values()}
@@ -59,3 +69,19 @@ def test_bmv2_still_does_otherwise(program: str) -> None:
     sent, _ = differential.run_bmv2(case, list(frames))
     assert sent[1] == list(frames.values())
     assert all(exchange.frames != [(1, frames[exchange.packet.frame])] for exchange in here.exchanges)
+
+
+@pytest.mark.needs("simple_switch")
+@pytest.mark.parametrize("program", P4C_SAYS)
+def test_p4c_still_refuses(program: str, tmp_path: Path) -> None:
+    with pytest.raises(MarklabError, match=P4C_SAYS[program]):
+        p4c.compile_program(FOLDER / "apart" / f"{program}.p4", tmp_path)
+
+
+@pytest.mark.parametrize("program", [*P4C_SAYS, "loops"])
+def test_the_lab_warns_of_what_p4c_does_not_compile(program: str) -> None:
+    messages = diagnose(FOLDER / "apart" / f"{program}.p4")
+    assert messages
+    assert {(message["category"], message["id"]) for message in messages} == {
+        ("warning", "W0704" if program == "loops" else "W0702")
+    }
