@@ -1,4 +1,4 @@
-// Where tables are applied: what p4c-bm2-ss refuses, beside what it takes.
+// Where tables are applied: what p4c-bm2-ss refuses, beside what it takes; and a key that BMv2 matches otherwise.
 #include "include/frame.p4"
 
 header item_t { bit<8> op; bit<8> a; bit<8> x; }
@@ -28,10 +28,19 @@ control Ingress_(inout items_t hdr, inout none_t meta, inout standard_metadata_t
     table run { key = { hdr.item.a: exact; } actions = { set; other; NoAction; } default_action = NoAction; }
     table kept { key = { hdr.item.a: exact; } actions = { set; NoAction; } default_action = NoAction; }
     table returned { key = { hdr.item.a: exact; } actions = { set; NoAction; } default_action = NoAction; }
+    table narrow {
+        key = {
+            hdr.item.a: exact;
+            hdr.item.x[6:0]: lpm; // W0705:13
+        }
+        actions = { set; NoAction; }
+        default_action = NoAction;
+    }
     Inner() same;
     Inner() again;
     apply {
         bit<8> unread;
+        narrow.apply();
         twice.apply();
         hdr.item.x = 1;
         if (hdr.item.op == 1) { twice.apply(); } // W0702:33
