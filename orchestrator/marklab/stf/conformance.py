@@ -18,6 +18,7 @@ from pathlib import Path
 from marklab.engine import compile_program
 from marklab.errors import BadInput, MarklabError, SetupError
 from marklab.paths import REPOSITORY
+from marklab.stf import verdicts
 from marklab.stf.messages import Agreement, Messages, compare
 from marklab.stf.runner import Verdict, run_pair
 
@@ -166,7 +167,7 @@ def render(conformance: Conformance) -> str:
     for title, (explanation, findings) in parts.items():
         text += f"\n## {title}\n\n{explanation}\n"
         text += "".join(_section(findings))
-    return text + "".join(_messages(conformance.messages))
+    return text + "".join(verdicts.section()) + "".join(_messages(conformance.messages))
 
 
 def _messages(messages: Messages) -> Iterator[str]:
