@@ -173,7 +173,7 @@ class Testbed:
         forward = next(action for action in ipv4_lpm["actions"] if action["name"].endswith("forward"))
         key = ipv4_lpm["keys"][0]["name"]
         with TemporaryDirectory() as name:
-            compiled = p4c.compile_program(PROGRAM, Path(name)).json
+            compiled = p4c.compile_program(PROGRAM, Path(name))
             interfaces = [word for port, name in enumerate(self.interfaces) for word in ("-i", f"{port}@{name}")]
             notifications = ["--notifications-addr", f"ipc://{name}/notifications.ipc"]
             command = self.at_switch("simple_switch", *interfaces, *notifications, str(compiled))

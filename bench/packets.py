@@ -9,10 +9,11 @@ at the queue), egress, deparser. Frames lie in memory, and none is sent to an in
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,12 +26,11 @@ from marklab import _engine, p4c
 from marklab.catalog.choice import parse_choice
 from marklab.catalog.parameters import Setup
 from marklab.catalog.scheme import find_scheme, known_schemes
-from marklab.control import is_called
 from marklab.engine import compile_program, describe
 from marklab.hosts import Limit
 from marklab.paths import PROGRAMS
 from marklab.queueing import Queues
-from marklab.stf import bmv2
+from marklab.stf import bmv2, names
 from marklab.traffic.rtt import parse_rtt
 
 ROOT = Path(__file__).parent.parent
@@ -75,13 +75,13 @@ class Case:
         """Packets per CPU second of simple_switch, all threads together; reading and writing pcap files included."""
         tables = describe(compile_program(self.program))["tables"]
         with TemporaryDirectory() as name:
-            json_file = p4c.compile_program(self.program, Path(name)).json
+            json_file = p4c.compile_program(self.program, Path(name))
             with bmv2.SimpleSwitch(json_file, Path(name)) as switch:
-                commands = [bmv2.table_command(_full_names(entry, tables), tables) for entry in self.entries]
+                commands = [bmv2.table_command(names.spelled_out(entry, tables), tables) for entry in self.entries]
                 switch.command([*commands, f"set_queue_depth {BMV2_QUEUE_PACKETS}"])
                 packets = [(0, frame) for frame in frames()] * BMV2_ROUNDS
                 before_s = switch.cpu_s
-                came = sum(map(len, switch.exchange(packets, gap_s=0).values()))
+                came = sum(map(len, switch.exchange(packets, gaps_s=itertools.repeat(0.0)).values()))
                 # `red` drops what finds too long a queue, and here all packets come at once.
                 if came == 0:
                     raise SystemExit(f"{self.name}: nothing came out of simple_switch")
@@ -96,13 +96,6 @@ class Case:
         if out < (rounds - 1) * FLOWS:
             raise SystemExit(f"{self.name}: of {rounds * FLOWS} packets only {out} came out")
         return rounds * FLOWS / elapsed_s
-
-
-def _full_names(entry: dict[str, Any], tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The entry as simple_switch_CLI wants it: no name cut short."""
-    table = next(each for each in tables if is_called(each["name"], entry["table"]))
-    action = next(each for each in table["actions"] if is_called(each["name"], entry["action"]))
-    return entry | {"table": table["name"], "action": action["name"]}
 
 
 def frames() -> list[bytes]:
@@ -135,7 +128,7 @@ def cases() -> Iterator[Case]:
     for name in known_schemes():
         choice = parse_choice(name)
         found = find_scheme(choice)
-        turns = found.spec is not None and found.spec.needs.schedulers
+        turns = found.spec is not None and found.spec.needs.schedulers and "fifo" not in found.spec.needs.schedulers
         scheme = found.fit(choice, replace(SETUP, queues=Queues(scheduler="dwrr", count=4)) if turns else SETUP)
         yield Case(name, found.program, [*basic, *scheme.entries], BACKLOG_PACKETS, scheme.queues)
 

@@ -90,6 +90,12 @@ impl Words<'_> {
             EventKind::Counted { counter, index } => {
                 json!({"kind": "count", "object": program.counters[counter.index()].name, "index": index})
             }
+            EventKind::Metered { meter, index, colour } => json!({
+                "kind": "meter",
+                "object": program.meters[meter.index()].name,
+                "index": index,
+                "value": colour,
+            }),
             EventKind::Verified { slot, expected, found } => json!({
                 "kind": "verify_checksum",
                 "object": self.slot(*slot),

@@ -4,7 +4,7 @@
 //! [`State::trace`](crate::State::trace) takes the events while it is there; without it a step of the interpreter pays
 //! for one test, and compiled code for nothing, since it is never traced.
 
-use marklab_p4::ir::{ActionId, BlockId, CounterId, HeaderId, RegisterId, SlotId, StateId, TableId, Target};
+use marklab_p4::ir::{ActionId, BlockId, CounterId, HeaderId, MeterId, RegisterId, SlotId, StateId, TableId, Target};
 use marklab_p4::source::Span;
 use num_bigint::BigUint;
 
@@ -115,6 +115,15 @@ pub enum EventKind {
         counter: CounterId,
         /// Cell.
         index: u64,
+    },
+    /// A meter cell was asked for the packet's colour; no colour out of range.
+    Metered {
+        /// Array.
+        meter: MeterId,
+        /// Cell.
+        index: u64,
+        /// 0 green, 1 yellow, 2 red.
+        colour: Option<u64>,
     },
     /// A checksum was verified.
     Verified {

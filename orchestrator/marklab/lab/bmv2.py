@@ -48,8 +48,9 @@ class Compiled:
 def compile_program(program: Path, folder: Path) -> Compiled:
     """Compile a program; a folder is for the files in between."""
     require()
-    made = p4c.compile_program(program, folder)
-    return Compiled(made.json.read_bytes(), p4info_pb2.P4Info.FromString(made.p4info.read_bytes()))
+    p4info = folder / f"{program.stem}.p4info.bin"
+    json = p4c.compile_program(program, folder, p4info=p4info)
+    return Compiled(json.read_bytes(), p4info_pb2.P4Info.FromString(p4info.read_bytes()))
 
 
 @dataclass(frozen=True)

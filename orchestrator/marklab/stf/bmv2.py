@@ -6,21 +6,25 @@ One process per run; its ports are named pipes, so that packets come when its ta
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shutil
+import signal
 import socket
 import struct
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
 from marklab.errors import RunFailed
+from marklab.stf import commands, names
 from marklab.stf.device import Memory
+from marklab.stf.statements import Add, Command, SetDefault, Statement
 
 TOOLS = ("p4c-bm2-ss", "simple_switch", "simple_switch_CLI")
 
@@ -28,9 +32,15 @@ TOOLS = ("p4c-bm2-ss", "simple_switch", "simple_switch_CLI")
 PORTS = range(8)
 
 # A packet is through long before the next one comes, so that queues are empty and the order is that of sending.
-_GAP_S = 0.003
+_GAPS_S = itertools.repeat(0.003)
 
-_START_S = 20.0
+# A switch allocates its registers before it opens its ports, with about 120 bytes per cell: 3 GB and 3 s of a core for
+# the 25 million cells of diffecn.p4, and much longer on a machine that is busy or swaps. A switch that uses no CPU time
+# for as long as the first of these waits for something that does not come.
+_STALL_S = 60.0
+_START_S = 1800.0
+# A process that broke a pipe has its status a moment later.
+_STATUS_S = 5.0
 # Nothing more is expected when nothing has come for so long.
 _SILENCE_S = 1.0
 
@@ -68,6 +78,18 @@ def table_command(entry: Mapping[str, Any], tables: Sequence[Mapping[str, Any]])
     return f"table_add {table['name']} {action['name']} {words} => {params}{tail}".rstrip()
 
 
+def command(statement: Statement, parts: Mapping[str, Any]) -> str:
+    """A statement about the control plane in simple_switch_CLI's words."""
+    match statement:
+        case Add():
+            return table_command(names.entry(statement, parts["tables"]), parts["tables"])
+        case SetDefault():
+            return table_command(names.default_action(statement, parts["tables"]), parts["tables"])
+        case Command():
+            return " ".join([statement.name, *commands.spelled_out(statement, parts).words])
+    raise AssertionError(statement)
+
+
 def _key(key: Mapping[str, Any], match: Mapping[str, Any] | None) -> str:
     every = (1 << key["bits"]) - 1
     kind = key["match"]
@@ -82,6 +104,10 @@ def _key(key: Mapping[str, Any], match: Mapping[str, Any] | None) -> str:
     return f"{match['exact']}&&&{every}" if kind == "optional" else str(match["exact"])
 
 
+class SwitchDied(RunFailed):
+    """simple_switch ended by itself."""
+
+
 class SimpleSwitch:
     """A running simple_switch; to be used as a context."""
 
@@ -90,6 +116,8 @@ class SimpleSwitch:
         self._thrift_port = _free_port()
         self._pipes: dict[int, IO[bytes]] = {}
         self._process: subprocess.Popen[bytes] | None = None
+        # When the first packet had been sent, and the last one, in seconds of the system's clock.
+        self.first_s = self.sent_s = 0.0
 
     def __enter__(self) -> Self:
         for port in PORTS:
@@ -108,8 +136,9 @@ class SimpleSwitch:
         ]
         self._process = subprocess.Popen(command, cwd=self._folder, stdout=subprocess.DEVNULL)  # noqa: S603 - no shell
         try:
-            self._open_pipes()
-            self._await_control()
+            start = _Start(self)
+            self._open_pipes(start)
+            self._await_control(start)
         except BaseException:
             self._stop()
             raise
@@ -120,15 +149,14 @@ class SimpleSwitch:
     ) -> None:
         self._stop()
 
-    def _open_pipes(self) -> None:
+    def _open_pipes(self, start: _Start) -> None:
         """In the order of the switch, which waits for each; without blocking, since it may have died."""
-        deadline = time.monotonic() + _START_S
         for port in PORTS:
             while True:
                 try:
                     descriptor = os.open(self._folder / f"p{port}_in.pcap", os.O_WRONLY | os.O_NONBLOCK)
                 except OSError:
-                    self._check_alive(deadline)
+                    start.check()
                     time.sleep(0.01)
                     continue
                 os.set_blocking(descriptor, True)
@@ -137,21 +165,24 @@ class SimpleSwitch:
                 self._pipes[port] = pipe
                 break
 
-    def _await_control(self) -> None:
-        deadline = time.monotonic() + _START_S
+    def _await_control(self, start: _Start) -> None:
         while True:
             with socket.socket() as probe:
                 probe.settimeout(0.5)
                 if probe.connect_ex(("localhost", self._thrift_port)) == 0:
                     return
-            self._check_alive(deadline)
+            start.check()
             time.sleep(0.05)
 
-    def _check_alive(self, deadline: float) -> None:
+    def check_alive(self, when: str) -> None:
+        """Raise SwitchDied if it has ended; `when` completes the sentence."""
         if self._process is None or self._process.poll() is not None:
-            raise RunFailed("simple_switch ended as it started")
-        if time.monotonic() > deadline:
-            raise RunFailed(f"simple_switch was not ready within {_START_S:g} s")
+            raise self._died(when)
+
+    def _died(self, when: str) -> SwitchDied:
+        status = self._process.wait(_STATUS_S) if self._process is not None else 0
+        how = f"by {signal.Signals(-status).name}" if status < 0 else f"with status {status}"
+        return SwitchDied(f"simple_switch ended {how} {when}")
 
     def _stop(self) -> None:
         for pipe in self._pipes.values():
@@ -179,26 +210,40 @@ class SimpleSwitch:
         times = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(times[11]) + int(times[12])) / os.sysconf("SC_CLK_TCK")
 
-    def exchange(self, packets: Sequence[tuple[int, bytes]], gap_s: float = _GAP_S) -> dict[int, list[bytes]]:
-        """Send packets one after the other; gives what came out of each port.
+    def exchange(
+        self, packets: Sequence[tuple[int, bytes]], gaps_s: Iterable[float] = _GAPS_S, drain_s: float = 0.0
+    ) -> dict[int, list[bytes]]:
+        """Send packets with gaps between them; gives what came out of each port, for `drain_s` at least.
 
         Can be called once: the switch waits for a first packet of each file that is open.
         """
         for port in set(PORTS) - {port for port, _ in packets}:
             self._pipes.pop(port).close()
-        for port, frame in packets:
-            self._pipes[port].write(_RECORD.pack(0, 0, len(frame), len(frame)) + frame)
+        self.first_s = time.time()
+        for (port, frame), gap_s in zip(packets, gaps_s, strict=False):
+            try:
+                self._pipes[port].write(_RECORD.pack(0, 0, len(frame), len(frame)) + frame)
+            except BrokenPipeError as error:
+                raise self._died("after a packet") from error
             if gap_s > 0:
                 time.sleep(gap_s)
+        self.sent_s = time.time()
+        time.sleep(drain_s)
         size, changed = -1, time.monotonic()
         while time.monotonic() - changed < _SILENCE_S:
             now = sum(path.stat().st_size for path in self._folder.glob("*_out.pcap"))
             if now != size:
                 size, changed = now, time.monotonic()
             time.sleep(0.05)
-        if self._process is None or self._process.poll() is not None:
-            raise RunFailed("simple_switch died of a packet")
-        return {port: list(_frames(self._folder / f"p{port}_out.pcap")) for port in PORTS}
+        self.check_alive("after a packet")
+        return {port: [frame for _, frame in self._out(port)] for port in PORTS}
+
+    def departures_s(self, port: int) -> list[float]:
+        """When packets left a port, by the clock of `sent_s`."""
+        return [time_s for time_s, _ in self._out(port)]
+
+    def _out(self, port: int) -> Iterator[tuple[float, bytes]]:
+        return _frames(self._folder / f"p{port}_out.pcap")
 
     def memory(self, parts: Mapping[str, Any]) -> Memory:
         """Registers and counters; direct counters belong to entries and are left out."""
@@ -213,6 +258,32 @@ class SimpleSwitch:
                 cells = re.findall(r"\((\d+) bytes, (\d+) packets\)", text)
                 counters[counter["name"]] = [(int(packets), int(bytes_)) for bytes_, packets in cells]
         return Memory(registers, counters)
+
+
+class _Start:
+    """The start of a switch: how long it has taken, and when it last used CPU time."""
+
+    def __init__(self, switch: SimpleSwitch) -> None:
+        self._switch = switch
+        self._began = self._moved = time.monotonic()
+        self._cpu_s = 0.0
+
+    def check(self) -> None:
+        """Raise RunFailed if the switch has ended, does nothing, or has taken too long."""
+        self._switch.check_alive("as it started")
+        now, cpu_s = time.monotonic(), self._switch.cpu_s
+        if cpu_s > self._cpu_s:
+            self._cpu_s, self._moved = cpu_s, now
+        if now - self._moved > _STALL_S:
+            raise RunFailed(
+                f"simple_switch has not started and has used no CPU time for {_STALL_S:g} s",
+                "simple_switch with the same program by hand, with --log-console, to see what it waits for",
+            )
+        if now - self._began > _START_S:
+            raise RunFailed(
+                f"simple_switch has not started within {_START_S:g} s ({cpu_s:.0f} s of CPU time)",
+                "again when the machine has less to do, or more memory: registers take about 120 bytes per cell",
+            )
 
 
 @contextmanager
@@ -230,11 +301,12 @@ def _free_port() -> int:
         return port
 
 
-def _frames(path: Path) -> Iterator[bytes]:
+def _frames(path: Path) -> Iterator[tuple[float, bytes]]:
+    """Time and bytes of each packet of a file."""
     data = path.read_bytes() if path.exists() else b""
     at = len(_PCAP_HEADER)
     while at + _RECORD.size <= len(data):
-        length = _RECORD.unpack_from(data, at)[2]
+        seconds, micros, length, _ = _RECORD.unpack_from(data, at)
         at += _RECORD.size
-        yield data[at : at + length]
+        yield seconds + micros / 1e6, data[at : at + length]
         at += length

@@ -38,6 +38,14 @@ REFUSED_BY_P4C = {
     "parser-unroll-test5.p4": "headers: the type should be a struct of headers, stacks, or unions",
 }
 
+# Of a program of ours, not of the corpus (test_differential.py tries it).
+_WITHOUT_P4INFO = (
+    "P4_16 has value sets of tuples (`valueSetDeclaration` of its grammar), P4Runtime has not, and says that compilers "
+    "must refuse them when they write P4Info (P4Runtime 1.4, section `ValueSet`). So p4c-bm2-ss 1.2.5.16 refuses "
+    "`tests/p4/value_sets.p4` with `--p4runtime-files` and compiles it without, as the lab does with and without "
+    "`--p4info`."
+)
+
 # How the compiler's messages give a place.
 _PLACE = re.compile(r"--> .+:\d+:\d+")
 
@@ -164,6 +172,7 @@ def render(conformance: Conformance) -> str:
         counts = Counter(finding.verdict for finding in findings)
         cells = " | ".join(str(counts[verdict]) for verdict in Verdict)
         text += f"| {title} | {len(findings)} | {cells} |\n"
+    text += f"\n{_WITHOUT_P4INFO}\n"
     for title, (explanation, findings) in parts.items():
         text += f"\n## {title}\n\n{explanation}\n"
         text += "".join(_section(findings))

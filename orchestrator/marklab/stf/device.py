@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,14 +46,21 @@ class Memory:
 class Device:
     """One switch, and the names of its objects."""
 
-    def __init__(self, program: engine.CompiledProgram, *, trace: bool = False) -> None:
+    def __init__(
+        self,
+        program: engine.CompiledProgram,
+        *,
+        entries: Sequence[Mapping[str, Any]] = (),
+        queueing: str | None = None,
+        trace: bool = False,
+    ) -> None:
         self._parts: Mapping[str, Any] = engine.describe(program)
         self._aliases: dict[str, int] = {}
         self._trace = trace
         # The switch's clock, which stands still until a packet says that it is later.
         self._now_ns = 0
         with engine.refusals():
-            self._harness = engine.new_harness(program)
+            self._harness = engine.new_harness(program, entries=entries, queueing=queueing)
             if trace:
                 self._harness.trace(True)
 
@@ -73,6 +80,18 @@ class Device:
             events = json.loads(self._harness.take_trace()) if self._trace else []
             losses = [reason for reason, _ in self._harness.losses]
         return Exchange(packet, frames, losses, events)
+
+    def receive(self, packet: Packet, now_ns: int) -> int | None:
+        """Take a packet in, which waits for `transmit`; gives its port, or None if it was lost."""
+        with engine.refusals():
+            place = self._harness.receive(packet.port, packet.frame, now_ns)
+            return None if place is None else place[0]
+
+    def transmit(self, port: int, now_ns: int) -> bytes | None:
+        """Send the next packet of a port; None if egress drops it."""
+        with engine.refusals():
+            left = self._harness.transmit(port, now_ns)
+            return None if left is None else left[0]
 
     def configure(self, statement: Statement) -> None:
         """Carry out a statement that is about the control plane."""
@@ -101,13 +120,14 @@ class Device:
                 cell = self._aliases[cell]
             return self._harness.counter(self._full_name("counter", counter), cell)
 
-    def memory(self) -> Memory:
-        """All registers and counters; direct counters belong to entries and are left out."""
-        sizes = [{part["name"]: part["size"] or 0 for part in self._parts[kind]} for kind in ("registers", "counters")]
+    def memory(self, parts: Mapping[str, Any] | None = None) -> Memory:
+        """All registers and counters, or those of `parts`; direct counters belong to entries and are left out."""
+        kinds = ("registers", "counters")
+        sizes = [{part["name"]: part["size"] or 0 for part in (parts or self._parts)[kind]} for kind in kinds]
         registers, counters = sizes
         return Memory(
             {name: [self._harness.register(name, at) for at in range(size)] for name, size in registers.items()},
-            {name: [self._harness.counter(name, at) for at in range(size)] for name, size in counters.items()},
+            {name: [self._harness.counter(name, at) for at in range(size)] for name, size in counters.items() if size},
         )
 
     def _full_name(self, kind: str, name: str) -> str:

@@ -1,287 +1,164 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The same random packets through the lab's switch and BMv2's: `make differential`.
-
-Programs are those of p4src/ and of tests/p4; entries are those of their packet tests, and packets are these tests'
-packets with random changes. Compared are the packets of each port, registers and counters; docs/differential.md has the
-result.
-"""
+"""The lab's switch against BMv2's: `make differential` writes docs/differential.md."""
 
 from __future__ import annotations
 
-import random
 import sys
-import tempfile
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
-from marklab import engine, p4c
-from marklab.errors import BadInput, MarklabError
-from marklab.paths import PROGRAMS, REPOSITORY
-from marklab.stf import bmv2, commands, names, trace
-from marklab.stf.device import Device, Exchange, Memory
-from marklab.stf.reader import read, read_file
-from marklab.stf.runner import compiled
-from marklab.stf.statements import Add, Command, Packet, SetDefault, Statement
+from marklab.catalog.scheme import known_schemes
+from marklab.paths import REPOSITORY, require_tree
+from marklab.stf import bmv2, bursts, random_packets
+from marklab.stf.bursts import Decisions
+from marklab.stf.outcome import CLOCKS
+from marklab.stf.random_packets import Comparison
 
 PAGE = REPOSITORY / "docs" / "differential.md"
 
-_TESTS = REPOSITORY / "tests"
 
-# What no two switches agree on, being a matter of the clock.
-_TIMED = {"queue": "it copies timestamps into the packet"}
-
-# What p4c-bm2-ss refuses although p4c knows it.
-_REFUSED = {"for_in": "p4c-bm2-ss has no for-in loops"}
-
-# Schemes of which nothing is left to compare without a clock that both switches have.
-_PERIODIC = {
-    "pi": "its probability changes with the times of arrival",
-    "rem": "its price changes with the times of arrival",
-    "bfc": "its queues depend on what still waits when a packet comes",
-}
-
-# Schemes that look at times wait for ten seconds, or leave marks to a lot that is never drawn, since nobody knows how
-# long BMv2's threads take. Those whose ingress must know the queues have a threshold that no queue reaches, since the
-# threads do not agree on it.
-_PATIENT = {
-    "tcn": "setdefault marking.params set_params(t_us:10000000)",
-    "codel": "setdefault marking.params set_params(target_us:10000000, interval_us:10000000)",
-    "ecn-sharp": "setdefault marking.params set_params"
-    "(by_queue_length:0, ins:10000000, pst:10000000, pst_interval_us:10000000, next_from_now:0)",
-    "diffecn": "setdefault marking.threshold_by_flows set_threshold(k_pkts:500000)\n"
-    "setdefault marking.params set_params(queue_count:0, high:3, t_period_us:300, count_queues:0)",
-    "mq-ecn": "setdefault marking.lots set_lots(max_pkts:500000, quantum_rtt_max_q8:0xffffffffff, slope_q32:0)",
-    "per-pool": "setdefault marking.params set_params(k_pkts:500000)",
-    "per-port": "setdefault marking.params set_params(k_pkts:500000)",
-    "pftcn": "setdefault marking.params set_params(t_us:10000000)",
-}
-
-# State that holds a time, or depends on how fast packets follow each other.
-_CLOCKS = (
-    "idle_since", "last_time", "t_pre", "t_round", "t_start", "seq_interval", "n_now", "n_last", "flows_of_period.seen",
-    "queue_depth", "queue_used", "queue_turn", "flow_turn", "busy_queues", "flow_map", "next_stale", "steered",
-    "queue_gone", "pool_gone",
-)  # fmt: skip
-
-PACKETS = 300
-
-# All come from one port: between ports there is no order.
-_IN_PORT = 0
-
-
-@dataclass(frozen=True)
-class Case:
-    """A program with what its packet tests configure and send."""
-
-    program: Path
-    configuration: Sequence[Statement]
-    seeds: Sequence[bytes]
-
-
-def cases() -> Iterator[Case]:
-    """All programs that have packet tests."""
-    for program in sorted(PROGRAMS.glob("*.p4")):
-        if program.stem in _PERIODIC:
-            continue
-        tests = sorted((_TESTS / "schemes" / "stf" / program.stem).glob("*.stf"))[:1]
-        patience = _PATIENT.get(program.stem)
-        extra = read(patience) if patience else []
-        yield _case(program, tests, keep=Add, extra=extra)
-    for program in sorted((_TESTS / "p4").glob("*.p4")):
-        if program.stem not in _TIMED | _REFUSED:
-            yield _case(program, [program.with_suffix(".stf")], keep=(Add, SetDefault, Command))
-
-
-def _case(
-    program: Path,
-    tests: Sequence[Path],
-    keep: type[Statement] | tuple[type[Statement], ...],
-    extra: Sequence[Statement] = (),
-) -> Case:
-    """Of a scheme the routes alone: thresholds of a test would mark by the time that BMv2's threads take."""
-    statements = [statement for test in tests for statement in read_file(test)]
-    packets = [statement.frame for statement in statements if isinstance(statement, Packet)]
-    chosen = [statement for statement in statements if isinstance(statement, keep)]
-    return Case(program, [*(each for each in chosen if not _reads(each)), *extra], packets)
-
-
-def _reads(statement: Statement) -> bool:
-    return isinstance(statement, Command) and statement.name.endswith(("_read", "_get", "_get_rates"))
-
-
-def random_frames(seeds: Sequence[bytes], count: int, stream: random.Random) -> list[bytes]:
-    """Packets of tests, as they are or with some bytes changed, cut or added."""
-    frames = []
-    for _ in range(count):
-        frame = bytearray(stream.choice(seeds))
-        for _ in range(stream.choice((0, 1, 1, 2, 4))):
-            frame[stream.randrange(len(frame))] = stream.choice((0, 1, 0x7F, 0x80, 0xFF, stream.randrange(256)))
-        if stream.random() < 0.1:
-            del frame[stream.randrange(1, len(frame) + 1) :]
-        if stream.random() < 0.1:
-            frame += stream.randbytes(stream.randrange(1, 9))
-        frames.append(bytes(frame))
-    return frames
-
-
-@dataclass(frozen=True)
-class Result:
-    """What the lab's switch made of the packets that it took."""
-
-    exchanges: list[Exchange]
-    memory: Memory
-
-
-def run_here(case: Case, frames: Sequence[bytes], *, interpret: bool) -> Result:
-    """The lab's side; packets that end a run, as failed assertions do, are left out."""
-    program = compiled(case.program, interpret)
-    left = list(frames)
-    while True:
-        device = Device(program, trace=interpret)
-        for statement in case.configuration:
-            device.configure(statement)
-        exchanges = []
-        for number, frame in enumerate(left):
-            try:
-                exchanges.append(device.send(Packet(number, _IN_PORT, frame)))
-            except BadInput:
-                # That was this switch's last packet; another one does without it.
-                del left[number]
-                break
-        else:
-            return Result(exchanges, device.memory())
-
-
-def run_bmv2(case: Case, frames: Sequence[bytes]) -> tuple[dict[int, list[bytes]], Memory]:
-    """BMv2's side."""
-    parts = engine.describe(compiled(case.program, True))
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        with bmv2.SimpleSwitch(p4c.compile_program(case.program, folder).json, folder) as switch:
-            switch.command([_command(statement, parts) for statement in case.configuration])
-            sent = switch.exchange([(_IN_PORT, frame) for frame in frames])
-            return sent, switch.memory(parts)
-
-
-def _command(statement: Statement, parts: dict[str, Any]) -> str:
-    match statement:
-        case Add():
-            return bmv2.table_command(names.entry(statement, parts["tables"]), parts["tables"])
-        case SetDefault():
-            return bmv2.table_command(names.default_action(statement, parts["tables"]), parts["tables"])
-        case Command():
-            return " ".join([statement.name, *commands.spelled_out(statement, parts).words])
-    raise AssertionError(statement)
-
-
-def differences(here: Result, sent: dict[int, list[bytes]], memory: Memory) -> Iterator[str]:
-    """What is not the same."""
-    yield from _different_packets(here, sent)
-    for ours, theirs in ((here.memory.registers, memory.registers), (here.memory.counters, memory.counters)):
-        yield from _different_cells(ours, theirs)
-
-
-def _different_packets(here: Result, sent: dict[int, list[bytes]]) -> Iterator[str]:
-    expected: defaultdict[int, list[tuple[bytes, Exchange]]] = defaultdict(list)
-    for exchange in here.exchanges:
-        for port, frame in exchange.frames:
-            expected[port].append((frame, exchange))
-    for port in bmv2.PORTS:
-        ours, theirs = expected[port], sent[port]
-        if len(ours) != len(theirs):
-            yield f"port {port}: {len(ours)} packets here, {len(theirs)} of BMv2"
-        for (frame, exchange), other in zip(ours, theirs, strict=False):
-            if frame != other:
-                yield f"port {port}: {frame.hex()} here, {other.hex()} of BMv2\n" + "\n".join(trace.lines(exchange))
-                break
-
-
-def _different_cells(ours: Mapping[str, Sequence[object]], theirs: Mapping[str, Sequence[object]]) -> Iterator[str]:
-    for name, cells in _compared(theirs).items():
-        for at, (one, other) in enumerate(zip(ours[name], cells, strict=True)):
-            if one != other:
-                yield f"{name}[{at}]: {one} here, {other} of BMv2"
-
-
-def _compared(state: Mapping[str, Sequence[object]]) -> dict[str, Sequence[object]]:
-    return {name: cells for name, cells in state.items() if not name.endswith(_CLOCKS)}
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """What came of one program."""
-
-    program: str
-    packets: int
-    # Those that came out, on all ports.
-    sent: int
-    registers: int
-    counters: int
-    differences: Sequence[str]
-
-    @property
-    def verdict(self) -> str:
-        """In a word."""
-        return "differs" if self.differences else "same"
-
-
-def compare(case: Case, seed: int) -> Comparison:
-    """Send random packets through both switches."""
-    name = str(case.program.relative_to(REPOSITORY))
-    stream = random.Random(f"{seed} {name}")  # noqa: S311 - reproducible on purpose
-    frames = random_frames(case.seeds, PACKETS, stream)
-    try:
-        here = run_here(case, frames, interpret=True)
-        jit = run_here(case, frames, interpret=False)
-        if [each.frames for each in here.exchanges] != [each.frames for each in jit.exchanges]:
-            return Comparison(name, len(frames), 0, 0, 0, ["interpreter and JIT disagree"])
-        sent, memory = run_bmv2(case, [exchange.packet.frame for exchange in here.exchanges])
-    except MarklabError as error:
-        return Comparison(name, len(frames), 0, 0, 0, [f"not compared: {error}"])
-    return Comparison(
-        name,
-        len(here.exchanges),
-        sum(len(exchange.frames) for exchange in here.exchanges),
-        sum(map(len, _compared(memory.registers).values())),
-        sum(map(len, _compared(memory.counters).values())),
-        list(differences(here, sent, memory)),
-    )
-
-
-def render(comparisons: Sequence[Comparison], seed: int, versions: Mapping[str, str]) -> str:
+def render(
+    comparisons: Sequence[Comparison], decisions: Sequence[Decisions], seed: int, versions: Mapping[str, str]
+) -> str:
     """The page."""
     tools = " and ".join(f"{tool} {version}" for tool, version in versions.items())
-    same = sum(not comparison.differences for comparison in comparisons)
+    clocks = ", ".join(f"`{name}`" for name in CLOCKS)
     text = "# Against BMv2\n\n<!-- Written by `make differential`. -->\n\n"
     text += (
-        f"Packets of the packet tests, most with random changes (seed {seed}), through the lab's switch and through "
-        f"BMv2's: {tools}. Both have the entries, members, rates and sessions of the tests. Compared are all packets "
-        "of each port in their order, the cells of registers, and packets and bytes of counters. To repeat it, with "
-        "the tools on `PATH`:\n\n<!-- needs: simple_switch -->\n<!-- tested by: tests/stf/test_differential.py -->\n"
-        "```sh\nmake differential\n```\n\n"
-        f"{same} of {len(comparisons)} programs do the same.\n\n"
-        "| program | packets in | packets out | register cells | counter cells | |\n|---|---:|---:|---:|---:|---|\n"
+        f"The same packets through the lab's switch and through BMv2's: {tools}. Compared are all packets of each port "
+        "in their order, the cells of registers, and packets and bytes of counters. State that holds a time, or "
+        f"depends on how fast packets follow each other, is not compared: {clocks}. To repeat it, with the tools on "
+        "`PATH`:\n\n<!-- needs: simple_switch -->\n<!-- tested by: tests/stf/test_differential.py -->\n"
+        "```sh\nmake differential\n```\n"
     )
-    for each in comparisons:
-        text += (
-            f"| {each.program} | {each.packets} | {each.sent} | {each.registers} | {each.counters} | {each.verdict} |\n"
-        )
-    clocks = ", ".join(f"`{name}`" for name in _CLOCKS)
-    text += f"\nState that holds a time, or depends on how fast packets follow each other, is not compared: {clocks}.\n"
-    text += "\nLeft out:\n\n"
-    text += "".join(f"- p4src/v1model/{name}.p4: {reason}\n" for name, reason in _PERIODIC.items())
-    text += "".join(f"- tests/p4/{name}.p4: {reason}\n" for name, reason in (_TIMED | _REFUSED).items())
-    for each in comparisons:
-        for difference in each.differences:
-            text += f"\n{each.program}:\n\n```\n{difference}\n```\n"
+    text += "".join(_random_packets(comparisons, seed)) + "".join(_marks(decisions))
+    for comparison in comparisons:
+        text += "".join(_told(comparison.program, comparison.differences))
+    for each in decisions:
+        text += "".join(_told(setting(each), each.differences))
     return text
 
 
+def _told(what: str, differences: Sequence[str]) -> Iterator[str]:
+    for difference in differences:
+        yield f"\n{what}:\n\n```\n{difference}\n```\n"
+
+
+def _random_packets(comparisons: Sequence[Comparison], seed: int) -> Iterator[str]:
+    same = sum(not comparison.differences for comparison in comparisons)
+    yield (
+        "\n## Random packets\n\n"
+        f"Packets of the packet tests, most with random changes (seed {seed}), one after the other through empty "
+        "queues. Both switches have the entries, members, rates and sessions of the tests, and schemes have thresholds "
+        "that no packet reaches: of a scheme this compares the switch around it and its state, and no decision to "
+        "mark.\n\n"
+        f"{same} of {len(comparisons)} programs do the same.\n\n"
+        "| program | packets in | packets out | marks: lab / BMv2 | register cells | counter cells | |\n"
+        "|---|---:|---:|---:|---:|---:|---|\n"
+    )
+    for each in comparisons:
+        marks = "" if each.marks is None else _both(*each.marks)
+        cells = [each.program, each.packets, each.sent, marks, each.registers, each.counters, each.verdict]
+        yield f"| {' | '.join(map(str, cells))} |\n"
+    yield "\nLeft out:\n\n"
+    yield from (f"- p4src/v1model/{name}.p4: {reason}\n" for name, reason in random_packets.PERIODIC.items())
+    left_out = random_packets.TIMED | random_packets.REFUSED
+    yield from (f"- tests/p4/{name}.p4: {reason}\n" for name, reason in left_out.items())
+    yield from _beyond(comparisons)
+    yield "\nCompiled without P4Info:\n\n"
+    yield from (f"- tests/p4/{name}.p4: {reason}\n" for name, reason in random_packets.WITHOUT_P4INFO.items())
+
+
+def _beyond(comparisons: Sequence[Comparison]) -> Iterator[str]:
+    if not any(each.beyond for each in comparisons):
+        return
+    yield (
+        "\nv1model.p4 says that nothing is written or counted beyond an array's end. Built without assertions "
+        "(`NDEBUG`), simple_switch does not look where an array ends, and dies of a signal. Where it did, packets that "
+        "ask for such a cell were left out:\n\n"
+    )
+    yield from (f"- {each.program}: {each.beyond} packets\n" for each in comparisons if each.beyond)
+
+
+def _marks(decisions: Sequence[Decisions]) -> Iterator[str]:
+    same = sum(not each.differences for each in decisions)
+    packets, depth, step_ms = len(bursts.packets()), bursts.DEPTH_PACKETS, round(1e3 * bursts.STEP_S)
+    late_ms = round(1e3 * bursts.LATE_S)
+    yield (
+        "\n## Marks\n\n"
+        f"{packets} packets of one flow, with all ECN code points, come to a queue of {depth} packets "
+        f"(`set_queue_depth`) at {bursts.RATE_PPS} packets/s (`set_queue_rate`). The first one leaves at once, the "
+        f"others come before the second one leaves: {depth} wait, and {packets - depth - 1} find the queue full. So "
+        "each packet finds and leaves as many packets on one side as on the other, and marks by length have to agree "
+        f"packet by packet. Packets leave {step_ms} ms after each other, by the machine's clock in BMv2 and in virtual "
+        "time in the lab. Marks by time are compared where they do not depend on a few ms: thresholds lie between two "
+        f"sojourn times, decisions are the same if departures are up to {late_ms} ms late (tested), and a burst is "
+        "sent again if BMv2 sends a packet later. An empty queue has no rate, and its packets come one after the "
+        "other.\n\n"
+        "What this does not compare: marks by lot with probabilities between 0 and 1, since draws of two switches "
+        "differ; times near a threshold; and several queues of a port, of which BMv2 has none for these programs.\n\n"
+        f"{same} of {len(decisions)} bursts do the same. A letter for each packet: `M` marked, `.` not marked, `x` "
+        "lost or dropped. Counts are packets, in the lab / in BMv2: marked, not capable and passed, dropped by the "
+        "scheme, lost to a full queue.\n\n"
+        "| scheme | packets | cause | marked | not capable | dropped | queue full | |\n"
+        "|---|---|---|---:|---:|---:|---:|---|\n"
+    )
+    for each in decisions:
+        yield from _rows(each)
+    missing = unreached(decisions)
+    end = ", but for:\n\n" if missing else ".\n"
+    yield f"\nEvery cause that a scheme declares chose a packet on both sides{end}"
+    yield from (f"- {line}\n" for line in missing)
+
+
+def _rows(decisions: Decisions) -> Iterator[str]:
+    """A line for each cause that chose a packet on either side; one at least."""
+    here, there = decisions.here, decisions.there
+    if there is None:
+        return
+    what, verdict = setting(decisions), "differs" if decisions.differences else "same"
+    packets = f"`{here.fates}`" if here.fates == there.fates else f"`{here.fates}` / `{there.fates}`"
+    reached = [cause for cause in decisions.burst.causes if cause in here.reached | there.reached]
+    refused = _both(here.refused, there.refused)
+    if not reached:
+        yield f"| {what} | {packets} |  |  |  |  | {refused} | {verdict} |\n"
+    for cause in reached:
+        one, other = here.counts[cause], there.counts[cause]
+        counts = [
+            _both(one.marks, other.marks), _both(one.not_capable, other.not_capable), _both(one.drops, other.drops)
+        ]  # fmt: skip
+        cells = [what, packets, decisions.burst.causes[cause], *counts, refused, verdict]
+        yield f"| {' | '.join(cells)} |\n"
+
+
+def _both(ours: int, theirs: int) -> str:
+    return f"{ours} / {theirs}"
+
+
+def setting(decisions: Decisions) -> str:
+    """A scheme with its parameters, and what was set beside them."""
+    also = [line.removeprefix("setdefault ") for line in decisions.burst.also.splitlines()]
+    text = ", ".join(f"`{each}`" for each in (decisions.burst.scheme, *also))
+    return text if decisions.burst.filled else f"{text}, empty queue"
+
+
+def unreached(decisions: Sequence[Decisions]) -> list[str]:
+    """What no burst shows."""
+    lines = []
+    for scheme in known_schemes():
+        own = [each for each in decisions if each.burst.fitted.scheme.name == scheme]
+        if not own:
+            lines.append(f"{scheme}: no burst")
+            continue
+        reached = {cause for each in own if each.there for cause in each.here.reached & each.there.reached}
+        missing = [name for cause, name in own[0].burst.causes.items() if cause not in reached]
+        if missing:
+            lines.append(f"{scheme}: {', '.join(missing)}")
+    return lines
+
+
 def main() -> int:
-    """Compare all programs and write the page; the only argument is the seed of the packets."""
+    """Compare everything and write the page; the only argument is the seed of the random packets."""
+    require_tree("the page of this comparison")
     if missing := bmv2.missing_tools():
         sys.stdout.write(
             f"skipped: not on PATH: {', '.join(missing)}\n"
@@ -290,16 +167,26 @@ def main() -> int:
         )
         return 0
     seed = int(sys.argv[1]) if len(sys.argv) > 1 else 1
-    comparisons = []
-    for case in cases():
-        comparison = compare(case, seed)
+    comparisons: list[Comparison] = []
+    decisions: list[Decisions] = []
+    for case in random_packets.cases():
+        comparison = random_packets.compare(case, seed)
         comparisons.append(comparison)
-        sys.stdout.write(f"{comparison.verdict} {comparison.program}: {comparison.packets} packets\n")
-        sys.stdout.write("".join(f"  {line}\n" for text in comparison.differences for line in text.splitlines()))
-        sys.stdout.flush()
-    PAGE.write_text(render(comparisons, seed, bmv2.versions()), encoding="utf-8")
+        _say(f"{comparison.program}: {comparison.packets} packets", comparison.differences)
+    for burst in bursts.bursts():
+        decided = bursts.compare(burst)
+        decisions.append(decided)
+        _say(f"{setting(decided)}: a burst", decided.differences)
+    PAGE.write_text(render(comparisons, decisions, seed, bmv2.versions()), encoding="utf-8")
     sys.stdout.write(f"{PAGE.relative_to(REPOSITORY)}\n")
-    return 1 if any(comparison.differences for comparison in comparisons) else 0
+    differ = [*(each.differences for each in comparisons), *(each.differences for each in decisions)]
+    return 1 if any(differ) else 0
+
+
+def _say(what: str, differences: Sequence[str]) -> None:
+    sys.stdout.write(f"{'differs' if differences else 'same'} {what}\n")
+    sys.stdout.write("".join(f"  {line}\n" for text in differences for line in text.splitlines()))
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -69,6 +69,13 @@ def entry(statement: Add, tables: Sequence[Mapping[str, Any]]) -> Entry:
     return {"table": table["name"], "match": match, "priority": priority, **_call(statement.call, table)}
 
 
+def spelled_out(entry: Mapping[str, Any], tables: Sequence[Mapping[str, Any]]) -> Entry:
+    """An entry of a scheme with the full names of table and action, as simple_switch_CLI wants them."""
+    table = _named("table", entry["table"], tables)
+    action = _named(f"action of `{table['name']}`", entry["action"], table["actions"])
+    return {**entry, "table": table["name"], "action": action["name"]}
+
+
 def keys_of(table: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The keys that an entry gives: those of a selector are for packets alone."""
     return [key for key in table["keys"] if key["match"] != "selector"]

@@ -67,6 +67,12 @@ def _register_read(event: Event) -> str:
     return f"register {event['object']}[{event['index']}] is {event['value']}"
 
 
+def _meter(event: Event) -> str:
+    if event["value"] is None:
+        return f"meter {event['object']}[{event['index']}] is out of range: there is no colour"
+    return f"meter {event['object']}[{event['index']}] is {('green', 'yellow', 'red')[event['value']]}"
+
+
 def _verified(event: Event) -> str:
     verdict = "right" if event["expected"] == event["found"] else f"wrong, it should be {event['expected']}"
     return f"checksum {event['object']} {event['found']} is {verdict}"
@@ -85,6 +91,7 @@ _WORDS: dict[str, Callable[[Event], str]] = {
     "table": _table,
     "register_read": _register_read,
     "register_write": lambda event: f"register {event['object']}[{event['index']}] := {event['value']}",
+    "meter": _meter,
     "count": lambda event: f"count {event['object']}[{event['index']}]",
     "verify_checksum": _verified,
     "call": lambda event: f"{event['name']}({', '.join(event['values'])})",

@@ -61,7 +61,9 @@ impl<'a> Frame<'a> {
             ExternCall::DirectCount { .. } => {}
             ExternCall::ExecuteMeter { meter, dst, index } => {
                 let (index, now, bytes) = (self.number(index)?, self.state.now, self.phv.arrival_bytes());
-                if let Some(colour) = self.state.meters[meter.index()].execute(index, now, bytes) {
+                let colour = self.state.meters[meter.index()].execute(index, now, bytes);
+                self.note(|| EventKind::Metered { meter: *meter, index, colour });
+                if let Some(colour) = colour {
                     self.store_number(dst, colour)?;
                 }
             }
