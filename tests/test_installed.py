@@ -13,7 +13,7 @@ from conftest import Finished
 from marklab import paths
 from marklab.ns3 import __main__ as ns3_main
 from marklab.ns3 import peer
-from marklab.stf import conformance
+from marklab.stf import bmv2, conformance, differential
 
 SAYS = "is not part of an installed lab"
 
@@ -43,4 +43,10 @@ def test_the_program_that_links_ns_3_is_not_built(
 ) -> None:
     monkeypatch.setattr(peer, "missing", list)
     assert ns3_main.main([]) != 0
+    assert SAYS in capsys.readouterr().err
+
+
+def test_neither_is_that_of_bmv2(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(bmv2, "missing_tools", list)
+    assert differential.main() == 2
     assert SAYS in capsys.readouterr().err
