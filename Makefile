@@ -147,7 +147,7 @@ ns3: setup
 MIRI_TOOLCHAIN ?= nightly
 
 miri:
-	cd engine && MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=4 $(CARGO) +$(MIRI_TOOLCHAIN) miri test -p marklab-pipeline --lib \
+	cd engine && MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=4 cargo +$(MIRI_TOOLCHAIN) miri test --locked -p marklab-pipeline --lib \
 		-- --skip table::rows
 
 # Licences, sources and known faults of the crates: cargo install --locked cargo-deny

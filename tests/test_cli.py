@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 
 from conftest import Finished
+from marklab.hosts import CONTROLS
 from marklab.report.terminal import render
 from runs import small
 
@@ -311,3 +312,9 @@ def test_the_table_fits_the_terminal(width: int) -> None:
         assert any(text in line for line in lines), text
     # Every number is whole: nothing was cut off.
     assert not any("…" in line for line in lines)
+
+
+def test_help_names_every_transport(cli: Cli) -> None:
+    said = re.sub(r"[\s│]+", " ", cli("run", "--help").out)
+    for name in CONTROLS:
+        assert re.search(rf" {name}[,;.]", said), name

@@ -21,9 +21,10 @@ from marklab.collection import Collection
 from marklab.comparison import NOTHING_LOST, Comparison, compare, to_json
 from marklab.comparison_policy import Policy, parse_rule, read_policy
 from marklab.comparison_report import render, to_junit, to_markdown
-from marklab.differences import Difference, Verdict, difference, values_of, with_intervals
+from marklab.differences import Difference, Verdict, difference, judge, values_of, with_intervals
 from marklab.errors import BadInput
 from marklab.quantities import METRICS
+from marklab.statistics import Interval
 
 Cli = Callable[..., Finished]
 
@@ -81,6 +82,23 @@ def test_a_metric_that_one_seed_has_does_not_make_it_one_seed() -> None:
     comparison = compared(side, side)
     assert [len(one(comparison, metric).seeds.base) for metric in ("short.mean", "large.mean")] == [3, 1]
     assert comparison.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("interval", "nothing", "worse", "verdict"),
+    [
+        ((0.8, 0.9), 1, +1, Verdict.BETTER),
+        ((0.8, 0.9), 1, -1, Verdict.WORSE),
+        ((0.8, 1.0), 1, +1, Verdict.SAME),
+        ((1.0, 1.2), 1, +1, Verdict.SAME),
+        ((1.1, 1.2), 1, +1, Verdict.WORSE),
+        ((1.1, 1.2), 1, -1, Verdict.BETTER),
+        ((1.1, 1.2), 1, 0, Verdict.CHANGED),
+        ((-0.1, 0.1), 0, 0, Verdict.SAME),
+    ],
+)
+def test_an_interval_has_one_verdict(interval: Interval, nothing: float, worse: int, verdict: Verdict) -> None:
+    assert judge(interval, nothing, worse) is verdict
 
 
 def test_single_seeds_with_different_flows_tell_nothing() -> None:

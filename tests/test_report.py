@@ -121,7 +121,7 @@ def test_what_it_says_without_charts(sweep: str) -> None:
 
 
 def test_verdicts_of_ratios(sweep: str) -> None:
-    found = {"better": 0, "worse": 0, "noise": 0, "": 0}
+    found = {"better": 0, "worse": 0, "same": 0, "unclear": 0}
     for point in grid()[0].points:
         for result in point.summary.schemes.values():
             for name, statistic in (("overall", "mean"), ("short", "mean"), ("short", "p99"), ("large", "mean")):
@@ -130,7 +130,7 @@ def test_verdicts_of_ratios(sweep: str) -> None:
                     continue
                 interval = getattr(estimate.ci95, statistic)
                 sides = [bound > 1 for bound in interval] if interval else []
-                found["" if not sides else "worse" if all(sides) else "noise" if any(sides) else "better"] += 1
+                found["unclear" if not sides else "worse" if all(sides) else "same" if any(sides) else "better"] += 1
     assert found["better"] > 0
     for verdict, count in found.items():
         assert sweep.count(f'class="ratio {verdict}"') == count, verdict

@@ -45,6 +45,7 @@ OF_OTHERS = {
     "docker/real-time.yml",
     "mkdocs.yml",
     "orchestrator/marklab/stf/messages.yaml",
+    "orchestrator/marklab/stf/verdicts.yaml",
     "tests/promotion/mutants.yaml",
     "traffic/pias.yaml",
 }

@@ -107,6 +107,27 @@ def test_wrong_descriptions_are_refused(change: dict[str, object], why: str) -> 
         make_spec({"schemes": ["tcn"], **change})
 
 
+@pytest.mark.parametrize(("load", "of_queries"), [(0.9, 0.1), (0.7, 0.3), (1.0, None), (0.3, 0.7), (0.05, 0.95)])
+def test_loads_may_add_up_to_all_that_there_is(load: float, of_queries: float | None) -> None:
+    queries = {"senders": 3} | ({"at": ["1ms"]} if of_queries is None else {"load": of_queries})
+    assert make_spec({"schemes": "tcn", "load": load, "queries": queries}).offered_load == 1
+
+
+@pytest.mark.parametrize(("load", "of_queries"), [(0.9, 0.9), (0.9, 0.1001), (0.3001, 0.7)])
+def test_loads_that_add_up_to_more_are_refused(load: float, of_queries: float) -> None:
+    settings = {"schemes": "tcn", "load": load, "queries": {"senders": 3, "load": of_queries}}
+    with pytest.raises(BadInput, match=f"a load of {load:g} and queries of {of_queries:g} are .* together") as refused:
+        make_spec(settings)
+    assert "--until" in (refused.value.remedy or "")
+    # A run that ends may be given more than it can carry.
+    assert make_spec(settings | {"until": "1s"}).offered_load > 1
+
+
+def test_a_load_that_nobody_brings_does_not_count() -> None:
+    settings = {"schemes": "tcn", "flows": 0, "load": 0.9, "queries": {"senders": 3, "load": 0.9}}
+    assert make_spec(settings).offered_load == 0.9
+
+
 @pytest.mark.parametrize("text", ["- a\n- b\n", "a: [", "\xff"])
 def test_files_that_hold_no_settings_are_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "spec.yaml"

@@ -50,6 +50,13 @@ def figures(
     return Figures([switch or seen()], health, np.array(status, np.uint8), late, {0: host_drops}, {})
 
 
+@pytest.mark.parametrize(("late", "p99_ns"), [(1, 0), (2, 10**7)])
+def test_of_a_hundred_flows_the_99th_percentile_is_the_99th(late: int, p99_ns: int) -> None:
+    found = figures(status=(DONE,) * 100)
+    found.late_ns[:late] = 10**7
+    assert found.late_start_p99_ns == p99_ns
+
+
 # The smallest RTT is 70 us, 7 ms in dilated time; a twentieth of it is more than a frame's time.
 @pytest.mark.parametrize("late_ns", [0, 349_999, 350_000, None])
 def test_a_run_that_kept_up_counts(experiment: Experiment, late_ns: int | None) -> None:

@@ -41,6 +41,15 @@ class Verdict(Enum):
         return self in (Verdict.BETTER, Verdict.WORSE, Verdict.CHANGED)
 
 
+def judge(interval: Interval, nothing: float, worse: int) -> Verdict:
+    """What an interval says, if `nothing` is no difference, as 1 is of a ratio. `worse` is that of `Metric`."""
+    if interval[0] <= nothing <= interval[1]:
+        return Verdict.SAME
+    if worse == 0:
+        return Verdict.CHANGED
+    return Verdict.WORSE if (interval[0] > nothing) == (worse > 0) else Verdict.BETTER
+
+
 @dataclass(frozen=True)
 class Values:
     """A metric of a scheme at a point, by seed. In pairs both sides have the same seeds, on the same flows."""
@@ -101,13 +110,11 @@ class Difference:
         """Better, worse, or no difference that can be told from noise."""
         if not self.seeds.paired and self.seeds.fewest < 2:
             return Verdict.UNCLEAR
-        if self.change.is_nothing or (self.interval is not None and self.interval[0] <= 0 <= self.interval[1]):
+        if self.change.is_nothing:
             return Verdict.SAME
         if self.relative is not None and abs(self.relative) < self.smallest_effect:
             return Verdict.SAME
-        if self.metric.worse == 0:
-            return Verdict.CHANGED
-        return Verdict.WORSE if self.absolute * self.metric.worse > 0 else Verdict.BETTER
+        return judge(self.interval or (self.absolute, self.absolute), 0, self.metric.worse)
 
     def within(self, half: float | None) -> Difference:
         """With an interval of so much to both sides of the estimate."""

@@ -39,8 +39,10 @@ class Dcqcn(Model):
     window_bytes: Size | None = Field(default=None, alias="window", description="sent and not acknowledged, at most")
 
 
-# `cubic` is Linux's, for the fabric mininet.
 Control = Literal["dctcp", "ecn-star", "reno", "cubic", "delay-dctcp", "ear", "dcqcn"]
+CONTROLS: tuple[str, ...] = get_args(Control)
+# What simulated hosts do not have: only Linux's own.
+LINUX_CONTROLS = ("cubic",)
 
 
 class Transport(Model):
@@ -49,7 +51,7 @@ class Transport(Model):
     `dcqcn` is RDMA's: of what is TCP's it has `mss`, `ack_every`, and `min_rto`, which is its timeout.
     """
 
-    model_config = ConfigDict(json_schema_extra=short_form({"enum": [*get_args(Control)]}))
+    model_config = ConfigDict(json_schema_extra=short_form({"enum": [*CONTROLS]}))
 
     control: Control = "dctcp"
     mss_bytes: Size = Field(default=1460, alias="mss", ge=1, le=65_000)

@@ -197,10 +197,19 @@ class Spec(Model):
 
     @model_validator(mode="after")
     def _ends(self) -> Spec:
-        if self.load > 1 and self.until_ns is None and self.sessions is None:
+        if self.until_ns is not None or self.sessions is not None:
+            return self
+        remedy = "--until 60s, after which what is under way counts as unfinished"
+        if self.load > 1:
             raise BadInput(
                 f"load: `{self.load:g}` should be less than or equal to 1 in a run without an end: queues only grow",
-                "--until 60s, after which what is under way counts as unfinished",
+                remedy,
+            )
+        if self.queries is not None and self.offered_load > 1:
+            raise BadInput(
+                f"a load of {self.load:g} and queries of {self.queries.load:g} are {self.offered_load:g} together, "
+                "which should be less than or equal to 1 in a run without an end: queues only grow",
+                f"less of one of them, or {remedy}",
             )
         return self
 
@@ -311,6 +320,14 @@ class Spec(Model):
         if self.baseline is None or self.baseline in self.schemes:
             return self.schemes
         return (*self.schemes, self.baseline)
+
+    @property
+    def offered_load(self) -> float:
+        """Load of the bottleneck by all that comes with a load of its own: the workload, and queries on top of it."""
+        own = self.load if self.flow_list is None and self.flows else 0.0
+        beside = 0.0 if self.queries is None or self.queries.load is None else self.queries.load
+        # Tenths add up to 1, and not to a little more.
+        return round(own + beside, 9)
 
     @property
     def queue_limit(self) -> Limit:

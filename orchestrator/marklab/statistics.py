@@ -23,7 +23,7 @@ def t95(freedom: float) -> float:
     return float(stdtrit(freedom, 0.975))
 
 
-def nearest_rank(ordered: NDArray[Any], part: float) -> float:
+def nearest_rank(ordered: Sequence[float] | NDArray[Any], part: float) -> float:
     """The smallest of the sorted values that is not exceeded by this part of them."""
     # Of 200 values 0.99 is the 198th, whatever 0.99 * 200 is in floating point.
     return float(ordered[max(0, math.ceil(round(part * len(ordered), 9)) - 1)])

@@ -89,9 +89,9 @@ def _of_signals(experiment: Experiment, result: SchemeResult) -> Iterator[str]:
 
 def _of_length(experiment: Experiment, result: SchemeResult) -> Iterator[str]:
     spec = experiment.spec
-    if spec.flow_list is None and spec.flows and result.utilisation < _SETTLED * spec.load:
+    if spec.flow_list is None and spec.flows and result.utilisation < _SETTLED * spec.offered_load:
         yield (
-            f"the bottleneck was busy {result.utilisation:.0%} of the time at a load of {spec.load:.0%}: "
+            f"the bottleneck was busy {result.utilisation:.0%} of the time at a load of {spec.offered_load:.0%}: "
             "the run is too short to build it up, or the scheme leaves the line idle"
         )
 

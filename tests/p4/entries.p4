@@ -83,6 +83,18 @@ control Work(inout data_t d, inout standard_metadata_t s) {
         }
     }
 
+    // Not the longest prefix, as there is a range: the first entry.
+    table prefixes_and_ranges {
+        key = { d.a: lpm; d.b: range; }
+        actions = { set; }
+        default_action = set(0xffff);
+        const entries = {
+            (0x1200 &&& 0xff00, 1 .. 8): set(1);
+            (0x1230 &&& 0xfff0, _): set(2);
+            (_, 7): set(3);
+        }
+    }
+
     apply {
         switch (d.op) {
             0: { exacts.apply(); }
@@ -91,6 +103,7 @@ control Work(inout data_t d, inout standard_metadata_t s) {
             3: { options.apply(); }
             4: { smallest.apply(); }
             5: { largest.apply(); }
+            6: { prefixes_and_ranges.apply(); }
         }
     }
 }

@@ -8,8 +8,9 @@ import html
 import json
 import math
 import os
+import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,18 +27,20 @@ from marklab.results import load_run
 
 Cli = Callable[..., Finished]
 
-# Small runs, and no rule about flow completion times that one seed could break.
+# Small runs, and no rule about flow completion times that a few seeds could break.
 POLICY: dict[str, Any] = {
+    "required": ["FCT", "equivalence", "Tofino"],
     "fct": {"loads": [0.9], "flows": 60, "seeds": 1, "better": [], "not_worse": {}},
-    "equivalence": {"packets": 5000, "fct_within": {"overall.mean": "20%"}},
+    "equivalence": {"packets": 5000, "fct_within": {}},
 }
 
 
 @pytest.fixture
 def policy(tmp_path: Path) -> Callable[..., str]:
-    def write(**changes: dict[str, Any]) -> str:
+    def write(required: Sequence[str] = (), **changes: dict[str, Any]) -> str:
         path = tmp_path / "policy.yaml"
-        path.write_text(yaml.safe_dump({name: part | changes.get(name, {}) for name, part in POLICY.items()}))
+        changed = {name: part | changes.get(name, {}) for name, part in POLICY.items() if isinstance(part, dict)}
+        path.write_text(yaml.safe_dump({"required": required or POLICY["required"]} | changed))
         return str(path)
 
     return write
@@ -76,7 +79,7 @@ def test_what_passes_becomes_a_bundle(cli: Cli, tmp_path: Path, policy: Callable
     assert checked.code == 0
     gates = json.loads((folder / "evidence" / "evidence.json").read_text())["gates"]
     assert [gate["gate"] for gate in gates] == ["FCT", "equivalence", "Tofino", "p4c"]
-    assert all(gate["passed"] for gate in gates)
+    assert [gate["outcome"] for gate in gates] == ["passed", "passed", "passed", "skipped"]
     page = (folder / "evidence" / "evidence.html").read_text()
     assert "src=" not in page
     assert html.escape(manifest["differs"]) in page
@@ -131,11 +134,45 @@ def test_the_driver_is_given_filters(cli: Cli, tmp_path: Path, policy: Callable[
 
 
 def test_a_broken_rule_is_named_with_its_number(cli: Cli, tmp_path: Path, policy: Callable[..., str]) -> None:
-    rules = policy(fct={"better": ["overall.mean"]})
+    rules = policy(fct={"better": ["overall.mean"], "seeds": 2})
     ended = cli("promote", "--scheme", "dctcp-red", "--policy", rules, "--out", str(tmp_path / "out"))
     assert ended.code == 1
-    assert "not promoted: FCT: +0.00 %" in ended.out
+    assert "not promoted: FCT failed: +0.00 %" in ended.out
     assert "overall.mean better than that of dctcp-red:tail" in " ".join(ended.out.split())
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_change_inside_the_noise_is_not_shown(cli: Cli, tmp_path: Path, policy: Callable[..., str]) -> None:
+    rules = policy(fct={"better": ["overall.mean"], "seeds": 2})
+    ended = cli("promote", "--scheme", "tcn", "--policy", rules, "--out", str(tmp_path / "out"))
+    assert ended.code == 1
+    assert re.search(r"not promoted: FCT not shown: \S+ % .*; .* seeds would", " ".join(ended.out.split()))
+    assert not (tmp_path / "out").exists()
+
+
+def test_one_seed_shows_nothing(cli: Cli, tmp_path: Path, policy: Callable[..., str]) -> None:
+    ended = cli("promote", "--scheme", "tcn", "--policy", policy(fct={"better": ["short.p99"]}), "--json")
+    assert ended.code == 1
+    (gate,) = json.loads(ended.out)["gates"]
+    assert gate["outcome"] == "not shown"
+    assert gate["rules"][0]["found"].endswith("in one seed, of which no noise is known: 2 at least")
+
+
+def test_what_is_not_required_need_not_be_shown(cli: Cli, tmp_path: Path, policy: Callable[..., str]) -> None:
+    rules = policy(required=["equivalence"], fct={"better": ["short.p99"]})
+    ended = cli("promote", "--scheme", "tcn", "--policy", rules, "--out", str(tmp_path / "out"), "--json")
+    assert ended.code == 0
+    outcomes = [gate["outcome"] for gate in json.loads(ended.out)["gates"]]
+    assert outcomes == ["not shown", "passed", "passed", "skipped"]
+
+
+def test_a_skipped_gate_does_not_do_for_one_that_is_required(
+    cli: Cli, tmp_path: Path, policy: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    ended = cli("promote", "--scheme", "tcn", "--policy", policy(required=["p4c"]), "--out", str(tmp_path / "out"))
+    assert ended.code == 1
+    assert "not promoted: p4c skipped: no p4c with a Tofino back end on PATH" in " ".join(ended.out.split())
     assert not (tmp_path / "out").exists()
 
 
@@ -232,6 +269,13 @@ def test_a_metric_that_is_none_is_refused(cli: Cli, policy: Callable[..., str]) 
     assert "did you mean" in ended.err
 
 
+def test_a_metric_without_a_direction_is_refused(cli: Cli, policy: Callable[..., str]) -> None:
+    ended = cli("promote", "--scheme", "tcn", "--policy", policy(fct={"not_worse": {"marks": "5%"}}))
+    assert ended.code == 2
+    assert "neither more nor less of `marks` is better" in ended.err
+    assert "try:" in ended.err
+
+
 def test_a_twin_that_does_not_compile_is_refused(
     cli: Cli, tmp_path: Path, policy: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -268,7 +312,7 @@ def test_what_p4c_refuses_is_not_promoted(
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     ended = cli("promote", "--scheme", "tcn", "--policy", policy(), "--out", str(tmp_path / "out"))
     assert ended.code == 1
-    assert "not promoted: p4c: tcn.p4(3): error: too much" in " ".join(ended.out.split())
+    assert "not promoted: p4c failed: tcn.p4(3): error: too much" in " ".join(ended.out.split())
     assert not (tmp_path / "out").exists()
 
 

@@ -133,10 +133,13 @@ pub(crate) fn beyond_bmv2(lowerer: &mut Lowerer<'_>, what: &'static str, help: O
     }
 }
 
-/// Warns of a loop that runs here and that BMv2's compiler leaves out.
-pub(crate) fn dropped_loop(lowerer: &mut Lowerer<'_>, span: Span) {
+/// Warns of a loop that runs here, and of which BMv2's compiler keeps the body alone.
+pub(crate) fn loop_runs_once(lowerer: &mut Lowerer<'_>, span: Span) {
     if lowerer.arch == Kind::V1Model {
-        lowerer.diagnostics.warning(span, Problem::DroppedLoop {}).help("put it into an action, where it runs on both");
+        lowerer
+            .diagnostics
+            .warning(span, Problem::LoopRunsOnce {})
+            .help("put it into an action, where it runs on both");
     }
 }
 

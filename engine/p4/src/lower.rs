@@ -23,7 +23,7 @@ mod table;
 mod unbounded;
 mod value;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::arch;
 use crate::diagnostics::{Diagnostics, Problem};
@@ -166,6 +166,8 @@ pub(crate) struct Lowerer<'a> {
     pub(crate) header_types: Vec<(FieldsId, ir::HeaderId)>,
     /// Where meters are declared.
     pub(crate) meter_spans: Vec<Span>,
+    /// Statements that apply sub-controls and sub-parsers: what copies arguments has their place.
+    pub(crate) applications: FxHashSet<Span>,
     /// The block being lowered.
     pub(crate) block: ir::BlockId,
     /// The part that it plays.
@@ -207,6 +209,7 @@ impl<'a> Lowerer<'a> {
             slot_headers: FxHashMap::default(),
             header_types: Vec::new(),
             meter_spans: Vec::new(),
+            applications: FxHashSet::default(),
             block: ir::BlockId(0),
             part: arch::Part::Parser,
             arch: arch::Kind::V1Model,

@@ -299,5 +299,7 @@ problems! {
     "W0702" BeyondBmv2 { what: &'static str } = "{what} runs here, but p4c-bm2-ss refuses it";
     "W0703" Foreign { name: String } =
         "nothing here implements extern `{name}`: the program can be checked, but not run";
-    "W0704" DroppedLoop {} = "this loop runs here, but p4c-bm2-ss leaves it out without a word";
+    "W0704" LoopRunsOnce {} = "this loop runs here, but p4c-bm2-ss makes its body run once, without a message";
+    "W0705" PrefixOfOddWidth { width: u32 } =
+        "an lpm key of {width} bits matches here by P4's rules, but not on simple_switch";
 }

@@ -7,10 +7,12 @@ from rich.console import Console
 
 from marklab.errors import RunFailed
 from marklab.fidelity import PAGE, fidelity_page
+from marklab.paths import require_tree
 
 
 def fidelity() -> None:
     """Write docs/fidelity.md from what `reproduce --record` has kept, and from the texts beside it."""
+    require_tree("the page that `fidelity` writes")
     page = fidelity_page()
     try:
         PAGE.write_text(page, encoding="utf-8")

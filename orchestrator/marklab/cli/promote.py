@@ -20,9 +20,10 @@ from marklab.errors import BadInput, unknown
 from marklab.paths import PROMOTED
 from marklab.promotion.bundle import plain_gate, write_bundle
 from marklab.promotion.candidate import Candidate, candidate
-from marklab.promotion.gates import Gate, gates
+from marklab.promotion.gates import Gate, gates, in_the_way
 from marklab.promotion.missing import MISSING
 from marklab.promotion.policy import Policy, read_policy
+from marklab.promotion.rules import Outcome
 from marklab.runs import default_workers
 from marklab.settings import chosen_schemes
 
@@ -74,9 +75,9 @@ def _one(one: Candidate, rules: Policy, workers: int, out: Path, as_json: bool) 
     for gate in gates(one, rules, workers):
         tried.append(gate)
         _show(gate, console)
-        if not gate.passed:
+        if in_the_way(gate, rules):
             break
-    passed = all(gate.passed for gate in tried)
+    passed = not in_the_way(tried[-1], rules)
     folder = None
     if passed:
         folder = out / choice.label.replace(":", "-").replace("=", "-").replace(",", "-")
@@ -84,22 +85,29 @@ def _one(one: Candidate, rules: Policy, workers: int, out: Path, as_json: bool) 
         write_bundle(folder, one.ready, one.twin, tried, plain)
         console.print(f"promoted: {folder}", soft_wrap=True)
     else:
-        broken = next(finding for finding in tried[-1].findings if not finding.passed)
-        console.print(f"not promoted: {tried[-1].name}: {broken.found}, and the rule is: {broken.rule}", style="bold")
+        console.print(f"not promoted: {_why(tried[-1])}", style="bold")
     if as_json:
         found = {"scheme": choice.label, "promoted": passed, "bundle": str(folder) if folder else None}
         sys.stdout.write(json.dumps(found | {"gates": [plain_gate(gate) for gate in tried]}) + "\n")
     return passed
 
 
+# How a finding is shown in a list of many.
+_FULFILLED = {Outcome.PASSED: "yes", Outcome.FAILED: "[bold]no[/bold]", Outcome.NOT_SHOWN: "[bold]not shown[/bold]"}
+
+
 def _show(gate: Gate, console: Console) -> None:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
     for finding in gate.findings:
-        table.add_row("  yes" if finding.passed else "  [bold]no[/bold]", finding.rule, finding.found)
-    verdict = f"skipped: {gate.skipped}" if gate.skipped else "passed" if gate.passed else "failed"
-    console.print(f"[bold]{gate.name}[/bold] {verdict}")
+        table.add_row(f"  {_FULFILLED[finding.outcome]}", finding.rule, finding.found)
+    because = "" if gate.skipped is None else f": {gate.skipped}"
+    console.print(f"[bold]{gate.name}[/bold] {gate.outcome.value}{because}")
     if gate.findings:
         console.print(table)
+
+
+def _why(gate: Gate) -> str:
+    return f"{gate.name} {gate.outcome.value}: {gate.reason}"
 
 
 def _all(rules: Policy, workers: int, arch: Arch, as_json: bool) -> None:
@@ -126,14 +134,9 @@ def _all(rules: Policy, workers: int, arch: Arch, as_json: bool) -> None:
         if isinstance(row, str):
             table.add_row(name, *("-" for _ in names), f"no twin: {row}")
             continue
-        cells = ["skipped" if gate.skipped else "passed" if gate.passed else "failed" for gate in row]
-        table.add_row(name, *cells, _why(row))
+        barring = next((gate for gate in row if in_the_way(gate, rules)), None)
+        table.add_row(name, *(gate.outcome.value for gate in row), "promotable" if barring is None else _why(barring))
     console.print(table)
-
-
-def _why(row: Sequence[Gate]) -> str:
-    broken = [finding for gate in row for finding in gate.findings if not finding.passed]
-    return "promotable" if not broken else f"{broken[0].rule}: {broken[0].found}"
 
 
 def _plain_row(row: Sequence[Gate] | str) -> Any:

@@ -14,6 +14,7 @@ from rich.console import Console
 from marklab.archive import open_collection
 from marklab.errors import BadInput
 from marklab.execution import run_spec
+from marklab.hosts import CONTROLS, LINUX_CONTROLS
 from marklab.model import as_list
 from marklab.paths import RESULTS
 from marklab.report.files import REPORT, Form, write_report
@@ -25,6 +26,10 @@ from marklab.traffic.workload import known_workloads
 
 _TRACE_QUEUE_EVERY = "10us"
 _TRACE_FLOWS_EVERY = "100us"
+
+_TRANSPORTS = (
+    f"{', '.join(name for name in CONTROLS if name not in LINUX_CONTROLS)}; mininet: {', '.join(LINUX_CONTROLS)}."
+)
 
 _TRAFFIC, _NETWORK, _FABRIC, _OUTPUT = "Traffic", "Network", "Fabric", "Output"
 
@@ -121,9 +126,7 @@ def run(
             panel=_TRAFFIC,
         ),
     ] = None,
-    transport: Annotated[
-        str | None, _option(value="NAME", says="dctcp, ecn-star, reno, ear, dcqcn; mininet: cubic.", panel=_NETWORK)
-    ] = None,
+    transport: Annotated[str | None, _option(value="NAME", says=_TRANSPORTS, panel=_NETWORK)] = None,
     ecn_plus: Annotated[
         bool, _option("--ecn-plus", says="Answers to SYNs are ECN capable, with ecn-star.", panel=_NETWORK)
     ] = False,

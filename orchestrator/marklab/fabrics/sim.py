@@ -17,6 +17,7 @@ from marklab.errors import BadInput, RunFailed
 from marklab.experiment import Experiment, ReadyScheme
 from marklab.fabrics.fabric import Cell
 from marklab.fabrics.traced import find_port, trace_settings, traced_ports, with_estimates
+from marklab.hosts import LINUX_CONTROLS
 from marklab.lossless import thresholds
 from marklab.model import Model
 from marklab.observation import Columns, Observation
@@ -44,8 +45,9 @@ class Sim:
 
     def check(self, experiment: Experiment) -> None:
         """Refuse what simulated hosts and switches do not have."""
-        if experiment.spec.transport.control == "cubic":
-            raise BadInput("simulated hosts have no cubic", "--fabric mininet, or --transport reno")
+        control = experiment.spec.transport.control
+        if control in LINUX_CONTROLS:
+            raise BadInput(f"simulated hosts have no {control}", "--fabric mininet, or --transport reno")
         if experiment.spec.pcap is not None:
             find_port(experiment.network, experiment.spec.pcap)
         _probes(experiment)

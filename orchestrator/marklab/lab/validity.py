@@ -26,6 +26,7 @@ from marklab.lab.network import Net, host_drops, shape_host
 from marklab.lab.preflight import Drain, LongFlows, RoundTrip, drain, long_flows, round_trip
 from marklab.lab.running import running_switches
 from marklab.lab.switches import Plan, SwitchSeen
+from marklab.statistics import nearest_rank
 from marklab.topology import Network
 
 # A machine that is half busy at full load has time for what comes at the wrong moment.
@@ -299,7 +300,7 @@ class Figures:
     @property
     def late_start_p99_ns(self) -> float:
         """Of flows that started."""
-        return float(np.percentile(self.late_ns, 99)) if len(self.late_ns) else 0.0
+        return nearest_rank(np.sort(self.late_ns), 0.99) if len(self.late_ns) else 0.0
 
 
 def check_run(experiment: Experiment, label: str, figures: Figures, frame_ns: float) -> None:

@@ -13,7 +13,7 @@ from marklab.ns3 import peer
 from marklab.ns3.comparison import compare
 from marklab.ns3.page import PAGE, record, table
 from marklab.ns3.scenario import known_scenarios, read_scenario
-from marklab.paths import REPOSITORY
+from marklab.paths import REPOSITORY, require_tree
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -28,6 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.write(f"skipped: not found: {', '.join(absent)}\n  try: {peer.REMEDY}\n")
         return 0
     try:
+        require_tree("the program that links ns-3")
         _compare(given.scenarios or list(known_scenarios()), given.record)
     except MarklabError as error:
         sys.stderr.write(f"error: {error}\n" + (f"  try: {error.remedy}\n" if error.remedy else ""))

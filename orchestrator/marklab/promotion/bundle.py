@@ -18,6 +18,7 @@ from marklab.experiment import ReadyScheme
 from marklab.paths import PROGRAMS
 from marklab.promotion.build import compiler_arguments
 from marklab.promotion.gates import Gate
+from marklab.promotion.rules import Outcome
 from marklab.results import new_folder, write_json
 from marklab.versions import commit
 
@@ -166,9 +167,9 @@ def plain_gate(gate: Gate) -> dict[str, Any]:
     """Plain data."""
     return {
         "gate": gate.name,
-        "passed": gate.passed,
+        "outcome": gate.outcome.value,
         "skipped": gate.skipped,
-        "rules": [{"rule": each.rule, "found": each.found, "passed": each.passed} for each in gate.findings],
+        "rules": [{"rule": each.rule, "found": each.found, "outcome": each.outcome.value} for each in gate.findings],
         "evidence": gate.evidence,
     }
 
@@ -199,7 +200,7 @@ table { border-collapse: collapse; margin: .5rem 0 1.5rem; }
 td, th { padding: .25rem .8rem .25rem 0; text-align: left; }
 th { font-weight: 600; border-bottom: 1px solid #c4ccd4; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; }
-.passed { color: #17703a; } .failed { color: #b3261e; }
+.passed { color: #17703a; } .failed { color: #b3261e; } .not-shown { color: #7a5200; }
 pre { background: #f2f5f8; padding: .8rem; overflow-x: auto; }
 """
 
@@ -212,17 +213,16 @@ def _page(scheme: ReadyScheme, twin: TwinSpec, gates: Sequence[Gate]) -> str:
     settings = "; ".join(f"{name}: {each.text(scheme.fitted.setup)}" for name, each in scheme.fitted.reported.items())
     parts += [f"<p>{html.escape(settings)}</p>"] if settings else []
     for gate in gates:
-        verdict = "skipped" if gate.skipped else "passed" if gate.passed else "failed"
-        parts.append(f'<h2>{html.escape(gate.name)}: <span class="{verdict}">{verdict}</span></h2>')
+        parts.append(f"<h2>{html.escape(gate.name)}: {_outcome(gate.outcome)}</h2>")
         if gate.skipped:
             parts.append(f"<p>{html.escape(gate.skipped)}</p>")
         if gate.findings:
             rows = [
                 f'<tr><td>{_with_code(each.rule)}</td><td class="number">{html.escape(each.found)}</td>'
-                f'<td class="{"passed" if each.passed else "failed"}">{"yes" if each.passed else "no"}</td></tr>'
+                f"<td>{_outcome(each.outcome)}</td></tr>"
                 for each in gate.findings
             ]
-            parts.append(f"<table><tr><th>rule</th><th>found</th><th>fulfilled</th></tr>{''.join(rows)}</table>")
+            parts.append(f"<table><tr><th>rule</th><th>found</th><th></th></tr>{''.join(rows)}</table>")
         if gate.evidence:
             text = html.escape(json.dumps(gate.evidence, indent=2, ensure_ascii=False))
             parts.append(f"<details><summary>Evidence</summary><pre>{text}</pre></details>")
@@ -231,6 +231,10 @@ def _page(scheme: ReadyScheme, twin: TwinSpec, gates: Sequence[Gate]) -> str:
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{label}</title>'
         f"<style>{_STYLE}</style></head>\n<body>\n{body}\n</body></html>\n"
     )
+
+
+def _outcome(outcome: Outcome) -> str:
+    return f'<span class="{outcome.value.replace(" ", "-")}">{outcome.value}</span>'
 
 
 def _with_code(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
@@ -38,14 +38,17 @@ class Place:
     twin: Experiment  # the scheme's twin
 
 
+Seeds = tuple[SeedResult, ...]
+
+
 @dataclass(frozen=True)
 class Runs:
-    """Seeds of all places: of the scheme, the baseline and the twin, in the same order."""
+    """Seeds of the scheme, the baseline and the twin, by place."""
 
     places: tuple[Place, ...]
-    scheme: tuple[SeedResult, ...]
-    baseline: tuple[SeedResult, ...]
-    twin: tuple[SeedResult, ...]
+    scheme: tuple[Seeds, ...]
+    baseline: tuple[Seeds, ...]
+    twin: tuple[Seeds, ...]
 
 
 @dataclass(frozen=True)
@@ -159,4 +162,11 @@ def run_candidate(candidate: Candidate, workers: int) -> Runs:
     for summary in candidate.results:
         for name, results in plain.items():
             results.extend(summary.schemes[name].seeds)
-    return Runs(candidate.places, tuple(plain[label]), tuple(plain[baseline]), tuple(twin))
+    by_place = (_by_place(candidate.places, results) for results in (plain[label], plain[baseline], twin))
+    return Runs(candidate.places, *by_place)
+
+
+def _by_place(places: Sequence[Place], results: Sequence[SeedResult]) -> tuple[Seeds, ...]:
+    """All results, which are in order, each with its place."""
+    rest = iter(results)
+    return tuple(tuple(islice(rest, place.plain.spec.seeds)) for place in places)

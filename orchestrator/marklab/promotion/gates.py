@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,22 +15,12 @@ from marklab.fabrics import Cell
 from marklab.promotion.candidate import Candidate, Place, Runs, run_candidate
 from marklab.promotion.equivalence import Agreement, Difference, agreement
 from marklab.promotion.policy import EquivalenceRules, FctRules, Policy, TofinoRules
+from marklab.promotion.rules import Finding, Outcome, better, changes, finding, not_worse, shown, within, worst
 from marklab.promotion.sequence import recorded
 from marklab.promotion.vendor import compile_twin, compiler
 from marklab.quantities import find_metric
 from marklab.spec import make_spec
-from marklab.statistics import mean
-from marklab.summary import SeedResult
 from marklab.tofino import examine
-
-
-@dataclass(frozen=True)
-class Finding:
-    """A rule, the number that was found, and whether it fulfils the rule."""
-
-    rule: str
-    found: str
-    passed: bool
 
 
 @dataclass(frozen=True)
@@ -43,53 +33,39 @@ class Gate:
     skipped: str | None = None
 
     @property
-    def passed(self) -> bool:
-        """Whether all rules are fulfilled; so are those of a gate that could not be tried."""
-        return all(finding.passed for finding in self.findings)
+    def outcome(self) -> Outcome:
+        """Passed only if it was tried, and every rule is shown to be kept."""
+        return worst(self.findings) if self.skipped is None else Outcome.SKIPPED
+
+    @property
+    def reason(self) -> str:
+        """Why it did not pass."""
+        if self.skipped is not None:
+            return self.skipped
+        broken = next((each for each in self.findings if each.outcome is self.outcome), None)
+        return "" if broken is None else f"{broken.found}, and the rule is: {broken.rule}"
 
 
 def fct_gate(rules: FctRules, runs: Runs) -> Gate:
     """Flow completion times against the baseline's."""
-    findings, changes = [], {}
-    for name in dict.fromkeys([*rules.better, *rules.not_worse]):
-        change = mean_change(name, runs.baseline, runs.scheme)
-        changes[name] = change
-        if name in rules.better:
-            findings.append(_finding(f"{name} better than that of {rules.baseline}", change, lambda part: part < 0))
-        if name in rules.not_worse:
-            bound = rules.not_worse[name]
-            findings.append(_finding(f"{name} worse by {100 * bound:g} % at most", change, _at_most(bound)))
-    return Gate("FCT", tuple(findings), {"changes": changes, "cells": list(_table(runs))})
-
-
-def mean_change(name: str, before: Sequence[SeedResult], after: Sequence[SeedResult]) -> float | None:
-    """Mean over cells of the relative change of a metric; None if no cell has it."""
-    metric = find_metric(name)
-    pairs = [(metric.of(a), metric.of(b)) for a, b in zip(before, after, strict=True)]
-    changes = [b / a - 1 for a, b in pairs if a and b is not None]
-    return mean(changes) if changes else None
-
-
-def _finding(rule: str, change: float | None, holds: Callable[[float], bool]) -> Finding:
-    if change is None:
-        return Finding(rule, "no such flow in any run", passed=False)
-    return Finding(rule, f"{100 * change:+.2f} %", holds(change))
-
-
-def _at_most(bound: float) -> Callable[[float], bool]:
-    return lambda change: change <= bound
-
-
-def _within(bound: float) -> Callable[[float], bool]:
-    return lambda change: abs(change) <= bound
+    metrics = [find_metric(name) for name in dict.fromkeys([*rules.better, *rules.not_worse])]
+    found = changes(metrics, runs.baseline, runs.scheme)
+    findings = []
+    for metric in metrics:
+        change = found.get(metric.name)
+        if metric.name in rules.better:
+            findings.append(shown(better(metric, str(rules.baseline)), change))
+        if metric.name in rules.not_worse:
+            findings.append(shown(not_worse(metric, rules.not_worse[metric.name]), change))
+    plain = {name: {"change": each.relative, "interval": each.interval} for name, each in found.items()}
+    return Gate("FCT", tuple(findings), {"changes": plain, "cells": list(_table(runs))})
 
 
 def _table(runs: Runs) -> Iterator[dict[str, Any]]:
     """FCT means of each cell, in us."""
-    numbers = iter(zip(runs.scheme, runs.baseline, runs.twin, strict=True))
-    for spec in (place.plain.spec for place in runs.places):
-        for _ in spec.seed_numbers:
-            cells = next(numbers)
+    for place, *roles in zip(runs.places, runs.scheme, runs.baseline, runs.twin, strict=True):
+        spec = place.plain.spec
+        for cells in zip(*roles, strict=True):
             row: dict[str, Any] = {"workload": spec.workload.name, "load": spec.load, "seed": cells[0].seed}
             for role, cell in zip(("scheme", "baseline", "twin"), cells, strict=True):
                 row[role] = {
@@ -105,25 +81,25 @@ def equivalence_gate(rules: EquivalenceRules, twin: TwinSpec, runs: Runs) -> Gat
     found = _agreement(place, twin, rules.packets)
     bound = max(twin.agreement, rules.agreement or 0)
     same, *marks = decisions(found, bound, twin.marks_within)
-    enough = Finding(
-        f"a run with {rules.packets:,} packets, so as to know", f"{found.packets:,}", found.packets >= rules.packets
+    enough = finding(
+        f"a run with {rules.packets:,} packets, so as to know",
+        f"{found.packets:,}",
+        holds=found.packets >= rules.packets,
     )
-    findings = [same, enough, *marks]
-    for name, part in rules.fct_within.items():
-        change = mean_change(name, runs.scheme, runs.twin)
-        rule = f"{name} of the twin within {100 * part:g} %"
-        findings.append(_finding(rule, change, _within(part)))
+    changed = changes([find_metric(name) for name in rules.fct_within], runs.scheme, runs.twin)
+    near = [shown(within(find_metric(name), part), changed.get(name)) for name, part in rules.fct_within.items()]
+    findings = [same, enough, *marks, *near]
     return Gate("equivalence", tuple(findings), {"bound": bound, **_plain(found)})
 
 
 def decisions(found: Agreement, bound: float, marks_within: float) -> Iterator[Finding]:
     """Whether enough decisions are equal, and whether each cause has about as many marks."""
     text = f"{100 * found.part:.4f} % of {found.packets:,}"
-    yield Finding(f"at least {100 * bound:g} % of decisions equal", text, found.part >= bound)
+    yield finding(f"at least {100 * bound:g} % of decisions equal", text, holds=found.part >= bound)
     for cause, (marks, of_twin) in found.by_cause.items():
         rule = f"marks for `{cause}` within {100 * marks_within:g} %"
         near = abs(of_twin - marks) <= marks_within * marks
-        yield Finding(rule, f"{marks:,}, and {of_twin:,} of the twin", near)
+        yield finding(rule, f"{marks:,}, and {of_twin:,} of the twin", holds=near)
 
 
 def _agreement(place: Place, twin: TwinSpec, packets: int) -> Agreement:
@@ -170,8 +146,8 @@ def tofino_gate(rules: TofinoRules, scheme: ReadyScheme) -> Gate:
         said = f"{first.text} ({Path(first.path).name}:{first.line})"
     used, most = found.estimate.stages_used, rules.stages or found.estimate.stages
     findings = (
-        Finding("no limit of the chip is broken", said, not found.errors),
-        Finding(f"at most {most} stages, by estimate", f"{used}", used <= most),
+        finding("no limit of the chip is broken", said, holds=not found.errors),
+        finding(f"at most {most} stages, by estimate", f"{used}", holds=used <= most),
     )
     messages = [message.rendering for message in found.messages]
     return Gate("Tofino", findings, {"messages": messages, "estimate": asdict(found.estimate)})
@@ -205,7 +181,12 @@ def vendor_gate(scheme: ReadyScheme, twin: TwinSpec) -> Gate:
         "p4c": {"stages": found.stages, **(found.used or {})},
         "estimate": estimated,
     }
-    return Gate("p4c", (Finding("p4c compiles it for the chip", said, found.message is None),), evidence)
+    return Gate("p4c", (finding("p4c compiles it for the chip", said, holds=found.message is None),), evidence)
+
+
+def in_the_way(gate: Gate, policy: Policy) -> bool:
+    """Whether a scheme is not promoted because of a gate: it failed, or did not pass and has to."""
+    return gate.outcome is Outcome.FAILED or (gate.outcome is not Outcome.PASSED and gate.name in policy.required)
 
 
 def gates(candidate: Candidate, policy: Policy, workers: int) -> Iterator[Gate]:

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from marklab.catalog.choice import SchemeChoice
+from marklab.errors import BadInput
 from marklab.model import Model, OneOrMore, Part, read_yaml, validate
 from marklab.quantities import find_metric
 from marklab.spec import Baseline, SpecSettings
@@ -24,14 +25,15 @@ def _settings_of() -> dict[str, dict[str, Any]]:
 class FctRules(Model):
     """What the flow completion times of a scheme must be, against those of the baseline on the same flows.
 
-    Of each metric the mean change over loads, workloads and seeds counts.
+    Of each metric the change over loads and workloads counts, as `compare` has it: all of its 95 % interval has to keep
+    a rule. The more seeds, the narrower it is.
     """
 
     baseline: Baseline = SchemeChoice("dctcp-red", "tail")
     loads: Annotated[tuple[float, ...], OneOrMore()] = (0.5, 0.8)
     workloads: Annotated[tuple[str, ...], OneOrMore()] = ("web_search",)
     flows: int = Field(default=2000, ge=1)
-    seeds: int = Field(default=3, ge=1)
+    seeds: int = Field(default=10, ge=1)
     settings: SpecSettings = Field(default_factory=dict)
     # More of them for single schemes.
     settings_of: dict[str, SpecSettings] = Field(default_factory=_settings_of)
@@ -56,9 +58,14 @@ class TofinoRules(Model):
     stages: int | None = Field(default=None, ge=1)  # those of the chip
 
 
-class Policy(Model):
-    """All gates' rules."""
+GateName = Literal["FCT", "equivalence", "Tofino", "p4c"]
 
+
+class Policy(Model):
+    """All gates' rules, and which of them have to be passed. One that fails is in the way, required or not."""
+
+    # p4c's Tofino back end is not everywhere.
+    required: Annotated[tuple[GateName, ...], OneOrMore()] = ("FCT", "equivalence", "Tofino")
     fct: FctRules = FctRules()
     equivalence: EquivalenceRules = EquivalenceRules()
     tofino: TofinoRules = TofinoRules()
@@ -70,4 +77,9 @@ def read_policy(path: Path | None) -> Policy:
     policy = validate(Policy, read_yaml(at), str(at))
     for name in (*policy.fct.better, *policy.fct.not_worse, *policy.equivalence.fct_within):
         find_metric(name, f"metric in {at}:")
+    aimless = next((name for name in (*policy.fct.better, *policy.fct.not_worse) if not find_metric(name).worse), None)
+    if aimless is not None:
+        raise BadInput(
+            f"{at}: neither more nor less of `{aimless}` is better", "a metric that has a direction, such as short.p99"
+        )
     return policy

@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from marklab.differences import Verdict, judge
+from marklab.quantities import find_metric
 from marklab.report.grid import Grid
 from marklab.report.terminal import with_interval
-from marklab.statistics import Interval
 from marklab.summary import SchemeResult
 
 _FCT = (
@@ -26,11 +27,11 @@ _COUNTS: tuple[tuple[str, Callable[[SchemeResult], int]], ...] = (
 
 @dataclass(frozen=True)
 class Number:
-    """A number as text, and its ratio to the baseline's; `verdict` is better, worse, or noise, if that can be said."""
+    """A number as text, its ratio to the baseline's, and what that says."""
 
     text: str
     ratio: str = ""
-    verdict: str = ""
+    verdict: Verdict = Verdict.UNCLEAR
     bad: bool = False
 
 
@@ -83,13 +84,6 @@ def _fct(result: SchemeResult, size_class: str, statistic: str) -> Number:
     if relative is None or value is None:
         return Number(text)
     interval = getattr(relative.ci95, statistic)
-    return Number(text, with_interval(value, interval, "{:.3f}"), _verdict(interval))
-
-
-def _verdict(interval: Interval | None) -> str:
-    """What can be said of a ratio; nothing without a confidence interval."""
-    if interval is None:
-        return ""
-    if interval[0] <= 1 <= interval[1]:
-        return "noise"
-    return "better" if interval[1] < 1 else "worse"
+    worse = find_metric(f"{size_class}.{statistic}").worse
+    verdict = Verdict.UNCLEAR if interval is None else judge(interval, 1, worse)
+    return Number(text, with_interval(value, interval, "{:.3f}"), verdict)

@@ -17,7 +17,8 @@ from pathlib import Path
 
 from marklab.engine import compile_program
 from marklab.errors import BadInput, MarklabError, SetupError
-from marklab.paths import REPOSITORY
+from marklab.paths import REPOSITORY, require_tree
+from marklab.stf import verdicts
 from marklab.stf.messages import Agreement, Messages, compare
 from marklab.stf.runner import Verdict, run_pair
 
@@ -175,7 +176,7 @@ def render(conformance: Conformance) -> str:
     for title, (explanation, findings) in parts.items():
         text += f"\n## {title}\n\n{explanation}\n"
         text += "".join(_section(findings))
-    return text + "".join(_messages(conformance.messages))
+    return text + "".join(verdicts.section()) + "".join(_messages(conformance.messages))
 
 
 def _messages(messages: Messages) -> Iterator[str]:
@@ -213,6 +214,7 @@ def main() -> int:
         sys.stdout.write("skipped: P4C_CHECKOUT is not set\n  try: make conformance P4C_CHECKOUT=<folder of p4c>\n")
         return 0
     try:
+        require_tree("the page of this comparison")
         conformance = check(Path(sys.argv[1]))
     except MarklabError as error:
         sys.stderr.write(f"error: {error}\n  try: {error.remedy}\n")

@@ -7,7 +7,8 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 
 from marklab.catalog.scheme import known_schemes
-from marklab.paths import REPOSITORY
+from marklab.errors import MarklabError
+from marklab.paths import REPOSITORY, require_tree
 from marklab.stf import bmv2, bursts, random_packets
 from marklab.stf.bursts import Decisions
 from marklab.stf.outcome import CLOCKS
@@ -165,6 +166,11 @@ def main() -> int:
             "(p4c-bm2-ss), or take them out of the images p4lang/behavioral-model and p4lang/p4c\n"
         )
         return 0
+    try:
+        require_tree("the page of this comparison")
+    except MarklabError as error:
+        sys.stderr.write(f"error: {error}\n  try: {error.remedy}\n")
+        return 2
     seed = int(sys.argv[1]) if len(sys.argv) > 1 else 1
     comparisons: list[Comparison] = []
     decisions: list[Decisions] = []

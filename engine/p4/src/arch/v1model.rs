@@ -2,6 +2,7 @@
 //! The v1model architecture: `V1Switch` and its externs, with the meaning of BMv2's simple_switch.
 
 mod calls;
+mod graph;
 mod metadata;
 mod objects;
 mod rules;

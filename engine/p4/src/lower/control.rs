@@ -47,6 +47,7 @@ impl Lowerer<'_> {
 
     /// `instance.apply(args)` of a sub-control or sub-parser.
     pub(super) fn apply_block(&mut self, id: ObjectId, args: &Args, span: Span) -> Lowered<()> {
+        self.applications.insert(self.span);
         let program = self.program;
         let decl = &program.blocks[self.objects[id.0 as usize].decl.index()];
         let params: Vec<(VarId, Type, Direction)> =

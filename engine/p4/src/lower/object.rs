@@ -48,7 +48,7 @@ pub(crate) struct BlockObject {
     pub(super) tables: FxHashMap<TableId, ir::TableId>,
     pub(super) value_sets: Vec<(ValueSetId, ir::ValueSetId)>,
     /// Set when an action of one of its tables has met an `exit`.
-    pub(super) exit_flag: Option<ir::SlotId>,
+    pub(crate) exit_flag: Option<ir::SlotId>,
     /// How often its body applies other instances, once that was asked.
     pub(super) applied: Option<FxHashMap<ObjectId, u32>>,
     /// Times its body was inlined, which tells copies of its states apart.

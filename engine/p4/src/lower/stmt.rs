@@ -53,7 +53,7 @@ impl Lowerer<'_> {
             Typed::SwitchValue { value, cases } => self.switch_value(value, cases, span),
             Typed::For { init, cond, update, body } => {
                 if !self.in_action() {
-                    arch::dropped_loop(self, span);
+                    arch::loop_runs_once(self, span);
                 }
                 self.for_loop(init, cond, update, body)
             }

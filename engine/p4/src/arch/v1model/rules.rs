@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What simple_switch cannot do, checked on the finished program: p4c's back end refuses it, so we do.
 
+use super::graph::tables_beyond_bmv2;
 use crate::arch;
 use crate::arch::rules::{duplicate_names, header_widths, tables};
 use crate::diagnostics::Problem;
-use crate::ir::{Arch, BinaryOp, Block, BlockBody, Class, Expr, ExprKind, ExternCall, Place, StmtKind, visit};
+use crate::ir::{
+    Arch, BinaryOp, Block, BlockBody, Class, Expr, ExprKind, ExternCall, MatchKind, Place, StmtKind, visit,
+};
 use crate::lower::{Lowered, Lowerer};
 use crate::source::Span;
 
@@ -21,6 +24,7 @@ pub(super) fn check(lowerer: &mut Lowerer<'_>, arch: &Arch) -> Lowered<()> {
     tables(lowerer);
     duplicate_names(lowerer);
     ignored_defaults(lowerer);
+    narrow_prefixes(lowerer);
     let mut found = Vec::new();
     for body in visit::bodies(&lowerer.out.blocks, &lowerer.out.actions, &[]) {
         visit::statements(body, &mut |stmt| {
@@ -46,6 +50,9 @@ pub(super) fn check(lowerer: &mut Lowerer<'_>, arch: &Arch) -> Lowered<()> {
     for (span, what) in beyond {
         arch::beyond_bmv2(lowerer, what, None, span);
     }
+    for (span, what) in tables_beyond_bmv2(lowerer) {
+        arch::beyond_bmv2(lowerer, what, Some("declare a second table of this kind"), span);
+    }
     if lowerer.diagnostics.errors() > errors { Err(crate::lower::Failed) } else { Ok(()) }
 }
 
@@ -61,6 +68,17 @@ fn ignored_defaults(lowerer: &mut Lowerer<'_>) {
     for (span, problem) in found {
         let help = "test `hit` and call the action yourself, or set a default member through the control plane";
         lowerer.diagnostics.warning(span, problem).help(help);
+    }
+}
+
+/// BMv2 counts the bits of a prefix from the highest one of the key's first byte.
+fn narrow_prefixes(lowerer: &mut Lowerer<'_>) {
+    let keys = lowerer.out.tables.iter().flat_map(|table| &table.keys);
+    let narrow = keys.filter(|key| key.kind == MatchKind::Lpm && !key.expr.ty.width.is_multiple_of(8));
+    let found: Vec<(Span, u32)> = narrow.map(|key| (key.expr.span, key.expr.ty.width)).collect();
+    for (span, width) in found {
+        let help = "simple_switch counts the prefix from the highest bit of a byte: let the key have whole bytes";
+        lowerer.diagnostics.warning(span, Problem::PrefixOfOddWidth { width }).help(help);
     }
 }
 
