@@ -7,6 +7,7 @@ import pytest
 from marklab.statistics import (
     mean_interval,
     nearest_rank,
+    rank,
     ratio,
     ratio_interval,
     t95,
@@ -64,3 +65,20 @@ def test_intervals_hold_the_truth_nineteen_times_of_twenty(interval: str) -> Non
         held += found[0] <= truth <= found[1]
     # The ratio estimator is of first order, and a little off.
     assert held / trials == pytest.approx(0.95, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("part", "count", "place"),
+    [
+        (0.99, 1, 1),
+        (0.99, 99, 99),
+        (0.99, 100, 99),
+        (0.99, 101, 100),
+        (0.99, 200, 198),
+        (0.0, 5, 1),
+        (0.9, 10, 9),
+        (0.9, 11, 10),
+    ],
+)
+def test_a_rank_is_the_nearest_one_above(part: float, count: int, place: int) -> None:
+    assert rank(part, count) == place

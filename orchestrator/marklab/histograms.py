@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from marklab.curves import PARTS
 from marklab.observation import Columns
 from marklab.randomness import Floats
-from marklab.statistics import PERCENTILES
+from marklab.statistics import PERCENTILES, rank
 from marklab.summary import ALL_PORTS, Distribution, QueueSample
 
 _NUMBER = re.compile(r"[-.0-9]*$")
@@ -28,8 +28,7 @@ def of_histogram(values: Floats, counts: NDArray[np.uint64]) -> Distribution:
     n = int(below[-1])
 
     def at(parts: tuple[float, ...]) -> tuple[float, ...]:
-        # As in `nearest_rank`, whatever the product is in floating point.
-        ranks = [max(1, math.ceil(round(part * n, 9))) for part in parts]
+        ranks = [rank(part, n) for part in parts]
         return tuple(values[np.searchsorted(below, ranks)].tolist())
 
     mean = math.fsum((values * counts[there].astype(np.float64)).tolist()) / n

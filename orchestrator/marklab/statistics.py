@@ -25,8 +25,13 @@ def t95(freedom: float) -> float:
 
 def nearest_rank(ordered: Sequence[float] | NDArray[Any], part: float) -> float:
     """The smallest of the sorted values that is not exceeded by this part of them."""
+    return float(ordered[rank(part, len(ordered)) - 1])
+
+
+def rank(part: float, count: int) -> int:
+    """The place, from 1, of the smallest of `count` sorted values that is not exceeded by this part of them."""
     # Of 200 values 0.99 is the 198th, whatever 0.99 * 200 is in floating point.
-    return float(ordered[max(0, math.ceil(round(part * len(ordered), 9)) - 1)])
+    return max(1, math.ceil(round(part * count, 9)))
 
 
 def mean(values: Sequence[float]) -> float:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from marklab.errors import BadInput
 from marklab.randomness import Floats, log
+from marklab.statistics import rank
 from marklab.units import format_time, parse_setting, parse_time
 
 # Where only the range is given, mean and 90th percentile lie in it as in the testbed of the ECN# paper: 70..210 us,
@@ -151,7 +152,7 @@ class Classes:
     @property
     def p90_ns(self) -> int:
         """90th percentile by nearest rank."""
-        return self.base_ns + sorted(self.delays_ns)[math.ceil(0.9 * len(self.delays_ns)) - 1]
+        return self.base_ns + sorted(self.delays_ns)[rank(0.9, len(self.delays_ns)) - 1]
 
     @property
     def max_ns(self) -> int:
