@@ -47,6 +47,7 @@ OF_OTHERS = {
     "orchestrator/marklab/stf/messages.yaml",
     "orchestrator/marklab/stf/verdicts.yaml",
     "tests/promotion/mutants.yaml",
+    "tests/schemes/bursts/schemes.yaml",
     "traffic/pias.yaml",
 }
 
