@@ -102,7 +102,6 @@ lint: dev
 # On all cores, but for what needs the machine for itself.
 pytest: dev
 	$(PYTHON) -m pytest -n $(shell nproc) --dist worksteal -m 'not real_time'
-	$(MAKE) --no-print-directory real-time
 
 # Real switches and hosts, as far as this machine has what they need.
 real-time: dev
