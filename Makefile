@@ -23,13 +23,15 @@ setup: $(STAMPS)/engine
 
 dev: setup $(STAMPS)/dev $(STAMPS)/p4runtime-shell
 
-# The lab as one file for pip, in dist/: engine, package and data. Zig links it, so that it runs with glibc 2.28 and newer.
+# The lab as one file for pip, in dist/: engine, package and data. Zig links it, so that it runs with glibc 2.28 and newer;
+# it is a Python package, which cargo-zigbuild would look for in the first `python3` on PATH.
 COMMIT := orchestrator/marklab/data/commit
 
 wheel: $(STAMPS)/wheel
 	rm -rf dist
 	git describe --always --dirty --abbrev=40 --exclude='*' > $(COMMIT)
-	$(VENV)/bin/maturin build --release --locked --zig --compatibility manylinux_2_28 --out dist; \
+	CARGO_ZIGBUILD_PYTHON_PATH='$(CURDIR)/$(PYTHON)' \
+		$(VENV)/bin/maturin build --release --locked --zig --compatibility manylinux_2_28 --out dist; \
 		code=$$?; rm -f $(COMMIT); exit $$code
 	$(VENV)/bin/auditwheel show dist/*.whl
 
