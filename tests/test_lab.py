@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -27,6 +27,7 @@ from marklab.lab.congestion import CONTROLS, control_named, loaded, registered, 
 from marklab.lab.host import host_process, joined
 from marklab.lab.records import ALPHA_ONE, ObservationWindow, observation_windows
 from marklab.lab.tcp import configure, route_options, sysctls
+from namespaces import Namespace
 
 real = pytest.mark.needs("privileges", "namespaces", "network tools", "BPF tools", "type information", "iperf3")
 
@@ -172,52 +173,31 @@ class Dumbbell:
 
 @pytest.fixture(scope="module")
 def dumbbell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dumbbell]:
-    names = {part: f"mlt{os.getpid()}{part}" for part in "arb"}
+    sender, router, receiver = namespaces = [Namespace() for _ in range(3)]
     try:
-        for name in names.values():
-            commands.run("ip", "netns", "add", name)
-        _connect(names, tmp_path_factory.mktemp("marker"))
-        yield Dumbbell(("ip", "netns", "exec", names["a"]), ("ip", "netns", "exec", names["b"]))
+        _connect(sender, router, receiver, tmp_path_factory.mktemp("marker"))
+        yield Dumbbell(sender.inside, receiver.inside)
     finally:
-        for name in names.values():
-            with suppress(RunFailed):  # the set-up may have failed before it
-                commands.run("ip", "netns", "delete", name)
+        for namespace in namespaces:
+            namespace.remove()
 
 
-def _connect(names: dict[str, str], folder: Path) -> None:
-    def ip(part: str, *words: str) -> None:
-        commands.run("ip", "-n", names[part], *words)
-
-    for part, net in (("a", 1), ("b", 2)):
-        ip(part, "link", "add", "eth0", "type", "veth", "peer", "name", f"r{part}", "netns", names["r"])
-        for where, device, host in ((part, "eth0", 2), ("r", f"r{part}", 1)):
-            commands.run(
-                "ip", "netns", "exec", names[where], "ethtool", "-K", device, "tso", "off", "gso", "off", "gro", "off"
-            )
-            ip(where, "address", "add", f"10.78.{net}.{host}/24", "dev", device)
-            ip(where, "link", "set", device, "up")
-        ip(part, "route", "add", "default", "via", f"10.78.{net}.1")
-    router = ("ip", "netns", "exec", names["r"])
-    commands.run(*router, "sysctl", "--quiet", "--write", "net.ipv4.ip_forward=1")
+def _connect(sender: Namespace, router: Namespace, receiver: Namespace, folder: Path) -> None:
+    for net, (host, port) in enumerate(((sender, "ra"), (receiver, "rb")), 1):
+        host.ip("link", "add", "eth0", "type", "veth", "peer", "name", port, "netns", router.pid)
+        for namespace, interface, last in ((host, "eth0", 2), (router, port, 1)):
+            namespace.without(interface, "tso", "gso", "gro")
+            namespace.ip("address", "add", f"10.78.{net}.{last}/24", "dev", interface)
+            namespace.ip("link", "set", interface, "up")
+        host.ip("route", "add", "default", "via", f"10.78.{net}.1")
+    router.run("sysctl", "--quiet", "--write", "net.ipv4.ip_forward=1")
     shaper = f"tbf rate {RATE_MBPS}mbit burst 3200 limit 3000000"
-    commands.run(*router, "tc", "qdisc", "add", "dev", "rb", "root", *shaper.split())
-    commands.run(*router, "tc", "qdisc", "add", "dev", "rb", "clsact")
-    marker = _compile_marker(folder)
-    commands.run(
-        *router,
-        "tc",
-        "filter",
-        "add",
-        "dev",
-        "rb",
-        "egress",
-        "bpf",
-        "direct-action",
-        "object-file",
-        str(marker),
-        "section",
-        "tc",
-    )
+    router.run("tc", "qdisc", "add", "dev", "rb", "root", *shaper.split())
+    router.run("tc", "qdisc", "add", "dev", "rb", "clsact")
+    marking = ("bpf", "direct-action", "object-file", str(_compile_marker(folder)), "section", "tc")
+    # tc mounts a file system for BPF where there is none; this mount is to end with tc.
+    apart = ("unshare", "--mount", "--propagation", "unchanged")
+    router.run(*apart, "tc", "filter", "add", "dev", "rb", "egress", *marking)
 
 
 def _compile_marker(folder: Path) -> Path:

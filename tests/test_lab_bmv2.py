@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import socket
-import subprocess
 import sys
 import threading
 import uuid
@@ -25,10 +24,10 @@ from marklab.hosts import Framing
 from marklab.lab import bmv2, bmv2_limits, thrift
 from marklab.lab.bmv2 import SwitchPort, compile_program, running
 from marklab.lab.bmv2_limits import check, obstacle, packets_per_s
-from marklab.lab.commands import run
 from marklab.p4runtime.client import Count
 from marklab.paths import PROGRAMS
 from marklab.spec import make_spec
+from namespaces import Namespace
 from p4runtime_server.controller import FEATURES, probe
 
 real = pytest.mark.needs("privileges", "namespaces", "network tools", "BMv2")
@@ -182,31 +181,22 @@ class Bench:
 
     def __init__(self) -> None:
         self.name = f"mlb{uuid.uuid4().hex[:5]}"
-        self.switch = ("ip", "netns", "exec", self.name)
-        self.hosts = [f"{self.name}{side}" for side in "ab"]
-        run("ip", "netns", "add", self.name)
+        self.switch = Namespace()
+        self.hosts = [Namespace(), Namespace()]
         for number, host in enumerate(self.hosts):
-            run("ip", "netns", "add", host)
-            run(
-                *("ip", "link", "add", f"p{number}", "netns", self.name, "type", "veth"),
-                *("peer", "name", "eth0", "netns", host),
-            )
-            run("ip", "-n", self.name, "link", "set", f"p{number}", "up")
-            run("ip", "-n", host, "link", "set", "eth0", "address", mac(number), "up")
-            run("ip", "-n", host, "addr", "add", f"10.0.0.{number + 1}/24", "dev", "eth0")
-            run("ip", "-n", host, "neigh", "add", f"10.0.0.{2 - number}", "lladdr", mac(1 - number), "dev", "eth0")
+            port = f"p{number}"
+            self.switch.ip("link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", host.pid)
+            self.switch.ip("link", "set", port, "up")
+            host.ip("link", "set", "eth0", "address", mac(number), "up")
+            host.ip("addr", "add", f"10.0.0.{number + 1}/24", "dev", "eth0")
+            host.ip("neigh", "add", f"10.0.0.{2 - number}", "lladdr", mac(1 - number), "dev", "eth0")
             # As in the lab: libpcap's ring has room for 8 frames where an interface may have large ones.
-            for namespace, interface in ((self.name, f"p{number}"), (host, "eth0")):
-                off = [word for name in ("rx", "tx", "sg", "tso", "gso", "gro") for word in (name, "off")]
-                run("ip", "netns", "exec", namespace, "ethtool", "-K", interface, *off)
-
-    def python(self, host: int, code: str) -> subprocess.Popen[str]:
-        command = ["ip", "netns", "exec", self.hosts[host], sys.executable, "-c", code]
-        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+            for namespace, interface in ((self.switch, port), (host, "eth0")):
+                namespace.without(interface, "rx", "tx", "sg", "tso", "gso", "gro")
 
     def remove(self) -> None:
-        for name in (self.name, *self.hosts):
-            subprocess.run(["ip", "netns", "del", name], check=False)
+        for namespace in (self.switch, *self.hosts):
+            namespace.remove()
 
 
 def mac(host: int) -> str:
@@ -267,11 +257,11 @@ def test_a_queue_is_shaped_limited_and_marked(bench: Bench, tmp_path: Path) -> N
     try:
         compiled = compile_program(PROGRAMS / "dctcp-red.p4", tmp_path)
         ports = [SwitchPort(number, f"p{number}", rate, limit) for number in range(2)]
-        with running(bench.switch, "s1", ports, compiled, entries, folder) as switch:
-            with bench.python(1, RECEIVER.format(count=limit)) as receiver:
+        with running(bench.switch.inside, "s1", ports, compiled, entries, folder) as switch:
+            with bench.hosts[1].python(RECEIVER.format(count=limit)) as receiver:
                 assert receiver.stdout is not None
                 assert receiver.stdout.readline() == "ready\n"
-                with bench.python(0, SENDER.format(count=count)) as sender:
+                with bench.hosts[0].python(SENDER.format(count=count)) as sender:
                     assert sender.wait(30) == 0
                 seen = json.loads(receiver.communicate(timeout=30)[0])
             switch.check_alive()
@@ -310,11 +300,11 @@ for line in sys.stdin:
 def test_the_priorities_of_the_lab_are_those_of_bmv2(bench: Bench, tmp_path: Path) -> None:
     """features.p4: a probe of kind 1 leaves by the port of the rule that comes first."""
     for number in range(3):
-        run(*bench.switch, "ip", "link", "add", f"r{number}", "type", "veth", "peer", "name", f"q{number}")
+        bench.switch.run("ip", "link", "add", f"r{number}", "type", "veth", "peer", "name", f"q{number}")
         # Nobody but the test speaks there.
         for name in (f"q{number}", f"r{number}"):
-            run(*bench.switch, "sysctl", "--quiet", "--write", f"net.ipv6.conf.{name}.disable_ipv6=1")
-            run(*bench.switch, "ip", "link", "set", name, "up")
+            bench.switch.run("sysctl", "--quiet", "--write", f"net.ipv6.conf.{name}.disable_ipv6=1")
+            bench.switch.run("ip", "link", "set", name, "up")
     rules = [
         {"table": "rules", "match": match, "priority": priority, "action": "pace_to", "params": {"port": port}}
         for port, priority, match in (
@@ -333,8 +323,8 @@ def test_the_priorities_of_the_lab_are_those_of_bmv2(bench: Bench, tmp_path: Pat
     folder = Path("/tmp") / bench.name  # noqa: S108 - names of sockets are short
     folder.mkdir()
     try:
-        with running(bench.switch, "s1", ports, compiled, rules, folder) as switch:
-            told = run(*bench.switch, sys.executable, "-c", PROBES, text=frames)
+        with running(bench.switch.inside, "s1", ports, compiled, rules, folder) as switch:
+            told = bench.switch.run(sys.executable, "-c", PROBES, text=frames)
             assert [json.loads(line) for line in told.splitlines()] == [[2], [1], [1], [2], [2], [1], [1]]
             assert switch.client.counter("seen")[1].packets == len(probes)
             with pytest.raises(RunFailed, match="entry of `rules` with a"):

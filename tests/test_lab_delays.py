@@ -93,7 +93,7 @@ class Line:
 
     def inside(self, number: int) -> tuple[str, ...]:
         """How a command is run at a host."""
-        return ("ip", "netns", "exec", self.hosts.names[number])
+        return self.hosts.namespaces[number].inside
 
     @contextmanager
     def under(
@@ -142,9 +142,8 @@ class Line:
 def line() -> Iterator[Line]:
     hosts = Hosts()
     try:
-        for name in hosts.names:
-            offloads = [word for name in ("tso", "gso", "gro") for word in (name, "off")]
-            commands.run("ip", "netns", "exec", name, "ethtool", "-K", "eth0", *offloads)
+        for namespace in hosts.namespaces:
+            namespace.without("eth0", "tso", "gso", "gro")
         yield Line(hosts)
     finally:
         hosts.remove()
@@ -228,7 +227,7 @@ with socket.create_server(("10.0.0.2", 7)) as server:
 @real
 def test_the_timer_of_a_receiver_is_no_congestion(line: Line) -> None:
     """Linux has a lone segment wait 40 ms for its acknowledgement, after the first few of a connection."""
-    with line.under("delay-dctcp", 5) as seen, line.hosts.python(1, LISTENER) as listener:
+    with line.under("delay-dctcp", 5) as seen, line.hosts.namespaces[1].python(LISTENER) as listener:
         assert listener.stdout is not None
         assert listener.stdout.readline() == "ready\n"
         before = count(line.inside(1), "TcpExtDelayedACKs")

@@ -21,6 +21,7 @@ from marklab import live
 from marklab.errors import RunFailed
 from marklab.model import validate
 from marklab.paths import REPOSITORY
+from namespaces import Namespace
 from test_cli import Cli
 
 SCHEMES = REPOSITORY / "p4src" / "v1model"
@@ -78,34 +79,31 @@ class Hosts:
 
     def __init__(self) -> None:
         name = f"ml{uuid.uuid4().hex[:6]}"
-        self.names = [f"{name}{side}" for side in "ab"]
         self.interfaces = [f"s{name}{side}" for side in "ab"]
-        for number, (host_name, interface) in enumerate(zip(self.names, self.interfaces, strict=True)):
-            ip("netns", "add", host_name)
-            ip("link", "add", interface, "type", "veth", "peer", "name", "eth0", "netns", host_name)
+        self.namespaces: list[Namespace] = []
+        for number, interface in enumerate(self.interfaces):
+            host_side = Namespace()
+            self.namespaces.append(host_side)
+            ip("link", "add", interface, "type", "veth", "peer", "name", "eth0", "netns", host_side.pid)
             ip("link", "set", interface, "up")
-            ip("-n", host_name, "link", "set", "eth0", "address", mac(number), "up")
-            ip("-n", host_name, "addr", "add", f"10.0.0.{number + 1}/24", "dev", "eth0")
-            ip("-n", host_name, "neigh", "add", f"10.0.0.{2 - number}", "lladdr", mac(1 - number), "dev", "eth0")
+            host_side.ip("link", "set", "eth0", "address", mac(number), "up")
+            host_side.ip("addr", "add", f"10.0.0.{number + 1}/24", "dev", "eth0")
+            host_side.ip("neigh", "add", f"10.0.0.{2 - number}", "lladdr", mac(1 - number), "dev", "eth0")
             # Checksums are the hosts' own work: nobody completes them behind a switch.
-            ip("netns", "exec", host_name, "ethtool", "-K", "eth0", "tx", "off")
-
-    def python(self, number: int, code: str) -> "subprocess.Popen[str]":
-        command = ["ip", "netns", "exec", self.names[number], sys.executable, "-c", code]
-        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+            host_side.without("eth0", "tx")
 
     def send(self, count: int, ttls: tuple[int, ...] = (64,)) -> "Received":
         """Datagrams that are ECN capable from the first host to the second, with these TTLs in turn."""
-        with self.python(1, RECEIVER.format(count=count)) as receiver:
+        with self.namespaces[1].python(RECEIVER.format(count=count)) as receiver:
             assert receiver.stdout is not None
             assert receiver.stdout.readline() == "ready\n"
-            with self.python(0, SENDER.format(count=count, ttls=ttls)) as sender:
+            with self.namespaces[0].python(SENDER.format(count=count, ttls=ttls)) as sender:
                 assert sender.wait(30) == 0
             return Received(*json.loads(receiver.communicate(timeout=30)[0]))
 
     def remove(self) -> None:
-        for name in self.names:
-            subprocess.run(["ip", "netns", "del", name], check=False)
+        for namespace in self.namespaces:
+            namespace.remove()
 
 
 class Received(NamedTuple):
@@ -246,8 +244,8 @@ def test_a_switch_process_ends_with_a_report(hosts: Hosts, tmp_path: Path) -> No
         assert "runs on ports 0" in process.stderr.readline()
         numbers = hosts.send(3).numbers
         # A sender that leaves checksums to its interface sends packets that no line carries.
-        ip("netns", "exec", hosts.names[0], "ethtool", "-K", "eth0", "tx", "on")
-        with hosts.python(0, SENDER.format(count=2, ttls=(64,))) as sender:
+        hosts.namespaces[0].run("ethtool", "-K", "eth0", "tx", "on")
+        with hosts.namespaces[0].python(SENDER.format(count=2, ttls=(64,))) as sender:
             assert sender.wait(30) == 0
         process.send_signal(signal.SIGTERM)
         out, errors = process.communicate(timeout=20)
@@ -366,7 +364,7 @@ def test_a_switch_without_room_for_its_records_ends_with_their_names(hosts: Host
     described = {"interfaces": [f"0@{a}", f"1@{b}"], "captures": [{"port": 0, "path": str(full)}]}
     description.write_text(json.dumps(described), encoding="utf-8")
     with switch_process("--description", str(description), code=2) as process:
-        with hosts.python(0, SENDER.format(count=100, ttls=(64,))) as sender:
+        with hosts.namespaces[0].python(SENDER.format(count=100, ttls=(64,))) as sender:
             assert sender.wait(30) == 0
         # It ends by itself.
         assert process.wait(20) == 2

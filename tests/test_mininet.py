@@ -382,6 +382,22 @@ def test_mininet_that_fails_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert caught.value.remedy == "apt-get install mininet"
 
 
+@pytest.mark.needs("network tools", "Mininet")
+def test_nodes_that_cannot_be_made_are_an_error_and_nothing_to_wait_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What mnexec says in a chroot whose / is no mount point."""
+    tool = tmp_path / "mnexec"
+    tool.write_text("#!/bin/sh\necho 'remount: Invalid argument' >&2\nexit 1\n")
+    tool.chmod(0o700)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    said = "cannot make a node: `mnexec -n true` failed with status 1: remount: Invalid argument"
+    with pytest.raises(SetupError, match=said) as caught, mininet(graph(), "nodes", tmp_path / "log"):
+        pass
+    assert caught.value.remedy is not None
+    assert "mount --rbind" in caught.value.remedy
+
+
 @real
 def test_a_workspace_outlives_its_owner_only_until_the_next_start() -> None:
     with workspace.workspace("mine") as folder:

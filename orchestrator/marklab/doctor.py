@@ -26,7 +26,7 @@ from marklab.lab.bpf import TOOLS as BPF_TOOLS
 from marklab.lab.bpf import TYPES
 from marklab.lab.commands import missing, packages_of
 from marklab.lab.congestion import in_kernel
-from marklab.lab.network import REAL_TIME, SYSTEM_PYTHON, TOOLS
+from marklab.lab.network import MAKES_NODE, NODES_REMEDY, REAL_TIME, SYSTEM_PYTHON, TOOLS
 from marklab.ns3 import peer
 from marklab.paths import IN_TREE, NOTED_COMMIT, PACKAGE, REPOSITORY, RESULTS
 from marklab.promotion.vendor import compiler
@@ -274,12 +274,18 @@ def _mininet() -> list[Finding]:
         None if missing(["mnexec"]) else _said(SYSTEM_PYTHON, "-c", "import mininet.net as net; print(net.VERSION)")
     )
     return [
-        Finding("Mininet", version is not None, version or "not there", ("mininet",), **_debian("mininet")),
+        _mininet_finding(version),
         _tool("iperf3", "no long flows by iperf3"),
         _tool("tcpdump", "--pcap of the switch"),
         _tool("tshark", "any other reader of captures"),
         _shell(),
     ]
+
+
+def _mininet_finding(version: str | None) -> Finding:
+    if version is not None and os.geteuid() == 0 and not _works(*MAKES_NODE):
+        return Finding("Mininet", False, f"{version}, which cannot make a node", ("mininet",), get=NODES_REMEDY)
+    return Finding("Mininet", version is not None, version or "not there", ("mininet",), **_debian("mininet"))
 
 
 def _shell() -> Finding:

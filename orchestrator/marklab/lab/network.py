@@ -34,6 +34,10 @@ REAL_TIME = ("chrt", "--rr", "1")
 
 TOOLS = ("chrt", "mnexec", "nsenter", "setpriv", "ip", "ethtool", "sysctl", "tc")
 
+# What Mininet begins each node with. Where it fails, Mininet waits for the node forever.
+MAKES_NODE = ("mnexec", "-n", "true")
+NODES_REMEDY = "`mount --rbind DIR DIR` before `chroot DIR`: mnexec needs a / that is a mount point"
+
 # What would make other packets of those that hosts send: on a line none of it exists.
 _OFFLOADS = ("rx", "tx", "sg", "tso", "gso", "gro")
 # Queued in front of a host's line at most.
@@ -101,6 +105,10 @@ def mac_text(graph: Graph, node: int) -> str:
 def mininet(graph: Graph, name: str, log: Path, *, with_panel: bool = False) -> Iterator[Net]:
     """Build a network that is there as long as the context; all its processes carry the name, and its words the log."""
     require(TOOLS)
+    try:
+        run(*MAKES_NODE)
+    except RunFailed as error:
+        raise SetupError(f"Mininet cannot make a node: {error}", NODES_REMEDY) from None
     wiring = json.dumps(_wiring(graph, name, with_panel=with_panel))
     command = ["setpriv", "--pdeathsig", "TERM", SYSTEM_PYTHON, str(_KEEPER), name]
     with (
