@@ -133,11 +133,11 @@ reference: setup
 
 # p4c's corpus, of a checkout: make conformance P4C_CHECKOUT=<folder>
 conformance: setup
-	$(PYTHON) -m marklab.stf.conformance "$(P4C_CHECKOUT)"
+	$(PYTHON) -m marklab.p4tools.peers.conformance "$(P4C_CHECKOUT)"
 
 # The same packets through BMv2, with p4c-bm2-ss and simple_switch on PATH; writes docs/differential.md.
 differential: setup
-	$(PYTHON) -m marklab.stf.differential
+	$(PYTHON) -m marklab.p4tools.peers.differential
 
 # The same flows here and in ns-3, with g++ and libns3-dev; writes the tables of docs/ns3.md.
 ns3: setup

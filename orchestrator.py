@@ -26,7 +26,7 @@ def main():
     # Until the command line is there to say something, Ctrl-C just ends the process.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
-        from marklab.cli import main as run  # noqa: PLC0415
+        from marklab.cli.main import main as run  # noqa: PLC0415
     except ImportError as error:
         sys.exit("error: the lab's environment is not complete (%s)\n  try: run `make setup` in %s" % (error, here))
     run()

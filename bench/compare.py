@@ -20,15 +20,15 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from marklab.archive import open_collection
-from marklab.bootstrap import Estimate, half_widths
-from marklab.collection import Collection
-from marklab.comparison import Comparison, compare
-from marklab.comparison_policy import read_policy
-from marklab.differences import Values, difference
+from marklab.comparison.differences import Values, difference
+from marklab.comparison.policy import read_policy
+from marklab.comparison.side_by_side import Comparison, compare
 from marklab.paths import REPOSITORY
-from marklab.quantities import find_metric
-from marklab.summary import SeedResult
+from marklab.results.archive import open_collection
+from marklab.results.collection import Collection
+from marklab.results.quantities import find_metric
+from marklab.results.summary import SeedResult
+from marklab.statistics.bootstrap import Estimate, half_widths
 
 REFERENCE = REPOSITORY / "results" / "reference"
 POLICY = read_policy(REFERENCE / "policy.yaml")

@@ -33,12 +33,13 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from marklab import live, p4c
-from marklab.engine import compile_program, describe
-from marklab.observation import Columns
+from marklab.engine import p4c
+from marklab.engine.binding import compile_program, describe
+from marklab.lab import live
+from marklab.p4tools.peers import bmv2
 from marklab.paths import PROGRAMS, REPOSITORY
-from marklab.statistics import nearest_rank
-from marklab.stf import bmv2
+from marklab.results.observation import Columns
+from marklab.statistics.samples import nearest_rank
 
 PROGRAM = PROGRAMS / "dctcp-red.p4"
 OFFLOADS = ("rx", "tx", "sg", "tso", "gso", "gro")

@@ -27,12 +27,12 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from marklab import engine
-from marklab.experiment import Experiment, prepare
+from marklab.engine import binding as engine
 from marklab.fabrics import Cell, Sim
 from marklab.ns3.peer import FOLDER, play
-from marklab.spec import make_spec
-from marklab.summary import LARGE_BYTES, SHORT_BYTES
+from marklab.prepare.experiment import Experiment, prepare
+from marklab.results.summary import LARGE_BYTES, SHORT_BYTES
+from marklab.spec.description import make_spec
 from marklab.traffic.flows import FlowList
 
 RATE_BPS = 10**10

@@ -22,15 +22,17 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from marklab import _engine, p4c
+from marklab import _engine
 from marklab.catalog.choice import parse_choice
 from marklab.catalog.parameters import Setup
 from marklab.catalog.scheme import find_scheme, known_schemes
-from marklab.engine import compile_program, describe
-from marklab.hosts import Limit
+from marklab.devices.hosts import Limit
+from marklab.devices.queueing import Queues
+from marklab.engine import p4c
+from marklab.engine.binding import compile_program, describe
+from marklab.p4tools.peers import bmv2
+from marklab.p4tools.stf import names
 from marklab.paths import PROGRAMS
-from marklab.queueing import Queues
-from marklab.stf import bmv2, names
 from marklab.traffic.rtt import parse_rtt
 
 ROOT = Path(__file__).parent.parent

@@ -19,10 +19,10 @@ from rich.table import Table
 
 from browsing import NEEDED, chromium, opened, started
 from collections_of_runs import collection_of, run_with_curves
-from marklab.collection import Collection, Point
-from marklab.curves import Curves
 from marklab.report.page import MOST_BYTES, write_page
-from marklab.summary import Estimates, SchemeResult
+from marklab.results.collection import Collection, Point
+from marklab.results.curves import Curves
+from marklab.results.summary import Estimates, SchemeResult
 
 SCHEMES = ("ecn-sharp", "tcn", "codel", "red", "diffecn")  # and the baseline
 SEEDS = 3

@@ -12,7 +12,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, Download, Page, TimeoutError, sync_playwright  # noqa: A004
 
-from marklab.doctor import chromium
+from marklab.doctor.examination import chromium
 
 DESK = {"viewport": {"width": 1280, "height": 900}}
 PHONE = {"viewport": {"width": 375, "height": 812}, "device_scale_factor": 2, "is_mobile": True, "has_touch": True}

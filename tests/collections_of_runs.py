@@ -10,10 +10,10 @@ from typing import Any
 
 import polars as pl
 
-from marklab.collection import Collection, Kind, Point
-from marklab.curves import Curves, curves_of
-from marklab.summary import Summary
-from marklab.tables import flow_table
+from marklab.execution.flows import flow_table
+from marklab.results.collection import Collection, Kind, Point
+from marklab.results.curves import Curves, curves_of
+from marklab.results.summary import Summary
 from runs import run
 
 LOADS = (0.5, 0.8)

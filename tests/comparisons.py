@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from marklab.collection import Collection, FailedCell, Point
-from marklab.comparison import Comparison, compare
-from marklab.comparison_policy import Policy
-from marklab.summary import (
+from marklab.comparison.policy import Policy
+from marklab.comparison.side_by_side import Comparison, compare
+from marklab.results.collection import Collection, FailedCell, Point
+from marklab.results.summary import (
     CLASSES,
     Distribution,
     Drops,

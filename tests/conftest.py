@@ -11,7 +11,7 @@ import pytest
 from hypothesis import settings
 
 from marklab.catalog.parameters import Setup
-from marklab.cli import main
+from marklab.cli.main import main
 from marklab.traffic.rtt import parse_rtt
 from needs import lacking, names_of, reason
 

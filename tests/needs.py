@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 
 import pytest
 
-from marklab.doctor import Finding, examine
+from marklab.doctor.examination import Finding, examine
 
 
 @functools.cache

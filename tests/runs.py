@@ -6,13 +6,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
-from marklab.experiment import Experiment, prepare
+from marklab.execution.cells import run_cells
 from marklab.fabrics import Cell, Sim
-from marklab.metrics import summarise
-from marklab.observation import Observation
-from marklab.runs import run_cells
-from marklab.spec import make_spec
-from marklab.summary import Summary
+from marklab.metrics.summarise import summarise
+from marklab.prepare.experiment import Experiment, prepare
+from marklab.results.observation import Observation
+from marklab.results.summary import Summary
+from marklab.spec.description import make_spec
 
 
 def run(workers: int = 2, **settings: object) -> tuple[Experiment, Sequence[Observation], Summary]:

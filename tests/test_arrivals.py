@@ -4,10 +4,10 @@ import math
 import numpy as np
 import pytest
 
-from marklab.hosts import Framing
-from marklab.spec import Spec, make_spec
+from marklab.devices.hosts import Framing
+from marklab.prepare.arrivals import generate, wire_bytes
+from marklab.spec.description import Spec, make_spec
 from marklab.topology import Network, build
-from marklab.traffic.arrivals import generate, wire_bytes
 from marklab.traffic.flows import FlowList
 
 

@@ -24,20 +24,20 @@ import polars as pl
 import pytest
 
 from conftest import Finished
-from marklab import reproduce
 from marklab.artifact import contents, equality, machine, packing, source
 from marklab.artifact.contents import check, write_artifact
 from marklab.artifact.equality import Difference, differences, leaves, table_differences
 from marklab.artifact.stored import chosen, read_artifact
-from marklab.cli.artifact import artifact
-from marklab.collection import Collection, FailedCell
+from marklab.cli.papers.artifact import artifact
 from marklab.errors import BadInput, RunFailed
 from marklab.model import validate
+from marklab.papers import claims as reproduce
+from marklab.papers.claims import Finding, PaperExperiment, load_experiment
+from marklab.papers.reproduction import Reproduction, reproduce_one
+from marklab.papers.table import verdicts_table
 from marklab.paths import REPOSITORY
 from marklab.report.files import Form
-from marklab.reproduce import Finding, PaperExperiment, load_experiment
-from marklab.reproduction import Reproduction, reproduce_one
-from marklab.reproduction_report import verdicts_table
+from marklab.results.collection import Collection, FailedCell
 
 Cli = Callable[..., Finished]
 

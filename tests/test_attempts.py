@@ -11,23 +11,24 @@ from typing import Any
 import pytest
 
 from comparisons import run as run_of
-from marklab import engine, execution
-from marklab.collection import Collection
-from marklab.comparison import compare
+from marklab.comparison.side_by_side import compare
+from marklab.engine import binding as engine
 from marklab.errors import BadInput, MarklabError, RunFailed, TooSlow
-from marklab.experiment import Experiment, prepare
+from marklab.execution import run as execution
 from marklab.fabrics import Cell, Sim, mininet
 from marklab.fabrics.mininet import LADDER, Mininet
 from marklab.lab import validity
 from marklab.lab.preflight import LongFlows
 from marklab.lab.validity import ATTEMPTS, Preflight, Problem, enough_dilation, needed_fps
-from marklab.observation import Observation
+from marklab.metrics.doubts import doubts
+from marklab.prepare.experiment import Experiment, prepare
 from marklab.report.terminal import real_fabric
-from marklab.spec import make_spec
-from marklab.summary import RealTime, Summary
+from marklab.results.collection import Collection
+from marklab.results.observation import Observation
+from marklab.results.summary import RealTime, Summary
+from marklab.spec.description import make_spec
 from marklab.sweeps.plan import plan_of
 from marklab.topology import Graph
-from marklab.verdict import doubts
 from runs import small
 
 SLOW, WRONG = Problem("a full queue drained at 0.976 of the line's rate"), Problem("nothing was marked", slow=False)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from marklab.bootstrap import FEWEST, Estimate, Seeds, half_widths, probabilities
-from marklab.randomness import Floats
+from marklab.statistics.bootstrap import FEWEST, Estimate, Seeds, half_widths, probabilities
+from marklab.statistics.randomness import Floats
 
 Draw = Callable[[np.random.Generator, int], Floats]
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marklab.burst_queue import (
+from marklab.metrics.burst_queue import (
     RECEIVE_WINDOWS,
     _counted,
     burst_sizes,

@@ -17,13 +17,13 @@ from scipy import stats
 
 from collections_of_runs import LOADS, SCHEMES, WORKLOADS, collection_of, grid, single
 from conftest import Finished
-from marklab.archive import open_collection
-from marklab.collection import Collection, Point
-from marklab.curves import PARTS
 from marklab.report.chart import Chart, Series
 from marklab.report.charts import sections
 from marklab.report.grid import Grid
 from marklab.report.styles import UNCONGESTED, styles_of
+from marklab.results.archive import open_collection
+from marklab.results.collection import Collection, Point
+from marklab.results.curves import PARTS
 from marklab.sweeps.cluster import Workers
 from marklab.sweeps.description import Sweep
 from marklab.sweeps.execute import run_sweep

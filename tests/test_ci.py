@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from marklab.comparison_policy import Policy, read_policy
+from marklab.comparison.policy import Policy, read_policy
 from marklab.model import validate
 from marklab.paths import REPOSITORY
 from marklab.sweeps.description import read_sweep

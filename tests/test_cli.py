@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from conftest import Finished
-from marklab.hosts import CONTROLS
+from marklab.devices.hosts import CONTROLS
 from marklab.report.terminal import render
 from runs import small
 

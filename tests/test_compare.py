@@ -17,14 +17,14 @@ from rich.console import Console
 
 from comparisons import VERSIONS, collection, compared, failed, run, sweep
 from conftest import Finished
-from marklab.collection import Collection
-from marklab.comparison import NOTHING_LOST, Comparison, compare, to_json
-from marklab.comparison_policy import Policy, parse_rule, read_policy
-from marklab.comparison_report import render, to_junit, to_markdown
-from marklab.differences import Difference, Verdict, difference, judge, values_of, with_intervals
+from marklab.comparison.differences import Difference, Verdict, difference, judge, values_of, with_intervals
+from marklab.comparison.policy import Policy, parse_rule, read_policy
+from marklab.comparison.side_by_side import NOTHING_LOST, Comparison, compare, to_json
 from marklab.errors import BadInput
-from marklab.quantities import METRICS
-from marklab.statistics import Interval
+from marklab.report.comparison import render, to_junit, to_markdown
+from marklab.results.collection import Collection
+from marklab.results.quantities import METRICS
+from marklab.statistics.samples import Interval
 
 Cli = Callable[..., Finished]
 

@@ -10,8 +10,8 @@ import pytest
 
 from marklab.catalog.description import Forwarding
 from marklab.catalog.twin import FORWARDING as MASKED
-from marklab.control import check_entries, check_forwarding, forwarding_entries, host_ip, mac
 from marklab.errors import BadInput
+from marklab.prepare.control import check_entries, check_forwarding, forwarding_entries, host_ip, mac
 from marklab.topology import FatTree, Incast, LeafSpine, Network, Port, build, parse_topology
 
 RING = {

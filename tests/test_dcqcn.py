@@ -4,11 +4,11 @@
 import numpy as np
 import pytest
 
+from marklab.devices.hosts import Dcqcn
 from marklab.errors import BadInput
 from marklab.fabrics.sim import configuration
-from marklab.hosts import Dcqcn
-from marklab.ideal import ideal_ns
-from marklab.spec import make_spec
+from marklab.prepare.ideal import ideal_ns
+from marklab.spec.description import make_spec
 from runs import run
 
 

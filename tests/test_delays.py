@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marklab.curves import PARTS
 from marklab.errors import BadInput
-from marklab.histograms import kind_of, of_histogram
-from marklab.ideal import full_frame_ns
-from marklab.metrics import sample
-from marklab.spec import make_spec
-from marklab.statistics import nearest_rank
-from marklab.tables import flow_table
+from marklab.execution.flows import flow_table
+from marklab.metrics.cell import sample
+from marklab.metrics.histograms import kind_of, of_histogram
+from marklab.prepare.ideal import full_frame_ns
+from marklab.results.curves import PARTS
+from marklab.spec.description import make_spec
+from marklab.statistics.samples import nearest_rank
 from runs import run
 
 

@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marklab.catalog.scheme import known_schemes
-from marklab.dilation import (
+from marklab.devices.hosts import Transport
+from marklab.lab.hosts.delays import FIRST_TTL, LEVELS, delay_levels
+from marklab.prepare.dilation import (
     dilated_flows,
     dilated_graph,
     dilated_scheme,
@@ -17,10 +19,8 @@ from marklab.dilation import (
     undilated,
     undilated_columns,
 )
-from marklab.experiment import prepare
-from marklab.hosts import Transport
-from marklab.lab.delays import FIRST_TTL, LEVELS, delay_levels
-from marklab.spec import make_spec
+from marklab.prepare.experiment import prepare
+from marklab.spec.description import make_spec
 
 FACTOR = 100
 

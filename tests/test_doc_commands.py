@@ -26,7 +26,7 @@ from pathlib import Path
 
 import pytest
 
-from marklab.cli import _COMMANDS
+from marklab.cli.main import _COMMANDS
 from marklab.paths import REPOSITORY
 from needs import lacking, reason
 from pages import MARKS, PAGES, blocks

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from marklab import doctor
+from marklab.doctor import examination as doctor
 from marklab.lab.commands import packages_of
 from marklab.paths import REPOSITORY
 

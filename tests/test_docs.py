@@ -12,11 +12,11 @@ from typing import get_args
 import pytest
 
 from conftest import Finished
-from marklab.experiment import prepare
-from marklab.hosts import Transport
+from marklab.devices.hosts import Transport
+from marklab.execution.flows import flow_table
 from marklab.paths import PROGRAMS, REPOSITORY, TWINS
-from marklab.spec import make_spec
-from marklab.tables import flow_table
+from marklab.prepare.experiment import prepare
+from marklab.spec.description import make_spec
 from runs import small
 
 DOCS = Path(__file__).parent.parent / "docs"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from marklab import doctor
-from marklab.doctor import Finding, examine, lacking
+from marklab.doctor import examination as doctor
+from marklab.doctor.examination import Finding, examine, lacking
 from test_cli import Cli
 
 

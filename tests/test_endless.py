@@ -11,9 +11,9 @@ import pytest
 
 from conftest import Finished
 from marklab.errors import BadInput
-from marklab.experiment import prepare
-from marklab.spec import make_spec
-from marklab.tables import flow_table
+from marklab.execution.flows import flow_table
+from marklab.prepare.experiment import prepare
+from marklab.spec.description import make_spec
 from runs import run
 
 Cli = Callable[..., Finished]

@@ -136,7 +136,7 @@ def test_progress_goes_to_a_terminal_only(tmp_path: Path) -> None:
 def test_commands_without_a_run_load_no_heavy_library(arguments: list[str]) -> None:
     """It would cost each of them a quarter of a second or more."""
     script = (
-        "import sys, atexit; from marklab.cli import main;"
+        "import sys, atexit; from marklab.cli.main import main;"
         "atexit.register(lambda: print(sorted({'polars', 'scipy'} & set(sys.modules)), file=sys.stderr));"
         "main(sys.argv[1:])"
     )

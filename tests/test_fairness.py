@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marklab.fairness import convergence_ns, jain, max_min_shares
+from marklab.statistics.fairness import convergence_ns, jain, max_min_shares
 
 LINES = 4
 

@@ -13,19 +13,19 @@ from typing import Any
 import pytest
 
 from conftest import Finished
-from marklab import fidelity, found
-from marklab import papers as all_papers
 from marklab.errors import BadInput, Interrupted, RunFailed
-from marklab.found import FOUND, keep_record, read_record, recorded_findings
-from marklab.papers import Paper, experiments_called, papers
-from marklab.reproduce import Agreement, Claim, Effort, Finding, known_experiments, load_experiment
-from marklab.reproduction import Reproduction, reproduce_one
-from marklab.reproduction_report import cells
+from marklab.papers import fidelity, found
+from marklab.papers import papers as all_papers
+from marklab.papers.claims import Agreement, Claim, Effort, Finding, known_experiments, load_experiment
+from marklab.papers.found import FOUND, keep_record, read_record, recorded_findings
+from marklab.papers.papers import Paper, experiments_called, papers
+from marklab.papers.reproduction import Reproduction, reproduce_one
+from marklab.papers.table import cells
 
 Cli = Callable[..., Finished]
 
 # The package has the function of this name.
-command = import_module("marklab.cli.reproduce")
+command = import_module("marklab.cli.papers.reproduce")
 
 ROOT = Path(__file__).parent.parent
 

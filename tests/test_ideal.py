@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marklab.hosts import Framing, Transport
-from marklab.ideal import ideal_ns, stream_ns
-from marklab.spec import make_spec
+from marklab.devices.hosts import Framing, Transport
+from marklab.prepare.ideal import ideal_ns, stream_ns
+from marklab.spec.description import make_spec
 from marklab.topology import Line, Port, build
 from marklab.traffic.flows import make_flows
 

@@ -13,7 +13,7 @@ from conftest import Finished
 from marklab import paths
 from marklab.ns3 import __main__ as ns3_main
 from marklab.ns3 import peer
-from marklab.stf import bmv2, conformance, differential
+from marklab.p4tools.peers import bmv2, conformance, differential
 
 SAYS = "is not part of an installed lab"
 

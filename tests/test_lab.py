@@ -19,14 +19,15 @@ from statistics import median
 import numpy as np
 import pytest
 
-from marklab import engine
+from marklab.devices.hosts import Transport
+from marklab.engine import binding as engine
 from marklab.errors import BadInput, RunFailed, SetupError
-from marklab.hosts import Transport
-from marklab.lab import bpf, commands, congestion
-from marklab.lab.congestion import CONTROLS, control_named, loaded, registered, remove_orphans
-from marklab.lab.host import host_process, joined
+from marklab.lab import commands
+from marklab.lab.hosts import bpf, congestion
+from marklab.lab.hosts.congestion import CONTROLS, control_named, loaded, registered, remove_orphans
+from marklab.lab.hosts.host import host_process, joined
+from marklab.lab.hosts.tcp import configure, route_options, sysctls
 from marklab.lab.records import ALPHA_ONE, ObservationWindow, observation_windows
-from marklab.lab.tcp import configure, route_options, sysctls
 from namespaces import Namespace
 
 real = pytest.mark.needs("privileges", "namespaces", "network tools", "BPF tools", "type information", "iperf3")
@@ -101,7 +102,7 @@ def test_dctcp_goes_with_an_error() -> None:
 @real
 def test_what_a_killed_process_left_is_removed_at_the_next_start() -> None:
     program = (
-        "import time; from marklab.lab.congestion import *\n"
+        "import time; from marklab.lab.hosts.congestion import *\n"
         "with loaded(CONTROLS['dctcp'], records=1) as name: print(name, flush=True); time.sleep(60)"
     )
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:

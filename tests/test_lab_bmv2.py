@@ -18,15 +18,17 @@ import pytest
 
 from marklab.catalog.choice import parse_choice
 from marklab.catalog.scheme import find_scheme, known_schemes
-from marklab.control import host_ip
+from marklab.devices.hosts import Framing
 from marklab.errors import BadInput, RunFailed, SetupError
-from marklab.hosts import Framing
-from marklab.lab import bmv2, bmv2_limits, thrift
-from marklab.lab.bmv2 import SwitchPort, compile_program, running
-from marklab.lab.bmv2_limits import check, obstacle, packets_per_s
+from marklab.lab.bmv2 import limits as bmv2_limits
+from marklab.lab.bmv2 import switch as bmv2
+from marklab.lab.bmv2 import thrift
+from marklab.lab.bmv2.limits import check, obstacle, packets_per_s
+from marklab.lab.bmv2.switch import SwitchPort, compile_program, running
 from marklab.p4runtime.client import Count
 from marklab.paths import PROGRAMS
-from marklab.spec import make_spec
+from marklab.prepare.control import host_ip
+from marklab.spec.description import make_spec
 from namespaces import Namespace
 from p4runtime_server.controller import FEATURES, probe
 

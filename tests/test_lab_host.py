@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from marklab import engine
+from marklab.engine import binding as engine
 from marklab.errors import BadInput, RunFailed
-from marklab.lab.host import Host, Seen, client_columns, host_process, joined
+from marklab.lab.hosts.host import Host, Seen, client_columns, host_process, joined
 from marklab.traffic.flows import FlowList
 
 MS = 10**6
@@ -113,7 +113,7 @@ def test_a_host_that_dies_is_named(tmp_path: Path) -> None:
 
 
 def test_a_host_ends_with_its_parent(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "marklab.lab.host", "127.0.0.1:0", str(tmp_path)]
+    command = [sys.executable, "-m", "marklab.lab.hosts.host", "127.0.0.1:0", str(tmp_path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "listening\n"

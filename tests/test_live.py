@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import pytest
 from marklab._engine import EngineError, LiveSwitch, Program
 
-from marklab import live
 from marklab.errors import RunFailed
+from marklab.lab import live
 from marklab.model import validate
 from marklab.paths import REPOSITORY
 from namespaces import Namespace

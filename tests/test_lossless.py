@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from marklab.devices.hosts import Framing
+from marklab.devices.lossless import check_circles, check_memory, find_circle, headroom_bytes
+from marklab.devices.pfc import Pfc
 from marklab.errors import BadInput
-from marklab.experiment import prepare
-from marklab.hosts import Framing
-from marklab.lossless import check_circles, check_memory, find_circle, headroom_bytes
-from marklab.pfc import Pfc
-from marklab.quantities import find_metric
+from marklab.prepare.experiment import prepare
 from marklab.report.terminal import render
-from marklab.spec import make_spec
-from marklab.summary import read_summary
+from marklab.results.quantities import find_metric
+from marklab.results.summary import read_summary
+from marklab.spec.description import make_spec
 from marklab.topology import FatTree, Graph, Incast, LeafSpine, Line, Links, Port, build
 from marklab.topology.description import Topology
 from runs import run

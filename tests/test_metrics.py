@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from marklab.quantities import find_metric
+from marklab.execution.flows import flow_table
 from marklab.report.terminal import render
-from marklab.summary import CLASSES, STATISTICS, read_summary
-from marklab.tables import flow_table
+from marklab.results.quantities import find_metric
+from marklab.results.summary import CLASSES, STATISTICS, read_summary
 from runs import run, small
 
 

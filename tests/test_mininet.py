@@ -20,15 +20,16 @@ from typing import Any
 import polars as pl
 import pytest
 
-from marklab.dilation import dilated_graph
 from marklab.errors import BadInput, RunFailed, SetupError
-from marklab.experiment import prepare
 from marklab.fabrics.fabric import Cell
 from marklab.fabrics.mininet import Mininet, dilate
-from marklab.lab import bpf, commands, congestion, workspace
+from marklab.lab import commands, workspace
+from marklab.lab.hosts import bpf, congestion
 from marklab.lab.network import Net, address, mininet
 from marklab.paths import REPOSITORY
-from marklab.spec import make_spec
+from marklab.prepare.dilation import dilated_graph
+from marklab.prepare.experiment import prepare
+from marklab.spec.description import make_spec
 from marklab.topology import Graph
 
 real = pytest.mark.needs("privileges", "namespaces", "network tools", "BPF tools", "type information", "Mininet")

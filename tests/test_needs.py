@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from marklab.doctor import Finding, examine
+from marklab.doctor.examination import Finding, examine
 from marklab.paths import REPOSITORY
 from needs import lacking, machine, reason
 

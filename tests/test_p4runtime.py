@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import Finished
-from marklab import engine, p4runtime
+from marklab import p4runtime
+from marklab.engine import binding as engine
 from marklab.errors import BadInput
 from marklab.p4runtime import entries, files, ids, p4info
 from marklab.p4runtime.ids import Kind, Symbols

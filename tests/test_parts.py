@@ -6,13 +6,13 @@ import io
 import pytest
 from rich.console import Console
 
+from marklab.devices.hosts import Framing
+from marklab.devices.lossless import headroom_bytes, thresholds
+from marklab.devices.pfc import Pfc
 from marklab.errors import BadInput
-from marklab.experiment import prepare
-from marklab.hosts import Framing
-from marklab.lossless import headroom_bytes, thresholds
-from marklab.pfc import Pfc
+from marklab.prepare.experiment import prepare
 from marklab.report.terminal import render
-from marklab.spec import make_spec
+from marklab.spec.description import make_spec
 from marklab.topology import Incast, build
 from runs import run
 

@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marklab.errors import BadInput
-from marklab.experiment import prepare
-from marklab.observation import Columns
-from marklab.passages import active_flows, flows_of, marked_flows, senders_beyond_share
+from marklab.metrics.passages import active_flows, flows_of, marked_flows, senders_beyond_share
 from marklab.paths import PROGRAMS, REPOSITORY
-from marklab.quantities import find_metric
-from marklab.spec import make_spec
-from marklab.summary import Classification, read_summary
-from marklab.traces import queue_table
+from marklab.prepare.experiment import prepare
+from marklab.results.observation import Columns
+from marklab.results.quantities import find_metric
+from marklab.results.summary import Classification, read_summary
+from marklab.results.traces import queue_table
+from marklab.spec.description import make_spec
 from runs import run
 
 STAR = {

@@ -11,13 +11,13 @@ import pytest
 import yaml
 
 from marklab.catalog.choice import parse_choice
+from marklab.devices.pias import Pias
 from marklab.errors import BadInput
-from marklab.experiment import prepare
 from marklab.fabrics.sim import configuration
-from marklab.pias import Pias
+from marklab.prepare.experiment import prepare
 from marklab.promotion.candidate import candidate
 from marklab.promotion.policy import FctRules
-from marklab.spec import Spec, make_spec
+from marklab.spec.description import Spec, make_spec
 from marklab.traffic.workload import load_workload
 from runs import run
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from marklab.dilation import dilated_probes
 from marklab.errors import BadInput
-from marklab.experiment import prepare
 from marklab.fabrics import Sim
-from marklab.lab.ping import Pings
-from marklab.spec import make_spec
+from marklab.lab.hosts.ping import Pings
+from marklab.prepare.dilation import dilated_probes
+from marklab.prepare.experiment import prepare
+from marklab.spec.description import make_spec
 from marklab.traffic.probes import Probe
 
 MS = 10**6

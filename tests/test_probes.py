@@ -12,10 +12,10 @@ import pytest
 
 from conftest import Finished
 from marklab.errors import BadInput
-from marklab.experiment import prepare
 from marklab.fabrics import Sim
-from marklab.spec import make_spec
-from marklab.traces import PROBE_COLUMNS, probe_table
+from marklab.prepare.experiment import prepare
+from marklab.results.traces import PROBE_COLUMNS, probe_table
+from marklab.spec.description import make_spec
 from runs import run
 
 Cli = Callable[..., Finished]

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import yaml
 
+from marklab.devices.hosts import Limit
+from marklab.devices.queueing import Queues
 from marklab.errors import BadInput
-from marklab.experiment import prepare
-from marklab.hosts import Limit
-from marklab.queueing import Queues
-from marklab.spec import Spec, make_spec
+from marklab.prepare.experiment import prepare
+from marklab.spec.description import Spec, make_spec
 from runs import run
 
 FRAME = 1514

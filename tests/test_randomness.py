@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 
-from marklab.randomness import exponential, integers, interpolate, log, uniform
+from marklab.statistics.randomness import exponential, integers, interpolate, log, uniform
 
 
 def test_the_stream_is_the_same_everywhere_and_for_ever() -> None:

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from marklab import __version__, engine
-from marklab.archive import open_collection
-from marklab.collection import Collection
-from marklab.comparison import Comparison, compare
-from marklab.comparison_policy import read_policy
+from marklab import __version__
+from marklab.comparison.policy import read_policy
+from marklab.comparison.side_by_side import Comparison, compare
+from marklab.engine import binding as engine
 from marklab.paths import REPOSITORY
+from marklab.results.archive import open_collection
+from marklab.results.collection import Collection
 from marklab.sweeps.cluster import Workers
 from marklab.sweeps.description import Sweep, read_sweep
 from marklab.sweeps.execute import run_sweep

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from marklab import engine
+from marklab.engine import binding as engine
 from marklab.errors import BadInput, RunFailed
 
 MS = 10**6

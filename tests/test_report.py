@@ -19,13 +19,13 @@ from playwright.sync_api import Browser
 from browsing import PHONE, Opened, opened, started
 from collections_of_runs import LOADS, SCHEMES, WORKLOADS, collection_of, grid, run_with_curves, single
 from conftest import Finished
-from marklab.collection import Collection, FailedCell, Point
 from marklab.report import figures, page
 from marklab.report.chart import Chart, View
 from marklab.report.charts import sections
 from marklab.report.claims import ClaimRow, Claims
 from marklab.report.figures import draw_figures
 from marklab.report.styles import UNCONGESTED
+from marklab.results.collection import Collection, FailedCell, Point
 
 Cli = Callable[..., Finished]
 

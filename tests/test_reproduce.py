@@ -4,11 +4,11 @@ import pytest
 from comparisons import scheme, seed
 from comparisons import summary as summary_of
 from marklab.errors import BadInput
-from marklab.experiment import Experiment
 from marklab.model import validate
-from marklab.reproduce import Effort, PaperExperiment, examine, known_experiments, load_experiment, runs_of
-from marklab.reproduction_report import cells, effort, to_markdown
-from marklab.summary import Summary
+from marklab.papers.claims import Effort, PaperExperiment, examine, known_experiments, load_experiment, runs_of
+from marklab.papers.table import cells, effort, to_markdown
+from marklab.prepare.experiment import Experiment
+from marklab.results.summary import Summary
 from marklab.sweeps.plan import plan_of
 
 

@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 
 from marklab.errors import BadInput, RunFailed
-from marklab.results import load_run, new_folder, write_run
+from marklab.execution.folder import write_run
+from marklab.results.folders import load_run, new_folder
 from runs import small
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marklab.errors import BadInput
-from marklab.randomness import uniform
+from marklab.statistics.randomness import uniform
 from marklab.traffic.rtt import Classes, LongTailed, parse_rtt
 
 # Rows of Table 1 of the ECN# paper: mean, standard deviation, 90th and 99th percentile in us.

@@ -19,19 +19,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from marklab import comparison_policy, schemas, units
+from marklab import units
+from marklab.api import schemas
 from marklab.catalog.description import SchemeSpec
 from marklab.catalog.scheme import known_schemes
 from marklab.catalog.twin import TwinSpec
+from marklab.comparison import policy as comparison_policy
 from marklab.errors import BadInput
-from marklab.live import SwitchDescription
+from marklab.lab.live import SwitchDescription
 from marklab.model import read_yaml, validate
 from marklab.ns3.scenario import Scenario
-from marklab.papers import Paper
+from marklab.papers.claims import PaperExperiment, known_experiments, load_experiment, runs_of
+from marklab.papers.papers import Paper
 from marklab.paths import REPOSITORY
 from marklab.promotion import policy as promotion_policy
-from marklab.reproduce import PaperExperiment, known_experiments, load_experiment, runs_of
-from marklab.spec import make_spec
+from marklab.spec.description import make_spec
 from marklab.sweeps.description import GRID, Sweep, checked
 from marklab.topology import parse_topology
 from pages import PAGES, blocks
@@ -44,8 +46,8 @@ OF_OTHERS = {
     "docker-compose.yml",
     "docker/real-time.yml",
     "mkdocs.yml",
-    "orchestrator/marklab/stf/messages.yaml",
-    "orchestrator/marklab/stf/verdicts.yaml",
+    "orchestrator/marklab/p4tools/stf/messages.yaml",
+    "orchestrator/marklab/p4tools/peers/verdicts.yaml",
     "tests/promotion/mutants.yaml",
     "tests/schemes/bursts/schemes.yaml",
     "traffic/pias.yaml",

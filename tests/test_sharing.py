@@ -11,10 +11,10 @@ import pytest
 from rich.console import Console
 
 from marklab.errors import BadInput
-from marklab.quantities import find_metric
 from marklab.report.terminal import render
-from marklab.spec import make_spec
-from marklab.summary import Summary, read_summary
+from marklab.results.quantities import find_metric
+from marklab.results.summary import Summary, read_summary
+from marklab.spec.description import make_spec
 from runs import run
 
 LINE_BPS = 4e9 * 1460 / 1538

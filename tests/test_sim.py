@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from marklab.errors import BadInput
-from marklab.experiment import prepare
+from marklab.execution.cells import run_cells
+from marklab.execution.flows import flow_table
 from marklab.fabrics import Cell, Sim
-from marklab.ideal import ideal_ns
-from marklab.runs import run_cells
-from marklab.spec import make_spec
-from marklab.tables import flow_table
-from marklab.traces import queue_table
+from marklab.prepare.experiment import prepare
+from marklab.prepare.ideal import ideal_ns
+from marklab.results.traces import queue_table
+from marklab.spec.description import make_spec
 from runs import run, small
 
 

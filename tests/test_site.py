@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from marklab.paths import REPOSITORY
-from marklab.sweeps.dataset import COLUMNS
+from marklab.results.sweep import COLUMNS
 from pages import TOP, blocks
 
 DOCS = REPOSITORY / "docs"

@@ -5,7 +5,7 @@ import pytest
 import yaml
 
 from marklab.errors import BadInput
-from marklab.spec import Spec, make_spec, read_spec
+from marklab.spec.description import Spec, make_spec, read_spec
 
 
 def test_the_defaults_are_the_papers_testbed() -> None:

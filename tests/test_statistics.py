@@ -4,14 +4,7 @@ import math
 import numpy as np
 import pytest
 
-from marklab.statistics import (
-    mean_interval,
-    nearest_rank,
-    rank,
-    ratio,
-    ratio_interval,
-    t95,
-)
+from marklab.statistics.samples import mean_interval, nearest_rank, rank, ratio, ratio_interval, t95
 
 
 def student_tail(t: float, freedom: int) -> float:

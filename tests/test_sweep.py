@@ -21,16 +21,16 @@ import pytest
 from rich.console import Console
 
 from conftest import Finished
-from marklab import progress
-from marklab.archive import open_collection
-from marklab.collection import Collection
 from marklab.errors import BadInput, RunFailed
+from marklab.execution import progress
+from marklab.execution.progress import Cells
 from marklab.paths import REPOSITORY
-from marklab.progress import Cells
-from marklab.sweep_report import render
+from marklab.report.sweep import render
+from marklab.results.archive import open_collection
+from marklab.results.collection import Collection
+from marklab.results.sweep import merged_warnings
 from marklab.sweeps import cluster, dataset
 from marklab.sweeps.cluster import Failure, Workers, completed
-from marklab.sweeps.collect import merged_warnings
 from marklab.sweeps.description import Sweep, read_sweep
 from marklab.sweeps.execute import run_sweep
 from marklab.sweeps.plan import plan_sweep

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from conftest import Finished
-from marklab import tofino
 from marklab.errors import BadInput
+from marklab.p4tools import tofino
 
 Cli = Callable[..., Finished]
 

@@ -13,12 +13,12 @@ import pytest
 
 from conftest import Finished
 from marklab.errors import BadInput
-from marklab.experiment import prepare
-from marklab.fairness import convergence_ns, max_min_shares
-from marklab.observation import Columns
 from marklab.paths import PROGRAMS
-from marklab.spec import make_spec
-from marklab.traces import FLOW_COLUMNS, PROBE_COLUMNS, QUEUE_COLUMNS, flow_table, queue_table, rates_bps
+from marklab.prepare.experiment import prepare
+from marklab.results.observation import Columns
+from marklab.results.traces import FLOW_COLUMNS, PROBE_COLUMNS, QUEUE_COLUMNS, flow_table, queue_table, rates_bps
+from marklab.spec.description import make_spec
+from marklab.statistics.fairness import convergence_ns, max_min_shares
 from runs import run
 
 Cli = Callable[..., Finished]

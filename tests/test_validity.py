@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from marklab import engine
+from marklab.devices.hosts import Framing, Limit
+from marklab.engine import binding as engine
 from marklab.errors import RunFailed
-from marklab.experiment import Experiment, prepare
-from marklab.hosts import Framing, Limit
 from marklab.lab.burst import MIXED_BYTES
 from marklab.lab.health import Health, watched
 from marklab.lab.network import interface_name
 from marklab.lab.preflight import burst_size, rate_ratio
 from marklab.lab.switches import SwitchSeen
 from marklab.lab.validity import Figures, check_run, needed_fps
-from marklab.spec import make_spec
+from marklab.prepare.experiment import Experiment, prepare
+from marklab.spec.description import make_spec
 from marklab.topology import Graph, Line, Link, Port
 
 FRAME_NS = 123_040.0

@@ -5,8 +5,8 @@ import dataclasses
 
 import pytest
 
-from marklab.metrics import summarise
-from marklab.observation import Observation
+from marklab.metrics.summarise import summarise
+from marklab.results.observation import Observation
 from runs import run, small
 
 

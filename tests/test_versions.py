@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from marklab import versions
+from marklab.prepare import versions
 
 
 @pytest.fixture(autouse=True)

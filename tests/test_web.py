@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from conftest import Finished
 from marklab.errors import BadInput
-from marklab.experiment import prepare
 from marklab.fabrics.sim import _windows
-from marklab.ideal import ideal_ns
-from marklab.randomness import exp, uniform
-from marklab.spec import make_spec
+from marklab.prepare.experiment import prepare
+from marklab.prepare.ideal import ideal_ns
+from marklab.prepare.web import _left_of_think, _numbers, _think
+from marklab.spec.description import make_spec
+from marklab.statistics.randomness import exp, uniform
 from marklab.traffic.description import Sessions
 from marklab.traffic.flows import FlowList
-from marklab.traffic.web import _left_of_think, _numbers, _think
 from marklab.traffic.workload import load_workload
 from runs import run
 

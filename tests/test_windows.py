@@ -12,14 +12,14 @@ import pytest
 from rich.console import Console
 
 from marklab.errors import BadInput
-from marklab.observation import Columns
-from marklab.quantities import find_metric
+from marklab.metrics.window_means import queue_length
 from marklab.report.terminal import render
-from marklab.spec import make_spec
-from marklab.summary import read_summary
-from marklab.traces import queue_table
-from marklab.window_means import queue_length
-from marklab.windows import TimeWindow
+from marklab.results.observation import Columns
+from marklab.results.quantities import find_metric
+from marklab.results.summary import read_summary
+from marklab.results.traces import queue_table
+from marklab.spec.description import make_spec
+from marklab.spec.windows import TimeWindow
 from runs import run
 
 EVERY = 10

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from marklab.errors import BadInput
-from marklab.randomness import uniform
+from marklab.statistics.randomness import uniform
 from marklab.traffic.workload import Workload, known_workloads, load_workload
 
 # Bytes, from the papers and generators that published the distributions.

@@ -3,7 +3,7 @@
 
     from marklab import run, sweep, compare
 
-gives the lab to Python (`marklab.api`). Inside, an arrow means "uses"; nothing uses anything to its left.
+gives the lab to Python (`marklab.api.functions`). Inside, an arrow means "uses"; nothing uses anything to its left.
 
     cli, api -> artifact -> reproduction
              -> reproduction -> sweeps  -> fabrics -> control -> catalog, traffic, topology -> spec -> units, errors
@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from marklab.api import compare, run, sweep
+    from marklab.api.functions import compare, run, sweep
 
     __version__: str
 
@@ -30,6 +30,6 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version  # noqa: PLC0415
 
         return version("marklab")
-    from marklab import api  # noqa: PLC0415
+    from marklab.api import functions as api  # noqa: PLC0415
 
     return getattr(api, name)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """`python -m marklab`."""
 
-from marklab.cli import main
+from marklab.cli.main import main
 
 # Processes that a sweep starts look at the module that began.
 if __name__ == "__main__":

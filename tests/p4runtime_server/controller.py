@@ -12,7 +12,7 @@ from typing import Any
 import grpc
 import pytest
 
-from marklab import engine
+from marklab.engine import binding as engine
 from marklab.p4runtime.messages import code_pb2, p4runtime_pb2, p4runtime_pb2_grpc, status_pb2, text_format
 from marklab.p4runtime.server import Running, Server
 

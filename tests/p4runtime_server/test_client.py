@@ -13,17 +13,17 @@ from typing import Any
 
 import pytest
 
-from marklab import engine
 from marklab.catalog.choice import parse_choice
 from marklab.catalog.description import Forwarding
 from marklab.catalog.parameters import Setup
 from marklab.catalog.scheme import find_scheme, known_schemes
-from marklab.control import forwarding_entries, service_entries
+from marklab.devices.queueing import Queues
+from marklab.engine import binding as engine
 from marklab.errors import BadInput, RunFailed
 from marklab.p4runtime.client import Client, Count, connected
 from marklab.p4runtime.server import Running, Server
 from marklab.paths import PROGRAMS, REPOSITORY
-from marklab.queueing import Queues
+from marklab.prepare.control import forwarding_entries, service_entries
 from marklab.topology import LeafSpine, build
 from marklab.traffic.rtt import parse_rtt
 from p4runtime_server.controller import DEVICE, Switch, probe

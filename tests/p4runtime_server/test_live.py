@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from marklab import engine
+from marklab.engine import binding as engine
 from marklab.p4runtime.messages import p4runtime_pb2
 from marklab.p4runtime.server import Running
 from marklab.paths import PROGRAMS, REPOSITORY

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from marklab import engine
+from marklab.engine import binding as engine
 from marklab.errors import SetupError
 from marklab.p4runtime.messages import code_pb2, p4info_pb2, p4runtime_pb2
 from marklab.p4runtime.server import Server

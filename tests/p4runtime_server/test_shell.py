@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from marklab.doctor import SHELL_PYTHON
+from marklab.doctor.examination import SHELL_PYTHON
 from marklab.p4runtime import files
 from marklab.paths import PROGRAMS
 from p4runtime_server.controller import DEVICE, FEATURES, SECONDS, Switch, colour, probe

@@ -10,14 +10,14 @@ from typing import Any
 
 import yaml
 
-from marklab import engine
 from marklab.catalog.twin import Arch, TwinSpec, twin_of, twin_spec
-from marklab.experiment import Experiment, ReadyScheme, prepare
+from marklab.engine import binding as engine
 from marklab.fabrics import Cell
 from marklab.model import validate
+from marklab.prepare.experiment import Experiment, ReadyScheme, prepare
 from marklab.promotion.equivalence import Agreement, agreement
 from marklab.promotion.sequence import Recording, recorded
-from marklab.spec import make_spec
+from marklab.spec.description import make_spec
 
 # Of a run that fills the queue, and empties it: enough for episodes of each kind.
 PACKETS = 40_000

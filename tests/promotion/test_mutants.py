@@ -12,10 +12,10 @@ import yaml
 
 from marklab.catalog.twin import known_twins
 from marklab.errors import BadInput
+from marklab.p4tools.tofino import examine
 from marklab.paths import REPOSITORY
 from marklab.promotion.gates import decisions
 from marklab.promotion.rules import Outcome, worst
-from marklab.tofino import examine
 from promotion.pairs import Pair, pair_of
 
 MUTANTS: list[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("mutants.yaml").read_text())

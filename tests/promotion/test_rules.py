@@ -9,12 +9,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from marklab.bootstrap import Estimate, Seeds
-from marklab.differences import Difference
+from marklab.comparison.differences import Difference
 from marklab.promotion.rules import Finding, Outcome, Rule, better, finding, not_worse, shown, within, worst
-from marklab.quantities import find_metric
-from marklab.randomness import Floats
-from marklab.statistics import Interval
+from marklab.results.quantities import find_metric
+from marklab.statistics.bootstrap import Estimate, Seeds
+from marklab.statistics.randomness import Floats
+from marklab.statistics.samples import Interval
 
 SHORT, UTILISATION, TIMEOUTS = (find_metric(name) for name in ("short.mean", "utilisation", "timeouts"))
 

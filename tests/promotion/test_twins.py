@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from marklab import engine
 from marklab.catalog import twin
 from marklab.catalog.choice import SchemeChoice
 from marklab.catalog.scheme import find_scheme
 from marklab.catalog.twin import Arch, cells_per_packet, known_twins, twin_of, twin_spec
+from marklab.engine import binding as engine
 from marklab.errors import BadInput
-from marklab.experiment import _check_real, prepare
 from marklab.fabrics import Cell
 from marklab.fabrics.sim import Sim
+from marklab.p4tools.tofino import examine
 from marklab.paths import TWINS
+from marklab.prepare.experiment import _check_real, prepare
 from marklab.promotion.sequence import IN_PORT, entries_to_port
 from marklab.promotion.vendor import compile_twin, compiler
-from marklab.spec import make_spec
-from marklab.tofino import examine
+from marklab.spec.description import make_spec
 from promotion.pairs import PACKETS, pair_of
 from schemes.frames import CE, ECT0, ECT1, NOT_ECT, Frame
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from switches import TESTBED, compiled, fitted, routes
 
 from marklab import _engine
-from marklab.hosts import Limit
+from marklab.devices.hosts import Limit
 
 QUEUES = 5
 SCHEME = f"diffecn:queues={QUEUES},k=12packets,t_period=100us,pass_limit=2"

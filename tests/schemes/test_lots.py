@@ -18,7 +18,7 @@ from sequences import Packet, congestion, packets
 from switches import PLACES, QUEUES, Fate, Switch, fitted, params
 
 from marklab.catalog.parameters import Setup
-from marklab.queueing import Queues
+from marklab.devices.queueing import Queues
 from marklab.traffic.rtt import parse_rtt
 
 K_MIN, K_MAX = 10, 26

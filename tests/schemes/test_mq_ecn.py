@@ -16,7 +16,7 @@ from ports import Arrival, Departure, round_robin
 from switches import QUEUES, Switch, params
 
 from marklab.catalog.parameters import Setup
-from marklab.queueing import Queues
+from marklab.devices.queueing import Queues
 from marklab.traffic.rtt import parse_rtt
 
 # The testbed of section 5.1: 1 Gb/s, 250 us, 32 KB.

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from marklab.catalog.scheme import known_schemes
-from marklab.stf.runner import Outcome, Verdict, run_pair
+from marklab.p4tools.stf.runner import Outcome, Verdict, run_pair
 
 FOLDER = Path(__file__).with_name("stf")
 TESTS = sorted(FOLDER.rglob("*.stf"))

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from switches import QUEUES, compiled, fitted, routes, services
 
 from marklab import _engine
-from marklab.hosts import Limit
-from marklab.queueing import Queues
+from marklab.devices.hosts import Limit
+from marklab.devices.queueing import Queues
 
 K = 7
 PORTS = (1, 2)

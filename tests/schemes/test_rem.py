@@ -18,8 +18,8 @@ from probes import Probe
 from sequences import STARTS, Packet, in_order, levels, packets
 from switches import PLACES, TESTBED, Fate, Switch, fitted, params
 
+from marklab.devices.queueing import Queues
 from marklab.errors import BadInput
-from marklab.queueing import Queues
 
 B_STAR, PERIOD = 20, 10
 REM = f"rem:b_star={B_STAR},period={PERIOD}us,gamma=1,phi=1.01,alpha=0.25"

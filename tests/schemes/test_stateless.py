@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from switches import PORTS, Fate, Switch
 
 from marklab.catalog.parameters import Setup
-from marklab.queueing import Queues
+from marklab.devices.queueing import Queues
 from marklab.traffic.rtt import parse_rtt
 
 LONGEST = 2**19 - 1

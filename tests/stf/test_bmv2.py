@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from marklab.errors import RunFailed
-from marklab.stf import bmv2
+from marklab.p4tools.peers import bmv2
 
 # It starts as simple_switch does: some work, then the files of all ports in order, then the control port.
 _STAND_IN = """#!{python}

@@ -11,9 +11,9 @@ import pytest
 
 from marklab.catalog.scheme import known_schemes
 from marklab.errors import RunFailed
-from marklab.stf import bursts, differential
-from marklab.stf.bursts import LATE_S, STEP_S, Burst, Decisions
-from marklab.stf.outcome import Outcome
+from marklab.p4tools.peers import bursts, differential
+from marklab.p4tools.peers.bursts import LATE_S, STEP_S, Burst, Decisions
+from marklab.p4tools.stf.outcome import Outcome
 
 BURSTS = bursts.bursts()
 _ECN, _CE = 15, 3

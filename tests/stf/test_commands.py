@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from marklab.errors import BadInput
-from marklab.stf import commands
-from marklab.stf.reader import read
-from marklab.stf.statements import Command
+from marklab.p4tools.stf import commands
+from marklab.p4tools.stf.reader import read
+from marklab.p4tools.stf.statements import Command
 
 
 def key(name: str, match: str, bits: int) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from marklab.errors import SetupError
-from marklab.stf.conformance import REFUSED_BY_P4C, Conformance, check, render
-from marklab.stf.runner import Verdict
+from marklab.p4tools.peers.conformance import REFUSED_BY_P4C, Conformance, check, render
+from marklab.p4tools.stf.runner import Verdict
 
 # A name of which the lab should make the same as p4c-bm2-ss.
 REFUSED_SAMPLE = min(REFUSED_BY_P4C)

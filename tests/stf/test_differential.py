@@ -10,14 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from marklab import engine, p4c
+from marklab.engine import binding as engine
+from marklab.engine import p4c
 from marklab.errors import RunFailed
+from marklab.p4tools.peers import bmv2, differential, random_packets
+from marklab.p4tools.stf.device import Exchange, Memory
+from marklab.p4tools.stf.outcome import Outcome, compared
+from marklab.p4tools.stf.runner import compiled
+from marklab.p4tools.stf.statements import Packet
 from marklab.paths import REPOSITORY
-from marklab.stf import bmv2, differential, random_packets
-from marklab.stf.device import Exchange, Memory
-from marklab.stf.outcome import Outcome, compared
-from marklab.stf.runner import compiled
-from marklab.stf.statements import Packet
 
 TABLES = [
     {

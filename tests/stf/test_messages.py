@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from marklab.errors import BadInput
-from marklab.stf import messages
-from marklab.stf.golden import Golden, Place, read_golden
-from marklab.stf.messages import Agreement, compare
+from marklab.p4tools.stf import messages
+from marklab.p4tools.stf.golden import Golden, Place, read_golden
+from marklab.p4tools.stf.messages import Agreement, compare
 
 PROGRAM = """\
 #define SEVEN 7

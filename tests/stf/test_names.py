@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from marklab.errors import BadInput
-from marklab.stf.names import default_action, entry, find
-from marklab.stf.reader import read
-from marklab.stf.statements import Add, SetDefault
+from marklab.p4tools.stf.names import default_action, entry, find
+from marklab.p4tools.stf.reader import read
+from marklab.p4tools.stf.statements import Add, SetDefault
 
 
 def key(name: str, match: str, bits: int) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from marklab.stf.runner import Verdict, run_pair
+from marklab.p4tools.stf.runner import Verdict, run_pair
 
 FOLDERS = [Path(__file__).parent.parent / name for name in ("p4", "tna")]
 TESTS = sorted(test for folder in FOLDERS for test in folder.rglob("*.stf"))

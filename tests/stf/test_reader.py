@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from marklab.errors import BadInput
-from marklab.stf.commands import FORMS
-from marklab.stf.reader import read
-from marklab.stf.statements import (
+from marklab.p4tools.stf.commands import FORMS
+from marklab.p4tools.stf.reader import read
+from marklab.p4tools.stf.statements import (
     Add,
     Call,
     CheckCounter,

@@ -10,10 +10,10 @@ import pytest
 
 from conftest import Finished
 from marklab.errors import BadInput
-from marklab.stf import diff, trace
-from marklab.stf.device import Device, Exchange
-from marklab.stf.runner import Verdict, compiled, run_pair
-from marklab.stf.statements import Packet
+from marklab.p4tools.stf import diff, trace
+from marklab.p4tools.stf.device import Device, Exchange
+from marklab.p4tools.stf.runner import Verdict, compiled, run_pair
+from marklab.p4tools.stf.statements import Packet
 
 PROGRAMS = Path(__file__).parent.parent / "p4"
 TABLES, REGISTERS, DETOURS, QUEUE = (PROGRAMS / f"{name}.p4" for name in ("tables", "registers", "detours", "queue"))

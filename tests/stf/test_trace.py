@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import pytest
 
+from marklab.p4tools.stf import trace
+from marklab.p4tools.stf.device import Device
+from marklab.p4tools.stf.reader import read
+from marklab.p4tools.stf.runner import compiled
+from marklab.p4tools.stf.statements import Packet
 from marklab.paths import REPOSITORY
-from marklab.stf import trace
-from marklab.stf.device import Device
-from marklab.stf.reader import read
-from marklab.stf.runner import compiled
-from marklab.stf.statements import Packet
 
 METERS = REPOSITORY / "tests" / "p4" / "meters.p4"
 

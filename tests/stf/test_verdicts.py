@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from marklab import p4c
-from marklab.engine import diagnose
+from marklab.engine import p4c
+from marklab.engine.binding import diagnose
 from marklab.errors import MarklabError
-from marklab.stf import conformance, random_packets, verdicts
+from marklab.p4tools.peers import conformance, random_packets, verdicts
 
 FOLDER = Path(__file__).parent.parent / "p4"
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from marklab.doctor import built_wheel
+from marklab.doctor.examination import built_wheel
 from marklab.paths import REPOSITORY
 from wheel.bare import RELEASES, USER_ID, Bare, bare_machine
 

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Artifacts of experiments, as committees of conferences evaluate them: a folder, its archive, and its repetition.
 
-An arrow means "uses"; nothing uses anything to its left.
-
-    repetition -> contents -> stored -> equality, packing
-                           -> source -> packing
-                           -> machine
+`contents` writes one: what is `stored` of an experiment, the `source` that ran, the `machine` that it ran on, as an
+archive by `packing`. `repetition` runs it again, and `equality` compares every value. Uses `papers`, `report` and
+`sweeps`. Never names a machine or its user.
 """

@@ -18,19 +18,18 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from marklab.artifact import packing, source
 from marklab.artifact.machine import machine
 from marklab.artifact.stored import EXPERIMENTS, Stored, chosen, read_stored
-from marklab.collection import Collection
 from marklab.errors import BadInput
+from marklab.papers.claims import Agreement, PaperExperiment, runs_of
+from marklab.papers.reproduction import Reproduction
+from marklab.papers.table import effort, tally, verdicts_table
 from marklab.paths import IN_TREE, REPOSITORY
+from marklab.prepare.versions import lab_versions
 from marklab.report.claims import FILE_NAME as CLAIMS_FILE
 from marklab.report.files import REPORT, Form, write_report
-from marklab.reproduce import Agreement, PaperExperiment, runs_of
-from marklab.reproduction import Reproduction
-from marklab.reproduction_report import effort, tally, verdicts_table
-from marklab.results import new_file, new_folder, write_json
-from marklab.sweeps.collect import open_sweep
-from marklab.sweeps.dataset import CELLS, PLAN, SWEEP
-from marklab.traces import FOLDER as TRACES
-from marklab.versions import lab_versions
+from marklab.results.collection import Collection
+from marklab.results.folders import new_file, new_folder, write_json
+from marklab.results.sweep import CELLS, PLAN, SWEEP, open_sweep
+from marklab.results.traces import FOLDER as TRACES
 
 CLAIMS, VERSIONS = "claims", "versions.json"
 _SPECS = "specs"

@@ -16,7 +16,7 @@ from typing import Any
 import polars as pl
 
 from marklab.errors import BadInput
-from marklab.quantities import METRICS
+from marklab.results.quantities import METRICS
 
 Value = str | float | bool | None
 

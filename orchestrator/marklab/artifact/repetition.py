@@ -17,15 +17,15 @@ from marklab.artifact.equality import Difference, Value, differences, leaves, re
 from marklab.artifact.packing import changed_files
 from marklab.artifact.stored import Place, Stored, StoredCell, chosen, place_of, read_artifact, read_rows
 from marklab.errors import BadInput
-from marklab.progress import cells_bar
-from marklab.reproduce import runs_of
-from marklab.reproduction import read_reproduction
+from marklab.execution.progress import cells_bar
+from marklab.papers.claims import runs_of
+from marklab.papers.reproduction import read_reproduction
+from marklab.prepare.versions import lab_versions
+from marklab.results.traces import FOLDER as TRACES
 from marklab.sweeps.cluster import Workers
 from marklab.sweeps.dataset import Job
 from marklab.sweeps.execute import execute
 from marklab.sweeps.plan import Plan, PlannedCell, plan_of
-from marklab.traces import FOLDER as TRACES
-from marklab.versions import lab_versions
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from marklab.artifact.packing import archive, member, plain
 from marklab.errors import RunFailed
 from marklab.paths import IN_TREE, NOTED_COMMIT, REPOSITORY
-from marklab.versions import commit
+from marklab.prepare.versions import commit
 
 FILE_NAME = "marklab-source.tar.gz"
 

@@ -12,8 +12,8 @@ from typing import Any
 from marklab.artifact.equality import parsed
 from marklab.artifact.packing import SUMS
 from marklab.errors import BadInput, unknown
-from marklab.reproduce import PaperExperiment, read_experiment
-from marklab.sweeps.dataset import FINISHED, PLAN, SWEEP, read_cells
+from marklab.papers.claims import PaperExperiment, read_experiment
+from marklab.results.sweep import FINISHED, PLAN, SWEEP, read_cells
 
 # Of the folder of an artifact, in which each experiment has one of its own: that of a reproduction, and more.
 EXPERIMENTS = "experiments"

@@ -1,2 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The schemes: P4 programs, and YAML files beside them that name parameters, units, rules and table entries."""
+"""The schemes: P4 programs, and YAML files beside them that name parameters, units, rules and table entries.
+
+`description` is such a file, `scheme` finds it and its program, `choice` reads `NAME:key=value`, `parameters` and
+`expressions` compute what parameters come to in a run, `twin` finds the program for Tofino. Uses `devices` and
+`traffic`. Never contains what a scheme does: that is P4.
+"""

@@ -15,9 +15,9 @@ from pydantic import BeforeValidator
 
 from marklab import units
 from marklab.catalog.expressions import Expression, Names, Value
+from marklab.devices.queueing import Queues
 from marklab.errors import BadInput, unknown
 from marklab.model import Model
-from marklab.queueing import Queues
 from marklab.traffic.rtt import Rtt
 
 # What a packet takes in a threshold that is given in bytes, as in the papers.

@@ -13,10 +13,10 @@ from marklab.catalog.choice import SchemeChoice
 from marklab.catalog.description import EntrySpec, Match, SchemeSpec
 from marklab.catalog.expressions import Expression, Names, Value
 from marklab.catalog.parameters import Setting, Setup, from_rule, from_text
+from marklab.devices.queueing import Queues
 from marklab.errors import BadInput, unknown
 from marklab.model import read_yaml, validate
 from marklab.paths import PROGRAMS, TWINS
-from marklab.queueing import Queues
 
 Entry = dict[str, Any]
 

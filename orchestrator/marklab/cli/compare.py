@@ -11,13 +11,13 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from marklab import comparison as library
-from marklab.archive import open_collection
-from marklab.comparison_policy import Policy, read_policy
-from marklab.comparison_report import render, to_junit, to_markdown
+from marklab.comparison import side_by_side as library
+from marklab.comparison.policy import Policy, read_policy
 from marklab.errors import RunFailed
 from marklab.paths import RESULTS
-from marklab.results import new_folder
+from marklab.report.comparison import render, to_junit, to_markdown
+from marklab.results.archive import open_collection
+from marklab.results.folders import new_folder
 
 
 def compare(

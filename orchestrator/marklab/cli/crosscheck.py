@@ -11,19 +11,19 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from marklab import comparison as library
-from marklab.archive import open_collection
-from marklab.comparison_policy import Policy
-from marklab.comparison_report import render, to_junit, to_markdown
+from marklab.comparison import side_by_side as library
+from marklab.comparison.policy import Policy
 from marklab.errors import unknown
-from marklab.execution import run_spec
+from marklab.execution.cells import default_workers
+from marklab.execution.run import run_spec
 from marklab.model import as_list
 from marklab.paths import RESULTS
-from marklab.results import new_folder
-from marklab.runs import default_workers
-from marklab.settings import choose_fabric, chosen_schemes, merged_settings
-from marklab.spec import make_spec
-from marklab.summary import Summary
+from marklab.report.comparison import render, to_junit, to_markdown
+from marklab.results.archive import open_collection
+from marklab.results.folders import new_folder
+from marklab.results.summary import Summary
+from marklab.spec.description import make_spec
+from marklab.spec.settings import choose_fabric, chosen_schemes, merged_settings
 
 # What both fabrics are to agree on.
 _METRICS = ("overall.mean", "short.mean")

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from marklab.doctor import PURPOSES, Finding, examine, lacking
+from marklab.doctor.examination import PURPOSES, Finding, examine, lacking
 from marklab.errors import unknown
 
 

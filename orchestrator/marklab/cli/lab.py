@@ -13,12 +13,12 @@ from typing import Annotated
 import typer
 
 from marklab.errors import Interrupted
-from marklab.experiment import prepare
 from marklab.fabrics import Cell
 from marklab.lab.network import Net, address, shape_host
 from marklab.model import as_list
-from marklab.settings import choose_fabric, chosen_schemes, merged_settings
-from marklab.spec import make_spec
+from marklab.prepare.experiment import prepare
+from marklab.spec.description import make_spec
+from marklab.spec.settings import choose_fabric, chosen_schemes, merged_settings
 
 _TICK_S = 0.5
 _STOPS = (128 + signal.SIGTERM, 128 + signal.SIGINT)

@@ -35,7 +35,7 @@ def plot(
     if end_ns is not None and end_ns <= begin_ns:
         raise BadInput(f"--to {end} is not after --from {begin}")
     # Takes half a second to load, which other commands need not wait for.
-    from marklab.plots import draw_traces  # noqa: PLC0415
+    from marklab.report.plots import draw_traces  # noqa: PLC0415
 
     console = Console(highlight=False)
     for path in draw_traces(folder, form, begin_ns, end_ns):

@@ -10,8 +10,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from marklab.archive import open_collection
 from marklab.report.files import REPORT, Form, write_report
+from marklab.results.archive import open_collection
 
 
 def report(

@@ -11,17 +11,17 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from marklab.archive import open_collection
+from marklab.devices.hosts import CONTROLS, LINUX_CONTROLS
 from marklab.errors import BadInput
-from marklab.execution import run_spec
-from marklab.hosts import CONTROLS, LINUX_CONTROLS
+from marklab.execution.cells import default_workers
+from marklab.execution.run import run_spec
 from marklab.model import as_list
 from marklab.paths import RESULTS
 from marklab.report.files import REPORT, Form, write_report
 from marklab.report.terminal import render
-from marklab.runs import default_workers
-from marklab.settings import choose_fabric, chosen_schemes, merged_settings
-from marklab.spec import Spec, make_spec
+from marklab.results.archive import open_collection
+from marklab.spec.description import Spec, make_spec
+from marklab.spec.settings import choose_fabric, chosen_schemes, merged_settings
 from marklab.traffic.workload import known_workloads
 
 _TRACE_QUEUE_EVERY = "10us"

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
+from marklab.api.schemas import KINDS, to_json
 from marklab.errors import BadInput
-from marklab.schemas import KINDS, to_json
 
 
 def schema(

@@ -12,17 +12,17 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from marklab import engine
 from marklab.catalog.choice import SchemeChoice, parse_choice
 from marklab.catalog.description import Forwarding, Needs
 from marklab.catalog.parameters import MTU_BYTES, Setup
 from marklab.catalog.scheme import FittedScheme, find_scheme, known_schemes
-from marklab.cli.tofino import check_tofino
-from marklab.control import check_forwarding
-from marklab.experiment import check_needs
-from marklab.hosts import Limit
-from marklab.lab import bmv2_limits
-from marklab.spec import Spec
+from marklab.cli.programs.tofino import check_tofino
+from marklab.devices.hosts import Limit
+from marklab.engine import binding as engine
+from marklab.lab.bmv2 import limits as bmv2_limits
+from marklab.prepare.control import check_forwarding
+from marklab.prepare.experiment import check_needs
+from marklab.spec.description import Spec
 from marklab.traffic.rtt import parse_rtt
 from marklab.units import format_rate, parse_rate
 

@@ -11,13 +11,13 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from marklab.archive import open_collection
 from marklab.errors import BadInput
+from marklab.execution.cells import default_workers
+from marklab.execution.progress import cells_bar
 from marklab.paths import RESULTS
-from marklab.progress import cells_bar
 from marklab.report.files import REPORT, Form, write_report
-from marklab.runs import default_workers
-from marklab.sweep_report import render, to_json
+from marklab.report.sweep import render, to_json
+from marklab.results.archive import open_collection
 from marklab.sweeps.description import Sweep, read_sweep
 
 # More cells than that are asked about: they are hours, and perhaps a slip of the pen.

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Where experiments run. A fabric runs one cell at a time, in any thread."""
+"""Where experiments run: a fabric runs one cell at a time, in any thread.
+
+`fabric` is what all have in common, `sim` runs in virtual time, `mininet` on real hosts and switches; `traced` says
+which ports are recorded. Uses `prepare`, `lab` and what is below. Never interprets what it observed.
+"""
 
 from marklab.fabrics.fabric import Cell, Fabric
 from marklab.fabrics.sim import Sim
-from marklab.spec import Spec
+from marklab.spec.description import Spec
 
 __all__ = ["Cell", "Fabric", "Sim", "fabric_of"]
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from marklab.engine import Watch
+from marklab.engine.binding import Watch
 from marklab.errors import RunFailed
-from marklab.experiment import Experiment, ReadyScheme
-from marklab.observation import Observation
+from marklab.prepare.experiment import Experiment, ReadyScheme
+from marklab.results.observation import Observation
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,27 @@ from typing import Any
 
 import numpy as np
 
-from marklab import engine
-from marklab.dilation import (
+from marklab.devices.hosts import Transport
+from marklab.engine import binding as engine
+from marklab.errors import BadInput, RunFailed, SetupError, TooSlow
+from marklab.fabrics.fabric import Cell
+from marklab.fabrics.traced import find_port, trace_settings, with_estimates
+from marklab.lab import workspace
+from marklab.lab.bmv2 import limits as bmv2_limits
+from marklab.lab.bmv2 import switch as bmv2
+from marklab.lab.commands import require
+from marklab.lab.health import watched
+from marklab.lab.hosts import congestion, ecn_plus
+from marklab.lab.hosts.delays import DelayLevels, delay_levels
+from marklab.lab.hosts.host import PORT, Host, RealFlows, Seen, client_columns, host_process, joined
+from marklab.lab.hosts.ping import pinging
+from marklab.lab.hosts.tcp import configure
+from marklab.lab.network import TOOLS, Net, address, host_drops, mininet
+from marklab.lab.preflight import ce_received
+from marklab.lab.running import running_switches
+from marklab.lab.switches import Plan, Switches
+from marklab.lab.validity import Figures, Preflight, capacity, check_run, enough_dilation, preflight
+from marklab.prepare.dilation import (
     dilated_flows,
     dilated_graph,
     dilated_probes,
@@ -24,26 +43,10 @@ from marklab.dilation import (
     undilated,
     undilated_columns,
 )
-from marklab.errors import BadInput, RunFailed, SetupError, TooSlow
-from marklab.experiment import Experiment, ReadyScheme
-from marklab.fabrics.fabric import Cell
-from marklab.fabrics.traced import find_port, trace_settings, with_estimates
-from marklab.hosts import Transport
-from marklab.lab import bmv2, bmv2_limits, congestion, ecn_plus, workspace
-from marklab.lab.commands import require
-from marklab.lab.delays import DelayLevels, delay_levels
-from marklab.lab.health import watched
-from marklab.lab.host import PORT, Host, RealFlows, Seen, client_columns, host_process, joined
-from marklab.lab.network import TOOLS, Net, address, host_drops, mininet
-from marklab.lab.ping import pinging
-from marklab.lab.preflight import ce_received
-from marklab.lab.running import running_switches
-from marklab.lab.switches import Plan, Switches
-from marklab.lab.tcp import configure
-from marklab.lab.validity import Figures, Preflight, capacity, check_run, enough_dilation, preflight
-from marklab.observation import Columns, CounterCell, Drop, Observation, PortUse, Report
-from marklab.spec import Mininet as Settings
-from marklab.summary import RealTime
+from marklab.prepare.experiment import Experiment, ReadyScheme
+from marklab.results.observation import Columns, CounterCell, Drop, Observation, PortUse, Report
+from marklab.results.summary import RealTime
+from marklab.spec.description import Mininet as Settings
 from marklab.topology import Port
 from marklab.traffic.flows import FlowList
 

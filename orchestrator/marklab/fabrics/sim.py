@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from marklab import engine
-from marklab.control import host_ip, mac
+from marklab.devices.hosts import LINUX_CONTROLS
+from marklab.devices.lossless import thresholds
+from marklab.engine import binding as engine
 from marklab.errors import BadInput, RunFailed
-from marklab.experiment import Experiment, ReadyScheme
 from marklab.fabrics.fabric import Cell
 from marklab.fabrics.traced import find_port, trace_settings, traced_ports, with_estimates
-from marklab.hosts import LINUX_CONTROLS
-from marklab.lossless import thresholds
 from marklab.model import Model
-from marklab.observation import Columns, Observation
-from marklab.randomness import uniform
-from marklab.spec import Spec
+from marklab.prepare.control import host_ip, mac
+from marklab.prepare.experiment import Experiment, ReadyScheme
+from marklab.results.observation import Columns, Observation
+from marklab.spec.description import Spec
+from marklab.statistics.randomness import uniform
 from marklab.topology import Port
 from marklab.traffic.flows import find_host
 

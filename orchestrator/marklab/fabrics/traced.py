@@ -10,9 +10,9 @@ import numpy as np
 
 from marklab.catalog.scheme import Estimate
 from marklab.errors import BadInput, unknown
-from marklab.experiment import Experiment
-from marklab.observation import ACTIVE_FLOWS, ESTIMATED, Columns
-from marklab.passages import active_flows
+from marklab.metrics.passages import active_flows
+from marklab.prepare.experiment import Experiment
+from marklab.results.observation import ACTIVE_FLOWS, ESTIMATED, Columns
 from marklab.topology import Network, Port
 
 

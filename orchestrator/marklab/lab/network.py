@@ -16,10 +16,10 @@ from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any
 
-from marklab.control import host_ip, mac
+from marklab.devices.hosts import Framing
 from marklab.errors import RunFailed, SetupError
-from marklab.hosts import Framing
 from marklab.lab.commands import require, run
+from marklab.prepare.control import host_ip, mac
 from marklab.topology import Graph, Port
 
 SYSTEM_PYTHON = "/usr/bin/python3"

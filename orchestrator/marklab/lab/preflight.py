@@ -22,11 +22,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from marklab.devices.hosts import Framing, Limit
 from marklab.errors import RunFailed
-from marklab.hosts import Framing, Limit
 from marklab.lab import burst
 from marklab.lab.commands import run
-from marklab.lab.host import Columns, host_process
+from marklab.lab.hosts.host import Columns, host_process
 from marklab.lab.network import Net, address
 from marklab.paths import PACKAGE
 from marklab.topology import Line

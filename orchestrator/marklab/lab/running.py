@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from marklab.lab.bmv2_network import bmv2_switches
+from marklab.lab.bmv2.network import bmv2_switches
 from marklab.lab.network import Net
 from marklab.lab.switches import Plan, Switches, our_switches
 

@@ -15,15 +15,15 @@ from typing import Any, Literal, Protocol
 
 import yaml
 
-from marklab import live
 from marklab.catalog.scheme import Entry
+from marklab.devices.hosts import Framing, Limit
+from marklab.devices.queueing import Queues
 from marklab.errors import RunFailed
-from marklab.hosts import Framing, Limit
+from marklab.lab import live
 from marklab.lab.network import Net
-from marklab.observation import Columns
 from marklab.p4runtime.client import connected
 from marklab.paths import PACKAGE
-from marklab.queueing import Queues
+from marklab.results.observation import Columns
 from marklab.topology import Line, Port
 
 _END_S = 30.0

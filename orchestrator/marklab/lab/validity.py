@@ -15,18 +15,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from marklab import engine
+from marklab.engine import binding as engine
 from marklab.errors import RunFailed, TooSlow
-from marklab.experiment import Experiment, ReadyScheme
-from marklab.lab.bmv2_limits import BUFFERS
+from marklab.lab.bmv2.limits import BUFFERS
 from marklab.lab.burst import FULL_BYTES, MIXED_BYTES
-from marklab.lab.delays import FIRST_TTL, DelayLevels
 from marklab.lab.health import Health
+from marklab.lab.hosts.delays import FIRST_TTL, DelayLevels
 from marklab.lab.network import Net, host_drops, shape_host
 from marklab.lab.preflight import Drain, LongFlows, RoundTrip, drain, long_flows, round_trip
 from marklab.lab.running import running_switches
 from marklab.lab.switches import Plan, SwitchSeen
-from marklab.statistics import nearest_rank
+from marklab.prepare.experiment import Experiment, ReadyScheme
+from marklab.statistics.samples import nearest_rank
 from marklab.topology import Network
 
 # A machine that is half busy at full load has time for what comes at the wrong moment.

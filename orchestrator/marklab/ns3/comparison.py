@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from marklab import engine
-from marklab.experiment import Experiment
+from marklab.engine import binding as engine
 from marklab.fabrics import Cell, Sim
+from marklab.metrics.window_means import queue_length
 from marklab.ns3.peer import Played, play
 from marklab.ns3.scenario import PLAIN, Scenario
-from marklab.observation import Observation
-from marklab.statistics import mean
-from marklab.summary import LARGE_BYTES, SHORT_BYTES
-from marklab.window_means import queue_length
+from marklab.prepare.experiment import Experiment
+from marklab.results.observation import Observation
+from marklab.results.summary import LARGE_BYTES, SHORT_BYTES
+from marklab.statistics.samples import mean
 
 
 @dataclass(frozen=True)

@@ -19,12 +19,12 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from marklab.devices.queueing import Queues
 from marklab.errors import BadInput
-from marklab.experiment import Experiment, prepare
 from marklab.model import Model, OneOrMore, read_yaml, validate
 from marklab.ns3.peer import FOLDER
-from marklab.queueing import Queues
-from marklab.spec import Spec, SpecSettings, make_spec, placed
+from marklab.prepare.experiment import Experiment, prepare
+from marklab.spec.description import Spec, SpecSettings, make_spec, placed
 from marklab.traffic.flows import FlowList
 
 SCENARIOS = FOLDER / "scenarios"

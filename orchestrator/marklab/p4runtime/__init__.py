@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """P4Runtime's view of a program: P4Info, and the entries that the program brings along.
 
-The facts come from the engine (`engine.describe_control_plane`) as plain data. `program` gives them ids (`ids`) and
-types (`types`); `p4info` with `objects`, and `entries`, build the messages; `files` writes them. All of it follows p4c,
-so that one control plane serves programs of either compiler. `server` is a P4Runtime server on top of it; `client` is a
-controller of any such server, which writes the lab's entries (`lab_entries`).
+The facts come from the engine (`engine.describe_control_plane`) as plain data. `program` gives them ids (`ids`), types
+(`types`) and annotations (`annotation`); `p4info` with `objects`, and `entries`, build the `messages`; `files` writes
+them. All of it follows p4c, so that one control plane serves programs of either compiler. `server` is a P4Runtime
+server on top of it; `client` is a controller of any such server, which writes the lab's entries (`lab_entries`).
 """
 
 from __future__ import annotations

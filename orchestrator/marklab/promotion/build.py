@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from marklab.catalog.twin import TwinSpec
-from marklab.experiment import ReadyScheme
+from marklab.prepare.experiment import ReadyScheme
 
 _TARGETS = {"tofino1": ("tofino", "tna"), "tofino2": ("tofino2", "t2na")}
 

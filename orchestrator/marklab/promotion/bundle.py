@@ -6,21 +6,20 @@ from __future__ import annotations
 import hashlib
 import html
 import json
-import platform
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from marklab import __version__, engine
 from marklab.catalog.twin import TwinSpec
-from marklab.experiment import ReadyScheme
+from marklab.engine import binding as engine
 from marklab.paths import PROGRAMS
+from marklab.prepare.experiment import ReadyScheme
+from marklab.prepare.versions import lab_itself
 from marklab.promotion.build import compiler_arguments
 from marklab.promotion.gates import Gate
 from marklab.promotion.rules import Outcome
-from marklab.results import new_folder, write_json
-from marklab.versions import commit
+from marklab.results.folders import new_folder, write_json
 
 # The shortest frame.
 _NOTE_BYTES = 64
@@ -185,9 +184,7 @@ def _manifest(staging: Path, scheme: ReadyScheme, twin: TwinSpec, policy: Mappin
         "defines": dict(scheme.fitted.defines),
         "program_digest": scheme.program.digest,
         "policy": policy,
-        "versions": {
-            "marklab": __version__, "engine": engine.version(), "commit": commit(), "python": platform.python_version(),
-        },
+        "versions": lab_itself(),
         "sha256": {
             str(path.relative_to(staging)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files
         },

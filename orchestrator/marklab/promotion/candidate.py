@@ -12,16 +12,16 @@ from typing import Any
 from marklab.catalog.choice import SchemeChoice
 from marklab.catalog.twin import Arch, TwinSpec, twin_spec
 from marklab.errors import BadInput, unknown
-from marklab.experiment import Experiment, ReadyScheme, prepare, require_dilation
+from marklab.execution.cells import run_cells, total_flows
+from marklab.execution.progress import progress_bar
 from marklab.fabrics import Cell, fabric_of
-from marklab.metrics import seed_result
+from marklab.metrics.cell import seed_result
 from marklab.paths import COMMAND
-from marklab.progress import progress_bar
+from marklab.prepare.experiment import Experiment, ReadyScheme, prepare, require_dilation
 from marklab.promotion.policy import FctRules
-from marklab.results import load_run
-from marklab.runs import run_cells, total_flows
-from marklab.spec import Spec, make_spec, read_spec
-from marklab.summary import SeedResult, Summary
+from marklab.results.folders import load_run
+from marklab.results.summary import SeedResult, Summary
+from marklab.spec.description import Spec, make_spec, read_spec
 
 # What results may have other than the policy says: more of it, or what decides no flow completion time.
 _FREE = {

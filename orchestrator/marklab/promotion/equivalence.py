@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from marklab import engine
 from marklab.catalog.twin import TwinSpec, cells_per_packet
-from marklab.experiment import Experiment, ReadyScheme
-from marklab.metrics import CAUSES_PER_PORT
+from marklab.engine import binding as engine
+from marklab.metrics.cell import CAUSES_PER_PORT
+from marklab.prepare.experiment import Experiment, ReadyScheme
 from marklab.promotion.sequence import DECISIONS, IN_PORT, OUT_PORT, Recording, decided, entries_to_port
 
 _US = 1000

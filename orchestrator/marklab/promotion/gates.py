@@ -8,19 +8,19 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from marklab import engine
 from marklab.catalog.twin import TwinSpec
-from marklab.experiment import ReadyScheme, prepare
+from marklab.engine import binding as engine
 from marklab.fabrics import Cell
+from marklab.p4tools.tofino import examine
+from marklab.prepare.experiment import ReadyScheme, prepare
 from marklab.promotion.candidate import Candidate, Place, Runs, run_candidate
 from marklab.promotion.equivalence import Agreement, Difference, agreement
 from marklab.promotion.policy import EquivalenceRules, FctRules, Policy, TofinoRules
 from marklab.promotion.rules import Finding, Outcome, better, changes, finding, not_worse, shown, within, worst
 from marklab.promotion.sequence import recorded
 from marklab.promotion.vendor import compile_twin, compiler
-from marklab.quantities import find_metric
-from marklab.spec import make_spec
-from marklab.tofino import examine
+from marklab.results.quantities import find_metric
+from marklab.spec.description import make_spec
 
 
 @dataclass(frozen=True)

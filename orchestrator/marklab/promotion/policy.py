@@ -11,8 +11,8 @@ from pydantic import Field
 from marklab.catalog.choice import SchemeChoice
 from marklab.errors import BadInput
 from marklab.model import Model, OneOrMore, Part, read_yaml, validate
-from marklab.quantities import find_metric
-from marklab.spec import Baseline, SpecSettings
+from marklab.results.quantities import find_metric
+from marklab.spec.description import Baseline, SpecSettings
 
 DEFAULT = Path(__file__).with_name("policy.yaml")
 

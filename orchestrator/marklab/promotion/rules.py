@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from marklab.differences import Difference, difference, values_of, with_intervals
-from marklab.quantities import Metric
-from marklab.summary import SeedResult
+from marklab.comparison.differences import Difference, difference, values_of, with_intervals
+from marklab.results.quantities import Metric
+from marklab.results.summary import SeedResult
 
 # The least number that is more than nothing.
 _LEAST = math.nextafter(0.0, 1.0)

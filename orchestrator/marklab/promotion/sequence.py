@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from marklab import engine
+from marklab.engine import binding as engine
 from marklab.errors import RunFailed
-from marklab.experiment import ReadyScheme
 from marklab.fabrics import Cell
 from marklab.fabrics.sim import Sim
-from marklab.observation import Columns
+from marklab.prepare.experiment import ReadyScheme
+from marklab.results.observation import Columns
 from marklab.topology import Port
 
 # Where frames come in, and where they leave.

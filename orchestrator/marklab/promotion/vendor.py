@@ -14,7 +14,7 @@ from typing import Any
 
 from marklab.catalog.twin import TwinSpec
 from marklab.errors import RunFailed
-from marklab.experiment import ReadyScheme
+from marklab.prepare.experiment import ReadyScheme
 from marklab.promotion.build import compiler_arguments
 
 _COMPILE_S = 900.0

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What people read of results.
+"""What people read of results, in every form.
 
-`terminal` is the table at the end of a run. `charts` says what there is to draw, as plain data; `page` writes it into
-one HTML file, and `figures` into files for papers.
+In a terminal: `terminal` for a run, `sweep`, `comparison` (also Markdown and JUnit). As files (`files`): `charts`,
+built from `chart`, `grid`, `traced` and `styles`, are plain data, which `page` draws into one HTML file beside `facts`,
+`key_numbers` and `claims`, `figures` into files for papers; `plots` draws traces. Uses `results`, `comparison` and
+`papers`. Never computes what is not in a result.
 """

@@ -10,14 +10,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from marklab.collection import Collection, Point
-from marklab.curves import PARTS, Curves
-from marklab.quantities import METRICS
 from marklab.report.chart import Axis, Chart, Mode, Section, Series
 from marklab.report.grid import Grid
 from marklab.report.styles import UNCONGESTED
-from marklab.statistics import Interval, mean, mean_interval, ratio, ratio_interval
-from marklab.summary import (
+from marklab.results.collection import Collection, Point
+from marklab.results.curves import PARTS, Curves
+from marklab.results.quantities import METRICS
+from marklab.results.summary import (
     ALL_PROBES,
     CLASSES,
     LARGE_BYTES,
@@ -29,6 +28,7 @@ from marklab.summary import (
     SchemeResult,
     SeedResult,
 )
+from marklab.statistics.samples import Interval, mean, mean_interval, ratio, ratio_interval
 
 # As the papers' figures.
 _SHOWN = (("overall", "mean"), ("short", "mean"), ("short", "p99"), ("large", "mean"))

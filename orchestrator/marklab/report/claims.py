@@ -39,7 +39,7 @@ def read_claims(folder: Path) -> Claims:
     if not path.exists():
         return Claims()
     # Takes a while to load, which reports of runs need not wait for.
-    from marklab.reproduction_report import cells  # noqa: PLC0415
+    from marklab.papers.table import cells  # noqa: PLC0415
 
     try:
         plain = json.loads(path.read_text(encoding="utf-8"))
@@ -51,7 +51,7 @@ def read_claims(folder: Path) -> Claims:
 
 def _finding(plain: dict[str, Any]) -> Any:
     """What `Finding.to_json` wrote."""
-    from marklab.reproduce import Claim, Finding  # noqa: PLC0415
+    from marklab.papers.claims import Claim, Finding  # noqa: PLC0415
 
     claim = Claim.model_validate({name: plain[name] for name in Claim.model_fields if name in plain})
     interval = tuple(plain["ci95"]) if plain["ci95"] else None

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from marklab.collection import Collection
 from marklab.report.terminal import real_fabric, topology_name
-from marklab.summary import Summary
+from marklab.results.collection import Collection
+from marklab.results.summary import Summary
 
 # More values than that are told by the first, the last and their number.
 _MOST_VALUES = 4

@@ -16,11 +16,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import StrMethodFormatter
 
-from marklab.collection import Collection
 from marklab.report.chart import Axis, Chart, Series, View
 from marklab.report.charts import sections, shows_uncongested
 from marklab.report.grid import Grid
 from marklab.report.styles import Style, styles_of
+from marklab.results.collection import Collection
 
 FOLDER = "figures"
 Form = Literal["pdf", "png"]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from enum import StrEnum
 from pathlib import Path
 
-from marklab.collection import Collection
+from marklab.results.collection import Collection
 
 REPORT = "report.html"
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from marklab.collection import Collection, Point
+from marklab.results.collection import Collection, Point
 
 # What an axis shows if it can.
 _FIRST_CHOICE = "load"

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from marklab.differences import Verdict, judge
-from marklab.quantities import find_metric
+from marklab.comparison.differences import Verdict, judge
 from marklab.report.grid import Grid
 from marklab.report.terminal import with_interval
-from marklab.summary import SchemeResult
+from marklab.results.quantities import find_metric
+from marklab.results.summary import SchemeResult
 
 _FCT = (
     ("overall", "mean", "all, mean"),

@@ -20,7 +20,6 @@ from typing import Any
 import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from marklab.collection import Collection
 from marklab.errors import RunFailed
 from marklab.report import charts, terminal
 from marklab.report.chart import Chart, Section, Series
@@ -29,6 +28,7 @@ from marklab.report.facts import facts
 from marklab.report.grid import Grid
 from marklab.report.key_numbers import key_numbers
 from marklab.report.styles import Style, styles_of
+from marklab.results.collection import Collection
 
 FILE_NAME = "report.html"
 MOST_BYTES = 5_000_000

@@ -10,9 +10,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from marklab.fairness import WITHIN
-from marklab.statistics import Interval
-from marklab.summary import (
+from marklab.results.summary import (
     ALL_PORTS,
     ALL_PROBES,
     ECN,
@@ -24,6 +22,8 @@ from marklab.summary import (
     SchemeResult,
     Summary,
 )
+from marklab.statistics.fairness import WITHIN
+from marklab.statistics.samples import Interval
 
 # Rows of the paper's figures: class, statistic.
 _SHOWN = (("overall", "mean"), ("short", "mean"), ("short", "p99"), ("large", "mean"))

@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from marklab import traces
-from marklab.bins import Bins, intervals_ns
-from marklab.collection import Collection, Point
-from marklab.randomness import Floats
 from marklab.report.chart import Axis, Chart, Numbers, Section, Series
 from marklab.report.grid import Grid
-from marklab.summary import SchemeResult
+from marklab.results import traces
+from marklab.results.bins import Bins, intervals_ns
+from marklab.results.collection import Collection, Point
+from marklab.results.summary import SchemeResult
+from marklab.statistics.randomness import Floats
 
 _TITLE = "Queues over time"
 _HOW_TO_RECORD = "No queue was recorded over time; a run with --trace-queue does so."

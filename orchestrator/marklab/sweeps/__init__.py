@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Grids of runs: described, planned as cells, run by Dask, kept as one dataset.
 
-An arrow means "uses"; nothing uses anything to its left.
-
-    execute -> cluster -> work -> plan -> description
-            -> dataset
+`description` is a sweep file, `plan` makes its cells, `cluster` gives them to workers, `work` is what a worker does,
+`dataset` writes what comes, `execute` does all of it. Uses `execution`, `fabrics` and `metrics`. A sweep that is killed
+never loses a finished cell.
 """

@@ -1,12 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The folder of a sweep: tables that anything reads Parquet with can read, complete after every cell.
-
-    sweep.yaml      what was asked for
-    plan.json       how many cells that makes
-    versions.json   what made them
-    cells/          one row per cell: where in the grid, status, every metric, and all else that is known, as JSON
-    flows/          one row per flow
-    traces/         where something was traced
+"""Writes the folder of a sweep (`results.sweep` says what is in it), whole after every cell.
 
 A cell is a file of its own when it ends; when all have, their rows are joined in one file. So whoever kills a sweep
 loses the cells that were running, and the next start goes on with the others.
@@ -17,7 +10,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,44 +18,17 @@ from typing import Any
 
 import polars as pl
 
-from marklab import traces
-from marklab.collection import Kind
 from marklab.errors import RunFailed
-from marklab.quantities import METRICS
-from marklab.results import write_json
+from marklab.prepare.versions import code_digest, lab_versions
+from marklab.results import traces
+from marklab.results.collection import Kind
+from marklab.results.folders import write_json
+from marklab.results.quantities import METRICS
+from marklab.results.sweep import CELLS, COLUMNS, FAILED, FINISHED, JOINED, PLAN, SWEEP, cell_files, read_cells
+from marklab.results.tables import to_parquet
 from marklab.sweeps.cluster import Failure
 from marklab.sweeps.plan import Plan, PlannedCell
 from marklab.sweeps.work import FLOWS, Outcome
-from marklab.tables import to_parquet
-from marklab.versions import code_digest, lab_versions
-
-SWEEP, PLAN, CELLS = "sweep.yaml", "plan.json", "cells"
-_JOINED = "cells.parquet"
-
-FINISHED, FAILED = "finished", "failed"
-
-# Columns of cells/, beside the settings of the grid (after `point`) and the metrics (at the end).
-COLUMNS: Mapping[str, tuple[pl.DataType, str]] = {
-    "point": (pl.UInt32(), "number of the point of the grid"),
-    "scheme": (pl.String(), "what it is called at all points"),
-    "seed": (pl.UInt32(), "number of the seed"),
-    "status": (pl.String(), f"`{FINISHED}` or `{FAILED}`"),
-    "error": (pl.String(), "why it failed; null otherwise"),
-    "key": (pl.String(), "digest of all that decides the result"),
-    "wall_s": (pl.Float64(), "seconds that it took"),
-    "engine_cpu_s": (pl.Float64(), "CPU seconds of it in the engine"),
-    "marklab": (pl.String(), "version of the lab"),
-    "engine": (pl.String(), "version of the engine"),
-    "commit": (pl.String(), "commit that was checked out"),
-    "code": (pl.String(), "digest of the code of whoever started it"),
-    "result": (pl.String(), "everything known of it, as in `schemes.SCHEME.seeds` of a summary (JSON)"),
-    "curves": (pl.String(), "FCTs by part of the flows and slowdown by size (JSON)"),
-    "scheme_at_point": (pl.String(), "program and parameters (JSON)"),
-    "warnings": (pl.String(), "what makes it doubtful (JSON, a list)"),
-    "settings": (pl.String(), "the point's (JSON)"),
-    "spec": (pl.String(), "the point's run (JSON)"),
-    "baseline": (pl.String(), "scheme that others are compared with; null without one"),
-}
 
 
 @dataclass(frozen=True)
@@ -117,9 +83,9 @@ class Dataset:
         place = {cell.key: number for number, cell in enumerate(self.plan.cells)}
         rows = rows.filter(pl.col("key").is_in(list(place)))
         order = pl.col("key").replace_strict(place, return_dtype=pl.UInt32)
-        write_whole(self.folder / CELLS / _JOINED, to_parquet(rows.sort(order)))
-        for path in _cell_files(self.folder):
-            if path.name != _JOINED and path not in [bad for bad, _ in damaged]:
+        write_whole(self.folder / CELLS / JOINED, to_parquet(rows.sort(order)))
+        for path in cell_files(self.folder):
+            if path.name != JOINED and path not in [bad for bad, _ in damaged]:
                 path.unlink()
 
 
@@ -199,29 +165,3 @@ def _row(cell: PlannedCell, outcome: Outcome | Failure) -> pl.DataFrame:
     }
     values = {**placed, **known, **metrics}
     return pl.DataFrame({name: [values.get(name)] for name in schema}, schema=schema)
-
-
-def _cell_files(folder: Path) -> list[Path]:
-    """Files of cells; the joined ones first, as a file of its own is newer."""
-    files = sorted((folder / CELLS).glob("*.parquet"))
-    return sorted(files, key=lambda path: path.name != _JOINED)
-
-
-def read_cells(folder: Path) -> tuple[pl.DataFrame, list[tuple[Path, str]]]:
-    """All cells that can be read, and the files that cannot, each with the reason."""
-    found, damaged = [], []
-    for path in _cell_files(folder):
-        try:
-            rows = pl.read_parquet(path)
-            missing = [name for name in COLUMNS if name not in rows.columns]
-        except (OSError, pl.exceptions.PolarsError) as error:
-            damaged.append((path, str(error).splitlines()[0]))
-            continue
-        if missing:
-            damaged.append((path, f"it has no column `{missing[0]}`"))
-        else:
-            found.append(rows)
-    if not found:
-        return pl.DataFrame(schema={name: kind for name, (kind, _) in COLUMNS.items()}), damaged
-    rows = pl.concat(found, how="diagonal_relaxed")
-    return rows.unique("key", keep="last", maintain_order=True), damaged

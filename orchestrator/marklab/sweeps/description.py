@@ -17,8 +17,8 @@ from pydantic.json_schema import JsonSchemaValue
 
 from marklab.errors import BadInput, unknown
 from marklab.model import as_list
-from marklab.settings import chosen_schemes, put_setting
-from marklab.spec import Spec, grid_of, make_spec, placed, read_spec, setting_names
+from marklab.spec.description import Spec, grid_of, make_spec, placed, read_spec, setting_names
+from marklab.spec.settings import chosen_schemes, put_setting
 from marklab.units import parse_setting
 
 Settings = dict[str, Any]

@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 from marklab.errors import Interrupted
-from marklab.progress import Cells, OnCells
+from marklab.execution.progress import Cells, OnCells
 from marklab.sweeps.cluster import Failure, Workers, completed
 from marklab.sweeps.dataset import Dataset, Job, written
 from marklab.sweeps.description import Sweep

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from marklab import engine
+from marklab.engine import binding as engine
 from marklab.errors import BadInput
-from marklab.experiment import Experiment, ReadyScheme, prepare, require_dilation
 from marklab.fabrics import fabric_of
-from marklab.spec import Spec
+from marklab.prepare.experiment import Experiment, ReadyScheme, prepare, require_dilation
+from marklab.spec.description import Spec
 from marklab.sweeps.description import Sweep
 
 Settings = Mapping[str, Any]

@@ -12,17 +12,21 @@ from typing import Any
 
 import polars as pl
 
-from marklab import engine, tables, traces
-from marklab.curves import Curves, curves_of
+from marklab.engine import binding as engine
 from marklab.errors import RunFailed
-from marklab.experiment import Experiment, prepare
+from marklab.execution.flows import flow_table
 from marklab.fabrics import Cell, fabric_of
-from marklab.metrics import parameters_of, scheme_result, seed_result
-from marklab.spec import make_spec
-from marklab.summary import SeedResult
+from marklab.metrics.cell import seed_result
+from marklab.metrics.doubts import doubts
+from marklab.metrics.summarise import parameters_of
+from marklab.prepare.experiment import Experiment, prepare
+from marklab.prepare.versions import lab_versions
+from marklab.results import tables, traces
+from marklab.results.curves import Curves, curves_of
+from marklab.results.seeds import scheme_result
+from marklab.results.summary import SeedResult
+from marklab.spec.description import make_spec
 from marklab.sweeps.plan import identity_of
-from marklab.verdict import doubts
-from marklab.versions import lab_versions
 
 # Name of the table of flows, where it is kept.
 FLOWS = "flows"
@@ -56,7 +60,7 @@ def run_cell(task: dict[str, Any]) -> Outcome:
     seen = fabric_of(experiment.spec).run(Cell(experiment, scheme, seed), engine.new_watch())
     result = seed_result(experiment, scheme, seen)
     over_seeds = scheme_result(scheme.label, scheme.program.digest, parameters_of(scheme), [result])
-    flows = tables.flow_table(experiment, [seen])
+    flows = flow_table(experiment, [seen])
     kept = {FLOWS: flows} if task["keep_flows"] else {}
     kept |= {f"{traces.FOLDER}/{what}": table for what, table in traces.recorded(experiment.spec, seen).items()}
     return Outcome(

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Hosts, switches and links, from builders or files.
 
-`graph` knows nodes, links and routes; `build` turns descriptions into a `Network`: a graph, the pairs of hosts that
-talk, and the lines on which load and utilisation are counted.
+`description` is what users write; `graph` knows nodes, links and routes; `build` turns descriptions into a `Network`: a
+graph, the pairs of hosts that talk, and the lines on which load and utilisation are counted. Never knows what the nodes
+do.
 """
 
 from marklab.topology.build import Network, build, parse_topology

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marklab.errors import BadInput
-from marklab.randomness import Floats, log
-from marklab.statistics import rank
+from marklab.statistics.randomness import Floats, log
+from marklab.statistics.samples import rank
 from marklab.units import format_time, parse_setting, parse_time
 
 # Where only the range is given, mean and 90th percentile lie in it as in the testbed of the ECN# paper: 70..210 us,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from marklab.errors import BadInput, unknown
 from marklab.paths import TRAFFIC
-from marklab.randomness import Floats, interpolate
+from marklab.statistics.randomness import Floats, interpolate
 
 # Sizes are whole bytes, of which a flow has one at least.
 _SMALLEST = 1.0

@@ -6,11 +6,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from marklab.engine import json_number
+from marklab.engine.binding import json_number
 from marklab.p4runtime.messages import p4info_pb2, p4runtime_pb2
-from marklab.p4runtime.server.bytestrings import decode, encode
 from marklab.p4runtime.server.objects import Objects
 from marklab.p4runtime.server.refusal import denied, invalid, unsupported
+from marklab.p4runtime.server.values import decode, encode
 
 _SCOPES = p4info_pb2.ActionRef.Scope
 

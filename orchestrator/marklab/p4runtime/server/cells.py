@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from marklab.engine import Control
+from marklab.engine.binding import Control
 from marklab.p4runtime.messages import p4info_pb2, p4runtime_pb2
 from marklab.p4runtime.server.objects import Objects
 from marklab.p4runtime.server.refusal import full, invalid, out_of_range, unsupported

@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any
 
-from marklab.engine import Control
+from marklab.engine.binding import Control
 from marklab.p4runtime.server.cells import check_count, check_no_colours, counter_data, rates
 from marklab.p4runtime.server.objects import Objects
 from marklab.p4runtime.server.refusal import invalid

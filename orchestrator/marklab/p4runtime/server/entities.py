@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from marklab import engine
-from marklab.engine import Control
+from marklab.engine import binding as engine
+from marklab.engine.binding import Control
 from marklab.errors import BadInput
 from marklab.p4runtime.messages import p4runtime_pb2
 from marklab.p4runtime.server.cells import Counters, Meters, Registers, check_modify, check_no_colours

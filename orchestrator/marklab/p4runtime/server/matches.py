@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from marklab.engine import json_number
+from marklab.engine.binding import json_number
 from marklab.p4runtime.messages import p4info_pb2, p4runtime_pb2
-from marklab.p4runtime.server.bytestrings import decode, encode
 from marklab.p4runtime.server.refusal import invalid, unsupported
+from marklab.p4runtime.server.values import decode, encode
 
 _KIND_NAMES = p4info_pb2.MatchField.MatchType
 _RANKED = {_KIND_NAMES.Value(name) for name in ("TERNARY", "RANGE", "OPTIONAL")}

@@ -7,15 +7,28 @@ the way in, "packet_in" on the way out. Fields that are hidden are there, and 0.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from marklab.p4runtime import annotation
 from marklab.p4runtime.ids import field_ids
 from marklab.p4runtime.messages import p4runtime_pb2
 from marklab.p4runtime.program import Program, hidden
-from marklab.p4runtime.server.bytestrings import decode, encode
 from marklab.p4runtime.server.refusal import invalid
+from marklab.p4runtime.server.values import decode, encode
+
+
+class CpuPort(Protocol):
+    """The port between switch and controller."""
+
+    number: int
+
+    def send(self, frame: bytes) -> None:
+        """Lets a frame come in at this port."""
+
+    def listen(self, receive: Callable[[bytes], None]) -> None:
+        """Has `receive` called, from any thread, with each frame that leaves by this port from now on."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from marklab import engine
+from marklab.engine import binding as engine
 from marklab.errors import BadInput
 from marklab.p4runtime import entries, p4info
 from marklab.p4runtime.messages import p4runtime_pb2

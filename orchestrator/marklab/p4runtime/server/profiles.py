@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from marklab.engine import Control
+from marklab.engine.binding import Control
 from marklab.p4runtime.messages import p4runtime_pb2
 from marklab.p4runtime.server.calls import Call, read_call
 from marklab.p4runtime.server.objects import Objects

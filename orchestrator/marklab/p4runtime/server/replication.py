@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from marklab.engine import Control
+from marklab.engine.binding import Control
 from marklab.p4runtime.messages import p4runtime_pb2
-from marklab.p4runtime.server.bytestrings import decode
 from marklab.p4runtime.server.refusal import absent, invalid, present, unsupported
+from marklab.p4runtime.server.values import decode
 
 # `mcast_grp` and `egress_rid` of v1model have 16 bits, a clone session has 15 in BMv2.
 MAX_GROUP = (1 << 16) - 1

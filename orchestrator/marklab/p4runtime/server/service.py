@@ -12,14 +12,13 @@ from typing import Any, TypeVar
 
 import grpc
 
-from marklab.engine import Control
+from marklab.engine.binding import Control
 from marklab.errors import SetupError
 from marklab.p4runtime.messages import p4runtime_pb2, p4runtime_pb2_grpc
 from marklab.p4runtime.server.arbitration import MAX_STREAMS, Arbitration, Session, check_role, number_of
-from marklab.p4runtime.server.cpu_port import CpuPort
 from marklab.p4runtime.server.entities import Entities
 from marklab.p4runtime.server.objects import Objects
-from marklab.p4runtime.server.packets import ControllerHeader
+from marklab.p4runtime.server.packets import ControllerHeader, CpuPort
 from marklab.p4runtime.server.pipeline import PipelineConfig, Running
 from marklab.p4runtime.server.refusal import (
     Refusal,

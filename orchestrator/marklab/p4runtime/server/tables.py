@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from marklab.engine import Control
+from marklab.engine.binding import Control
 from marklab.p4runtime.messages import p4runtime_pb2
 from marklab.p4runtime.server import direct
 from marklab.p4runtime.server.calls import Call, read_call

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""What is kept of a run: its folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from marklab.prepare.experiment import Experiment
+from marklab.results.folders import write_json
+from marklab.results.observation import Observation
+from marklab.results.summary import Summary
+
+
+def write_run(folder: Path, experiment: Experiment, observations: Sequence[Observation], summary: Summary) -> None:
+    """Write everything that is known of a run."""
+    # Polars takes long to load, which commands that write no table need not wait for.
+    from marklab.execution.flows import flow_table  # noqa: PLC0415
+    from marklab.results import tables, traces  # noqa: PLC0415
+
+    (folder / "spec.yaml").write_text(experiment.spec.to_yaml(), encoding="utf-8")
+    write_json(folder / "versions.json", summary.versions)
+    write_json(folder / "summary.json", summary.to_json())
+    tables.write_table(folder / "flows.parquet", flow_table(experiment, observations))
+    traced = folder / traces.FOLDER
+    for seen in observations:
+        for what, table in traces.recorded(experiment.spec, seen).items():
+            traced.mkdir(exist_ok=True)
+            tables.write_table(traced / traces.file_name(seen.scheme, seen.seed, what), table)

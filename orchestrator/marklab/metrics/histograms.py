@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Samples of values that come counted: round trips of TCP, lengths of queues."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marklab.results.curves import PARTS
+from marklab.results.observation import Columns
+from marklab.results.summary import ALL_PORTS, Distribution, QueueSample
+from marklab.statistics.randomness import Floats
+from marklab.statistics.samples import PERCENTILES, rank
+
+_NUMBER = re.compile(r"[-.0-9]*$")
+
+
+def of_histogram(values: Floats, counts: NDArray[np.uint64]) -> Distribution:
+    """Mean and percentiles by nearest rank of values, in ascending order, that are there so many times each."""
+    there = counts > 0
+    values, below = values[there], np.cumsum(counts[there])
+    if not len(values):
+        return Distribution(n=0)
+    n = int(below[-1])
+
+    def at(parts: tuple[float, ...]) -> tuple[float, ...]:
+        ranks = [rank(part, n) for part in parts]
+        return tuple(values[np.searchsorted(below, ranks)].tolist())
+
+    mean = math.fsum((values * counts[there].astype(np.float64)).tolist()) / n
+    p50, p99, p999 = at(PERCENTILES)
+    return Distribution(n=n, mean=mean, p50=p50, p99=p99, p999=p999, quantiles=at(PARTS))
+
+
+def sampled_queues(samples: Columns | None) -> dict[str, QueueSample]:
+    """What looks at ports found: of switches whose names differ in numbers only, and of all."""
+    if samples is None:
+        return {}
+    kinds = np.array([kind_of(str(name)) for name in samples["node"]])
+    groups: Mapping[str, NDArray[np.bool_]] = {ALL_PORTS: np.ones(len(kinds), dtype=np.bool_)} | {
+        kind: kinds == kind for kind in dict.fromkeys(kinds.tolist())
+    }
+    return {name: _queues(samples, chosen) for name, chosen in groups.items()}
+
+
+def kind_of(switch: str) -> str:
+    """A switch's name without its number."""
+    return _NUMBER.sub("", switch) or switch
+
+
+def _queues(samples: Columns, chosen: NDArray[np.bool_]) -> QueueSample:
+    packets, looks = samples["packets"][chosen], samples["looks"][chosen]
+    counts = np.bincount(packets.astype(np.int64), weights=looks).astype(np.uint64)
+    found = of_histogram(np.arange(len(counts), dtype=np.float64), counts)
+    return QueueSample(**found.model_dump(), max=int(packets.max()))

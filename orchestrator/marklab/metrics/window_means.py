@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""What traces say of the windows of a run: mean rates of flows, and lengths of the bottleneck's queues."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from marklab.metrics.sharing import FEW_FLOWS
+from marklab.prepare.experiment import Experiment
+from marklab.results.observation import Columns, Observation
+from marklab.results.summary import QueueLength, WindowMeans
+from marklab.spec.windows import TimeWindow
+from marklab.statistics.samples import mean
+
+
+def window_means(experiment: Experiment, seen: Observation) -> dict[str, WindowMeans]:
+    """Means of each window of the description."""
+    return {str(window): _means(experiment, seen, window) for window in experiment.spec.windows or ()}
+
+
+def _means(experiment: Experiment, seen: Observation, window: TimeWindow) -> WindowMeans:
+    every_ns = experiment.spec.trace_queue_ns
+    ports = [queue_length(port, window, every_ns) for port, *_ in seen.traces.values()] if every_ns else []
+    length = (
+        QueueLength(mean=mean([port.mean for port in ports]), max=max(port.max for port in ports)) if ports else None
+    )
+    if seen.flow_trace is None:
+        return WindowMeans(queue_packets=length)
+    inside = (seen.flow_trace["time_ns"] >= window.begin_ns) & (seen.flow_trace["time_ns"] < window.end_ns)
+    weights = seen.flow_trace["bytes"][inside].astype(np.float64) * 8e9 / (window.end_ns - window.begin_ns)
+    rates = np.bincount(seen.flow_trace["flow"][inside], weights=weights, minlength=len(seen.flows))
+    services = {int(dscp): float(rates[seen.flows.dscp == dscp].sum()) for dscp in np.unique(seen.flows.dscp)}
+    few = enumerate(rates.tolist()) if len(rates) <= FEW_FLOWS else ()
+    return WindowMeans(services_bps=services, flows_bps=dict(few), queue_packets=length)
+
+
+def queue_length(port: Columns, window: TimeWindow, every_ns: int) -> QueueLength:
+    """Packets that waited at a port: their mean over the ends of the trace's intervals, and the most at any time."""
+    time_ns = port["time_ns"].astype(np.int64)
+    held = np.concatenate([[0], port["packets"].astype(np.int64)])
+    ends = held[np.searchsorted(time_ns, np.arange(*window, every_ns), side="right")]
+    first, behind = np.searchsorted(time_ns, window)
+    most = max(int(held[first]), int(port["max_packets"][first:behind].max(initial=0)))
+    return QueueLength(mean=float(ends.mean()), max=most)

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""The lab's switch against BMv2's: `make differential` writes docs/differential.md."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+
+from marklab.catalog.scheme import known_schemes
+from marklab.errors import MarklabError
+from marklab.p4tools.peers import bmv2, bursts, random_packets
+from marklab.p4tools.peers.bursts import Decisions
+from marklab.p4tools.peers.random_packets import Comparison
+from marklab.p4tools.stf.outcome import CLOCKS
+from marklab.paths import REPOSITORY, require_tree
+
+PAGE = REPOSITORY / "docs" / "differential.md"
+
+
+def render(
+    comparisons: Sequence[Comparison], decisions: Sequence[Decisions], seed: int, versions: Mapping[str, str]
+) -> str:
+    """The page."""
+    tools = " and ".join(f"{tool} {version}" for tool, version in versions.items())
+    clocks = ", ".join(f"`{name}`" for name in CLOCKS)
+    text = "# Against BMv2\n\n<!-- Written by `make differential`. -->\n\n"
+    text += (
+        f"The same packets through the lab's switch and through BMv2's: {tools}. Compared are all packets of each port "
+        "in their order, the cells of registers, and packets and bytes of counters. State that holds a time, or "
+        f"depends on how fast packets follow each other, is not compared: {clocks}. To repeat it, with the tools on "
+        "`PATH`:\n\n<!-- needs: simple_switch -->\n<!-- tested by: tests/stf/test_differential.py -->\n"
+        "```sh\nmake differential\n```\n"
+    )
+    text += "".join(_random_packets(comparisons, seed)) + "".join(_marks(decisions))
+    for comparison in comparisons:
+        text += "".join(_told(comparison.program, comparison.differences))
+    for each in decisions:
+        text += "".join(_told(setting(each), each.differences))
+    return text
+
+
+def _told(what: str, differences: Sequence[str]) -> Iterator[str]:
+    for difference in differences:
+        yield f"\n{what}:\n\n```\n{difference}\n```\n"
+
+
+def _random_packets(comparisons: Sequence[Comparison], seed: int) -> Iterator[str]:
+    same = sum(not comparison.differences for comparison in comparisons)
+    yield (
+        "\n## Random packets\n\n"
+        f"Packets of the packet tests, most with random changes (seed {seed}), one after the other through empty "
+        "queues. Both switches have the entries, members, rates and sessions of the tests, and schemes have thresholds "
+        "that no packet reaches: of a scheme this compares the switch around it and its state, and no decision to "
+        "mark.\n\n"
+        f"{same} of {len(comparisons)} programs do the same.\n\n"
+        "| program | packets in | packets out | marks: lab / BMv2 | register cells | counter cells | |\n"
+        "|---|---:|---:|---:|---:|---:|---|\n"
+    )
+    for each in comparisons:
+        marks = "" if each.marks is None else _both(*each.marks)
+        cells = [each.program, each.packets, each.sent, marks, each.registers, each.counters, each.verdict]
+        yield f"| {' | '.join(map(str, cells))} |\n"
+    yield "\nLeft out:\n\n"
+    yield from (f"- p4src/v1model/{name}.p4: {reason}\n" for name, reason in random_packets.PERIODIC.items())
+    left_out = random_packets.TIMED | random_packets.REFUSED
+    yield from (f"- tests/p4/{name}.p4: {reason}\n" for name, reason in left_out.items())
+    yield from _beyond(comparisons)
+    yield "\nCompiled without P4Info:\n\n"
+    yield from (f"- tests/p4/{name}.p4: {reason}\n" for name, reason in random_packets.WITHOUT_P4INFO.items())
+
+
+def _beyond(comparisons: Sequence[Comparison]) -> Iterator[str]:
+    if not any(each.beyond for each in comparisons):
+        return
+    yield (
+        "\nv1model.p4 says that nothing is written or counted beyond an array's end. Built without assertions "
+        "(`NDEBUG`), simple_switch does not look where an array ends, and dies of a signal. Where it did, packets that "
+        "ask for such a cell were left out:\n\n"
+    )
+    yield from (f"- {each.program}: {each.beyond} packets\n" for each in comparisons if each.beyond)
+
+
+def _marks(decisions: Sequence[Decisions]) -> Iterator[str]:
+    same = sum(not each.differences for each in decisions)
+    packets, depth, step_ms = len(bursts.packets()), bursts.DEPTH_PACKETS, round(1e3 * bursts.STEP_S)
+    late_ms = round(1e3 * bursts.LATE_S)
+    yield (
+        "\n## Marks\n\n"
+        f"{packets} packets of one flow, with all ECN code points, come to a queue of {depth} packets "
+        f"(`set_queue_depth`) at {bursts.RATE_PPS} packets/s (`set_queue_rate`). The first one leaves at once, the "
+        f"others come before the second one leaves: {depth} wait, and {packets - depth - 1} find the queue full. So "
+        "each packet finds and leaves as many packets on one side as on the other, and marks by length have to agree "
+        f"packet by packet. Packets leave {step_ms} ms after each other, by the machine's clock in BMv2 and in virtual "
+        "time in the lab. Marks by time are compared where they do not depend on a few ms: thresholds lie between two "
+        f"sojourn times, decisions are the same if departures are up to {late_ms} ms late (tested), and a burst is "
+        "sent again if BMv2 sends a packet later. An empty queue has no rate, and its packets come one after the "
+        "other.\n\n"
+        "What this does not compare: marks by lot with probabilities between 0 and 1, since draws of two switches "
+        "differ; times near a threshold; and several queues of a port, of which BMv2 has none for these programs.\n\n"
+        f"{same} of {len(decisions)} bursts do the same. A letter for each packet: `M` marked, `.` not marked, `x` "
+        "lost or dropped. Counts are packets, in the lab / in BMv2: marked, not capable and passed, dropped by the "
+        "scheme, lost to a full queue.\n\n"
+        "| scheme | packets | cause | marked | not capable | dropped | queue full | |\n"
+        "|---|---|---|---:|---:|---:|---:|---|\n"
+    )
+    for each in decisions:
+        yield from _rows(each)
+    missing = unreached(decisions)
+    end = ", but for:\n\n" if missing else ".\n"
+    yield f"\nEvery cause that a scheme declares chose a packet on both sides{end}"
+    yield from (f"- {line}\n" for line in missing)
+
+
+def _rows(decisions: Decisions) -> Iterator[str]:
+    """A line for each cause that chose a packet on either side; one at least."""
+    here, there = decisions.here, decisions.there
+    if there is None:
+        return
+    what, verdict = setting(decisions), "differs" if decisions.differences else "same"
+    packets = f"`{here.fates}`" if here.fates == there.fates else f"`{here.fates}` / `{there.fates}`"
+    reached = [cause for cause in decisions.burst.causes if cause in here.reached | there.reached]
+    refused = _both(here.refused, there.refused)
+    if not reached:
+        yield f"| {what} | {packets} |  |  |  |  | {refused} | {verdict} |\n"
+    for cause in reached:
+        one, other = here.counts[cause], there.counts[cause]
+        counts = [
+            _both(one.marks, other.marks), _both(one.not_capable, other.not_capable), _both(one.drops, other.drops)
+        ]  # fmt: skip
+        cells = [what, packets, decisions.burst.causes[cause], *counts, refused, verdict]
+        yield f"| {' | '.join(cells)} |\n"
+
+
+def _both(ours: int, theirs: int) -> str:
+    return f"{ours} / {theirs}"
+
+
+def setting(decisions: Decisions) -> str:
+    """A scheme with its parameters, and what was set beside them."""
+    also = [line.removeprefix("setdefault ") for line in decisions.burst.also.splitlines()]
+    text = ", ".join(f"`{each}`" for each in (decisions.burst.scheme, *also))
+    return text if decisions.burst.filled else f"{text}, empty queue"
+
+
+def unreached(decisions: Sequence[Decisions]) -> list[str]:
+    """What no burst shows."""
+    lines = []
+    for scheme in known_schemes():
+        own = [each for each in decisions if each.burst.fitted.scheme.name == scheme]
+        if not own:
+            lines.append(f"{scheme}: no burst")
+            continue
+        reached = {cause for each in own if each.there for cause in each.here.reached & each.there.reached}
+        missing = [name for cause, name in own[0].burst.causes.items() if cause not in reached]
+        if missing:
+            lines.append(f"{scheme}: {', '.join(missing)}")
+    return lines
+
+
+def main() -> int:
+    """Compare everything and write the page; the only argument is the seed of the random packets."""
+    if missing := bmv2.missing_tools():
+        sys.stdout.write(
+            f"skipped: not on PATH: {', '.join(missing)}\n"
+            "  try: build github.com/p4lang/behavioral-model (simple_switch, with Thrift) and github.com/p4lang/p4c "
+            "(p4c-bm2-ss), or take them out of the images p4lang/behavioral-model and p4lang/p4c\n"
+        )
+        return 0
+    try:
+        require_tree("the page of this comparison")
+    except MarklabError as error:
+        sys.stderr.write(f"error: {error}\n  try: {error.remedy}\n")
+        return 2
+    seed = int(sys.argv[1]) if len(sys.argv) > 1 else 1
+    comparisons: list[Comparison] = []
+    decisions: list[Decisions] = []
+    for case in random_packets.cases():
+        comparison = random_packets.compare(case, seed)
+        comparisons.append(comparison)
+        _say(f"{comparison.program}: {comparison.packets} packets", comparison.differences)
+    for burst in bursts.bursts():
+        decided = bursts.compare(burst)
+        decisions.append(decided)
+        _say(f"{setting(decided)}: a burst", decided.differences)
+    PAGE.write_text(render(comparisons, decisions, seed, bmv2.versions()), encoding="utf-8")
+    sys.stdout.write(f"{PAGE.relative_to(REPOSITORY)}\n")
+    differ = [*(each.differences for each in comparisons), *(each.differences for each in decisions)]
+    return 1 if any(differ) else 0
+
+
+def _say(what: str, differences: Sequence[str]) -> None:
+    sys.stdout.write(f"{'differs' if differences else 'same'} {what}\n")
+    sys.stdout.write("".join(f"  {line}\n" for text in differences for line in text.splitlines()))
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

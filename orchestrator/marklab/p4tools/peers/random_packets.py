@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""The same random packets through the lab's switch and BMv2's.
+
+Programs are those of p4src/ and of tests/p4; entries are those of their packet tests, and packets are these tests'
+packets with random changes. They come one after the other to empty queues; marks are for bursts.py.
+"""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from marklab.engine import binding as engine
+from marklab.engine import p4c
+from marklab.errors import BadInput, MarklabError, RunFailed
+from marklab.p4tools.peers import bmv2
+from marklab.p4tools.stf import trace
+from marklab.p4tools.stf.device import Device, Exchange, Memory
+from marklab.p4tools.stf.outcome import Outcome, cells_of, compared, counts_differ, different_cells, not_compared
+from marklab.p4tools.stf.reader import read, read_file
+from marklab.p4tools.stf.runner import compiled
+from marklab.p4tools.stf.statements import Add, Command, Packet, SetDefault, Statement
+from marklab.paths import PROGRAMS, REPOSITORY
+
+_TESTS = REPOSITORY / "tests"
+
+# What no two switches agree on, being a matter of the clock.
+TIMED = {"queue": "it copies timestamps into the packet"}
+
+# What p4c-bm2-ss refuses although p4c knows it.
+REFUSED = {"for_in": "p4c-bm2-ss has no for-in loops"}
+
+# What p4c-bm2-ss refuses when it is to write P4Info as well, which BMv2 does not need.
+WITHOUT_P4INFO = {
+    "value_sets": "P4_16 has value sets of tuples, P4Runtime has no form for them ([conformance](conformance.md))"
+}
+
+# Schemes of which nothing is left to compare without a clock that both switches have.
+PERIODIC = {
+    "pi": "its probability changes with the times of arrival",
+    "rem": "its price changes with the times of arrival",
+    "bfc": "its queues depend on what still waits when a packet comes",
+}
+
+# Schemes that look at times wait for ten seconds, or leave marks to a lot that is never drawn, since nobody knows how
+# long BMv2's threads take. Those whose ingress must know the queues have a threshold that no queue reaches, since the
+# threads do not agree on it.
+_PATIENT = {
+    "tcn": "setdefault marking.params set_params(t_us:10000000)",
+    "codel": "setdefault marking.params set_params(target_us:10000000, interval_us:10000000)",
+    "ecn-sharp": "setdefault marking.params set_params"
+    "(by_queue_length:0, ins:10000000, pst:10000000, pst_interval_us:10000000, next_from_now:0)",
+    "diffecn": "setdefault marking.threshold_by_flows set_threshold(k_pkts:500000)\n"
+    "setdefault marking.params set_params(queue_count:0, high:3, t_period_us:300, count_queues:0)",
+    "mq-ecn": "setdefault marking.lots set_lots(max_pkts:500000, quantum_rtt_max_q8:0xffffffffff, slope_q32:0)",
+    "per-pool": "setdefault marking.params set_params(k_pkts:500000)",
+    "per-port": "setdefault marking.params set_params(k_pkts:500000)",
+    "pftcn": "setdefault marking.params set_params(t_us:10000000)",
+}
+
+PACKETS = 300
+
+# All come from one port: between ports there is no order.
+_IN_PORT = 0
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program with what its packet tests configure and send."""
+
+    program: Path
+    configuration: Sequence[Statement]
+    seeds: Sequence[bytes]
+
+
+def cases() -> Iterator[Case]:
+    """All programs that have packet tests."""
+    for program in sorted(PROGRAMS.glob("*.p4")):
+        if program.stem in PERIODIC:
+            continue
+        tests = sorted((_TESTS / "schemes" / "stf" / program.stem).glob("*.stf"))[:1]
+        patience = _PATIENT.get(program.stem)
+        extra = read(patience) if patience else []
+        yield _case(program, tests, keep=Add, extra=extra)
+    for program in sorted((_TESTS / "p4").glob("*.p4")):
+        if program.stem not in TIMED | REFUSED:
+            yield _case(program, [program.with_suffix(".stf")], keep=(Add, SetDefault, Command))
+
+
+def _case(
+    program: Path,
+    tests: Sequence[Path],
+    keep: type[Statement] | tuple[type[Statement], ...],
+    extra: Sequence[Statement] = (),
+) -> Case:
+    """Of a scheme the routes alone: thresholds of a test would mark by the time that BMv2's threads take."""
+    statements = [statement for test in tests for statement in read_file(test)]
+    packets = [statement.frame for statement in statements if isinstance(statement, Packet)]
+    chosen = [statement for statement in statements if isinstance(statement, keep)]
+    return Case(program, [*(each for each in chosen if not _reads(each)), *extra], packets)
+
+
+def _reads(statement: Statement) -> bool:
+    return isinstance(statement, Command) and statement.name.endswith(("_read", "_get", "_get_rates"))
+
+
+def random_frames(seeds: Sequence[bytes], count: int, stream: random.Random) -> list[bytes]:
+    """Packets of tests, as they are or with some bytes changed, cut or added."""
+    frames = []
+    for _ in range(count):
+        frame = bytearray(stream.choice(seeds))
+        for _ in range(stream.choice((0, 1, 1, 2, 4))):
+            frame[stream.randrange(len(frame))] = stream.choice((0, 1, 0x7F, 0x80, 0xFF, stream.randrange(256)))
+        if stream.random() < 0.1:
+            del frame[stream.randrange(1, len(frame) + 1) :]
+        if stream.random() < 0.1:
+            frame += stream.randbytes(stream.randrange(1, 9))
+        frames.append(bytes(frame))
+    return frames
+
+
+@dataclass(frozen=True)
+class Result:
+    """What the lab's switch made of the packets that it took."""
+
+    exchanges: list[Exchange]
+    memory: Memory
+
+
+def run_here(case: Case, frames: Sequence[bytes], *, interpret: bool) -> Result:
+    """The lab's side; packets that end a run, as failed assertions do, are left out."""
+    program = compiled(case.program, interpret)
+    parts = compared(engine.describe(program))
+    left = list(frames)
+    while True:
+        device = Device(program, trace=interpret)
+        for statement in case.configuration:
+            device.configure(statement)
+        exchanges = []
+        for number, frame in enumerate(left):
+            try:
+                exchanges.append(device.send(Packet(number, _IN_PORT, frame)))
+            except BadInput:
+                # That was this switch's last packet; another one does without it.
+                del left[number]
+                break
+        else:
+            return Result(exchanges, device.memory(parts))
+
+
+def run_bmv2(case: Case, frames: Sequence[bytes]) -> Outcome:
+    """BMv2's side."""
+    parts = _parts(case)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with bmv2.SimpleSwitch(p4c.compile_program(case.program, folder), folder) as switch:
+            switch.command([bmv2.command(statement, parts) for statement in case.configuration])
+            sent = switch.exchange([(_IN_PORT, frame) for frame in frames])
+            return Outcome(sent, switch.memory(compared(parts)))
+
+
+def _parts(case: Case) -> dict[str, Any]:
+    return engine.describe(compiled(case.program, True))
+
+
+def differences(here: Result, there: Outcome) -> Iterator[str]:
+    """What is not the same."""
+    yield from _different_packets(here, there.sent)
+    yield from different_cells(here.memory, there.memory)
+
+
+def _different_packets(here: Result, sent: Mapping[int, Sequence[bytes]]) -> Iterator[str]:
+    expected: defaultdict[int, list[tuple[bytes, Exchange]]] = defaultdict(list)
+    for exchange in here.exchanges:
+        for port, frame in exchange.frames:
+            expected[port].append((frame, exchange))
+    for port in bmv2.PORTS:
+        ours, theirs = expected[port], sent[port]
+        yield from counts_differ(port, [frame for frame, _ in ours], theirs)
+        for (frame, exchange), other in zip(ours, theirs, strict=False):
+            if frame != other:
+                yield f"port {port}: {frame.hex()} here, {other.hex()} of BMv2\n" + "\n".join(trace.lines(exchange))
+                break
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What came of one program."""
+
+    program: str
+    packets: int
+    # Those that came out, on all ports.
+    sent: int
+    registers: int
+    counters: int
+    differences: Sequence[str]
+    # Packets that a scheme marked, in the lab and in BMv2; None for other programs.
+    marks: tuple[int, int] | None = None
+    # Packets that were left out since simple_switch ended of an index beyond an array.
+    beyond: int = 0
+
+    @property
+    def verdict(self) -> str:
+        """In a word."""
+        return "differs" if self.differences else "same"
+
+
+def compare(case: Case, seed: int) -> Comparison:
+    """Send random packets through both switches."""
+    name = str(case.program.relative_to(REPOSITORY))
+    stream = random.Random(f"{seed} {name}")  # noqa: S311 - reproducible on purpose
+    frames = random_frames(case.seeds, PACKETS, stream)
+    beyond = 0
+    try:
+        here = _run_both_engines(case, frames)
+        try:
+            there = run_bmv2(case, frames_of(here))
+        except bmv2.SwitchDied:
+            inside = [each.packet.frame for each in here.exchanges if not reaches_beyond(each, _parts(case))]
+            beyond = len(here.exchanges) - len(inside)
+            if not beyond:
+                raise
+            here = _run_both_engines(case, inside)
+            there = run_bmv2(case, frames_of(here))
+    except MarklabError as error:
+        return Comparison(name, len(frames), 0, 0, 0, [not_compared(error)])
+    return Comparison(
+        name,
+        len(here.exchanges),
+        sum(len(exchange.frames) for exchange in here.exchanges),
+        *there.cells,
+        list(differences(here, there)),
+        _marks(here.memory, there.memory) if case.program.parent == PROGRAMS else None,
+        beyond,
+    )
+
+
+def _run_both_engines(case: Case, frames: Sequence[bytes]) -> Result:
+    here, jit = (run_here(case, frames, interpret=interpret) for interpret in (True, False))
+    if [each.frames for each in here.exchanges] != [each.frames for each in jit.exchanges] or here.memory != jit.memory:
+        raise RunFailed("interpreter and JIT disagree")
+    return here
+
+
+def frames_of(result: Result) -> list[bytes]:
+    """The packets that the lab's switch took."""
+    return [exchange.packet.frame for exchange in result.exchanges]
+
+
+def reaches_beyond(exchange: Exchange, parts: Mapping[str, Any]) -> bool:
+    """Whether the program asked an array for a cell that it does not have.
+
+    Nothing happens then, by v1model.p4; simple_switch looks at an index only if it was built with assertions.
+    """
+    arrays = (each for kind in ("registers", "counters", "meters") for each in parts[kind])
+    sizes = {each["name"]: each["size"] for each in arrays}
+    return any("index" in event and event["index"] >= sizes[event["object"]] for event in exchange.events)
+
+
+def _marks(here: Memory, there: Memory) -> tuple[int, int]:
+    ours, theirs = (sum(packets for packets, _ in cells_of("marks", memory)) for memory in (here, there))
+    return ours, theirs

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""What Tofino cannot do of a program, and what the program needs of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from marklab.catalog.twin import known_twins
+from marklab.engine import binding as engine
+from marklab.errors import BadInput, unknown
+from marklab.paths import TWINS
+
+
+@dataclass(frozen=True)
+class Message:
+    """A limit that a program breaks, or comes near to."""
+
+    id: str
+    text: str
+    remedy: str | None
+    path: str
+    line: int
+    # With the line of the source and a mark under what is meant.
+    rendering: str
+    is_warning: bool
+
+
+@dataclass(frozen=True)
+class StageUse:
+    """What is used of a stage. SRAM blocks have 16 KB, TCAM blocks 512 entries of 44 bits."""
+
+    stage: int
+    # Names, and FILE:LINE of statements and conditions that become tables.
+    tables: list[str]
+    logical_tables: int
+    gateways: int
+    stateful_alus: int
+    counter_alus: int
+    sram: int
+    tcam: int
+    map_ram: int
+    exact_bytes: int
+    ternary_bytes: int
+    hash_bits: int
+
+
+@dataclass(frozen=True)
+class Total:
+    """What is used of all stages; `tables` are those of the program."""
+
+    tables: int
+    logical_tables: int
+    gateways: int
+    stateful_alus: int
+    sram: int
+    tcam: int
+    map_ram: int
+    hash_bits: int
+
+
+@dataclass(frozen=True)
+class RegisterArrays:
+    """Arrays of registers with elements of one width."""
+
+    bits: int
+    arrays: int
+    elements: int
+
+
+@dataclass(frozen=True)
+class VectorBits:
+    """Bits of the packet's vector, which ingress and egress share."""
+
+    headers: int
+    metadata: int
+    intrinsic: int
+    available: int
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a program needs of its chip."""
+
+    stages_used: int
+    stages: int
+    stages_by_dependencies: int
+    # Tables and conditions of which each waits for the one before.
+    longest_chain: list[str]
+    by_stage: list[StageUse]
+    total: Total
+    registers: list[RegisterArrays]
+    vector: VectorBits
+
+
+@dataclass(frozen=True)
+class Examination:
+    """What came of looking at a program as its chip would."""
+
+    arch: str
+    # Of the compiler, as text.
+    warnings: str
+    messages: list[Message]
+    estimate: Estimate
+
+    @property
+    def errors(self) -> list[Message]:
+        """What keeps the program from running on the chip."""
+        return [message for message in self.messages if not message.is_warning]
+
+
+def find_program(name: str) -> Path:
+    """A TNA program by its path, or the twin of a scheme by its name."""
+    path = Path(name)
+    if path.suffix == ".p4":
+        if not path.is_file():
+            raise BadInput(f"there is no P4 program {path}")
+        return path.resolve()
+    if name not in known_twins():
+        raise unknown("scheme for Tofino:", name, known_twins())
+    return TWINS / f"{name}.p4"
+
+
+def examine(program: Path, defines: Sequence[tuple[str, str]] = ()) -> Examination:
+    """Check a TNA program, with these macros, against the limits of its chip, and estimate what it needs."""
+    found = engine.tofino_check(program, defines)
+    messages = [_message(one) for one in found["messages"]]
+    return Examination(found["arch"], found["warnings"], messages, _estimate(found["estimate"]))
+
+
+def _message(found: dict[str, Any]) -> Message:
+    place = found["place"]
+    return Message(
+        found["id"],
+        found["text"],
+        found["help"],
+        place["path"],
+        place["line"],
+        found["rendering"],
+        found["category"] == "warning",
+    )
+
+
+def _estimate(found: dict[str, Any]) -> Estimate:
+    return Estimate(
+        found["stages_used"],
+        found["stages"],
+        found["stages_by_dependencies"],
+        found["longest_chain"],
+        [StageUse(**stage) for stage in found["by_stage"]],
+        Total(**found["total"]),
+        [RegisterArrays(**arrays) for arrays in found["registers"]],
+        VectorBits(**found["vector"]),
+    )

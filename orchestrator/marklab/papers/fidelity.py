@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Writes docs/fidelity.md: the papers' claims beside what was found of them, why they differ, and what is missing.
+
+Numbers are those of `experiments/found/ID.json`. The text under a table is `ID.md` beside it, that after a paper's
+experiments `PAPER.md`, and the head of the page `preface.md`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from marklab.errors import BadInput
+from marklab.papers.claims import NEAR_POINTS, NEAR_RATIO, Agreement, Finding, PaperExperiment, load_experiment
+from marklab.papers.found import FOUND, Record, RecordedRun, read_record, recorded_findings
+from marklab.papers.papers import Paper, papers
+from marklab.papers.table import claims_table, tally
+from marklab.paths import REPOSITORY
+
+PAGE = REPOSITORY / "docs" / "fidelity.md"
+
+_NOTE = "<!-- Written by `python orchestrator.py fidelity` from experiments/; what is changed here is lost. -->"
+
+_LEGEND = f"""\
+How many claims agree: a change (or a part, in percent) within {NEAR_POINTS:g} points of the paper's, another number
+within {100 * NEAR_RATIO:g} % of it, a bound passed by no more than {NEAR_POINTS:g} points, or the direction where the
+paper has no number. *Same sign* are changes that are further away, in the paper's direction."""
+
+
+@dataclass(frozen=True)
+class _Experiment:
+    name: str
+    paper: PaperExperiment
+    record: Record
+    findings: Sequence[Finding]
+
+
+def fidelity_page() -> str:
+    """Write the page.
+
+    Raises BadInput for an experiment without findings, or with findings of claims that it does not make.
+    """
+    known = papers()
+    experiments = {name: [_read(each) for each in paper.runnable] for name, paper in known.items()}
+    parts = [
+        _NOTE,
+        _text("preface"),
+        "## Overview",
+        _LEGEND,
+        "\n".join(_overview(known, experiments)),
+        "\n".join(_contents(known)),
+        *(part for name in known for part in _chapter(name, experiments[name])),
+        "## Missing",
+        "\n".join(_missing(known, experiments)),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _read(name: str) -> _Experiment:
+    paper, record = load_experiment(name), read_record(name)
+    return _Experiment(name, paper, record, recorded_findings(name, paper, record))
+
+
+def _text(name: str) -> str:
+    """What was written about something by hand; empty if nothing was."""
+    path = FOUND / f"{name}.md"
+    try:
+        return path.read_text(encoding="utf-8").strip() if path.exists() else ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"cannot read {path}: {error}") from error
+
+
+def _overview(known: dict[str, Paper], experiments: dict[str, list[_Experiment]]) -> Iterator[str]:
+    yield f"| | claims | {' | '.join(Agreement)} |"
+    yield f"|---|{'---:|' * (1 + len(Agreement))}"
+    for name, each in experiments.items():
+        yield from (_counts(f"`{one.name}`", one.findings) for one in each)
+        if each:
+            yield _counts(f"**{known[name].title}**", [finding for one in each for finding in one.findings])
+    yield _counts("**all**", [finding for each in experiments.values() for one in each for finding in one.findings])
+
+
+def _counts(what: str, findings: Sequence[Finding]) -> str:
+    return f"| {what} | {' | '.join(map(str, tally(findings)))} |"
+
+
+def _contents(known: dict[str, Paper]) -> Iterator[str]:
+    for name, paper in known.items():
+        sections = [*paper.runnable, *re.findall(r"^## (.*)$", _text(name), re.MULTILINE)]
+        if sections:
+            yield f"- {paper.title}: {', '.join(map(_link, sections))}"
+    yield f"- {_link('Missing')}"
+
+
+def _link(heading: str) -> str:
+    """A link to a heading, whose anchor is made as GitHub makes it."""
+    anchor = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+    return f"[{heading}](#{anchor})"
+
+
+def _chapter(name: str, experiments: Sequence[_Experiment]) -> Iterator[str]:
+    """Sections of a paper's experiments, and what is to be said of the paper as a whole."""
+    for one in experiments:
+        yield f"## {one.name}"
+        yield f"{one.paper.title}. {one.paper.paper}."
+        efforts = [_effort(run) for run in one.record.runs]
+        if len(efforts) > 1:
+            yield "\n".join(f"{number}. {effort}" for number, effort in enumerate(efforts, 1))
+        else:
+            yield from efforts
+        yield "\n".join(_table(one))
+        yield from filter(None, [_text(one.name)])
+    yield from filter(None, [_text(name)])
+
+
+def _effort(run: RecordedRun) -> str:
+    if run.commit is None:
+        return f"{run.effort}."
+    commit, _, dirty = run.commit.partition("-")
+    return f"{run.effort}, at commit {commit[:10]}{' with changes' if dirty else ''}."
+
+
+def _table(one: _Experiment) -> list[str]:
+    """Claims, each with the number of its run where there are several."""
+    runs = {claim.says: number for number, run in enumerate(one.record.runs, 1) for claim in run.claims}
+    several = len(one.record.runs) > 1
+    return claims_table(one.findings, runs if several else {})
+
+
+def _missing(known: dict[str, Paper], experiments: dict[str, list[_Experiment]]) -> Iterator[str]:
+    yield "| paper | experiment | what the lab lacks |"
+    yield "|---|---|---|"
+    for name, paper in known.items():
+        for experiment, lacks in paper.experiments.items():
+            if lacks is not None:
+                yield f"| {paper.title} | `{experiment}` | {lacks} |"
+        for one in experiments[name]:
+            for finding in one.findings:
+                if finding.agreement is Agreement.NOT_RUN:
+                    yield f"| {paper.title} | `{one.name}`: {finding.claim.says} | not run |"

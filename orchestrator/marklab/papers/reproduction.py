@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Runs an experiment of a paper, and keeps what came of it in a folder of results."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from marklab.errors import RunFailed
+from marklab.execution.progress import cells_bar
+from marklab.papers.claims import Finding, PaperExperiment, examine, runs_of, to_json
+from marklab.papers.table import to_markdown
+from marklab.results.collection import FailedCell
+from marklab.results.folders import to_text
+from marklab.results.summary import Summary
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """An experiment as it was run: what the lab says to each claim, a summary of each point of its grid, failed cells.
+
+    A point where nothing finished has no summary. `kept` cells had been run before.
+    """
+
+    name: str
+    paper: PaperExperiment
+    findings: list[Finding]
+    summaries: list[Summary | None]
+    folder: Path
+    failed: tuple[FailedCell, ...] = ()
+    kept: int = 0
+
+    @cached_property
+    def plain(self) -> Mapping[str, Any]:
+        """Everything found, as plain data."""
+        return to_json(self.name, self.paper, self.findings, self.summaries)
+
+
+def reproduce_one(
+    name: str, paper: PaperExperiment, out: Path, prefix: str, jobs: int, scheduler: str | None = None
+) -> Reproduction:
+    """Run an experiment, `jobs` cells at a time, and keep it in `out` in a folder whose name begins with `prefix`.
+
+    As in a sweep, cells that have finished there are not run again, and one that fails does not end the others.
+    """
+    # Dask takes long to load, which a list of the experiments need not wait for.
+    from marklab.sweeps.cluster import Workers  # noqa: PLC0415
+    from marklab.sweeps.dataset import Job, write_whole  # noqa: PLC0415
+    from marklab.sweeps.execute import execute  # noqa: PLC0415
+    from marklab.sweeps.plan import plan_of  # noqa: PLC0415
+
+    plan = plan_of(runs_of(paper))
+    folder = out / f"{prefix}-{plan.digest()[:8]}"
+    with cells_bar(prefix) as on_cells:
+        job = Job(plan, folder, paper.to_yaml(), "reproduction", paper.title, keep_flows=False)
+        progress = execute(job, Workers(jobs, scheduler), on_cells)
+    done = replace(read_reproduction(name, paper, folder), kept=progress.kept)
+    write_whole(folder / "reproduction.json", to_text(done.plain).encode())
+    write_whole(folder / "claims.md", to_markdown(paper, done.findings).encode())
+    return done
+
+
+def read_reproduction(name: str, paper: PaperExperiment, folder: Path) -> Reproduction:
+    """What the cells in a folder say to the claims of an experiment."""
+    from marklab.results.sweep import open_sweep  # noqa: PLC0415 - as above
+
+    collection = open_sweep(folder)
+    known = {_key(point.settings): point.summary for point in collection.points}
+    summaries = [known.get(_key(point)) for point in paper.points()]
+    return Reproduction(name, paper, examine(paper, summaries), summaries, folder, collection.failed)
+
+
+def lost(done: Reproduction) -> RunFailed:
+    """What is to be said of failed cells, of which there are some."""
+    first = done.failed[0]
+    at = "".join(f"{key} {value}, " for key, value in first.settings.items())
+    return RunFailed(
+        f"{len(done.failed)} cells failed, of which the table has nothing: {at}{first.scheme}, seed {first.seed}: "
+        f"{first.error}",
+        "the same command runs them once more; all are in the folder's cells/",
+    )
+
+
+def _key(settings: Mapping[str, Any]) -> str:
+    """Settings as they are kept."""
+    return json.dumps(dict(settings), sort_keys=True)

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Flows for a stated load.
+
+Each property of a flow has a random stream of its own, and a flow's properties come from its place in the list. So
+loads share sizes, pairs and round-trip times, schemes share everything, and a shorter list is the start of a longer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marklab.devices.hosts import Framing
+from marklab.errors import BadInput
+from marklab.prepare.web import web_flows
+from marklab.spec.description import Spec
+from marklab.statistics.randomness import Floats, exponential, integers, uniform
+from marklab.topology import Network
+from marklab.traffic.description import AddedFlow, Queries
+from marklab.traffic.flows import FlowList, UInt64, find_host, make_flows, merged
+from marklab.traffic.workload import Workload
+
+# Ethernet 14, IPv4 20, TCP 20; data segments carry no options.
+HEADER_BYTES = 54
+
+
+def wire_bytes(size_bytes: float, segments: float, framing: Framing, mss: int) -> float:
+    """Bytes that a flow takes on a line: size + segments * (54 header bytes + overhead).
+
+    Segments are ceil(size / mss). The padding of a last segment below 6 bytes is left out: 6 bytes, once in a few
+    hundred flows. With an MSS so small that full segments are padded it counts. ACKs run the other way and are no
+    part of the load.
+    """
+    padding = max(0, framing.min_bytes - HEADER_BYTES - mss)
+    return size_bytes + segments * (HEADER_BYTES + framing.overhead_bytes + padding)
+
+
+def mean_gap_ns(load: float, mean_wire_bytes: float, network: Network) -> float:
+    """Mean time between flows.
+
+    load = flows/s * mean wire bytes * 8 * (bottleneck lines that a flow passes) / (rates of the bottleneck's lines)
+    """
+    bits = mean_wire_bytes * 8 * network.bottleneck_share
+    return bits / (load * network.bottleneck_bps) * 1e9
+
+
+def generate(spec: Spec, network: Network, seed: int) -> FlowList:
+    """Make the flow list of a seed."""
+    flows = _background(spec, network, seed)
+    if spec.queries is not None:
+        end_ns = int(flows.start_ns[-1]) if len(flows) else 0
+        flows = merged([flows, _queries(spec, spec.queries, network, seed, end_ns)])
+    if spec.ecn_share is None or spec.sessions is not None:
+        return flows
+    return replace(flows, ecn=uniform(seed, "ecn", len(flows)) < spec.ecn_share)
+
+
+def added(flows: Sequence[AddedFlow], hosts: Sequence[str]) -> FlowList:
+    """The flows that a description adds, in order of their start."""
+    each = [flow for flow in flows for _ in range(flow.count)]
+    pairs = [(find_host(flow.src, hosts), find_host(flow.dst, hosts)) for flow in each]
+    for flow, (src, dst) in zip(each, pairs, strict=True):
+        if src == dst:
+            raise BadInput(f"an added flow runs from {flow.src} to itself", "give it another host as `to`")
+    columns = ("start_ns", "size_bytes", "extra_delay_ns")
+    start, size, delay = (np.array([getattr(flow, name) for flow in each], dtype=np.uint64) for name in columns)
+    listed = replace(
+        make_flows(start, np.array(pairs, dtype=np.uint32), size, delay),
+        dscp=np.array([flow.dscp for flow in each], dtype=np.uint8),
+        rate_bps=np.array([flow.rate_bps or 0 for flow in each], dtype=np.uint64),
+    )
+    return merged([listed])
+
+
+def _background(spec: Spec, network: Network, seed: int) -> FlowList:
+    mean_wire = sum(share * _mean_wire_bytes(workload, spec) for workload, share in _workloads(spec))
+    if spec.sessions is not None:
+        return web_flows(spec, spec.sessions, network, seed, partial(_wire_bytes, spec))
+    gap = mean_gap_ns(spec.load, mean_wire, network)
+    chosen = integers(uniform(seed, "pairs", spec.flows), len(network.pairs))
+    services = _services(spec, network, seed, chosen)
+    flows = make_flows(
+        start_ns=_poisson(seed, "arrivals", gap, spec.flows),
+        pairs=np.array(network.pairs, dtype=np.uint32)[chosen],
+        size_bytes=_sizes(spec, services, uniform(seed, "sizes", spec.flows)),
+        extra_delay_ns=spec.rtt.extra_delays(uniform(seed, "rtt", spec.flows)),
+    )
+    return replace(flows, dscp=services)
+
+
+def _workloads(spec: Spec) -> list[tuple[Workload, float]]:
+    """The workload of each service, and its share of the flows."""
+    if spec.services is None:
+        return [(spec.workload, 1.0)]
+    shares = spec.services.shares
+    return [(spec.services.workload(service) or spec.workload, share) for service, share in enumerate(shares)]
+
+
+def _mean_wire_bytes(workload: Workload, spec: Spec) -> float:
+    mss = spec.transport.mss_bytes
+    return wire_bytes(workload.mean_bytes(), workload.mean_segments(mss), spec.framing, mss)
+
+
+def _wire_bytes(spec: Spec, sizes: UInt64) -> Floats:
+    mss = spec.transport.mss_bytes
+    return sizes + np.ceil(sizes / mss) * wire_bytes(0, 1, spec.framing, mss)
+
+
+def _services(spec: Spec, network: Network, seed: int, pairs: NDArray[np.intp]) -> NDArray[np.uint8]:
+    """The service of each flow, whose pairs are given by their places among those of the network."""
+    if spec.services is None:
+        return np.zeros(spec.flows, dtype=np.uint8)
+    if spec.services.by == "pair":
+        # Evenly, and at random: as many pairs as there are, one after the other, in random order.
+        order = np.argsort(uniform(seed, "services of pairs", len(network.pairs)), kind="stable")
+        dealt = np.empty(len(order), dtype=np.uint8)
+        dealt[order] = np.arange(len(order)) % spec.services.count
+        return dealt[pairs]
+    ends = np.cumsum(spec.services.shares)[:-1]
+    return np.searchsorted(ends, uniform(seed, "services", spec.flows), side="right").astype(np.uint8)
+
+
+def _sizes(spec: Spec, services: NDArray[np.uint8], draws: NDArray[np.float64]) -> UInt64:
+    sizes = np.zeros(len(draws), dtype=np.uint64)
+    for service, (workload, _) in enumerate(_workloads(spec)):
+        own = services == service
+        sizes[own] = workload.sizes(draws[own])
+    return sizes
+
+
+def _poisson(seed: int, stream: str, mean_gap: float, count: int) -> UInt64:
+    # Gaps are rounded before they are summed: whole numbers add up to the same on every machine.
+    gaps = np.floor(exponential(uniform(seed, stream, count)) * mean_gap + 0.5)
+    return np.cumsum(gaps.astype(np.uint64), dtype=np.uint64)
+
+
+def _queries(spec: Spec, queries: Queries, network: Network, seed: int, end_ns: int) -> FlowList:
+    mss = spec.transport.mss_bytes
+    starts = queries.at_ns
+    if queries.load is not None:
+        mean_size = (queries.smallest_bytes + queries.largest_bytes) / 2
+        one = wire_bytes(mean_size, mean_size / mss + 0.5, spec.framing, mss)
+        gap = mean_gap_ns(queries.load, one * queries.senders, network)
+        # Twice the number expected is enough in all but absurd cases; the rest is cut off.
+        drawn = _poisson(seed, "query arrivals", gap, 16 + int(2 * end_ns / gap))
+        starts = tuple(int(start) for start in drawn if start <= end_ns)
+    pairs = [_askers(network, queries.senders, seed, number) for number in range(len(starts or ()))]
+    count = queries.senders * len(pairs)
+    if count == 0:
+        raise BadInput("the run is over before the first query comes", "take more flows or a higher query load")
+    span = queries.largest_bytes - queries.smallest_bytes + 1
+    sizes = queries.smallest_bytes + integers(uniform(seed, "query sizes", count), span)
+    flows = make_flows(
+        start_ns=np.repeat(np.array(starts, dtype=np.uint64), queries.senders),
+        pairs=np.concatenate(pairs),
+        size_bytes=sizes.astype(np.uint64),
+        extra_delay_ns=spec.rtt.extra_delays(uniform(seed, "query rtt", count)),
+    )
+    return replace(flows, query=np.ones(count, dtype=np.bool_))
+
+
+def _askers(network: Network, senders: int, seed: int, number: int) -> np.ndarray[tuple[int, int], np.dtype[np.uint32]]:
+    """Pairs of one query: a receiver, and its possible senders in random order, again and again if they are few."""
+    stream = f"query {number}"
+    receivers = sorted({target for _, target in network.pairs})
+    target = receivers[int(integers(uniform(seed, f"{stream} receiver", 1), len(receivers))[0])]
+    possible = np.array([source for source, other in network.pairs if other == target], dtype=np.uint32)
+    order = np.argsort(uniform(seed, f"{stream} senders", len(possible)), kind="stable")
+    sources = np.resize(possible[order], senders)
+    return np.stack([sources, np.full(senders, target, dtype=np.uint32)], axis=1)

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Table entries for every switch: how packets find their way, whatever the scheme."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from marklab.catalog.description import Forwarding
+from marklab.catalog.scheme import Entry, Estimate
+from marklab.errors import BadInput, unknown
+from marklab.results.observation import ACTIVE_FLOWS
+from marklab.topology import Graph, Line
+
+_FIRST_IP = 10 << 24
+
+
+def host_ip(host: int) -> int:
+    """10.0.0.1 for the first host, and so on."""
+    return _FIRST_IP + host + 1
+
+
+def mac(graph: Graph, node: int) -> int:
+    """02:00:00:00:hi:lo for hosts; switches, which nobody addresses, continue behind them in 02:00:00:01."""
+    local = 0x02 << 40
+    return local + node if graph.is_host(node) else local + (1 << 16) + node - len(graph.hosts)
+
+
+def forwarding_entries(graph: Graph, switch: int, names: Forwarding) -> list[Entry]:
+    """One route per host; several equal ways make a group, which all hosts with the same ways share.
+
+    Of a hash h, n ways are told apart by h mod n where nobody has chosen yet, and by h mod kn / k, rounded down, behind
+    choices among k ways: of evenly spread hashes these are independent of h mod k.
+    """
+    node = len(graph.hosts) + switch
+    groups: dict[tuple[tuple[Line, ...], int], int] = {}
+    entries = []
+    for host in range(len(graph.hosts)):
+        lines = graph.next_lines(node, host)
+        if len(lines) == 1:
+            action, params = names.action, _forward(graph, lines[0], names)
+        else:
+            spread = graph.spread(node, host)
+            group = groups.setdefault((lines, spread), len(groups))
+            action, params = names.ecmp_action, {names.ecmp_group: group, **_size(names, len(lines) * spread)}
+        route = {names.key: {"lpm": [host_ip(host), 32]}}
+        entries.append({"table": names.table, "match": route, "action": action, "params": params})
+    for (lines, spread), group in groups.items():
+        for member in range(_buckets(names, len(lines) * spread)):
+            match = {names.ecmp_group_key: {"exact": group}, names.ecmp_member_key: {"exact": member}}
+            params = _forward(graph, lines[member // spread % len(lines)], names)
+            entries.append({"table": names.ecmp_table, "match": match, "action": names.action, "params": params})
+    return entries
+
+
+def _size(names: Forwarding, members: int) -> dict[str, int]:
+    sizes = {names.ecmp_members: members, names.ecmp_mask: _buckets(names, members) - 1}
+    return {name: size for name, size in sizes.items() if name is not None}
+
+
+def _buckets(names: Forwarding, members: int) -> int:
+    """What a group's hash chooses among: the members, or a power of two that deals them out within 1/32."""
+    if names.ecmp_mask is None:
+        return members
+    return members if members & (members - 1) == 0 else 1 << (32 * members - 1).bit_length()
+
+
+def _forward(graph: Graph, line: Line, names: Forwarding) -> dict[str, int]:
+    return {names.port: line.source.port, names.mac: mac(graph, line.target.node)}
+
+
+def service_entries(program: Path, tables: Sequence[Mapping[str, Any]], queues: int) -> list[Entry]:
+    """Queue i for code point i. Code point 0 is in queue 0 anyway."""
+    if not any(is_called(table["name"], "service_queue") for table in tables):
+        raise BadInput(
+            f"{program} has no table `service_queue` by which packets find their queues",
+            "include include/switch.p4, or run it with --queues fifo",
+        )
+    return [
+        {"table": "service_queue", "match": {"dscp": {"exact": n}}, "action": "set_queue", "params": {"queue": n}}
+        for n in range(1, min(queues, 64))
+    ]
+
+
+def check_forwarding(program: Path, tables: Sequence[Mapping[str, Any]], names: Forwarding, ecmp: bool) -> None:
+    """Refuse a program without the tables that the lab fills in."""
+    wanted = {names.table: {names.action: {names.port, names.mac}}}
+    if ecmp:
+        wanted[names.table][names.ecmp_action] = {names.ecmp_group, *_size(names, 2)}
+        wanted[names.ecmp_table] = {names.action: {names.port, names.mac}}
+    for table, actions in wanted.items():
+        found = [known for known in tables if is_called(known["name"], table)]
+        for action, params in actions.items():
+            known = [known for table in found for known in table["actions"] if is_called(known["name"], action)]
+            if not any(params == {param["name"] for param in each["params"]} for each in known):
+                raise BadInput(f"{program} has no table `{table}` with {_signature(action, params)}", _remedy(names))
+
+
+def check_entries(description: Path, tables: Sequence[Mapping[str, Any]], entries: Sequence[Entry]) -> None:
+    """Refuse entries of a scheme's description that its program has no place for."""
+    for entry in entries:
+        where = f"{description}, entries:"
+        table = _named(f"{where} table", entry["table"], tables)
+        action = _named(f"{where} action of `{entry['table']}`", entry["action"], table["actions"])
+        params = {param["name"]: param["bits"] for param in action["params"]}
+        given = entry.get("params", {})
+        for name, value in given.items():
+            if name not in params:
+                raise unknown(f"{where} parameter of `{entry['action']}`", name, params)
+            if int(value).bit_length() > params[name]:
+                raise BadInput(
+                    f"{where} {value} does not fit `{name}` of `{entry['action']}`, which has {params[name]} bits",
+                    "choose a smaller value, or a wider parameter in the program",
+                )
+        for name in params:
+            if name not in given:
+                raise BadInput(f"{where} `{entry['action']}` needs a value for `{name}`", "add it to `params: {...}`")
+        for key in entry.get("match") or {}:
+            _named(f"{where} key of `{entry['table']}`", key, table["keys"])
+
+
+def check_estimates(description: Path, registers: Sequence[Mapping[str, Any]], estimates: Sequence[Estimate]) -> None:
+    """Refuse estimates that are in no cell of the program's registers."""
+    for estimate in estimates:
+        where = f"{description}, estimates:"
+        if estimate.within_ns is not None and estimate.name != ACTIVE_FLOWS:
+            raise BadInput(f"{where} `within` of `{estimate.name}` means nothing", f"it is for {ACTIVE_FLOWS} only")
+        for name in estimate.registers:
+            size = _named(f"{where} register", name, registers)["size"]
+            if estimate.cell >= size:
+                raise BadInput(f"{where} `{name}` has no cell {estimate.cell}", f"its cells are 0..{size - 1}")
+
+
+def _named(kind: str, name: str, known: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    found = [each for each in known if is_called(each["name"], name)]
+    if len(found) != 1:
+        raise unknown(kind, name, [each["name"] for each in known])
+    return found[0]
+
+
+def _signature(action: str, params: set[str]) -> str:
+    return f"an action `{action}({', '.join(sorted(params))})`"
+
+
+def _remedy(names: Forwarding) -> str:
+    return (
+        f"include include/switch.p4, or name tables of your own under `forwarding:` in the YAML beside. The lab fills "
+        f"in `{names.table}` (key `{names.key}`, lpm; actions `{names.action}({names.port}, {names.mac})` and, for "
+        f"several equal ways, `{names.ecmp_action}({', '.join([names.ecmp_group, *_size(names, 2)])})`), and then "
+        f"`{names.ecmp_table}` (keys `{names.ecmp_group_key}`, `{names.ecmp_member_key}`, exact; `{names.action}`)"
+    )
+
+
+def is_called(full_name: str, name: str) -> bool:
+    """Whether a control-plane name is, or ends in, this one."""
+    return full_name == name or full_name.endswith(f".{name}")

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Comparisons as table, Markdown and JUnit XML. They read a comparison and compute nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+from xml.etree import ElementTree as Xml
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from marklab.comparison.differences import Difference, Verdict
+from marklab.comparison.side_by_side import Comparison, RuleResult
+
+_STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red", Verdict.CHANGED: "yellow", Verdict.UNCLEAR: "yellow"}
+_COLUMNS = ("metric", "BASE", "NEW", "difference", "verdict")
+_BRIEF_COLUMNS = ("metric", "difference", "verdict")
+
+# Lines about single points, of which a grid may have thousands: in a terminal, and in a pull request.
+_MOST_IN_TERMINAL = 20
+_MOST_IN_MARKDOWN = 200
+
+
+def render(comparison: Comparison, console: Console, *, every_point: bool = False) -> None:
+    """Print the comparison: over all points, then single points, those that differ or every one."""
+    console.print(Text(f"BASE: {comparison.names[0]}\nNEW:  {comparison.names[1]}"), soft_wrap=True)
+    for scheme in _schemes(comparison):
+        title = scheme if len(comparison.points) == 1 else f"{scheme}, over {len(comparison.points)} points"
+        chosen = [each for each in comparison.differences if each.scheme == scheme]
+        console.print(_table(title, _COLUMNS, [(_cells(each), each.verdict) for each in chosen]))
+    shown = [each for each in comparison.at_points if every_point or each.verdict.is_difference]
+    rows = shown if every_point else shown[:_MOST_IN_TERMINAL]
+    if rows:
+        cells = [((each.point or "", each.scheme, *_briefly(each)), each.verdict) for each in rows]
+        console.print(_table("at single points", ("point", "scheme", *_BRIEF_COLUMNS), cells))
+    if len(rows) < len(shown):
+        console.print(Text(f"and {len(shown) - len(rows)} more: --all", style="dim"))
+    for note in comparison.notes:
+        console.print(Text(f"Note: {note}.", style="dim"))
+    for line in _passed(comparison, one_by_one=every_point):
+        console.print(Text(line, style="green"))
+    for result in comparison.broken:
+        console.print(Text(_sentence(result), style="bold red"))
+    for text in comparison.damaged:
+        console.print(Text(f"DAMAGED, skipped: {text}", style="bold red"))
+
+
+def _table(title: str, columns: Sequence[str], rows: Sequence[tuple[Sequence[str], Verdict]]) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for name in columns:
+        justify: Literal["left", "right"] = "right" if name in ("BASE", "NEW", "difference") else "left"
+        table.add_column(name, justify=justify, overflow="fold", header_style="dim")
+    for cells, verdict in rows:
+        table.add_row(*cells[:-1], Text(cells[-1], style=_STYLES.get(verdict, "dim")))
+    return table
+
+
+def _passed(comparison: Comparison, *, one_by_one: bool) -> Iterator[str]:
+    """The rules that hold, each once however many schemes it is about."""
+    by_rule: dict[str, list[RuleResult]] = {}
+    for result in comparison.rules:
+        if not result.broken:
+            by_rule.setdefault(result.rule, []).append(result)
+    for rule, results in by_rule.items():
+        if one_by_one or len(results) == 1:
+            yield from map(_sentence, results)
+        else:
+            yield f"passed: {rule}, {len(results)} times"
+
+
+def _schemes(comparison: Comparison) -> list[str]:
+    return list(dict.fromkeys(each.scheme for each in comparison.differences))
+
+
+def _cells(difference: Difference) -> tuple[str, ...]:
+    name, *rest = _briefly(difference)
+    return (name, _number(difference.base), _number(difference.new), *rest)
+
+
+def _briefly(difference: Difference) -> tuple[str, ...]:
+    return (difference.metric.name, _change(difference), difference.verdict.value)
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 or value == int(value) else f"{value:.4g}"
+
+
+def _change(difference: Difference) -> str:
+    interval = difference.interval
+    if difference.relative is None:
+        ends = f" [{interval[0]:+.3g}, {interval[1]:+.3g}]" if interval and interval[0] < interval[1] else ""
+        return f"{difference.absolute:+.4g}{ends}"
+    ends = ""
+    if interval and interval[0] < interval[1]:
+        ends = f" [{100 * interval[0]:+.1f}, {100 * interval[1]:+.1f}]"
+    return f"{100 * difference.relative:+.1f} %{ends}"
+
+
+def _sentence(result: RuleResult) -> str:
+    state = "FAILED" if result.broken else "passed"
+    return f"{state}: {result.rule}, {_where(result)}: {result.reason}"
+
+
+def _where(result: RuleResult) -> str:
+    return f"{result.scheme} at {result.point}" if result.point else result.scheme
+
+
+def to_markdown(comparison: Comparison) -> str:
+    """Write the comparison for a pull request: what came of it on top, the rest folded."""
+    lines = [f"### Marklab: {_headline(comparison)}", ""]
+    lines += [f"`{comparison.names[1]}` (NEW) against `{comparison.names[0]}` (BASE)"]
+    if comparison.broken:
+        lines += ["", *_header(("broken rule", "scheme", "what happened"), 0)]
+        lines += [_row((f"`{each.rule}`", _where(each), each.reason)) for each in comparison.broken]
+    if comparison.damaged:
+        lines += ["", "Damaged files, which were skipped:", "", *_bullets(comparison.damaged)]
+    lines += ["", *_overview(comparison)]
+    if comparison.notes:
+        lines += ["", *_bullets([f"{note[0].upper()}{note[1:]}." for note in comparison.notes])]
+    for title, content in _folded(comparison):
+        lines += ["", f"<details><summary>{title}</summary>", "", *content, "", "</details>"]
+    return "\n".join(lines) + "\n"
+
+
+def _headline(comparison: Comparison) -> str:
+    broken = len(comparison.broken)
+    count = f"{broken} of {len(comparison.rules)} checks failed" if broken else ""
+    damaged = f"{len(comparison.damaged)} files are damaged" if comparison.damaged else ""
+    if count or damaged:
+        return f"❌ {'; '.join(text for text in (count, damaged) if text)}"
+    if not comparison.rules:
+        return "two results compared, without rules"
+    return f"✅ all {len(comparison.rules)} checks passed"
+
+
+def _overview(comparison: Comparison) -> list[str]:
+    """One line per scheme, one column per metric that a rule of changes is about."""
+    kinds = {rule.metric.name: rule.kind for rule in comparison.policy.rules if rule.kind != "value"}
+    if not kinds:
+        return []
+    by_place = {(each.scheme, each.metric.name): each for each in comparison.differences}
+    rows = []
+    for scheme in _schemes(comparison):
+        found = [(by_place.get((scheme, name)), kind) for name, kind in kinds.items()]
+        rows.append(_row((scheme, *("–" if each is None else _summed_up(each, kind) for each, kind in found))))
+    return [*_header(("scheme", *kinds), 1), *rows]
+
+
+def _summed_up(difference: Difference, kind: str) -> str:
+    absolute = f"{_number(difference.base)} → {_number(difference.new)}"
+    text = absolute if kind == "change" else _change(difference)
+    return f"**{text}**" if difference.verdict is Verdict.WORSE else text
+
+
+def _folded(comparison: Comparison) -> Iterator[tuple[str, list[str]]]:
+    if comparison.rules:
+        yield f"All {len(comparison.rules)} checks", _bullets([_sentence(result) for result in comparison.rules])
+    tables: list[str] = []
+    for scheme in _schemes(comparison):
+        chosen = [each for each in comparison.differences if each.scheme == scheme]
+        tables += ["", f"#### {scheme}", "", *_header(_COLUMNS, 1), *(_row(_cells(each)) for each in chosen)]
+    where = f", over {len(comparison.points)} points" if len(comparison.points) > 1 else ""
+    yield f"All metrics{where}", tables[1:]
+    differ = [each for each in comparison.at_points if each.verdict.is_difference]
+    if differ:
+        rows = [_row((each.point or "", each.scheme, *_cells(each))) for each in differ[:_MOST_IN_MARKDOWN]]
+        more = [f"and {len(differ) - len(rows)} more"] if len(rows) < len(differ) else []
+        yield f"{len(differ)} differences at single points", [*_header(("point", "scheme", *_COLUMNS), 3), *rows, *more]
+
+
+def _header(columns: Sequence[str], texts: int) -> list[str]:
+    """Head of a table. The first `texts` columns, the last, and all of a table without numbers stand to the left."""
+    numbers = [place >= texts > 0 and name != "verdict" for place, name in enumerate(columns)]
+    return [_row(columns), f"|{'|'.join('---:' if number else '---' for number in numbers)}|"]
+
+
+def _row(cells: Sequence[str]) -> str:
+    # A bar would end the cell.
+    return f"| {' | '.join(cell.replace('|', '¦') for cell in cells)} |"
+
+
+def _bullets(texts: Sequence[str]) -> list[str]:
+    return [f"- {text}" for text in texts]
+
+
+def to_junit(comparison: Comparison) -> str:
+    """Write the rules as test cases, one for each scheme that they are applied to, and damaged files as errors."""
+    tests, failures = len(comparison.rules) + len(comparison.damaged), len(comparison.broken)
+    counts = {"tests": str(tests), "failures": str(failures), "errors": str(len(comparison.damaged))}
+    root = Xml.Element("testsuites", counts)
+    suite = Xml.SubElement(root, "testsuite", {"name": f"marklab: {comparison.names[1]}", **counts})
+    for result in comparison.rules:
+        case = Xml.SubElement(suite, "testcase", {"classname": _where(result), "name": result.rule})
+        if result.broken:
+            Xml.SubElement(case, "failure", {"message": result.reason})
+        else:
+            Xml.SubElement(case, "system-out").text = result.reason
+    for text in comparison.damaged:
+        case = Xml.SubElement(suite, "testcase", {"classname": "files", "name": text.partition(": ")[2]})
+        Xml.SubElement(case, "error", {"message": text})
+    Xml.indent(root)
+    return Xml.tostring(root, encoding="unicode", xml_declaration=True) + "\n"

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""What a fabric reports of one cell, that is of one scheme on the flows of one seed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NotRequired, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marklab.results.summary import RealTime
+from marklab.topology import Port
+from marklab.traffic.flows import FlowList
+
+# Columns by name.
+Columns = Mapping[str, NDArray[Any]]
+
+# Begin of the names of columns that hold what a scheme estimates.
+ESTIMATED = "estimated_"
+# Column of the number of 5-tuples whose packets left a port in the time that an estimate of it is about.
+ACTIVE_FLOWS = "active_flows"
+
+
+class Drop(TypedDict):
+    """Packets lost at a place, which is `host`, `link`, `queue` or `switch` (a decision of its program)."""
+
+    place: str
+    node: str
+    port: int | None
+    reason: str
+    packets: int
+
+
+class PortUse(TypedDict):
+    """A port of a switch. `marked` is what the network saw: packets that came ECN capable and left marked."""
+
+    node: str
+    port: int
+    marked: int
+    enqueued: int
+    dropped: int
+    max_packets: int
+    max_bytes: int
+
+
+class CounterCell(TypedDict):
+    """A cell of a counter of the P4 program."""
+
+    node: str
+    counter: str
+    index: int
+    packets: int
+
+
+class PriorityCount(TypedDict):
+    """Packets with data that hosts sent with a priority, and those that switches marked."""
+
+    sent: int
+    marked: int
+
+
+class Report(TypedDict):
+    """Everything that is not a column."""
+
+    drops: list[Drop]
+    lines: list[dict[str, Any]]
+    ports: list[PortUse]
+    counters: list[CounterCell]
+    faults: int
+    priorities: NotRequired[list[PriorityCount]]  # the highest first
+    link_transmissions: int
+    events: int
+    arrivals_end_ns: int
+    end_ns: int
+
+
+@dataclass(frozen=True)
+class Observation:
+    """A finished cell."""
+
+    scheme: str
+    seed: int
+    flows: FlowList
+    fct_ns: NDArray[np.int64]  # -1 where the flow did not finish
+    per_flow: dict[str, NDArray[np.uint64]]
+    report: Report
+    # Of each recorded port: all of it, then each of its queues, if it has several.
+    traces: Mapping[str, Sequence[Columns]]
+    # Packets of recorded ports one by one, where they are asked for.
+    passages: Mapping[Port, Columns]
+    flow_trace: Columns | None
+    # Of each request of a probe: `probe`, `time_ns`, and `rtt_ns`, which is -1 if no reply came.
+    probes: Columns
+    cpu_s: float
+    # Round trips that TCP measured, to a percent: `rtt_ns`, ascending, and how many `packets` had them.
+    rtts: Columns | None = None
+    # What looks at ports found: `node` (name), `port`, `packets` that waited, in how many `looks`.
+    queue_samples: Columns | None = None
+    real_time: RealTime | None = None
+
+    def after(self, given_up: Sequence[str]) -> Observation:
+        """The same, with why earlier ways of running it do not count."""
+        if self.real_time is None or not given_up:
+            return self
+        return replace(self, real_time=self.real_time.model_copy(update={"given_up": tuple(given_up)}))

@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Seeds put together: a scheme over its seeds, and schemes beside their baseline."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from marklab.results.summary import (
+    ALL_STATISTICS,
+    Change,
+    Classification,
+    Confidence,
+    Drops,
+    Estimate,
+    Estimates,
+    FlowShare,
+    Marks,
+    Pauses,
+    PortPauses,
+    Priority,
+    QueueEstimate,
+    QueueLength,
+    RttEstimate,
+    Sample,
+    Samples,
+    SchemeResult,
+    SeedResult,
+    Sharing,
+    Summary,
+    WindowMeans,
+)
+from marklab.statistics.samples import mean, mean_interval, ratio, ratio_interval
+
+
+def joined(
+    results: Sequence[SchemeResult], spec: dict[str, Any], baseline: str | None, versions: dict[str, Any]
+) -> Summary:
+    """A summary of schemes on the same flows, the first of which it is about, beside a baseline if that is there."""
+    schemes = {result.label: result for result in results}
+    under = schemes.get(baseline or "")
+    if under is not None:
+        schemes = {
+            label: result
+            if result is under
+            else result.model_copy(update={"normalised": normalise(result.seeds, under.seeds)})
+            for label, result in schemes.items()
+        }
+    return Summary(
+        spec=spec, scheme=results[0].label, baseline=baseline if under else None, schemes=schemes, versions=versions
+    )
+
+
+def scheme_result(label: str, program: str, parameters: dict[str, str], seeds: Sequence[SeedResult]) -> SchemeResult:
+    """One scheme over its seeds."""
+    return SchemeResult(
+        label=label,
+        program=program,
+        parameters=parameters,
+        fct_us=_estimates([seed.fct_us for seed in seeds]),
+        slowdown=_estimates([seed.slowdown for seed in seeds]),
+        unfinished=sum(seed.unfinished for seed in seeds),
+        endless=sum(seed.endless for seed in seeds),
+        drops=Drops(**_sums(seed.drops.model_dump() for seed in seeds)),
+        timeouts=sum(seed.timeouts for seed in seeds),
+        retransmissions=sum(seed.retransmissions for seed in seeds),
+        marks=Marks(
+            total=sum(seed.marks.total for seed in seeds),
+            by_cause=_sums(seed.marks.by_cause for seed in seeds),
+            by_port=_sums(seed.marks.by_port for seed in seeds),
+            not_capable=sum(seed.marks.not_capable for seed in seeds),
+            dropped=sum(seed.marks.dropped for seed in seeds),
+        ),
+        pauses=all_pauses([seed.pauses for seed in seeds if seed.pauses is not None]),
+        priorities=_all_priorities([seed.priorities for seed in seeds if seed.priorities is not None]),
+        sharing=_mean_sharing(seeds),
+        rtt_us=_mean_round_trips(seeds),
+        tcp_rtt_us=_estimate([seed.tcp_rtt_us for seed in seeds if seed.tcp_rtt_us]) if seeds[0].tcp_rtt_us else None,
+        queues_packets=_mean_queues(seeds),
+        windows=_mean_windows(seeds),
+        convergence=_mean_convergence(seeds),
+        classification=_all_classified(seeds),
+        utilisation=mean([seed.utilisation for seed in seeds]),
+        link_transmissions=sum(seed.link_transmissions for seed in seeds),
+        events=sum(seed.events for seed in seeds),
+        engine_cpu_s=round(sum(seed.engine_cpu_s for seed in seeds), 6),
+        seeds=tuple(seeds),
+    )
+
+
+def normalise(seeds: Sequence[SeedResult], baseline: Sequence[SeedResult]) -> Estimates:
+    """Ratios of the means over the seeds that both have, with the intervals of paired values."""
+    estimates = {}
+    under = {seed.seed: seed for seed in baseline}
+    both = [(seed, under[seed.seed]) for seed in seeds if seed.seed in under]
+    for name in seeds[0].fct_us:
+        pairs = [(a.fct_us[name], b.fct_us[name]) for a, b in both]
+        pairs = [(a, b) for a, b in pairs if a.n and b.n]
+        columns = {
+            stat: ([getattr(a, stat) for a, _ in pairs], [getattr(b, stat) for _, b in pairs])
+            for stat in ALL_STATISTICS
+        }
+        columns = {stat: (a, b) for stat, (a, b) in columns.items() if None not in (*a, *b)}
+        if pairs:
+            estimates[name] = Estimate(
+                n=sum(a.n for a, _ in pairs),
+                **{stat: ratio(*values) for stat, values in columns.items()},
+                ci95=Confidence(**{stat: ratio_interval(*values) for stat, values in columns.items()}),
+            )
+        else:
+            estimates[name] = Estimate(n=0)
+    return estimates
+
+
+def _estimates(seeds: Sequence[Samples]) -> Estimates:
+    return {name: _estimate([seed[name] for seed in seeds]) for name in seeds[0]}
+
+
+def _estimate(samples: Sequence[Sample]) -> Estimate:
+    """Seeds without a flow of the class have no say."""
+    there = [sample for sample in samples if sample.n]
+    if not there:
+        return Estimate(n=0)
+    columns = {name: [getattr(sample, name) for sample in there] for name in ALL_STATISTICS}
+    # Results of older versions of the lab do not have all.
+    columns = {name: values for name, values in columns.items() if None not in values}
+    return Estimate(
+        n=sum(sample.n for sample in there),
+        **{name: mean(values) for name, values in columns.items()},
+        ci95=Confidence(**{name: mean_interval(values) for name, values in columns.items()}),
+    )
+
+
+def _sums(counts: Iterable[dict[str, int]]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for each in counts:
+        total.update(each)
+    return dict(total)
+
+
+def _mean_round_trips(seeds: Sequence[SeedResult]) -> dict[str, RttEstimate]:
+    return {
+        label: RttEstimate(
+            **_estimate([seed.rtt_us[label] for seed in seeds]).model_dump(),
+            lost=sum(seed.rtt_us[label].lost for seed in seeds),
+        )
+        for label in seeds[0].rtt_us
+    }
+
+
+def _mean_queues(seeds: Sequence[SeedResult]) -> dict[str, QueueEstimate]:
+    return {
+        kind: QueueEstimate(
+            **_estimate([seed.queues_packets[kind] for seed in seeds]).model_dump(),
+            max=max(seed.queues_packets[kind].max for seed in seeds),
+        )
+        for kind in seeds[0].queues_packets
+    }
+
+
+def _all_priorities(seeds: Sequence[tuple[Priority, ...]]) -> tuple[Priority, ...] | None:
+    if not seeds:
+        return None
+    return tuple(
+        Priority(
+            above_bytes=of[0].above_bytes, sent=sum(each.sent for each in of), marked=sum(each.marked for each in of)
+        )
+        for of in zip(*seeds, strict=True)
+    )
+
+
+def _mean_sharing(seeds: Sequence[SeedResult]) -> Sharing | None:
+    """Means over the seeds that have services; one without flows of a service has a goodput of 0 there."""
+    there = [seed.sharing for seed in seeds if seed.sharing is not None]
+    if not there:
+        return None
+    services = sorted({dscp for sharing in there for dscp in sharing.goodput_bps})
+    goodput = {dscp: mean([sharing.goodput_bps.get(dscp, 0.0) for sharing in there]) for dscp in services}
+    known = [sharing.jain for sharing in there if sharing.jain is not None]
+    return Sharing(goodput_bps=goodput, jain=mean(known) if known else None)
+
+
+def _mean_windows(seeds: Sequence[SeedResult]) -> dict[str, WindowMeans]:
+    """Means over the seeds, of flows that all have; one without flows of a service has a rate of 0 there."""
+    result = {}
+    for window in seeds[0].windows:
+        of = [seed.windows[window] for seed in seeds]
+        services = sorted({dscp for means in of for dscp in means.services_bps})
+        flows = [flow for flow in of[0].flows_bps if all(flow in means.flows_bps for means in of)]
+        result[window] = WindowMeans(
+            services_bps={dscp: mean([means.services_bps.get(dscp, 0.0) for means in of]) for dscp in services},
+            flows_bps={flow: mean([means.flows_bps[flow] for means in of]) for flow in flows},
+            queue_packets=_mean_length([means.queue_packets for means in of if means.queue_packets is not None]),
+        )
+    return result
+
+
+def _mean_length(lengths: Sequence[QueueLength]) -> QueueLength | None:
+    if not lengths:
+        return None
+    return QueueLength(mean=mean([length.mean for length in lengths]), max=mean([length.max for length in lengths]))
+
+
+def _mean_convergence(seeds: Sequence[SeedResult]) -> dict[str, Change]:
+    """Means over the seeds of starts that all have, with the same flows; None where a seed did not converge."""
+    result = {}
+    for start, first in seeds[0].convergence.items():
+        of = [seed.convergence[start] for seed in seeds if start in seed.convergence]
+        if len(of) == len(seeds) and all(change.flows.keys() == first.flows.keys() for change in of):
+            flows = {flow: _mean_share([change.flows[flow] for change in of]) for flow in first.flows}
+            result[start] = Change(until_us=mean([change.until_us for change in of]), flows=flows)
+    return result
+
+
+def _mean_share(shares: Sequence[FlowShare]) -> FlowShare:
+    times = [share.converged_us for share in shares if share.converged_us is not None]
+    return FlowShare(
+        share_bps=mean([share.share_bps for share in shares]),
+        rate_bps=mean([share.rate_bps for share in shares]),
+        converged_us=mean(times) if len(times) == len(shares) else None,
+    )
+
+
+def _all_classified(seeds: Sequence[SeedResult]) -> Classification | None:
+    there = [seed.classification for seed in seeds if seed.classification is not None]
+    counts = _sums(found.model_dump(exclude={"accuracy", "recall"}) for found in there)
+    return Classification.of(**counts) if there else None
+
+
+def all_pauses(seeds: Sequence[Pauses]) -> Pauses | None:
+    """Sums over the seeds; means of shares and rates."""
+    if not seeds:
+        return None
+    names = sorted({name for seed in seeds for name in seed.by_port})
+    ports = {name: [seed.by_port[name] for seed in seeds if name in seed.by_port] for name in names}
+    return Pauses(
+        pauses=sum(seed.pauses for seed in seeds),
+        paused_us=sum(seed.paused_us for seed in seeds),
+        share=mean([seed.share for seed in seeds]),
+        rate_bps=mean([seed.rate_bps for seed in seeds]),
+        max_held_bytes=max(seed.max_held_bytes for seed in seeds),
+        by_port={
+            name: PortPauses(pauses=sum(each.pauses for each in of), paused_us=sum(each.paused_us for each in of))
+            for name, of in ports.items()
+        },
+    )

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Traces: queues, rates of flows, round trips over time. What is in their files, how they are called, how to read them.
+
+A row is an interval in which something happened. Between rows a queue stays as it was, and a flow delivers nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from marklab.results.observation import ACTIVE_FLOWS, ESTIMATED, Columns, Observation
+from marklab.spec.description import Spec
+from marklab.statistics.randomness import Floats
+
+FOLDER = "traces"
+
+# Columns of `SCHEME-seedN-SWITCH-PORT.parquet`.
+QUEUE_COLUMNS: Mapping[str, str] = {
+    "time_ns": "start of the interval",
+    "queue": "number of the queue; null for all of the port together",
+    "packets": "that wait at the end of the interval",
+    "bytes": "that wait at the end of the interval",
+    "max_packets": "largest number during the interval",
+    "departed": "packets that left in the interval",
+    "sent_bytes": "of their frames",
+    "marked": "packets marked among them",
+    "max_sojourn_ns": "longest wait among them",
+    "mean_sojourn_ns": "their mean wait; null if none left",
+    "rounds": "turns that ended in the interval",
+    "mean_round_ns": "mean time since the end of the queue's turn before, or since it became busy; null if none ended",
+}
+
+# Columns of `SCHEME-seedN-flows.parquet`.
+FLOW_COLUMNS: Mapping[str, str] = {
+    "time_ns": "start of the interval",
+    "flow": "as in flows.parquet",
+    "dscp": "its code point",
+    "bytes": "of payload that the receiver got in the interval, in order",
+    "rate_bps": "the same as a rate",
+}
+
+# Columns of `SCHEME-seedN-probes.parquet`.
+PROBE_COLUMNS: Mapping[str, str] = {
+    "time_ns": "when the request was sent",
+    "probe": "`FROM:TO`, with its code point",
+    "rtt_ns": "until the reply came; null if it did not",
+}
+
+# What the traces of flows and of probes are called where those of ports have the port's name.
+FLOWS = "flows"
+PROBES = "probes"
+PORT = "port"
+
+
+def queue_table(queues: Sequence[Columns]) -> pl.DataFrame:
+    """Rows of a port: all of it first, with what the scheme estimates, then each of its queues, if it has several."""
+    numbered = enumerate(queues, start=-1)
+    tables = [pl.DataFrame(dict(columns)).with_columns(_number(number)) for number, columns in numbered]
+    estimates = [name for name in queues[0] if name.startswith(ESTIMATED) or name == ACTIVE_FLOWS]
+    return (
+        pl.concat(tables, how="diagonal")
+        .with_columns(
+            _mean("sum_sojourn_ns", "departed").alias("mean_sojourn_ns"),
+            _mean("sum_round_ns", "rounds").alias("mean_round_ns"),
+        )
+        .select([*QUEUE_COLUMNS, *estimates])
+    )
+
+
+def _number(queue: int) -> pl.Expr:
+    return pl.lit(None if queue < 0 else queue, dtype=pl.UInt8).alias("queue")
+
+
+def _mean(total: str, count: str) -> pl.Expr:
+    return pl.when(pl.col(count) > 0).then(pl.col(total) / pl.col(count))
+
+
+def flow_table(columns: Columns, dscp: NDArray[np.uint8], interval_ns: int) -> pl.DataFrame:
+    """Rows of all flows, in order of time."""
+    table = pl.DataFrame(dict(columns))
+    rate = (pl.col("bytes") * 8e9 / interval_ns).alias("rate_bps")
+    return table.with_columns(pl.Series("dscp", dscp[columns["flow"]]), rate).select(list(FLOW_COLUMNS))
+
+
+def probe_table(columns: Columns, labels: Sequence[str]) -> pl.DataFrame:
+    """Rows of all requests, probe by probe."""
+    number = pl.Series("number", columns["probe"])
+    return pl.DataFrame(
+        {
+            "time_ns": columns["time_ns"],
+            "probe": pl.Series(labels, dtype=pl.String).gather(number),
+            "rtt_ns": pl.Series(columns["rtt_ns"]).replace(-1, None),
+        }
+    ).select(list(PROBE_COLUMNS))
+
+
+def recorded(spec: Spec, seen: Observation) -> dict[str, pl.DataFrame]:
+    """All traces of a cell, by what they are of: ports, `FLOWS` or `PROBES`."""
+    found = {port: queue_table(queues) for port, queues in seen.traces.items()}
+    if seen.flow_trace is not None and spec.trace_flows_ns is not None:
+        found[FLOWS] = flow_table(seen.flow_trace, seen.flows.dscp, spec.trace_flows_ns)
+    if spec.probes:
+        found[PROBES] = probe_table(seen.probes, [probe.label for probe in spec.probes])
+    return found
+
+
+def file_name(scheme: str, seed: int, what: str) -> str:
+    """Name of the trace of a port, of `FLOWS` or of `PROBES`."""
+    return f"{scheme.replace('/', '_')}-seed{seed}-{what}.parquet"
+
+
+def kind_of(path: Path) -> str:
+    """`FLOWS`, `PROBES`, or `PORT`."""
+    name = path.stem.rpartition("-")[2]
+    return name if name in (FLOWS, PROBES) else PORT
+
+
+def rates_bps(table: pl.DataFrame, flow: int, interval_ns: int, until_ns: int) -> Floats:
+    """Rate of a flow in each interval from 0 to a time."""
+    rates = np.zeros(-(-until_ns // interval_ns))
+    rows = table.filter((pl.col("flow") == flow) & (pl.col("time_ns") < until_ns))
+    rates[(rows["time_ns"] // interval_ns).to_numpy()] = rows["rate_bps"].to_numpy()
+    return rates
+
+
+def read(path: Path) -> pl.DataFrame:
+    """Read a trace."""
+    return pl.read_parquet(path)

@@ -1,0 +1,415 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""The description of a run. What is not said is as in the testbed of the ECN# paper (sections 2.3 and 5)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
+from pydantic.json_schema import JsonSchemaValue
+
+from marklab import units
+from marklab.catalog.choice import WRITTEN_CHOICE, SchemeChoice, parse_baseline, parse_choice
+from marklab.devices.hosts import Connections, Framing, Limit, Nic, Transport
+from marklab.devices.pfc import Pfc
+from marklab.devices.pias import Pias
+from marklab.devices.queueing import Queues
+from marklab.errors import BadInput, unknown
+from marklab.model import Model, OneOrMore, Rate, Time, read_yaml, unread, validate, written
+from marklab.spec.windows import WRITTEN_WINDOW, TimeWindow
+from marklab.topology import Incast, Topology, WrittenTopology, parse_topology
+from marklab.traffic.description import AddedFlow, Distribution, FlowListFile, Queries, Sessions
+from marklab.traffic.probes import Probe
+from marklab.traffic.rtt import WRITTEN_RTT, Classes, LongTailed, parse_rtt
+from marklab.traffic.services import Services
+from marklab.traffic.workload import load_workload
+
+
+def _read_rtt(value: Any) -> Any:
+    return value if isinstance(value, (LongTailed, Classes)) else parse_rtt(str(value))
+
+
+_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
+
+
+def _read_name(value: str) -> str:
+    if not re.fullmatch(_NAME, value):
+        raise BadInput(
+            f"`{value}` cannot be part of a folder's name", "begin with a letter or digit; then also `.`, `_` and `-`"
+        )
+    return value
+
+
+_ARCHS = ("v1model", "tna", "t2na")
+
+
+def _read_arch(value: Any) -> Any:
+    if value not in (None, *_ARCHS):
+        raise unknown("architecture", str(value), _ARCHS)
+    return None if value == "v1model" else value
+
+
+_MAX_DILATION = 10**6
+
+Window = Annotated[
+    TimeWindow,
+    BeforeValidator(TimeWindow.parse, json_schema_input_type=written(WRITTEN_WINDOW)),
+    PlainSerializer(str),
+]
+Scheme = Annotated[
+    SchemeChoice,
+    BeforeValidator(parse_choice, json_schema_input_type=written(WRITTEN_CHOICE)),
+    PlainSerializer(str),
+]
+Baseline = Annotated[
+    SchemeChoice | None,
+    BeforeValidator(parse_baseline, json_schema_input_type=written(WRITTEN_CHOICE)),
+    PlainSerializer(lambda choice: str(choice or "none")),
+]
+Rtt = Annotated[
+    LongTailed | Classes,
+    BeforeValidator(_read_rtt, json_schema_input_type=written(WRITTEN_RTT)),
+    PlainSerializer(str),
+]
+Graph = Annotated[Topology, BeforeValidator(parse_topology, json_schema_input_type=WrittenTopology)]
+Queue = Annotated[Limit, PlainSerializer(str)]
+Ports = Annotated[Queues, PlainSerializer(str)]
+
+
+def _read_dilation(value: Any) -> int | str:
+    """A number, or that the machine decides."""
+    text = str(value).strip()
+    if text == "auto" or (text.isdecimal() and 1 <= int(text) <= _MAX_DILATION):
+        return text if text == "auto" else int(text)
+    raise BadInput(f"`{value}` is no dilation", f"a whole number from 1 to {_MAX_DILATION:,}, or auto")
+
+
+class Mininet(Model):
+    """A run on real hosts and switches, whose times are all `dilation` times as long, and rates as much lower."""
+
+    # `auto` is the smallest of 100, 200, 400, ... that this machine keeps up with, one for all cells.
+    dilation: Annotated[int | Literal["auto"], BeforeValidator(_read_dilation)] = "auto"
+    switch: Literal["marklab", "bmv2"] = "marklab"
+
+
+class Spec(Model):
+    """A run: schemes and a baseline on the same flows, once per seed."""
+
+    # In a file that leaves the schemes out, the command line has them.
+    model_config = ConfigDict(json_schema_extra={"required": []})
+
+    name: Annotated[str, AfterValidator(_read_name), Field(json_schema_extra={"pattern": f"^{_NAME}$"})] | None = None
+    schemes: Annotated[tuple[Scheme, ...], Field(min_length=1), OneOrMore()]
+    baseline: Baseline = SchemeChoice("dctcp-red", "tail")
+    topology: Graph = Incast()
+    rate_bps: Rate = Field(default=10**10, alias="rate", ge=10**6, le=10**13)
+    rtt: Rtt = parse_rtt("70us..210us")
+    queue: Queue = Limit(packets=600)
+    queues: Ports = Queues()
+    # Lossless lines, and queues that are not limited one by one.
+    pfc: Pfc | None = None
+    # Hosts tag packets with priorities by what their flow has sent, and queues are strict.
+    pias: Pias | None = None
+    # K = lambda * C * RTT (Eq. 1). The papers' thresholds are those of lambda 1, with DCTCP as well.
+    lambda_: float = Field(default=1.0, alias="lambda", gt=0, le=1000)
+    workload: Distribution = load_workload("web_search")
+    # Above 1 it is more than the bottleneck carries.
+    load: float = Field(default=0.5, gt=0, le=2)
+    flows: int = Field(default=3000, ge=0, le=10**7)
+    services: Services | None = None
+    # Part of the flows whose hosts take part in ECN; all of them, if the transport does.
+    ecn_share: float | None = Field(default=None, ge=0, le=1)
+    # The flows of the workload come as readers of the web ask for them, and not independently of each other.
+    sessions: Sessions | None = None
+    queries: Queries | None = None
+    flow_list: FlowListFile | None = None
+    added_flows: tuple[AddedFlow, ...] | None = None
+    seeds: int = Field(default=5, ge=1, le=1000)
+    first_seed: int = Field(default=1, ge=0, le=2**31)
+    transport: Transport = Transport()
+    nic: Nic = Nic()
+    framing: Framing = Framing()
+    connections: Connections = Connections()
+    # What is still under way so long after the last flow began has not finished.
+    stop_ns: Time = Field(default=10**10, alias="stop", gt=0)
+    # Or the run ends at a time, whatever is under way.
+    until_ns: Time | None = Field(default=None, alias="until", gt=0)
+    probes: Annotated[tuple[Probe, ...], OneOrMore()] | None = None
+    trace_queue_ns: Time | None = Field(default=None, alias="trace_queue", gt=0)
+    trace_flows_ns: Time | None = Field(default=None, alias="trace_flows", gt=0)
+    # Time between looks at the queues of all ports, until the last flow begins or `until`.
+    sample_queues_ns: Time | None = Field(default=None, alias="sample_queues", gt=0)
+    # Times between which rates and queue lengths are means, of what trace_flows and trace_queue record.
+    windows: Annotated[tuple[Window, ...], OneOrMore()] | None = None
+    # Of a max-min share: how near a rate that has converged stays; a tenth if left out.
+    converge_within: float | None = Field(default=None, gt=0, lt=1)
+    pcap: str | None = None
+    # Without it the run is simulated.
+    mininet: Mininet | None = None
+    # Without it the programs are those of v1model.
+    arch: Annotated[
+        Literal["tna", "t2na"] | None,
+        BeforeValidator(_read_arch, json_schema_input_type=Literal[_ARCHS] | None),
+    ] = None
+
+    @model_validator(mode="after")
+    def _distinct(self) -> Spec:
+        labels = [choice.label for choice in self.choices]
+        twice = next((label for label in labels if labels.count(label) > 1), None)
+        if twice is not None:
+            raise BadInput(f"two schemes of this run are called `{twice}`")
+        return self
+
+    @model_validator(mode="after")
+    def _distinct_probes(self) -> Spec:
+        labels = [probe.label for probe in self.probes or ()]
+        twice = next((label for label in labels if labels.count(label) > 1), None)
+        if twice is not None:
+            raise BadInput(f"two probes of this run are `{twice}`", "they would measure the same: leave one out")
+        return self
+
+    @model_validator(mode="after")
+    def _recorded_windows(self) -> Spec:
+        intervals_ns = [every_ns for every_ns in (self.trace_flows_ns, self.trace_queue_ns) if every_ns is not None]
+        for window in self.windows or ():
+            if not intervals_ns:
+                raise BadInput(
+                    f"rates and queues of the window {window} are not recorded", "--trace-flows, --trace-queue, or both"
+                )
+            if self.until_ns is not None and window.end_ns > self.until_ns:
+                raise BadInput(
+                    f"the window {window} ends after the run", f"it ends at {units.format_time(self.until_ns)}"
+                )
+            every_ns = math.lcm(*intervals_ns)
+            if any(time_ns % every_ns for time_ns in window):
+                raise BadInput(
+                    f"the window {window} does not consist of whole intervals of what is recorded",
+                    f"multiples of {units.format_time(every_ns)}",
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _ends(self) -> Spec:
+        if self.until_ns is not None or self.sessions is not None:
+            return self
+        remedy = "--until 60s, after which what is under way counts as unfinished"
+        if self.load > 1:
+            raise BadInput(
+                f"load: `{self.load:g}` should be less than or equal to 1 in a run without an end: queues only grow",
+                remedy,
+            )
+        if self.queries is not None and self.offered_load > 1:
+            raise BadInput(
+                f"a load of {self.load:g} and queries of {self.queries.load:g} are {self.offered_load:g} together, "
+                "which should be less than or equal to 1 in a run without an end: queues only grow",
+                f"less of one of them, or {remedy}",
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _reads_alone(self) -> Spec:
+        if self.sessions is not None and self.services is not None:
+            raise BadInput("readers of the web have no services", "leave out `services`, or `sessions`")
+        return self
+
+    @model_validator(mode="after")
+    def _closes_loops(self) -> Spec:
+        if self.sessions is None or not self.sessions.closed_loop:
+            return self
+        if self.until_ns is None:
+            raise BadInput("readers who wait for the network may take for ever", "--until 60s, when the run ends")
+        beside = {"queries": self.queries, "added_flows": self.added_flows, "trace_flows": self.trace_flows_ns}
+        other = next((name for name, given in beside.items() if given), None)
+        if other is not None:
+            raise BadInput(f"sessions in a closed loop have no `{other}` beside them", f"leave out `{other}`")
+        if self.transport.is_paced:
+            raise BadInput(f"readers speak TCP, not {self.transport.control}", "--transport dctcp")
+        if self.mininet is not None:
+            raise BadInput("readers who wait for the network are simulated only", "--fabric sim, or closed_loop: false")
+        if self.sessions.persistent and self.connections.mode != "asked":
+            raise BadInput("readers ask on connections that they open themselves", "connections: asked")
+        return self
+
+    @model_validator(mode="after")
+    def _shares_ecn(self) -> Spec:
+        if self.ecn_share is not None and not self.transport.uses_ecn:
+            raise BadInput(f"nobody takes part in ECN: {self.transport.control} has none", "--transport ecn-star")
+        return self
+
+    @model_validator(mode="after")
+    def _runs_anywhere(self) -> Spec:
+        if self.arch is not None and self.mininet is not None:
+            raise BadInput("programs for Tofino run in the simulator only", "leave out --arch, or --fabric sim")
+        if self.mininet is not None and self.transport.is_paced:
+            raise BadInput(
+                f"`{self.transport.control}` is what NICs for RDMA do, which real hosts here do not have",
+                "--fabric sim, or --transport dctcp",
+            )
+        if self.mininet is not None and self.pfc is not None:
+            raise BadInput("Linux's virtual interfaces do not pause: pfc is simulated only", "--fabric sim")
+        return self
+
+    @model_validator(mode="after")
+    def _prioritises(self) -> Spec:
+        if self.pias is None:
+            return self
+        levels = self.pias.count
+        if self.services is not None:
+            raise BadInput("code points name either services or the priorities of pias", "leave out one of them")
+        if self.mininet is not None:
+            raise BadInput(
+                "Linux's hosts here do not count what a flow has sent: pias is simulated only", "--fabric sim"
+            )
+        if self.transport.is_paced:
+            raise BadInput(f"pias is for TCP: hosts tag no packets of {self.transport.control}", "--transport dctcp")
+        if levels > 1 and (self.queues.scheduler != "strict" or self.queues.count < levels):
+            raise BadInput(
+                f"{levels} priorities, and ports with {self.queues}: each needs a strict queue of its own",
+                f"--queues strict:count={levels}",
+            )
+        if not isinstance(self.pias.thresholds, tuple) and (self.flow_list is not None or self.flows == 0):
+            raise BadInput(
+                f"`{self.pias.thresholds}` thresholds are those of a workload, and these flows are of none",
+                "thresholds in bytes, --pias 20KB/1MB",
+            )
+        # Whether there are any is told now.
+        self.pias.thresholds_bytes(self.workload, self.load)
+        return self
+
+    @model_validator(mode="after")
+    def _holds_back(self) -> Spec:
+        if self.pfc is not None and self.pfc.per is not None and not self.transport.is_paced:
+            raise BadInput(
+                f"pfc per {self.pfc.per} holds queue pairs back in NICs, and `{self.transport.control}` has none",
+                "--transport dcqcn, or pfc per port",
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _one_memory(self) -> Spec:
+        own = Spec.model_fields["queue"].default
+        given = {
+            "queue": self.queue != own,
+            "queues.buffer": self.queues.buffer is not None,
+            "queues.shared": self.queues.shared_bytes is not None,
+        }
+        limit = next((name for name, is_given in given.items() if is_given), None)
+        if self.pfc is not None and limit is not None:
+            raise BadInput(
+                f"`{limit}` would drop what pfc is to keep: under pfc the ports that packets come by are limited",
+                f"leave out `{limit}`; pfc.buffer is the memory of a switch",
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _has_flows(self) -> Spec:
+        if self.flow_list is None and self.flows == 0 and self.queries is None and not self.added_flows:
+            raise BadInput("a run without flows", "give it `flows`, or `added_flows`")
+        return self
+
+    @property
+    def choices(self) -> tuple[SchemeChoice, ...]:
+        """All schemes of the run, the baseline last unless it is among them."""
+        if self.baseline is None or self.baseline in self.schemes:
+            return self.schemes
+        return (*self.schemes, self.baseline)
+
+    @property
+    def offered_load(self) -> float:
+        """Load of the bottleneck by all that comes with a load of its own: the workload, and queries on top of it."""
+        own = self.load if self.flow_list is None and self.flows else 0.0
+        beside = 0.0 if self.queries is None or self.queries.load is None else self.queries.load
+        # Tenths add up to 1, and not to a little more.
+        return round(own + beside, 9)
+
+    @property
+    def queue_limit(self) -> Limit:
+        """What a queue holds at most; under PFC, which limits what comes by a port, all memory of its switch."""
+        return self.queue if self.pfc is None else Limit(bytes=self.pfc.buffer_bytes)
+
+    @property
+    def pias_thresholds_bytes(self) -> tuple[int, ...] | None:
+        """Where the priority of a flow falls, if hosts tag packets."""
+        return None if self.pias is None else self.pias.thresholds_bytes(self.workload, self.load)
+
+    @property
+    def seed_numbers(self) -> range:
+        """The seeds."""
+        return range(self.first_seed, self.first_seed + self.seeds)
+
+    def title(self) -> str:
+        """Its name, or one made of what it compares."""
+        if self.name is not None:
+            return self.name
+        where = "" if self.mininet is None else "-mininet"
+        where += f"-{self.arch}" if self.arch else ""
+        scheme = self.schemes[0].label.replace(":", "-").replace("=", "-").replace(",", "-")
+        if self.flow_list is not None:
+            return f"{scheme}{where}-{Path(self.flow_list.path).stem}"
+        if self.flows == 0:
+            return f"{scheme}{where}-{len(self.added_flows or ())}-flows"
+        return f"{scheme}{where}-{self.workload.name}-load{round(self.load * 100)}"
+
+    def to_plain(self) -> dict[str, Any]:
+        """Plain data, from which the same description can be made again."""
+        return self.model_dump(mode="json", exclude_none=True) | {"baseline": str(self.baseline or "none")}
+
+    def to_yaml(self) -> str:
+        """The description as a file."""
+        return yaml.safe_dump(self.to_plain(), sort_keys=False, allow_unicode=True)
+
+    def digest(self, schemes: Mapping[str, Any]) -> str:
+        """Digest of all that decides the result: this, without names and paths of files, and what schemes hold."""
+        plain = self.to_plain()
+        plain.pop("name", None)
+        plain["schemes"] = [choice.label for choice in self.schemes]
+        plain["baseline"] = self.baseline.label if self.baseline else None
+        if self.flow_list is not None:
+            plain["flow_list"] = self.flow_list.sha256
+        text = json.dumps({"spec": plain, "schemes": dict(schemes)}, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+# Settings that a file has, and that become a `Spec` together with others.
+SpecSettings = Annotated[dict[str, Any], BeforeValidator(unread, json_schema_input_type=Spec)]
+
+
+def setting_names() -> list[str]:
+    """Settings of a run, as they are written."""
+    return [info.alias or name for name, info in Spec.model_fields.items()]
+
+
+def grid_of(settings: Iterable[str], values: JsonSchemaValue) -> JsonSchemaValue:
+    """JSON Schema of a mapping from settings, or from parts of them such as `transport.min_rto`, to values."""
+    key = f"^({'|'.join(settings)})(\\..+)?$"
+    return {"type": "object", "patternProperties": {key: values}, "additionalProperties": False}
+
+
+def make_spec(data: Mapping[str, Any], where: str = "") -> Spec:
+    """Make a description of plain data, as read from YAML or the command line."""
+    return validate(Spec, dict(data), where)
+
+
+def read_spec(path: Path) -> dict[str, Any]:
+    """Read a file's settings; paths in it are relative to the file."""
+    return placed(read_yaml(path), path.parent)
+
+
+def placed(settings: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Settings of a file in a folder, which paths in it are relative to."""
+
+    def at(value: Any) -> Any:
+        if isinstance(value, list):
+            return [at(item) for item in value]
+        is_file = isinstance(value, str) and value.partition(":")[0].endswith((".p4", ".csv", ".yaml", ".yml"))
+        return str(folder / value) if is_file else value
+
+    files = ("schemes", "baseline", "workload", "topology", "flow_list")
+    return dict(settings) | {key: at(settings[key]) for key in files if key in settings}
