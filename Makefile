@@ -97,6 +97,7 @@ lint: dev
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports --no-cache
 	REUSE_ENCODING_MODULE=charset_normalizer $(VENV)/bin/reuse lint --lines
 	cd engine && $(CARGO) fmt --all --check
 	cd engine && $(CARGO) clippy --workspace --all-targets -- -D warnings

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""The package as a house: how many rooms, how large, and what each says of itself. Arrows are held by `make lint`."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tools.floors import PACKAGE, PAGE, drawn, floors, page_with, room_says
+
+ROOMS = sorted(path.parent for path in PACKAGE.rglob("__init__.py") if path.parent != PACKAGE)
+
+
+def name_of(room: Path) -> str:
+    return room.relative_to(PACKAGE).as_posix()
+
+
+def modules(room: Path) -> list[str]:
+    return sorted(path.stem for path in room.glob("*.py") if path.stem not in ("__init__", "__main__"))
+
+
+def test_at_most_six_modules_are_in_no_room() -> None:
+    assert len(modules(PACKAGE)) <= 6
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=name_of)
+def test_a_room_is_small_and_says_what_it_is_for(room: Path) -> None:
+    text = ast.get_docstring(ast.parse((room / "__init__.py").read_text())) or ""
+    assert len(modules(room)) <= 15
+    assert text.partition("\n")[0].endswith("."), "the first line says what the room is for"
+    # A command is known by its name.
+    if name_of(room).partition("/")[0] != "cli":
+        assert [name for name in modules(room) if f"`{name}`" not in text] == []
+
+
+def test_there_are_at_most_eight_floors() -> None:
+    assert len(floors()) <= 8
+
+
+def test_the_map_shows_the_floors_as_the_contract_has_them() -> None:
+    assert page_with(drawn()) == PAGE.read_text(), "run: python tools/floors.py"
+
+
+def test_a_room_is_shown_by_its_own_first_line() -> None:
+    assert room_says("units").startswith("Numbers with units")
+    assert room_says("results") == "What a run came to: the numbers of runs and sweeps, and their folders"
