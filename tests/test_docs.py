@@ -88,25 +88,35 @@ def test_the_keys_for_scripts(cli: Cli, tmp_path: Path) -> None:
     assert (alone["baseline"], alone["normalised"], alone["fct_us"]) == (None, None, plain["fct_us"])
 
 
-def _rows(first: str) -> list[list[str]]:
-    """Cells of the README's table whose header begins so."""
-    lines = (DOCS.parent / "README.md").read_text().splitlines()
+def _rows(page: str, first: str) -> list[list[str]]:
+    """Cells of a page's table whose header begins so."""
+    lines = (DOCS / page).read_text().splitlines()
     start = next(at for at, line in enumerate(lines) if line.startswith(f"| {first}"))
     rows = itertools.takewhile(lambda line: line.startswith("|"), lines[start + 2 :])
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in rows]
 
 
 def test_the_table_of_schemes_is_complete() -> None:
-    found = {name: row for row in _rows("Scheme |") for name in re.findall("`([^`]+)`", row[0])}
+    found = {name: row for row in _rows("schemes.md", "Scheme |") for name in re.findall("`([^`]+)`", row[0])}
     assert sorted(found) == sorted(path.stem for path in PROGRAMS.glob("*.yaml"))
     assert all(all(row) for row in found.values())
     for name, row in found.items():
         assert row[4].startswith("1") == (TWINS / f"{name}.p4").exists(), name
 
 
+def test_the_readme_names_all_schemes() -> None:
+    paragraph = (
+        (DOCS.parent / "README.md")
+        .read_text()
+        .partition("[Schemes](docs/schemes.md#the-schemes): ")[2]
+        .partition(". [")[0]
+    )
+    assert sorted(re.findall("`([^`]+)`", paragraph)) == sorted(path.stem for path in PROGRAMS.glob("*.yaml"))
+
+
 def test_the_table_of_hosts_is_complete() -> None:
     """Every transport, and only experiments that the lab has."""
-    rows = _rows("[Hosts]")
+    rows = _rows("transports.md", "Hosts ")
     assert all(all(row) for row in rows)
     named = {word for row in rows for word in re.findall(r"[`\s]([a-z-]+)`", row[0])}
     assert named >= set(get_args(Transport.model_fields["control"].annotation))
