@@ -27,7 +27,7 @@ use num_bigint::BigUint;
 
 use crate::source::Span;
 
-pub use calls::{Checksum, Crc, DataField, ExternCall, HashAlgorithm};
+pub use calls::{Checksum, Crc, DataField, ExternCall, HashAlgorithm, Request};
 pub use objects::{
     Action, ActionCall, ActionParam, Annotation, Counter, Entry, Filter, Key, MatchKind, MathUnit, Meter, Profile,
     Register, RegisterAction, Table, TableAction, Unit, ValueSet,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a program asks of its switch beside changing packet state.
 
-use marklab_p4::ir::{DataField, ExternCall, Program, StmtKind, visit};
+use marklab_p4::ir::{DataField, ExternCall, Program, Request, StmtKind, visit};
 use marklab_p4::source::Span;
 use num_bigint::BigUint;
 
@@ -75,7 +75,7 @@ pub struct Effects {
 impl Effects {
     /// Whether a program may ask for any of these.
     pub fn possible(program: &Program) -> bool {
-        let asks = |stmt: &StmtKind| matches!(stmt, StmtKind::Extern(call) if operands(call).is_some());
+        let asks = |stmt: &StmtKind| matches!(stmt, StmtKind::Extern(ExternCall::Request(_)));
         visit::any_statement(visit::bodies(&program.blocks, &program.actions, &program.register_actions), &asks)
     }
 
@@ -90,62 +90,28 @@ impl Effects {
         if self.any { std::mem::take(self) } else { Effects::default() }
     }
 
-    /// Carries out a call whose operands have these values, in the order of [`operands`].
-    pub(crate) fn perform(&mut self, call: &ExternCall, values: Vec<BigUint>) {
+    /// Keeps a request whose operands have these values, in the order of [`Request::operands`].
+    pub(crate) fn keep(&mut self, request: &Request, values: Vec<BigUint>) {
         let number = |at: usize| values.get(at).and_then(|value| u32::try_from(value).ok()).unwrap_or(u32::MAX);
-        match call {
-            ExternCall::Clone { egress, field_list, .. } => {
+        match request {
+            Request::Clone { egress, field_list, .. } => {
                 self.clone = Some(CloneRequest { egress: *egress, session: number(0), field_list: *field_list });
             }
-            ExternCall::Resubmit { field_list } => self.resubmit = Some(*field_list),
-            ExternCall::Recirculate { field_list } => self.recirculate = Some(*field_list),
-            ExternCall::MirrorEmit { data, .. } => {
+            Request::Resubmit { field_list } => self.resubmit = Some(*field_list),
+            Request::Recirculate { field_list } => self.recirculate = Some(*field_list),
+            Request::MirrorEmit { data, .. } => {
                 self.mirror = Some(MirrorRequest { session: number(0), header: packed(data, &values[1..]) });
             }
-            ExternCall::ResubmitEmit { data } => self.resubmit_header = Some(packed(data, &values)),
-            ExternCall::Truncate(_) => self.truncate = Some(self.truncate.unwrap_or(u32::MAX).min(number(0))),
-            ExternCall::Assert { .. } if values == [BigUint::from(1u32)] => return,
-            ExternCall::Assert { cond, assume } => {
+            Request::ResubmitEmit { data } => self.resubmit_header = Some(packed(data, &values)),
+            Request::Truncate(_) => self.truncate = Some(self.truncate.unwrap_or(u32::MAX).min(number(0))),
+            Request::Assert { .. } if values == [BigUint::from(1u32)] => return,
+            Request::Assert { cond, assume } => {
                 self.failed_assertion.get_or_insert(FailedAssertion { assume: *assume, span: cond.span });
             }
-            ExternCall::LogMsg { format, .. } => self.log.push(format_log(format, &values)),
-            ExternCall::Digest { name, .. } => self.digest = Some(Digest { name: name.clone(), values }),
-            _ => unreachable!("not a call with an effect on the switch"),
+            Request::LogMsg { format, .. } => self.log.push(format_log(format, &values)),
+            Request::Digest { name, .. } => self.digest = Some(Digest { name: name.clone(), values }),
         }
         self.any = true;
-    }
-}
-
-/// The operands of a call that [`Effects::perform`] carries out; `None` for all other calls.
-pub(crate) fn operands(call: &ExternCall) -> Option<Vec<&marklab_p4::ir::Expr>> {
-    match call {
-        ExternCall::Clone { session, .. } => Some(vec![session]),
-        ExternCall::Truncate(length) => Some(vec![length]),
-        ExternCall::Assert { cond, .. } => Some(vec![cond]),
-        ExternCall::Resubmit { .. } | ExternCall::Recirculate { .. } => Some(Vec::new()),
-        ExternCall::MirrorEmit { session, data } => {
-            Some([session].into_iter().chain(data.iter().map(|field| &field.expr)).collect())
-        }
-        ExternCall::ResubmitEmit { data } => Some(data.iter().map(|field| &field.expr).collect()),
-        ExternCall::Digest { data, .. } | ExternCall::LogMsg { data, .. } => Some(data.iter().collect()),
-        _ => None,
-    }
-}
-
-/// What a call that [`Effects::perform`] carries out is called in the source.
-pub(crate) fn name(call: &ExternCall) -> &'static str {
-    match call {
-        ExternCall::Clone { .. } => "clone",
-        ExternCall::Resubmit { .. } => "resubmit",
-        ExternCall::Recirculate { .. } => "recirculate",
-        ExternCall::Truncate(_) => "truncate",
-        ExternCall::Assert { assume: false, .. } => "assert",
-        ExternCall::Assert { assume: true, .. } => "assume",
-        ExternCall::LogMsg { .. } => "log_msg",
-        ExternCall::Digest { .. } => "digest",
-        ExternCall::MirrorEmit { .. } => "mirror",
-        ExternCall::ResubmitEmit { .. } => "resubmit",
-        _ => unreachable!("not a call with an effect on the switch"),
     }
 }
 

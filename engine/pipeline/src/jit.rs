@@ -29,7 +29,7 @@ use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::FunctionBuilderContext;
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{FuncId, Linkage, Module, default_libcall_names};
-use marklab_p4::ir::{ExternCall, HashAlgorithm, Program};
+use marklab_p4::ir::{HashAlgorithm, Program, Request};
 use marklab_p4::source::Span;
 use thiserror::Error;
 
@@ -82,7 +82,7 @@ pub struct Jit {
 /// What generated code refers to by number, and needs.
 #[derive(Default)]
 struct Referred {
-    calls: Vec<ExternCall>,
+    requests: Vec<Request>,
     algorithms: Vec<HashAlgorithm>,
     operations: Vec<wide::Operation>,
     /// Memory that it needs beside the machine's stack.

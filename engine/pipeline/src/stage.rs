@@ -2,7 +2,7 @@
 //! Which blocks of a program run in one go.
 
 use marklab_p4::ir::visit::{any_statement, bodies};
-use marklab_p4::ir::{Arch, BlockId, ExternCall, Program, Stmt, StmtKind, Tna};
+use marklab_p4::ir::{Arch, BlockId, ExternCall, Program, Request, Stmt, StmtKind, Tna};
 
 /// The parts of a program that run in one go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,6 +74,7 @@ impl Stage {
 }
 
 fn clones_in_ingress(program: &Program) -> bool {
-    let clones = |stmt: &StmtKind| matches!(stmt, StmtKind::Extern(ExternCall::Clone { egress: false, .. }));
+    let clones =
+        |stmt: &StmtKind| matches!(stmt, StmtKind::Extern(ExternCall::Request(Request::Clone { egress: false, .. })));
     any_statement(bodies(&program.blocks, &program.actions, &program.register_actions), &clones)
 }

@@ -2,7 +2,7 @@
 //! What a program needs from whoever programs its switch, beside table entries.
 
 use marklab_p4::ir::visit::{any_statement, bodies};
-use marklab_p4::ir::{ExternCall, Program, StmtKind};
+use marklab_p4::ir::{ExternCall, Program, Request, StmtKind};
 use thiserror::Error;
 
 use crate::v1model::detours::may_set;
@@ -30,8 +30,9 @@ impl Need {
 
 /// Everything that a program needs.
 pub fn needs(program: &Program) -> Vec<Need> {
-    let clones =
-        |stmt: &StmtKind| matches!(stmt, StmtKind::Extern(ExternCall::Clone { .. } | ExternCall::MirrorEmit { .. }));
+    let clones = |stmt: &StmtKind| {
+        matches!(stmt, StmtKind::Extern(ExternCall::Request(Request::Clone { .. } | Request::MirrorEmit { .. })))
+    };
     let clones = any_statement(bodies(&program.blocks, &program.actions, &program.register_actions), &clones);
     let groups = ["standard_metadata.mcast_grp", "ig_intr_md_for_tm.mcast_grp_a", "ig_intr_md_for_tm.mcast_grp_b"];
     let multicasts = groups.iter().any(|name| may_set(program, name));

@@ -25,7 +25,7 @@ mod headers;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use marklab_p4::ir::{Chip, ExternCall, Program, StmtKind, visit};
+use marklab_p4::ir::{Chip, ExternCall, Program, Request, StmtKind, visit};
 use marklab_pipeline::{Engine, Layout, MirrorRequest, Stage, State};
 use marklab_tm::{Pool, PortConfig, TrafficManager};
 use marklab_units::Time;
@@ -366,7 +366,7 @@ impl<F: Frame> Tna<F> {
 /// Whether the ingress deparser mirrors or resubmits.
 fn asks_for_original(program: &Program) -> bool {
     let asks = |stmt: &StmtKind| {
-        matches!(stmt, StmtKind::Extern(ExternCall::MirrorEmit { .. } | ExternCall::ResubmitEmit { .. }))
+        matches!(stmt, StmtKind::Extern(ExternCall::Request(Request::MirrorEmit { .. } | Request::ResubmitEmit { .. })))
     };
     visit::any_statement(Stage::Ingress.bodies(program), &asks)
 }

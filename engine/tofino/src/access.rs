@@ -50,7 +50,19 @@ fn access_of<'a>(program: &Program, stmt: &'a Stmt) -> Option<(RegisterId, Kind,
         ExternCall::ExecuteRegister { action, index, .. } => {
             (program.register_actions[action.index()].register, Kind::Execute, index)
         }
-        _ => return None,
+        ExternCall::Math { .. }
+        | ExternCall::Filter { .. }
+        | ExternCall::ChecksumAdd { .. }
+        | ExternCall::Count { .. }
+        | ExternCall::DirectCount { .. }
+        | ExternCall::ExecuteMeter { .. }
+        | ExternCall::DirectMeterRead { .. }
+        | ExternCall::Random { .. }
+        | ExternCall::Hash { .. }
+        | ExternCall::VerifyChecksum(_)
+        | ExternCall::UpdateChecksum(_)
+        | ExternCall::MarkToDrop
+        | ExternCall::Request(_) => return None,
     };
     Some((register, kind, stmt.span, index))
 }

@@ -336,14 +336,7 @@ fn needs_hash(action: &Action) -> Option<Span> {
                 }
                 reads(src, &hashes)
             }
-            StmtKind::Extern(
-                ExternCall::RegisterRead { index, .. }
-                | ExternCall::RegisterWrite { index, .. }
-                | ExternCall::ExecuteRegister { index, .. }
-                | ExternCall::Count { index, .. }
-                | ExternCall::ExecuteMeter { index, .. }
-                | ExternCall::Filter { index, .. },
-            ) => !is_constant(index) && !reads(index, &of_entry),
+            StmtKind::Extern(call) => call.index().is_some_and(|index| !is_constant(index) && !reads(index, &of_entry)),
             _ => false,
         };
         needs = needs.or(here.then_some(stmt.span));

@@ -122,7 +122,14 @@ fn uses_of<'a>(program: &'a Program, body: &'a [Stmt]) -> Vec<Use<'a>> {
             ExternCall::ExecuteMeter { meter, index, .. } => Some((Object::Meter(*meter), Some(index), None)),
             ExternCall::DirectMeterRead { meter, .. } => Some((Object::Meter(*meter), None, None)),
             ExternCall::Filter { filter, index, .. } => Some((Object::Filter(*filter), Some(index), None)),
-            _ => None,
+            ExternCall::Math { .. }
+            | ExternCall::ChecksumAdd { .. }
+            | ExternCall::Random { .. }
+            | ExternCall::Hash { .. }
+            | ExternCall::VerifyChecksum(_)
+            | ExternCall::UpdateChecksum(_)
+            | ExternCall::MarkToDrop
+            | ExternCall::Request(_) => None,
         };
         uses.extend(found.map(|(object, index, action)| {
             let index = index.map(|index| original(&copies, index));

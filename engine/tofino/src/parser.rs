@@ -3,7 +3,7 @@
 
 use marklab_p4::ir::{
     BinaryOp, BlockBody, BlockId, Expr, ExprKind, ExternCall, Gress, HashAlgorithm, KeySet, ParserBody, Program,
-    SlotId, State, StateId, Stmt, StmtKind, Target, Transition, visit,
+    Request, SlotId, State, StateId, Stmt, StmtKind, Target, Transition, visit,
 };
 use marklab_p4::source::Span;
 use rustc_hash::FxHashMap;
@@ -266,15 +266,15 @@ fn deparse(body: &[Stmt], conditional: bool, sums: &mut Vec<SlotId>, limits: &Li
                     findings.report(stmt.span, Limit::Checksums { found, limit });
                 }
             }
-            StmtKind::Extern(ExternCall::ResubmitEmit { data }) => {
+            StmtKind::Extern(ExternCall::Request(Request::ResubmitEmit { data })) => {
                 let found = data.iter().map(|field| field.expr.ty.width).sum::<u32>().div_ceil(8);
                 copy_size("resubmitted", found, limits.resubmit_bytes, stmt.span, findings);
             }
-            StmtKind::Extern(ExternCall::Digest { data, .. }) => {
+            StmtKind::Extern(ExternCall::Request(Request::Digest { data, .. })) => {
                 let found = data.iter().map(|field| field.ty.width).sum::<u32>().div_ceil(8);
                 copy_size("digested", found, chip::DIGEST_BYTES, stmt.span, findings);
             }
-            StmtKind::Extern(ExternCall::MirrorEmit { .. }) => {}
+            StmtKind::Extern(ExternCall::Request(Request::MirrorEmit { .. })) => {}
             StmtKind::Assign { src, .. } => {
                 let mut is_sum = false;
                 visit::loads(src, &mut |slot| is_sum |= sums.contains(&slot));

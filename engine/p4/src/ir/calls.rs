@@ -54,9 +54,11 @@ pub struct Crc {
     pub reflected: bool,
 }
 
-/// Calls of v1model's externs.
+/// A call of an extern: what a block computes, or asks of the switch.
 #[derive(Clone, PartialEq, Debug)]
 pub enum ExternCall {
+    /// What the switch does once the block has ended.
+    Request(Request),
     /// `register.read`; leaves `dst` as it is if the index is out of range.
     RegisterRead {
         /// Array.
@@ -114,18 +116,6 @@ pub enum ExternCall {
         /// Whether they are taken out of the sum.
         subtract: bool,
     },
-    /// `Mirror.emit` (TNA), in a deparser: a copy of the packet to the session, behind these values as bytes.
-    MirrorEmit {
-        /// Session.
-        session: Expr,
-        /// Header of the copy.
-        data: Vec<DataField>,
-    },
-    /// `Resubmit.emit` (TNA), in the ingress deparser: the packet comes again, behind these values as bytes.
-    ResubmitEmit {
-        /// At most 8 bytes on Tofino 1.
-        data: Vec<DataField>,
-    },
     /// `counter.count`; nothing if the index is out of range.
     Count {
         /// Array.
@@ -182,6 +172,77 @@ pub enum ExternCall {
     UpdateChecksum(Checksum),
     /// `mark_to_drop`: `egress_spec` := drop port, `mcast_grp` := 0.
     MarkToDrop,
+}
+
+impl ExternCall {
+    /// Where its result goes.
+    pub fn written(&self) -> Option<&Place> {
+        match self {
+            ExternCall::RegisterRead { dst, .. }
+            | ExternCall::Hash { dst, .. }
+            | ExternCall::Math { dst, .. }
+            | ExternCall::Random { dst, .. }
+            | ExternCall::ExecuteMeter { dst, .. }
+            | ExternCall::DirectMeterRead { dst, .. }
+            | ExternCall::Filter { dst, .. }
+            | ExternCall::ChecksumAdd { sum: dst, .. } => Some(dst),
+            ExternCall::ExecuteRegister { dst, .. } => dst.as_ref(),
+            ExternCall::UpdateChecksum(checksum) => Some(&checksum.field),
+            ExternCall::RegisterWrite { .. }
+            | ExternCall::Count { .. }
+            | ExternCall::DirectCount { .. }
+            | ExternCall::VerifyChecksum(_)
+            | ExternCall::MarkToDrop
+            | ExternCall::Request(_) => None,
+        }
+    }
+
+    /// The cell that it reaches, of an array.
+    pub fn index(&self) -> Option<&Expr> {
+        match self {
+            ExternCall::RegisterRead { index, .. }
+            | ExternCall::RegisterWrite { index, .. }
+            | ExternCall::ExecuteRegister { index, .. }
+            | ExternCall::Filter { index, .. }
+            | ExternCall::Count { index, .. }
+            | ExternCall::ExecuteMeter { index, .. } => Some(index),
+            ExternCall::Math { .. }
+            | ExternCall::ChecksumAdd { .. }
+            | ExternCall::DirectCount { .. }
+            | ExternCall::DirectMeterRead { .. }
+            | ExternCall::Random { .. }
+            | ExternCall::Hash { .. }
+            | ExternCall::VerifyChecksum(_)
+            | ExternCall::UpdateChecksum(_)
+            | ExternCall::MarkToDrop
+            | ExternCall::Request(_) => None,
+        }
+    }
+
+    /// Whether it changes nothing but [`Self::written`], and always with the same value from the same operands and state.
+    pub fn only_computes(&self) -> bool {
+        match self {
+            ExternCall::RegisterRead { .. } | ExternCall::Hash { .. } | ExternCall::Math { .. } => true,
+            ExternCall::RegisterWrite { .. }
+            | ExternCall::ExecuteRegister { .. }
+            | ExternCall::Filter { .. }
+            | ExternCall::ChecksumAdd { .. }
+            | ExternCall::Count { .. }
+            | ExternCall::DirectCount { .. }
+            | ExternCall::ExecuteMeter { .. }
+            | ExternCall::DirectMeterRead { .. }
+            | ExternCall::Random { .. }
+            | ExternCall::VerifyChecksum(_)
+            | ExternCall::UpdateChecksum(_)
+            | ExternCall::MarkToDrop
+            | ExternCall::Request(_) => false,
+        }
+    }
+}
+
+/// What a block asks of the switch around it. It computes nothing, so a block goes on without an answer.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Request {
     /// `clone`, `clone_preserving_field_list`.
     Clone {
         /// True for `CloneType.E2E`, false for `I2E`.
@@ -200,6 +261,18 @@ pub enum ExternCall {
     Recirculate {
         /// Field list that survives.
         field_list: u32,
+    },
+    /// `Mirror.emit` (TNA), in a deparser: a copy of the packet to the session, behind these values as bytes.
+    MirrorEmit {
+        /// Session.
+        session: Expr,
+        /// Header of the copy.
+        data: Vec<DataField>,
+    },
+    /// `Resubmit.emit` (TNA), in the ingress deparser: the packet comes again, behind these values as bytes.
+    ResubmitEmit {
+        /// At most 8 bytes on Tofino 1.
+        data: Vec<DataField>,
     },
     /// `digest`.
     Digest {
@@ -224,6 +297,38 @@ pub enum ExternCall {
         /// Values.
         data: Vec<Expr>,
     },
+}
+
+impl Request {
+    /// What it evaluates, in order.
+    pub fn operands(&self) -> Vec<&Expr> {
+        match self {
+            Request::Clone { session, .. } => vec![session],
+            Request::Truncate(length) => vec![length],
+            Request::Assert { cond, .. } => vec![cond],
+            Request::Resubmit { .. } | Request::Recirculate { .. } => Vec::new(),
+            Request::MirrorEmit { session, data } => {
+                [session].into_iter().chain(data.iter().map(|field| &field.expr)).collect()
+            }
+            Request::ResubmitEmit { data } => data.iter().map(|field| &field.expr).collect(),
+            Request::Digest { data, .. } | Request::LogMsg { data, .. } => data.iter().collect(),
+        }
+    }
+
+    /// What it is called in the source.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Request::Clone { .. } => "clone",
+            Request::Resubmit { .. } | Request::ResubmitEmit { .. } => "resubmit",
+            Request::Recirculate { .. } => "recirculate",
+            Request::Truncate(_) => "truncate",
+            Request::Assert { assume: false, .. } => "assert",
+            Request::Assert { assume: true, .. } => "assume",
+            Request::LogMsg { .. } => "log_msg",
+            Request::Digest { .. } => "digest",
+            Request::MirrorEmit { .. } => "mirror",
+        }
+    }
 }
 
 /// A checksum to verify or to store.

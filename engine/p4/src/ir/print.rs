@@ -10,8 +10,8 @@ use num_bigint::BigUint;
 
 use super::{
     Action, ActionCall, BinaryOp, Block, BlockBody, Checksum, Class, DataField, Expr, ExprKind, ExternCall, Header,
-    HeaderId, HeaderRef, Index, KeySet, Place, Program, RegisterAction, SlotId, State, Stmt, StmtKind, Table, Target,
-    Transition, Ty, UnaryOp, Unit,
+    HeaderId, HeaderRef, Index, KeySet, Place, Program, RegisterAction, Request, SlotId, State, Stmt, StmtKind, Table,
+    Target, Transition, Ty, UnaryOp, Unit,
 };
 
 impl Display for Ty {
@@ -419,10 +419,6 @@ impl<'a> Printer<'a> {
                 let sign = if *subtract { "-=" } else { "+=" };
                 format!("{} {sign} {}", self.place(sum), self.fields(data))
             }
-            ExternCall::MirrorEmit { session, data } => {
-                format!("mirror session {} {}", self.expr(session), self.fields(data))
-            }
-            ExternCall::ResubmitEmit { data } => format!("resubmit {}", self.fields(data)),
             ExternCall::Count { counter: id, index } => format!("count {}[{}]", counter(id), self.expr(index)),
             ExternCall::DirectCount { counter: id } => format!("count {}", counter(id)),
             ExternCall::ExecuteMeter { meter: id, dst, index } => {
@@ -439,18 +435,28 @@ impl<'a> Printer<'a> {
             ExternCall::VerifyChecksum(sum) => self.checksum("verify_checksum", sum),
             ExternCall::UpdateChecksum(sum) => self.checksum("update_checksum", sum),
             ExternCall::MarkToDrop => "mark_to_drop".to_string(),
-            ExternCall::Clone { egress, session, field_list } => {
+            ExternCall::Request(request) => self.request(request),
+        }
+    }
+
+    fn request(&self, request: &Request) -> Text {
+        match request {
+            Request::MirrorEmit { session, data } => {
+                format!("mirror session {} {}", self.expr(session), self.fields(data))
+            }
+            Request::ResubmitEmit { data } => format!("resubmit {}", self.fields(data)),
+            Request::Clone { egress, session, field_list } => {
                 let kind = if *egress { "E2E" } else { "I2E" };
                 format!("clone {kind} session {} fields {field_list:?}", self.expr(session))
             }
-            ExternCall::Resubmit { field_list } => format!("resubmit fields {field_list}"),
-            ExternCall::Recirculate { field_list } => format!("recirculate fields {field_list}"),
-            ExternCall::Digest { name, data } => format!("digest {name} {}", self.exprs(data)),
-            ExternCall::Truncate(bytes) => format!("truncate {}", self.expr(bytes)),
-            ExternCall::Assert { cond, assume } => {
+            Request::Resubmit { field_list } => format!("resubmit fields {field_list}"),
+            Request::Recirculate { field_list } => format!("recirculate fields {field_list}"),
+            Request::Digest { name, data } => format!("digest {name} {}", self.exprs(data)),
+            Request::Truncate(bytes) => format!("truncate {}", self.expr(bytes)),
+            Request::Assert { cond, assume } => {
                 format!("{} {}", if *assume { "assume" } else { "assert" }, self.expr(cond))
             }
-            ExternCall::LogMsg { format, data } => format!("log_msg {format:?} {}", self.exprs(data)),
+            Request::LogMsg { format, data } => format!("log_msg {format:?} {}", self.exprs(data)),
         }
     }
 }

@@ -98,9 +98,7 @@ pub fn inner_bodies_mut(stmt: &mut Stmt) -> Vec<&mut Vec<Stmt>> {
 pub fn destination(stmt: &Stmt) -> Option<&Place> {
     match &stmt.kind {
         StmtKind::Assign { dst, .. } => Some(dst),
-        StmtKind::Extern(
-            ExternCall::RegisterRead { dst, .. } | ExternCall::Hash { dst, .. } | ExternCall::Math { dst, .. },
-        ) => Some(dst),
+        StmtKind::Extern(call) if call.only_computes() => call.written(),
         _ => None,
     }
 }
@@ -109,16 +107,9 @@ pub fn destination(stmt: &Stmt) -> Option<&Place> {
 pub fn written(stmt: &Stmt) -> Vec<SlotId> {
     match &stmt.kind {
         StmtKind::Apply { hit, action_run, .. } => hit.iter().chain(action_run).copied().collect(),
-        StmtKind::Extern(
-            ExternCall::Random { dst, .. }
-            | ExternCall::ExecuteMeter { dst, .. }
-            | ExternCall::DirectMeterRead { dst, .. }
-            | ExternCall::ExecuteRegister { dst: Some(dst), .. }
-            | ExternCall::Filter { dst, .. }
-            | ExternCall::ChecksumAdd { sum: dst, .. },
-        ) => vec![dst.slot],
-        StmtKind::Extern(ExternCall::UpdateChecksum(checksum)) => vec![checksum.field.slot],
-        _ => destination(stmt).map(|place| place.slot).into_iter().collect(),
+        StmtKind::Assign { dst, .. } => vec![dst.slot],
+        StmtKind::Extern(call) => call.written().map(|place| place.slot).into_iter().collect(),
+        _ => Vec::new(),
     }
 }
 
@@ -185,18 +176,8 @@ fn call_operands<'a>(call: &'a ExternCall, operands: &mut Vec<&'a Expr>, places:
             places.push(sum);
             operands.extend(data.iter().map(|field| &field.expr));
         }
-        ExternCall::MirrorEmit { session, data } => {
-            operands.push(session);
-            operands.extend(data.iter().map(|field| &field.expr));
-        }
-        ExternCall::ResubmitEmit { data } => operands.extend(data.iter().map(|field| &field.expr)),
-        ExternCall::Clone { session, .. } => operands.push(session),
-        ExternCall::Truncate(expr) | ExternCall::Assert { cond: expr, .. } => operands.push(expr),
-        ExternCall::Digest { data, .. } | ExternCall::LogMsg { data, .. } => operands.extend(data),
-        ExternCall::DirectCount { .. }
-        | ExternCall::MarkToDrop
-        | ExternCall::Resubmit { .. }
-        | ExternCall::Recirculate { .. } => {}
+        ExternCall::Request(request) => operands.extend(request.operands()),
+        ExternCall::DirectCount { .. } | ExternCall::MarkToDrop => {}
     }
 }
 

@@ -6,17 +6,17 @@ use num_bigint::BigUint;
 
 use super::{Frame, Step};
 use crate::words::{Bits, mask};
-use crate::{DROP_PORT, EventKind, State, effects};
+use crate::{DROP_PORT, EventKind, State};
 
 impl<'a> Frame<'a> {
     pub(super) fn call(&mut self, call: &'a ExternCall) -> Step {
-        if let Some(operands) = effects::operands(call) {
-            let values = operands.into_iter().map(|operand| self.eval(operand)).collect::<Step<Vec<_>>>()?;
-            self.note(|| EventKind::Called { name: effects::name(call), values: values.clone() });
-            self.state.effects.perform(call, values);
-            return Ok(());
-        }
         match call {
+            ExternCall::Request(request) => {
+                let values =
+                    request.operands().into_iter().map(|operand| self.eval(operand)).collect::<Step<Vec<_>>>()?;
+                self.note(|| EventKind::Called { name: request.name(), values: values.clone() });
+                self.state.effects.keep(request, values);
+            }
             ExternCall::RegisterRead { register, dst, index } => {
                 let index = self.number(index)?;
                 let value = self.state.registers[register.index()].read(index);
@@ -118,7 +118,6 @@ impl<'a> Frame<'a> {
                     }
                 }
             }
-            other => unreachable!("{other:?} is refused when the program is loaded"),
         }
         Ok(())
     }

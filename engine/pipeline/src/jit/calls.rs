@@ -6,26 +6,23 @@ use std::mem::offset_of;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use marklab_p4::ir::{
-    BinaryOp, Checksum, CounterId, DataField, Expr, ExternCall, HashAlgorithm, Place, RegisterActionId, RegisterId, Ty,
+    BinaryOp, Checksum, CounterId, DataField, Expr, ExternCall, HashAlgorithm, Place, RegisterActionId, RegisterId,
+    Request, Ty,
 };
-use marklab_p4::source::Span;
 
 use super::context::{self, Cells, Context};
 use super::generator::{Generator, valid_place, value_type};
 use super::wide::is_wide;
-use super::{Result, unsupported};
+use super::Result;
 use crate::DROP_PORT;
 use crate::arith::Operator;
-use crate::effects;
 use crate::hash::of_any_header;
 use crate::words::words_for;
 
 impl Generator<'_, '_> {
-    pub(super) fn extern_call(&mut self, call: &ExternCall, span: Span) -> Result<()> {
-        if let Some(operands) = effects::operands(call) {
-            return self.perform(call, &operands);
-        }
+    pub(super) fn extern_call(&mut self, call: &ExternCall) -> Result<()> {
         match call {
+            ExternCall::Request(request) => self.request(request),
             ExternCall::RegisterRead { register, dst, index } => self.register_read(*register, dst, index),
             ExternCall::RegisterWrite { register, index, value } => self.register_write(*register, index, value),
             ExternCall::ExecuteRegister { action, index, dst } => self.execute_register(*action, index, dst.as_ref()),
@@ -66,21 +63,20 @@ impl Generator<'_, '_> {
             ExternCall::ExecuteMeter { meter, dst, index } => self.execute_meter(*meter, dst, index),
             ExternCall::Filter { filter, dst, value, index } => self.filter(*filter, dst, value, index),
             ExternCall::DirectMeterRead { dst, .. } => self.read_direct_meter(dst),
-            _ => unsupported("this call", span),
         }
     }
 
-    /// Hands a call with its operands over to Rust.
-    fn perform(&mut self, call: &ExternCall, operands: &[&Expr]) -> Result<()> {
-        for operand in operands {
+    /// Hands a request with its operands over to Rust.
+    fn request(&mut self, request: &Request) -> Result<()> {
+        for operand in request.operands() {
             let value = self.eval(operand)?;
             let address = self.spill(value, operand.ty.width);
             let words = self.iconst(words_for(operand.ty.width) as i64);
             self.call(&context::OPERAND, &[self.context, address, words])?;
         }
-        let number = self.iconst(self.referred.calls.len() as i64);
-        self.referred.calls.push(call.clone());
-        self.call(&context::PERFORM, &[self.context, number])?;
+        let number = self.iconst(self.referred.requests.len() as i64);
+        self.referred.requests.push(request.clone());
+        self.call(&context::REQUEST, &[self.context, number])?;
         Ok(())
     }
 

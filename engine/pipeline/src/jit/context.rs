@@ -399,18 +399,18 @@ unsafe extern "C" fn draw(context: *mut Context, lo: u64, hi: u64) -> u64 {
     })
 }
 
-/// Adds an operand of so many words for the next `perform`.
+/// Adds an operand of so many words for the next `request`.
 unsafe extern "C" fn operand(context: *mut Context, value: *const u64, words: u64) {
     // SAFETY: as above.
     unsafe { (*(*context).state).operands.push(limbs(std::slice::from_raw_parts(value, words as usize))) }
 }
 
-/// Carries out the call of that number with the operands given.
-unsafe extern "C" fn perform(context: *mut Context, call: u64) {
-    // SAFETY: as above; the generator numbers calls by their place in the list.
+/// Keeps the request of that number with the operands given.
+unsafe extern "C" fn request(context: *mut Context, number: u64) {
+    // SAFETY: as above; the generator numbers requests by their place in the list.
     unsafe {
         let operands = std::mem::take(&mut (*(*context).state).operands);
-        (*(*context).state).effects.perform(&(&(*(*context).referred).calls)[call as usize], operands);
+        (*(*context).state).effects.keep(&(&(*(*context).referred).requests)[number as usize], operands);
     }
 }
 
@@ -473,7 +473,7 @@ imports! {
     HASH_WITH_PAYLOAD = hash_with_payload / 5 -> 1;
     DRAW = draw / 3 -> 1;
     OPERAND = operand / 3;
-    PERFORM = perform / 2;
+    REQUEST = request / 2;
     FILTER = filter / 4 -> 1;
     MATH = math / 3 -> 1;
     REFUSE = refuse / 1;

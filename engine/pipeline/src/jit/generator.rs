@@ -429,7 +429,7 @@ impl<'a, 'f> Generator<'a, 'f> {
                 return Ok(false);
             }
             StmtKind::Apply { table, hit, action_run } => return self.apply(*table, *hit, *action_run),
-            StmtKind::Extern(call) => self.extern_call(call, stmt.span)?,
+            StmtKind::Extern(call) => self.extern_call(call)?,
             StmtKind::Extract { header, varbit_width } => self.extract(header, varbit_width.as_ref())?,
             StmtKind::ExtractNext { stack, varbit_width } => self.extract_next(*stack, varbit_width.as_ref())?,
             StmtKind::Advance(bits) => self.advance(bits)?,

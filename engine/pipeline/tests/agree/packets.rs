@@ -265,7 +265,8 @@ fn a_program_that_clones_in_ingress_can_be_asked_to_parse_only() {
     let mut program = program();
     let header = add_header(&mut program, "h", &[16], None, Class::Packet);
     let ran = add_slot(&mut program, "ran", Ty::bits(8), Class::Packet);
-    let clone = ExternCall::Clone { egress: false, session: constant(1, Ty::bits(32)), field_list: None };
+    let clone =
+        ExternCall::Request(Request::Clone { egress: false, session: constant(1, Ty::bits(32)), field_list: None });
     set_states(&mut program, vec![state(vec![extract(header)], Transition::Goto(Target::Accept))]);
     assert!(!Stage::Parse.used_by(&program));
     set_body(&mut program, BlockId(2), vec![assign(ran, constant(1, Ty::bits(8))), stmt(StmtKind::Extern(clone))]);

@@ -350,14 +350,17 @@ fn effects_reach_the_switch() {
     let at = |start| Span { start, ..Span::default() };
     let condition = |value, start| Expr { span: at(start), ..constant(value, Ty::BOOL) };
     let body = vec![
-        call(ExternCall::Clone { egress: true, session: constant(5, U32), field_list: Some(1) }),
-        call(ExternCall::Truncate(constant(64, U32))),
-        call(ExternCall::Truncate(constant(100, U32))),
-        call(ExternCall::LogMsg { format: "got {}".into(), data: vec![constant(1 << 80, Ty::bits(100))] }),
-        call(ExternCall::Assert { cond: constant(1, Ty::BOOL), assume: false }),
-        call(ExternCall::Assert { cond: condition(0, 7), assume: true }),
-        call(ExternCall::Assert { cond: condition(0, 9), assume: false }),
-        call(ExternCall::Digest { name: "d".into(), data: vec![constant(1, U8), constant(2, U8)] }),
+        call(ExternCall::Request(Request::Clone { egress: true, session: constant(5, U32), field_list: Some(1) })),
+        call(ExternCall::Request(Request::Truncate(constant(64, U32)))),
+        call(ExternCall::Request(Request::Truncate(constant(100, U32)))),
+        call(ExternCall::Request(Request::LogMsg {
+            format: "got {}".into(),
+            data: vec![constant(1 << 80, Ty::bits(100))],
+        })),
+        call(ExternCall::Request(Request::Assert { cond: constant(1, Ty::BOOL), assume: false })),
+        call(ExternCall::Request(Request::Assert { cond: condition(0, 7), assume: true })),
+        call(ExternCall::Request(Request::Assert { cond: condition(0, 9), assume: false })),
+        call(ExternCall::Request(Request::Digest { name: "d".into(), data: vec![constant(1, U8), constant(2, U8)] })),
         call(ExternCall::MarkToDrop),
     ];
     set_body(&mut program, EGRESS, body);

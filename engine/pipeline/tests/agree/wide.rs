@@ -87,7 +87,10 @@ fn wide_keys_parameters_and_cells() {
         call(ExternCall::RegisterWrite { register, index: constant(2, U32), value: load(&program, param) }),
         call(ExternCall::RegisterRead { register, dst: read.into(), index: constant(2, U32) }),
         call(ExternCall::RegisterRead { register, dst: read.into(), index: constant(3, U32) }),
-        call(ExternCall::Digest { name: "d".into(), data: vec![load(&program, read), constant(1, U32)] }),
+        call(ExternCall::Request(Request::Digest {
+            name: "d".into(),
+            data: vec![load(&program, read), constant(1, U32)],
+        })),
     ];
     let action =
         |name: &str, params, body| Action { name: name.into(), params, body, annotations: Vec::new(), span: span() };
@@ -230,7 +233,7 @@ proptest! {
         let at = |index| Place { slot: field, index: Some(Index { stack, expr: constant(index, U32).into() }) };
         let varbit = |place| expr(ExprKind::Load(place), Ty::bits(96));
         let equal = ExprKind::Binary(BinaryOp::Eq, varbit(local.into()).into(), varbit(at(to)).into());
-        let digest = ExternCall::Digest { name: "d".into(), data: vec![varbit(local.into())] };
+        let digest = ExternCall::Request(Request::Digest { name: "d".into(), data: vec![varbit(local.into())] });
         let body = vec![
             assign(local, varbit(at(from))),
             assign(at(to), varbit(local.into())),

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use marklab_p4::ir::{Class, ExternCall, Program, SlotId, StmtKind, visit};
+use marklab_p4::ir::{Class, ExternCall, Program, Request, SlotId, StmtKind, visit};
 use marklab_pipeline::{Field, Layout, Phv};
 
 /// Metadata of a program: all fields of a packet state that are not part of headers.
@@ -52,11 +52,11 @@ fn field_lists(program: &Program) -> BTreeSet<u32> {
     let mut lists = BTreeSet::new();
     for body in visit::bodies(&program.blocks, &program.actions, &program.register_actions) {
         visit::statements(body, &mut |stmt| {
-            if let StmtKind::Extern(
-                ExternCall::Clone { field_list: Some(list), .. }
-                | ExternCall::Resubmit { field_list: list }
-                | ExternCall::Recirculate { field_list: list },
-            ) = &stmt.kind
+            if let StmtKind::Extern(ExternCall::Request(
+                Request::Clone { field_list: Some(list), .. }
+                | Request::Resubmit { field_list: list }
+                | Request::Recirculate { field_list: list },
+            )) = &stmt.kind
             {
                 lists.insert(*list);
             }

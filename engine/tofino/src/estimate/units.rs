@@ -122,7 +122,16 @@ fn attach(program: &Program, body: &[Stmt], unit: &mut Unit) {
             ExternCall::Count { counter, .. } => Some(Attached::Counter(*counter)),
             ExternCall::ExecuteMeter { meter, .. } => Some(Attached::Meter(*meter)),
             ExternCall::Filter { filter, .. } => Some(Attached::Filter(*filter)),
-            _ => None,
+            ExternCall::DirectCount { .. }
+            | ExternCall::DirectMeterRead { .. }
+            | ExternCall::Math { .. }
+            | ExternCall::ChecksumAdd { .. }
+            | ExternCall::Random { .. }
+            | ExternCall::Hash { .. }
+            | ExternCall::VerifyChecksum(_)
+            | ExternCall::UpdateChecksum(_)
+            | ExternCall::MarkToDrop
+            | ExternCall::Request(_) => None,
         });
         if let ExternCall::Hash { dst, .. } = call {
             unit.hash_bits += program.slots[dst.slot.index()].ty.width;

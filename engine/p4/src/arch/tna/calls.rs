@@ -8,8 +8,8 @@ use crate::arch::data;
 use crate::ast::BinaryOp;
 use crate::diagnostics::Problem;
 use crate::ir::{
-    self, Class, ExternCall, HashAlgorithm, MeterId, Place, RegisterAction, RegisterActionId, RegisterId, SlotId,
-    StmtKind, Ty,
+    self, Class, ExternCall, HashAlgorithm, MeterId, Place, RegisterAction, RegisterActionId, RegisterId, Request,
+    SlotId, StmtKind, Ty,
 };
 use crate::lower::{Argument, ExternObject, Lowered, Lowerer, Lvalue, Storage, Value, flatten, fold};
 use crate::source::Span;
@@ -107,11 +107,11 @@ pub(crate) fn call_method(
         (Handle::Mirror, "emit") => {
             let session = args.scalar(lowerer, 0)?;
             let data = header(lowerer, &args, 1)?;
-            lowerer.emit(StmtKind::Extern(ExternCall::MirrorEmit { session, data }));
+            lowerer.emit(StmtKind::Extern(ExternCall::Request(Request::MirrorEmit { session, data })));
         }
         (Handle::Resubmit, "emit") => {
             let data = header(lowerer, &args, 0)?;
-            lowerer.emit(StmtKind::Extern(ExternCall::ResubmitEmit { data }));
+            lowerer.emit(StmtKind::Extern(ExternCall::Request(Request::ResubmitEmit { data })));
         }
         (Handle::Digest, "pack") => {
             let mut data = Vec::new();
@@ -121,7 +121,7 @@ pub(crate) fn call_method(
                 Some(ty) => lowerer.show(ty),
                 None => "digest".to_string(),
             };
-            lowerer.emit(StmtKind::Extern(ExternCall::Digest { name, data }));
+            lowerer.emit(StmtKind::Extern(ExternCall::Request(Request::Digest { name, data })));
         }
         (Handle::Idle, _) => {}
         _ => {

@@ -4,7 +4,7 @@
 use crate::arch;
 use crate::ast::FieldsKind;
 use crate::diagnostics::Problem;
-use crate::ir::{self, Checksum, ExprKind, ExternCall, Place, StmtKind, Ty};
+use crate::ir::{self, Checksum, ExprKind, ExternCall, Place, Request, StmtKind, Ty};
 use crate::lower::{Argument, ExternObject, Lowered, Lowerer, Lvalue, Storage, Value};
 use crate::source::Span;
 use crate::typed::{Call, Function};
@@ -116,26 +116,26 @@ pub(crate) fn call_function(
         "clone" | "clone_preserving_field_list" => clone(lowerer, function, &args, span)?,
         "resubmit_preserving_field_list" => {
             only_in(lowerer, function, &[Part::Ingress], "ingress", span)?;
-            ExternCall::Resubmit { field_list: args.number(lowerer, 0)? }
+            ExternCall::Request(Request::Resubmit { field_list: args.number(lowerer, 0)? })
         }
         "recirculate_preserving_field_list" => {
             only_in(lowerer, function, &[Part::Egress], "egress", span)?;
-            ExternCall::Recirculate { field_list: args.number(lowerer, 0)? }
+            ExternCall::Request(Request::Recirculate { field_list: args.number(lowerer, 0)? })
         }
         "digest" => {
             only_in(lowerer, function, &[Part::Ingress], "ingress", span)?;
             let mut data = Vec::new();
             let value = args.value(lowerer, 1)?;
             data::scalars(lowerer, value, span, &mut data)?;
-            ExternCall::Digest { name: digest_name(lowerer, call), data }
+            ExternCall::Request(Request::Digest { name: digest_name(lowerer, call), data })
         }
         "truncate" => {
             let parts = [Part::Parser, Part::VerifyChecksum, Part::Ingress, Part::Egress];
             only_in(lowerer, function, &parts, "what comes before the deparser", span)?;
-            ExternCall::Truncate(args.scalar(lowerer, 0)?)
+            ExternCall::Request(Request::Truncate(args.scalar(lowerer, 0)?))
         }
         "assert" | "assume" => {
-            ExternCall::Assert { cond: args.scalar(lowerer, 0)?, assume: &*function.name == "assume" }
+            ExternCall::Request(Request::Assert { cond: args.scalar(lowerer, 0)?, assume: &*function.name == "assume" })
         }
         "log_msg" => {
             let Value::String(format) = args.value(lowerer, 0)? else {
@@ -146,7 +146,7 @@ pub(crate) fn call_function(
                 let value = args.value(lowerer, 1)?;
                 data::scalars(lowerer, value, span, &mut data)?;
             }
-            ExternCall::LogMsg { format: format.to_string(), data }
+            ExternCall::Request(Request::LogMsg { format: format.to_string(), data })
         }
         name => return foreign(lowerer, name.to_string(), returns, span),
     };
@@ -249,7 +249,7 @@ fn clone(lowerer: &mut Lowerer<'_>, function: &Function, args: &Args<'_>, span: 
         2 => None,
         _ => Some(args.number(lowerer, 2)?),
     };
-    Ok(ExternCall::Clone { egress, session, field_list })
+    Ok(ExternCall::Request(Request::Clone { egress, session, field_list }))
 }
 
 /// A digest is named after the struct that it sends.
