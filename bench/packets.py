@@ -126,7 +126,7 @@ def cases() -> Iterator[Case]:
         {"table": "ecmp", "match": {"group": {"exact": 0}, "member": {"exact": host - 1}}, **forward(host, host)}
         for host in macs
     ]
-    yield Case("ECMP, 4 ways", PROGRAMS / "droptail.p4", [*to_group, *members])
+    yield Case("ECMP, 4 paths", PROGRAMS / "droptail.p4", [*to_group, *members])
     for name in known_schemes():
         choice = parse_choice(name)
         found = find_scheme(choice)

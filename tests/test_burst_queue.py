@@ -119,7 +119,7 @@ GENERAL = Workload("general", tuple((1460.0 * packets, part) for packets, part i
 
 
 def beyond_target(workload: Workload, load: float, until: str, target_packets: int) -> tuple[float, float]:
-    """The part of the time that the bottleneck's queue is beyond a target, and that the line is busy."""
+    """The fraction of time that the bottleneck's queue is beyond a target, and that the line is busy."""
     windows = {f"{window}B": part for window, part in RECEIVE_WINDOWS.items()}
     transport = {
         "control": "reno",

@@ -184,7 +184,7 @@ def test_the_parameters_of_ecn_sharp_reach_the_switch(testbed: Setup) -> None:
         ("k_min=199us", 199, {"max": 200, "slope_q32": 2**32 - 1}),
     ],
 )
-def test_lots_lie_between_their_thresholds(text: str, ins: int, lots: dict[str, int], testbed: Setup) -> None:
+def test_probabilistic_thresholds_are_in_order(text: str, ins: int, lots: dict[str, int], testbed: Setup) -> None:
     (entry,) = entries(f"ecn-sharp:{text}", testbed, "marking.params")
     assert isinstance(entry["params"], dict)
     assert entry["params"]["ins"] == ins

@@ -44,7 +44,7 @@ def lookup(entries: list[dict[str, Any]], table: str, **match: object) -> tuple[
 
 
 def walk(network: Network, node: int, target: int, mac_seen: int) -> int:
-    """Follow all ways from a switch; gives the number of switches passed."""
+    """Follow all paths from a switch; gives the number of switches passed."""
     graph = network.graph
     if graph.is_host(node):
         assert (node, mac_seen) == (target, mac(graph, target))
@@ -59,12 +59,12 @@ def walk(network: Network, node: int, target: int, mac_seen: int) -> int:
         hops = [params for _, params in chosen]
         taken = Counter(hop["port"] for hop in hops)
         assert len(taken) > 1
-        assert len(set(taken.values())) == 1, "all ways are equally likely"
+        assert len(set(taken.values())) == 1, "all paths are equally likely"
     lengths = set()
     for hop in hops:
         (line,) = [line for line in graph.lines if line.source == Port(node, hop["port"])]
         lengths.add(1 + walk(network, line.target.node, target, hop["dst_addr"]))
-    assert len(lengths) == 1, "equal ways have equal lengths"
+    assert len(lengths) == 1, "equal paths have equal lengths"
     return lengths.pop()
 
 
@@ -116,14 +116,14 @@ def test_a_hash_chooses_apart_in_each_tier(tiers: int, radix: int) -> None:
 def test_masked_hashes_choose_apart_as_well(tiers: int, radix: int) -> None:
     tree, count = FatTree(tiers=tiers, radix=radix), (radix // 2) ** (tiers - 1)
     seen = tops(tree, MASKED, range(2**16))
-    # Of 32 buckets or more for each way some ways have one more: once in each tier.
+    # Of 32 buckets or more for each path some paths have one more: once in each tier.
     mean = 2**16 / count
     assert len(seen) == count
     assert max(abs(times / mean - 1) for times in seen.values()) < (tiers - 1) / 32, seen
 
 
 def test_where_nobody_has_chosen_before_the_whole_hash_is_for_one_choice() -> None:
-    """Groups of leaves have as many members as ways."""
+    """Groups of leaves have as many members as paths."""
     entries = forwarding_entries(NETWORKS[1].graph, 0, Forwarding())
     sizes = {entry["params"]["members"] for entry in entries if entry["action"] == "hash_to_group"}
     assert sizes == {4}

@@ -36,14 +36,14 @@ def test_a_scheme_of_ones_own(cli: Cli, tmp_path: Path, monkeypatch: pytest.Monk
     folder = tmp_path / "my schemes"
     folder.mkdir()
     monkeypatch.chdir(folder)
-    (folder / "mine.p4").write_text(block("schemes.md", "A scheme of one's own", "p4"))
+    (folder / "mine.p4").write_text(block("schemes.md", "A scheme of your own", "p4"))
     run = ("--scheme", "mine.p4", "--load", "0.8", "--flows", "150", "--seeds", "1", "--json", "--out", "out")
     assert cli("check", "mine.p4").code == 0
     plain = json.loads(cli(*run, "--param", "limit_us=50").out)
     assert plain["marks"]["by_cause"] == {"cause 1": plain["marks"]["total"]}
     undescribed = json.loads(cli(*run).out)
 
-    (folder / "mine.yaml").write_text(block("schemes.md", "A scheme of one's own", "yaml"))
+    (folder / "mine.yaml").write_text(block("schemes.md", "A scheme of your own", "yaml"))
     described = json.loads(cli(*run).out)
     assert described["parameters"] == {"t": "100 us = 125 KB = 83.33 packets"}
     assert described["marks"]["by_cause"] == {"sojourn time": described["marks"]["total"]}

@@ -17,29 +17,29 @@ LINES = 4
 
 @st.composite
 def networks(draw: st.DrawFn) -> tuple[list[list[int]], list[float], list[float], list[float]]:
-    """Ways, capacities, demands and weights."""
-    way = st.lists(st.integers(0, LINES - 1), min_size=1, unique=True)
-    ways = draw(st.lists(way, min_size=1, max_size=8))
+    """Paths, capacities, demands and weights."""
+    path = st.lists(st.integers(0, LINES - 1), min_size=1, unique=True)
+    paths = draw(st.lists(path, min_size=1, max_size=8))
     number = st.floats(0.01, 100)
-    each = {"min_size": len(ways), "max_size": len(ways)}
+    each = {"min_size": len(paths), "max_size": len(paths)}
     capacities = draw(st.lists(number, min_size=LINES, max_size=LINES))
     demands = draw(st.lists(number | st.just(0.0) | st.just(math.inf), **each))
-    return ways, capacities, demands, draw(st.lists(st.floats(0.1, 10), **each))
+    return paths, capacities, demands, draw(st.lists(st.floats(0.1, 10), **each))
 
 
 @given(networks())
 def test_shares_are_max_min_fair(network: tuple[list[list[int]], list[float], list[float], list[float]]) -> None:
     """The definition: who has not what it wants passes a full line on which nobody has more for its weight."""
-    ways, capacities, demands, weights = network
-    shares = max_min_shares(ways, capacities, demands, weights)
-    used = [sum(share for share, way in zip(shares, ways, strict=True) if line in way) for line in range(LINES)]
+    paths, capacities, demands, weights = network
+    shares = max_min_shares(paths, capacities, demands, weights)
+    used = [sum(share for share, path in zip(shares, paths, strict=True) if line in path) for line in range(LINES)]
     assert all(use <= capacity * (1 + 1e-6) for use, capacity in zip(used, capacities, strict=True))
     levels = [share / weight for share, weight in zip(shares, weights, strict=True)]
     for flow, (share, demand) in enumerate(zip(shares, demands, strict=True)):
         assert share <= demand * (1 + 1e-6)
         if share < demand * (1 - 1e-6):
-            full = [line for line in ways[flow] if used[line] >= capacities[line] * (1 - 1e-6)]
-            highest = [max(level for level, way in zip(levels, ways, strict=True) if line in way) for line in full]
+            full = [line for line in paths[flow] if used[line] >= capacities[line] * (1 - 1e-6)]
+            highest = [max(level for level, path in zip(levels, paths, strict=True) if line in path) for line in full]
             assert any(levels[flow] >= level * (1 - 1e-6) for level in highest)
 
 

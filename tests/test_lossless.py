@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""PFC: memory, circles of lines that wait for each other, and what a run reports of pauses."""
+"""PFC: memory, cycles of lines that wait for each other, and what a run reports of pauses."""
 
 import io
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from marklab.devices.hosts import Framing
-from marklab.devices.lossless import check_circles, check_memory, find_circle, headroom_bytes
+from marklab.devices.lossless import check_cycles, check_memory, find_cycle, headroom_bytes
 from marklab.devices.pfc import Pfc
 from marklab.errors import BadInput
 from marklab.prepare.experiment import prepare
@@ -29,7 +29,7 @@ def graph(topology: Topology, rate_bps: int = 10**10, rtt_ns: int = 80_000) -> G
 
 
 def ring(switches: int) -> Graph:
-    """Switches in a circle, each with a host."""
+    """Switches in a cycle, each with a host."""
     names = [f"s{number}" for number in range(switches)]
     links = [[f"h{number}", name] for number, name in enumerate(names)]
     links += [[name, names[(number + 1) % switches]] for number, name in enumerate(names)]
@@ -68,30 +68,30 @@ def test_a_switch_has_room_for_what_all_its_ports_may_hold(topology: Topology) -
         Incast(marking_nics=True),
     ],
 )
-def test_trees_have_no_circle(topology: Topology) -> None:
-    assert find_circle(graph(topology).lines_after()) is None
-    check_circles(graph(topology))
+def test_trees_have_no_cycle(topology: Topology) -> None:
+    assert find_cycle(graph(topology).lines_after()) is None
+    check_cycles(graph(topology))
 
 
-@pytest.mark.parametrize(("switches", "circle"), [(3, False), (4, True), (5, True), (9, True)])
-def test_a_ring_has_one_if_ways_are_longer_than_a_link(switches: int, circle: bool) -> None:
+@pytest.mark.parametrize(("switches", "cycle"), [(3, False), (4, True), (5, True), (9, True)])
+def test_a_ring_has_one_if_paths_are_longer_than_a_link(switches: int, cycle: bool) -> None:
     network = ring(switches)
-    found = find_circle(network.lines_after())
-    assert (found is not None) is circle
+    found = find_cycle(network.lines_after())
+    assert (found is not None) is cycle
     if found is None:
-        return check_circles(network)
+        return check_cycles(network)
     for line, after in zip(found, [*found[1:], found[0]], strict=True):
         assert line.target.node == after.source.node
     assert len(found) == switches
-    with pytest.raises(BadInput, match="wait for each other in a circle") as error:
-        check_circles(network)
+    with pytest.raises(BadInput, match="wait for each other in a cycle") as error:
+        check_cycles(network)
     assert all(f"-> {name} -> " in str(error.value) for name in network.switches)
     assert str(error.value).count("(to h") == switches
     return None
 
 
 @given(st.dictionaries(st.integers(0, 7), st.lists(st.integers(0, 7), max_size=4, unique=True), max_size=8))
-def test_a_circle_is_found_where_there_is_one(edges: dict[int, list[int]]) -> None:
+def test_a_cycle_is_found_where_there_is_one(edges: dict[int, list[int]]) -> None:
     """Oracle: nodes that are left when those without followers are taken away, again and again."""
     lines = [Line(Port(node, 0), Port(node, 1), 1, 0) for node in range(8)]
     after = {lines[node]: [lines[other] for other in others] for node, others in edges.items()}
@@ -99,7 +99,7 @@ def test_a_circle_is_found_where_there_is_one(edges: dict[int, list[int]]) -> No
     while gone := [node for node, others in left.items() if not any(other in left for other in others)]:
         for node in gone:
             del left[node]
-    found = find_circle(after)
+    found = find_cycle(after)
     assert (found is not None) is bool(left)
     for line, following in zip(found or [], [*(found or [])[1:], *(found or [])[:1]], strict=True):
         assert following in after[line]

@@ -27,7 +27,7 @@ OBJECTS, ENTRIES = REVIEWED / "objects.p4", REVIEWED / "entries.p4"
 
 # Where p4c itself is at odds with its rules.
 DIFFERENT_IN_P4C = {
-    "issue2735-bmv2.p4": "p4c drops a register of which nothing is used if its type is named by a typedef",
+    "issue2735-bmv2.p4": "p4c drops an unused register if its type is named by a typedef",
 }
 
 

@@ -37,6 +37,7 @@ from marklab.spec.description import make_spec
 from marklab.sweeps.description import GRID, Sweep, checked
 from marklab.topology import parse_topology
 from pages import PAGES, blocks
+from sources import tracked
 
 PUBLISHED = REPOSITORY / "docs" / "schemas"
 
@@ -98,11 +99,6 @@ def reads(kind: str, data: Any) -> bool:
     except BadInput:
         return False
     return True
-
-
-def tracked(*patterns: str) -> list[str]:
-    command = ["git", "ls-files", "--", *patterns]
-    return subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout.split()
 
 
 FILES = [name for name in tracked("*.yaml", "*.yml") if name not in OF_OTHERS and name.split("/")[0] not in OF_OTHERS]

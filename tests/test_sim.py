@@ -292,7 +292,7 @@ def test_forwarding_tables_may_have_other_names(tmp_path: Path) -> None:
         ("ipv4_lpm", "routes"),
         ("forward", "send"),
         ('@name("dst_addr")', '@name("to")'),
-        ("ecmp;", "ways;"),
+        ("ecmp;", "paths;"),
     ):
         switch = switch.replace(old, new)
     for name in ("headers.p4", "marking.p4"):

@@ -13,6 +13,7 @@ import pytest
 from marklab.paths import REPOSITORY
 from marklab.results.sweep import COLUMNS
 from pages import TOP, blocks
+from sources import tracked
 
 DOCS = REPOSITORY / "docs"
 
@@ -83,11 +84,6 @@ def test_paths_and_targets_that_pages_at_the_top_name_are_there(page: Path) -> N
             assert any(REPOSITORY.glob(named)), named
     for target in re.findall(r"(?:`|^)make ([a-z][a-z0-9-]*)", text, re.MULTILINE):
         assert target in targets, f"make {target}"
-
-
-def tracked() -> list[str]:
-    command = ["git", "ls-files"]
-    return subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
 def test_messages_that_troubleshooting_explains_are_said() -> None:

@@ -94,7 +94,7 @@ def common_level(tree: FatTree, a: int, b: int) -> int:
 
 
 def equal_ways(graph: Graph, source: int) -> list[tuple[int, int]]:
-    """Lines of the shortest ways from a host to each node, and the number of these ways."""
+    """Lines of the shortest paths from a host to each node, and the number of these paths."""
     found = {source: (0, 1)}
     nearest = [source]
     while nearest:
@@ -104,7 +104,7 @@ def equal_ways(graph: Graph, source: int) -> list[tuple[int, int]]:
                 if line.target.node not in found:
                     reached[line.target.node] += found[node][1]
         length = found[nearest[0]][0] + 1
-        found |= {node: (length, ways) for node, ways in reached.items()}
+        found |= {node: (length, paths) for node, paths in reached.items()}
         nearest = [node for node in reached if not graph.is_host(node)]
     return [found[node] for node in range(len(graph.names))]
 
@@ -140,7 +140,7 @@ def test_all_ports_of_a_fat_tree_are_linked(tree: FatTree) -> None:
 
 @given(small_trees(), st.data())
 def test_hosts_are_apart_by_the_level_of_their_pod(tree: FatTree, data: st.DataObject) -> None:
-    """Ways are counted by following links, apart from how routes are found."""
+    """Paths are counted by following links, apart from how routes are found."""
     graph = build(tree, RATE, 80_000).graph
     source = data.draw(st.integers(0, len(graph.hosts) - 1))
     found = equal_ways(graph, source)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// BFC's queues: each active flow has one, an empty one if there is any, else one by lot (Goyal et al., "Backpressure Flow
+// BFC's queues: each active flow has one, an empty one if there is any, else a random one (Goyal et al., "Backpressure Flow
 // Control", NSDI 2022). Nothing is marked. Whose queue is too long is paused, which is no program's doing: docs/queues.md.
 //
 // A flow is active while packets of it wait. Ingress has to know that, and which queues are empty, what v1model shows in

@@ -4,7 +4,7 @@
 //
 //     K_i = min(quantum_i / T_round, C) * RTT * lambda
 //
-// With two thresholds, of which K is the lower one, it marks by lot between them (section 3.4): K_i,min, K_i,max and
+// With two thresholds, of which K is the lower one, it marks with a probability between them (section 3.4): K_i,min, K_i,max and
 // P_i,max are the same part of k_min, k_max and p_max as K_i is of K.
 //
 // Signal: enq_qdepth, as the paper marks at enqueue. T_round is that of the time of dequeue.

@@ -1,4 +1,4 @@
-// Remembers what a marking decision is given, for tests of it and of decisions by lot.
+// Remembers what a marking decision is given, for tests of it and of random decisions.
 #include <core.p4>
 #include <v1model.p4>
 #define MARKLAB_NEEDS_DRAW

@@ -21,7 +21,7 @@ from switches import PLACES, TESTBED, Fate, Switch, fitted, params
 from marklab.catalog.parameters import Setup
 
 MIN, MAX = 10, 26
-# As rarely as can be, so that no test of an edge meets a mark by lot.
+# As rarely as can be, so that no test of an edge meets a random mark.
 RED = f"red:min={MIN},max={MAX},p_max=0.000001,weight=0.5"
 STAR = RED.replace("red:", "red:star,")
 UNIT = 65536

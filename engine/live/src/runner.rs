@@ -119,9 +119,9 @@ fn run(mut switch: LiveSwitch, clock: Clock, doorbell: &Doorbell, commands: &Rec
     }
 }
 
-/// Has the system wake this thread at the time it asks for, and before all that are not real-time: a switch of metal does
-/// not wait for its hosts. Linux leaves others a part of the time even if this one never sleeps (sched(7)). Without the
-/// right to it the thread runs as all do, and its lateness shows it.
+/// Gives this thread a real-time priority, so that it wakes at the time it asks for: a hardware switch does not wait for
+/// its hosts. Linux leaves other threads a fraction of the time even if this one never sleeps (sched(7)). Without the right
+/// to such a priority the thread runs as any other, and its lateness shows that.
 #[expect(unsafe_code, reason = "system call")]
 fn come_first() {
     const SLACK_NS: libc::c_ulong = 1;

@@ -78,7 +78,7 @@ pub(crate) enum Type {
     Action(ActionId),
 }
 
-/// `bit<1>` images of `bool` and the like are `Bits` of width 1 in the IR only; here they are told apart.
+/// `bit<1>` images of `bool` and the like are `Bits` of width 1 in the IR only; here they are types of their own.
 pub(crate) const fn bits(width: u32) -> Type {
     Type::Bits { width, signed: false }
 }

@@ -54,7 +54,7 @@ pub enum InvalidPort {
 }
 
 impl PortConfig {
-    /// A port whose queues also share that limit, first come first served, if there is one.
+    /// A port whose queues also share that limit, in order of arrival, if there is one.
     ///
     /// # Errors
     ///

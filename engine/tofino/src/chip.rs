@@ -24,7 +24,7 @@ pub struct Limits {
     pub egress_parse_bytes: Option<u32>,
 }
 
-/// Actions that one register's ALU can be told apart (`bf-p4c/midend/register_read_write.cpp`).
+/// Actions that one register's ALU can distinguish (`bf-p4c/midend/register_read_write.cpp`).
 pub const REGISTER_ACTIONS: usize = 4;
 /// Different values that each half of an ALU can compute in one access: two adders, ORed (`bf-asm/salu_inst.cpp`).
 pub const VALUES_PER_WORD: usize = 2;

@@ -18,7 +18,7 @@ impl Limit {
         Some(match self {
             Limit::RegisterElement { .. } => "take 1, 8, 16 or 32 bits, or a struct of two fields of 8, 16 or 32 bits",
             Limit::RegisterActions { .. } => {
-                "let one `RegisterAction` do the work of two, told apart by a value of the packet, or take another register"
+                "let one `RegisterAction` do the work of two, chosen by a value of the packet, or take another register"
             }
             Limit::Comparisons { .. } => {
                 "compare values of the packet in a table before, and pass the outcome in a field of its own"

@@ -143,7 +143,7 @@ def run(
         str | None,
         _option(value="NAME", says="v1model, or the schemes' twins: tna (Tofino), t2na (Tofino 2).", panel=_FABRIC),
     ] = None,
-    spec: Annotated[Path | None, _option(value="FILE.yaml", says="Settings of a run; options come first.")] = None,
+    spec: Annotated[Path | None, _option(value="FILE.yaml", says="Settings of a run; options override them.")] = None,
     set_: Annotated[
         list[str] | None,
         _option("--set", value="KEY=VALUE", says="Any setting of a spec, such as transport.min_rto=5ms; repeatable."),

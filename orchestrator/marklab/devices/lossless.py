@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What lossless lines need of a network: memory for what comes before a pause begins, and ways without circles."""
+"""What lossless lines need of a network: memory for what comes before a pause begins, and paths without cycles."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
 
 from marklab.devices.hosts import Framing
 from marklab.devices.pfc import Pfc
@@ -18,7 +19,7 @@ _PAUSE_FRAME_BYTES = 60
 def headroom_bytes(line: Line, framing: Framing, frame_bytes: int) -> int:
     """What a line may bring after more than XOFF has come, where a full frame has so many bytes.
 
-    The pause frame waits for a frame under way, takes its own time and the line's delay; the sender ends the frame
+    The pause frame waits for the frame on the line, takes its own time and the line's delay; the sender ends the frame
     that it has begun; and all that is still on the line then comes, which is one delay more.
     """
 
@@ -70,46 +71,29 @@ def check_memory(pfc: Pfc, graph: Graph, framing: Framing, frame_bytes: int) -> 
             )
 
 
-def check_circles(graph: Graph) -> None:
-    """Refuse ways on which lines could wait for each other for ever, each until the next one goes on."""
-    circle = find_circle(graph.lines_after())
-    if circle is not None:
-        waits = ", ".join(
-            _wait(graph, line, after) for line, after in zip(circle, [*circle[1:], circle[0]], strict=True)
-        )
+def check_cycles(graph: Graph) -> None:
+    """Refuse paths on which lines could wait for each other for ever, each until the next one goes on."""
+    cycle = find_cycle(graph.lines_after())
+    if cycle is not None:
+        waits = ", ".join(_wait(graph, line, after) for line, after in zip(cycle, [*cycle[1:], cycle[0]], strict=True))
         raise BadInput(
-            f"under pfc lines of this network can wait for each other in a circle, and stop for ever: {waits}",
-            "leave out pfc, or a topology whose ways have no circle, such as leaf-spine or fat-tree",
+            f"under pfc lines of this network can wait for each other in a cycle, and stop forever: {waits}",
+            "leave out pfc, or a topology whose paths have no cycle, such as leaf-spine or fat-tree",
         )
 
 
-def find_circle(after: Mapping[Line, Sequence[Line]]) -> list[Line] | None:
+def find_cycle(after: Mapping[Line, Sequence[Line]]) -> list[Line] | None:
     """Lines each of which is followed by the next, and the last by the first."""
-    done: set[Line] = set()
-    for start in after:
-        # A way through the graph, with what is left to try of each of its lines.
-        way: list[tuple[Line, list[Line]]] = []
-        entered: dict[Line, int] = {}
-        line: Line | None = start if start not in done else None
-        while line is not None or way:
-            if line is not None:
-                entered[line] = len(way)
-                way.append((line, list(reversed(after.get(line, ())))))
-            here, left = way[-1]
-            line = left.pop() if left else None
-            if line is None:
-                done.add(here)
-                del entered[here]
-                way.pop()
-            elif line in entered:
-                return [each for each, _ in way[entered[line] :]]
-            elif line in done:
-                line = None
+    try:
+        TopologicalSorter(after).prepare()
+    except CycleError as error:
+        # Each of these is among the followers of the next; the first stands at the end again.
+        return list(reversed(error.args[1][1:]))
     return None
 
 
 def _wait(graph: Graph, line: Line, after: Line) -> str:
-    """Switches on both lines, and a host whose packets go that way."""
+    """Switches on both lines, and a host whose packets take that path."""
     nodes = (line.source.node, line.target.node, after.target.node)
     there = next(
         name

@@ -421,7 +421,7 @@ def _works(*command: str) -> bool:
 
 
 def _said(*command: str) -> str | None:
-    """What a program printed, be it as an error; None if it is not there, or failed."""
+    """What a program printed, also as an error; None if it is not there, or failed."""
     if shutil.which(command[0]) is None:
         return None
     try:

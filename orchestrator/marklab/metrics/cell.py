@@ -86,7 +86,7 @@ def seed_result(experiment: Experiment, scheme: ReadyScheme, seen: Observation) 
 
 
 def _groups(experiment: Experiment, seen: Observation) -> dict[str, NDArray[np.bool_]]:
-    """Flows that are told apart beside their size."""
+    """Groups of flows that are shown beside those by size."""
     groups = {QUERY: seen.flows.query} if experiment.spec.queries is not None else {}
     return groups | ({ECN: seen.flows.ecn, NOT_ECN: ~seen.flows.ecn} if experiment.spec.ecn_share is not None else {})
 
@@ -193,7 +193,7 @@ def _sharing(seen: Observation) -> Sharing | None:
 
 
 def _utilisation(experiment: Experiment, seen: Observation) -> float:
-    """Mean over the bottleneck's lines of the part of the time that they were busy.
+    """Mean over the bottleneck's lines of the fraction of time that they were busy.
 
     The time is that until the last flow began, as a run then runs dry; or all of it, where `until` ends the run.
     """

@@ -22,7 +22,7 @@ _SETTLED = 0.75
 # Part of the packets beside which the others do not count.
 _NEARLY_ALL = 0.99
 
-# Part of the flows that a run's numbers do not depend on.
+# Fraction of flows that a run's numbers do not depend on.
 _FEW = 0.01
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What traces say of how flows shared the network: the way to max-min shares, and who exceeded them.
+"""What traces say of how flows shared the network: how soon they had their max-min shares, and who exceeded them.
 
 Shares are those of water-filling: a flow wants the rate of its application, or all it can get, and a line carries the
 payload of full frames.
@@ -29,12 +29,12 @@ _FEWEST_INTERVALS = 10
 
 
 def convergence(experiment: Experiment, seen: Observation) -> dict[str, Change]:
-    """What became of each flow after each start, where the flows are few and each has one way only."""
+    """What became of each flow after each start, where the flows are few and each has one path only."""
     every_ns = experiment.spec.trace_flows_ns
     if every_ns is None or seen.flow_trace is None or len(seen.flows) > FEW_FLOWS:
         return {}
-    ways = _ways(experiment, seen)
-    if ways is None:
+    paths = _paths(experiment, seen)
+    if paths is None:
         return {}
     rates = _rates(seen.flow_trace, len(seen.flows), seen.report["end_ns"], every_ns)
     start = seen.flows.start_ns.astype(np.int64)
@@ -46,7 +46,7 @@ def convergence(experiment: Experiment, seen: Observation) -> dict[str, Change]:
         if begin not in start or last - first < _FEWEST_INTERVALS:
             continue
         active = np.flatnonzero((start <= begin) & (end >= until))
-        shares = _shares(experiment, seen, ways, active)
+        shares = _shares(experiment, seen, paths, active)
         flows = {
             int(flow): _share(rates[flow, first:last], every_ns, share, first * every_ns - begin, experiment)
             for flow, share in zip(active, shares, strict=True)
@@ -92,26 +92,26 @@ def _rates(trace: Columns, flows: int, end_ns: int, every_ns: int) -> Floats:
     return rates
 
 
-def _ways(experiment: Experiment, seen: Observation) -> list[tuple[Line, ...]] | None:
-    """The lines of each flow; None if one could go another way, by a hash that is the switches' own."""
+def _paths(experiment: Experiment, seen: Observation) -> list[tuple[Line, ...]] | None:
+    """The lines of each flow; None if one could take another path, by a hash that is the switches' own."""
     graph = experiment.network.graph
-    ways = []
+    paths = []
     for src, dst in zip(seen.flows.src.tolist(), seen.flows.dst.tolist(), strict=True):
-        way = graph.path(src, dst)
-        if any(len(graph.next_lines(line.source.node, dst)) > 1 for line in way):
+        path = graph.path(src, dst)
+        if any(len(graph.next_lines(line.source.node, dst)) > 1 for line in path):
             return None
-        ways.append(way)
-    return ways
+        paths.append(path)
+    return paths
 
 
 def _shares(
-    experiment: Experiment, seen: Observation, ways: list[tuple[Line, ...]], active: NDArray[np.intp]
+    experiment: Experiment, seen: Observation, paths: list[tuple[Line, ...]], active: NDArray[np.intp]
 ) -> list[float]:
     spec = experiment.spec
     payload = spec.transport.payload_bytes / (spec.transport.mss_bytes + HEADER_BYTES + spec.framing.overhead_bytes)
-    lines = list(dict.fromkeys(line for flow in active for line in ways[flow]))
+    lines = list(dict.fromkeys(line for flow in active for line in paths[flow]))
     return max_min_shares(
-        [[lines.index(line) for line in ways[flow]] for flow in active],
+        [[lines.index(line) for line in paths[flow]] for flow in active],
         [line.rate_bps * payload for line in lines],
         [float(seen.flows.rate_bps[flow]) or math.inf for flow in active],
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""A controller: sets up a running switch over P4Runtime, be it ours or BMv2.
+"""A controller: sets up a running switch over P4Runtime, ours or BMv2.
 
 `connected` gives a `Client` that is the switch's primary controller as long as the context.
 """

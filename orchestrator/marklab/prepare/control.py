@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Table entries for every switch: how packets find their way, whatever the scheme."""
+"""Table entries for every switch: how packets find their path, whatever the scheme."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def mac(graph: Graph, node: int) -> int:
 
 
 def forwarding_entries(graph: Graph, switch: int, names: Forwarding) -> list[Entry]:
-    """One route per host; several equal ways make a group, which all hosts with the same ways share.
+    """One route per host; several equal paths make a group, which all hosts with the same paths share.
 
-    Of a hash h, n ways are told apart by h mod n where nobody has chosen yet, and by h mod kn / k, rounded down, behind
-    choices among k ways: of evenly spread hashes these are independent of h mod k.
+    The first switch that has n paths chooses by h mod n of a hash h. Behind choices among k paths the choice is
+    h mod kn / k, rounded down: for evenly spread hashes this is independent of h mod k.
     """
     node = len(graph.hosts) + switch
     groups: dict[tuple[tuple[Line, ...], int], int] = {}
@@ -147,7 +147,7 @@ def _remedy(names: Forwarding) -> str:
     return (
         f"include include/switch.p4, or name tables of your own under `forwarding:` in the YAML beside. The lab fills "
         f"in `{names.table}` (key `{names.key}`, lpm; actions `{names.action}({names.port}, {names.mac})` and, for "
-        f"several equal ways, `{names.ecmp_action}({', '.join([names.ecmp_group, *_size(names, 2)])})`), and then "
+        f"several equal paths, `{names.ecmp_action}({', '.join([names.ecmp_group, *_size(names, 2)])})`), and then "
         f"`{names.ecmp_table}` (keys `{names.ecmp_group_key}`, `{names.ecmp_member_key}`, exact; `{names.action}`)"
     )
 

@@ -16,7 +16,7 @@ from marklab.catalog.parameters import MTU_BYTES, Setup
 from marklab.catalog.scheme import Entry, Estimate, FittedScheme, Scheme, find_scheme
 from marklab.catalog.twin import FIRST_RECIRCULATION_PORT, Arch, twin_of
 from marklab.devices.hosts import Limit
-from marklab.devices.lossless import check_circles, check_memory, check_parts
+from marklab.devices.lossless import check_cycles, check_memory, check_parts
 from marklab.devices.pfc import Pfc
 from marklab.devices.queueing import Queues
 from marklab.engine import binding as engine
@@ -72,7 +72,7 @@ class ReadyScheme:
 
     @property
     def causes(self) -> dict[int, str]:
-        """Names of the causes that its counters tell apart."""
+        """Names of the causes that its counters distinguish."""
         spec = self.fitted.scheme.spec
         return spec.causes if spec else {}
 
@@ -198,7 +198,7 @@ def _check_lossless(spec: Spec, pfc: Pfc, network: Network, frame_bytes: int) ->
     longest = max([frame_bytes, *(probe.size_bytes for probe in spec.probes or ())])
     check_parts(pfc, network.graph)
     check_memory(pfc, network.graph, spec.framing, longest)
-    check_circles(network.graph)
+    check_cycles(network.graph)
 
 
 def check_needs(scheme: Scheme, program: engine.CompiledProgram) -> None:
@@ -249,7 +249,7 @@ def _check_services(spec: Spec) -> None:
 
 
 def ready_scheme(choice: SchemeChoice, setup: Setup, ecmp: bool, queue: Limit, arch: Arch | None = None) -> ReadyScheme:
-    """A scheme with its compiled program, for switches that may have several equal ways (`ecmp`)."""
+    """A scheme with its compiled program, for switches that may have several equal paths (`ecmp`)."""
     fitted = find_scheme(choice).fit(choice, setup)
     if arch is not None:
         fitted = twin_of(fitted, arch=arch)

@@ -14,10 +14,10 @@ and the last segment of w bytes follows by the rule itself. With equal rates R o
 
     FCT = extra + (n - 2 + H) W / R + w / R + sum of d_j
 
-because w <= W never catches up. `extra` is the flow's delay at its sender. A new connection adds a SYN on the way
-there, extra delay included, a SYN-ACK on the way back, and on the sender's line the ACK that goes before the data.
-A connection that the receiver opens adds a SYN on the way back, its answer on the way there, extra delay included, and
-a request on the way back, which is all that a further flow on it adds. Windows do not count: that a sender has to open
+because w <= W never catches up. `extra` is the flow's delay at its sender. A new connection adds a SYN on the path
+there, extra delay included, a SYN-ACK on the path back, and on the sender's line the ACK that goes before the data.
+A connection that the receiver opens adds a SYN on the path back, a SYN-ACK on the path there, extra delay included, and
+a request on the path back. A further flow on it adds the request alone. Windows do not count: that a sender has to open
 its window is part of what slowdown measures. Queue pairs of RDMA have headers as long as TCP's, and no handshake.
 """
 
@@ -44,7 +44,7 @@ _SYN_OPTIONS = 12
 def ideal_ns(spec: Spec, network: Network, flows: FlowList) -> Floats:
     """Ideal completion time of each flow."""
     result = np.zeros(len(flows))
-    for there, back, chosen in _ways(network, flows):
+    for there, back, chosen in _paths(network, flows):
         extra = flows.extra_delay_ns[chosen].astype(np.float64)
         time = extra + stream_ns(there, flows.size_bytes[chosen], spec.framing, spec.transport)
         if spec.connections.mode == "new" and not spec.transport.is_paced:
@@ -57,28 +57,28 @@ def ideal_ns(spec: Spec, network: Network, flows: FlowList) -> Floats:
 
 
 def full_frame_ns(spec: Spec, network: Network, flows: FlowList) -> Floats:
-    """Time on the way of each flow, from its sender's NIC to its receiver, of one full frame in an empty network."""
+    """Time on the path of each flow, from its sender's NIC to its receiver, of one full frame in an empty network."""
     result = np.zeros(len(flows))
     full = np.array([spec.transport.payload_bytes], dtype=np.uint64)
-    for there, _, chosen in _ways(network, flows):
+    for there, _, chosen in _paths(network, flows):
         result[chosen] = stream_ns(there, full, spec.framing, spec.transport)[0]
     return result
 
 
-def _ways(network: Network, flows: FlowList) -> Iterator[tuple[Path, Path, NDArray[np.intp]]]:
-    """The way there and back, and the flows that take it or one that is alike: thousands of pairs have a few kinds."""
+def _paths(network: Network, flows: FlowList) -> Iterator[tuple[Path, Path, NDArray[np.intp]]]:
+    """The path there and back, and the flows that take it or one that is alike: thousands of pairs have a few kinds."""
     graph, hosts = network.graph, len(network.graph.hosts)
     pairs, pair_of = np.unique(flows.src.astype(np.int64) * hosts + flows.dst, return_inverse=True)
-    ways: dict[tuple[tuple[int, int], ...], tuple[int, Path, Path]] = {}
-    way_of_pair = np.zeros(len(pairs), dtype=np.intp)
+    paths: dict[tuple[tuple[int, int], ...], tuple[int, Path, Path]] = {}
+    path_of_pair = np.zeros(len(pairs), dtype=np.intp)
     for number, pair in enumerate(pairs.tolist()):
         source, target = divmod(pair, hosts)
         there, back = graph.path(source, target), graph.path(target, source)
         alike = tuple((line.rate_bps, line.delay_ns) for line in there + back)
-        way_of_pair[number] = ways.setdefault(alike, (len(ways), there, back))[0]
-    way_of = way_of_pair[pair_of]
-    for number, there, back in ways.values():
-        yield there, back, np.flatnonzero(way_of == number)
+        path_of_pair[number] = paths.setdefault(alike, (len(paths), there, back))[0]
+    path_of_flow = path_of_pair[pair_of]
+    for number, there, back in paths.values():
+        yield there, back, np.flatnonzero(path_of_flow == number)
 
 
 def stream_ns(path: Path, sizes: NDArray[np.uint64], framing: Framing, transport: Transport) -> Floats:

@@ -70,7 +70,7 @@ def candidate(choice: SchemeChoice, rules: FctRules, results: Sequence[Path] = (
     """What the policy is asked about. Results that are not the present ones, or not the policy's, are BadInput."""
     if choice.is_path:
         raise BadInput(
-            f"`{choice}` is a file: only schemes of the catalog have twins", "docs/tofino.md, One's own scheme"
+            f"`{choice}` is a file: only schemes of the catalog have twins", "docs/tofino.md, A scheme of your own"
         )
     twin = twin_spec(choice.program, arch)
     asked = {

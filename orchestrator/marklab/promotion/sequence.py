@@ -2,7 +2,8 @@
 """Packets that went through a port in a real run, to be sent through switches again.
 
 Times are whole microseconds, as v1model counts them, so that both targets see the same sojourns; a frame's place in the
-sequence is in its IPv4 identification and TCP ports stay those of its connection, so that flows are told apart alike.
+sequence is in its IPv4 identification and TCP ports stay those of its connection, so that flows are
+distinguished alike.
 """
 
 from __future__ import annotations

@@ -174,12 +174,12 @@ def _cdf(grid: Grid) -> Iterator[Chart]:
     yield Chart(
         "fct-cdf",
         "FCT: distribution",
-        "The part of the flows that finished within a time, as the mean over the seeds of the time for each part; "
+        "The fraction of flows that finished within a time, as the mean over the seeds of the time for each fraction; "
         "normalised, the ratio of these times to the baseline's for the same part. "
         f"{_UNCONGESTED_SAYS}",
         "lines",
         Axis("FCT", "µs", log=True),
-        Axis("part of the flows"),
+        Axis("fraction of flows"),
         tuple(series),
         ratio_x=Axis(f"FCT, ratio to {grid.baseline}"),
     )
@@ -203,7 +203,7 @@ def _ccdf(grid: Grid) -> Iterator[Chart]:
         f"part. {_UNCONGESTED_SAYS}",
         "lines",
         Axis("FCT", "µs", log=True),
-        Axis("part of the flows that took longer", log=True),
+        Axis("fraction of flows that took longer", log=True),
         tuple(
             Series(scheme, x[: len(parts)], left, at=at, pick={"class": _CLASS_NAMES[name]})
             for scheme, at, name, x in found
@@ -351,7 +351,7 @@ def _utilisation(grid: Grid) -> Chart:
         grid,
         "utilisation",
         "Utilisation",
-        f"Part of the time that the bottleneck was busy, until the last flow began. {_INTERVALS}",
+        f"Fraction of time that the bottleneck was busy, until the last flow began. {_INTERVALS}",
         Axis("utilisation", "%"),
         _compared(grid, _over_seeds(METRICS["utilisation"].of, times=100)),
     )
@@ -402,7 +402,7 @@ def _distributions(grid: Grid) -> Iterator[Chart]:
         "Packets that waited at a port, seen in even intervals; for each part the mean over the seeds.",
         "lines",
         Axis("queue length", "packets"),
-        Axis("part of the time"),
+        Axis("fraction of time"),
         tuple(each for kind in kinds for each in _sampled(grid, _queues_of(kind), {"switches": kind})),
     )
 

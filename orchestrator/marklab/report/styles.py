@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """How schemes look: the same colour, dash and marker in all charts.
 
-The colours are those of Okabe and Ito, which people with any colour vision tell apart; markers and dashes tell schemes
-apart in grey. Their yellow is left out, as it is too pale on white.
+The colours are those of Okabe and Ito, which people with any colour vision can distinguish. Markers and dashes
+distinguish schemes in grey. Their yellow is left out, as it is too pale on white.
 """
 
 from __future__ import annotations

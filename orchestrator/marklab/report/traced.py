@@ -68,7 +68,7 @@ def traced_sections(collection: Collection, grid: Grid) -> Iterator[Section]:
         Chart(
             "queue-length",
             "Queue length over time",
-            "Most packets that waited in each part of the time.",
+            "Most packets that waited in each interval.",
             "steps",
             time,
             Axis("queue length", "packets"),
@@ -77,7 +77,7 @@ def traced_sections(collection: Collection, grid: Grid) -> Iterator[Section]:
         Chart(
             "sojourn",
             "Sojourn time over time",
-            "Longest wait of the packets that left in each part of the time; a gap where none did.",
+            "Longest wait of the packets that left in each interval; a gap where none did.",
             "steps",
             time,
             Axis("longest sojourn", "µs"),

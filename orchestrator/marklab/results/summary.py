@@ -162,7 +162,7 @@ class Change(Model):
 class Classification(Model):
     """Flows by their marks, and by whether they sent faster than their max-min share (DiffECN paper, section IV-C).
 
-    A flow is taken for congested if a packet of it was marked. Accuracy is the part of the flows that were taken for
+    A flow is taken for congested if a packet of it was marked. Accuracy is the fraction of flows that were taken for
     what they are (Eq. 3), recall the part of the congested ones that were marked (Eq. 4); None where there are none.
     """
 

@@ -46,7 +46,7 @@ COLUMNS: Mapping[str, tuple[pl.DataType, str]] = {
     "commit": (pl.String(), "commit that was checked out"),
     "code": (pl.String(), "digest of the code of whoever started it"),
     "result": (pl.String(), "everything known of it, as in `schemes.SCHEME.seeds` of a summary (JSON)"),
-    "curves": (pl.String(), "FCTs by part of the flows and slowdown by size (JSON)"),
+    "curves": (pl.String(), "distribution of FCTs and slowdown by size (JSON)"),
     "scheme_at_point": (pl.String(), "program and parameters (JSON)"),
     "warnings": (pl.String(), "what makes it doubtful (JSON, a list)"),
     "settings": (pl.String(), "the point's (JSON)"),

@@ -124,7 +124,7 @@ class Spec(Model):
     load: float = Field(default=0.5, gt=0, le=2)
     flows: int = Field(default=3000, ge=0, le=10**7)
     services: Services | None = None
-    # Part of the flows whose hosts take part in ECN; all of them, if the transport does.
+    # Fraction of flows whose hosts take part in ECN; all of them, if the transport does.
     ecn_share: float | None = Field(default=None, ge=0, le=1)
     # The flows of the workload come as readers of the web ask for them, and not independently of each other.
     sessions: Sessions | None = None

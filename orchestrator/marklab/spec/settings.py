@@ -16,7 +16,7 @@ from marklab.units import parse_setting
 
 
 def merged_settings(spec: Path | None, given: dict[str, Any], more: list[str]) -> dict[str, Any]:
-    """Settings of a file, of options, and of `--set`; later ones come first."""
+    """Settings of a file, of options, and of `--set`; later ones override earlier ones."""
     settings = read_spec(spec) if spec is not None else {}
     if isinstance(given.get("transport"), str) and isinstance(settings.get("transport"), dict):
         given["transport"] = settings["transport"] | {"control": given["transport"]}

@@ -28,24 +28,24 @@ def jain(values: Sequence[float]) -> float | None:
 
 
 def max_min_shares(
-    ways: Sequence[Sequence[int]],
+    paths: Sequence[Sequence[int]],
     capacities: Sequence[float],
     demands: Sequence[float],
     weights: Sequence[float] | None = None,
 ) -> list[float]:
     """Share of each flow, by water-filling: all rise in proportion to their weights until a line of theirs is full.
 
-    `ways` lists the lines of each flow, by their places in `capacities`. A demand of infinity is that of a flow that
+    `paths` lists the lines of each flow, by their places in `capacities`. A demand of infinity is that of a flow that
     takes what it gets. Nobody can have more without someone who has less, by weight, having still less (Bertsekas and
     Gallager, "Data Networks", section 6.5.2).
     """
-    weight = np.ones(len(ways)) if weights is None else np.asarray(weights, dtype=np.float64)
-    uses = np.zeros((len(capacities), len(ways)))
-    for flow, way in enumerate(ways):
-        uses[list(way), flow] = 1
+    weight = np.ones(len(paths)) if weights is None else np.asarray(weights, dtype=np.float64)
+    uses = np.zeros((len(capacities), len(paths)))
+    for flow, path in enumerate(paths):
+        uses[list(path), flow] = 1
     capacity = np.asarray(capacities, dtype=np.float64)
     wanted = np.asarray(demands, dtype=np.float64)
-    share = np.zeros(len(ways))
+    share = np.zeros(len(paths))
     rising = wanted > 0
     while rising.any():
         rise = _rise(uses, capacity, wanted, share, weight * rising)
@@ -62,7 +62,7 @@ def _rise(uses: Floats, capacity: Floats, wanted: Floats, share: Floats, speed: 
         by_flow = np.where(speed > 0, (wanted - share) / speed, math.inf)
     rise = min(by_line.min(initial=math.inf), by_flow.min(initial=math.inf))
     if math.isinf(rise):
-        raise ValueError("a flow without limit: its demand is infinite and its way passes no line")
+        raise ValueError("a flow without limit: its demand is infinite and its path passes no line")
     return max(0.0, float(rise))
 
 

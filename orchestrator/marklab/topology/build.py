@@ -72,7 +72,7 @@ def _described(data: dict[str, Any], where: str) -> Topology:
 
 
 def build(topology: Topology, rate_bps: int, base_rtt_ns: int) -> Network:
-    """Build a network whose longest ways have this base RTT, unless the description states other delays."""
+    """Build a network whose longest paths have this base RTT, unless the description states other delays."""
     match topology:
         case Incast():
             network = _incast(topology, rate_bps, base_rtt_ns)
@@ -227,7 +227,7 @@ def _graph(topology: Links, rate_bps: int, delay_ns: int) -> Graph:
     nodes = {name: index for index, name in enumerate(names)}
     taken: set[Port] = set()
     links = []
-    # Ports that are named are taken first, so that the others do not get in their way.
+    # Ports that are named are taken first, so that the others do not take them.
     for spec in sorted(topology.links, key=lambda link: not all(":" in end for end in link.ends)):
         a, b = (_port(end, nodes, taken) for end in spec.ends)
         if a.node == b.node:

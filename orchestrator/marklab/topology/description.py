@@ -94,7 +94,7 @@ class LinkSpec(Model):
 
 
 class Links(Model):
-    """A topology of one's own, link by link.
+    """A topology of your own, link by link.
 
     Unless said otherwise a link has the rate of the run, and all links the same delay, such that the longest way makes
     up the base RTT. `senders` and `receivers` limit who talks to whom. `bottleneck` names the lines (from, to) that

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""A network as a graph, and the shortest ways through it."""
+"""A network as a graph, and the shortest paths through it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Graph:
         for host, name in enumerate(self.hosts):
             if len(self.lines_from[host]) != 1:
                 raise BadInput(f"host `{name}` has {len(self.lines_from[host])} links, a host has one")
-        # Links lead both ways, so that whoever reaches one host reaches all that it does.
+        # Links lead in both directions, so that whoever reaches one host reaches all that it does.
         lost = next((other for other in range(1, len(self.hosts)) if self._lines_to(0, other) is None), None)
         if lost is not None:
             raise BadInput(
@@ -104,7 +104,7 @@ class Graph:
 
     @cached_property
     def _edge(self) -> tuple[int, ...]:
-        """The node at the other end of each host's link. Hosts of one node are reached by the same ways."""
+        """The node at the other end of each host's link. Hosts of one node are reached by the same paths."""
         return tuple(self.lines_from[host][0].target.node for host in range(len(self.hosts)))
 
     @cached_property
@@ -134,7 +134,7 @@ class Graph:
         return None if distance is None else distance + 1
 
     @cached_property
-    def _ways(self) -> dict[int, tuple[tuple[Line, ...], ...]]:
+    def _paths(self) -> dict[int, tuple[tuple[Line, ...], ...]]:
         """The lines by which each node sends to the nodes that hosts are linked to."""
         return {
             edge: tuple(
@@ -145,52 +145,52 @@ class Graph:
         }
 
     def next_lines(self, node: int, host: int) -> tuple[Line, ...]:
-        """The lines on which a node may send to a host: those of all shortest ways, in order of ports."""
+        """The lines on which a node may send to a host: those of all shortest paths, in order of ports."""
         if node == host:
             return ()
         edge = self._edge[host]
         if node == edge:
             return tuple(line for line in self.lines_from[node] if line.target.node == host)
-        return self._ways[edge][node]
+        return self._paths[edge][node]
 
     @cached_property
     def has_equal_ways(self) -> bool:
-        """Whether a switch has several ways to a host."""
-        return any(len(lines) > 1 for ways in self._ways.values() for lines in ways)
+        """Whether a switch has several paths to a host."""
+        return any(len(lines) > 1 for paths in self._paths.values() for lines in paths)
 
     def spread(self, node: int, host: int) -> int:
-        """By how many ways packets to a host may have come to a node: the choices before it, multiplied.
+        """By how many paths packets to a host may have come to a node: the choices before it, multiplied.
 
         All switches choose by the same hash. One that looked at the part of it by which others have chosen would find
-        what they chose, and send on all that comes to it by one of its ways.
+        what they chose, and send on all that comes to it by one of its paths.
         """
         return self._spread[self._edge[host]][node]
 
     @cached_property
     def _spread(self) -> dict[int, list[int]]:
-        spread = {edge: [1] * len(self.names) for edge in self._ways}
+        spread = {edge: [1] * len(self.names) for edge in self._paths}
         for edge, before in spread.items():
             for node in self._far_to_near[edge]:
-                lines = self._ways[edge][node]
+                lines = self._paths[edge][node]
                 for line in lines:
                     before[line.target.node] = max(before[line.target.node], before[node] * len(lines))
         return spread
 
     def lines_after(self) -> dict[Line, tuple[Line, ...]]:
-        """Lines by which the packets of each line between switches go on, of all shortest ways between hosts."""
+        """Lines by which the packets of each line between switches go on, of all shortest paths between hosts."""
         after: dict[Line, dict[Line, None]] = {}
-        for edge, ways in self._ways.items():
+        for edge, paths in self._paths.items():
             present = {other for other in self._edge if other != edge}
             for node in self._far_to_near[edge]:
                 if node not in present:
                     continue
-                for line in ways[node]:
+                for line in paths[node]:
                     present.add(line.target.node)
-                    after.setdefault(line, {}).update(dict.fromkeys(ways[line.target.node]))
+                    after.setdefault(line, {}).update(dict.fromkeys(paths[line.target.node]))
         return {line: tuple(following) for line, following in after.items()}
 
     def path(self, source: int, target: int) -> tuple[Line, ...]:
-        """The shortest way from host to host; of several equal ones the one by the lowest ports."""
+        """The shortest path from host to host; of several equal ones the one by the lowest ports."""
         lines = []
         node = source
         while node != target:
@@ -200,17 +200,17 @@ class Graph:
         return tuple(lines)
 
     def base_rtt_ns(self, source: int, target: int) -> int:
-        """Propagation delay of the way there and back."""
+        """Propagation delay of the path there and back."""
         there, back = self.path(source, target), self.path(target, source)
         return sum(line.delay_ns for line in there + back)
 
     def longest_path(self) -> int:
-        """Lines on the way between the two hosts that are farthest apart."""
+        """Lines on the path between the two hosts that are farthest apart."""
         hosts = range(len(self.hosts))
         return max(self._lines_to(host, other) or 0 for host in hosts for other in hosts)
 
     def shares(self, pairs: Iterable[tuple[int, int]]) -> Mapping[Line, float]:
-        """Part of the flows that each line carries if flows choose among `pairs` and equal ways evenly."""
+        """Fraction of flows that each line carries if flows choose among `pairs` and equal paths evenly."""
         chosen = list(pairs)
         by_target: dict[int, dict[int, float]] = {}
         for source, target in chosen:

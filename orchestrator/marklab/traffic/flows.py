@@ -33,7 +33,7 @@ class FlowList:
     dscp: NDArray[np.uint8]
     extra_delay_ns: UInt64
     rate_bps: UInt64  # of the application; 0 is as fast as possible
-    query: NDArray[np.bool_]  # part of a query: to be told apart in results, the same to the network
+    query: NDArray[np.bool_]  # part of a query: a group of its own in results, no different for the network
     ecn: NDArray[np.bool_]  # its hosts take part in ECN, if the transport does
     # The flow, higher up, whose end it waits for, or -1: it starts as long after that end as the list has it after that
     # start. And whether it is asked for on the connection of that flow.

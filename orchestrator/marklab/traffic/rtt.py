@@ -109,7 +109,7 @@ class LongTailed:
         return ((self.mean_ns - tail) / 0.9 - self.min_ns) / (self.p90_ns - self.min_ns)
 
     def quantile(self, draws: Floats) -> Floats:
-        """RTT in ns, not rounded, below which a given part of the flows lies."""
+        """RTT in ns, not rounded, below which a given fraction of flows lies."""
         if self.min_ns == self.max_ns:
             return np.full_like(draws, self.min_ns)
         width = self.p90_ns - self.min_ns

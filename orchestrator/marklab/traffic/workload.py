@@ -66,7 +66,7 @@ class Workload:
         return np.maximum(np.floor(exact + 0.5), _SMALLEST).astype(np.uint64)
 
     def part_up_to(self, size: Floats) -> Floats:
-        """Part of the flows that are not larger."""
+        """Fraction of flows that are not larger."""
         beyond = np.where(size >= self._sizes[-1], 1.0, interpolate(size, self._sizes, self._parts))
         return np.where(size < self._sizes[0], 0.0, beyond)
 

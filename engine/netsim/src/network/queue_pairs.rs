@@ -20,7 +20,7 @@ use crate::rdma::{Heard, ReactionConfig, ReactionPoint, Requester, Responder, Re
 use crate::wire::roce::{Kind, Roce};
 use crate::wire::{Ecn, EndPoint};
 
-/// UDP ports of queue pairs, by which equal ways are chosen: the dynamic ones.
+/// UDP ports of queue pairs, by which equal paths are chosen: the dynamic ones.
 const FIRST_PORT: usize = 49_152;
 const PORTS: usize = 16_384;
 

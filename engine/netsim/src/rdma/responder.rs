@@ -30,9 +30,9 @@ pub struct Heard {
 pub struct Answer {
     /// A notification of congestion (CNP).
     pub notification: bool,
-    /// An acknowledgement of all packets before the next one expected; if `missing`, a NACK, as that one was skipped.
+    /// An acknowledgement of all packets before the next one expected.
     pub acknowledge: bool,
-    /// See there.
+    /// The next packet expected was skipped, so the acknowledgement is a NACK.
     pub missing: bool,
 }
 

@@ -77,7 +77,7 @@ pub struct Roce {
 
 impl Roce {
     /// Writes the frame between two hosts whose addresses are those of the packet. The source's port spreads queue pairs
-    /// over equal ways.
+    /// over equal paths.
     pub fn write(&self, packet: &mut Packet, src: &EndPoint, dst: &EndPoint) {
         let (opcode, syndrome, payload) = match self.kind {
             Kind::Send { first, last, payload } => (send_opcode(first, last), None, payload),

@@ -56,7 +56,7 @@ pub(super) fn tables(lowerer: &mut Lowerer<'_>) {
     }
 }
 
-/// Two tables or two actions of one name cannot be told apart by the control plane.
+/// The control plane cannot distinguish two tables or two actions of one name.
 pub(super) fn duplicate_names(lowerer: &mut Lowerer<'_>) {
     let mut found = Vec::new();
     let mut first = FxHashMap::default();

@@ -115,7 +115,7 @@ impl Parser<'_> {
         Ok(Box::new(width))
     }
 
-    /// `r_angle`: a `>`, be it half of a `>>`.
+    /// `r_angle`: a `>`, or half of a `>>`.
     pub(super) fn close_angle(&mut self) -> Parsed<Span> {
         match self.peek() {
             TokenKind::Gt | TokenKind::GtJoint => Ok(self.bump().span),

@@ -82,7 +82,7 @@ impl Generator<'_, '_> {
         }
     }
 
-    /// Memory of one's own.
+    /// Memory of its own.
     pub(super) fn fresh(&mut self, bytes: u32) -> Value {
         let room = self.room(bytes);
         self.address(room)

@@ -35,7 +35,7 @@ def switch(
     ] = None,
     description: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.yaml", help="All of the switch (docs/lab.md); other options come first."),
+        typer.Option(metavar="FILE.yaml", help="Description of the switch (docs/lab.md); other options override it."),
     ] = None,
     rate: Annotated[str | None, typer.Option(help="Rate of each port, as 100M; without, nothing waits.")] = None,
     delay: Annotated[str | None, typer.Option(help="Delay of the line behind each port. Default: 0.")] = None,

@@ -214,7 +214,7 @@ class Profiles:
         return copies
 
     def _fill(self, profile: Any, group: _Group, copies: set[int]) -> None:
-        """Those that come first come before those that leave: packets find no empty group in between."""
+        """Members are added before others are removed: packets find no empty group in between."""
         for copy in sorted(copies - group.copies):
             self._perform(profile, "add_to_group", member=copy, group=group.number)
         for copy in sorted(group.copies - copies):

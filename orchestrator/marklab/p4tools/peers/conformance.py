@@ -162,7 +162,8 @@ def render(conformance: Conformance) -> str:
     text = "# Conformance\n\n"
     text += "<!-- Written by `make conformance`. -->\n\n"
     text += (
-        f"What p4c's corpus (`testdata` of p4lang/p4c at `{conformance.commit}`) finds. "
+        "For P4 engineers who ask how much of the language the lab takes. This is what p4c's corpus "
+        f"(`testdata` of p4lang/p4c at `{conformance.commit}`) finds. "
         "To repeat it, where P4C_CHECKOUT names a checkout of p4c:\n\n"
         "<!-- needs: P4C_CHECKOUT -->\n<!-- tested by: tests/stf/test_conformance.py -->\n"
         "```sh\nmake conformance P4C_CHECKOUT=p4c\n```\n\n"

@@ -25,7 +25,8 @@ def render(
     clocks = ", ".join(f"`{name}`" for name in CLOCKS)
     text = "# Against BMv2\n\n<!-- Written by `make differential`. -->\n\n"
     text += (
-        f"The same packets through the lab's switch and through BMv2's: {tools}. Compared are all packets of each port "
+        "For P4 engineers who ask whether the lab's switch does what BMv2 does. The same packets went through both: "
+        f"{tools}. Compared are all packets of each port "
         "in their order, the cells of registers, and packets and bytes of counters. State that holds a time, or "
         f"depends on how fast packets follow each other, is not compared: {clocks}. To repeat it, with the tools on "
         "`PATH`:\n\n<!-- needs: simple_switch -->\n<!-- tested by: tests/stf/test_differential.py -->\n"
@@ -95,7 +96,7 @@ def _marks(decisions: Sequence[Decisions]) -> Iterator[str]:
         f"sojourn times, decisions are the same if departures are up to {late_ms} ms late (tested), and a burst is "
         "sent again if BMv2 sends a packet later. An empty queue has no rate, and its packets come one after the "
         "other.\n\n"
-        "What this does not compare: marks by lot with probabilities between 0 and 1, since draws of two switches "
+        "What this does not compare: marks with probabilities between 0 and 1, since draws of two switches "
         "differ; times near a threshold; and several queues of a port, of which BMv2 has none for these programs.\n\n"
         f"{same} of {len(decisions)} bursts do the same. A letter for each packet: `M` marked, `.` not marked, `x` "
         "lost or dropped. Counts are packets, in the lab / in BMv2: marked, not capable and passed, dropped by the "

@@ -40,7 +40,7 @@ WITHOUT_P4INFO = {
     "value_sets": "P4_16 has value sets of tuples, P4Runtime has no form for them ([conformance](conformance.md))"
 }
 
-# Schemes of which nothing is left to compare without a clock that both switches have.
+# Schemes that cannot be compared without a clock that both switches have.
 PERIODIC = {
     "pi": "its probability changes with the times of arrival",
     "rem": "its price changes with the times of arrival",

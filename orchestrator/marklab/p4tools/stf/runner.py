@@ -2,7 +2,7 @@
 """Runs a test on a program, in the interpreter and in machine code, and compares what comes out.
 
 The rules are those of p4c's runner for BMv2: packets are compared port by port, in order; their number is exact; a port
-of which nothing is expected stays silent.
+without expectations sends nothing.
 """
 
 from __future__ import annotations

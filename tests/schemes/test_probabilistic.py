@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Marks by lot between two thresholds: ECN# (its paper's section 3.5) and MQ-ECN (section 3.4)."""
+"""Probabilistic marking between two thresholds: ECN# (its paper's section 3.5) and MQ-ECN (section 3.4)."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_the_lower_of_thresholds_in_the_wrong_order_is_that_of_all_marks(signal:
 
 
 @pytest.mark.parametrize("k", [K_MIN, K_MAX, 400])
-def test_lots_are_drawn_between_the_thresholds_alone(name: str, k: int) -> None:
+def test_marks_are_random_between_the_thresholds_alone(name: str, k: int) -> None:
     """One below, at and one above each, with a probability that is 1 at k_max."""
     seed = 5
     for signal in (k - 1, k, k + 1):
@@ -166,7 +166,7 @@ class MqEcnPort:
         self.steps: Counter[str] = Counter()
 
     def leave(self, out: Departure) -> str:
-        """Compare what becomes of a packet; gives whether it was marked for sure, by lot, or not at all."""
+        """Compare what becomes of a packet; gives whether it was marked for sure, with a probability, or not at all."""
         marked = self.send(out)
         # What T_round is, test_mq_ecn.py knows.
         ticks = self.switch.state("t_round")
@@ -182,7 +182,7 @@ class MqEcnPort:
             slack = self.p_max / (self.k_max - self.k_min) / 512 / (t_round or 1) + Fraction(out.found, 2**32)
             if abs(draw - p) > slack:
                 assert marked is (draw < p), out
-            step = f"{step} by lot"
+            step = f"{step} at random"
         else:
             assert marked is beyond, out
             rounded = min(abs(out.found * ticks - told) for told in (low, high)) <= 1
@@ -210,8 +210,8 @@ def test_long_congestion_agrees_with_mq_ecns_paper(p_max: float) -> None:
     port = MqEcnPort(5, 30, p_max, seed=3)
     for out in round_robin(traffic, GIGABIT.queues.quanta_bytes(GIGABIT.frame_bytes), GIGABIT.rate_bps):
         port.leave(out)
-    assert min(port.steps[step] for step in ("marked", "passed", "passed by lot")) > 100, port.steps
-    assert port.steps["marked by lot"] > 500 * p_max, port.steps
+    assert min(port.steps[step] for step in ("marked", "passed", "passed at random")) > 100, port.steps
+    assert port.steps["marked at random"] > 500 * p_max, port.steps
 
 
 @pytest.mark.parametrize("busy", [1, 2, 4])
@@ -229,4 +229,4 @@ def test_the_part_of_a_queue_follows_the_number_of_busy_queues(busy: int) -> Non
         elif out.found > 40 / busy + 0.8:
             assert step == "marked"
         elif 8 / busy + 0.5 < out.found < 40 / busy - 0.8:
-            assert step.endswith("by lot")
+            assert step.endswith("at random")
