@@ -10,10 +10,10 @@ use marklab_p4::ir::{
     Request, Ty,
 };
 
+use super::Result;
 use super::context::{self, Cells, Context};
 use super::generator::{Generator, valid_place, value_type};
 use super::wide::is_wide;
-use super::Result;
 use crate::DROP_PORT;
 use crate::arith::Operator;
 use crate::hash::of_any_header;
