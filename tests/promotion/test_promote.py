@@ -120,7 +120,7 @@ def test_the_driver_is_given_mirror_sessions(cli: Cli, tmp_path: Path, policy: C
 
 
 def test_the_driver_is_given_filters(cli: Cli, tmp_path: Path, policy: Callable[..., str]) -> None:
-    rules = policy(fct={"settings_of": {}})
+    rules = policy(fct={"settings_of": {"red": {"flows": 200}}})
     assert cli("promote", "--scheme", "red", "--policy", rules, "--out", str(tmp_path)).code == 0
     (given,) = json.loads((tmp_path / "red" / "entries" / "entries.json").read_text())["filters"]
     # 1 / 512 of the way while a packet of 1,538 bytes leaves at 10 Gb/s.

@@ -89,6 +89,17 @@ class EstimateSpec(Model):
     when: Formula | None = None
 
 
+class Differential(Model):
+    """How the scheme is compared with BMv2 under random packets, where the two switches have no common clock or queue.
+
+    `configuration` is written as in STF tests and makes the scheme decide alike in both; `left_out` says why there is
+    none.
+    """
+
+    configuration: str = ""
+    left_out: str = ""
+
+
 class Forwarding(Model):
     """Names of what the lab fills in so that packets find their way. The defaults are those of include/switch.p4."""
 
@@ -125,3 +136,8 @@ class SchemeSpec(Model):
     mirrors: dict[int, int] = Field(default_factory=dict, json_schema_extra=WHOLE_NUMBERS)
     filters: tuple[FilterSpec, ...] = ()
     forwarding: Forwarding = Forwarding()
+    differential: Differential = Differential()
+    # Settings of the runs that promotion asks about, beside those of its policy.
+    promotion: dict[str, Any] = Field(default_factory=dict)
+    # Why Tofino has no program of it.
+    no_twin: str = ""

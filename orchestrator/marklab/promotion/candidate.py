@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from marklab.catalog.choice import SchemeChoice
+from marklab.catalog.scheme import find_scheme
 from marklab.catalog.twin import Arch, TwinSpec, twin_spec
 from marklab.errors import BadInput, unknown
 from marklab.execution.cells import run_cells, total_flows
@@ -99,9 +100,11 @@ def _name(spec: Spec) -> tuple[str, float]:
 
 
 def _settings(choice: SchemeChoice, rules: FctRules, workload: str, load: float) -> dict[str, Any]:
+    scheme = find_scheme(choice).spec
     return {
         "schemes": [choice], "baseline": rules.baseline, "workload": workload, "load": load, "flows": rules.flows,
-        "seeds": rules.seeds, **rules.settings, **rules.settings_of.get(choice.program, {}),
+        "seeds": rules.seeds, **rules.settings, **(scheme.promotion if scheme else {}),
+        **rules.settings_of.get(choice.program, {}),
     }  # fmt: skip
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -15,11 +15,6 @@ from marklab.results.quantities import find_metric
 from marklab.spec.description import Baseline, SpecSettings
 
 DEFAULT = Path(__file__).with_name("policy.yaml")
-
-
-def _settings_of() -> dict[str, dict[str, Any]]:
-    # MQ-ECN works on queues that take turns; RED draws lots, of which the twin's are others.
-    return {"mq-ecn": {"queues": "dwrr:count=4", "services": "4"}, "red": {"flows": 12_000}}
 
 
 class FctRules(Model):
@@ -35,8 +30,8 @@ class FctRules(Model):
     flows: int = Field(default=2000, ge=1)
     seeds: int = Field(default=10, ge=1)
     settings: SpecSettings = Field(default_factory=dict)
-    # More of them for single schemes.
-    settings_of: dict[str, SpecSettings] = Field(default_factory=_settings_of)
+    # Those of single schemes, which override what the scheme's own description has under `promotion`.
+    settings_of: dict[str, SpecSettings] = Field(default_factory=dict)
     better: Annotated[tuple[str, ...], OneOrMore()] = ("short.p99",)
     not_worse: dict[str, Part] = Field(default_factory=lambda: {"overall.mean": 0.05, "large.mean": 0.05})
 

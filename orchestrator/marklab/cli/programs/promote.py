@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from marklab.catalog.choice import SchemeChoice
-from marklab.catalog.scheme import known_schemes
+from marklab.catalog.scheme import find_scheme, known_schemes
 from marklab.catalog.twin import CHIPS, Arch, known_twins, twin_spec
 from marklab.errors import BadInput, unknown
 from marklab.execution.cells import default_workers
@@ -22,7 +22,6 @@ from marklab.paths import PROMOTED
 from marklab.promotion.bundle import plain_gate, write_bundle
 from marklab.promotion.candidate import Candidate, candidate
 from marklab.promotion.gates import Gate, gates, in_the_way
-from marklab.promotion.missing import MISSING
 from marklab.promotion.policy import Policy, read_policy
 from marklab.promotion.rules import Outcome
 from marklab.spec.settings import chosen_schemes
@@ -114,7 +113,8 @@ def _all(rules: Policy, workers: int, arch: Arch, as_json: bool) -> None:
     rows: dict[str, Sequence[Gate] | str] = {}
     for name in known_schemes():
         if name not in known_twins():
-            rows[name] = MISSING.get(name, "it has no twin yet")
+            spec = find_scheme(SchemeChoice(name)).spec
+            rows[name] = (spec and spec.no_twin) or "it has no twin yet"
             continue
         try:
             twin_spec(name, arch)

@@ -15,6 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from marklab.catalog.choice import SchemeChoice
+from marklab.catalog.description import Differential
+from marklab.catalog.scheme import find_scheme, known_schemes
 from marklab.engine import binding as engine
 from marklab.engine import p4c
 from marklab.errors import BadInput, MarklabError, RunFailed
@@ -40,29 +43,6 @@ WITHOUT_P4INFO = {
     "value_sets": "P4_16 has value sets of tuples, P4Runtime has no form for them ([conformance](conformance.md))"
 }
 
-# Schemes that cannot be compared without a clock that both switches have.
-PERIODIC = {
-    "pi": "its probability changes with the times of arrival",
-    "rem": "its price changes with the times of arrival",
-    "bfc": "its queues depend on what still waits when a packet comes",
-}
-
-# Schemes that look at times wait for ten seconds, or leave marks to a lot that is never drawn, since nobody knows how
-# long BMv2's threads take. Those whose ingress must know the queues have a threshold that no queue reaches, since the
-# threads do not agree on it.
-_PATIENT = {
-    "tcn": "setdefault marking.params set_params(t_us:10000000)",
-    "codel": "setdefault marking.params set_params(target_us:10000000, interval_us:10000000)",
-    "ecn-sharp": "setdefault marking.params set_params"
-    "(by_queue_length:0, ins:10000000, pst:10000000, pst_interval_us:10000000, next_from_now:0)",
-    "diffecn": "setdefault marking.threshold_by_flows set_threshold(k_pkts:500000)\n"
-    "setdefault marking.params set_params(queue_count:0, high:3, t_period_us:300, count_queues:0)",
-    "mq-ecn": "setdefault marking.lots set_lots(max_pkts:500000, quantum_rtt_max_q8:0xffffffffff, slope_q32:0)",
-    "per-pool": "setdefault marking.params set_params(k_pkts:500000)",
-    "per-port": "setdefault marking.params set_params(k_pkts:500000)",
-    "pftcn": "setdefault marking.params set_params(t_us:10000000)",
-}
-
 PACKETS = 300
 
 # All come from one port: between ports there is no order.
@@ -78,15 +58,23 @@ class Case:
     seeds: Sequence[bytes]
 
 
+def left_out() -> dict[str, str]:
+    """Schemes that are not compared, and why."""
+    return {name: said.left_out for name, said in _described().items() if said.left_out}
+
+
+def _described() -> dict[str, Differential]:
+    specs = {name: find_scheme(SchemeChoice(name)).spec for name in sorted(known_schemes())}
+    return {name: spec.differential if spec else Differential() for name, spec in specs.items()}
+
+
 def cases() -> Iterator[Case]:
     """All programs that have packet tests."""
-    for program in sorted(PROGRAMS.glob("*.p4")):
-        if program.stem in PERIODIC:
+    for name, said in _described().items():
+        if said.left_out:
             continue
-        tests = sorted((_TESTS / "schemes" / "stf" / program.stem).glob("*.stf"))[:1]
-        patience = _PATIENT.get(program.stem)
-        extra = read(patience) if patience else []
-        yield _case(program, tests, keep=Add, extra=extra)
+        tests = sorted((_TESTS / "schemes" / "stf" / name).glob("*.stf"))[:1]
+        yield _case(known_schemes()[name], tests, keep=Add, extra=read(said.configuration))
     for program in sorted((_TESTS / "p4").glob("*.p4")):
         if program.stem not in TIMED | REFUSED:
             yield _case(program, [program.with_suffix(".stf")], keep=(Add, SetDefault, Command))
