@@ -107,7 +107,7 @@ def test_a_damaged_record_is_named(kept: Path, damage: str) -> None:
 def test_claims_that_were_not_run_are_missing(kept: Path) -> None:
     change(kept / "diffecn-fair.json", lambda claims: claims.pop())
     page = fidelity.fidelity_page()
-    assert "| F1 beside F4: a third of the rest | 11,294 Mb/s | not run |  |  |" in page
+    assert "| F1 beside F4: a third of the rest | 11,294 Mb/s | not run | | |" in page
     assert "| DiffECN | `diffecn-fair`: F1 beside F4: a third of the rest | not run |" in page
     assert "| `diffecn-fair` | 5 | 4 | 0 | 0 | 1 |" in page
 

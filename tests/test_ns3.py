@@ -263,7 +263,7 @@ def test_quantities_and_their_differences() -> None:
     assert "| quantity | here | ns-3 | difference |\n|---|---:|---:|---:|\n" in text
     assert "| queue, mean, packets | 5.4 | 5 | +8.0 % |\n" in text
     assert "| marks, whole run | 50 | 100 | **-50.0 %** |\n" in text
-    assert "| drops, whole run | 0 | 0 |  |\n" in text
+    assert "| drops, whole run | 0 | 0 | |\n" in text
 
 
 def test_a_flow_that_one_did_not_finish_is_in_no_mean() -> None:

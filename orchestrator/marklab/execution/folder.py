@@ -16,14 +16,15 @@ def write_run(folder: Path, experiment: Experiment, observations: Sequence[Obser
     """Write everything that is known of a run."""
     # Polars takes long to load, which commands that write no table need not wait for.
     from marklab.execution.flows import flow_table  # noqa: PLC0415
-    from marklab.results import tables, traces  # noqa: PLC0415
+    from marklab.results import traces  # noqa: PLC0415
+    from marklab.tables import parquet  # noqa: PLC0415
 
     (folder / "spec.yaml").write_text(experiment.spec.to_yaml(), encoding="utf-8")
     write_json(folder / "versions.json", summary.versions)
     write_json(folder / "summary.json", summary.to_json())
-    tables.write_table(folder / "flows.parquet", flow_table(experiment, observations))
+    parquet.write_table(folder / "flows.parquet", flow_table(experiment, observations))
     traced = folder / traces.FOLDER
     for seen in observations:
         for what, table in traces.recorded(experiment.spec, seen).items():
             traced.mkdir(exist_ok=True)
-            tables.write_table(traced / traces.file_name(seen.scheme, seen.seed, what), table)
+            parquet.write_table(traced / traces.file_name(seen.scheme, seen.seed, what), table)

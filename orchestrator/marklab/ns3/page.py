@@ -10,6 +10,7 @@ from pathlib import Path
 from marklab.errors import BadInput
 from marklab.ns3.comparison import Comparison, Row
 from marklab.paths import REPOSITORY
+from marklab.tables import markdown
 
 PAGE = REPOSITORY / "docs" / "ns3.md"
 
@@ -22,19 +23,17 @@ _BEGIN, _END = "<!-- table of {} -->\n", "<!-- end of table -->\n"
 def table(comparison: Comparison) -> str:
     """A comparison as a table of Markdown."""
     names = list(comparison.there)
-    head = "".join(f" {name} | difference |" for name in names)
-    text = f"| quantity | here |{head}\n|---|---:|{'---:|---:|' * len(names)}\n"
-    text += "".join(_line(row) for row in comparison.rows)
-    correlation = comparison.correlation
-    return (
-        text if correlation is None else text + f"| correlation of log FCT | {correlation:.4f} |{' | |' * len(names)}\n"
-    )
+    columns = ["quantity", "here", *(column for name in names for column in (name, "difference"))]
+    rows = [_cells(row) for row in comparison.rows]
+    if comparison.correlation is not None:
+        rows.append(["correlation of log FCT", f"{comparison.correlation:.4f}", *[""] * (2 * len(names))])
+    return "".join(f"{line}\n" for line in markdown.table(columns, rows, "l" + "r" * (len(columns) - 1)))
 
 
-def _line(row: Row) -> str:
-    cells = zip(row.there, row.differences, strict=True)
-    there = "".join(f" {_number(value)} | {_percent(difference)} |" for value, difference in cells)
-    return f"| {row.name} | {_number(row.here)} |{there}\n"
+def _cells(row: Row) -> list[str]:
+    there = zip(row.there, row.differences, strict=True)
+    others = [text for value, difference in there for text in (_number(value), _percent(difference))]
+    return [row.name, _number(row.here), *others]
 
 
 def _number(value: float) -> str:

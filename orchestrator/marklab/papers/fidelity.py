@@ -17,6 +17,7 @@ from marklab.papers.found import FOUND, Record, RecordedRun, read_record, record
 from marklab.papers.papers import Paper, papers
 from marklab.papers.table import claims_table, tally
 from marklab.paths import REPOSITORY
+from marklab.tables import markdown
 
 PAGE = REPOSITORY / "docs" / "fidelity.md"
 
@@ -72,17 +73,16 @@ def _text(name: str) -> str:
 
 
 def _overview(known: dict[str, Paper], experiments: dict[str, list[_Experiment]]) -> Iterator[str]:
-    yield f"| | claims | {' | '.join(Agreement)} |"
-    yield f"|---|{'---:|' * (1 + len(Agreement))}"
+    rows: dict[str, list[Finding]] = {}
     for name, each in experiments.items():
-        yield from (_counts(f"`{one.name}`", one.findings) for one in each)
+        rows |= {f"`{one.name}`": list(one.findings) for one in each}
         if each:
-            yield _counts(f"**{known[name].title}**", [finding for one in each for finding in one.findings])
-    yield _counts("**all**", [finding for each in experiments.values() for one in each for finding in one.findings])
-
-
-def _counts(what: str, findings: Sequence[Finding]) -> str:
-    return f"| {what} | {' | '.join(map(str, tally(findings)))} |"
+            rows[f"**{known[name].title}**"] = [finding for one in each for finding in one.findings]
+    rows["**all**"] = [finding for each in experiments.values() for one in each for finding in one.findings]
+    columns = ["", "claims", *Agreement]
+    yield from markdown.table(
+        columns, [(what, *tally(found)) for what, found in rows.items()], "l" + "r" * len(columns)
+    )
 
 
 def _contents(known: dict[str, Paper]) -> Iterator[str]:
@@ -129,13 +129,13 @@ def _table(one: _Experiment) -> list[str]:
 
 
 def _missing(known: dict[str, Paper], experiments: dict[str, list[_Experiment]]) -> Iterator[str]:
-    yield "| paper | experiment | what the lab lacks |"
-    yield "|---|---|---|"
+    rows: list[tuple[str, str, str]] = []
     for name, paper in known.items():
-        for experiment, lacks in paper.experiments.items():
-            if lacks is not None:
-                yield f"| {paper.title} | `{experiment}` | {lacks} |"
-        for one in experiments[name]:
-            for finding in one.findings:
-                if finding.agreement is Agreement.NOT_RUN:
-                    yield f"| {paper.title} | `{one.name}`: {finding.claim.says} | not run |"
+        lacking = {f"`{name}`": lacks for name, lacks in paper.experiments.items() if lacks is not None}
+        left = [f"`{one.name}`: {says}" for one in experiments[name] for says in _not_run(one)]
+        rows += [(paper.title, what, why) for what, why in [*lacking.items(), *((what, "not run") for what in left)]]
+    yield from markdown.table(("paper", "experiment", "what the lab lacks"), rows)
+
+
+def _not_run(one: _Experiment) -> list[str]:
+    return [finding.claim.says for finding in one.findings if finding.agreement is Agreement.NOT_RUN]

@@ -15,6 +15,7 @@ from rich.text import Text
 from marklab.papers.claims import Agreement, Claim, Finding, PaperExperiment
 from marklab.results.quantities import find_metric
 from marklab.results.summary import Summary
+from marklab.tables import markdown
 
 _COLUMNS = ("claim", "paper", "lab", "difference", "ratio")
 
@@ -100,12 +101,10 @@ def render_overview(rows: Mapping[str, tuple[Sequence[Finding], float]], console
 
 def verdicts_table(findings: Sequence[Finding]) -> list[str]:
     """Lines of a Markdown table: what the paper states, what the lab finds with its interval, and how they agree."""
-    lines = ["| claim | paper | lab | 95 % interval | verdict |", "|---|---:|---:|---:|---|"]
-    for finding in findings:
-        says, paper, lab, *_ = cells(replace(finding, interval=None))
-        row = (says, paper, lab, _interval(finding), str(finding.agreement))
-        lines.append(f"| {' | '.join(row)} |".replace("\n", "<br>"))
-    return lines
+    rows = [
+        (*cells(replace(finding, interval=None))[:3], _interval(finding), finding.agreement) for finding in findings
+    ]
+    return markdown.table(("claim", "paper", "lab", "95 % interval", "verdict"), rows, "lrrr")
 
 
 def _interval(finding: Finding) -> str:
@@ -153,9 +152,9 @@ def to_markdown(paper: PaperExperiment, findings: Sequence[Finding]) -> str:
 
 def claims_table(findings: Sequence[Finding], runs: Mapping[str, int] | None = None) -> list[str]:
     """Lines of a Markdown table with a row for each claim; `runs` are numbers of runs by what claims say."""
-    lines = [f"| {' | '.join(_COLUMNS)} |", "|---|---:|---:|---:|---:|"]
+    rows = []
     for finding in findings:
-        says, *rest = (cell.replace("\n", "<br>") for cell in cells(finding))
+        says, *rest = cells(finding)
         number = (runs or {}).get(finding.claim.says)
-        lines.append(f"| {' | '.join([f'{says} [{number}]' if number else says, *rest])} |")
-    return lines
+        rows.append([f"{says} [{number}]" if number else says, *rest])
+    return markdown.table(_COLUMNS, rows, "lrrrr")

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from marklab.comparison.differences import Difference, Verdict
 from marklab.comparison.side_by_side import Comparison, RuleResult
+from marklab.tables import markdown
 
 _STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red", Verdict.CHANGED: "yellow", Verdict.UNCLEAR: "yellow"}
 _COLUMNS = ("metric", "BASE", "NEW", "difference", "verdict")
@@ -112,8 +113,8 @@ def to_markdown(comparison: Comparison) -> str:
     lines = [f"### Marklab: {_headline(comparison)}", ""]
     lines += [f"`{comparison.names[1]}` (NEW) against `{comparison.names[0]}` (BASE)"]
     if comparison.broken:
-        lines += ["", *_header(("broken rule", "scheme", "what happened"), 0)]
-        lines += [_row((f"`{each.rule}`", _where(each), each.reason)) for each in comparison.broken]
+        rows = [(f"`{each.rule}`", _where(each), each.reason) for each in comparison.broken]
+        lines += ["", *markdown.table(("broken rule", "scheme", "what happened"), rows)]
     if comparison.damaged:
         lines += ["", "Damaged files, which were skipped:", "", *_bullets(comparison.damaged)]
     lines += ["", *_overview(comparison)]
@@ -144,8 +145,9 @@ def _overview(comparison: Comparison) -> list[str]:
     rows = []
     for scheme in _schemes(comparison):
         found = [(by_place.get((scheme, name)), kind) for name, kind in kinds.items()]
-        rows.append(_row((scheme, *("–" if each is None else _summed_up(each, kind) for each, kind in found))))
-    return [*_header(("scheme", *kinds), 1), *rows]
+        rows.append((scheme, *("–" if each is None else _summed_up(each, kind) for each, kind in found)))
+    columns = ("scheme", *kinds)
+    return markdown.table(columns, rows, _aligned(columns, 1))
 
 
 def _summed_up(difference: Difference, kind: str) -> str:
@@ -160,25 +162,23 @@ def _folded(comparison: Comparison) -> Iterator[tuple[str, list[str]]]:
     tables: list[str] = []
     for scheme in _schemes(comparison):
         chosen = [each for each in comparison.differences if each.scheme == scheme]
-        tables += ["", f"#### {scheme}", "", *_header(_COLUMNS, 1), *(_row(_cells(each)) for each in chosen)]
+        tables += ["", f"#### {scheme}", "", *markdown.table(_COLUMNS, map(_cells, chosen), _aligned(_COLUMNS, 1))]
     where = f", over {len(comparison.points)} points" if len(comparison.points) > 1 else ""
     yield f"All metrics{where}", tables[1:]
     differ = [each for each in comparison.at_points if each.verdict.is_difference]
     if differ:
-        rows = [_row((each.point or "", each.scheme, *_cells(each))) for each in differ[:_MOST_IN_MARKDOWN]]
+        rows = [(each.point or "", each.scheme, *_cells(each)) for each in differ[:_MOST_IN_MARKDOWN]]
         more = [f"and {len(differ) - len(rows)} more"] if len(rows) < len(differ) else []
-        yield f"{len(differ)} differences at single points", [*_header(("point", "scheme", *_COLUMNS), 3), *rows, *more]
+        columns = ("point", "scheme", *_COLUMNS)
+        yield (
+            f"{len(differ)} differences at single points",
+            [*markdown.table(columns, rows, _aligned(columns, 3)), *more],
+        )
 
 
-def _header(columns: Sequence[str], texts: int) -> list[str]:
-    """Head of a table. The first `texts` columns, the last, and all of a table without numbers stand to the left."""
-    numbers = [place >= texts > 0 and name != "verdict" for place, name in enumerate(columns)]
-    return [_row(columns), f"|{'|'.join('---:' if number else '---' for number in numbers)}|"]
-
-
-def _row(cells: Sequence[str]) -> str:
-    # A bar would end the cell.
-    return f"| {' | '.join(cell.replace('|', '¦') for cell in cells)} |"
+def _aligned(columns: Sequence[str], texts: int) -> str:
+    """The first `texts` columns, the last, and all of a table without numbers stand to the left."""
+    return "".join("r" if place >= texts > 0 and name != "verdict" else "l" for place, name in enumerate(columns))
 
 
 def _bullets(texts: Sequence[str]) -> list[str]:

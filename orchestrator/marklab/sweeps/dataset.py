@@ -25,10 +25,10 @@ from marklab.results.collection import Kind
 from marklab.results.folders import write_json
 from marklab.results.quantities import METRICS
 from marklab.results.sweep import CELLS, COLUMNS, FAILED, FINISHED, JOINED, PLAN, SWEEP, cell_files, read_cells
-from marklab.results.tables import to_parquet
 from marklab.sweeps.cluster import Failure
 from marklab.sweeps.plan import Plan, PlannedCell
 from marklab.sweeps.work import FLOWS, Outcome
+from marklab.tables.parquet import to_parquet
 
 
 @dataclass(frozen=True)

@@ -21,12 +21,13 @@ from marklab.metrics.doubts import doubts
 from marklab.metrics.summarise import parameters_of
 from marklab.prepare.experiment import Experiment, prepare
 from marklab.prepare.versions import lab_versions
-from marklab.results import tables, traces
+from marklab.results import traces
 from marklab.results.curves import Curves, curves_of
 from marklab.results.seeds import scheme_result
 from marklab.results.summary import SeedResult
 from marklab.spec.description import make_spec
 from marklab.sweeps.plan import identity_of
+from marklab.tables import parquet
 
 # Name of the table of flows, where it is kept.
 FLOWS = "flows"
@@ -69,7 +70,7 @@ def run_cell(task: dict[str, Any]) -> Outcome:
         program=over_seeds.program,
         parameters=over_seeds.parameters,
         warnings=tuple(doubts(experiment, scheme, over_seeds)),
-        tables={name: tables.to_parquet(placed_in(task["columns"], table)) for name, table in kept.items()},
+        tables={name: parquet.to_parquet(placed_in(task["columns"], table)) for name, table in kept.items()},
         versions=lab_versions(),
         wall_s=round(time.perf_counter() - started, 6),
     )

@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from marklab.p4tools.peers import verdicts
 from marklab.p4tools.stf.messages import Agreement, Messages, compare
 from marklab.p4tools.stf.runner import Verdict, run_pair
 from marklab.paths import REPOSITORY, require_tree
+from marklab.tables import markdown
 
 PAGE = REPOSITORY / "docs" / "conformance.md"
 
@@ -167,12 +168,9 @@ def render(conformance: Conformance) -> str:
         "To repeat it, where P4C_CHECKOUT names a checkout of p4c:\n\n"
         "<!-- needs: P4C_CHECKOUT -->\n<!-- tested by: tests/stf/test_conformance.py -->\n"
         "```sh\nmake conformance P4C_CHECKOUT=p4c\n```\n\n"
-        "| | programs | passed | failed | unsupported |\n|---|---:|---:|---:|---:|\n"
     )
-    for title, (_, findings) in parts.items():
-        counts = Counter(finding.verdict for finding in findings)
-        cells = " | ".join(str(counts[verdict]) for verdict in Verdict)
-        text += f"| {title} | {len(findings)} | {cells} |\n"
+    columns = ("", "programs", *(verdict.value for verdict in Verdict))
+    text += _lines(markdown.table(columns, [_counts(title, of) for title, (_, of) in parts.items()], "lrrrr"))
     text += f"\n{_WITHOUT_P4INFO}\n"
     for title, (explanation, findings) in parts.items():
         text += f"\n## {title}\n\n{explanation}\n"
@@ -180,12 +178,21 @@ def render(conformance: Conformance) -> str:
     return text + "".join(verdicts.section()) + "".join(_messages(conformance.messages))
 
 
+def _counts(title: str, findings: Sequence[Finding]) -> list[object]:
+    counts = Counter(finding.verdict for finding in findings)
+    return [title, len(findings), *(counts[verdict] for verdict in Verdict)]
+
+
+def _lines(lines: Iterable[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
+
 def _messages(messages: Messages) -> Iterator[str]:
     counts = Counter(message.agreement for message in messages.compared)
     yield "\n## Messages\n\n"
     yield "Errors that p4c's golden messages place, in programs that are refused here too: where is ours?\n\n"
-    yield "| | messages |\n|---|---:|\n"
-    yield "".join(f"| {agreement.value} | {counts[agreement]} |\n" for agreement in Agreement)
+    rows = [(agreement.value, counts[agreement]) for agreement in Agreement]
+    yield _lines(markdown.table(("", "messages"), rows, "lr"))
     yield f"\nIn the right place: {messages.share}.\n"
     yield "\nWhy ours is elsewhere, with the program and p4c's line:\n\n"
     for reason, names in (messages.reasons or {}).items():
@@ -194,17 +201,14 @@ def _messages(messages: Messages) -> Iterator[str]:
 
 
 def _refused_samples() -> str:
-    rows = "\n".join(f"| {name} | {reason} |" for name, reason in REFUSED_BY_P4C.items())
-    return f"| sample | what p4c-bm2-ss says |\n|---|---|\n{rows}"
+    return "\n".join(markdown.table(("sample", "what p4c-bm2-ss says"), REFUSED_BY_P4C.items()))
 
 
 def _section(findings: Sequence[Finding]) -> Iterator[str]:
     others = [finding for finding in findings if finding.verdict is not Verdict.PASSED]
     if others:
-        yield "\n| program | | why |\n|---|---|---|\n"
-        for finding in others:
-            message = finding.message.replace("|", "\\|")
-            yield f"| {finding.name} | {finding.verdict.value} | {message} |\n"
+        rows = [(finding.name, finding.verdict.value, finding.message) for finding in others]
+        yield "\n" + _lines(markdown.table(("program", "", "why"), rows))
     passed = [finding.name for finding in findings if finding.verdict is Verdict.PASSED]
     yield f"\n<details><summary>{len(passed)} passed</summary>\n\n{', '.join(passed)}\n\n</details>\n"
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from marklab.catalog.scheme import known_schemes
 from marklab.errors import MarklabError
@@ -13,6 +13,7 @@ from marklab.p4tools.peers.bursts import Decisions
 from marklab.p4tools.peers.random_packets import Comparison
 from marklab.p4tools.stf.outcome import CLOCKS
 from marklab.paths import REPOSITORY, require_tree
+from marklab.tables import markdown
 
 PAGE = REPOSITORY / "docs" / "differential.md"
 
@@ -54,13 +55,9 @@ def _random_packets(comparisons: Sequence[Comparison], seed: int) -> Iterator[st
         "that no packet reaches: of a scheme this compares the switch around it and its state, and no decision to "
         "mark.\n\n"
         f"{same} of {len(comparisons)} programs do the same.\n\n"
-        "| program | packets in | packets out | marks: lab / BMv2 | register cells | counter cells | |\n"
-        "|---|---:|---:|---:|---:|---:|---|\n"
     )
-    for each in comparisons:
-        marks = "" if each.marks is None else _both(*each.marks)
-        cells = [each.program, each.packets, each.sent, marks, each.registers, each.counters, each.verdict]
-        yield f"| {' | '.join(map(str, cells))} |\n"
+    columns = ("program", "packets in", "packets out", "marks: lab / BMv2", "register cells", "counter cells", "")
+    yield from _lines(markdown.table(columns, map(_compared, comparisons), "lrrrrr"))
     yield "\nLeft out:\n\n"
     yield from (f"- p4src/v1model/{name}.p4: {reason}\n" for name, reason in random_packets.left_out().items())
     without = random_packets.TIMED | random_packets.REFUSED
@@ -68,6 +65,15 @@ def _random_packets(comparisons: Sequence[Comparison], seed: int) -> Iterator[st
     yield from _beyond(comparisons)
     yield "\nCompiled without P4Info:\n\n"
     yield from (f"- tests/p4/{name}.p4: {reason}\n" for name, reason in random_packets.WITHOUT_P4INFO.items())
+
+
+def _compared(each: Comparison) -> list[object]:
+    marks = "" if each.marks is None else _both(*each.marks)
+    return [each.program, each.packets, each.sent, marks, each.registers, each.counters, each.verdict]
+
+
+def _lines(lines: Iterable[str]) -> Iterator[str]:
+    return (f"{line}\n" for line in lines)
 
 
 def _beyond(comparisons: Sequence[Comparison]) -> Iterator[str]:
@@ -101,19 +107,17 @@ def _marks(decisions: Sequence[Decisions]) -> Iterator[str]:
         f"{same} of {len(decisions)} bursts do the same. A letter for each packet: `M` marked, `.` not marked, `x` "
         "lost or dropped. Counts are packets, in the lab / in BMv2: marked, not capable and passed, dropped by the "
         "scheme, lost to a full queue.\n\n"
-        "| scheme | packets | cause | marked | not capable | dropped | queue full | |\n"
-        "|---|---|---|---:|---:|---:|---:|---|\n"
     )
-    for each in decisions:
-        yield from _rows(each)
+    columns = ("scheme", "packets", "cause", "marked", "not capable", "dropped", "queue full", "")
+    yield from _lines(markdown.table(columns, [row for each in decisions for row in _rows(each)], "lllrrrr"))
     missing = unreached(decisions)
     end = ", but for:\n\n" if missing else ".\n"
     yield f"\nEvery cause that a scheme declares chose a packet on both sides{end}"
     yield from (f"- {line}\n" for line in missing)
 
 
-def _rows(decisions: Decisions) -> Iterator[str]:
-    """A line for each cause that chose a packet on either side; one at least."""
+def _rows(decisions: Decisions) -> Iterator[list[str]]:
+    """A row for each cause that chose a packet on either side; one at least."""
     here, there = decisions.here, decisions.there
     if there is None:
         return
@@ -122,14 +126,13 @@ def _rows(decisions: Decisions) -> Iterator[str]:
     reached = [cause for cause in decisions.burst.causes if cause in here.reached | there.reached]
     refused = _both(here.refused, there.refused)
     if not reached:
-        yield f"| {what} | {packets} |  |  |  |  | {refused} | {verdict} |\n"
+        yield [what, packets, "", "", "", "", refused, verdict]
     for cause in reached:
         one, other = here.counts[cause], there.counts[cause]
         counts = [
             _both(one.marks, other.marks), _both(one.not_capable, other.not_capable), _both(one.drops, other.drops)
         ]  # fmt: skip
-        cells = [what, packets, decisions.burst.causes[cause], *counts, refused, verdict]
-        yield f"| {' | '.join(cells)} |\n"
+        yield [what, packets, decisions.burst.causes[cause], *counts, refused, verdict]
 
 
 def _both(ours: int, theirs: int) -> str:
