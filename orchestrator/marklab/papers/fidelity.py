@@ -81,7 +81,7 @@ def _overview(known: dict[str, Paper], experiments: dict[str, list[_Experiment]]
     rows["**all**"] = [finding for each in experiments.values() for one in each for finding in one.findings]
     columns = ["", "claims", *Agreement]
     yield from markdown.table(
-        columns, [(what, *tally(found)) for what, found in rows.items()], "l" + "r" * len(columns)
+        columns, [(what, *tally(found)) for what, found in rows.items()], "l" + "r" * (len(columns) - 1)
     )
 
 

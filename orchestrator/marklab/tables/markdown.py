@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], align: str = "") -> list[str]:
     """Lines of a table: head, rule, rows. `align` has `l` or `r` for each column; the rest stand to the left."""
-    sides = align.ljust(len(columns), "l")
-    rule = f"|{'|'.join('---:' if side == 'r' else '---' for side in sides)}|"
+    sides = zip(columns, align.ljust(len(columns), "l"), strict=True)
+    rule = f"|{'|'.join('---:' if side == 'r' else '---' for _, side in sides)}|"
     return [row(columns), rule, *map(row, rows)]
 
 
