@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from marklab.errors import BadInput
 from marklab.units import (
+    ShortForm,
     format_rate,
     format_size,
     format_time,
@@ -68,3 +69,28 @@ def test_a_setting_has_name_and_value() -> None:
     for text in ("k", "=3", "k="):
         with pytest.raises(BadInput, match="is not a setting"):
             parse_setting(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "words", "settings"),
+    [
+        ("tcn", "tcn", (), {}),
+        ("tcn:", "tcn", (), {}),
+        ("dctcp-red:tail", "dctcp-red", ("tail",), {}),
+        ("codel: target = 85us ,interval=200us", "codel", (), {"target": "85us", "interval": "200us"}),
+        ("classes:1us,20us,base=80us", "classes", ("1us", "20us"), {"base": "80us"}),
+        ("x:,", "x", ("", ""), {}),
+        ("x:a=1,a=2", "x", (), {"a": "2"}),
+        (":a=b:c", "", (), {"a": "b:c"}),
+    ],
+)
+def test_a_short_form_has_a_name_words_and_settings(
+    text: str, name: str, words: tuple[str, ...], settings: dict[str, str]
+) -> None:
+    assert ShortForm.read(text) == ShortForm(name, words, settings)
+
+
+def test_where_settings_are_expected_a_word_is_none() -> None:
+    assert ShortForm.settings_of("incast:senders=3") == ("incast", {"senders": "3"})
+    with pytest.raises(BadInput, match="`3` is not a setting"):
+        ShortForm.settings_of("incast:senders=2,3")

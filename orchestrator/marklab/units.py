@@ -7,6 +7,7 @@ Every `format_*` gives the shortest text that its `parse_*` reads back as the sa
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from decimal import Decimal
 
 from marklab.errors import BadInput
@@ -109,6 +110,31 @@ def parse_part(value: object) -> float:
         return float(number if percent and not rest else "") / 100
     except ValueError as error:
         raise BadInput(f"`{value}` is not a percentage", "write 5%") from error
+
+
+@dataclass(frozen=True)
+class ShortForm:
+    """A description in one word of a command line, `name:word,key=value,...`, with its parts as text."""
+
+    name: str
+    words: tuple[str, ...]
+    settings: dict[str, str]
+
+    @classmethod
+    def read(cls, text: str) -> ShortForm:
+        """Take it apart. Of a key that is there twice the last value counts."""
+        name, _, rest = text.partition(":")
+        parts = [part.strip() for part in rest.split(",")] if rest else []
+        settings = dict(parse_setting(part) for part in parts if "=" in part)
+        return cls(name.strip(), tuple(part for part in parts if "=" not in part), settings)
+
+    @classmethod
+    def settings_of(cls, text: str) -> tuple[str, dict[str, str]]:
+        """Name and settings of one that has no other words."""
+        form = cls.read(text)
+        for word in form.words:
+            parse_setting(word)
+        return form.name, form.settings
 
 
 def parse_setting(text: str) -> tuple[str, str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from marklab.errors import BadInput
-from marklab.units import parse_setting
+from marklab.units import ShortForm
 
 # As JSON Schema; `none` is no baseline.
 WRITTEN_CHOICE = {
@@ -55,15 +55,13 @@ def parse_choice(value: Any) -> Any:
         return value
     if not isinstance(value, str):
         raise BadInput(f"`{value}` is not a scheme", "write NAME, NAME:PRESET or NAME:parameter=value,...")
-    program, _, rest = value.partition(":")
-    details = [detail.strip() for detail in rest.split(",")] if rest else []
-    presets = [detail for detail in details if "=" not in detail]
-    if not program or len(presets) > 1 or "" in details:
+    form = ShortForm.read(value)
+    if not form.name or len(form.words) > 1 or "" in form.words:
         raise BadInput(f"`{value}` is not a scheme", "write NAME, NAME:PRESET or NAME:parameter=value,...")
-    choice = SchemeChoice(program, presets[0] if presets else None)
+    choice = SchemeChoice(form.name, form.words[0] if form.words else None)
     if choice.is_path:
-        choice = replace(choice, program=str(Path(program).resolve()))
-    return choice.with_params(dict(parse_setting(detail) for detail in details if "=" in detail))
+        choice = replace(choice, program=str(Path(form.name).resolve()))
+    return choice.with_params(form.settings)
 
 
 def parse_baseline(value: Any) -> Any:

@@ -47,7 +47,7 @@ class Pfc(Model):
         if value is True or value == "on":
             value = {}
         if isinstance(value, str):
-            value = dict(units.parse_setting(part) for part in value.split(","))
+            _, value = units.ShortForm.settings_of(f"on:{value}")
         if not isinstance(value, dict):
             return value
         per = value.get("per") or "port"

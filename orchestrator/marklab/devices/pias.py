@@ -76,11 +76,8 @@ class Pias(Model):
     def _by_text(cls, value: Any) -> Any:
         if not isinstance(value, str):
             return value
-        thresholds, _, rest = value.partition(":")
-        return {
-            "thresholds": thresholds,
-            **(dict(units.parse_setting(part) for part in rest.split(",")) if rest else {}),
-        }
+        thresholds, settings = units.ShortForm.settings_of(value)
+        return {"thresholds": thresholds, **settings}
 
     @model_validator(mode="after")
     def _levels_of_an_equal_split(self) -> Pias:

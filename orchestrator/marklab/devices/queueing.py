@@ -73,8 +73,7 @@ class Queues(Model):
     def _by_text(cls, value: Any) -> Any:
         if not isinstance(value, str):
             return value
-        name, _, rest = value.partition(":")
-        settings = dict(units.parse_setting(part) for part in rest.split(",")) if rest else {}
+        name, settings = units.ShortForm.settings_of(value)
         return {"scheduler": name, **{key: yaml.safe_load(text) for key, text in settings.items()}}
 
     @model_validator(mode="after")

@@ -15,7 +15,7 @@ from marklab.errors import BadInput, unknown
 from marklab.model import read_yaml, validate
 from marklab.topology.description import BUILDERS, FatTree, Incast, LeafSpine, Links, Topology
 from marklab.topology.graph import MAX_PORTS, Graph, Line, Link, Port
-from marklab.units import parse_setting
+from marklab.units import ShortForm
 
 # How much faster a host is than its line if the NIC's queue is a switch's.
 _NIC_SPEEDUP = 10
@@ -54,8 +54,7 @@ def parse_topology(value: Any) -> Any:
     if isinstance(value, str):
         if value.endswith((".yaml", ".yml")) or "/" in value:
             return _described(dict(read_yaml(Path(value))), value)
-        name, _, rest = value.partition(":")
-        settings = dict(parse_setting(part) for part in rest.split(",")) if rest else {}
+        name, settings = ShortForm.settings_of(value)
         numbers = {key: yaml.safe_load(text) for key, text in settings.items()}
         return _described({"builder": name, **numbers}, f"`{value}`")
     return _described(value, "") if isinstance(value, dict) else value

@@ -36,12 +36,11 @@ class Probe(Model):
     def _by_text(cls, value: Any) -> Any:
         if not isinstance(value, str):
             return value
-        pair, *rest = value.split(",")
-        src, colon, dst = pair.partition(":")
-        if not colon or not src.strip() or not dst.strip():
+        form = units.ShortForm.read(value)
+        if not form.name or len(form.words) != 1 or not form.words[0]:
             raise BadInput(f"`{value}` is not a probe", "write it like h0:h8,every=1ms,dscp=1")
-        settings = dict(units.parse_setting(part) for part in rest)
-        return {"from": src, "to": dst, **{key: yaml.safe_load(text) for key, text in settings.items()}}
+        numbers = {key: yaml.safe_load(text) for key, text in form.settings.items()}
+        return {"from": form.name, "to": form.words[0], **numbers}
 
     @property
     def label(self) -> str:

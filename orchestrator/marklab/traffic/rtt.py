@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from marklab.errors import BadInput
 from marklab.statistics.randomness import Floats, log
 from marklab.statistics.samples import rank
-from marklab.units import format_time, parse_setting, parse_time
+from marklab.units import ShortForm, format_time, parse_time
 
 # Where only the range is given, mean and 90th percentile lie in it as in the testbed of the ECN# paper: 70..210 us,
 # with thresholds from a mean of 85 us and a 90th percentile of 200 us (section 5.2).
@@ -173,21 +173,20 @@ def parse_rtt(text: str) -> LongTailed | Classes:
 
     `host=30us` beside one of the first three is the part that is spent in hosts.
     """
-    kind, colon, rest = text.partition(":")
-    parts = [part.strip() for part in (rest if colon else text).split(",")]
-    plain = [part for part in parts if "=" not in part]
-    settings = {name: parse_time(value) for name, value in map(parse_setting, filter(lambda p: "=" in p, parts))}
+    colon = ":" in text
+    form = ShortForm.read(text if colon else f"range:{text}")
+    settings = {name: parse_time(value) for name, value in form.settings.items()}
     allowed = {"base"} if colon else {"mean", "p90", "host"}
-    if (colon and kind != "classes") or not plain or set(settings) - allowed:
+    if (colon and form.name != "classes") or not form.words or set(settings) - allowed:
         raise BadInput(
             f"`{text}` is not an RTT",
             "write 70us..210us, 80us..240us,mean=137us,p90=220us, 116us,host=80us or classes:1us,20us",
         )
     if colon:
-        return Classes(tuple(map(parse_time, plain)), settings.get("base", _CLASSES_BASE_NS))
-    if len(plain) != 1:
+        return Classes(tuple(map(parse_time, form.words)), settings.get("base", _CLASSES_BASE_NS))
+    if len(form.words) != 1:
         raise BadInput(f"`{text}` is not an RTT", "a range is written as 70us..210us")
-    return _range(text, plain[0], settings)
+    return _range(text, form.words[0], settings)
 
 
 def _range(text: str, ends: str, settings: dict[str, int]) -> LongTailed:

@@ -49,8 +49,8 @@ class Services(Model):
     def _by_text(cls, value: Any) -> Any:
         if not isinstance(value, (int, str)):
             return value
-        count, _, rest = str(value).partition(":")
-        return {"count": count, **(dict(units.parse_setting(part) for part in rest.split(",")) if rest else {})}
+        count, settings = units.ShortForm.settings_of(str(value))
+        return {"count": count, **settings}
 
     @field_validator("weights", mode="before", json_schema_input_type=str | tuple[float, ...])
     @classmethod
