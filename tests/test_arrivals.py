@@ -4,7 +4,7 @@ import math
 import numpy as np
 import pytest
 
-from marklab.devices.hosts import Framing
+from marklab.devices.frames import Framing
 from marklab.prepare.arrivals import generate, wire_bytes
 from marklab.spec.description import Spec, make_spec
 from marklab.topology import Network, build

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marklab.devices.hosts import Framing, Transport
+from marklab.devices.frames import Framing
+from marklab.devices.hosts import Transport
 from marklab.prepare.ideal import ideal_ns, stream_ns
 from marklab.spec.description import make_spec
 from marklab.topology import Line, Port, build

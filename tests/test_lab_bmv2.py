@@ -18,7 +18,7 @@ import pytest
 
 from marklab.catalog.choice import parse_choice
 from marklab.catalog.scheme import find_scheme, known_schemes
-from marklab.devices.hosts import Framing
+from marklab.devices.frames import Framing
 from marklab.errors import BadInput, RunFailed, SetupError
 from marklab.lab.bmv2 import limits as bmv2_limits
 from marklab.lab.bmv2 import switch as bmv2

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from marklab.devices.hosts import Framing
+from marklab.devices.frames import Framing
 from marklab.devices.lossless import check_cycles, check_memory, find_cycle, headroom_bytes
 from marklab.devices.pfc import Pfc
 from marklab.errors import BadInput

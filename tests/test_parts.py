@@ -6,7 +6,7 @@ import io
 import pytest
 from rich.console import Console
 
-from marklab.devices.hosts import Framing
+from marklab.devices.frames import Framing
 from marklab.devices.lossless import headroom_bytes, thresholds
 from marklab.devices.pfc import Pfc
 from marklab.errors import BadInput

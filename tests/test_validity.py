@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from marklab.devices.hosts import Framing, Limit
+from marklab.devices.frames import Framing
+from marklab.devices.hosts import Limit
 from marklab.engine import binding as engine
 from marklab.errors import RunFailed
 from marklab.lab.burst import MIXED_BYTES

@@ -15,13 +15,13 @@ from pydantic import BeforeValidator
 
 from marklab import units
 from marklab.catalog.expressions import Expression, Names, Value
+from marklab.devices.frames import FULL_FRAME_BYTES, MTU_BYTES
 from marklab.devices.queueing import Queues
 from marklab.errors import BadInput, unknown
 from marklab.model import Model
 from marklab.traffic.rtt import Rtt
 
 # What a packet takes in a threshold that is given in bytes, as in the papers.
-MTU_BYTES = 1500
 
 Kind = Literal["queue_length", "time", "number", "choice", "flag"]
 
@@ -52,7 +52,7 @@ class Setup:
     lambda_: float
     queue_packets: float
     queues: Queues = field(default_factory=Queues)
-    frame_bytes: int = 1514
+    frame_bytes: int = FULL_FRAME_BYTES
 
     @property
     def packets_per_us(self) -> float:

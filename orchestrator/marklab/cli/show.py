@@ -14,9 +14,10 @@ from rich.text import Text
 
 from marklab.catalog.choice import SchemeChoice, parse_choice
 from marklab.catalog.description import Forwarding, Needs
-from marklab.catalog.parameters import MTU_BYTES, Setup
+from marklab.catalog.parameters import Setup
 from marklab.catalog.scheme import FittedScheme, find_scheme, known_schemes
 from marklab.cli.programs.tofino import check_tofino
+from marklab.devices.frames import MTU_BYTES
 from marklab.devices.hosts import Limit
 from marklab.engine import binding as engine
 from marklab.lab.bmv2 import limits as bmv2_limits

@@ -9,13 +9,14 @@ from pydantic import ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic.json_schema import JsonSchemaValue
 
 from marklab import units
+from marklab.devices.frames import MTU_BYTES
 from marklab.errors import BadInput
 from marklab.model import PART, SIZE, Model, Part, Rate, Size, Time, short_form
 
 # An option in each segment of a transport that measures delays; a full segment has so much less payload.
 _TIMING_BYTES = 8
 # EAR paper, section 4.2: 144 us, which 120 packets of 1,500 bytes take at 10 Gb/s.
-_DELAY_THRESHOLD_PACKETS, _DELAY_PACKET_BYTES = 120, 1500
+_DELAY_THRESHOLD_PACKETS = 120
 
 # As JSON Schema: one for all connections, or several with the parts of the connections that have them.
 _WRITTEN_WINDOW: JsonSchemaValue = {"anyOf": [SIZE, {"type": "object", "additionalProperties": PART}]}
@@ -189,7 +190,7 @@ class Transport(Model):
         """How far beyond the shortest one-way delay is congestion, on lines of this rate."""
         if not self.hears_delay:
             return None
-        return self.delay_threshold_ns or round(_DELAY_THRESHOLD_PACKETS * _DELAY_PACKET_BYTES * 8e9 / rate_bps)
+        return self.delay_threshold_ns or round(_DELAY_THRESHOLD_PACKETS * MTU_BYTES * 8e9 / rate_bps)
 
 
 class Nic(Model):
@@ -198,13 +199,6 @@ class Nic(Model):
     discipline: Literal["fair", "fifo"] = "fair"
     limit_packets: int = Field(default=100_000, ge=1, le=10**9)
     budget_bytes: Size = Field(default=256 * 2**10, alias="budget", le=2**40)
-
-
-class Framing(Model):
-    """Bytes on the line for a frame: Ethernet pads to 60, then adds checksum, preamble and gap."""
-
-    min_bytes: int = Field(default=60, ge=0, le=10**6)
-    overhead_bytes: int = Field(default=24, gt=-40, le=10**6)
 
 
 Mode = Literal["new", "persistent", "asked"]

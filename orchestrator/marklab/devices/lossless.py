@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 
-from marklab.devices.hosts import Framing
+from marklab.devices.frames import Framing
 from marklab.devices.pfc import Pfc
 from marklab.errors import BadInput
 from marklab.topology import Graph, Line
@@ -22,12 +22,8 @@ def headroom_bytes(line: Line, framing: Framing, frame_bytes: int) -> int:
     The pause frame waits for the frame on the line, takes its own time and the line's delay; the sender ends the frame
     that it has begun; and all that is still on the line then comes, which is one delay more.
     """
-
-    def wire(size: int) -> int:
-        return max(size, framing.min_bytes) + framing.overhead_bytes
-
     on_the_way = -(-2 * line.delay_ns * line.rate_bps // (8 * 10**9))
-    return on_the_way + 2 * wire(frame_bytes) + wire(_PAUSE_FRAME_BYTES)
+    return on_the_way + 2 * framing.line_bytes(frame_bytes) + framing.line_bytes(_PAUSE_FRAME_BYTES)
 
 
 def thresholds(pfc: Pfc, graph: Graph, framing: Framing, frame_bytes: int) -> tuple[int, int]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from marklab.devices.frames import FULL_LINE_BYTES
 from marklab.devices.hosts import Transport
 from marklab.engine import binding as engine
 from marklab.errors import BadInput, RunFailed, SetupError, TooSlow
@@ -61,7 +62,6 @@ _PATIENCE_S = 30.0
 # Of a recorded port at most; what nobody asked for is recorded as coarsely.
 _ROWS = 2000
 _MS = 10**6
-_FULL_FRAME_BITS = 8 * 1538
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class Mininet:
             found = joined(len(dilated.flows), seen)
             came = {host: ce_received(net, host) - marked[host] for host in hosts}
             figures = Figures(ended, health, found.status, found.late_ns, host_drops(net, hosts), came)
-            frame_ns = _FULL_FRAME_BITS * 1e9 / min(line.rate_bps for line in net.graph.lines)
+            frame_ns = 8 * FULL_LINE_BYTES * 1e9 / min(line.rate_bps for line in net.graph.lines)
             check_run(experiment, str(cell), figures, frame_ns)
         observation = _observation(cell, dilated, start_at_ns, found, figures, proven)
         return replace(observation, probes=undilated_columns(round_trips, factor))

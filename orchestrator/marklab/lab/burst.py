@@ -14,8 +14,8 @@ import socket
 import struct
 import sys
 
-# Ethernet, IPv4 and UDP headers.
-HEADER_BYTES = 14 + 20 + 8
+from marklab.devices.frames import DATAGRAM_HEADER_BYTES
+
 # Frames of 60 (padded), 342 and 1514 bytes.
 MIXED_BYTES = (18, 300, 1472)
 FULL_BYTES = (1472,)
@@ -54,7 +54,7 @@ def receive(address: str, port: int) -> None:
             data, control, _, _ = end.recvmsg(2048, 64)
             seconds, ns = _TIMESTAMP.unpack(control[0][2])
             sender, number = _NUMBER.unpack_from(data)
-            lines.append(f"{seconds * 10**9 + ns} {HEADER_BYTES + len(data)} {sender} {number}")
+            lines.append(f"{seconds * 10**9 + ns} {DATAGRAM_HEADER_BYTES + len(data)} {sender} {number}")
         print("\n".join(lines), flush=True)  # noqa: T201
 
 

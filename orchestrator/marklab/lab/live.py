@@ -15,7 +15,8 @@ from typing import Annotated, Any, TypedDict, cast
 import numpy as np
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
-from marklab.devices.hosts import Framing, Limit
+from marklab.devices.frames import FULL_FRAME_BYTES, Framing
+from marklab.devices.hosts import Limit
 from marklab.devices.queueing import Queues
 from marklab.engine import binding as engine
 from marklab.errors import BadInput, RunFailed
@@ -27,7 +28,6 @@ LAST_PORT = 510
 
 _INTERFACE = re.compile(r"([0-9]+)@(\S+)")
 # A full frame, for quanta that are given in `mtu`s.
-_FRAME_BYTES = 1514
 
 
 # A TTL of 64 chooses the first of an interface's delays, one of 255, the largest, the last.
@@ -150,7 +150,7 @@ class SwitchDescription(Model):
         """As the engine takes it."""
         return {
             "interfaces": [self._line(interface) for interface in self.interfaces],
-            "queueing": self.queues.to_engine(self.queue, _FRAME_BYTES),
+            "queueing": self.queues.to_engine(self.queue, FULL_FRAME_BYTES),
             "cpu_port": self.cpu_port,
             "cpu": self.cpu,
             "traces": [each.to_engine() for each in self.traces],

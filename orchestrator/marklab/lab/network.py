@@ -16,7 +16,7 @@ from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any
 
-from marklab.devices.hosts import Framing
+from marklab.devices.frames import FULL_FRAME_BYTES, Framing
 from marklab.errors import RunFailed, SetupError
 from marklab.lab.commands import require, run
 from marklab.prepare.control import host_ip, mac
@@ -205,7 +205,7 @@ def shape_host(net: Net, host: int, framing: Framing) -> None:
     """Give a host the rate of its line: TCP then waits for it, as for a NIC. Framing counts as in `sim`."""
     line = net.graph.lines_from[host][0]
     most = framing.overhead_bytes + framing.min_bytes
-    frame_bytes = 1514 + max(0, framing.overhead_bytes)
+    frame_bytes = FULL_FRAME_BYTES + max(0, framing.overhead_bytes)
     burst = max(frame_bytes, most) + 64
     limit = max(line.rate_bps // 8 * _NIC_SECONDS, 10**6)
     run(

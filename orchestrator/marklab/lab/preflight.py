@@ -22,7 +22,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from marklab.devices.hosts import Framing, Limit
+from marklab.devices.frames import DATAGRAM_HEADER_BYTES, Framing
+from marklab.devices.hosts import Limit
 from marklab.errors import RunFailed
 from marklab.lab import burst
 from marklab.lab.commands import run
@@ -66,7 +67,7 @@ def drain(
         # All that was sent is through when both the hosts' lines and the queue had the time for it.
         sent_bytes = (
             len(senders)
-            * sum(_wire_bytes(_frame(each), framing) for each in payloads_bytes)
+            * sum(framing.line_bytes(_frame(each)) for each in payloads_bytes)
             * count
             // len(payloads_bytes)
         )
@@ -85,17 +86,13 @@ def rate_ratio(rows: NDArray[np.int64], line: Line, framing: Framing) -> float:
     if len(middle) < 10:
         return 0.0
     time_ns = (middle[:, 0] - middle[0, 0]).astype(np.float64)
-    wire_bytes = np.cumsum([_wire_bytes(int(frame), framing) for frame in middle[:, 1]])
+    wire_bytes = np.cumsum([framing.line_bytes(int(frame)) for frame in middle[:, 1]])
     slope, _ = np.polyfit(time_ns, wire_bytes, 1)
     return float(slope) * 8e9 / line.rate_bps
 
 
 def _frame(payload_bytes: int) -> int:
-    return burst.HEADER_BYTES + payload_bytes
-
-
-def _wire_bytes(frame_bytes: int, framing: Framing) -> int:
-    return max(frame_bytes, framing.min_bytes) + framing.overhead_bytes
+    return DATAGRAM_HEADER_BYTES + payload_bytes
 
 
 def burst_size(limit: Limit, payloads_bytes: Sequence[int]) -> int:
@@ -143,7 +140,7 @@ _TIME = re.compile(r"time=([0-9.]+) ms")
 def round_trip(net: Net, pair: tuple[int, int], ttl: int, extra_ns: int, framing: Framing) -> RoundTrip:
     """Ping with the TTL of a delay, and what the round trip should take."""
     source, target = pair
-    wire_bits = 8 * (max(_PING_BYTES, framing.min_bytes) + framing.overhead_bytes)
+    wire_bits = 8 * framing.line_bytes(_PING_BYTES)
     lines = [*net.graph.path(source, target), *net.graph.path(target, source)]
     expected_ns = extra_ns + sum(line.delay_ns + wire_bits * 10**9 // line.rate_bps for line in lines)
     shown = run(

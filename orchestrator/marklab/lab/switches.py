@@ -16,7 +16,8 @@ from typing import Any, Literal, Protocol
 import yaml
 
 from marklab.catalog.scheme import Entry
-from marklab.devices.hosts import Framing, Limit
+from marklab.devices.frames import Framing
+from marklab.devices.hosts import Limit
 from marklab.devices.queueing import Queues
 from marklab.errors import RunFailed
 from marklab.lab import live

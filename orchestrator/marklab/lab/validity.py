@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from marklab.devices.frames import FULL_LINE_BYTES
 from marklab.engine import binding as engine
 from marklab.errors import RunFailed, TooSlow
 from marklab.lab.bmv2.limits import BUFFERS
@@ -33,8 +34,7 @@ from marklab.topology import Network
 _HEADROOM = 2.0
 _CAPACITY_MS = 400
 _MARKING_MS = 600
-# A full frame on the line, and its part of acknowledgements where every second segment has one.
-_FRAME_BYTES = 1538
+# A segment and its part of acknowledgements where every second segment has one.
 _FRAMES_PER_SEGMENT = 1.5
 
 _BEFORE = (
@@ -84,7 +84,7 @@ def needed_fps(network: Network, factor: int) -> float:
     graph = network.graph
     pairs = network.pairs[:: max(1, len(network.pairs) // 1000)]
     hops = float(np.mean([len(graph.path(*pair)) - 1 for pair in pairs]))
-    segments_per_s = network.bottleneck_bps / factor / network.bottleneck_share / (8 * _FRAME_BYTES)
+    segments_per_s = network.bottleneck_bps / factor / network.bottleneck_share / (8 * FULL_LINE_BYTES)
     return segments_per_s * _FRAMES_PER_SEGMENT * hops
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from marklab.catalog.parameters import MTU_BYTES, Setting, Setup
-from marklab.prepare.arrivals import HEADER_BYTES
+from marklab.catalog.parameters import Setting, Setup
+from marklab.devices.frames import HEADER_BYTES, MTU_BYTES
 from marklab.prepare.experiment import Experiment, ReadyScheme
 from marklab.results.summary import QUERY, SchemeResult
 from marklab.units import format_rate, format_time

@@ -12,8 +12,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from marklab.devices.frames import HEADER_BYTES
 from marklab.metrics.passages import flows_of, marked_flows, senders_beyond_share
-from marklab.prepare.arrivals import HEADER_BYTES
 from marklab.prepare.experiment import Experiment
 from marklab.results.observation import Columns, Observation
 from marklab.results.summary import Change, Classification, FlowShare

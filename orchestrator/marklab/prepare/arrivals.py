@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from marklab.devices.hosts import Framing
+from marklab.devices.frames import HEADER_BYTES, Framing
 from marklab.errors import BadInput
 from marklab.prepare.web import web_flows
 from marklab.spec.description import Spec
@@ -23,9 +23,6 @@ from marklab.topology import Network
 from marklab.traffic.description import AddedFlow, Queries
 from marklab.traffic.flows import FlowList, UInt64, find_host, make_flows, merged
 from marklab.traffic.workload import Workload
-
-# Ethernet 14, IPv4 20, TCP 20; data segments carry no options.
-HEADER_BYTES = 54
 
 
 def wire_bytes(size_bytes: float, segments: float, framing: Framing, mss: int) -> float:

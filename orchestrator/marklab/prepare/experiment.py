@@ -12,16 +12,17 @@ import numpy as np
 
 from marklab.catalog.choice import SchemeChoice
 from marklab.catalog.description import Forwarding
-from marklab.catalog.parameters import MTU_BYTES, Setup
+from marklab.catalog.parameters import Setup
 from marklab.catalog.scheme import Entry, Estimate, FittedScheme, Scheme, find_scheme
 from marklab.catalog.twin import FIRST_RECIRCULATION_PORT, Arch, twin_of
+from marklab.devices.frames import HEADER_BYTES, MTU_BYTES
 from marklab.devices.hosts import Limit
 from marklab.devices.lossless import check_cycles, check_memory, check_parts
 from marklab.devices.pfc import Pfc
 from marklab.devices.queueing import Queues
 from marklab.engine import binding as engine
 from marklab.errors import BadInput, unknown
-from marklab.prepare.arrivals import HEADER_BYTES, added, generate
+from marklab.prepare.arrivals import added, generate
 from marklab.prepare.control import (
     check_entries,
     check_estimates,

@@ -28,8 +28,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from marklab.devices.hosts import Framing, Transport
-from marklab.prepare.arrivals import HEADER_BYTES
+from marklab.devices.frames import HEADER_BYTES, Framing
+from marklab.devices.hosts import Transport
 from marklab.spec.description import Spec
 from marklab.statistics.randomness import Floats
 from marklab.topology import Line, Network

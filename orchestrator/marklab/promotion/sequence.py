@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from marklab.devices.frames import ETHERNET_BYTES
 from marklab.engine import binding as engine
 from marklab.errors import RunFailed
 from marklab.fabrics import Cell
@@ -79,7 +80,7 @@ def frame(five_tuple: int, dscp: int, length_bytes: int, place: int) -> bytes:
     ends = [bytes([10, 1, *connection.to_bytes(4, "big")[2:]]), bytes([10, 0, 0, 2])]
     ports = [1024 + connection % 64_000, 5001]
     source, target = (1, 0) if reply else (0, 1)
-    total = max(length_bytes, _HEADER_BYTES) - 14
+    total = max(length_bytes, _HEADER_BYTES) - ETHERNET_BYTES
     head = struct.pack(
         ">BBHHHBBH4s4s", 0x45, dscp << 2 | _ECT0, total, place & 0xFFFF, 0, 64, _TCP, 0, ends[source], ends[target]
     )

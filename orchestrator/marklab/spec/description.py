@@ -17,7 +17,8 @@ from pydantic.json_schema import JsonSchemaValue
 
 from marklab import units
 from marklab.catalog.choice import WRITTEN_CHOICE, SchemeChoice, parse_baseline, parse_choice
-from marklab.devices.hosts import Connections, Framing, Limit, Nic, Transport
+from marklab.devices.frames import Framing
+from marklab.devices.hosts import Connections, Limit, Nic, Transport
 from marklab.devices.pfc import Pfc
 from marklab.devices.pias import Pias
 from marklab.devices.queueing import Queues

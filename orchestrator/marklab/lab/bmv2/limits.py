@@ -6,10 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from marklab.catalog.description import Needs
-from marklab.devices.hosts import Framing
+from marklab.devices.frames import HEADER_BYTES, Framing
 from marklab.devices.queueing import Queues
 from marklab.errors import BadInput
-from marklab.prepare.arrivals import HEADER_BYTES
 from marklab.spec.description import Spec
 from marklab.units import format_rate
 
@@ -73,7 +72,7 @@ def frame_bytes(spec: Spec) -> int:
 
 def packets_per_s(rate_bps: int, frame_bytes: int, framing: Framing) -> int:
     """The rate of a queue whose full frames fill a line."""
-    line_bits = 8 * (max(frame_bytes, framing.min_bytes) + framing.overhead_bytes)
+    line_bits = 8 * framing.line_bytes(frame_bytes)
     rate = round(rate_bps / line_bits)
     if abs(rate * line_bits - rate_bps) > _WORST_RATE_ERROR * rate_bps:
         raise BadInput(

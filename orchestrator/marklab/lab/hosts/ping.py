@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from marklab.devices.frames import DATAGRAM_HEADER_BYTES
 from marklab.lab.network import Net, address
 from marklab.results.observation import Columns
 from marklab.traffic.flows import find_host
 from marklab.traffic.probes import Probe
 
 # Ethernet, IPv4 and ICMP headers.
-_HEADER_BYTES = 14 + 20 + 8
 # ECN leaves the upper six bits of the byte.
 _DSCP_SHIFT = 2
 
@@ -62,7 +62,7 @@ def pinging(net: Net, probes: Sequence[Probe], start_at_ns: int, folder: Path) -
             source, target = (find_host(end, net.graph.hosts) for end in (probe.src, probe.dst))
             wait_s = max(0, start_at_ns + probe.start_ns - time.monotonic_ns()) / 1e9
             ping = [
-                "ping", "-n", "-i", f"{probe.every_ns / 1e9:.6f}", "-s", str(probe.size_bytes - _HEADER_BYTES),
+                "ping", "-n", "-i", f"{probe.every_ns / 1e9:.6f}", "-s", str(probe.size_bytes - DATAGRAM_HEADER_BYTES),
                 "-Q", str(probe.dscp << _DSCP_SHIFT), address(target),
             ]  # fmt: skip
             delayed = ["sh", "-c", 'sleep "$0" && exec "$@"', f"{wait_s:.6f}", *ping]

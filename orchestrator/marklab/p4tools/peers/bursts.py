@@ -23,8 +23,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from marklab.catalog.choice import parse_choice
-from marklab.catalog.parameters import MTU_BYTES, Setup
+from marklab.catalog.parameters import Setup
 from marklab.catalog.scheme import FittedScheme, find_scheme
+from marklab.devices.frames import MTU_BYTES
 from marklab.engine import binding as engine
 from marklab.engine import p4c
 from marklab.errors import MarklabError, RunFailed
