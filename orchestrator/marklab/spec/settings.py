@@ -20,7 +20,8 @@ def merged_settings(spec: Path | None, given: dict[str, Any], more: list[str]) -
     settings = read_spec(spec) if spec is not None else {}
     if isinstance(given.get("transport"), str) and isinstance(settings.get("transport"), dict):
         given["transport"] = settings["transport"] | {"control": given["transport"]}
-    settings |= given
+    for key, value in given.items():
+        put_value(settings, key, value)
     for text in more:
         put_setting(settings, *parse_setting(text))
     if settings.get("flow_list") is not None:
