@@ -11,7 +11,6 @@ make a figure worse.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import re
@@ -26,9 +25,10 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import numpy as np
+import typer
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
@@ -423,22 +423,23 @@ BENCHES: Mapping[str, Callable[[Testbed, int], bool]] = {
 }  # fmt: skip
 
 
-def main() -> None:
+def main(
+    what: Annotated[list[str] | None, typer.Argument(help=", ".join(BENCHES))] = None,
+    rounds: int = 3,
+) -> None:
     """Measure all, or what is named; exit code 1 if an aim is missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="*", default=list(BENCHES), help=", ".join(BENCHES))
-    parser.add_argument("--rounds", type=int, default=3)
-    given = parser.parse_args()
+    if unknown := [name for name in what or [] if name not in BENCHES]:
+        raise typer.BadParameter(f"{unknown[0]} is none of {', '.join(BENCHES)}")
     if missing := [tool for tool in ("ip", "ethtool", "iperf3", "ping") if shutil.which(tool) is None]:
         return Console().print(f"skipped: {', '.join(missing)} not on PATH")
     if os.geteuid() != 0:
         return Console().print("skipped: network namespaces need root")
     with Testbed() as testbed:
-        missed = [name for name in given.what if not BENCHES[name](testbed, given.rounds)]
+        missed = [name for name in what or BENCHES if not BENCHES[name](testbed, rounds)]
     if missed:
         raise SystemExit(f"missed: {', '.join(missed)}")
     return None
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

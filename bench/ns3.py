@@ -14,14 +14,14 @@ events.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+import typer
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import track
@@ -194,17 +194,20 @@ def joined(runs: list[Run]) -> Run:
     return Run(sizes, fct, sum(run.cpu_s for run in runs), *totals)
 
 
-def main() -> None:
+def main(
+    name: Annotated[str, typer.Argument(metavar="|".join(SCENARIOS))],
+    flows: int = 1000,
+    seeds: int = 3,
+    tuned: Annotated[bool, typer.Option("--tuned", help="ns-3 at its fastest, not as it comes")] = False,
+    peer_options: Annotated[
+        list[str] | None, typer.Option("--peer", metavar="OPTION", help="further option of the peer")
+    ] = None,
+) -> None:
     """Compare on a scenario."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("scenario", choices=SCENARIOS)
-    parser.add_argument("--flows", type=int, default=1000)
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--tuned", action="store_true", help="ns-3 at its fastest, not as it comes")
-    parser.add_argument("--peer", action="append", default=[], metavar="OPTION", help="further option of the peer")
-    given = parser.parse_args()
-    kind = TUNED if given.tuned else DEFAULT
-    scenario = SCENARIOS[given.scenario]()
+    if name not in SCENARIOS:
+        raise typer.BadParameter(f"there is no scenario {name}: {', '.join(SCENARIOS)}")
+    kind = TUNED if tuned else DEFAULT
+    scenario = SCENARIOS[name]()
     columns = [
         "overall us",
         "short us",
@@ -216,16 +219,14 @@ def main() -> None:
         "CPU s",
         "per CPU s",
     ]
-    table = Table(
-        "run", *columns, "ratio", title=f"{given.scenario}, {given.flows} flows per seed, load {scenario.load}"
-    )
+    table = Table("run", *columns, "ratio", title=f"{name}, {flows} flows per seed, load {scenario.load}")
     pairs: list[tuple[Run, Run]] = []
-    for seed in track(range(1, given.seeds + 1), console=Console(stderr=True)):
-        with tempfile.TemporaryDirectory() as name:
-            ours, flows = draw_flows(scenario, given.flows, seed, Path(name))
+    for seed in track(range(1, seeds + 1), console=Console(stderr=True)):
+        with tempfile.TemporaryDirectory() as folder:
+            ours, drawn = draw_flows(scenario, flows, seed, Path(folder))
             experiment = experiment_of(scenario, kind, ours)
             before = run_marklab(experiment)
-            peer = run_ns3(scenario, flows, (*kind.options, *given.peer))
+            peer = run_ns3(scenario, drawn, (*kind.options, *(peer_options or [])))
             after = run_marklab(experiment)
         mean_cpu_s = (before.cpu_s + after.cpu_s) / 2
         pairs.append((Run(**{**before.__dict__, "cpu_s": mean_cpu_s}), peer))
@@ -239,4 +240,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from marklab.errors import MarklabError, unknown
 from marklab.ns3 import peer
@@ -18,18 +20,30 @@ from marklab.paths import REPOSITORY, require_tree
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Compare; gives the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m marklab.ns3", description="The same flows here and in ns-3.")
-    parser.add_argument(
-        "scenarios", nargs="*", metavar="SCENARIO", help="a name, or FILE.yaml; all of them if left out"
-    )
-    parser.add_argument("--record", action="store_true", help=f"write the tables into {PAGE.relative_to(REPOSITORY)}")
-    given = parser.parse_args(arguments)
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    app.command()(_main)
+    try:
+        return app(arguments, prog_name="python -m marklab.ns3", standalone_mode=False) or 0
+    except typer.TyperException as error:
+        sys.stderr.write(f"error: {error.format_message()}\n  try: python -m marklab.ns3 --help\n")
+        return 2
+
+
+def _main(
+    scenarios: Annotated[
+        list[str] | None, typer.Argument(metavar="SCENARIO", help="A name, or FILE.yaml; all of them if left out.")
+    ] = None,
+    is_recorded: Annotated[
+        bool, typer.Option("--record", help=f"Write the tables into {PAGE.relative_to(REPOSITORY)}.")
+    ] = False,
+) -> int:
+    """Run the same flows here and in ns-3."""
     if absent := peer.missing():
         sys.stdout.write(f"skipped: not found: {', '.join(absent)}\n  try: {peer.REMEDY}\n")
         return 0
     try:
         require_tree("the program that links ns-3")
-        _compare(given.scenarios or list(known_scenarios()), given.record)
+        _compare(scenarios or list(known_scenarios()), is_recorded)
     except MarklabError as error:
         sys.stderr.write(f"error: {error}\n" + (f"  try: {error.remedy}\n" if error.remedy else ""))
         return error.exit_code
