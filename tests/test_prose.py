@@ -62,3 +62,17 @@ def test_the_glossary_is_in_order_and_names_each_term_once() -> None:
     assert len(terms) > 50
     assert len(set(terms)) == len(terms)
     assert terms == sorted(terms)
+
+
+def test_recipes_count_their_files_and_name_files_that_are_there() -> None:
+    """Of `Where do I ...`: numbers in headings are those of the lists; NAME and mine stand for what is new."""
+    page = (REPOSITORY / "docs" / "where.md").read_text()
+    sections = re.findall(r"^## \.\.\. (.*?)\? \((.*?)\)\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
+    assert len(sections) == 7
+    for what, counts, text in sections:
+        assert re.findall(r"\d+", counts)[-1] == re.findall(r"^(\d+)\. ", text, re.MULTILINE)[-1], what
+        for path in re.findall(r"^\d+\. `([\w./*-]+)`", text, re.MULTILINE):
+            folder = Path(path).parent if re.search(r"NAME|mine|\*", path) else Path(path)
+            while re.search("NAME", str(folder)):
+                folder = folder.parent
+            assert (REPOSITORY / folder).exists(), path
