@@ -28,7 +28,7 @@ from marklab.results.archive import open_collection
 from marklab.results.collection import Collection
 from marklab.results.quantities import find_metric
 from marklab.results.summary import SeedResult
-from marklab.statistics.bootstrap import Estimate, half_widths
+from marklab.statistics.bootstrap import EstimatedDifference, half_widths
 
 REFERENCE = REPOSITORY / "results" / "reference"
 POLICY = read_policy(REFERENCE / "policy.yaml")
@@ -231,7 +231,7 @@ def _estimate(
     of_new: Sequence[int],
     *,
     paired: bool,
-) -> Estimate:
+) -> EstimatedDifference:
     values = [
         Values(
             {number: base[seed][point] for number, seed in enumerate(of_base)},
@@ -245,7 +245,7 @@ def _estimate(
     return ratio
 
 
-def _percentiles(random: np.random.Generator, estimate: Estimate) -> tuple[float, float]:
+def _percentiles(random: np.random.Generator, estimate: EstimatedDifference) -> tuple[float, float]:
     """Of plain resamples, how far below and above the estimate 95 % of them are."""
     means = [
         each[random.integers(0, len(each), (RESAMPLES, len(each)))].mean(axis=1) for each in estimate.contributions

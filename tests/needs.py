@@ -12,16 +12,16 @@ from collections.abc import Iterable, Mapping
 
 import pytest
 
-from marklab.doctor.examination import Finding, examine
+from marklab.doctor.examination import Resource, examine
 
 
 @functools.cache
-def machine() -> Mapping[str, Finding]:
+def machine() -> Mapping[str, Resource]:
     """What `doctor` finds here, by name."""
     return {finding.name: finding for finding in examine()}
 
 
-def lacking(names: Iterable[str]) -> list[Finding]:
+def lacking(names: Iterable[str]) -> list[Resource]:
     """Which of these things are not here."""
     known = machine()
     if unknown := [name for name in names if name not in known]:
@@ -29,7 +29,7 @@ def lacking(names: Iterable[str]) -> list[Finding]:
     return [known[name] for name in names if not known[name].found]
 
 
-def reason(absent: Iterable[Finding]) -> str:
+def reason(absent: Iterable[Resource]) -> str:
     """Why a test is skipped, and what to do about it."""
     return "; ".join(f"needs {finding.name} ({finding.detail}): {finding.get}" for finding in absent)
 

@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from marklab.statistics.bootstrap import FEWEST, Estimate, Seeds, half_widths, probabilities
+from marklab.statistics.bootstrap import FEWEST, EstimatedDifference, Seeds, half_widths, probabilities
 from marklab.statistics.randomness import Floats
 
 Draw = Callable[[np.random.Generator, int], Floats]
 
 
-def estimate(base: Floats, new: Floats, *, paired: bool) -> Estimate:
+def estimate(base: Floats, new: Floats, *, paired: bool) -> EstimatedDifference:
     """Of a difference of means."""
     seeds = Seeds(tuple(range(len(base))), tuple(range(len(new))), paired)
-    return Estimate(float(new.mean() - base.mean()), base - base.mean(), new - new.mean(), seeds, scale=1.0)
+    return EstimatedDifference(float(new.mean() - base.mean()), base - base.mean(), new - new.mean(), seeds, scale=1.0)
 
 
 def normal(random: np.random.Generator, count: int) -> Floats:
@@ -126,7 +126,10 @@ def test_seeds_decide_the_draws() -> None:
     random = np.random.default_rng(5)
     values = random.normal(0, 1, 10), random.normal(1, 1, 10)
     one = estimate(*values, paired=False)
-    other = Estimate(one.value, one.base, one.new, Seeds(one.seeds.base, tuple(range(100, 110)), paired=False), 1.0)
+    other_seeds = Seeds(one.seeds.base, tuple(range(100, 110)), paired=False)
+    other = EstimatedDifference(one.value, one.base, one.new, other_seeds, 1.0)
+        one.value, one.base, one.new, Seeds(one.seeds.base, tuple(range(100, 110)), paired=False), 1.0
+    )
     (again,) = half_widths([estimate(*values, paired=False)])
     assert half_widths([one]) == [again]
     assert half_widths([one]) != half_widths([other])

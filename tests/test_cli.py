@@ -10,7 +10,7 @@ from rich.console import Console
 
 from conftest import Finished
 from marklab.devices.hosts import CONTROLS
-from marklab.report.terminal import render
+from marklab.report.terminal import print_run
 from runs import small
 
 Cli = Callable[..., Finished]
@@ -304,7 +304,7 @@ def test_reproduce_lists_what_there_is(cli: Cli) -> None:
 def test_the_table_fits_the_terminal(width: int) -> None:
     console = Console(width=width, record=True, file=None, force_terminal=False, highlight=False, quiet=False)
     with console.capture() as captured:
-        render(small()[2], console)
+        print_run(small()[2], console)
     lines = captured.get().splitlines()
     # Below 40 columns lines wrap at the edge, and nothing is cut off.
     assert max(map(len, lines)) <= max(width, 40)

@@ -21,7 +21,7 @@ from marklab.comparison.differences import Difference, Verdict, difference, judg
 from marklab.comparison.policy import Policy, parse_rule, read_policy
 from marklab.comparison.side_by_side import NOTHING_LOST, Comparison, compare, to_json
 from marklab.errors import BadInput
-from marklab.report.comparison import render, to_junit, to_markdown
+from marklab.report.comparison import print_comparison, to_junit, to_markdown
 from marklab.results.collection import Collection
 from marklab.results.quantities import METRICS
 from marklab.statistics.samples import Interval
@@ -469,7 +469,7 @@ def test_the_table_shows_points_that_differ_or_all() -> None:
     def shown(**how: bool) -> str:
         console = Console(width=160)
         with console.capture() as captured:
-            render(comparison, console, **how)
+            print_comparison(comparison, console, **how)
         return captured.get()
 
     few, every = shown(), shown(every_point=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from marklab.doctor import examination as doctor
-from marklab.doctor.examination import Finding, examine, lacking
+from marklab.doctor.examination import Resource, examine, lacking
 from test_cli import Cli
 
 
@@ -18,10 +18,10 @@ def test_what_is_missing_is_told_with_what_is_used_instead_and_how_to_get_it(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     findings = [
-        Finding("engine", True, "1", ("sim", "mininet")),
-        Finding("netem", False, "does not work", (), "delay lines", "another kernel"),
-        Finding("Mininet", False, "not there", ("mininet",), "", "apt-get install mininet", ("mininet",)),
-        Finding("tshark", False, "not there", (), "", "apt-get install tshark", ("tshark",)),
+        Resource("engine", True, "1", ("sim", "mininet")),
+        Resource("netem", False, "does not work", (), "delay lines", "another kernel"),
+        Resource("Mininet", False, "not there", ("mininet",), "", "apt-get install mininet", ("mininet",)),
+        Resource("tshark", False, "not there", (), "", "apt-get install tshark", ("tshark",)),
     ]
     monkeypatch.setattr(importlib.import_module("marklab.cli.doctor"), "examine", lambda: findings)
     ready = cli("doctor")

@@ -13,7 +13,7 @@ from marklab.devices.lossless import check_cycles, check_memory, find_cycle, hea
 from marklab.devices.pfc import Pfc
 from marklab.errors import BadInput
 from marklab.prepare.experiment import prepare
-from marklab.report.terminal import render
+from marklab.report.terminal import print_run
 from marklab.results.quantities import find_metric
 from marklab.results.summary import read_summary
 from marklab.spec.description import make_spec
@@ -172,7 +172,7 @@ def test_nothing_is_lost_and_pauses_are_reported() -> None:
     assert summary.main.pauses.pauses == sum(seed.pauses.pauses for seed in summary.main.seeds if seed.pauses)
     assert read_summary(summary.to_json()) == summary
     text = io.StringIO()
-    render(summary, Console(file=text, width=100))
+    print_run(summary, Console(file=text, width=100))
     assert f"{summary.main.pauses.pauses:,}" in text.getvalue()
     assert "paused, pause frames" in text.getvalue()
 

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from marklab.execution.flows import flow_table
-from marklab.report.terminal import render
+from marklab.report.terminal import print_run
 from marklab.results.quantities import find_metric
 from marklab.results.summary import CLASSES, STATISTICS, read_summary
 from runs import run, small
@@ -91,7 +91,7 @@ def test_queries_are_a_class_of_their_own_and_of_their_size() -> None:
 def test_the_report_has_queries_where_there_are_some() -> None:
     for settings, there in ({"queries": {"senders": 20, "at": ["1ms"]}}, True), ({}, False):
         console = Console(width=120, file=io.StringIO(), record=True)
-        render(run(flows=50, seeds=1, **settings)[2], console)
+        print_run(run(flows=50, seeds=1, **settings)[2], console)
         text = console.export_text()
         assert ("queries p99" in text) is there
         assert (", query 20." in text) is there

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from marklab.doctor.examination import Finding, examine
+from marklab.doctor.examination import Resource, examine
 from marklab.paths import REPOSITORY
 from needs import lacking, machine, reason
 
@@ -57,7 +57,7 @@ def test_everything_that_may_be_missing_has_a_remedy(monkeypatch: pytest.MonkeyP
 
 
 def test_a_reason_names_the_thing_and_how_to_get_it() -> None:
-    absent = Finding("Mininet", False, "not there", get="apt-get install mininet")
+    absent = Resource("Mininet", False, "not there", get="apt-get install mininet")
     assert reason([absent]) == "needs Mininet (not there): apt-get install mininet"
 
 

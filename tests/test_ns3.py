@@ -14,7 +14,7 @@ import pytest
 from marklab.errors import BadInput, MarklabError, RunFailed, SetupError
 from marklab.ns3 import peer
 from marklab.ns3.__main__ import main
-from marklab.ns3.comparison import Comparison, QueueReading, Side, compare
+from marklab.ns3.comparison import PeerComparison, QueueReading, Side, compare
 from marklab.ns3.page import PAGE, place, places, table
 from marklab.ns3.scenario import PLAIN, Scenario, known_scenarios, read_scenario
 from marklab.traffic.flows import FlowList, make_flows
@@ -45,7 +45,7 @@ def scenario(spec: dict[str, Any], *options: str) -> Scenario:
     return Scenario(title="small", ns3=options or ("--aqm=red", f"--k_packets={K}"), spec=spec)
 
 
-def by_name(comparison: Comparison) -> dict[str, tuple[float, float]]:
+def by_name(comparison: PeerComparison) -> dict[str, tuple[float, float]]:
     return {row.name: (row.here, row.there[0]) for row in comparison.rows}
 
 
@@ -252,7 +252,7 @@ def side(fct_us: list[float], marks: float, queue_packets: float) -> Side:
 
 def test_quantities_and_their_differences() -> None:
     here, there = [side([100.0, 300.0], 50, 5.4)], {PLAIN: [side([100.0, 200.0], 100, 5.0)]}
-    comparison = Comparison(scenario(BURST), here, there)
+    comparison = PeerComparison(scenario(BURST), here, there)
     rows = {row.name: row for row in comparison.rows}
     assert rows["wait, mean, µs"].here == pytest.approx(10_800)  # 5.4 packets, of 500 a second
     assert rows["utilisation, %"].here == pytest.approx(0.05)  # 125 kB in 2 s at 1 Gb/s
@@ -267,7 +267,7 @@ def test_quantities_and_their_differences() -> None:
 
 
 def test_a_flow_that_one_did_not_finish_is_in_no_mean() -> None:
-    comparison = Comparison(scenario(BURST), [side([100.0, np.nan], 0, 0)], {PLAIN: [side([110.0, 200.0], 0, 0)]})
+    comparison = PeerComparison(scenario(BURST), [side([100.0, np.nan], 0, 0)], {PLAIN: [side([110.0, 200.0], 0, 0)]})
     rows = by_name(comparison)
     assert rows["FCT, mean, µs"] == (100, 110)
     assert rows["unfinished flows"] == (1, 0)

@@ -11,7 +11,7 @@ from marklab.devices.lossless import headroom_bytes, thresholds
 from marklab.devices.pfc import Pfc
 from marklab.errors import BadInput
 from marklab.prepare.experiment import prepare
-from marklab.report.terminal import render
+from marklab.report.terminal import print_run
 from marklab.spec.description import make_spec
 from marklab.topology import Incast, build
 from runs import run
@@ -112,7 +112,7 @@ def test_flows_are_paused_and_nothing_is_lost() -> None:
     assert main.pauses.pauses > 0
     assert not summary.warnings
     text = io.StringIO()
-    render(summary, Console(file=text, width=100))
+    print_run(summary, Console(file=text, width=100))
     assert "pauses per flow" in text.getvalue()
     _, again, _ = run(schemes=["bfc"], pfc="per=flow", **settings)
     for seen, same in zip(observations, again, strict=True):

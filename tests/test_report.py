@@ -81,7 +81,7 @@ class Reader(HTMLParser):
 
 @pytest.fixture(scope="module")
 def sweep() -> str:
-    return page.render(grid()[0])
+    return page.report_page(grid()[0])
 
 
 def test_the_page_needs_nothing_else(sweep: str) -> None:
@@ -99,9 +99,9 @@ def test_the_page_needs_nothing_else(sweep: str) -> None:
 
 
 def test_the_same_collection_gives_the_same_bytes(sweep: str) -> None:
-    assert page.render(grid()[0]) == sweep
+    assert page.report_page(grid()[0]) == sweep
     moved = dataclasses.replace(grid()[0], folder=Path("/elsewhere"))
-    assert page.render(moved) == sweep
+    assert page.report_page(moved) == sweep
 
 
 def test_what_it_says_without_charts(sweep: str) -> None:
@@ -143,18 +143,18 @@ def test_what_is_incomplete_is_told_first() -> None:
         damaged=("cells/x.parquet cannot be read: it is cut off",),
         missing=7,
     )
-    read = Reader(page.render(incomplete))
+    read = Reader(page.report_page(incomplete))
     assert read.text.index("Incomplete") < read.text.index("Key numbers")
     assert ["load 0.5 ", "tcn ", "3 ", "the program <died> "] in read.rows
     assert "cells/x.parquet cannot be read: it is cut off" in read.text
     assert "Cells of the plan that have neither finished nor failed: 7" in read.text
-    assert "Incomplete" not in Reader(page.render(single()[0])).text
+    assert "Incomplete" not in Reader(page.report_page(single()[0])).text
 
 
 def test_a_sweep_of_which_nothing_finished() -> None:
     failed = (FailedCell({"load": 0.5}, "tcn", 1, "no memory"),)
     nothing = dataclasses.replace(grid()[0], points=(), failed=failed)
-    text = Reader(page.render(nothing)).text
+    text = Reader(page.report_page(nothing)).text
     assert "Cells that failed: 1" in text
     assert "no memory" in text
 
@@ -165,7 +165,7 @@ def test_without_a_baseline_there_is_nothing_to_switch(browser: Browser, tmp_pat
     result = point.summary.schemes["tcn"].model_copy(update={"normalised": None})
     summary = point.summary.model_copy(update={"scheme": "tcn", "baseline": None, "schemes": {"tcn": result}})
     alone = Point({}, summary, {"tcn": point.curves["tcn"]})
-    html = page.render(dataclasses.replace(single()[0], points=(alone,)))
+    html = page.report_page(dataclasses.replace(single()[0], points=(alone,)))
     assert 'data-value="normalised"' not in html
     with opened(browser, written(tmp_path, html)) as found:
         assert list(found.drawn("fct-cdf")) == ["tcn", UNCONGESTED]
@@ -186,7 +186,7 @@ def test_warnings_that_differ_in_numbers_are_together(sweep: str) -> None:
 def test_claims_of_a_paper_come_first() -> None:
     row = ClaimRow("short flows are faster", "-23.4 %", "-15.1 ±2.2 %", "+8.3 points", "1.11")
     claims = Claims((row,), "A paper, section 5.2", ("Starts of the long flows are ours.",))
-    read = Reader(page.render(grid()[0], claims))
+    read = Reader(page.report_page(grid()[0], claims))
     assert ["short flows are faster ", "-23.4 % ", "-15.1 ±2.2 % ", "+8.3 points ", "1.11 "] in read.rows
     places = ["The paper and the lab", "A paper, section 5.2", "Starts of the long flows are ours.", "Key numbers"]
     assert sorted(places, key=read.text.index) == places
@@ -194,7 +194,7 @@ def test_claims_of_a_paper_come_first() -> None:
 
 def test_a_page_that_would_be_too_large_leaves_charts_out(monkeypatch: pytest.MonkeyPatch, sweep: str) -> None:
     monkeypatch.setattr(page, "MOST_BYTES", len(sweep) - 20_000)
-    smaller = page.render(grid()[0])
+    smaller = page.report_page(grid()[0])
     text = Reader(smaller).text
     assert len(smaller.encode()) < page.MOST_BYTES
     assert "“FCT: distribution” is left out" in text
@@ -400,7 +400,7 @@ def test_pictures(desk: Opened, form: str, begins: bytes) -> None:
 
 @needs_chromium
 def test_a_phone(browser: Browser, tmp_path: Path) -> None:
-    with opened(browser, written(tmp_path, page.render(single()[0])), **PHONE) as phone:
+    with opened(browser, written(tmp_path, page.report_page(single()[0])), **PHONE) as phone:
         for chart in charts(single()[0]):
             phone.show(chart.name)
         beyond = (
@@ -423,7 +423,7 @@ def test_a_phone(browser: Browser, tmp_path: Path) -> None:
 
 @needs_chromium
 def test_paper_has_no_buttons(browser: Browser, tmp_path: Path) -> None:
-    with opened(browser, written(tmp_path, page.render(single()[0]))) as found:
+    with opened(browser, written(tmp_path, page.report_page(single()[0]))) as found:
         shown = "query => [...new Set([...document.querySelectorAll(query)].map(it => getComputedStyle(it).display))]"
         assert found.page.evaluate(shown, ".take") == ["flex"]
         found.page.emulate_media(media="print")

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from marklab.errors import BadInput
-from marklab.report.terminal import render
+from marklab.report.terminal import print_run
 from marklab.results.quantities import find_metric
 from marklab.results.summary import Summary, read_summary
 from marklab.spec.description import make_spec
@@ -107,7 +107,7 @@ def test_where_ways_are_chosen_by_hash_nothing_is_said() -> None:
 
 def test_the_report_has_both() -> None:
     console = Console(width=120, file=io.StringIO(), record=True)
-    render(four(windows="30ms..40ms"), console)
+    print_run(four(windows="30ms..40ms"), console)
     text = console.export_text()
     assert "time to within 10% of max-min shares" in text
     assert re.search(r"20ms flow 2, Gb/s +[0-9,]+ µs, 0\.\d\d/0\.50", text)

@@ -25,7 +25,7 @@ from marklab.errors import BadInput, RunFailed
 from marklab.execution import progress
 from marklab.execution.progress import Cells
 from marklab.paths import REPOSITORY
-from marklab.report.sweep import render
+from marklab.report.sweep import print_sweep
 from marklab.results.archive import open_collection
 from marklab.results.collection import Collection
 from marklab.results.sweep import merged_warnings
@@ -353,7 +353,7 @@ def test_a_baseline_that_is_the_same_run_at_several_points_is_at_each(tmp_path: 
 @pytest.mark.parametrize("columns", [10, 80, 200])
 def test_no_number_is_lost_on_any_terminal(small: Collection, columns: int) -> None:
     console = Console(width=columns, file=io.StringIO())
-    render(small, console)
+    print_sweep(small, console)
     assert isinstance(console.file, io.StringIO)
     shown = console.file.getvalue()
     for point in small.points:

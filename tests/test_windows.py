@@ -13,7 +13,7 @@ from rich.console import Console
 
 from marklab.errors import BadInput
 from marklab.metrics.window_means import queue_length
-from marklab.report.terminal import render
+from marklab.report.terminal import print_run
 from marklab.results.observation import Columns
 from marklab.results.quantities import find_metric
 from marklab.results.summary import read_summary
@@ -91,7 +91,7 @@ def test_metric_and_report_have_the_mean_over_the_seeds() -> None:
     assert metric.unit == "packets"
     assert find_metric("queue.mean@10ms..21ms").of(summary.main.seeds[0]) is None
     console = Console(width=120, file=io.StringIO(), record=True)
-    render(summary, console)
+    print_run(summary, console)
     assert re.search(
         rf"10ms\.\.20ms queue: mean max +{length.mean:,.1f} {length.max:,.0f} packets", console.export_text()
     )

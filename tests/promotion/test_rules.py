@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from marklab.comparison.differences import Difference
-from marklab.promotion.rules import Finding, Outcome, Rule, better, finding, not_worse, shown, within, worst
+from marklab.promotion.rules import Check, Outcome, Rule, better, finding, not_worse, shown, within, worst
 from marklab.results.quantities import find_metric
-from marklab.statistics.bootstrap import Estimate, Seeds
+from marklab.statistics.bootstrap import EstimatedDifference, Seeds
 from marklab.statistics.randomness import Floats
 from marklab.statistics.samples import Interval
 
@@ -24,8 +24,8 @@ def changed(value: float, interval: Interval | None, seeds: int = 4, metric: str
     numbers: Floats = np.zeros(seeds)
     same = Seeds(tuple(range(seeds)), tuple(range(seeds)), paired=True)
     new = 100 * (1 + value)
-    ratio = Estimate(math.log1p(value), numbers, numbers, same, 1.0)
-    change = Estimate(new - 100, numbers, numbers, same, 100.0)
+    ratio = EstimatedDifference(math.log1p(value), numbers, numbers, same, 1.0)
+    change = EstimatedDifference(new - 100, numbers, numbers, same, 100.0)
     return Difference("", find_metric(metric), None, 100, new, same, ratio, change, interval=interval)
 
 
@@ -87,7 +87,7 @@ def test_what_is_not_shown_says_how_many_seeds_it_takes(
 def test_without_an_interval_or_without_a_number_nothing_is_shown() -> None:
     rule = not_worse(SHORT, 0.05)
     assert shown(rule, changed(-0.5, None, seeds=1)).outcome is Outcome.NOT_SHOWN
-    assert shown(rule, None) == Finding(rule.text, "no such flow in any run", Outcome.NOT_SHOWN)
+    assert shown(rule, None) == Check(rule.text, "no such flow in any run", Outcome.NOT_SHOWN)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_of_nothing_any_part_is_nothing(change: float, interval: Interval, outco
     ],
 )
 def test_a_gate_passes_if_all_its_rules_are_shown(outcomes: tuple[Outcome, ...], all_of_them: Outcome) -> None:
-    assert worst([Finding("rule", "found", outcome) for outcome in outcomes]) is all_of_them
+    assert worst([Check("rule", "found", outcome) for outcome in outcomes]) is all_of_them
 
 
 def test_a_number_without_noise_holds_or_not() -> None:

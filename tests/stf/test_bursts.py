@@ -69,7 +69,7 @@ def _recorded() -> dict[str, tuple[str, set[str]]]:
 
 
 def test_the_lab_marks_the_packets_that_bmv2_marked() -> None:
-    recorded, page = _recorded(), differential.render([], [_decided(burst) for burst in BURSTS], 1, {})
+    recorded, page = _recorded(), differential.differential_page([], [_decided(burst) for burst in BURSTS], 1, {})
     for burst in BURSTS:
         decided = _decided(burst)
         packets, counts = recorded[differential.setting(decided)]
@@ -92,7 +92,7 @@ def test_a_mark_that_differs_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bursts, "run_bmv2", lambda each: _with_another_mark(bursts.run_here(each, interpret=False)))
     decided = bursts.compare(burst)
     assert [text.split(":")[0] for text in decided.differences] == ["port 1, packet 4"]
-    page = differential.render([], [decided], 1, {})
+    page = differential.differential_page([], [decided], 1, {})
     assert "0 of 1 bursts do the same." in page
     assert "| differs |" in page
 
@@ -110,7 +110,7 @@ def test_a_switch_that_cannot_be_had_is_a_difference(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(bursts, "run_bmv2", fail)
     decided = bursts.compare(Burst("dctcp-red"))
     assert decided.differences == ["not compared: it was late\n  try: again"]
-    assert "`dctcp-red`:\n\n```\nnot compared: it was late" in differential.render([], [decided], 1, {})
+    assert "`dctcp-red`:\n\n```\nnot compared: it was late" in differential.differential_page([], [decided], 1, {})
 
 
 @pytest.mark.parametrize(

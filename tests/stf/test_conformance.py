@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from marklab.errors import SetupError
-from marklab.p4tools.peers.conformance import REFUSED_BY_P4C, Conformance, check, render
+from marklab.p4tools.peers.conformance import REFUSED_BY_P4C, Conformance, check, conformance_page
 from marklab.p4tools.stf.runner import Verdict
 
 # A name of which the lab should make the same as p4c-bm2-ss.
@@ -53,7 +53,7 @@ def test_what_comes_of_each_program(checkout: Path) -> None:
         "broken.p4": (_UNSUPPORTED, "error[E0302]: `nothing` is not declared"),
         "untested.p4": (_PASSED, ""),
     }
-    page = render(found)
+    page = conformance_page(found)
     assert "| Packet tests | 3 | 1 | 1 | 1 |" in page
     assert "| broken.p4 | unsupported | error[E0302]: `nothing` is not declared |" in page
 
@@ -82,4 +82,4 @@ def test_the_corpus_of_p4c() -> None:
     found = check(Path(os.environ["P4C_CHECKOUT"]))
     assert found.enough
     page = (Path(__file__).parents[2] / "docs" / "conformance.md").read_text()
-    assert page == render(found), "run `make conformance` and commit docs/conformance.md"
+    assert page == conformance_page(found), "run `make conformance` and commit docs/conformance.md"

@@ -141,7 +141,9 @@ def test_a_switch_that_ends_of_an_index_is_asked_again_without(monkeypatch: pyte
     comparison = random_packets.compare(case, 1)
     assert not comparison.differences
     assert 0 < comparison.beyond == random_packets.PACKETS - comparison.packets
-    assert f"- tests/p4/registers.p4: {comparison.beyond} packets" in differential.render([comparison], [], 1, {})
+    assert f"- tests/p4/registers.p4: {comparison.beyond} packets" in differential.differential_page(
+        [comparison], [], 1, {}
+    )
 
     def broken(case: random_packets.Case, frames: Sequence[bytes]) -> Outcome:
         raise bmv2.SwitchDied("simple_switch ended by SIGSEGV after a packet")
@@ -153,10 +155,10 @@ def test_a_switch_that_ends_of_an_index_is_asked_again_without(monkeypatch: pyte
 
 
 def test_the_page_has_every_program_and_its_result() -> None:
-    same = random_packets.Comparison("tests/p4/a.p4", 300, 290, 4, 2, [])
-    scheme = random_packets.Comparison("p4src/c.p4", 300, 200, 8, 6, [], marks=(3, 4))
-    other = random_packets.Comparison("tests/p4/b.p4", 300, 7, 0, 0, ["port 2: 02 here, 04 of BMv2\n  trace"])
-    page = differential.render([same, other, scheme], [], 5, {"p4c-bm2-ss": "1.2", "simple_switch": "1.15"})
+    same = random_packets.SwitchComparison("tests/p4/a.p4", 300, 290, 4, 2, [])
+    scheme = random_packets.SwitchComparison("p4src/c.p4", 300, 200, 8, 6, [], marks=(3, 4))
+    other = random_packets.SwitchComparison("tests/p4/b.p4", 300, 7, 0, 0, ["port 2: 02 here, 04 of BMv2\n  trace"])
+    page = differential.differential_page([same, other, scheme], [], 5, {"p4c-bm2-ss": "1.2", "simple_switch": "1.15"})
     assert "(seed 5)" in page
     assert "p4c-bm2-ss 1.2 and simple_switch 1.15" in page
     assert "2 of 3 programs do the same." in page

@@ -69,7 +69,7 @@ def _settings(
 
 
 @dataclass(frozen=True)
-class Estimate:
+class PortEstimate:
     """What a scheme estimates of a port: the largest of its registers' cells times `scale`, perhaps about some time."""
 
     name: str
@@ -155,12 +155,12 @@ class FittedScheme:
             for each in (spec.filters if spec else ())
         ]
 
-    def estimates(self, port: int) -> list[Estimate]:
+    def estimates(self, port: int) -> list[PortEstimate]:
         """What the program estimates of a port."""
         spec = self.scheme.spec
         scope = self.names | {"port": port}
         return [
-            Estimate(
+            PortEstimate(
                 name,
                 estimate.registers,
                 int(_number(Expression(estimate.cell), scope)),

@@ -15,7 +15,7 @@ from marklab.comparison import side_by_side as library
 from marklab.comparison.policy import Policy, read_policy
 from marklab.errors import RunFailed
 from marklab.paths import RESULTS
-from marklab.report.comparison import render, to_junit, to_markdown
+from marklab.report.comparison import print_comparison, to_junit, to_markdown
 from marklab.results.archive import open_collection
 from marklab.results.folders import new_folder
 
@@ -47,7 +47,7 @@ def compare(
     if as_json:
         sys.stdout.write(plain + "\n")
     else:
-        render(comparison, Console(highlight=False), every_point=every_point)
+        print_comparison(comparison, Console(highlight=False), every_point=every_point)
     texts = {"comparison.md": to_markdown(comparison), "junit.xml": to_junit(comparison), "comparison.json": plain}
     stated = {"comparison.md": markdown, "junit.xml": junit}
     for name, path in stated.items():

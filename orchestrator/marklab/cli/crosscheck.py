@@ -18,7 +18,7 @@ from marklab.execution.cells import default_workers
 from marklab.execution.run import run_spec
 from marklab.model import as_list
 from marklab.paths import RESULTS
-from marklab.report.comparison import render, to_junit, to_markdown
+from marklab.report.comparison import print_comparison, to_junit, to_markdown
 from marklab.results.archive import open_collection
 from marklab.results.folders import new_folder
 from marklab.results.summary import Summary
@@ -83,7 +83,7 @@ def crosscheck(
     if as_json:
         sys.stdout.write(json.dumps(library.to_json(comparison)) + "\n")
     else:
-        render(comparison, Console(highlight=False))
+        print_comparison(comparison, Console(highlight=False))
     if comparison.exit_code:
         raise typer.Exit(comparison.exit_code)
 

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from marklab.doctor.examination import PURPOSES, Finding, examine, lacking
+from marklab.doctor.examination import PURPOSES, Resource, examine, lacking
 from marklab.errors import unknown
 
 
@@ -46,12 +46,12 @@ def doctor(
         raise typer.Exit(1)
 
 
-def _plain(findings: Sequence[Finding]) -> dict[str, Any]:
+def _plain(findings: Sequence[Resource]) -> dict[str, Any]:
     lacks = {purpose: [finding.name for finding in lacking(findings, purpose)] for purpose in PURPOSES}
     return {"lacks": lacks, "findings": [asdict(finding) for finding in findings]}
 
 
-def _show(findings: Sequence[Finding], console: Console) -> None:
+def _show(findings: Sequence[Resource], console: Console) -> None:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for column in ("", "what", "found", "used instead"):
         table.add_column(column, overflow="fold")
@@ -68,7 +68,7 @@ def _show(findings: Sequence[Finding], console: Console) -> None:
         console.print(Text.assemble((f"{purpose:9}", "bold"), state))
 
 
-def _mark(finding: Finding) -> Text:
+def _mark(finding: Resource) -> Text:
     if finding.found:
         return Text("✓", "green")
     return Text("✗", "bold red") if finding.needed_for else Text("-", "yellow")

@@ -18,7 +18,7 @@ from marklab.execution.run import run_spec
 from marklab.model import as_list
 from marklab.paths import RESULTS
 from marklab.report.files import REPORT, Form, write_report
-from marklab.report.terminal import render
+from marklab.report.terminal import print_run
 from marklab.results.archive import open_collection
 from marklab.spec.description import make_spec
 from marklab.spec.settings import choose_fabric, chosen_schemes, merged_settings
@@ -80,5 +80,5 @@ def run(
         sys.stdout.write(json.dumps(summary.to_json()) + "\n")
     else:
         console = Console(highlight=False)
-        render(summary, console)
+        print_run(summary, console)
         console.print(f"[dim]{folder}[/dim]", soft_wrap=True)

@@ -16,7 +16,7 @@ from marklab.execution.cells import default_workers
 from marklab.execution.progress import cells_bar
 from marklab.paths import RESULTS
 from marklab.report.files import REPORT, Form, write_report
-from marklab.report.sweep import render, to_json
+from marklab.report.sweep import print_sweep, to_json
 from marklab.results.archive import open_collection
 from marklab.sweeps.description import Sweep, read_sweep
 
@@ -76,7 +76,7 @@ def sweep(
         sys.stdout.write(json.dumps(to_json(collection)) + "\n")
     else:
         console = Console(highlight=False)
-        render(collection, console)
+        print_sweep(collection, console)
         console.print(f"[dim]{folder}[/dim]", soft_wrap=True)
     if collection.failed or collection.damaged:
         raise typer.Exit(2)

@@ -21,7 +21,7 @@ import numpy as np
 
 from marklab.results.quantities import Metric
 from marklab.results.summary import SeedResult
-from marklab.statistics.bootstrap import Estimate, Seeds, half_widths
+from marklab.statistics.bootstrap import EstimatedDifference, Seeds, half_widths
 from marklab.statistics.randomness import Floats
 from marklab.statistics.samples import Interval, mean
 
@@ -90,8 +90,8 @@ class Difference:
     base: float
     new: float
     seeds: Seeds
-    ratio: Estimate | None
-    change: Estimate
+    ratio: EstimatedDifference | None
+    change: EstimatedDifference
     smallest_effect: float = 0.0
     interval: Interval | None = None
 
@@ -147,10 +147,10 @@ def difference(
     )
     ratio = None
     if base > 0 and new > 0:
-        ratio = Estimate(math.log(new / base), of_base / base, of_new / new, seeds, scale=1.0)
+        ratio = EstimatedDifference(math.log(new / base), of_base / base, of_new / new, seeds, scale=1.0)
     elif base > 0:
-        ratio = Estimate(new / base - 1, of_base / base, of_new / base, seeds, scale=1.0)
-    change = Estimate(new - base, of_base, of_new, seeds, scale=max(abs(base), abs(new)))
+        ratio = EstimatedDifference(new / base - 1, of_base / base, of_new / base, seeds, scale=1.0)
+    change = EstimatedDifference(new - base, of_base, of_new, seeds, scale=max(abs(base), abs(new)))
     return Difference(scheme, metric, point, base, new, seeds, ratio, change, smallest_effect)
 
 

@@ -19,7 +19,7 @@ from marklab.errors import BadInput, unknown
 from marklab.results.collection import Collection, Point
 from marklab.results.quantities import Metric, find_metric
 from marklab.results.summary import SchemeResult
-from marklab.statistics.bootstrap import Estimate, probabilities
+from marklab.statistics.bootstrap import EstimatedDifference, probabilities
 
 # What a comparison shows unless a rule asks for more.
 SHOWN = (
@@ -230,7 +230,7 @@ class _Application:
     rule: Rule
     difference: Difference
     amount: float
-    estimate: Estimate
+    estimate: EstimatedDifference
 
     @classmethod
     def of(cls, rule: Rule, difference: Difference) -> _Application:

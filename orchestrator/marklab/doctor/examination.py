@@ -63,7 +63,7 @@ _MEMORY_GIB, _DISK_GIB = 2, 1
 
 
 @dataclass(frozen=True)
-class Finding:
+class Resource:
     """One thing that the lab can use."""
 
     name: str
@@ -80,18 +80,18 @@ class Finding:
     packages: tuple[str, ...] = ()
 
 
-def examine() -> list[Finding]:
+def examine() -> list[Resource]:
     """Look for everything."""
     looks = (_sim, _privileges, _network, _control, _mininet, _bmv2, _docker, _pages, _peers)
     return [finding for look in looks for finding in look()]
 
 
-def lacking(findings: Sequence[Finding], purpose: str) -> list[Finding]:
+def lacking(findings: Sequence[Resource], purpose: str) -> list[Resource]:
     """What is missing for a purpose."""
     return [finding for finding in findings if not finding.found and purpose in finding.needed_for]
 
 
-def _sim() -> list[Finding]:
+def _sim() -> list[Resource]:
     try:
         version, is_there = engine.version(), True
     except SetupError as error:
@@ -100,17 +100,17 @@ def _sim() -> list[Finding]:
     memory_gib = _available_bytes() / _GIB
     disk_gib = shutil.disk_usage(RESULTS.absolute().parent).free / _GIB
     return [
-        Finding("engine", is_there, version, PURPOSES[:3], get="make setup"),
-        Finding("Python", True, platform.python_version()),
-        Finding("cores", cores > 1, str(cores), instead="more --dilation in Mininet", get="a machine with 2 or more"),
-        Finding(
+        Resource("engine", is_there, version, PURPOSES[:3], get="make setup"),
+        Resource("Python", True, platform.python_version()),
+        Resource("cores", cores > 1, str(cores), instead="more --dilation in Mininet", get="a machine with 2 or more"),
+        Resource(
             "memory",
             memory_gib > _MEMORY_GIB,
             f"{memory_gib:.1f} GiB free",
             instead="fewer --flows, --jobs 1",
             get=f"{_MEMORY_GIB} GiB or more",
         ),
-        Finding(
+        Resource(
             "disk",
             disk_gib > _DISK_GIB,
             f"{disk_gib:.1f} GiB free",
@@ -120,11 +120,11 @@ def _sim() -> list[Finding]:
     ]
 
 
-def _privileges() -> list[Finding]:
+def _privileges() -> list[Resource]:
     held = int(re.search(r"CapEff:\s*(\w+)", Path("/proc/self/status").read_text())[1], 16)  # type: ignore[index]
     absent = [name for name, bit in _CAPABILITIES.items() if not held >> bit & 1]
     return [
-        Finding(
+        Resource(
             "privileges",
             not absent,
             "root"
@@ -145,20 +145,20 @@ def _privileges() -> list[Finding]:
     ]
 
 
-def _network() -> list[Finding]:
+def _network() -> list[Resource]:
     absent = missing(NETWORK_TOOLS)
     namespace = ("unshare", "--net")
     made = _works(*namespace, "true")
     in_kernel = "a kernel with {}; Debian's has it"
     return [
-        Finding(
+        Resource(
             "network tools",
             not absent,
             f"without {', '.join(absent)}" if absent else f"{len(NETWORK_TOOLS)} of {len(NETWORK_TOOLS)}",
             ("mininet", "bmv2"),
             **_debian(*packages_of(absent)),
         ),
-        Finding(
+        Resource(
             "namespaces",
             made,
             "can be made" if made else "cannot be made",
@@ -171,7 +171,7 @@ def _network() -> list[Finding]:
             ("mininet", "bmv2"),
             get=in_kernel.format("CONFIG_VETH"),
         ),
-        Finding(
+        Resource(
             "packet sockets",
             Path("/proc/net/packet").exists(),
             "AF_PACKET" if Path("/proc/net/packet").exists() else "no AF_PACKET",
@@ -195,12 +195,12 @@ def _network() -> list[Finding]:
 
 def _qualified(
     name: str, trial: Sequence[str], needed_for: tuple[str, ...] = (), instead: str = "", get: str = ""
-) -> Finding:
+) -> Resource:
     works = _works(*trial)
-    return Finding(name, works, "works" if works else "does not work", needed_for, instead, get)
+    return Resource(name, works, "works" if works else "does not work", needed_for, instead, get)
 
 
-def _control() -> list[Finding]:
+def _control() -> list[Resource]:
     """DCTCP, by either way; the parts of the other way are needed where the kernel has none of its own."""
     has_module = in_kernel("dctcp")
     needed = () if has_module else ("mininet",)
@@ -209,7 +209,7 @@ def _control() -> list[Finding]:
     absent = missing(BPF_TOOLS)
     without = [*absent, *([] if _BPF_HEADER.exists() else ["libbpf's headers"])]
     packages = [*packages_of(absent), *([] if _BPF_HEADER.exists() else ["libbpf-dev"])]
-    module = Finding(
+    module = Resource(
         "DCTCP module",
         has_module,
         "tcp_dctcp" if has_module else "no tcp_dctcp",
@@ -217,7 +217,7 @@ def _control() -> list[Finding]:
         get="a kernel with CONFIG_TCP_CONG_DCTCP; Debian's has it",
     )
     in_bpf = [
-        Finding(
+        Resource(
             "Linux 6.10",
             number >= _BPF_KERNEL,
             release,
@@ -225,7 +225,7 @@ def _control() -> list[Finding]:
             "the module" if has_module else "",
             "a newer kernel, for DCTCP in BPF",
         ),
-        Finding(
+        Resource(
             "type information",
             TYPES.exists(),
             "BTF" if TYPES.exists() else "no BTF",
@@ -233,7 +233,7 @@ def _control() -> list[Finding]:
             "the module" if has_module else "",
             "a kernel with CONFIG_DEBUG_INFO_BTF; Debian's has it",
         ),
-        Finding(
+        Resource(
             "BPF tools",
             not without,
             f"without {', '.join(without)}" if without else ", ".join(BPF_TOOLS),
@@ -245,9 +245,9 @@ def _control() -> list[Finding]:
     return [module, *in_bpf, _control_by_delay(in_bpf), _ecn_plus(in_bpf[1:])]
 
 
-def _control_by_delay(in_bpf: Sequence[Finding]) -> Finding:
+def _control_by_delay(in_bpf: Sequence[Resource]) -> Resource:
     lacks = ", ".join(finding.name for finding in in_bpf if not finding.found)
-    return Finding(
+    return Resource(
         "delay-dctcp, ear",
         not lacks,
         f"without {lacks}" if lacks else "DCTCP in BPF",
@@ -256,11 +256,11 @@ def _control_by_delay(in_bpf: Sequence[Finding]) -> Finding:
     )
 
 
-def _ecn_plus(in_bpf: Sequence[Finding]) -> Finding:
+def _ecn_plus(in_bpf: Sequence[Resource]) -> Resource:
     lacks = [finding.name for finding in in_bpf if not finding.found]
     if not _works("unshare", "--net", "tc", "qdisc", "add", "dev", "lo", "clsact"):
         lacks.append("clsact")
-    return Finding(
+    return Resource(
         "ECN+",
         not lacks,
         f"without {', '.join(lacks)}" if lacks else "a program at hosts' interfaces",
@@ -269,7 +269,7 @@ def _ecn_plus(in_bpf: Sequence[Finding]) -> Finding:
     )
 
 
-def _mininet() -> list[Finding]:
+def _mininet() -> list[Resource]:
     version = (
         None if missing(["mnexec"]) else _said(SYSTEM_PYTHON, "-c", "import mininet.net as net; print(net.VERSION)")
     )
@@ -282,38 +282,38 @@ def _mininet() -> list[Finding]:
     ]
 
 
-def _mininet_finding(version: str | None) -> Finding:
+def _mininet_finding(version: str | None) -> Resource:
     if version is not None and os.geteuid() == 0 and not _works(*MAKES_NODE):
-        return Finding("Mininet", False, f"{version}, which cannot make a node", ("mininet",), get=NODES_REMEDY)
-    return Finding("Mininet", version is not None, version or "not there", ("mininet",), **_debian("mininet"))
+        return Resource("Mininet", False, f"{version}, which cannot make a node", ("mininet",), get=NODES_REMEDY)
+    return Resource("Mininet", version is not None, version or "not there", ("mininet",), **_debian("mininet"))
 
 
-def _shell() -> Finding:
+def _shell() -> Resource:
     there = SHELL_PYTHON.exists()
     get = "make dev" if IN_TREE else "pip install p4runtime-shell, in an environment of its own"
     detail = "in an environment of its own" if there else "not there"
-    return Finding("p4runtime-shell", there, detail, instead="any other client of P4Runtime", get=get)
+    return Resource("p4runtime-shell", there, detail, instead="any other client of P4Runtime", get=get)
 
 
-def _tool(name: str, instead: str) -> Finding:
+def _tool(name: str, instead: str) -> Resource:
     path = shutil.which(name)
-    return Finding(name, path is not None, path or "not there", (), instead, **_debian(*packages_of([name])))
+    return Resource(name, path is not None, path or "not there", (), instead, **_debian(*packages_of([name])))
 
 
-def _bmv2() -> list[Finding]:
+def _bmv2() -> list[Resource]:
     absent = missing(bmv2_limits.TOOLS)
     versions = {tool: re.search(r"\d+(\.\d+)+", _said(tool, "--version") or "") for tool in bmv2_limits.TOOLS}
     told = ", ".join(f"{tool} {number[0]}" for tool, number in versions.items() if number)
     detail = f"without {', '.join(absent)}" if absent else told
-    return [Finding("BMv2", not absent, detail, ("bmv2",), "--switch marklab", bmv2_limits.REMEDY)]
+    return [Resource("BMv2", not absent, detail, ("bmv2",), "--switch marklab", bmv2_limits.REMEDY)]
 
 
-def _docker() -> list[Finding]:
+def _docker() -> list[Resource]:
     daemon = _said("docker", "version", "--format", "{{.Server.Version}}")
     plugin = _said("docker", "compose", "version", "--short")
     compose = plugin or _said("docker-compose", "version", "--short")
     return [
-        Finding(
+        Resource(
             "Docker",
             daemon is not None,
             f"daemon {daemon}" if daemon else "no daemon answers" if shutil.which("docker") else "not there",
@@ -321,7 +321,7 @@ def _docker() -> list[Finding]:
             "the lab on this machine",
             **_debian("docker.io", more="; then start dockerd"),
         ),
-        Finding(
+        Resource(
             "Docker Compose",
             compose is not None,
             compose or "not there",
@@ -332,11 +332,11 @@ def _docker() -> list[Finding]:
     ]
 
 
-def _pages() -> list[Finding]:
+def _pages() -> list[Resource]:
     browser = chromium()
     get = _debian("chromium", more=", or MARKLAB_CHROMIUM=/path/to/it")
     return [
-        Finding("Chromium", browser is not None, browser or "not there", instead="any browser, by hand", **get),
+        Resource("Chromium", browser is not None, browser or "not there", instead="any browser, by hand", **get),
         _wheel(),
         _tool("debootstrap", "no tests of bare machines"),
         _tool("script", "no tests of what a terminal shows"),
@@ -344,10 +344,10 @@ def _pages() -> list[Finding]:
     ]
 
 
-def _wheel() -> Finding:
+def _wheel() -> Resource:
     there = built_wheel()
     found = there.name if there else "none of this commit"
-    return Finding("wheel", there is not None, found, instead="the source tree", get="make wheel")
+    return Resource("wheel", there is not None, found, instead="the source tree", get="make wheel")
 
 
 def built_wheel() -> Path | None:
@@ -365,25 +365,25 @@ def chromium() -> str | None:
     return os.environ.get("MARKLAB_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
 
 
-def _peers() -> list[Finding]:
+def _peers() -> list[Resource]:
     """Programs of others that results are held against."""
     absent, for_tofino, lacks = simple_switch.missing_tools(), compiler(), peer.missing()
     return [
-        Finding(
+        Resource(
             "simple_switch",
             not absent,
             f"without {', '.join(absent)}" if absent else "with p4c-bm2-ss",
             instead="what docs/differential.md has",
             get=bmv2_limits.REMEDY,
         ),
-        Finding(
+        Resource(
             "p4c for Tofino",
             for_tofino is not None,
             for_tofino or "not there",
             instead="the lab's own estimate",
             get="p4c with its Tofino back end on PATH (https://github.com/p4lang/p4c, backends/tofino)",
         ),
-        Finding(
+        Resource(
             "ns-3",
             not lacks,
             f"without {', '.join(lacks)}" if lacks else "libns3",
@@ -394,10 +394,10 @@ def _peers() -> list[Finding]:
     ]
 
 
-def _checkout(variable: str, repository: str, part: str) -> Finding:
+def _checkout(variable: str, repository: str, part: str) -> Resource:
     folder = os.environ.get(variable)
     there = folder is not None and Path(folder, part).is_dir()
-    return Finding(
+    return Resource(
         variable,
         there,
         folder if folder and there else f"{folder} has no {part}" if folder else "names no checkout",

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from marklab.catalog.scheme import Estimate
+from marklab.catalog.scheme import PortEstimate
 from marklab.errors import BadInput, unknown
 from marklab.metrics.passages import active_flows
 from marklab.prepare.experiment import Experiment
@@ -25,7 +25,7 @@ def traced_ports(experiment: Experiment) -> list[Port]:
 
 
 def with_estimates(
-    experiment: Experiment, queues: Sequence[Columns], passages: Columns | None, estimates: Sequence[Estimate]
+    experiment: Experiment, queues: Sequence[Columns], passages: Columns | None, estimates: Sequence[PortEstimate]
 ) -> list[Columns]:
     """Give the registers of a recorded port their names and units, and put the truth beside an estimate of flows."""
     port, *others = queues
@@ -40,7 +40,7 @@ def with_estimates(
     return [columns, *others]
 
 
-def trace_settings(experiment: Experiment, at: Port, estimates: Sequence[Estimate]) -> dict[str, Any]:
+def trace_settings(experiment: Experiment, at: Port, estimates: Sequence[PortEstimate]) -> dict[str, Any]:
     """What is recorded of a port, as the engine takes it."""
     registers = [
         {"register": register, "index": estimate.cell} for estimate in estimates for register in estimate.registers

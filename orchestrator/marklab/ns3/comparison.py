@@ -127,7 +127,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class PeerComparison:
     """A scenario in both, once per seed."""
 
     scenario: Scenario
@@ -211,10 +211,10 @@ _COUNTS: Mapping[str, Quantity] = {
 }
 
 
-def compare(scenario: Scenario, program: Path) -> Comparison:
+def compare(scenario: Scenario, program: Path) -> PeerComparison:
     """Run a scenario in both, for each seed."""
     seeds = scenario.experiment.spec.seed_numbers
-    return Comparison(
+    return PeerComparison(
         scenario,
         [run_here(scenario, seed) for seed in seeds],
         {

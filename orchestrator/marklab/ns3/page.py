@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from marklab.errors import BadInput
-from marklab.ns3.comparison import Comparison, Row
+from marklab.ns3.comparison import PeerComparison, Row
 from marklab.paths import REPOSITORY
 from marklab.tables import markdown
 
@@ -20,7 +20,7 @@ NOTABLE = 0.1
 _BEGIN, _END = "<!-- table of {} -->\n", "<!-- end of table -->\n"
 
 
-def table(comparison: Comparison) -> str:
+def table(comparison: PeerComparison) -> str:
     """A comparison as a table of Markdown."""
     names = list(comparison.there)
     columns = ["quantity", "here", *(column for name in names for column in (name, "difference"))]

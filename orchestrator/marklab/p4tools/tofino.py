@@ -81,7 +81,7 @@ class VectorBits:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class ChipEstimate:
     """What a program needs of its chip."""
 
     stages_used: int
@@ -103,7 +103,7 @@ class Examination:
     # Of the compiler, as text.
     warnings: str
     messages: list[Message]
-    estimate: Estimate
+    estimate: ChipEstimate
 
     @property
     def errors(self) -> list[Message]:
@@ -143,8 +143,8 @@ def _message(found: dict[str, Any]) -> Message:
     )
 
 
-def _estimate(found: dict[str, Any]) -> Estimate:
-    return Estimate(
+def _estimate(found: dict[str, Any]) -> ChipEstimate:
+    return ChipEstimate(
         found["stages_used"],
         found["stages"],
         found["stages_by_dependencies"],

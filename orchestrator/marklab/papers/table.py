@@ -20,7 +20,7 @@ from marklab.tables import markdown
 _COLUMNS = ("claim", "paper", "lab", "difference", "ratio")
 
 
-def render(
+def print_claims(
     paper: PaperExperiment, findings: Sequence[Finding], summaries: Sequence[Summary | None], console: Console
 ) -> None:
     """Print what the paper states beside what the lab finds."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from marklab.catalog.description import Forwarding
-from marklab.catalog.scheme import Entry, Estimate
+from marklab.catalog.scheme import Entry, PortEstimate
 from marklab.errors import BadInput, unknown
 from marklab.results.observation import ACTIVE_FLOWS
 from marklab.topology import Graph, Line
@@ -120,7 +120,9 @@ def check_entries(description: Path, tables: Sequence[Mapping[str, Any]], entrie
             _named(f"{where} key of `{entry['table']}`", key, table["keys"])
 
 
-def check_estimates(description: Path, registers: Sequence[Mapping[str, Any]], estimates: Sequence[Estimate]) -> None:
+def check_estimates(
+    description: Path, registers: Sequence[Mapping[str, Any]], estimates: Sequence[PortEstimate]
+) -> None:
     """Refuse estimates that are in no cell of the program's registers."""
     for estimate in estimates:
         where = f"{description}, estimates:"

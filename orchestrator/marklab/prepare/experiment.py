@@ -13,7 +13,7 @@ import numpy as np
 from marklab.catalog.choice import SchemeChoice
 from marklab.catalog.description import Forwarding
 from marklab.catalog.parameters import Setup
-from marklab.catalog.scheme import Entry, Estimate, FittedScheme, Scheme, find_scheme
+from marklab.catalog.scheme import Entry, FittedScheme, PortEstimate, Scheme, find_scheme
 from marklab.catalog.twin import FIRST_RECIRCULATION_PORT, Arch, twin_of
 from marklab.devices.frames import HEADER_BYTES, MTU_BYTES
 from marklab.devices.hosts import Limit
@@ -77,7 +77,7 @@ class ReadyScheme:
         spec = self.fitted.scheme.spec
         return spec.causes if spec else {}
 
-    def estimates(self, at: Port) -> list[Estimate]:
+    def estimates(self, at: Port) -> list[PortEstimate]:
         """What its program estimates of a port."""
         return self.fitted.estimates(at.port)
 

@@ -16,7 +16,7 @@ from marklab.prepare.experiment import ReadyScheme, prepare
 from marklab.promotion.candidate import Candidate, Place, Runs, run_candidate
 from marklab.promotion.equivalence import Agreement, Difference, agreement
 from marklab.promotion.policy import EquivalenceRules, FctRules, Policy, TofinoRules
-from marklab.promotion.rules import Finding, Outcome, better, changes, finding, not_worse, shown, within, worst
+from marklab.promotion.rules import Check, Outcome, better, changes, finding, not_worse, shown, within, worst
 from marklab.promotion.sequence import recorded
 from marklab.promotion.vendor import compile_twin, compiler
 from marklab.results.quantities import find_metric
@@ -28,7 +28,7 @@ class Gate:
     """What came of a gate. `evidence` is plain data; a gate that could not be tried says why in `skipped`."""
 
     name: str
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Check, ...] = ()
     evidence: Mapping[str, Any] = field(default_factory=dict)
     skipped: str | None = None
 
@@ -92,7 +92,7 @@ def equivalence_gate(rules: EquivalenceRules, twin: TwinSpec, runs: Runs) -> Gat
     return Gate("equivalence", tuple(findings), {"bound": bound, **_plain(found)})
 
 
-def decisions(found: Agreement, bound: float, marks_within: float) -> Iterator[Finding]:
+def decisions(found: Agreement, bound: float, marks_within: float) -> Iterator[Check]:
     """Whether enough decisions are equal, and whether each cause has about as many marks."""
     text = f"{100 * found.part:.4f} % of {found.packets:,}"
     yield finding(f"at least {100 * bound:g} % of decisions equal", text, holds=found.part >= bound)

@@ -33,7 +33,7 @@ class Outcome(Enum):
 
 
 @dataclass(frozen=True)
-class Finding:
+class Check:
     """A rule, what was found, and what that says of the rule."""
 
     rule: str
@@ -41,9 +41,9 @@ class Finding:
     outcome: Outcome
 
 
-def finding(rule: str, found: str, *, holds: bool) -> Finding:
+def finding(rule: str, found: str, *, holds: bool) -> Check:
     """One whose number has no noise."""
-    return Finding(rule, found, Outcome.PASSED if holds else Outcome.FAILED)
+    return Check(rule, found, Outcome.PASSED if holds else Outcome.FAILED)
 
 
 @dataclass(frozen=True)
@@ -86,13 +86,13 @@ def changes(
     return {each.metric.name: each for each in with_intervals(found)}
 
 
-def shown(rule: Rule, change: Difference | None) -> Finding:
+def shown(rule: Rule, change: Difference | None) -> Check:
     """What a change says of a rule."""
     if change is None:
-        return Finding(rule.text, "no such flow in any run", Outcome.NOT_SHOWN)
+        return Check(rule.text, "no such flow in any run", Outcome.NOT_SHOWN)
     said = _in_words(change, change.absolute if change.relative is None else change.relative)
     if change.interval is None:
-        return Finding(rule.text, f"{said} in one seed, of which no noise is known: 2 at least", Outcome.NOT_SHOWN)
+        return Check(rule.text, f"{said} in one seed, of which no noise is known: 2 at least", Outcome.NOT_SHOWN)
     low, high = change.interval
     said = f"{said} ({_in_words(change, low)} to {_in_words(change, high)})"
     # Of nothing any part is nothing.
@@ -101,12 +101,12 @@ def shown(rule: Rule, change: Difference | None) -> Finding:
         for end in (rule.least, rule.most)
     )
     if least <= low and high <= most:
-        return Finding(rule.text, said, Outcome.PASSED)
+        return Check(rule.text, said, Outcome.PASSED)
     if high < least or low > most:
-        return Finding(rule.text, said, Outcome.FAILED)
+        return Check(rule.text, said, Outcome.FAILED)
     seeds = max(seeds_to_tell(change, end) for end in (least, most) if low <= end <= high)
     needed = f"some {seeds:,.0f} seeds would tell" if seeds <= _MOST_SEEDS else f"{_MOST_SEEDS:,} seeds would not tell"
-    return Finding(rule.text, f"{said}; {needed}", Outcome.NOT_SHOWN)
+    return Check(rule.text, f"{said}; {needed}", Outcome.NOT_SHOWN)
 
 
 def _in_words(change: Difference, value: float) -> str:
@@ -123,7 +123,7 @@ def seeds_to_tell(change: Difference, bound: float) -> float:
     return math.ceil(round(seeds, 6)) if math.isfinite(seeds) else math.inf
 
 
-def worst(findings: Sequence[Finding]) -> Outcome:
+def worst(findings: Sequence[Check]) -> Outcome:
     """What all of them come to: passed only if each is."""
     outcomes = {each.outcome for each in findings}
     return next((each for each in (Outcome.FAILED, Outcome.NOT_SHOWN) if each in outcomes), Outcome.PASSED)

@@ -24,7 +24,7 @@ _MOST_IN_TERMINAL = 20
 _MOST_IN_MARKDOWN = 200
 
 
-def render(comparison: Comparison, console: Console, *, every_point: bool = False) -> None:
+def print_comparison(comparison: Comparison, console: Console, *, every_point: bool = False) -> None:
     """Print the comparison: over all points, then single points, those that differ or every one."""
     console.print(Text(f"BASE: {comparison.names[0]}\nNEW:  {comparison.names[1]}"), soft_wrap=True)
     for scheme in _schemes(comparison):

@@ -59,7 +59,7 @@ class Switch:
         return len(self.values) > _MOST_BUTTONS
 
 
-def render(collection: Collection, claims: Claims | None = None) -> str:
+def report_page(collection: Collection, claims: Claims | None = None) -> str:
     """The HTML of a collection, and of a paper's claims where it is about them.
 
     Charts whose data would make it larger than `MOST_BYTES` are left out, which their sections say.
@@ -204,7 +204,7 @@ def _yaml(plain: Mapping[str, Any]) -> str:
 
 def write_page(collection: Collection, path: Path) -> None:
     """Write the HTML of a collection, whole or not at all; raises RunFailed where that cannot be."""
-    html = render(collection, read_claims(collection.folder))
+    html = report_page(collection, read_claims(collection.folder))
     staging = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         staging.write_text(html, encoding="utf-8")

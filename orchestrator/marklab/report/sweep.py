@@ -21,7 +21,7 @@ _WIDEST_LABEL = 30
 _MOST_LINES = 10
 
 
-def render(collection: Collection, console: Console) -> None:
+def print_sweep(collection: Collection, console: Console) -> None:
     """Print what each scheme came to at each point, then what is doubtful, and what failed."""
     width = max([len(label) for point in collection.points for label in point.summary.schemes], default=0)
     label_width = min(width, _WIDEST_LABEL)

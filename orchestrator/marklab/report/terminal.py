@@ -43,7 +43,7 @@ _COLUMN_WIDTH = 19
 _NARROWEST = 40
 
 
-def render(summary: Summary, console: Console) -> None:
+def print_run(summary: Summary, console: Console) -> None:
     """Print a run: one column per scheme, as many side by side as the terminal has room for."""
     # On a narrower terminal lines wrap, which loses no number.
     console.width = max(console.width, _NARROWEST)

@@ -51,7 +51,7 @@ class Seeds:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class EstimatedDifference:
     """A number for the difference of NEW from BASE.
 
     `base` and `new` are by seed what it contributes to the error, which is the mean of `new` less that of `base`; each
@@ -94,15 +94,15 @@ def _variances(contributions: Sequence[Floats]) -> list[float]:
     return [float(each.var(ddof=1)) / len(each) for each in contributions]
 
 
-def half_widths(estimates: Sequence[Estimate], confidence: float = 0.95) -> list[float | None]:
+def half_widths(estimates: Sequence[EstimatedDifference], confidence: float = 0.95) -> list[float | None]:
     """Half the width of each estimate's interval; None where a side is a single seed."""
 
-    def of_t(estimate: Estimate) -> float:
+    def of_t(estimate: EstimatedDifference) -> float:
         from scipy.special import stdtrit  # noqa: PLC0415 - takes a while to load
 
         return float(stdtrit(estimate.freedom, (1 + confidence) / 2))
 
-    def of_resamples(estimate: Estimate, sizes: Floats) -> float:
+    def of_resamples(estimate: EstimatedDifference, sizes: Floats) -> float:
         # The smallest size that no more than the rest of the resamples exceeds.
         place = int(np.ceil(confidence * (len(sizes) + 1))) - 1
         quantile = float(np.partition(sizes, place)[place])
@@ -116,22 +116,22 @@ def half_widths(estimates: Sequence[Estimate], confidence: float = 0.95) -> list
     ]
 
 
-def probabilities(estimates: Sequence[Estimate], level: float) -> list[float | None]:
+def probabilities(estimates: Sequence[EstimatedDifference], level: float) -> list[float | None]:
     """Of each estimate, how probable one as far from nothing is if there is no difference, known at `level` and above.
 
     None where a side is a single seed; 0 or 1 where all seeds say the same.
     """
     count = int(min(max(RESAMPLES, _BEYOND / level), _MOST_RESAMPLES))
 
-    def size(estimate: Estimate) -> float:
+    def size(estimate: EstimatedDifference) -> float:
         return abs(estimate.value) / (estimate.error or np.inf)
 
-    def of_t(estimate: Estimate) -> float:
+    def of_t(estimate: EstimatedDifference) -> float:
         from scipy.special import stdtr  # noqa: PLC0415 - takes a while to load
 
         return 2 * float(stdtr(estimate.freedom, -size(estimate)))
 
-    def of_resamples(estimate: Estimate, sizes: Floats) -> float:
+    def of_resamples(estimate: EstimatedDifference, sizes: Floats) -> float:
         return (1 + int(np.count_nonzero(sizes >= size(estimate)))) / (1 + len(sizes))
 
     found = _each(estimates, count, of_t, of_resamples)
@@ -142,10 +142,10 @@ def probabilities(estimates: Sequence[Estimate], level: float) -> list[float | N
 
 
 def _each(
-    estimates: Sequence[Estimate],
+    estimates: Sequence[EstimatedDifference],
     count: int,
-    of_t: Callable[[Estimate], float],
-    of_resamples: Callable[[Estimate, Floats], float],
+    of_t: Callable[[EstimatedDifference], float],
+    of_resamples: Callable[[EstimatedDifference, Floats], float],
 ) -> list[float | None]:
     """Something of each estimate, by Student's t or by resamples as its seeds allow; None of one without error."""
     found: list[float | None] = [None] * len(estimates)
@@ -161,7 +161,7 @@ def _each(
     return found
 
 
-def _sizes(seeds: Seeds, estimates: Sequence[Estimate], count: int) -> Iterator[Floats]:
+def _sizes(seeds: Seeds, estimates: Sequence[EstimatedDifference], count: int) -> Iterator[Floats]:
     """Of each estimate, how far its resamples are from it, in units of their own standard errors."""
     sides = (("pairs", seeds.base),) if seeds.paired else (("base", seeds.base), ("new", seeds.new))
     weights = [_weights(side, numbers, count) for side, numbers in sides]

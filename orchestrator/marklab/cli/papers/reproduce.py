@@ -20,7 +20,7 @@ from marklab.papers.claims import Effort, Finding, load_experiment
 from marklab.papers.found import keep_record
 from marklab.papers.papers import experiments_called, papers
 from marklab.papers.reproduction import Reproduction, lost, reproduce_one
-from marklab.papers.table import render, render_overview
+from marklab.papers.table import print_claims, render_overview
 from marklab.paths import RESULTS
 from marklab.report.files import REPORT, write_report
 from marklab.results.archive import open_collection
@@ -117,7 +117,7 @@ def _run_all(names: list[str], run: Callable[[str], Reproduction], as_json: bool
 
 
 def _show(done: Reproduction, console: Console) -> None:
-    render(done.paper, done.findings, done.summaries, console)
+    print_claims(done.paper, done.findings, done.summaries, console)
     console.print(f"[dim]{done.folder}[/dim]", soft_wrap=True)
 
 

@@ -56,7 +56,7 @@ def _show(name: str, found: tofino.Examination, console: Console) -> None:
         console.print(Text(f"{name} breaks no limit that is checked", style="bold green"))
 
 
-def _stages(estimate: tofino.Estimate) -> list[Text]:
+def _stages(estimate: tofino.ChipEstimate) -> list[Text]:
     """A line per stage. What is in it comes last, and is not broken: it can be long."""
 
     def line(label: str, of: tofino.StageUse | tofino.Total, tables: str, style: str = "") -> Text:
@@ -68,7 +68,7 @@ def _stages(estimate: tofino.Estimate) -> list[Text]:
     return [*lines, line("all", estimate.total, f"{estimate.total.tables} of the program", "bold")]
 
 
-def _facts(estimate: tofino.Estimate) -> list[tuple[str, str]]:
+def _facts(estimate: tofino.ChipEstimate) -> list[tuple[str, str]]:
     vector = estimate.vector
     bits = vector.headers + vector.metadata + vector.intrinsic
     parts = f"{vector.headers} of headers, {vector.metadata} of metadata, {vector.intrinsic} intrinsic"

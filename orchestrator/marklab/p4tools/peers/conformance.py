@@ -52,7 +52,7 @@ _PLACE = re.compile(r"--> .+:\d+:\d+")
 
 
 @dataclass(frozen=True)
-class Finding:
+class SampleResult:
     """What came of one program."""
 
     name: str
@@ -65,9 +65,9 @@ class Conformance:
     """What came of a corpus."""
 
     commit: str
-    packet_tests: Sequence[Finding]
-    refusals: Sequence[Finding]
-    compilations: Sequence[Finding]
+    packet_tests: Sequence[SampleResult]
+    refusals: Sequence[SampleResult]
+    compilations: Sequence[SampleResult]
     messages: Messages = field(default_factory=Messages)
 
     @property
@@ -113,31 +113,31 @@ def _commit(checkout: Path) -> str:
     return found.stdout.strip() if found.returncode == 0 else "an unknown commit"
 
 
-def _packet_test(program: Path, root: Path) -> Finding:
+def _packet_test(program: Path, root: Path) -> SampleResult:
     name = str(program.relative_to(root))
     try:
         outcome = run_pair(program, program.with_suffix(".stf"))
     except BadInput as error:
-        return Finding(name, Verdict.UNSUPPORTED, _headline(error))
-    return Finding(name, outcome.verdict, outcome.message)
+        return SampleResult(name, Verdict.UNSUPPORTED, _headline(error))
+    return SampleResult(name, outcome.verdict, outcome.message)
 
 
-def _refusal(program: Path) -> Finding:
+def _refusal(program: Path) -> SampleResult:
     try:
         compile_program(program, interpret=True)
     except BadInput as error:
         located = _PLACE.search(str(error))
-        return Finding(program.name, Verdict.PASSED if located else Verdict.FAILED, "refused without a place")
-    return Finding(program.name, Verdict.FAILED, "accepted")
+        return SampleResult(program.name, Verdict.PASSED if located else Verdict.FAILED, "refused without a place")
+    return SampleResult(program.name, Verdict.FAILED, "accepted")
 
 
-def _compilation(program: Path, root: Path) -> Finding:
+def _compilation(program: Path, root: Path) -> SampleResult:
     name = str(program.relative_to(root))
     try:
         compile_program(program, interpret=True)
     except BadInput as error:
-        return Finding(name, Verdict.UNSUPPORTED, _headline(error))
-    return Finding(name, Verdict.PASSED)
+        return SampleResult(name, Verdict.UNSUPPORTED, _headline(error))
+    return SampleResult(name, Verdict.PASSED)
 
 
 def _headline(error: BadInput) -> str:
@@ -146,7 +146,7 @@ def _headline(error: BadInput) -> str:
     return re.sub(r"(?:/\S+/)+([\w.-]+: )", "", lines[0])
 
 
-def render(conformance: Conformance) -> str:
+def conformance_page(conformance: Conformance) -> str:
     """The page."""
     parts = {
         "Packet tests": (
@@ -178,7 +178,7 @@ def render(conformance: Conformance) -> str:
     return text + "".join(verdicts.section()) + "".join(_messages(conformance.messages))
 
 
-def _counts(title: str, findings: Sequence[Finding]) -> list[object]:
+def _counts(title: str, findings: Sequence[SampleResult]) -> list[object]:
     counts = Counter(finding.verdict for finding in findings)
     return [title, len(findings), *(counts[verdict] for verdict in Verdict)]
 
@@ -204,7 +204,7 @@ def _refused_samples() -> str:
     return "\n".join(markdown.table(("sample", "what p4c-bm2-ss says"), REFUSED_BY_P4C.items()))
 
 
-def _section(findings: Sequence[Finding]) -> Iterator[str]:
+def _section(findings: Sequence[SampleResult]) -> Iterator[str]:
     others = [finding for finding in findings if finding.verdict is not Verdict.PASSED]
     if others:
         rows = [(finding.name, finding.verdict.value, finding.message) for finding in others]
@@ -242,7 +242,7 @@ def main() -> int:
         sys.stdout.write(f"  not argued {name}\n")
     for name in conformance.messages.stale:
         sys.stdout.write(f"  argued without need {name}: take it out of messages.yaml\n")
-    PAGE.write_text(render(conformance), encoding="utf-8")
+    PAGE.write_text(conformance_page(conformance), encoding="utf-8")
     sys.stdout.write(f"{PAGE.relative_to(REPOSITORY)}\n")
     return 0 if conformance.enough else 1
 

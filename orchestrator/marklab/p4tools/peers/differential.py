@@ -10,7 +10,7 @@ from marklab.catalog.scheme import known_schemes
 from marklab.errors import MarklabError
 from marklab.p4tools.peers import bmv2, bursts, random_packets
 from marklab.p4tools.peers.bursts import Decisions
-from marklab.p4tools.peers.random_packets import Comparison
+from marklab.p4tools.peers.random_packets import SwitchComparison
 from marklab.p4tools.stf.outcome import CLOCKS
 from marklab.paths import REPOSITORY, require_tree
 from marklab.tables import markdown
@@ -18,8 +18,8 @@ from marklab.tables import markdown
 PAGE = REPOSITORY / "docs" / "differential.md"
 
 
-def render(
-    comparisons: Sequence[Comparison], decisions: Sequence[Decisions], seed: int, versions: Mapping[str, str]
+def differential_page(
+    comparisons: Sequence[SwitchComparison], decisions: Sequence[Decisions], seed: int, versions: Mapping[str, str]
 ) -> str:
     """The page."""
     tools = " and ".join(f"{tool} {version}" for tool, version in versions.items())
@@ -46,7 +46,7 @@ def _told(what: str, differences: Sequence[str]) -> Iterator[str]:
         yield f"\n{what}:\n\n```\n{difference}\n```\n"
 
 
-def _random_packets(comparisons: Sequence[Comparison], seed: int) -> Iterator[str]:
+def _random_packets(comparisons: Sequence[SwitchComparison], seed: int) -> Iterator[str]:
     same = sum(not comparison.differences for comparison in comparisons)
     yield (
         "\n## Random packets\n\n"
@@ -67,7 +67,7 @@ def _random_packets(comparisons: Sequence[Comparison], seed: int) -> Iterator[st
     yield from (f"- tests/p4/{name}.p4: {reason}\n" for name, reason in random_packets.WITHOUT_P4INFO.items())
 
 
-def _compared(each: Comparison) -> list[object]:
+def _compared(each: SwitchComparison) -> list[object]:
     marks = "" if each.marks is None else _both(*each.marks)
     return [each.program, each.packets, each.sent, marks, each.registers, each.counters, each.verdict]
 
@@ -76,7 +76,7 @@ def _lines(lines: Iterable[str]) -> Iterator[str]:
     return (f"{line}\n" for line in lines)
 
 
-def _beyond(comparisons: Sequence[Comparison]) -> Iterator[str]:
+def _beyond(comparisons: Sequence[SwitchComparison]) -> Iterator[str]:
     if not any(each.beyond for each in comparisons):
         return
     yield (
@@ -176,7 +176,7 @@ def main() -> int:
         sys.stderr.write(f"error: {error}\n  try: {error.remedy}\n")
         return 2
     seed = int(sys.argv[1]) if len(sys.argv) > 1 else 1
-    comparisons: list[Comparison] = []
+    comparisons: list[SwitchComparison] = []
     decisions: list[Decisions] = []
     for case in random_packets.cases():
         comparison = random_packets.compare(case, seed)
@@ -186,7 +186,7 @@ def main() -> int:
         decided = bursts.compare(burst)
         decisions.append(decided)
         _say(f"{setting(decided)}: a burst", decided.differences)
-    PAGE.write_text(render(comparisons, decisions, seed, bmv2.versions()), encoding="utf-8")
+    PAGE.write_text(differential_page(comparisons, decisions, seed, bmv2.versions()), encoding="utf-8")
     sys.stdout.write(f"{PAGE.relative_to(REPOSITORY)}\n")
     differ = [*(each.differences for each in comparisons), *(each.differences for each in decisions)]
     return 1 if any(differ) else 0

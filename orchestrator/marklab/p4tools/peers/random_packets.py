@@ -177,7 +177,7 @@ def _different_packets(here: Result, sent: Mapping[int, Sequence[bytes]]) -> Ite
 
 
 @dataclass(frozen=True)
-class Comparison:
+class SwitchComparison:
     """What came of one program."""
 
     program: str
@@ -198,7 +198,7 @@ class Comparison:
         return "differs" if self.differences else "same"
 
 
-def compare(case: Case, seed: int) -> Comparison:
+def compare(case: Case, seed: int) -> SwitchComparison:
     """Send random packets through both switches."""
     name = str(case.program.relative_to(REPOSITORY))
     stream = random.Random(f"{seed} {name}")  # noqa: S311 - reproducible on purpose
@@ -216,8 +216,8 @@ def compare(case: Case, seed: int) -> Comparison:
             here = _run_both_engines(case, inside)
             there = run_bmv2(case, frames_of(here))
     except MarklabError as error:
-        return Comparison(name, len(frames), 0, 0, 0, [not_compared(error)])
-    return Comparison(
+        return SwitchComparison(name, len(frames), 0, 0, 0, [not_compared(error)])
+    return SwitchComparison(
         name,
         len(here.exchanges),
         sum(len(exchange.frames) for exchange in here.exchanges),
