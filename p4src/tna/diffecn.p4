@@ -3,6 +3,7 @@
 // needs; see v1model/diffecn.p4. Queues are dealt out by include/flow_queues.p4.
 #include <core.p4>
 #include "include/flow_queues.p4"
+#include "../include/threshold.p4"
 
 const cause_t CAUSE_FLOW = 1;      // the queue of a flow
 const cause_t CAUSE_FALL_BACK = 2; // the same while there are more flows than queues
@@ -14,6 +15,7 @@ struct period_t {
 }
 
 control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {
+    Threshold() above;
     Hash<bit<32>>(HashAlgorithm_t.CRC32) flow_and_period;
     Hash<bit<16>>(HashAlgorithm_t.CRC16) cell_of_flow;
     // Per port: when the present period began and its number, and the flows seen in it and in the one before.
@@ -32,7 +34,6 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     bit<16> n_flow = 0;
     bit<32> threshold = 0;
     cause_t why = 0;
-    bit<32> excess = 0;
     bit<7> from_priority = 0;
 
     // minus_period: 2^32 less t_period, in ns.
@@ -117,14 +118,11 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
         size = 128;
     }
 
-    action compare() {
-        excess = q.deq_qdepth_cells |-| threshold;
+    action compare_queue() {
         from_priority = q.queue ^ priority_queue;
     }
 
     apply {
-        decision = decision_t.PASS;
-        cause = 0;
         params.apply();
         period = look_at_period.execute(q.port);
         if (period == 0) {
@@ -141,15 +139,11 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
             n_flow = take_larger.execute(q.port);
         }
         threshold_by_flows.apply();
-        compare();
-        if (excess != 0) {
-            decision = decision_t.MARK;
-            if (from_priority == 0) {
-                cause = CAUSE_PRIORITY;
-            } else {
-                cause = why;
-            }
+        compare_queue();
+        if (from_priority == 0) {
+            why = CAUSE_PRIORITY;
         }
+        above.apply(q.deq_qdepth_cells, threshold, why, decision, cause);
     }
 }
 

@@ -12,6 +12,7 @@
 #include <core.p4>
 #include "include/chip.p4"
 #include "include/marking.p4"
+#include "../include/threshold.p4"
 
 const cause_t CAUSE_INSTANTANEOUS = 1;
 const cause_t CAUSE_PERSISTENT = 2;
@@ -25,6 +26,7 @@ const bit<32> ALL = 0xffffffff;
 #endif
 
 control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {
+    Threshold() above_ins;
     // State per queue. first_above_time and marking_count as in Table 2; first_mark_time: when this episode of marks began. 0
     // means that there is none: a time that really is 0 is not kept, and the next packet's is.
     Register<int<32>, queue_cell_t>(MARKLAB_QUEUES, 0) first_above_time;
@@ -35,7 +37,6 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     bit<32> ins_target = 0;
     bit<32> pst_target = 0;
     int<32> an_interval_ago = 0;
-    bit<32> above_ins = 0;
     bit<32> below_pst = 0;
     bit<1> detected = 0;
     bit<32> elapsed = 0;
@@ -65,7 +66,6 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     }
 
     action compare() {
-        above_ins = signal |-| ins_target;
         below_pst = pst_target |-| signal;
     }
 
@@ -134,8 +134,6 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     };
 
     apply {
-        decision = decision_t.PASS;
-        cause = 0;
         params.apply();
         compare();
         if (below_pst != 0) {
@@ -155,10 +153,8 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
             }
             is_due = next_mark.execute(q.cell);
         }
-        if (above_ins != 0) {
-            decision = decision_t.MARK;
-            cause = CAUSE_INSTANTANEOUS;
-        } else if (is_due == 1) {
+        above_ins.apply(signal, ins_target, CAUSE_INSTANTANEOUS, decision, cause);
+        if (decision == decision_t.PASS && is_due == 1) {
             decision = decision_t.MARK;
             cause = CAUSE_PERSISTENT;
         }

@@ -13,6 +13,7 @@
 
 #define MARKLAB_NOTES
 #include "include/marking.p4"
+#include "../include/threshold.p4"
 
 const cause_t CAUSE_STANDARD = 1;
 const cause_t CAUSE_SHARE = 2;
@@ -44,6 +45,8 @@ typedef bit<9> port_cell_t;
 // p4c splits a field that is only copied, and what goes into a register must lie in one container.
 @pa_atomic("egress", "marking_end")
 control Marking(in queue_signals_t q, in noted_t noted, inout note_t note, out decision_t decision, out cause_t cause) {
+    Threshold() above_line;
+    Threshold() above_share;
     // State per port. kept_round: beta * T_round. last_turn: the queue of the packet before, with a 1 before it while that
     // queue's turn goes on. last_time: when that packet left its queue, kept twice, as a register has one answer. turn_pre:
     // when that queue's turn before ended.
@@ -81,8 +84,6 @@ control Marking(in queue_signals_t q, in noted_t noted, inout note_t note, out d
     bit<32> kept = 0;
     bit<32> round = 0;
     bit<32> k_share = NO_LIMIT;
-    bit<32> over_line = 0;
-    bit<32> over_share = 0;
 
     action set_params(bit<32> k_cells) {
         k = k_cells;
@@ -116,7 +117,6 @@ control Marking(in queue_signals_t q, in noted_t noted, inout note_t note, out d
 
     // A microsecond in the queue is none.
     action compare() {
-        over_line = q.enq_qdepth_cells |-| k;
         waited = q.sojourn_ns |-| 999;
     }
 
@@ -401,13 +401,7 @@ control Marking(in queue_signals_t q, in noted_t noted, inout note_t note, out d
         size = 2048;
     }
 
-    action compare_share() {
-        over_share = q.enq_qdepth_cells |-| k_share;
-    }
-
     apply {
-        decision = decision_t.PASS;
-        cause = 0;
         if (noted.isValid()) {
             divide_round();
             rest_by_step.apply();
@@ -498,13 +492,9 @@ control Marking(in queue_signals_t q, in noted_t noted, inout note_t note, out d
         } else {
             set_share(0);
         }
-        compare_share();
-        if (over_line != 0) {
-            decision = decision_t.MARK;
-            cause = CAUSE_STANDARD;
-        } else if (takes_turns == 1 && over_share != 0) {
-            decision = decision_t.MARK;
-            cause = CAUSE_SHARE;
+        above_line.apply(q.enq_qdepth_cells, k, CAUSE_STANDARD, decision, cause);
+        if (decision == decision_t.PASS && takes_turns == 1) {
+            above_share.apply(q.enq_qdepth_cells, k_share, CAUSE_SHARE, decision, cause);
         }
     }
 }

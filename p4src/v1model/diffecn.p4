@@ -10,6 +10,7 @@
 #include <core.p4>
 #include <v1model.p4>
 #include "include/flow_queues.p4"
+#include "../include/threshold.p4"
 
 const cause_t CAUSE_FLOW = 1;      // the queue of a flow
 const cause_t CAUSE_FALL_BACK = 2; // the same while there are more flows than queues
@@ -77,6 +78,7 @@ control FlowsQueued(in queue_signals_t q, out bit<16> flows) {
 }
 
 control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {
+    Threshold() above;
     LeaveQueue() leave_queue;
     FlowsOfPeriod() flows_of_period;
     FlowsQueued() flows_queued;
@@ -102,10 +104,10 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     // K / N_flow, by table: no target divides at run time. A length is a whole number, so that the whole part of K / N_flow
     // is as good as the exact one.
     bit<16> n_flow = 0;
-    bit<19> threshold = 0;
+    bit<32> threshold = 0;
 
     action set_threshold(bit<19> k_pkts) {
-        threshold = k_pkts;
+        threshold = (bit<32>)k_pkts;
     }
 
     table threshold_by_flows {
@@ -129,12 +131,8 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
         }
         threshold_by_flows.apply();
 
-        decision = decision_t.PASS;
-        cause = 0;
-        if (q.deq_qdepth_pkts > threshold) {
-            decision = decision_t.MARK;
-            cause = q.queue == priority_queue ? CAUSE_PRIORITY : (falls_back ? CAUSE_FALL_BACK : CAUSE_FLOW);
-        }
+        cause_t why = q.queue == priority_queue ? CAUSE_PRIORITY : (falls_back ? CAUSE_FALL_BACK : CAUSE_FLOW);
+        above.apply((bit<32>)q.deq_qdepth_pkts, threshold, why, decision, cause);
     }
 }
 

@@ -9,11 +9,13 @@
 #include <core.p4>
 #include <v1model.p4>
 #include "include/marking.p4"
+#include "../include/threshold.p4"
 
 const cause_t CAUSE_INSTANTANEOUS = 1;
 const cause_t CAUSE_PERSISTENT = 2;
 
 control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {
+    Threshold() above;
     // State per queue, with the names of Table 2. first_above_time: 0 means that the signal is below pst_target; a time
     // has a 1 before it, because 0 is a time as well. marking_next: in 1/256 us.
     register<bit<49>>(MARKLAB_QUEUES) first_above_time;
@@ -124,22 +126,19 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
             persistent = true;
         }
 
-        bool instantaneous = signal > ins_target;
-        if (instantaneous) {
+        above.apply(signal, ins_target, CAUSE_INSTANTANEOUS, decision, cause);
+        if (decision == decision_t.MARK) {
             lots.apply();
             if (signal <= k_max) {
                 bit<32> draw;
                 random(draw, 32w0, 32w0xffffffff);
-                instantaneous = (bit<64>)draw < (bit<64>)(signal - ins_target) * (bit<64>)slope;
+                if ((bit<64>)draw >= (bit<64>)(signal - ins_target) * (bit<64>)slope) {
+                    decision = decision_t.PASS;
+                    cause = 0;
+                }
             }
         }
-
-        decision = decision_t.PASS;
-        cause = 0;
-        if (instantaneous) {
-            decision = decision_t.MARK;
-            cause = CAUSE_INSTANTANEOUS;
-        } else if (persistent) {
+        if (decision == decision_t.PASS && persistent) {
             decision = decision_t.MARK;
             cause = CAUSE_PERSISTENT;
         }

@@ -16,11 +16,13 @@
 #include <core.p4>
 #include <v1model.p4>
 #include "include/marking.p4"
+#include "../include/threshold.p4"
 
 const cause_t CAUSE_STANDARD = 1; // longer than C * RTT * lambda
 const cause_t CAUSE_SHARE = 2;    // longer than quantum / T_round * RTT * lambda
 
 control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {
+    Threshold() above_line;
     // State per port. t_round: smoothed time of a round, in 1/256 us. last_queue: the queue of the packet before, with a 1
     // before it while that queue's turn goes on. last_time: when that packet left its queue.
     register<bit<32>>(MARKLAB_PORTS) t_round;
@@ -188,15 +190,14 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
             t_round.write(port, round);
         }
 
-        decision = decision_t.PASS;
-        cause = 0;
-        if (q.enq_qdepth_pkts > k) {
-            cause = CAUSE_STANDARD;
-        } else if (quantum != 0 && (bit<64>)q.enq_qdepth_pkts * (bit<64>)round > (bit<64>)quantum_rtt) {
+        above_line.apply((bit<32>)q.enq_qdepth_pkts, (bit<32>)k, CAUSE_STANDARD, decision, cause);
+        // The length is above its share by a product, of more bits than a Threshold has.
+        if (decision == decision_t.PASS && quantum != 0 &&
+            (bit<64>)q.enq_qdepth_pkts * (bit<64>)round > (bit<64>)quantum_rtt) {
+            decision = decision_t.MARK;
             cause = CAUSE_SHARE;
         }
-        if (cause != 0) {
-            decision = decision_t.MARK;
+        if (decision == decision_t.MARK) {
             lots.apply();
             if (q.enq_qdepth_pkts <= k_max &&
                 (quantum == 0 || (bit<64>)q.enq_qdepth_pkts * (bit<64>)round <= (bit<64>)quantum_rtt_max)) {

@@ -7,16 +7,17 @@
 #include <v1model.p4>
 #define MARKLAB_POOL(port) (port)
 #include "include/occupancy.p4"
+#include "../include/threshold.p4"
 
 const cause_t CAUSE_PORT_LENGTH = 1;
 
 control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {
+    Threshold() above;
     LeavePool() leave_pool;
-
-    bit<19> k = 0;
+    bit<32> k = 0;
 
     action set_params(bit<19> k_pkts) {
-        k = k_pkts;
+        k = (bit<32>)k_pkts;
     }
 
     table params {
@@ -27,12 +28,7 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     apply {
         params.apply();
         leave_pool.apply(q);
-        decision = decision_t.PASS;
-        cause = 0;
-        if (q.pool_pkts > (bit<32>)k) {
-            decision = decision_t.MARK;
-            cause = CAUSE_PORT_LENGTH;
-        }
+        above.apply(q.pool_pkts, k, CAUSE_PORT_LENGTH, decision, cause);
     }
 }
 

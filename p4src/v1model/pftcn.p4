@@ -5,12 +5,13 @@
 #include <core.p4>
 #include <v1model.p4>
 #include "include/flow_queues.p4"
+#include "../include/threshold.p4"
 
 const cause_t CAUSE_SOJOURN_TIME = 1;
 
 control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {
+    Threshold() above;
     LeaveQueue() leave_queue;
-
     bit<32> t = 0;
 
     action set_params(bit<32> t_us) {
@@ -25,12 +26,7 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     apply {
         params.apply();
         leave_queue.apply(q);
-        decision = decision_t.PASS;
-        cause = 0;
-        if (q.sojourn_us > t) {
-            decision = decision_t.MARK;
-            cause = CAUSE_SOJOURN_TIME;
-        }
+        above.apply(q.sojourn_us, t, CAUSE_SOJOURN_TIME, decision, cause);
     }
 }
 
