@@ -8,7 +8,6 @@
 // that ended without a packet, all are taken to have ended with the queue that the next packet finds.
 #include <core.p4>
 #include <v1model.p4>
-#define MARKLAB_NEEDS_DRAW
 #include "include/marking.p4"
 #include "include/not_ect.p4"
 #include "include/periods.p4"
@@ -72,7 +71,9 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
 
         decision = decision_t.PASS;
         cause = 0;
-        if (q.draw ++ 8w0 < stored[39:0] || stored[40:40] == 1) {
+        bit<32> draw;
+        random(draw, 32w0, 32w0xffffffff);
+        if (draw ++ 8w0 < stored[39:0] || stored[40:40] == 1) {
             decision = decision_t.MARK;
             cause = CAUSE_PROBABILITY;
         }

@@ -7,7 +7,6 @@
 // that the full queue refused are not seen.
 #include <core.p4>
 #include <v1model.p4>
-#define MARKLAB_NEEDS_DRAW
 #include "include/marking.p4"
 #include "include/not_ect.p4"
 #include "include/periods.p4"
@@ -144,6 +143,8 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
         cause = 0;
         bit<32> since;
         since_mark.read(since, cell);
+        bit<32> draw;
+        random(draw, 32w0, 32w0xffffffff);
         if (avg >= max_q16) {
             since = 1;
             cause = CAUSE_ABOVE_MAX;
@@ -156,7 +157,7 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
             // draw * (1 - since * p_b) < p_b, in 2^-32.
             bit<64> p_b = ((bit<64>)(avg - min_q16) * (bit<64>)slope_q32) >> 16;
             bit<64> spent = (bit<64>)since * p_b;
-            if (spent >= 0x100000000 || ((bit<64>)q.draw * (0x100000000 - spent)) >> 32 < p_b) {
+            if (spent >= 0x100000000 || ((bit<64>)draw * (0x100000000 - spent)) >> 32 < p_b) {
                 since = 1;
                 decision = decision_t.MARK;
                 cause = CAUSE_AVERAGE;

@@ -11,7 +11,6 @@
 // the full queue refused are not seen, and not counted.
 #include <core.p4>
 #include <v1model.p4>
-#define MARKLAB_NEEDS_DRAW
 #include "include/marking.p4"
 #include "include/not_ect.p4"
 #include "include/periods.p4"
@@ -104,7 +103,9 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
 
         decision = decision_t.PASS;
         cause = 0;
-        if ((bit<64>)q.draw < p) {
+        bit<32> draw;
+        random(draw, 32w0, 32w0xffffffff);
+        if ((bit<64>)draw < p) {
             decision = decision_t.MARK;
             cause = CAUSE_PRICE;
         }

@@ -1,7 +1,6 @@
 // Remembers what a marking decision is given, for tests of it and of random decisions.
 #include <core.p4>
 #include <v1model.p4>
-#define MARKLAB_NEEDS_DRAW
 #include "include/marking.p4"
 
 control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {
@@ -31,7 +30,9 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
         sojourn_us.write(0, q.sojourn_us);
         enq_qdepth_pkts.write(0, q.enq_qdepth_pkts);
         deq_qdepth_pkts.write(0, q.deq_qdepth_pkts);
-        draw.write(0, (bit<32>)q.draw);
+        bit<32> number;
+        random(number, 32w0, 32w0xffffffff);
+        draw.write(0, number);
         params.apply();
         decision = (decision_t)answer;
         cause = why;

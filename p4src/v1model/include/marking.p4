@@ -10,7 +10,7 @@
 //
 // which is called once per packet in ingress, when its port is known. One that looks at more than the packet's own
 // queue includes occupancy.p4, one that does something at regular times periods.p4, and one that can be told to drop
-// what it cannot mark not_ect.p4.
+// what it cannot mark not_ect.p4. One that marks with a probability calls v1model's `random`, when it needs a number.
 #ifndef MARKLAB_MARKING_P4
 #define MARKLAB_MARKING_P4
 
@@ -29,7 +29,6 @@ struct queue_signals_t {
     bit<32> pool_pkts;       // packets that waited in its pool of queues when it came; 0 without occupancy.p4
     bit<16> length_bytes;    // of the frame
     bit<32> flow;            // what identifies the packet's flow; 0 unless MARKLAB_STEERS is defined
-    bit<32> draw;            // uniformly random; 0 unless MARKLAB_NEEDS_DRAW is defined
 }
 
 // A packet on its way to its queue.

@@ -188,10 +188,6 @@ control SwitchEgress(inout headers_t hdr,
         q.pool_pkts = meta.pool_pkts;
         q.length_bytes = (bit<16>)standard_metadata.packet_length;
         q.flow = meta.flow;
-        q.draw = 0;
-#ifdef MARKLAB_NEEDS_DRAW
-        random(q.draw, 32w0, 32w0xffffffff);
-#endif // MARKLAB_NEEDS_DRAW
 
         decision_t decision;
         cause_t cause;
