@@ -91,7 +91,7 @@ control Steering(in flow_t flow, out bit<7> queue) {
     }
 }
 
-control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {
+control LeaveQueue(in queue_signals_t q) {
     apply {
         bit<32> entry = FLOW_CELL(q.port, q.flow);
         bit<32> gone;
@@ -102,6 +102,11 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
             busy_queues.read(busy, (bit<32>)q.port);
             busy_queues.write((bit<32>)q.port, busy & ~(32w1 << (bit<8>)q.queue));
         }
+    }
+}
+
+control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {
+    apply {
         decision = decision_t.PASS;
         cause = 0;
     }

@@ -12,7 +12,6 @@ const cause_t CAUSE_LENGTH = 1;
 
 control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {
     Threshold() above;
-    NotEct() not_ect;
     bit<32> k = 0;
 
     action set_params(bit<19> k_pkts) {
@@ -27,7 +26,6 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     apply {
         params.apply();
         above.apply((bit<32>)q.enq_qdepth_pkts, k, CAUSE_LENGTH, decision, cause);
-        not_ect.apply(decision);
     }
 }
 

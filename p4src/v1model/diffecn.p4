@@ -79,7 +79,6 @@ control FlowsQueued(in queue_signals_t q, out bit<16> flows) {
 
 control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {
     Threshold() above;
-    LeaveQueue() leave_queue;
     FlowsOfPeriod() flows_of_period;
     FlowsQueued() flows_queued;
 
@@ -119,7 +118,6 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
 
     apply {
         params.apply();
-        leave_queue.apply(q);
         if (by_queues == 1) {
             flows_queued.apply(q, n_flow);
         } else {

@@ -11,7 +11,6 @@ const cause_t CAUSE_SOJOURN_TIME = 1;
 
 control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {
     Threshold() above;
-    LeaveQueue() leave_queue;
     bit<32> t = 0;
 
     action set_params(bit<32> t_us) {
@@ -25,7 +24,6 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
 
     apply {
         params.apply();
-        leave_queue.apply(q);
         above.apply(q.sojourn_us, t, CAUSE_SOJOURN_TIME, decision, cause);
     }
 }

@@ -19,7 +19,6 @@ const int<96> CERTAIN = 0x10000000000;
 
 control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {
     Periods() periods;
-    NotEct() not_ect;
     // State per queue: probability, in 2^-40, and the queue of the last update.
     register<bit<48>>(MARKLAB_QUEUES) probability;
     register<bit<19>>(MARKLAB_QUEUES) old_length;
@@ -77,7 +76,6 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
             decision = decision_t.MARK;
             cause = CAUSE_PROBABILITY;
         }
-        not_ect.apply(decision);
     }
 }
 

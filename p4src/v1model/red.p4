@@ -27,7 +27,6 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     register<bit<48>>(MARKLAB_QUEUES) own_slope;
 
     Periods() intervals;
-    NotEct() not_ect;
 
     bit<48> min_q16 = 0;
     bit<48> max_q16 = 0;
@@ -168,7 +167,6 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
             since = 0;
         }
         since_mark.write(cell, since);
-        not_ect.apply(decision);
     }
 }
 

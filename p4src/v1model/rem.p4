@@ -24,7 +24,6 @@ const bit<33> CERTAIN = 0x100000000;
 
 control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {
     Periods() periods;
-    NotEct() not_ect;
     // State per queue; arrived: packets that came in the present period.
     register<bit<64>>(MARKLAB_QUEUES) price;
     register<bit<32>>(MARKLAB_QUEUES) arrived;
@@ -109,7 +108,6 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
             decision = decision_t.MARK;
             cause = CAUSE_PRICE;
         }
-        not_ect.apply(decision);
     }
 }
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter, defaultdict, deque
+from pathlib import Path
 
 import pytest
 from frames import CE, ECT0, Frame, mac
@@ -191,3 +192,21 @@ def test_what_ingress_drops_never_waits(scheme: str, frame: Frame) -> None:
 def test_a_packet_is_changed_as_by_any_router(scheme: str) -> None:
     frame = Frame(dst=(10 << 24) + 1, ecn=ECT0)
     assert Switch(scheme).harness.process(0, frame.build()) == (1, frame.routed(mac(1)).build(), None)
+
+
+def test_packets_leave_their_pool_whatever_the_scheme_does(tmp_path: Path) -> None:
+    program = tmp_path / "idle.p4"
+    program.write_text(
+        "#include <core.p4>\n#include <v1model.p4>\n#define MARKLAB_POOL(port) (port)\n"
+        '#include "include/occupancy.p4"\n'
+        "control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {\n"
+        "    apply { decision = decision_t.PASS; cause = 0; }\n}\n"
+        '#include "include/switch.p4"\n'
+    )
+    harness = _engine.Harness(compiled(program), json.dumps(routes()), 0, None)
+    for waiting in range(3):
+        assert harness.receive(0, Frame(dst=(10 << 24) + 1, payload=bytes(1000)).build(), 10**6) is not None
+        assert harness.register("pool_came", 1) - harness.register("pool_gone", 1) == waiting + 1
+    for waiting in (2, 1, 0):
+        assert harness.transmit(1, 10**6) is not None
+        assert harness.register("pool_came", 1) - harness.register("pool_gone", 1) == waiting

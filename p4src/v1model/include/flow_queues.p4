@@ -9,8 +9,7 @@
 // (Algorithm 1): its queue may run empty meanwhile, and be given to another flow as well. In section IV-B a flow is active
 // while it "has one or more packets queued", which its simulations can see: then a flow whose queue ran empty is a new one.
 //
-// Include this file, define nothing else in ingress, and call
-// `leave_queue.apply(q)` once per packet in `Marking`.
+// Include this file; switch.p4 calls its controls.
 #ifndef MARKLAB_FLOW_QUEUES_P4
 #define MARKLAB_FLOW_QUEUES_P4
 

@@ -7,10 +7,12 @@
 // A scheme that deals out queues itself also defines MARKLAB_STEERS and implements
 //
 //     control Steering(in flow_t flow, out bit<7> queue)
+//     control LeaveQueue(in queue_signals_t q)
 //
-// which is called once per packet in ingress, when its port is known. One that looks at more than the packet's own
-// queue includes occupancy.p4, one that does something at regular times periods.p4, and one that can be told to drop
-// what it cannot mark not_ect.p4. One that marks with a probability calls v1model's `random`, when it needs a number.
+// The first is called once per packet in ingress, when its port is known; the second in egress, before Marking, with what
+// the packet leaves behind. One that looks at more than the packet's own queue includes occupancy.p4, one that does
+// something at regular times periods.p4, and one that can be told to drop what it cannot mark not_ect.p4. One that marks
+// with a probability calls v1model's `random`, when it needs a number.
 #ifndef MARKLAB_MARKING_P4
 #define MARKLAB_MARKING_P4
 

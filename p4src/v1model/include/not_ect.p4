@@ -2,11 +2,13 @@
 // What becomes of packets that a scheme would mark and that are not ECN capable: SYN-ACKs without ECN+, transports without
 // ECN. They pass, or are dropped as RFC 3168 (section 5) and the AQMs of the ECN+ paper (section 3.1) have it.
 //
-// Call `not_ect.apply(decision)` at the end of `Marking`; the table is asked for packets only that are to be marked.
+// Include this file; switch.p4 asks the table about each packet that `Marking` would mark.
 #ifndef MARKLAB_NOT_ECT_P4
 #define MARKLAB_NOT_ECT_P4
 
 #include "marking.p4"
+
+#define MARKLAB_DROPS_NOT_ECT
 
 control NotEct(inout decision_t decision) {
     action mark_or_drop() {

@@ -9,8 +9,8 @@
 // that all others sent to its queue are gone, one way or the other. The occupancy is thus exact while nothing is
 // dropped. After that it is too large by what a queue has lost, until a packet leaves that queue.
 //
-// Define MARKLAB_POOL(port), the number of a port's pool, before including this file; call `leave_pool.apply(q)` once
-// per packet in `Marking`, and look at q.pool_pkts: what waited when the packet came, without it.
+// Define MARKLAB_POOL(port), the number of a port's pool, before including this file, and look at q.pool_pkts: what waited
+// when the packet came, without it. switch.p4 has each packet enter its pool and leave it.
 #ifndef MARKLAB_OCCUPANCY_P4
 #define MARKLAB_OCCUPANCY_P4
 
@@ -48,6 +48,7 @@ control EnterPool(in bit<9> port, in bit<7> queue, out bit<32> found_pkts) {
     }
 }
 
+// In egress, before the decision.
 control LeavePool(in queue_signals_t q) {
     apply {
         bit<32> cell = MARKLAB_QUEUE_CELL(q);

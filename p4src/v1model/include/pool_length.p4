@@ -14,7 +14,6 @@ const cause_t CAUSE_POOL_LENGTH = 1;
 
 control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {
     Threshold() above;
-    LeavePool() leave_pool;
     bit<32> k = 0;
 
     action set_params(bit<19> k_pkts) {
@@ -28,7 +27,6 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
 
     apply {
         params.apply();
-        leave_pool.apply(q);
         above.apply(q.pool_pkts, k, CAUSE_POOL_LENGTH, decision, cause);
     }
 }

@@ -168,6 +168,15 @@ control SwitchEgress(inout headers_t hdr,
                      inout metadata_t meta,
                      inout standard_metadata_t standard_metadata) {
     Marking() marking;
+#ifdef MARKLAB_STEERS
+    LeaveQueue() leave_queue;
+#endif // MARKLAB_STEERS
+#ifdef MARKLAB_COUNTS_ARRIVALS
+    LeavePool() leave_pool;
+#endif // MARKLAB_COUNTS_ARRIVALS
+#ifdef MARKLAB_DROPS_NOT_ECT
+    NotEct() not_ect;
+#endif // MARKLAB_DROPS_NOT_ECT
 
     // Packets by port and cause: marked, passed because they were not ECN capable, dropped by decision.
     counter(MARKLAB_PORTS * 8, CounterType.packets) marks;
@@ -189,10 +198,21 @@ control SwitchEgress(inout headers_t hdr,
         q.length_bytes = (bit<16>)standard_metadata.packet_length;
         q.flow = meta.flow;
 
+        // Before the decision, which may ask for the queues that are busy now.
+#ifdef MARKLAB_STEERS
+        leave_queue.apply(q);
+#endif // MARKLAB_STEERS
+#ifdef MARKLAB_COUNTS_ARRIVALS
+        leave_pool.apply(q);
+#endif // MARKLAB_COUNTS_ARRIVALS
+
         decision_t decision;
         cause_t cause;
         marking.apply(q, decision, cause);
 
+#ifdef MARKLAB_DROPS_NOT_ECT
+        not_ect.apply(decision);
+#endif // MARKLAB_DROPS_NOT_ECT
         if (decision == decision_t.MARK_OR_DROP) {
             decision = hdr.ipv4.ecn == ecn_t.NOT_ECT ? decision_t.DROP : decision_t.MARK;
         }
