@@ -128,8 +128,6 @@ def test_seeds_decide_the_draws() -> None:
     one = estimate(*values, paired=False)
     other_seeds = Seeds(one.seeds.base, tuple(range(100, 110)), paired=False)
     other = EstimatedDifference(one.value, one.base, one.new, other_seeds, 1.0)
-        one.value, one.base, one.new, Seeds(one.seeds.base, tuple(range(100, 110)), paired=False), 1.0
-    )
     (again,) = half_widths([estimate(*values, paired=False)])
     assert half_widths([one]) == [again]
     assert half_widths([one]) != half_widths([other])
