@@ -24,11 +24,6 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     apply {
         params.apply();
         above.apply(q.enq_qdepth_cells, k, CAUSE_LENGTH, decision, cause);
-#if MARKLAB_DROPS_NOT_ECT
-        if (decision == decision_t.MARK) {
-            decision = decision_t.MARK_OR_DROP;
-        }
-#endif // MARKLAB_DROPS_NOT_ECT
     }
 }
 

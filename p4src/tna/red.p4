@@ -115,11 +115,6 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
             decision = decision_t.MARK;
             cause = CAUSE_AVERAGE;
         }
-#if MARKLAB_DROPS_NOT_ECT
-        if (decision == decision_t.MARK) {
-            decision = decision_t.MARK_OR_DROP;
-        }
-#endif // MARKLAB_DROPS_NOT_ECT
     }
 }
 

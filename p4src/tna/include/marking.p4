@@ -4,8 +4,8 @@
 //     control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause)
 //
 // and includes switch.p4, which calls it once per packet in egress, in the order in which packets leave their queue.
-// A scheme that can be told to drop what it cannot mark is compiled with a macro MARKLAB_DROPS_NOT_ECT of 0 or 1; with 1 its
-// answer is MARK_OR_DROP instead of MARK.
+// A scheme that can be told to drop what it cannot mark is compiled with a macro MARKLAB_DROPS_NOT_ECT of 0 or 1, which
+// verdict.p4 reads; its answer is MARK with either.
 #ifndef MARKLAB_TNA_MARKING_P4
 #define MARKLAB_TNA_MARKING_P4
 

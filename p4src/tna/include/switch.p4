@@ -9,6 +9,7 @@
 
 #include "../../include/headers.p4"
 #include "marking.p4"
+#include "verdict.p4"
 
 #if defined(MARKLAB_NOTES) || defined(MARKLAB_TELLS)
 #define MARKLAB_MIRRORS
@@ -93,7 +94,6 @@ struct egress_metadata_t {
 #endif // MARKLAB_MIRRORS
     decision_t decision;
     cause_t cause;
-    bit<12> place;
 }
 
 parser IngressParser(packet_in packet,
@@ -409,11 +409,7 @@ control Egress(inout headers_t hdr,
                inout egress_intrinsic_metadata_for_deparser_t eg_intr_md_for_dprsr,
                inout egress_intrinsic_metadata_for_output_port_t eg_intr_md_for_oport) {
     Marking() marking;
-
-    // Packets by port and cause: marked, passed because they were not ECN capable, dropped by decision.
-    Counter<bit<64>, bit<12>>(MARKLAB_PORTS * 8, CounterType_t.PACKETS) marks;
-    Counter<bit<64>, bit<12>>(MARKLAB_PORTS * 8, CounterType_t.PACKETS) not_capable;
-    Counter<bit<64>, bit<12>>(MARKLAB_PORTS * 8, CounterType_t.PACKETS) drops;
+    Verdict() verdict;
 
     // TNA shows the queue in egress only. enq_qdepth is what the packet found when it came: a threshold on it marks the same
     // packet as a chip that marks at enqueue, one sojourn later.
@@ -434,42 +430,6 @@ control Egress(inout headers_t hdr,
     // deq_timedelta has 18 bits, which wrap at 262 us.
     action measure() {
         meta.q.sojourn_ns = meta.q.now_ns - hdr.bridged.arrival_ns;
-    }
-
-    action locate() {
-        meta.place = eg_intr_md.egress_port ++ meta.cause;
-    }
-
-    action mark() {
-        hdr.ipv4.ecn = ecn_t.CE;
-    }
-
-    action drop() {
-        eg_intr_md_for_dprsr.drop_ctl = 1;
-    }
-
-    table verdict {
-        key = {
-            meta.decision: exact @name("decision");
-            hdr.ipv4.ecn: ternary @name("ecn");
-        }
-        actions = {
-            mark;
-            drop;
-            NoAction;
-        }
-        const default_action = NoAction();
-        const entries = {
-            (decision_t.MARK, ecn_t.ECT0): mark();
-            (decision_t.MARK, ecn_t.ECT1): mark();
-            (decision_t.DROP, _): drop();
-#if MARKLAB_DROPS_NOT_ECT
-            (decision_t.MARK_OR_DROP, ecn_t.ECT0): mark();
-            (decision_t.MARK_OR_DROP, ecn_t.ECT1): mark();
-            (decision_t.MARK_OR_DROP, ecn_t.NOT_ECT): drop();
-#endif // MARKLAB_DROPS_NOT_ECT
-        }
-        size = 8;
     }
 
 #ifdef MARKLAB_MIRRORS
@@ -520,28 +480,7 @@ control Egress(inout headers_t hdr,
                 send_copy();
             }
 #endif // MARKLAB_TELLS
-            locate();
-            // A counter for each is a table for each: what a table counts with has one address.
-#if MARKLAB_DROPS_NOT_ECT
-            if (meta.decision == decision_t.DROP ||
-                (meta.decision == decision_t.MARK_OR_DROP && hdr.ipv4.ecn == ecn_t.NOT_ECT)) {
-                drops.count(meta.place);
-            } else if (meta.decision == decision_t.MARK_OR_DROP &&
-                       (hdr.ipv4.ecn == ecn_t.ECT0 || hdr.ipv4.ecn == ecn_t.ECT1)) {
-                marks.count(meta.place);
-            }
-#else
-            if (meta.decision == decision_t.MARK) {
-                if (hdr.ipv4.ecn == ecn_t.ECT0 || hdr.ipv4.ecn == ecn_t.ECT1) {
-                    marks.count(meta.place);
-                } else if (hdr.ipv4.ecn == ecn_t.NOT_ECT) {
-                    not_capable.count(meta.place);
-                }
-            } else if (meta.decision == decision_t.DROP) {
-                drops.count(meta.place);
-            }
-#endif // MARKLAB_DROPS_NOT_ECT
-            verdict.apply();
+            verdict.apply(eg_intr_md.egress_port, meta.decision, meta.cause, hdr.ipv4.ecn, eg_intr_md_for_dprsr.drop_ctl);
             hdr.bridged.setInvalid();
 #ifdef MARKLAB_NOTES
             hdr.noted.setInvalid();

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// What becomes of a packet by the decision about it, and the counters of that.
+//
+// Packets that are not ECN capable pass where others are marked. In a program that is compiled with a macro
+// MARKLAB_DROPS_NOT_ECT of 1 they are dropped: a flag of the control plane would be one step more for all.
+#ifndef MARKLAB_TNA_VERDICT_P4
+#define MARKLAB_TNA_VERDICT_P4
+
+#include "chip.p4"
+#include "marking.p4"
+
+#if MARKLAB_DROPS_NOT_ECT
+#define Verdict VerdictThatDrops
+#else
+#define Verdict VerdictThatPasses
+#endif // MARKLAB_DROPS_NOT_ECT
+
+control VerdictThatPasses(in bit<9> port, in decision_t decision, in cause_t cause, inout ecn_t ecn, inout bit<3> drop_ctl) {
+    // Packets by port and cause: marked, passed because they were not ECN capable, dropped by decision.
+    Counter<bit<64>, bit<12>>(MARKLAB_PORTS * 8, CounterType_t.PACKETS) marks;
+    Counter<bit<64>, bit<12>>(MARKLAB_PORTS * 8, CounterType_t.PACKETS) not_capable;
+    Counter<bit<64>, bit<12>>(MARKLAB_PORTS * 8, CounterType_t.PACKETS) drops;
+    bit<12> place = 0;
+
+    action locate() {
+        place = port ++ cause;
+    }
+
+    action mark() {
+        ecn = ecn_t.CE;
+    }
+
+    action drop() {
+        drop_ctl = 1;
+    }
+
+    table verdict {
+        key = {
+            decision: exact @name("decision");
+            ecn: ternary @name("ecn");
+        }
+        actions = {
+            mark;
+            drop;
+            NoAction;
+        }
+        const default_action = NoAction();
+        const entries = {
+            (decision_t.MARK, ecn_t.ECT0): mark();
+            (decision_t.MARK, ecn_t.ECT1): mark();
+            (decision_t.DROP, _): drop();
+        }
+        size = 8;
+    }
+
+    // A counter for each is a table for each: what a table counts with has one address.
+    apply {
+        locate();
+        if (decision == decision_t.MARK) {
+            if (ecn == ecn_t.ECT0 || ecn == ecn_t.ECT1) {
+                marks.count(place);
+            } else if (ecn == ecn_t.NOT_ECT) {
+                not_capable.count(place);
+            }
+        } else if (decision == decision_t.DROP) {
+            drops.count(place);
+        }
+        verdict.apply();
+    }
+}
+
+control VerdictThatDrops(in bit<9> port, in decision_t decision, in cause_t cause, inout ecn_t ecn, inout bit<3> drop_ctl) {
+    // Packets by port and cause: marked, dropped by decision or because they were not ECN capable.
+    Counter<bit<64>, bit<12>>(MARKLAB_PORTS * 8, CounterType_t.PACKETS) marks;
+    Counter<bit<64>, bit<12>>(MARKLAB_PORTS * 8, CounterType_t.PACKETS) drops;
+    bit<12> place = 0;
+
+    action locate() {
+        place = port ++ cause;
+    }
+
+    action mark() {
+        ecn = ecn_t.CE;
+    }
+
+    action drop() {
+        drop_ctl = 1;
+    }
+
+    table verdict {
+        key = {
+            decision: exact @name("decision");
+            ecn: ternary @name("ecn");
+        }
+        actions = {
+            mark;
+            drop;
+            NoAction;
+        }
+        const default_action = NoAction();
+        const entries = {
+            (decision_t.MARK, ecn_t.ECT0): mark();
+            (decision_t.MARK, ecn_t.ECT1): mark();
+            (decision_t.MARK, ecn_t.NOT_ECT): drop();
+            (decision_t.DROP, _): drop();
+        }
+        size = 8;
+    }
+
+    apply {
+        locate();
+        if (decision == decision_t.DROP || (decision == decision_t.MARK && ecn == ecn_t.NOT_ECT)) {
+            drops.count(place);
+        } else if (decision == decision_t.MARK && (ecn == ecn_t.ECT0 || ecn == ecn_t.ECT1)) {
+            marks.count(place);
+        }
+        verdict.apply();
+    }
+}
+
+#endif // MARKLAB_TNA_VERDICT_P4
