@@ -70,10 +70,6 @@ struct headers_t {
 }
 
 struct ingress_metadata_t {
-    bit<16> ecmp_group;
-    bit<16> ecmp_bucket;
-    bit<16> ecmp_mask;
-    bit<16> ecmp_hash;
     bit<1> checksum_error;
 #ifdef MARKLAB_TELLS
     again_t again;
@@ -95,6 +91,8 @@ struct egress_metadata_t {
     decision_t decision;
     cause_t cause;
 }
+
+#include "routes.p4"
 
 parser IngressParser(packet_in packet,
                      out headers_t hdr,
@@ -164,7 +162,7 @@ control Ingress(inout headers_t hdr,
                 in ingress_intrinsic_metadata_from_parser_t ig_intr_md_from_prsr,
                 inout ingress_intrinsic_metadata_for_deparser_t ig_intr_md_for_dprsr,
                 inout ingress_intrinsic_metadata_for_tm_t ig_intr_md_for_tm) {
-    Hash<bit<16>>(HashAlgorithm_t.CRC32) ecmp_hash;
+    Routes() routes;
 #ifdef MARKLAB_STEERS
     Hash<bit<32>>(HashAlgorithm_t.CRC32) flow_hash;
     Steering() steering;
@@ -174,54 +172,6 @@ control Ingress(inout headers_t hdr,
 
     action drop() {
         ig_intr_md_for_dprsr.drop_ctl = 1;
-    }
-
-    action forward(bit<9> port, bit<48> dst_addr) {
-        ig_intr_md_for_tm.ucast_egress_port = port;
-        hdr.ethernet.src_addr = hdr.ethernet.dst_addr;
-        hdr.ethernet.dst_addr = dst_addr;
-        hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
-    }
-
-    // Chooses one of 2^n buckets by the flow's 5-tuple, which the table `ecmp` deals out to the paths: no target divides.
-    action hash_to_group(bit<16> group, bit<16> mask) {
-        meta.ecmp_group = group;
-        meta.ecmp_mask = mask;
-    }
-
-    table ipv4_lpm {
-        key = {
-            hdr.ipv4.dst_addr: lpm @name("dst_addr");
-        }
-        actions = {
-            forward;
-            hash_to_group;
-            drop;
-        }
-        const default_action = drop();
-        size = 4096;
-    }
-
-    action hash_flow() {
-        meta.ecmp_hash = ecmp_hash.get({ hdr.ipv4.src_addr, hdr.ipv4.dst_addr, hdr.ipv4.protocol, hdr.ports.src_port,
-                                         hdr.ports.dst_port });
-    }
-
-    action choose_bucket() {
-        meta.ecmp_bucket = meta.ecmp_hash & meta.ecmp_mask;
-    }
-
-    table ecmp {
-        key = {
-            meta.ecmp_group: exact @name("group");
-            meta.ecmp_bucket: exact @name("member");
-        }
-        actions = {
-            forward;
-            drop;
-        }
-        const default_action = drop();
-        size = 4096;
     }
 
 #ifdef MARKLAB_STEERS
@@ -310,13 +260,7 @@ control Ingress(inout headers_t hdr,
             } else if (hdr.ipv4.ttl == 0 || hdr.ipv4.ttl == 1) {
                 drop();
             } else {
-                hash_flow();
-                switch (ipv4_lpm.apply().action_run) {
-                    hash_to_group: {
-                        choose_bucket();
-                        ecmp.apply();
-                    }
-                }
+                routes.apply(hdr, ig_intr_md_for_dprsr, ig_intr_md_for_tm);
 #ifndef MARKLAB_STEERS
                 service_queue.apply();
 #else
