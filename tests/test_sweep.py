@@ -28,7 +28,6 @@ from marklab.paths import REPOSITORY
 from marklab.report.sweep import print_sweep
 from marklab.results.archive import open_collection
 from marklab.results.collection import Collection
-from marklab.results.sweep import merged_warnings
 from marklab.sweeps import cluster, dataset
 from marklab.sweeps.cluster import Failure, Workers, completed
 from marklab.sweeps.description import Sweep, read_sweep
@@ -141,8 +140,8 @@ def test_a_cell_is_what_a_run_gives(small: Collection) -> None:
     (point,) = (each for each in small.points if each.settings == {"load": 0.8, "queue": "100"})
     for label, result in summary.schemes.items():
         ours = point.summary.schemes[label]
-        assert ours.model_copy(update={"engine_cpu_s": 0, "seeds": (), "warnings": ()}) == result.model_copy(
-            update={"engine_cpu_s": 0, "seeds": (), "warnings": ()}
+        assert ours.model_copy(update={"engine_cpu_s": 0, "seeds": (), "doubts": ()}) == result.model_copy(
+            update={"engine_cpu_s": 0, "seeds": (), "doubts": ()}
         )
         assert [seed.flow_list for seed in ours.seeds] == [seed.flow_list for seed in result.seeds]
     flows = pl.read_parquet(small.folder / "flows" / "*.parquet")
@@ -381,9 +380,3 @@ def test_a_bar_has_room(tmp_path: Path, columns: int) -> None:
     shown = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
     assert "0/2 cells" in shown
     assert "Traceback" not in shown
-
-
-def test_warnings_of_seeds_that_differ_in_numbers_are_one() -> None:
-    seeds = [["5 flows did not finish", "slow"], ["7 flows did not finish", "slow"], ["slow"]]
-    assert list(merged_warnings(seeds)) == ["5 flows did not finish (2 of 3 seeds alike)", "slow"]
-    assert list(merged_warnings([["a 1"]])) == ["a 1"]

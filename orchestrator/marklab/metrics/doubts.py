@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What makes the numbers of a run doubtful. A bad run says so instead of just printing a number."""
+"""When the numbers of a run are doubtful. A bad run says so instead of just printing a number."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from marklab.catalog.parameters import Setting, Setup
 from marklab.devices.frames import HEADER_BYTES, MTU_BYTES
 from marklab.prepare.experiment import Experiment, ReadyScheme
+from marklab.results.doubts import Doubt, doubt
 from marklab.results.summary import QUERY, SchemeResult
 from marklab.units import format_rate, format_time
 
@@ -26,7 +27,7 @@ _NEARLY_ALL = 0.99
 _FEW = 0.01
 
 
-def doubts(experiment: Experiment, scheme: ReadyScheme, result: SchemeResult) -> Iterator[str]:
+def doubts(experiment: Experiment, scheme: ReadyScheme, result: SchemeResult) -> Iterator[Doubt]:
     """Reasons to doubt the numbers of a scheme."""
     yield from _of_marks(experiment, scheme, result)
     yield from _of_signals(experiment, result)
@@ -35,68 +36,56 @@ def doubts(experiment: Experiment, scheme: ReadyScheme, result: SchemeResult) ->
     yield from _of_thresholds(scheme)
     yield from _of_priorities(result)
     if scheme.program.jit_declined is not None:
-        yield f"the program was interpreted, which is slow: {scheme.program.jit_declined}"
+        yield doubt("interpreted", why=scheme.program.jit_declined)
     yield from _of_length(experiment, result)
     yield from _of_percentiles(result)
     yield from _of_attempts(result)
 
 
-def _of_attempts(result: SchemeResult) -> Iterator[str]:
+def _of_attempts(result: SchemeResult) -> Iterator[Doubt]:
     """A machine that was not as it has to be a moment ago."""
     for seed in result.seeds:
         if seed.real_time is not None and seed.real_time.failed_attempts:
             *_, last = failed = seed.real_time.failed_attempts
-            yield (
-                f"what the machine has to show before seed {seed.seed} was right after {len(failed)} failed attempt(s) "
-                f"only: {last}"
-            )
+            yield doubt("late-attempt", seed=seed.seed, failed=len(failed), last=last)
 
 
-def _of_percentiles(result: SchemeResult) -> Iterator[str]:
+def _of_percentiles(result: SchemeResult) -> Iterator[Doubt]:
     for name, what in (("short", "short flows"), (QUERY, "flows of queries")):
         fewest = min((seed.fct_us[name].n for seed in result.seeds if name in seed.fct_us), default=0)
         if 0 < fewest < _P99_NEEDS:
-            yield f"a seed has {fewest} {what} only: their 99th percentile is the largest of them"
+            yield doubt("few-samples", name, fewest=fewest, what=what)
 
 
-def _of_marks(experiment: Experiment, scheme: ReadyScheme, result: SchemeResult) -> Iterator[str]:
+def _of_marks(experiment: Experiment, scheme: ReadyScheme, result: SchemeResult) -> Iterator[Doubt]:
     marks = result.marks
     spec = scheme.fitted.scheme.spec
     marking = bool(spec and spec.causes)
     if marking and experiment.spec.transport.uses_ecn and marks.total == 0:
-        yield "nothing was marked: the queue never reached a threshold, so the scheme made no difference"
+        yield doubt("no-marks")
     counted = sum(marks.by_cause.values())
     if marking and counted != marks.total:
-        yield f"the program counted {counted} marks, the network saw {marks.total}: its counters or its marks are wrong"
+        yield doubt("marks-miscounted", counted=counted, seen=marks.total)
 
 
-def _of_signals(experiment: Experiment, result: SchemeResult) -> Iterator[str]:
+def _of_signals(experiment: Experiment, result: SchemeResult) -> Iterator[Doubt]:
     """What senders should have heard, and did not."""
     transport = experiment.spec.transport
     if not transport.uses_ecn and result.marks.not_capable > 0 and result.marks.dropped == 0:
-        yield (
-            f"{transport.control} has no ECN: {result.marks.not_capable:,} packets that the scheme would have marked "
-            "passed, and the scheme made no difference"
-        )
+        yield doubt("no-ecn", control=transport.control, packets=result.marks.not_capable)
     deaf, flows = sum(seed.without_base_delay for seed in result.seeds), result.fct_us["overall"].n
     if deaf > _FEW * flows:
         threshold_ns = transport.threshold_ns(experiment.spec.rate_bps) or 0
-        yield (
-            f"{deaf:,} of {flows:,} flows have no base delay: no packet of their connection came without waiting for "
-            f"more than half of the threshold of {format_time(threshold_ns)}, which counts from there"
-        )
+        yield doubt("no-base-delay", deaf=deaf, flows=flows, threshold=format_time(threshold_ns))
 
 
-def _of_length(experiment: Experiment, result: SchemeResult) -> Iterator[str]:
+def _of_length(experiment: Experiment, result: SchemeResult) -> Iterator[Doubt]:
     spec = experiment.spec
     if spec.flow_list is None and spec.flows and result.utilisation < _SETTLED * spec.offered_load:
-        yield (
-            f"the bottleneck was busy {result.utilisation:.0%} of the time at a load of {spec.offered_load:.0%}: "
-            "the run is too short to build it up, or the scheme leaves the line idle"
-        )
+        yield doubt("idle", busy=result.utilisation, load=spec.offered_load)
 
 
-def _of_rates(experiment: Experiment) -> Iterator[str]:
+def _of_rates(experiment: Experiment) -> Iterator[Doubt]:
     """Applications that write more than their sender's line carries are not limited in their rate."""
     spec, graph = experiment.spec, experiment.network.graph
     payload = spec.transport.payload_bytes / (spec.transport.mss_bytes + HEADER_BYTES + spec.framing.overhead_bytes)
@@ -105,54 +94,49 @@ def _of_rates(experiment: Experiment) -> Iterator[str]:
     beyond = np.flatnonzero(flows.rate_bps > payload * lines[flows.src])
     if len(beyond):
         rate, line = int(flows.rate_bps[beyond[0]]), int(lines[flows.src[beyond[0]]])
-        yield (
-            f"flow {beyond[0]} has an application of {format_rate(rate)}b/s behind a line of {format_rate(line)}b/s, "
-            f"which carries {payload * line / 1e9:.4g} Gb/s of payload: the rate limits nothing"
-        )
+        yield doubt(
+            "rate-beyond-line", flow=int(beyond[0]), rate=format_rate(rate), line=format_rate(line),
+            payload_gbps=payload * line / 1e9,
+        )  # fmt: skip
 
 
-def _of_losses(experiment: Experiment, result: SchemeResult) -> Iterator[str]:
+def _of_losses(experiment: Experiment, result: SchemeResult) -> Iterator[Doubt]:
     if result.unfinished and experiment.spec.until_ns is not None:
         end = format_time(experiment.spec.until_ns)
-        yield f"{result.unfinished} flows were under way when the run ended at {end}, and are in no mean"
+        yield doubt("under-way", flows=result.unfinished, end=end)
     elif result.unfinished:
-        yield f"{result.unfinished} flows did not finish and are in no mean: the others look better than they are"
+        yield doubt("unfinished", flows=result.unfinished)
     if result.drops.queue and experiment.spec.pfc is not None:
-        yield f"{result.drops.queue} packets were lost in queues that are to be lossless"
+        yield doubt("lossless-lost", packets=result.drops.queue)
     elif result.drops.queue and experiment.spec.transport.is_paced:
-        yield (
-            f"{result.drops.queue:,} packets were lost in queues, and hosts that go back to the first of them sent "
-            f"{result.retransmissions:,} again: RDMA is made for lossless lines, --pfc on"
-        )
+        yield doubt("go-back-n", packets=result.drops.queue, again=result.retransmissions)
     # A scheme may drop by decision. Hosts, links and the rest of a program must lose nothing.
     elsewhere = result.drops.total - result.drops.queue - result.marks.dropped
     if elsewhere > 0:
         places = sorted({place for seed in result.seeds for place in seed.lost if "queue full" not in place})
-        yield f"{elsewhere} packets were lost outside of the queues: {'; '.join(places)}"
+        yield doubt("lost-elsewhere", packets=elsewhere, places="; ".join(places))
     faults = sum(seed.faults for seed in result.seeds)
     if faults:
-        yield f"the program did {faults} things that P4 leaves undefined, such as an index beyond its register"
+        yield doubt("undefined", faults=faults)
 
 
-def _of_priorities(result: SchemeResult) -> Iterator[str]:
+def _of_priorities(result: SchemeResult) -> Iterator[Doubt]:
     """Strict queues of which one has all there is are a FIFO."""
     sent = [priority.sent for priority in result.priorities or ()]
     if len(sent) > 1 and max(sent) > _NEARLY_ALL * sum(sent):
         most = sent.index(max(sent))
-        yield (
-            f"{max(sent) / sum(sent):.1%} of the data packets had priority P{most}: thresholds that do not suit the "
-            "sizes of the flows leave little to be scheduled"
-        )
+        yield doubt("one-priority", share=max(sent) / sum(sent), priority=most)
 
 
-def _of_thresholds(scheme: ReadyScheme) -> Iterator[str]:
+def _of_thresholds(scheme: ReadyScheme) -> Iterator[Doubt]:
     fitted = scheme.fitted
     for setting in fitted.reported.values():
         if setting.parameter.kind == "time" and float(setting.exact) < 1:
-            yield f"{setting.name} is {float(setting.exact):g} us, the switch's clock counts whole microseconds"
+            yield doubt("below-clock", setting.name, name=setting.name, us=float(setting.exact))
         if setting.parameter.threshold and _in_packets(setting, fitted.setup) >= fitted.setup.queue_packets:
             limit = f"{fitted.setup.queue_packets:g} packets of {MTU_BYTES} bytes"
-            yield f"{setting.name} is {setting.text(fitted.setup)}, but the queue is full at {limit}"
+            threshold = setting.text(fitted.setup)
+            yield doubt("beyond-queue", setting.name, name=setting.name, threshold=threshold, limit=limit)
 
 
 def _in_packets(setting: Setting, setup: Setup) -> float:

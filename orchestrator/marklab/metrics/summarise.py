@@ -22,7 +22,7 @@ def summarise(experiment: Experiment, observations: Sequence[Observation], versi
     for scheme in experiment.schemes:
         seeds = [seed_result(experiment, scheme, seen) for seen in observations if seen.scheme == scheme.label]
         result = scheme_result(scheme.label, scheme.program.digest, parameters_of(scheme), seeds)
-        results.append(result.model_copy(update={"warnings": tuple(doubts(experiment, scheme, result))}))
+        results.append(result.model_copy(update={"doubts": tuple(doubts(experiment, scheme, result))}))
     return joined(results, experiment.spec.to_plain(), experiment.baseline, versions)
 
 

@@ -11,7 +11,6 @@ import base64
 import gzip
 import json
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -176,13 +175,13 @@ def _picks(chart: Chart) -> list[Switch]:
 
 
 def _doubts(collection: Collection) -> list[list[str]]:
-    """What makes numbers doubtful, as the terminal says it; those that differ in numbers only are together."""
-    found: dict[str, list[str]] = {}
+    """What makes numbers doubtful, as the terminal says it; those that differ in values only are together."""
+    found: dict[tuple[str, str], list[str]] = {}
     for point in collection.points:
         for scheme, result in point.summary.schemes.items():
-            for text in result.warnings:
+            for doubt in result.doubts:
                 at = f", {point.label}" if point.label else ""
-                found.setdefault(re.sub(r"[0-9][0-9.,]*", "", text), []).append(f"{scheme}{at}: {text}")
+                found.setdefault(doubt.reason, []).append(f"{scheme}{at}: {doubt}")
     return list(found.values())
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, computed_field, model_validator
 
 from marklab.model import Model
+from marklab.results.doubts import Doubt
 from marklab.statistics.samples import Interval
 
 SHORT_BYTES = 100_000
@@ -328,8 +329,22 @@ class SchemeResult(Model):
     link_transmissions: int
     events: int
     engine_cpu_s: float
-    warnings: tuple[str, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
     seeds: tuple[SeedResult, ...]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_older_versions(cls, plain: Any) -> Any:
+        """They had doubts in words alone, which are written for whoever reads the file."""
+        if not isinstance(plain, dict) or "warnings" not in plain:
+            return plain
+        return {"doubts": plain["warnings"], **{name: value for name, value in plain.items() if name != "warnings"}}
+
+    @computed_field  # type: ignore[prop-decorator] # https://docs.pydantic.dev/2.0/usage/computed_fields
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What makes its numbers doubtful, in words."""
+        return tuple(map(str, self.doubts))
 
 
 class Summary(Model):
@@ -355,7 +370,7 @@ class Summary(Model):
         """Plain data: the main scheme's numbers on top, those of every scheme under `schemes`."""
         plain = self.model_dump(mode="json")
         top = plain["schemes"][self.scheme]
-        shown = {key: value for key, value in top.items() if key not in ("label", "seeds", "warnings")}
+        shown = {key: value for key, value in top.items() if key not in ("label", "seeds", "warnings", "doubts")}
         return {
             "spec": plain["spec"],
             "scheme": self.scheme,

@@ -12,17 +12,18 @@ traces/         where something was traced
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+from pydantic import TypeAdapter
 
 from marklab.errors import BadInput
 from marklab.model import validate
 from marklab.results.collection import Collection, FailedCell, Point
 from marklab.results.curves import Curves
+from marklab.results.doubts import Doubt, merged
 from marklab.results.seeds import joined, scheme_result
 from marklab.results.summary import SchemeResult, SeedResult
 
@@ -54,8 +55,7 @@ COLUMNS: Mapping[str, tuple[pl.DataType, str]] = {
     "baseline": (pl.String(), "scheme that others are compared with; null without one"),
 }
 
-# Numbers in warnings, which differ from seed to seed.
-_NUMBER = re.compile(r"[0-9][0-9.,]*")
+_DOUBTS = TypeAdapter(list[Doubt])
 _VERSIONS = ("marklab", "engine", "commit")
 
 
@@ -144,20 +144,5 @@ def _result(rows: pl.DataFrame) -> SchemeResult:
     at_point = json.loads(ordered["scheme_at_point"][0])
     seeds = [SeedResult.model_validate_json(text) for text in ordered["result"]]
     result = scheme_result(ordered["scheme"][0], at_point["program"], at_point["parameters"], seeds)
-    warnings = merged_warnings([json.loads(text) for text in ordered["warnings"]])
-    return result.model_copy(update={"warnings": tuple(warnings)})
-
-
-def merged_warnings(seeds: Sequence[Iterable[str]]) -> Iterator[str]:
-    """The warnings of several seeds, those that differ in numbers only as one."""
-    alike: dict[str, list[str]] = {}
-    for warnings in seeds:
-        for text in warnings:
-            alike.setdefault(_NUMBER.sub("#", text), []).append(text)
-    for texts in alike.values():
-        if len(texts) == len(seeds) and len(set(texts)) == 1:
-            yield texts[0]
-        elif len(seeds) == 1:
-            yield from texts
-        else:
-            yield f"{texts[0]} ({len(texts)} of {len(seeds)} seeds alike)"
+    doubts = merged([_DOUBTS.validate_json(text) for text in ordered["warnings"]])
+    return result.model_copy(update={"doubts": tuple(doubts)})

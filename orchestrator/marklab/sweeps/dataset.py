@@ -151,7 +151,7 @@ def _row(cell: PlannedCell, outcome: Outcome | Failure) -> pl.DataFrame:
             "result": outcome.result.model_dump_json(),
             "curves": outcome.curves.model_dump_json(),
             "scheme_at_point": json.dumps({"program": outcome.program, "parameters": outcome.parameters}),
-            "warnings": json.dumps(outcome.warnings),
+            "warnings": json.dumps([each.model_dump(mode="json") for each in outcome.doubts]),
         }
         metrics = {name: metric.of(outcome.result) for name, metric in METRICS.items()}
     placed = cell.columns()

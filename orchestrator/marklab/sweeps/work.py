@@ -23,6 +23,7 @@ from marklab.prepare.experiment import Experiment, prepare
 from marklab.prepare.versions import lab_versions
 from marklab.results import traces
 from marklab.results.curves import Curves, curves_of
+from marklab.results.doubts import Doubt
 from marklab.results.seeds import scheme_result
 from marklab.results.summary import SeedResult
 from marklab.spec.description import make_spec
@@ -41,7 +42,7 @@ class Outcome:
     curves: Curves
     program: str
     parameters: dict[str, str]
-    warnings: tuple[str, ...]
+    doubts: tuple[Doubt, ...]
     tables: dict[str, bytes]
     versions: dict[str, Any]
     wall_s: float
@@ -69,7 +70,7 @@ def run_cell(task: dict[str, Any]) -> Outcome:
         curves=curves_of(flows),
         program=over_seeds.program,
         parameters=over_seeds.parameters,
-        warnings=tuple(doubts(experiment, scheme, over_seeds)),
+        doubts=tuple(doubts(experiment, scheme, over_seeds)),
         tables={name: parquet.to_parquet(placed_in(task["columns"], table)) for name, table in kept.items()},
         versions=lab_versions(),
         wall_s=round(time.perf_counter() - started, 6),

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Doubts about the numbers of a scheme, as data: of what kind, about what, with which values. Words come when shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pydantic import Field, model_validator
+
+from marklab.model import Model
+
+Values = dict[str, int | float | str]
+
+# By kind, what is said, with places for values.
+WORDS = {
+    "said": "{text}",  # by an older version of the lab, in words
+    "interpreted": "the program was interpreted, which is slow: {why}",
+    "late-attempt": (
+        "what the machine has to show before seed {seed} was right after {failed} failed attempt(s) only: {last}"
+    ),
+    "few-samples": "a seed has {fewest} {what} only: their 99th percentile is the largest of them",
+    "no-marks": "nothing was marked: the queue never reached a threshold, so the scheme made no difference",
+    "marks-miscounted": (
+        "the program counted {counted} marks, the network saw {seen}: its counters or its marks are wrong"
+    ),
+    "no-ecn": (
+        "{control} has no ECN: {packets:,} packets that the scheme would have marked passed, and the scheme made no "
+        "difference"
+    ),
+    "no-base-delay": (
+        "{deaf:,} of {flows:,} flows have no base delay: no packet of their connection came without waiting for more "
+        "than half of the threshold of {threshold}, which counts from there"
+    ),
+    "idle": (
+        "the bottleneck was busy {busy:.0%} of the time at a load of {load:.0%}: the run is too short to build it up, "
+        "or the scheme leaves the line idle"
+    ),
+    "rate-beyond-line": (
+        "flow {flow} has an application of {rate}b/s behind a line of {line}b/s, which carries {payload_gbps:.4g} Gb/s "
+        "of payload: the rate limits nothing"
+    ),
+    "under-way": "{flows} flows were under way when the run ended at {end}, and are in no mean",
+    "unfinished": "{flows} flows did not finish and are in no mean: the others look better than they are",
+    "lossless-lost": "{packets} packets were lost in queues that are to be lossless",
+    "go-back-n": (
+        "{packets:,} packets were lost in queues, and hosts that go back to the first of them sent {again:,} again: "
+        "RDMA is made for lossless lines, --pfc on"
+    ),
+    "lost-elsewhere": "{packets} packets were lost outside of the queues: {places}",
+    "undefined": "the program did {faults} things that P4 leaves undefined, such as an index beyond its register",
+    "one-priority": (
+        "{share:.1%} of the data packets had priority P{priority}: thresholds that do not suit the sizes of the flows "
+        "leave little to be scheduled"
+    ),
+    "below-clock": "{name} is {us:g} us, the switch's clock counts whole microseconds",
+    "beyond-queue": "{name} is {threshold}, but the queue is full at {limit}",
+}
+
+
+class Doubt(Model):
+    """A reason to doubt numbers. Those of one kind and subject are the same reason, whatever their values."""
+
+    kind: str
+    subject: str = ""
+    values: Values = Field(default_factory=dict)
+    # How many of how many seeds have one that is alike, where not all have the same.
+    seeds: tuple[int, int] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_words(cls, plain: Any) -> Any:
+        """As results of older versions have it: in words alone."""
+        return {"kind": "said", "subject": plain, "values": {"text": plain}} if isinstance(plain, str) else plain
+
+    @property
+    def reason(self) -> tuple[str, str]:
+        """What doubts that are alike have in common."""
+        return self.kind, self.subject
+
+    def __str__(self) -> str:
+        text = WORDS[self.kind].format(**self.values)
+        return text if self.seeds is None else f"{text} ({self.seeds[0]} of {self.seeds[1]} seeds alike)"
+
+
+def doubt(kind: str, subject: str = "", **values: float | str) -> Doubt:
+    """A doubt of a known kind."""
+    return Doubt(kind=kind, subject=subject, values=values)
+
+
+def merged(seeds: Sequence[Sequence[Doubt]]) -> Iterator[Doubt]:
+    """The doubts of several seeds; of those that are alike in all but values, the first with how many there are."""
+    alike: dict[tuple[str, str], list[Doubt]] = {}
+    for doubts in seeds:
+        for each in doubts:
+            alike.setdefault(each.reason, []).append(each)
+    for those in alike.values():
+        if len(seeds) == 1:
+            yield from those
+        elif len(those) == len(seeds) and all(one == those[0] for one in those):
+            yield those[0]
+        else:
+            yield those[0].model_copy(update={"seeds": (len(those), len(seeds))})
