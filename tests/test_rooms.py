@@ -46,3 +46,13 @@ def test_the_map_shows_the_floors_as_the_contract_has_them() -> None:
 def test_a_room_is_shown_by_its_own_first_line() -> None:
     assert room_says("units").startswith("Numbers with units")
     assert room_says("results") == "What a run came to: the numbers of runs and sweeps, and their folders"
+
+
+def test_no_function_is_longer_than_a_screen() -> None:
+    long = [
+        f"{path.relative_to(PACKAGE)}: {node.name}"
+        for path in PACKAGE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and (node.end_lineno or 0) - node.lineno >= 60
+    ]
+    assert long == []

@@ -66,14 +66,11 @@ def switch(
     described = _describe(description, interface, {key: value for key, value in settings.items() if value is not None})
     if pcap is not None:
         described = _captured(described, pcap)
-    if entries is not None and grpc is not None:
-        raise BadInput(
-            "--entries beside --grpc-server-addr: no controller would know of them", "write them by P4Runtime"
-        )
+    table_entries = _read(entries, grpc)
     if out is not None:
         live.prepare_folder(out)
     compiled = engine.compile_program(program)
-    with live.running(described, compiled, _read(entries)) as running:
+    with live.running(described, compiled, table_entries) as running:
         console = Console(stderr=True, highlight=False, soft_wrap=True)
         ports = ", ".join(f"{port} {name}" for port, name in described.ports().items())
         try:
@@ -84,6 +81,14 @@ def switch(
             if interrupted.exit_code not in _STOPS:
                 raise
         observed = live.stop(running)
+    _doubt_offloads(observed, described, console)
+    if out is None:
+        sys.stdout.write(json.dumps(observed.report, indent=2) + "\n")
+    else:
+        live.write(out, observed)
+
+
+def _doubt_offloads(observed: live.Observed, described: live.SwitchDescription, console: Console) -> None:
     for port in observed.report["ports"]:
         if port["offloaded"]:
             name = described.ports()[port["port"]]
@@ -91,10 +96,6 @@ def switch(
                 f"! {port['offloaded']} frames from {name} were not what a line carries: turn offloads off at the "
                 "other end (ethtool -K INTERFACE tx off tso off gso off)"
             )
-    if out is None:
-        sys.stdout.write(json.dumps(observed.report, indent=2) + "\n")
-    else:
-        live.write(out, observed)
 
 
 def _describe(file: Path | None, interfaces: list[str] | None, given: dict[str, Any]) -> live.SwitchDescription:
@@ -151,9 +152,13 @@ def _watch(running: engine.LiveSwitch, log: bool) -> None:
             sys.stdout.flush()
 
 
-def _read(path: Path | None) -> list[dict[str, Any]]:
+def _read(path: Path | None, grpc: str | None) -> list[dict[str, Any]]:
     if path is None:
         return []
+    if grpc is not None:
+        raise BadInput(
+            "--entries beside --grpc-server-addr: no controller would know of them", "write them by P4Runtime"
+        )
     try:
         entries = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
