@@ -49,7 +49,7 @@ COLUMNS: Mapping[str, tuple[pl.DataType, str]] = {
     "result": (pl.String(), "everything known of it, as in `schemes.SCHEME.seeds` of a summary (JSON)"),
     "curves": (pl.String(), "distribution of FCTs and slowdown by size (JSON)"),
     "scheme_at_point": (pl.String(), "program and parameters (JSON)"),
-    "warnings": (pl.String(), "what makes it doubtful (JSON, a list)"),
+    "warnings": (pl.String(), "what makes it doubtful (JSON, a list of kind, subject and values)"),
     "settings": (pl.String(), "the point's (JSON)"),
     "spec": (pl.String(), "the point's run (JSON)"),
     "baseline": (pl.String(), "scheme that others are compared with; null without one"),
