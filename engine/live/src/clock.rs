@@ -4,6 +4,7 @@
 use std::time::{Duration as StdDuration, Instant, SystemTime, UNIX_EPOCH};
 
 use marklab_units::Time;
+use rustix::time::{ClockId, clock_gettime};
 
 /// Monotonic time since the switch was started.
 #[derive(Clone, Copy, Debug)]
@@ -40,10 +41,7 @@ impl Clock {
     }
 }
 
-#[expect(unsafe_code, reason = "system call")]
 fn monotonic_ns() -> u64 {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the pointer is to a live timespec. The clock exists on every Linux, so that the call cannot fail.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
+    let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }

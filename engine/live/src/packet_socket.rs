@@ -213,13 +213,7 @@ impl Port for PacketSocket {
 
     fn failed(&mut self) -> Option<PortError> {
         // An interface that is down comes back: what the socket has to tell of it is only taken, so that it is quiet.
-        let mut error: libc::c_int = 0;
-        let mut length = size_of::<libc::c_int>() as libc::socklen_t;
-        // SAFETY: the pointers are to live values of the right types.
-        unsafe {
-            let error = ptr::from_mut(&mut error).cast();
-            libc::getsockopt(self.socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ERROR, error, &mut length);
-        }
+        let _ = rustix::net::sockopt::socket_error(&self.socket);
         (index_of(&self.name) != Some(self.index)).then(|| PortError::Gone(self.name.clone()))
     }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A switch in a thread of its own.
 
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::num::NonZeroU64;
+use std::os::fd::OwnedFd;
 use std::os::unix::thread::JoinHandleExt as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -10,6 +11,8 @@ use std::thread::JoinHandle;
 use std::{io, thread};
 
 use marklab_units::{Duration, Time};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::thread::set_current_timer_slack;
 use thiserror::Error;
 
 use crate::clock::Clock;
@@ -122,26 +125,24 @@ fn run(mut switch: LiveSwitch, clock: Clock, doorbell: &Doorbell, commands: &Rec
 /// Gives this thread a real-time priority, so that it wakes at the time it asks for: a hardware switch does not wait for
 /// its hosts. Linux leaves other threads a fraction of the time even if this one never sleeps (sched(7)). Without the right
 /// to such a priority the thread runs as any other, and its lateness shows that.
-#[expect(unsafe_code, reason = "system call")]
+#[expect(unsafe_code, reason = "system call that rustix has not")]
 fn come_first() {
-    const SLACK_NS: libc::c_ulong = 1;
+    const SLACK_NS: NonZeroU64 = NonZeroU64::MIN;
     // The lab's hosts have 1: a sender that never sleeps must not keep the switch from its lines.
     const ABOVE_HOSTS: libc::sched_param = libc::sched_param { sched_priority: 2 };
+    let _ = set_current_timer_slack(Some(SLACK_NS));
     // SAFETY: the pointer is to a constant, and 0 is the calling thread.
-    unsafe {
-        libc::prctl(libc::PR_SET_TIMERSLACK, SLACK_NS);
-        libc::sched_setscheduler(0, libc::SCHED_RR, &ABOVE_HOSTS);
-    }
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_RR, &ABOVE_HOSTS) };
 }
 
 /// Waits until a frame comes, the bell rings, or something is due, which is after `left`; false if a port has something
 /// else to tell.
 fn sleep(switch: &LiveSwitch, doorbell: &Doorbell, left: Option<Duration>) -> bool {
-    let mut polled = vec![poll_in(doorbell.event.as_raw_fd())];
+    let mut polled = vec![PollFd::new(&doorbell.event, PollFlags::IN)];
     let mut asked = false;
     for port in switch.interfaces() {
         match port.source() {
-            Source::Readable(readable) => polled.push(poll_in(readable.as_raw_fd())),
+            Source::Readable(readable) => polled.push(PollFd::from_borrowed_fd(readable, PollFlags::IN)),
             Source::Asked => asked = true,
             Source::Silent => {}
         }
@@ -149,25 +150,17 @@ fn sleep(switch: &LiveSwitch, doorbell: &Doorbell, left: Option<Duration>) -> bo
     let left = if asked { Some(left.unwrap_or(ASK_AGAIN).min(ASK_AGAIN)) } else { left };
     match left {
         Some(left) if left <= SPIN => std::hint::spin_loop(),
-        left => poll(&mut polled, left.map(|left| Duration::from_nanos(left.nanos() - SPIN.nanos()))),
+        left => {
+            let timeout = left.map(|left| timespec(Duration::from_nanos(left.nanos() - SPIN.nanos())));
+            // An interrupted call is as good as one that ended early.
+            let _ = poll(&mut polled, timeout.as_ref());
+        }
     }
-    polled.iter().all(|polled| polled.revents & !libc::POLLIN == 0)
+    polled.iter().all(|polled| PollFlags::IN.contains(polled.revents()))
 }
 
-fn poll_in(fd: i32) -> libc::pollfd {
-    libc::pollfd { fd, events: libc::POLLIN, revents: 0 }
-}
-
-#[expect(unsafe_code, reason = "system call")]
-fn poll(polled: &mut [libc::pollfd], timeout: Option<Duration>) {
-    let timeout = timeout.map(|timeout| libc::timespec {
-        tv_sec: (timeout.nanos() / 1_000_000_000) as libc::time_t,
-        tv_nsec: (timeout.nanos() % 1_000_000_000) as libc::c_long,
-    });
-    let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: the pointers are to live values of the right types, and the length is theirs. An interrupted call is as
-    // good as one that ended early.
-    unsafe { libc::ppoll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, timeout, std::ptr::null()) };
+fn timespec(time: Duration) -> Timespec {
+    Timespec { tv_sec: (time.nanos() / 1_000_000_000) as i64, tv_nsec: (time.nanos() % 1_000_000_000) as _ }
 }
 
 /// Wakes the thread.
@@ -179,35 +172,24 @@ struct Doorbell {
 }
 
 impl Doorbell {
-    #[expect(unsafe_code, reason = "system call")]
     fn new() -> io::Result<Doorbell> {
-        // SAFETY: the call takes no pointers.
-        let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the descriptor is new and belongs to nobody else.
-        let event = unsafe { OwnedFd::from_raw_fd(fd) };
+        let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         Ok(Doorbell { event, rung: AtomicBool::new(false), stop: AtomicBool::new(false) })
     }
 
-    #[expect(unsafe_code, reason = "system call")]
     fn ring(&self) {
         self.rung.store(true, Ordering::Release);
-        let one = 1u64;
-        // SAFETY: eight bytes are written from a live value. A full counter would ring as well.
-        unsafe { libc::write(self.event.as_raw_fd(), std::ptr::from_ref(&one).cast(), 8) };
+        // A full counter would ring as well.
+        let _ = rustix::io::write(&self.event, &1u64.to_ne_bytes());
     }
 
     /// Whether it was rung since the last answer.
-    #[expect(unsafe_code, reason = "system call")]
     fn answer(&self) -> bool {
         if !self.rung.swap(false, Ordering::AcqRel) {
             return false;
         }
-        let mut count = 0u64;
-        // SAFETY: eight bytes are read to a live value; the descriptor does not block.
-        unsafe { libc::read(self.event.as_raw_fd(), std::ptr::from_mut(&mut count).cast(), 8) };
+        // The descriptor does not block.
+        let _ = rustix::io::read(&self.event, &mut [0u8; 8]);
         true
     }
 }
