@@ -35,9 +35,8 @@ macro_rules! problems {
      $($id:literal $name:ident { $($field:ident: $ty:ty),* $(,)? } = $text:literal;)*) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, Debug)]
-        #[allow(missing_docs, reason = "the fields are named in the text, which is the documentation")]
         pub enum $list {
-            $(#[doc = $text] $name { $($field: $ty),* },)*
+            $(#[doc = $text] $name { $(#[doc = concat!("`", stringify!($field), "` of the text.")] $field: $ty),* },)*
         }
 
         impl $list {

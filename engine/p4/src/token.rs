@@ -49,7 +49,6 @@ macro_rules! tokens {
     (keywords { $($kw:ident = $kw_text:literal),* $(,)? } marks { $($mark:ident = $mark_text:literal),* $(,)? }) => {
         /// Kinds of tokens.
         #[derive(Clone, PartialEq, Debug)]
-        #[allow(missing_docs)]
         pub(crate) enum TokenKind {
             $($kw,)*
             $($mark,)*

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Calls of functions, methods, actions, tables, parsers and controls (spec sections 6.7, 8.17 to 8.21).
 
+use std::rc::Rc;
+
 use crate::ast::{self, Argument, BlockKind, Direction, ExprKind as Ast, Ident};
 use crate::diagnostics::Problem;
 use crate::source::Span;
@@ -408,8 +410,8 @@ impl Checker<'_> {
             }
             (Type::Block(..) | Type::Signature(..), "apply") => self.block_apply(object, call, span),
             (Type::Extern(id, args), _) => {
-                let (id, args) = (*id, args.clone());
-                self.extern_method(object, id, &args, member, call, span, hint)
+                let of = (*id, args.clone());
+                self.extern_method((object, of), member, call, span, hint)
             }
             (_, "minSizeInBits" | "minSizeInBytes" | "maxSizeInBits" | "maxSizeInBytes") => {
                 self.size_call(&object.ty, member, call, span)
@@ -464,12 +466,10 @@ impl Checker<'_> {
         Expr { kind: ExprKind::Call(Box::new(call)), ty, span }
     }
 
-    #[allow(clippy::too_many_arguments, reason = "the parts of one call expression")]
+    /// A method of an object, which is of an extern with these type arguments.
     fn extern_method(
         &mut self,
-        object: Expr,
-        id: crate::typed::ExternId,
-        args: &[Type],
+        (object, (id, args)): (Expr, (crate::typed::ExternId, Rc<[Type]>)),
         member: &Ident,
         call: &ast::Call,
         span: Span,
@@ -496,14 +496,14 @@ impl Checker<'_> {
         let function = &self.program.functions[method.index()];
         let mut params = function.params.clone();
         for param in &mut params {
-            param.ty = Self::with_args(&param.ty, &object_params, args);
+            param.ty = Self::with_args(&param.ty, &object_params, &args);
         }
         let signature = Signature {
             name: function.name.clone(),
             span: function.span,
             type_params: function.type_params.clone(),
             params,
-            returns: Self::with_args(&function.returns, &object_params, args),
+            returns: Self::with_args(&function.returns, &object_params, &args),
         };
         self.finish_call(Callee::Method(object, method), &signature, call, span, hint)
     }
