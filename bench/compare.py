@@ -26,7 +26,7 @@ from marklab.comparison.side_by_side import Comparison, compare
 from marklab.paths import REPOSITORY
 from marklab.results.archive import open_collection
 from marklab.results.collection import Collection
-from marklab.results.quantities import find_metric
+from marklab.results.metric import find_metric
 from marklab.results.summary import SeedResult
 from marklab.statistics.bootstrap import EstimatedDifference, half_widths
 

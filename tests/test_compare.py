@@ -23,7 +23,7 @@ from marklab.comparison.side_by_side import NOTHING_LOST, Comparison, compare, t
 from marklab.errors import BadInput
 from marklab.report.comparison import print_comparison, to_junit, to_markdown
 from marklab.results.collection import Collection
-from marklab.results.quantities import METRICS
+from marklab.results.metric import METRICS
 from marklab.statistics.samples import Interval
 
 Cli = Callable[..., Finished]

@@ -14,7 +14,7 @@ from marklab.devices.pfc import Pfc
 from marklab.errors import BadInput
 from marklab.prepare.experiment import prepare
 from marklab.report.terminal import print_run
-from marklab.results.quantities import find_metric
+from marklab.results.metric import find_metric
 from marklab.results.summary import read_summary
 from marklab.spec.description import make_spec
 from marklab.topology import FatTree, Graph, Incast, LeafSpine, Line, Links, Port, build

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 import io
 import math
+import re
 
 import numpy as np
 import polars as pl
@@ -8,9 +9,10 @@ import pytest
 from rich.console import Console
 
 from marklab.execution.flows import flow_table
+from marklab.paths import REPOSITORY
 from marklab.report.terminal import print_run
-from marklab.results.quantities import find_metric
-from marklab.results.summary import CLASSES, STATISTICS, read_summary
+from marklab.results.metric import GROUPS, METRICS, find_metric
+from marklab.results.summary import ALL_STATISTICS, CLASSES, STATISTICS, read_summary
 from runs import run, small
 
 
@@ -146,3 +148,38 @@ def test_slowdown_is_at_least_one() -> None:
     # Each hop of the engine ends on a whole ns.
     assert slowest >= 1 - 1e-4, slowest
     assert not math.isinf(slowest)
+
+
+def test_the_page_has_each_metric_with_its_unit_and_direction() -> None:
+    page = (REPOSITORY / "docs" / "results.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`[^|]+`) \| [^|]+ \| ([^|]*?) ?\| (lower|higher|) ?\|$", page, re.MULTILINE)
+    written = {}
+    for names, unit, better in rows:
+        for name in re.findall("`([^`]+)`", names):
+            for group in GROUPS if "GROUP" in name else ("",):
+                for stat in ALL_STATISTICS if "STAT" in name else ("",):
+                    full = name.replace("GROUP", group).replace("STAT", stat).replace("@A..B", "@1ms..2ms")
+                    written[full.replace("@A", "@1ms")] = (unit, {"lower": 1, "higher": -1, "": 0}[better])
+    assert written.keys() >= METRICS.keys()
+    for name, (unit, worse) in written.items():
+        metric = find_metric(name)
+        assert (metric.unit, metric.worse) == (unit, worse), name
+
+
+def test_each_metric_of_a_result_has_a_title_and_a_format() -> None:
+    _, _, summary = small()
+    for metric in METRICS.values():
+        assert metric.title
+        said = metric.text(summary.main.seeds, "none")
+        assert (said == "none") == all(metric.of(seed) is None for seed in summary.main.seeds)
+
+
+def test_counts_are_added_up_and_other_metrics_averaged() -> None:
+    _, _, summary = small()
+    seeds = summary.main.seeds
+    assert len(seeds) > 1
+    assert METRICS["marks"].text(seeds) == f"{sum(seed.marks.total for seed in seeds):,}"
+    assert METRICS["marks"].per_seed(seeds)[0] == pytest.approx(sum(seed.marks.total for seed in seeds) / len(seeds))  # type: ignore[index]
+    estimate = summary.main.fct_us["overall"]
+    assert METRICS["overall.mean"].per_seed(seeds) == (estimate.mean, estimate.ci95.mean)
+    assert METRICS["utilisation"].text(seeds, bounds=False) == f"{summary.main.utilisation:.1%}"

@@ -15,8 +15,8 @@ from marklab.errors import BadInput
 from marklab.metrics.passages import active_flows, flows_of, marked_flows, senders_beyond_share
 from marklab.paths import PROGRAMS, REPOSITORY
 from marklab.prepare.experiment import prepare
+from marklab.results.metric import find_metric
 from marklab.results.observation import Columns
-from marklab.results.quantities import find_metric
 from marklab.results.summary import Classification, read_summary
 from marklab.results.traces import queue_table
 from marklab.spec.description import make_spec

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from marklab.errors import BadInput
 from marklab.report.terminal import print_run
-from marklab.results.quantities import find_metric
+from marklab.results.metric import find_metric
 from marklab.results.summary import Summary, read_summary
 from marklab.spec.description import make_spec
 from runs import run

@@ -14,8 +14,8 @@ from rich.console import Console
 from marklab.errors import BadInput
 from marklab.metrics.window_means import queue_length
 from marklab.report.terminal import print_run
+from marklab.results.metric import find_metric
 from marklab.results.observation import Columns
-from marklab.results.quantities import find_metric
 from marklab.results.summary import read_summary
 from marklab.results.traces import queue_table
 from marklab.spec.description import make_spec

@@ -23,7 +23,7 @@ from marklab.paths import REPOSITORY
 from marklab.promotion.policy import Policy, read_policy
 from marklab.promotion.vendor import read_resources
 from marklab.results.folders import load_run
-from marklab.results.quantities import find_metric
+from marklab.results.metric import find_metric
 
 Cli = Callable[..., Finished]
 

@@ -11,7 +11,7 @@ import pytest
 
 from marklab.comparison.differences import Difference
 from marklab.promotion.rules import Check, Outcome, Rule, better, finding, not_worse, shown, within, worst
-from marklab.results.quantities import find_metric
+from marklab.results.metric import find_metric
 from marklab.statistics.bootstrap import EstimatedDifference, Seeds
 from marklab.statistics.randomness import Floats
 from marklab.statistics.samples import Interval

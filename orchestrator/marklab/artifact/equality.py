@@ -16,7 +16,7 @@ from typing import Any
 import polars as pl
 
 from marklab.errors import BadInput
-from marklab.results.quantities import METRICS
+from marklab.results.metric import METRICS
 
 Value = str | float | bool | None
 

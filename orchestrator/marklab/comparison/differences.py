@@ -19,7 +19,7 @@ from functools import cached_property
 
 import numpy as np
 
-from marklab.results.quantities import Metric
+from marklab.results.metric import Metric
 from marklab.results.summary import SeedResult
 from marklab.statistics.bootstrap import EstimatedDifference, Seeds, half_widths
 from marklab.statistics.randomness import Floats

@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field, InstanceOf, PlainSerializer
 
 from marklab.errors import BadInput
 from marklab.model import Model, Part, as_list, read_yaml, validate, written
-from marklab.results.quantities import Metric, find_metric
+from marklab.results.metric import Metric, find_metric
 
 _RULE = re.compile(
     r"\s*(?:(?P<scheme>[^\s/]+)\s*/)?\s*(?P<metric>[a-z0-9_.@]+)\s*(?P<op>[<>]=?)\s*"

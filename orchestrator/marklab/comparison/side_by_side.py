@@ -17,13 +17,13 @@ from marklab.comparison.differences import Difference, Values, Verdict, differen
 from marklab.comparison.policy import Policy, Rule
 from marklab.errors import BadInput, unknown
 from marklab.results.collection import Collection, Point
-from marklab.results.quantities import Metric, find_metric
+from marklab.results.metric import HEADLINE, Metric, find_metric
 from marklab.results.summary import SchemeResult
 from marklab.statistics.bootstrap import EstimatedDifference, probabilities
 
 # What a comparison shows unless a rule asks for more.
 SHOWN = (
-    "overall.mean", "short.mean", "short.p99", "large.mean", "slowdown.overall.mean",
+    *(f"{group}.{stat}" for group, stat in HEADLINE), "slowdown.overall.mean",
     "unfinished", "drops", "timeouts", "marks", "utilisation",
 )  # fmt: skip
 

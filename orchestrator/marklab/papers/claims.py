@@ -22,7 +22,7 @@ from marklab.catalog.choice import parse_choice
 from marklab.errors import BadInput, unknown
 from marklab.model import Model, as_list, read_yaml, validate
 from marklab.paths import EXPERIMENTS
-from marklab.results.quantities import find_metric
+from marklab.results.metric import find_metric
 from marklab.results.summary import Summary
 from marklab.spec.description import Spec, SpecSettings, grid_of, make_spec, placed, setting_names
 from marklab.spec.settings import put_value

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from marklab.papers.claims import Agreement, Claim, Finding, PaperExperiment
-from marklab.results.quantities import find_metric
+from marklab.results.metric import find_metric
 from marklab.results.summary import Summary
 from marklab.tables import markdown
 

@@ -19,7 +19,7 @@ from marklab.promotion.policy import EquivalenceRules, FctRules, Policy, TofinoR
 from marklab.promotion.rules import Check, Outcome, better, changes, finding, not_worse, shown, within, worst
 from marklab.promotion.sequence import recorded
 from marklab.promotion.vendor import compile_twin, compiler
-from marklab.results.quantities import find_metric
+from marklab.results.metric import find_metric
 from marklab.spec.description import make_spec
 
 

@@ -11,7 +11,7 @@ from pydantic import Field
 from marklab.catalog.choice import SchemeChoice
 from marklab.errors import BadInput
 from marklab.model import Model, OneOrMore, Part, read_yaml, validate
-from marklab.results.quantities import find_metric
+from marklab.results.metric import find_metric
 from marklab.spec.description import Baseline, SpecSettings
 
 DEFAULT = Path(__file__).with_name("policy.yaml")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from marklab.comparison.differences import Difference, difference, values_of, with_intervals
-from marklab.results.quantities import Metric
+from marklab.results.metric import Metric
 from marklab.results.summary import SeedResult
 
 # The least number that is more than nothing.

@@ -7,6 +7,7 @@ A chart against the grid's numeric setting becomes bars, one per scheme, where t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,38 +16,24 @@ from marklab.report.grid import Grid
 from marklab.report.styles import UNCONGESTED
 from marklab.results.collection import Collection, Point
 from marklab.results.curves import PARTS, Curves
-from marklab.results.quantities import METRICS
+from marklab.results.metric import GROUPS, HEADLINE, METRICS, STATISTIC_NAMES, Metric, Value
 from marklab.results.summary import (
     ALL_PROBES,
     CLASSES,
-    LARGE_BYTES,
     QUERY,
-    SHORT_BYTES,
     STATISTICS,
     Distribution,
     Estimate,
     SchemeResult,
     SeedResult,
 )
-from marklab.statistics.samples import Interval, mean, mean_interval, ratio, ratio_interval
+from marklab.statistics.samples import mean, mean_interval, ratio, ratio_interval
 
-# As the papers' figures.
-_SHOWN = (("overall", "mean"), ("short", "mean"), ("short", "p99"), ("large", "mean"))
 _OF_QUERIES = ((QUERY, "mean"), (QUERY, "p99"))
-_CLASS_NAMES = {
-    "overall": "all flows",
-    "short": f"flows up to {SHORT_BYTES // 1000} KB",
-    "medium": "medium flows",
-    "large": f"flows above {LARGE_BYTES // 1_000_000} MB",
-    QUERY: "flows of queries",
-}
-_STATISTIC_NAMES = {"mean": "mean", "p50": "median", "p99": "99th percentile"}
 _PLACES = ("queue", "switch", "host", "link")
 _UNCONGESTED_SAYS = "Uncongested: each flow alone in an empty network."
 _INTERVALS = "Whiskers are 95 % confidence intervals over the seeds."
 
-# A number with its confidence interval.
-Value = tuple[float, Interval | None]
 Of = Callable[[SchemeResult], Value | None]
 
 
@@ -61,7 +48,7 @@ def sections(collection: Collection) -> tuple[Section, ...]:
         Section("Distributions", (*_cdf(grid), *_ccdf(grid), *_slowdown(grid))),
         *traced_sections(collection, grid),
         Section("Marks, drops, timeouts", (*_marks(grid), *_losses(grid))),
-        Section("Use of the bottleneck", (_utilisation(grid),)),
+        Section("Use of the bottleneck", (_metric_chart(grid, "utilisation"),)),
         Section("Services", tuple(_services(grid))),
         Section("Round trips", (*_round_trips(grid), *_distributions(grid))),
     )
@@ -80,16 +67,16 @@ def _without_empty(section: Section) -> Section:
 
 def _fct(grid: Grid) -> Iterator[Chart]:
     queries = any(QUERY in result.fct_us for point in grid.points for result in point.summary.schemes.values())
-    for name, statistic in _SHOWN + (_OF_QUERIES if queries else ()):
-        what = f"{_STATISTIC_NAMES[statistic]} of {_CLASS_NAMES[name]}"
-        absolute = _compared(grid, _estimate("fct_us", name, statistic), "absolute")
+    for name, statistic in HEADLINE + (_OF_QUERIES if queries else ()):
+        metric = METRICS[f"{name}.{statistic}"]
+        absolute = _compared(grid, _per_seed(metric), "absolute")
         normalised = _compared(grid, _estimate("normalised", name, statistic), "normalised")
         yield _against(
             grid,
             f"fct-{name}-{statistic}",
-            f"FCT: {what}",
+            f"FCT: {metric.says}",
             f"Over those that finished. {_INTERVALS}",
-            Axis(f"FCT, {_STATISTIC_NAMES[statistic]}", "µs"),
+            Axis(f"FCT, {STATISTIC_NAMES[statistic]}", metric.unit),
             [*absolute, *normalised],
             ratio=Axis(f"FCT, ratio to {grid.baseline}"),
         )
@@ -144,12 +131,18 @@ def _estimate(block: str, name: str, statistic: str) -> Of:
     return of
 
 
-def _over_seeds(of: Callable[[SeedResult], float | None], times: float = 1) -> Of:
-    def over(result: SchemeResult) -> Value | None:
-        values = [times * value for seed in result.seeds if (value := of(seed)) is not None]
-        return (mean(values), mean_interval(values)) if values else None
+def _per_seed(metric: Metric) -> Of:
+    """A metric; what tables show in percent is drawn in percent."""
+    drawn = replace(metric, of=_times_100(metric.of)) if metric.in_percent else metric
+    return lambda result: drawn.per_seed(result.seeds)
 
-    return over
+
+def _times_100(of: Callable[[SeedResult], float | None]) -> Callable[[SeedResult], float | None]:
+    def value(seed: SeedResult) -> float | None:
+        found = of(seed)
+        return None if found is None else 100 * found
+
+    return value
 
 
 def _each(grid: Grid) -> Iterator[tuple[dict[str, str], Point, str]]:
@@ -162,13 +155,13 @@ def _each(grid: Grid) -> Iterator[tuple[dict[str, str], Point, str]]:
 
 def _cdf(grid: Grid) -> Iterator[Chart]:
     series = [
-        Series(scheme, x, PARTS, mode=mode, at=at, pick={"class": _CLASS_NAMES[name]})
+        Series(scheme, x, PARTS, mode=mode, at=at, pick={"class": GROUPS[name].says})
         for at, point, scheme in _each(grid)
         for name in CLASSES
         for mode, x in _quantiles(point, scheme, grid.baseline, name)
     ]
     series += [
-        Series(UNCONGESTED, x, PARTS, mode="absolute", at=at, pick={"class": _CLASS_NAMES[name]})
+        Series(UNCONGESTED, x, PARTS, mode="absolute", at=at, pick={"class": GROUPS[name].says})
         for at, name, x in _uncongested(grid)
     ]
     yield Chart(
@@ -205,7 +198,7 @@ def _ccdf(grid: Grid) -> Iterator[Chart]:
         Axis("FCT", "µs", log=True),
         Axis("fraction of flows that took longer", log=True),
         tuple(
-            Series(scheme, x[: len(parts)], left, at=at, pick={"class": _CLASS_NAMES[name]})
+            Series(scheme, x[: len(parts)], left, at=at, pick={"class": GROUPS[name].says})
             for scheme, at, name, x in found
         ),
     )
@@ -245,7 +238,7 @@ def _by_seed(
 
 def _slowdown(grid: Grid) -> Iterator[Chart]:
     series = [
-        _series(scheme, sizes, values, mode=mode, at=at, pick={"statistic": _STATISTIC_NAMES[statistic]})
+        _series(scheme, sizes, values, mode=mode, at=at, pick={"statistic": STATISTIC_NAMES[statistic]})
         for at, point, scheme in _each(grid)
         for statistic in STATISTICS
         for mode, sizes, values in _slowdown_by_size(point, scheme, grid.baseline, statistic)
@@ -292,11 +285,12 @@ def _bins(point: Point, scheme: str | None, statistic: str) -> dict[float, dict[
 
 def _marks(grid: Grid) -> Iterator[Chart]:
     if grid.axis is not None:
-        yield _metric_chart(grid, "marks", "Marks", "Packets that a switch marked, per seed.", Axis("marks per seed"))
+        yield _metric_chart(grid, "marks")
     causes = _causes(grid)
 
     def of(cause: str) -> Of:
-        return _over_seeds(lambda seed: float(seed.marks.by_cause[cause]) if cause in seed.marks.by_cause else None)
+        count = Metric(cause, lambda seed: seed.marks.by_cause.get(cause), worse=0)
+        return _per_seed(count)
 
     yield _stacked(
         grid,
@@ -315,23 +309,24 @@ def _causes(grid: Grid) -> list[str]:
 
 def _losses(grid: Grid) -> Iterator[Chart]:
     if grid.axis is not None:
-        yield _metric_chart(grid, "drops", "Drops", "Lost packets at all places, per seed.", Axis("drops per seed"))
+        yield _metric_chart(grid, "drops")
     yield _stacked(
         grid,
         "drops-by-place",
         "Drops by place",
         "Lost packets, mean over the seeds: queue found full, program of a switch decided so, host, link.",
         Axis("drops per seed"),
-        {place: _over_seeds(METRICS[f"drops.{place}"].of) for place in _PLACES},
+        {place: _per_seed(METRICS[f"drops.{place}"]) for place in _PLACES},
     )
-    yield _metric_chart(
-        grid, "timeouts", "Timeouts", "Retransmission timeouts of senders, per seed.", Axis("timeouts per seed")
-    )
+    yield _metric_chart(grid, "timeouts")
 
 
-def _metric_chart(grid: Grid, metric: str, title: str, says: str, y: Axis) -> Chart:
-    series = _compared(grid, _over_seeds(METRICS[metric].of))
-    return _against(grid, metric, title, f"{says} {_INTERVALS}", y, series)
+def _metric_chart(grid: Grid, name: str) -> Chart:
+    """A metric by its name, of each scheme."""
+    metric = METRICS[name]
+    axis = Axis(f"{name} per seed") if metric.counted else Axis(metric.title, "%" if metric.in_percent else metric.unit)
+    title = f"{metric.title[0].upper()}{metric.title[1:]}"
+    return _against(grid, name, title, f"{metric.says} {_INTERVALS}", axis, _compared(grid, _per_seed(metric)))
 
 
 def _stacked(grid: Grid, name: str, title: str, says: str, y: Axis, parts: Mapping[str, Of]) -> Chart:
@@ -344,17 +339,6 @@ def _stacked(grid: Grid, name: str, title: str, says: str, y: Axis, parts: Mappi
     ]
     some = {each.part for each in series if any(each.y)} or {each.part for each in series[:1]}
     return Chart(name, title, says, "stacks", Axis("scheme"), y, tuple(each for each in series if each.part in some))
-
-
-def _utilisation(grid: Grid) -> Chart:
-    return _against(
-        grid,
-        "utilisation",
-        "Utilisation",
-        f"Fraction of time that the bottleneck was busy, until the last flow began. {_INTERVALS}",
-        Axis("utilisation", "%"),
-        _compared(grid, _over_seeds(METRICS["utilisation"].of, times=100)),
-    )
 
 
 def _services(grid: Grid) -> Iterator[Chart]:
@@ -375,9 +359,7 @@ def _services(grid: Grid) -> Iterator[Chart]:
         Axis("goodput", "Mb/s"),
         tuple(series),
     )
-    yield _metric_chart(
-        grid, "jain", "Fairness", "Jain's index of the services' goodputs; 1 if all are equal.", Axis("Jain's index")
-    )
+    yield _metric_chart(grid, "jain")
 
 
 def _distributions(grid: Grid) -> Iterator[Chart]:
@@ -433,7 +415,7 @@ def _round_trips(grid: Grid) -> Iterator[Chart]:
         for each in _compared(
             grid,
             _estimate("rtt_us", probe, statistic),
-            pick={"probe": probe, "statistic": _STATISTIC_NAMES[statistic]},
+            pick={"probe": probe, "statistic": STATISTIC_NAMES[statistic]},
         )
     ]
     yield _against(

@@ -3,26 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from marklab.comparison.differences import Verdict, judge
 from marklab.report.grid import Grid
-from marklab.report.terminal import with_interval
-from marklab.results.quantities import find_metric
+from marklab.results.metric import HEADLINE, METRICS, with_interval
 from marklab.results.summary import SchemeResult
 
-_FCT = (
-    ("overall", "mean", "all, mean"),
-    ("short", "mean", "≤ 100 KB, mean"),
-    ("short", "p99", "≤ 100 KB, p99"),
-    ("large", "mean", "> 10 MB, mean"),
-)
-_COUNTS: tuple[tuple[str, Callable[[SchemeResult], int]], ...] = (
-    ("timeouts", lambda result: result.timeouts),
-    ("drops", lambda result: result.drops.total),
-    ("unfinished", lambda result: result.unfinished),
-)
+_COUNTS = ("timeouts", "drops", "unfinished")
 
 
 @dataclass(frozen=True)
@@ -67,23 +55,24 @@ def key_numbers(grid: Grid) -> KeyNumbers:
         )
         for point in grid.points
     )
-    return KeyNumbers(tuple(name for *_, name in _FCT), tuple(name for name, _ in _COUNTS), points)
+    return KeyNumbers(tuple(METRICS[f"{group}.{stat}"].title for group, stat in HEADLINE), _COUNTS, points)
 
 
 def _row(result: SchemeResult, is_baseline: bool) -> Row:
-    fct = [_fct(result, size_class, statistic) for size_class, statistic, _ in _FCT]
-    counts = [Number(f"{of(result):,}", bad=name == "unfinished" and of(result) > 0) for name, of in _COUNTS]
+    fct = [_fct(result, group, statistic) for group, statistic in HEADLINE]
+    counts = [
+        Number(METRICS[name].text(result.seeds), bad=name == "unfinished" and result.unfinished > 0) for name in _COUNTS
+    ]
     return Row(result.label, is_baseline, len(result.seeds), (*fct, *counts))
 
 
-def _fct(result: SchemeResult, size_class: str, statistic: str) -> Number:
-    estimate = result.fct_us[size_class]
-    text = with_interval(getattr(estimate, statistic), getattr(estimate.ci95, statistic), "{:,.0f}")
-    relative = (result.normalised or {}).get(size_class)
+def _fct(result: SchemeResult, group: str, statistic: str) -> Number:
+    metric = METRICS[f"{group}.{statistic}"]
+    text = metric.text(result.seeds, "no flow")
+    relative = (result.normalised or {}).get(group)
     value = getattr(relative, statistic, None)
     if relative is None or value is None:
         return Number(text)
     interval = getattr(relative.ci95, statistic)
-    worse = find_metric(f"{size_class}.{statistic}").worse
-    verdict = Verdict.UNCLEAR if interval is None else judge(interval, 1, worse)
+    verdict = Verdict.UNCLEAR if interval is None else judge(interval, 1, metric.worse)
     return Number(text, with_interval(value, interval, "{:.3f}"), verdict)

@@ -10,10 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from marklab.results.collection import Collection, Point
+from marklab.results.metric import HEADLINE
 from marklab.results.summary import Estimates, SchemeResult
 
-# Columns of FCTs: class, statistic.
-_SHOWN = (("overall", "mean"), ("short", "mean"), ("short", "p99"), ("large", "mean"))
 _NUMBER_WIDTH = 13  # 123,456 (0.99)
 _WIDEST_LABEL = 30
 
@@ -26,7 +25,7 @@ def print_sweep(collection: Collection, console: Console) -> None:
     width = max([len(label) for point in collection.points for label in point.summary.schemes], default=0)
     label_width = min(width, _WIDEST_LABEL)
     # On a narrower terminal lines wrap, which loses no number.
-    console.width = max(console.width, label_width + len(_SHOWN) * (_NUMBER_WIDTH + 1) + len(" timeouts") + 1)
+    console.width = max(console.width, label_width + len(HEADLINE) * (_NUMBER_WIDTH + 1) + len(" timeouts") + 1)
     for point in collection.points:
         console.print(_table(point, label_width))
     if any(point.summary.baseline for point in collection.points):
@@ -39,7 +38,7 @@ def _table(point: Point, label_width: int) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim", title_justify="left")
     table.title, table.title_style = point.label or None, "bold"
     table.add_column("FCT, µs", width=label_width, overflow="fold")
-    for name, statistic in _SHOWN:
+    for name, statistic in HEADLINE:
         table.add_column(f"{name} {statistic}", justify="right", min_width=_NUMBER_WIDTH)
     table.add_column("timeouts", justify="right", width=8)
     for label, result in point.summary.schemes.items():
@@ -48,7 +47,7 @@ def _table(point: Point, label_width: int) -> Table:
 
 
 def _cells(result: SchemeResult) -> list[str]:
-    return [_cell(result.fct_us, result.normalised, name, statistic) for name, statistic in _SHOWN]
+    return [_cell(result.fct_us, result.normalised, name, statistic) for name, statistic in HEADLINE]
 
 
 def _cell(fct_us: Estimates, normalised: Estimates | None, name: str, statistic: str) -> str:

@@ -10,6 +10,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from marklab.results.metric import HEADLINE, METRICS, with_interval
 from marklab.results.summary import (
     ALL_PORTS,
     ALL_PROBES,
@@ -17,26 +18,14 @@ from marklab.results.summary import (
     NOT_ECN,
     QUERY,
     STATISTICS,
-    Estimates,
     Pauses,
     SchemeResult,
     Summary,
 )
 from marklab.statistics.fairness import WITHIN
-from marklab.statistics.samples import Interval
 
-# Rows of the paper's figures: class, statistic.
-_SHOWN = (("overall", "mean"), ("short", "mean"), ("short", "p99"), ("large", "mean"))
 _OF_QUERIES = ((QUERY, "mean"), (QUERY, "p99"))
 _BY_ECN = ((ECN, "mean"), (ECN, "p99"), (NOT_ECN, "mean"), (NOT_ECN, "p99"))
-_CLASS_NAMES = {
-    "overall": "overall",
-    "short": "short ≤100 KB",
-    "large": "large >10 MB",
-    QUERY: "queries",
-    ECN: "with ECN",
-    NOT_ECN: "without ECN",
-}
 
 _LABEL_WIDTH = 20
 _COLUMN_WIDTH = 19
@@ -122,16 +111,13 @@ def sections(summary: Summary) -> Iterator[tuple[str, Rows]]:
     """All rows of the table, by section: a name, and what is in the column of a scheme."""
     fct: Rows = []
     groups = (_OF_QUERIES if QUERY in summary.main.fct_us else ()) + (_BY_ECN if ECN in summary.main.fct_us else ())
-    for name, stat in _SHOWN + groups:
-        fct.append((f"{_CLASS_NAMES[name]} {stat}", _estimate(name, stat, lambda r: r.fct_us, "{:,.0f}")))
+    for name, stat in HEADLINE + groups:
+        fct.append(_row(f"{name}.{stat}", "no flow"))
         if any(result.normalised for result in summary.schemes.values()):
-            fct.append(("  / baseline", _estimate(name, stat, lambda r: r.normalised, "{:.3f}")))
+            fct.append(("  / baseline", _normalised(name, stat)))
     yield "FCT, µs", fct
-    slowdown: Rows = [
-        (f"{_CLASS_NAMES[name]} {stat}", _estimate(name, stat, lambda r: r.slowdown, "{:.2f}"))
-        for name, stat in (("overall", "mean"), ("short", "mean"), ("short", "p99"))
-    ]
-    yield "slowdown, FCT / ideal", slowdown
+    slowdowns = ("slowdown.overall.mean", "slowdown.short.mean", "slowdown.short.p99")
+    yield "slowdown, FCT / ideal", [_row(name, "no flow") for name in slowdowns]
     if any(result.sharing for result in summary.schemes.values()):
         yield "services, goodput", _sharing(summary)
     if any(result.priorities for result in summary.schemes.values()):
@@ -146,11 +132,17 @@ def sections(summary: Summary) -> Iterator[tuple[str, Rows]]:
     if any(result.rtt_us for result in summary.schemes.values()):
         yield "round trips of probes, µs", _round_trips(summary)
     if any(result.tcp_rtt_us and result.queues_packets for result in summary.schemes.values()):
-        yield "round trips of TCP, µs", [(stat, _tcp_round_trip(stat)) for stat in ("mean", "p99")]
+        yield "round trips of TCP, µs", [_row("tcp_rtt.mean"), _row("tcp_rtt.p99")]
         yield "queues, packets: mean p99 max", _sampled_queues(summary)
     paused = any(result.pauses for result in summary.schemes.values())
     per = (summary.spec.get("pfc") or {}).get("per", "port")
     yield "network, all seeds", [*_network(), *(_pauses(per) if paused else [])]
+
+
+def _row(name: str, none: str = "", *, bounds: bool = True) -> tuple[str, Callable[[SchemeResult], RenderableType]]:
+    """A metric over the seeds."""
+    metric = METRICS[name]
+    return metric.title, lambda result: metric.text(result.seeds, none, bounds=bounds)
 
 
 def _sharing(summary: Summary) -> Rows:
@@ -164,11 +156,8 @@ def _sharing(summary: Summary) -> Rows:
 
         return cell
 
-    def index(result: SchemeResult) -> RenderableType:
-        return f"{result.sharing.jain:.4f}" if result.sharing and result.sharing.jain is not None else ""
-
     rows: Rows = [(f"code point {dscp}", goodput(dscp)) for dscp in services]
-    return [*rows, ("Jain's index", index)]
+    return [*rows, _row("jain", bounds=False)]
 
 
 def _priorities(summary: Summary) -> Rows:
@@ -263,14 +252,6 @@ def _round_trips(summary: Summary) -> Rows:
     return [(f"{label} {stat}", cell(label, stat)) for label in shown for stat in STATISTICS]
 
 
-def _tcp_round_trip(stat: str) -> Callable[[SchemeResult], RenderableType]:
-    def cell(result: SchemeResult) -> RenderableType:
-        found = result.tcp_rtt_us
-        return with_interval(getattr(found, stat), getattr(found.ci95, stat), "{:,.1f}") if found else ""
-
-    return cell
-
-
 def _sampled_queues(summary: Summary) -> Rows:
     def cell(kind: str) -> Callable[[SchemeResult], RenderableType]:
         def text(result: SchemeResult) -> RenderableType:
@@ -286,13 +267,13 @@ def _sampled_queues(summary: Summary) -> Rows:
 
 def _network() -> Rows:
     return [
-        ("unfinished flows", lambda r: _count(r.unfinished, bad=True)),
-        ("drops: queue", lambda r: _count(r.drops.queue)),
+        (METRICS["unfinished"].title, lambda r: Text(f"{r.unfinished:,}", style="bold red" if r.unfinished else "")),
+        _row("drops.queue"),
         ("  host link switch", lambda r: f"{r.drops.host:,} {r.drops.link:,} {r.drops.switch:,}"),
-        ("timeouts", lambda r: _count(r.timeouts)),
-        ("marks", lambda r: _count(r.marks.total)),
+        _row("timeouts"),
+        _row("marks"),
         ("  by cause", lambda r: "\n".join(f"{name} {count:,}" for name, count in r.marks.by_cause.items())),
-        ("utilisation", lambda r: f"{r.utilisation:.1%}"),
+        _row("utilisation", bounds=False),
     ]
 
 
@@ -306,29 +287,14 @@ def _pauses(per: str) -> Rows:
     ]
 
 
-def _count(count: int, bad: bool = False) -> Text:
-    return Text(f"{count:,}", style="bold red" if bad and count else "")
-
-
-def _estimate(
-    name: str, stat: str, of: Callable[[SchemeResult], Estimates | None], form: str
-) -> Callable[[SchemeResult], RenderableType]:
+def _normalised(name: str, stat: str) -> Callable[[SchemeResult], RenderableType]:
     def cell(result: SchemeResult) -> RenderableType:
-        estimates = of(result)
-        if estimates is None:
+        if result.normalised is None:
             return ""
-        estimate = estimates[name]
-        return with_interval(getattr(estimate, stat), getattr(estimate.ci95, stat), form)
+        ratio = result.normalised[name]
+        return with_interval(getattr(ratio, stat), getattr(ratio.ci95, stat), "{:.3f}")
 
     return cell
-
-
-def with_interval(value: float | None, interval: Interval | None, form: str, none: str = "no flow") -> str:
-    """A number and half the width of its confidence interval."""
-    if value is None:
-        return none
-    half = f" ±{form.format((interval[1] - interval[0]) / 2)}" if interval else ""
-    return form.format(value) + half
 
 
 def _real_time(summary: Summary) -> Iterator[tuple[str, str]]:

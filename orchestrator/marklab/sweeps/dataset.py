@@ -23,7 +23,7 @@ from marklab.prepare.versions import code_digest, lab_versions
 from marklab.results import traces
 from marklab.results.collection import Kind
 from marklab.results.folders import write_json
-from marklab.results.quantities import METRICS
+from marklab.results.metric import METRICS
 from marklab.results.sweep import CELLS, COLUMNS, FAILED, FINISHED, JOINED, PLAN, SWEEP, cell_files, read_cells
 from marklab.sweeps.cluster import Failure
 from marklab.sweeps.plan import Plan, PlannedCell

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Metrics: what a number of a seed is called, its unit and direction, where a result has it, and how it is written.
+
+Tables, charts, comparisons, rules and the claims of papers all take it from here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from marklab.errors import BadInput, unknown
+from marklab.results.summary import (
+    ALL_PORTS,
+    ALL_PROBES,
+    ALL_STATISTICS,
+    ECN,
+    LARGE_BYTES,
+    NOT_ECN,
+    QUERY,
+    SHORT_BYTES,
+    Pauses,
+    SeedResult,
+)
+from marklab.spec.windows import TimeWindow
+from marklab.statistics.samples import Interval, mean, mean_interval
+from marklab.units import format_time, parse_time
+
+# A number over the seeds, with its 95 % confidence interval where that is known.
+Value = tuple[float, Interval | None]
+Of = Callable[[SeedResult], float | None]
+
+
+def with_interval(value: float | None, interval: Interval | None, form: str, none: str = "no flow") -> str:
+    """A number and half the width of its confidence interval."""
+    if value is None:
+        return none
+    half = f" ±{form.format((interval[1] - interval[0]) / 2)}" if interval else ""
+    return form.format(value) + half
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A number of each seed. `worse` is +1 if more is worse, -1 if less is, 0 if neither is; counts have no unit.
+
+    Tables call it `title` and write it as `form`, charts explain it with `says`. `needs` names the settings without
+    which a run does not have it. What is `counted` is added up over seeds and over points of a grid, and may be 0; of
+    other numbers the mean over the seeds is taken, and ratios are compared.
+    """
+
+    name: str
+    of: Of
+    worse: int
+    unit: str = ""
+    title: str = ""
+    says: str = ""
+    form: str = "{:,.0f}"
+    needs: tuple[str, ...] = ()
+    window: TimeWindow | None = None
+    counted: bool = False
+
+    @property
+    def in_percent(self) -> bool:
+        """Whether it is a fraction that is shown in percent."""
+        return self.form.endswith("%}")
+
+    def per_seed(self, seeds: Sequence[SeedResult]) -> Value | None:
+        """Its mean over the seeds that have it."""
+        values = self._values(seeds)
+        return (mean(values), mean_interval(values)) if values else None
+
+    def text(self, seeds: Sequence[SeedResult], none: str = "", *, bounds: bool = True) -> str:
+        """What it is of all seeds that have it, as tables write it: the sum of a count, else the mean with `bounds`."""
+        if self.counted:
+            values = self._values(seeds)
+            return self.form.format(sum(values)) if values else none
+        value, interval = self.per_seed(seeds) or (None, None)
+        return with_interval(value, interval if bounds else None, self.form, none)
+
+    def _values(self, seeds: Sequence[SeedResult]) -> list[float]:
+        return [value for seed in seeds if (value := self.of(seed)) is not None]
+
+
+@dataclass(frozen=True)
+class FlowGroup:
+    """Flows that are shown together, what tables and charts call them, and the settings that a run of them needs."""
+
+    title: str
+    says: str
+    needs: tuple[str, ...] = ()
+
+
+GROUPS = {
+    "overall": FlowGroup("overall", "all flows"),
+    "short": FlowGroup(f"short ≤{SHORT_BYTES // 1000} KB", f"flows up to {SHORT_BYTES // 1000} KB"),
+    "medium": FlowGroup("medium", "medium flows"),
+    "large": FlowGroup(f"large >{LARGE_BYTES // 1_000_000} MB", f"flows above {LARGE_BYTES // 1_000_000} MB"),
+    QUERY: FlowGroup("queries", "flows of queries", ("queries",)),
+    ECN: FlowGroup("with ECN", "flows with ECN", ("ecn_share",)),
+    NOT_ECN: FlowGroup("without ECN", "flows without ECN", ("ecn_share",)),
+}
+STATISTIC_NAMES = {"mean": "mean", "p50": "median", "p99": "99th percentile", "p999": "99.9th percentile"}
+
+# The completion times that the papers' figures show: group of flows, statistic.
+HEADLINE = (("overall", "mean"), ("short", "mean"), ("short", "p99"), ("large", "mean"))
+
+
+def _field(of: Callable[[SeedResult], Any], name: str, times: float = 1) -> Of:
+    """A number of a block that not each seed has."""
+
+    def value(seed: SeedResult) -> float | None:
+        found = getattr(of(seed), name, None)
+        return None if found is None else times * found
+
+    return value
+
+
+def _of_flows() -> Iterator[Metric]:
+    for name, group in GROUPS.items():
+        for stat in ALL_STATISTICS:
+            title, says = f"{group.title} {stat}", f"{STATISTIC_NAMES[stat]} of {group.says}"
+            fct, slowdown = (_field(_group(block, name), stat) for block in ("fct_us", "slowdown"))
+            yield Metric(f"{name}.{stat}", fct, 1, "µs", title, says, needs=group.needs)
+            yield Metric(f"slowdown.{name}.{stat}", slowdown, 1, "", title, says, "{:.2f}", group.needs)
+
+
+def _group(block: str, name: str) -> Callable[[SeedResult], Any]:
+    return lambda seed: getattr(seed, block).get(name)
+
+
+def _count(name: str, says: str, of: Callable[[SeedResult], int], worse: int = 1, title: str = "") -> Metric:
+    return Metric(name, lambda seed: float(of(seed)), worse, "", title or name, says, counted=True)
+
+
+def _counts() -> Iterator[Metric]:
+    yield _count("drops.host", "Packets that a host lost.", lambda seed: seed.drops.host)
+    yield _count("drops.link", "Packets that a link lost.", lambda seed: seed.drops.link)
+    yield _count("drops.queue", "Packets that found a full queue.", lambda seed: seed.drops.queue, title="drops: queue")
+    yield _count("drops.switch", "Packets that the program dropped.", lambda seed: seed.drops.switch)
+    yield _count("drops", "Packets lost at all places.", lambda seed: seed.drops.total)
+    yield _count("unfinished", "Flows that did not finish.", lambda seed: seed.unfinished, title="unfinished flows")
+    yield _count("timeouts", "Retransmission timeouts of senders.", lambda seed: seed.timeouts)
+    yield _count("retransmissions", "Segments that were sent again.", lambda seed: seed.retransmissions)
+    yield _count("marks", "Packets that a switch marked.", lambda seed: seed.marks.total, worse=0)
+
+
+def _of_pauses() -> Iterator[Metric]:
+    pauses = _pause(lambda found: float(found.pauses))
+    share = _pause(lambda found: 100 * found.share)
+    rate = _pause(lambda found: found.rate_bps / 1e6)
+    needs, says = ("pfc",), "Fraction of the run in which a line was paused."
+    yield Metric("pauses", pauses, 1, "", "pauses", "Pauses of lines.", needs=needs, counted=True)
+    yield Metric("pause_share", share, 1, "%", "paused", says, "{:.2f}%", needs)
+    yield Metric("pause_rate", rate, 1, "Mb/s", "pause frames", "Rate of pause frames.", "{:,.2f} Mb/s", needs)
+
+
+def _pause(of: Callable[[Pauses], float]) -> Of:
+    return lambda seed: None if seed.pauses is None else of(seed.pauses)
+
+
+def _sampled() -> Iterator[Metric]:
+    for stat in ALL_STATISTICS:
+        rtt = _field(lambda seed: seed.rtt_us.get(ALL_PROBES), stat)
+        tcp = _field(lambda seed: seed.tcp_rtt_us, stat)
+        queues = _field(lambda seed: seed.queues_packets.get(ALL_PORTS), stat)
+        yield Metric(f"rtt.{stat}", rtt, 1, "µs", stat, "Of ICMP echoes.", "{:,.1f}", ("probes",))
+        yield Metric(f"tcp_rtt.{stat}", tcp, 1, "µs", stat, "As senders measure it.", "{:,.1f}")
+        yield Metric(f"queues.{stat}", queues, 1, "packets", stat, "At all ports.", "{:,.1f}", ("sample_queues",))
+    longest = _field(lambda seed: seed.queues_packets.get(ALL_PORTS), "max")
+    yield Metric("queues.max", longest, 1, "packets", "max", "At all ports.", needs=("sample_queues",))
+    lost = _field(lambda seed: seed.rtt_us.get(ALL_PROBES), "lost")
+    yield Metric("rtt.lost", lost, 1, "", "lost", "Requests without a reply.", needs=("probes",), counted=True)
+
+
+def _metrics() -> Iterator[Metric]:
+    yield from _of_flows()
+    yield from _counts()
+    yield from _of_pauses()
+    jain = _field(lambda seed: seed.sharing, "jain")
+    says = "Jain's index of the services' goodputs; 1 if all are equal."
+    yield Metric("jain", jain, -1, "", "Jain's index", says, "{:.4f}")
+    yield from _sampled()
+    for part in ("accuracy", "recall"):
+        of = _field(lambda seed: seed.classification, part, 100)
+        yield Metric(part, of, -1, "%", part, "", "{:.1f}%", ("trace_flows", "trace_queue"))
+    says = "Fraction of time that the bottleneck was busy, until the last flow began."
+    yield Metric("utilisation", lambda seed: seed.utilisation, -1, "", "utilisation", says, "{:.1%}")
+
+
+METRICS = {metric.name: metric for metric in _metrics()}
+
+# Of a flow by its number, or a service by its code point, the mean rate in a window; of the bottleneck's ports, the
+# packets that wait in a window; of a flow, the time to its share after the start at a time.
+_WINDOW = r"@(?P<window>[0-9a-z.]+\.\.[0-9a-z.]+)"
+_RATE = re.compile(r"rate\.(?P<what>flow|service)(?P<number>[0-9]+)" + _WINDOW)
+_QUEUE = re.compile(r"queue\.(?P<statistic>mean|max)" + _WINDOW)
+_CWND = re.compile(r"cwnd\.flow(?P<number>[0-9]+)")
+_CONVERGED = re.compile(r"converged\.flow(?P<number>[0-9]+)@(?P<start>[0-9][0-9a-z.]*)")
+
+
+def find_metric(name: str, kind: str = "metric") -> Metric:
+    """The metric of a name, which may be one of a flow, service or window; an unknown one is refused as `kind`."""
+    if name in METRICS:
+        return METRICS[name]
+    if match := _RATE.fullmatch(name):
+        window = TimeWindow.parse(match["window"])
+        rate = _rate(match["what"], int(match["number"]), str(window))
+        return Metric(name, rate, -1, "Mb/s", needs=("trace_flows",), window=window)
+    if match := _QUEUE.fullmatch(name):
+        window = TimeWindow.parse(match["window"])
+        length = _queue_length(match["statistic"], str(window))
+        return Metric(name, length, 1, "packets", needs=("trace_queue",), window=window)
+    if match := _CONVERGED.fullmatch(name):
+        start = format_time(parse_time(match["start"]))
+        return Metric(name, _converged(int(match["number"]), start), 1, "µs", needs=("trace_flows",))
+    if match := _CWND.fullmatch(name):
+        return Metric(name, _window_of(int(match["number"])), 0, "packets")
+    error = unknown(kind, name, METRICS)
+    others = "cwnd.flow0, rate.flow0@0ms..9ms, rate.service0@0ms..9ms, queue.mean@0ms..9ms, converged.flow0@0s"
+    raise BadInput(str(error), f"{error.remedy}; {others}")
+
+
+def _rate(what: str, number: int, window: str) -> Callable[[SeedResult], float | None]:
+    def of(seed: SeedResult) -> float | None:
+        means = seed.windows.get(window)
+        if means is None:
+            return None
+        rate = (means.flows_bps if what == "flow" else means.services_bps).get(number)
+        return None if rate is None else rate / 1e6
+
+    return of
+
+
+def _window_of(number: int) -> Callable[[SeedResult], float | None]:
+    return lambda seed: seed.cwnd_packets.get(number)
+
+
+def _queue_length(statistic: str, window: str) -> Callable[[SeedResult], float | None]:
+    def of(seed: SeedResult) -> float | None:
+        means = seed.windows.get(window)
+        return getattr(means.queue_packets, statistic, None) if means is not None else None
+
+    return of
+
+
+def _converged(number: int, start: str) -> Callable[[SeedResult], float | None]:
+    def of(seed: SeedResult) -> float | None:
+        share = seed.convergence[start].flows.get(number) if start in seed.convergence else None
+        return None if share is None else share.converged_us
+
+    return of
