@@ -92,6 +92,10 @@ def _read_dilation(value: Any) -> int | str:
     raise BadInput(f"`{value}` is no dilation", f"a whole number from 1 to {_MAX_DILATION:,}, or auto")
 
 
+# Fabrics other than the simulator. A spec that asks for one has its settings in the field of that name.
+FABRICS = ("mininet",)
+
+
 class Mininet(Model):
     """A run on real hosts and switches, whose times are all `dilation` times as long, and rates as much lower."""
 

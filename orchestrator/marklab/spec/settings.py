@@ -11,7 +11,7 @@ import yaml
 from marklab.catalog.choice import SchemeChoice, parse_choice
 from marklab.catalog.scheme import find_scheme, known_schemes
 from marklab.errors import BadInput, unknown
-from marklab.spec.description import read_spec
+from marklab.spec.description import FABRICS, read_spec
 from marklab.units import parse_setting
 
 
@@ -34,14 +34,16 @@ def merged_settings(spec: Path | None, given: dict[str, Any], more: list[str]) -
 
 
 def choose_fabric(settings: dict[str, Any], fabric: str | None, given: dict[str, str | None]) -> None:
-    """Settings of `mininet` are there if, and only if, it is the fabric."""
-    if fabric not in (None, "sim", "mininet"):
-        raise unknown("fabric", fabric, ("sim", "mininet"))
+    """Settings of a fabric are there if, and only if, it is the one; those `given` are Mininet's."""
+    if fabric not in (None, "sim", *FABRICS):
+        raise unknown("fabric", fabric, ("sim", *FABRICS))
     chosen = {name: text for name, text in given.items() if text is not None}
-    if fabric == "sim":
-        settings.pop("mininet", None)
-    elif fabric == "mininet":
-        settings["mininet"] = settings.get("mininet") or {}
+    if fabric is not None:
+        own = settings.get(fabric)
+        for name in FABRICS:
+            settings.pop(name, None)
+        if fabric != "sim":
+            settings[fabric] = own or {}
     if settings.get("mininet") is not None:
         settings["mininet"] = dict(settings["mininet"]) | chosen
     elif chosen:
