@@ -8,15 +8,17 @@
 #![expect(unsafe_code, reason = "memory that the kernel writes to")]
 
 use std::ffi::CString;
-use std::io;
+use std::io::{self, IoSlice};
 use std::mem::{offset_of, size_of};
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use marklab_pipeline::Packet;
+use rustix::mm::{self, MapFlags, ProtFlags};
+use rustix::net::{self, AddressFamily, MMsgHdr, SendAncillaryBuffer, SendFlags, SocketFlags, SocketType};
 
 use crate::port::{Port, PortError, Source, Unsent};
 
@@ -64,17 +66,13 @@ impl PacketSocket {
     ///
     /// There is no such interface, it is a port of another switch, or the system refuses: CAP_NET_RAW is missing, or memory for a ring of 8 MiB.
     pub fn open(interface: &str) -> Result<PacketSocket, PortError> {
-        let failed =
-            |what| PortError::System { interface: interface.to_owned(), what, error: io::Error::last_os_error() };
+        let refused = |what, error| PortError::System { interface: interface.to_owned(), what, error };
+        let failed = |what| refused(what, io::Error::last_os_error());
         let index = index_of(interface).ok_or_else(|| PortError::NoInterface(interface.to_owned()))?;
         let claim = claim(interface, index)?;
-        // SAFETY: the call takes no pointers. Protocol 0: no frame comes before the socket is bound.
-        let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
-        if fd < 0 {
-            return Err(failed("packet socket (needs root or CAP_NET_RAW)"));
-        }
-        // SAFETY: the descriptor is new and belongs to nobody else.
-        let socket = unsafe { OwnedFd::from_raw_fd(fd) };
+        // Without a protocol no frame comes before the socket is bound.
+        let socket = net::socket_with(AddressFamily::PACKET, SocketType::RAW, SocketFlags::CLOEXEC, None)
+            .map_err(|error| refused("packet socket (needs root or CAP_NET_RAW)", error.into()))?;
         let ring = libc::tpacket_req {
             tp_block_size: BLOCK as u32,
             tp_block_nr: (RING / BLOCK) as u32,
@@ -96,13 +94,12 @@ impl PacketSocket {
         let _ = set_of(&socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &SEND_BYTES);
         set(&socket, libc::PACKET_ADD_MEMBERSHIP, &promiscuous).map_err(|()| failed("promiscuous mode"))?;
         // SAFETY: a new mapping; the kernel checks the size against the rings.
-        let memory = unsafe {
-            let protection = libc::PROT_READ | libc::PROT_WRITE;
-            let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
-            libc::mmap(ptr::null_mut(), RING, protection, flags, socket.as_raw_fd(), 0)
+        let mapped = unsafe {
+            let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::POPULATE);
+            mm::mmap(ptr::null_mut(), RING, protection, flags, &socket, 0)
         };
-        let memory = if memory == libc::MAP_FAILED { None } else { NonNull::new(memory.cast()) };
-        let memory = memory.ok_or_else(|| failed("memory of the rings"))?;
+        let memory = mapped.map_err(|error| refused("memory of the rings", error.into()))?;
+        let memory = NonNull::new(memory.cast()).ok_or_else(|| failed("memory of the rings"))?;
         let outgoing = vec![Packet::default(); SEND_BATCH];
         let opened = PacketSocket {
             name: interface.to_owned(),
@@ -140,29 +137,20 @@ impl PacketSocket {
 
     /// Sends what was taken.
     fn send_all(&mut self) {
-        // SAFETY: all bytes 0 is a valid header: no buffers, no address.
-        let mut headers: [libc::mmsghdr; SEND_BATCH] = unsafe { std::mem::zeroed() };
-        let mut parts = [libc::iovec { iov_base: ptr::null_mut(), iov_len: 0 }; SEND_BATCH];
-        let frames = &mut self.outgoing[..self.taken];
-        for ((frame, part), header) in frames.iter_mut().zip(&mut parts).zip(&mut headers) {
-            let bytes = frame.stored_mut();
-            *part = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
-            header.msg_hdr.msg_iov = part;
-            header.msg_hdr.msg_iovlen = 1;
-        }
+        let frames = &self.outgoing[..self.taken];
+        let parts: Vec<_> = frames.iter().map(|frame| [IoSlice::new(frame.stored())]).collect();
+        let mut controls: [_; SEND_BATCH] = std::array::from_fn(|_| SendAncillaryBuffer::default());
+        let headers = parts.iter().zip(&mut controls).map(|(part, control)| MMsgHdr::new(part, control));
+        let mut headers: Vec<_> = headers.collect();
         let mut next = 0;
         while next < frames.len() {
-            let left = &mut headers[next..frames.len()];
-            // SAFETY: each header has one part, which has the bytes of a frame that lives as long as `frames`.
-            let sent = unsafe {
-                libc::sendmmsg(self.socket.as_raw_fd(), left.as_mut_ptr(), left.len() as u32, libc::MSG_DONTWAIT)
-            };
-            if sent > 0 {
-                next += sent as usize;
-            } else {
-                // It is the first of them that cannot be sent.
-                self.unsent.add(&frames[next]);
-                next += 1;
+            match net::sendmmsg(&self.socket, &mut headers[next..], SendFlags::DONTWAIT) {
+                Ok(sent) if sent > 0 => next += sent,
+                _ => {
+                    // It is the first of them that cannot be sent.
+                    self.unsent.add(&frames[next]);
+                    next += 1;
+                }
             }
         }
         self.taken = 0;
@@ -172,7 +160,7 @@ impl PacketSocket {
 impl Drop for PacketSocket {
     fn drop(&mut self) {
         // SAFETY: the mapping is ours, and nothing refers to it any more.
-        unsafe { libc::munmap(self.memory.as_ptr().cast(), RING) };
+        let _ = unsafe { mm::munmap(self.memory.as_ptr().cast(), RING) };
     }
 }
 
@@ -213,7 +201,7 @@ impl Port for PacketSocket {
 
     fn failed(&mut self) -> Option<PortError> {
         // An interface that is down comes back: what the socket has to tell of it is only taken, so that it is quiet.
-        let _ = rustix::net::sockopt::socket_error(&self.socket);
+        let _ = net::sockopt::socket_error(&self.socket);
         (index_of(&self.name) != Some(self.index)).then(|| PortError::Gone(self.name.clone()))
     }
 

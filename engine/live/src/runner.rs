@@ -3,7 +3,6 @@
 
 use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
-use std::os::unix::thread::JoinHandleExt as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -12,7 +11,8 @@ use std::{io, thread};
 
 use marklab_units::{Duration, Time};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
-use rustix::thread::set_current_timer_slack;
+use rustix::io::Errno;
+use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 use thiserror::Error;
 
 use crate::clock::Clock;
@@ -49,27 +49,16 @@ impl Runner {
         let (commands, waiting) = channel();
         let doorbell = Arc::new(Doorbell::new()?);
         let rung = doorbell.clone();
-        let thread =
-            thread::Builder::new().name("switch".to_owned()).spawn(move || run(switch, clock, &rung, &waiting))?;
-        let runner = Runner { commands, doorbell, thread: Mutex::new(Some(thread)) };
-        cpu.map_or(Ok(()), |cpu| runner.stay_on(cpu))?;
-        Ok(runner)
-    }
-
-    #[expect(unsafe_code, reason = "system call")]
-    fn stay_on(&self, cpu: usize) -> io::Result<()> {
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(thread) = thread.as_ref() else { return Ok(()) };
-        if cpu >= libc::CPU_SETSIZE as usize {
-            return Err(io::Error::from_raw_os_error(libc::EINVAL));
-        }
-        // SAFETY: all bytes 0 is an empty set, which has room for the processor; the thread has not been joined.
-        let failed = unsafe {
-            let mut set: libc::cpu_set_t = std::mem::zeroed();
-            libc::CPU_SET(cpu, &mut set);
-            libc::pthread_setaffinity_np(thread.as_pthread_t(), size_of::<libc::cpu_set_t>(), &set)
-        };
-        if failed == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(failed)) }
+        let (started, placed) = channel();
+        let thread = thread::Builder::new().name("switch".to_owned()).spawn(move || {
+            let stays = cpu.map_or(Ok(()), stay_on);
+            let runs = stays.is_ok();
+            // Whoever starts it waits for this.
+            let _ = started.send(stays);
+            if runs { run(switch, clock, &rung, &waiting) } else { switch }
+        })?;
+        placed.recv().map_err(io::Error::other)??;
+        Ok(Runner { commands, doorbell, thread: Mutex::new(Some(thread)) })
     }
 
     /// Does something between two steps, and gives what came of it.
@@ -120,6 +109,16 @@ fn run(mut switch: LiveSwitch, clock: Clock, doorbell: &Doorbell, commands: &Rec
             switch.check_ports();
         }
     }
+}
+
+/// Keeps this thread on a processor.
+fn stay_on(cpu: usize) -> io::Result<()> {
+    if cpu >= CpuSet::MAX_CPU {
+        return Err(Errno::INVAL.into());
+    }
+    let mut set = CpuSet::new();
+    set.set(cpu);
+    Ok(sched_setaffinity(None, &set)?)
 }
 
 /// Gives this thread a real-time priority, so that it wakes at the time it asks for: a hardware switch does not wait for
