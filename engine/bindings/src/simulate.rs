@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use marklab_netsim::{
-    BuildError, Config, EchoRecord, Flow, FlowTrace, NetSwitch, Network, Node, Outcome, Predecessor, QueueSamples,
+    BuildError, Config, EchoRecord, Flow, FlowTrace, NetSwitch, Network, Node, LineReport, Outcome, Predecessor, QueueSamples,
     Queueing, RunError, SampledPort,
 };
 use marklab_observe::Passage;
@@ -308,25 +308,7 @@ fn report(config: &Config, outcome: &Outcome) -> Value {
     let drops = outcome.ledger.iter().map(|(node, port, reason, packets)| {
         json!({"place": reason.place(), "node": name(node), "port": port, "reason": reason.text(), "packets": packets})
     });
-    let lines = outcome.lines.iter().map(|line| {
-        let mut told = json!({
-            "from": [name(line.from.0), line.from.1],
-            "to": [name(line.to.0), line.to.1],
-            "frames": line.stats.frames,
-            "wire_bytes": line.stats.bytes,
-            "busy_ns": line.stats.busy.nanos(),
-            "busy_during_arrivals_ns": line.busy_during_arrivals.nanos(),
-        });
-        if let Some(pauses) = line.pauses {
-            told["pauses"] = json!({
-                "pauses": pauses.pauses,
-                "frames": pauses.frames,
-                "paused_ns": pauses.paused.nanos(),
-                "max_held_bytes": pauses.max_held_bytes,
-            });
-        }
-        told
-    });
+    let lines = outcome.lines.iter().map(|line| reported_line(&name, line));
     let mut ports = Vec::new();
     let mut counters = Vec::new();
     let mut faults = 0;
@@ -362,6 +344,27 @@ fn report(config: &Config, outcome: &Outcome) -> Value {
     if let Some(priorities) = &outcome.priorities {
         let each = priorities.iter().map(|each| json!({"sent": each.sent, "marked": each.marked}));
         told["priorities"] = each.collect();
+    }
+    told
+}
+
+/// A direction of a link.
+fn reported_line<'a>(name: &impl Fn(usize) -> &'a str, line: &LineReport) -> Value {
+    let mut told = json!({
+        "from": [name(line.from.0), line.from.1],
+        "to": [name(line.to.0), line.to.1],
+        "frames": line.stats.frames,
+        "wire_bytes": line.stats.bytes,
+        "busy_ns": line.stats.busy.nanos(),
+        "busy_during_arrivals_ns": line.busy_during_arrivals.nanos(),
+    });
+    if let Some(pauses) = line.pauses {
+        told["pauses"] = json!({
+            "pauses": pauses.pauses,
+            "frames": pauses.frames,
+            "paused_ns": pauses.paused.nanos(),
+            "max_held_bytes": pauses.max_held_bytes,
+        });
     }
     told
 }

@@ -519,8 +519,20 @@ impl Config {
     /// Checks what types cannot.
     pub(crate) fn check(&self, flows: &[Flow]) -> Result<(), ConfigError> {
         self.check_switches()?;
+        let rates = self.transport.dcqcn.map(|rates| self.check_rates(&rates)).into_iter().flatten();
+        let checks = self.check_transport(flows).into_iter().chain(self.check_pauses());
+        let checks = checks.chain(self.check_priorities(flows)).chain(self.check_rest()).chain(rates);
+        if let Some((_, problem)) = checks.into_iter().find(|(holds, _)| !holds) {
+            return Err(ConfigError::Value(problem));
+        }
+        self.check_flows(flows)?;
+        self.check_probes()?;
+        self.check_records()
+    }
+
+    fn check_transport(&self, flows: &[Flow]) -> [(bool, &'static str); 10] {
         let transport = &self.transport;
-        let checks = [
+        [
             (transport.mss_bytes > 0 && transport.mss_bytes <= 65_000, "the segment size must be 1..65000 bytes"),
             (
                 !transport.measures_delay() || transport.mss_bytes as usize > options::TIMING_BYTES,
@@ -551,66 +563,77 @@ impl Config {
                 Duration::from_nanos(transport.min_rto_ns.max(transport.initial_rto_ns)) <= MAX_RTO,
                 "a retransmission timeout is at most 60 s",
             ),
-            (
-                self.sample_queues.is_none_or(|plan| plan.interval_ns > 0),
-                "an interval of 0 between looks at queues never ends",
-            ),
+        ]
+    }
+
+    fn check_pauses(&self) -> [(bool, &'static str); 4] {
+        let per_port = self.pfc.is_none_or(|pfc| pfc.per == Per::Port);
+        let mirrors = |node: &Node| matches!(node, Node::Switch { mirrors, .. } if !mirrors.is_empty());
+        [
             (
                 self.pfc.is_none_or(|pfc| pfc.xon_bytes < pfc.xoff_bytes + u64::from(pfc.per == Per::Flow)),
                 "a pause must end with fewer bytes than it begins with",
             ),
             (
-                self.pfc.is_none_or(|pfc| pfc.per == Per::Port || transport.control == Control::Dcqcn),
+                per_port || self.transport.control == Control::Dcqcn,
                 "only NICs with queue pairs can hold back flows, or packets for a host",
             ),
             (
-                self.pfc.is_none_or(|pfc| pfc.per == Per::Port)
-                    || !self.links.iter().any(|link| self.joins_switches(link)),
+                per_port || !self.links.iter().any(|link| self.joins_switches(link)),
                 "only hosts can hold back flows, or packets for a host: no link may join two switches",
             ),
             (
-                self.pfc.is_none()
-                    || self
-                        .nodes
-                        .iter()
-                        .all(|node| !matches!(node, Node::Switch { mirrors, .. } if !mirrors.is_empty())),
+                self.pfc.is_none() || !self.nodes.iter().any(mirrors),
                 "lossless switches cannot mirror packets: copies come by no port that could be paused",
             ),
+        ]
+    }
+
+    fn check_priorities(&self, flows: &[Flow]) -> [(bool, &'static str); 4] {
+        let thresholds_bytes = self.pias.as_ref().map_or(&[][..], |pias| &pias.thresholds_bytes);
+        [
             (
-                self.pias.is_none() || transport.dcqcn.is_none(),
+                self.pias.is_none() || self.transport.dcqcn.is_none(),
                 "priorities by bytes sent are for TCP: queue pairs do not tag their packets",
             ),
             (
-                self.pias.as_ref().is_none_or(|pias| {
-                    pias.thresholds_bytes.first() != Some(&0) && pias.thresholds_bytes.is_sorted_by(|a, b| a < b)
-                }),
+                thresholds_bytes.first() != Some(&0) && thresholds_bytes.is_sorted_by(|a, b| a < b),
                 "thresholds of priorities must be above 0, and each above the one before",
             ),
-            (
-                self.pias.as_ref().is_none_or(|pias| pias.thresholds_bytes.len() < 64),
-                "there are 64 code points, and so many priorities",
-            ),
+            (thresholds_bytes.len() < 64, "there are 64 code points, and so many priorities"),
             (
                 self.pias.is_none() || flows.iter().all(|flow| flow.dscp == 0),
                 "where hosts tag packets with priorities, flows have no code points of their own",
             ),
-            (self.nic.budget_bytes >= transport.mss_bytes.into(), "the budget below TCP is less than one segment"),
+        ]
+    }
+
+    fn check_rest(&self) -> [(bool, &'static str); 4] {
+        let mss_bytes = self.transport.mss_bytes;
+        [
+            (
+                self.sample_queues.is_none_or(|plan| plan.interval_ns > 0),
+                "an interval of 0 between looks at queues never ends",
+            ),
+            (self.nic.budget_bytes >= mss_bytes.into(), "the budget below TCP is less than one segment"),
             (
                 !matches!(self.connections, Connections::Asked { request_bytes }
-                    if request_bytes == 0 || request_bytes > transport.mss_bytes),
+                    if request_bytes == 0 || request_bytes > mss_bytes),
                 "a request has 1 byte at least and fits into a segment",
             ),
             (self.framing.overhead_bytes > -40, "the framing leaves nothing of a frame"),
-        ];
-        let rates = transport.dcqcn.map(|rates| self.check_rates(&rates)).into_iter().flatten();
-        if let Some((_, problem)) = checks.into_iter().chain(rates).find(|(holds, _)| !holds) {
-            return Err(ConfigError::Value(problem));
-        }
-        let host = |node: usize| matches!(self.nodes.get(node), Some(Node::Host { .. }));
+        ]
+    }
+
+    fn is_host(&self, node: usize) -> bool {
+        matches!(self.nodes.get(node), Some(Node::Host { .. }))
+    }
+
+    fn check_flows(&self, flows: &[Flow]) -> Result<(), ConfigError> {
         let mut latest_ns = 0;
         let mut followed = vec![false; flows.len()];
         for (flow, spec) in flows.iter().enumerate() {
-            let problem = if !host(spec.src) || !host(spec.dst) {
+            let problem = if !self.is_host(spec.src) || !self.is_host(spec.dst) {
                 "source and destination must be hosts"
             } else if spec.src == spec.dst {
                 "source and destination are the same host"
@@ -630,8 +653,12 @@ impl Config {
             };
             return Err(ConfigError::Flow { flow, problem: problem.to_owned() });
         }
+        Ok(())
+    }
+
+    fn check_probes(&self) -> Result<(), ConfigError> {
         for (probe, spec) in self.probes.iter().enumerate() {
-            let problem = if !host(spec.src) || !host(spec.dst) || spec.src == spec.dst {
+            let problem = if !self.is_host(spec.src) || !self.is_host(spec.dst) || spec.src == spec.dst {
                 "it must run between two hosts"
             } else if spec.interval_ns == 0 {
                 "an interval of 0 never ends"
@@ -646,6 +673,10 @@ impl Config {
             };
             return Err(ConfigError::Probe { probe, problem });
         }
+        Ok(())
+    }
+
+    fn check_records(&self) -> Result<(), ConfigError> {
         for (node, port) in self.records() {
             let ports = match self.nodes.get(node) {
                 Some(Node::Host { .. }) => 1,
