@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use marklab_netsim::{
-    BuildError, Config, EchoRecord, Flow, FlowTrace, NetSwitch, Network, Node, LineReport, Outcome, Predecessor, QueueSamples,
-    Queueing, RunError, SampledPort,
+    BuildError, Config, EchoRecord, Flow, FlowTrace, LineReport, NetSwitch, Network, Node, Outcome, Predecessor,
+    QueueSamples, Queueing, RunError, SampledPort,
 };
 use marklab_observe::Passage;
 use marklab_pipeline::State;

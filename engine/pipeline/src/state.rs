@@ -126,6 +126,46 @@ pub struct State {
     views: Views,
 }
 
+/// Words that objects of a program may still take.
+struct Room {
+    words: u64,
+}
+
+impl Room {
+    /// Takes cells of a number of words.
+    fn take_words(&mut self, name: &str, size: u64, words_per_cell: usize) -> Result<usize, LoadError> {
+        let limit = self.words / words_per_cell as u64;
+        if size > limit {
+            return Err(LoadError::TooLarge { name: name.to_owned(), size, limit });
+        }
+        self.words -= size * words_per_cell as u64;
+        Ok(size as usize)
+    }
+
+    /// Takes cells of a type.
+    fn take<T>(&mut self, name: &str, size: u64) -> Result<usize, LoadError> {
+        self.take_words(name, size, size_of::<T>() / size_of::<u64>())
+    }
+}
+
+fn registers(program: &Program, room: &mut Room) -> Result<Vec<RegisterArray>, LoadError> {
+    let arrays = program.registers.iter().map(|register| {
+        let words_per_cell = words_for(register.ty.width);
+        let cells = room.take_words(&register.name, register.size, words_per_cell)?;
+        let words = limbs_of(&register.initial, words_per_cell).repeat(cells);
+        Ok(RegisterArray { ty: register.ty, words, cells: cells as u64 })
+    });
+    arrays.collect()
+}
+
+fn counters(program: &Program, room: &mut Room) -> Result<Vec<Vec<Count>>, LoadError> {
+    let arrays = program.counters.iter().map(|counter| {
+        let cells = room.take::<Count>(&counter.name, counter.size.unwrap_or(0))?;
+        Ok(vec![Count::default(); cells])
+    });
+    arrays.collect()
+}
+
 impl State {
     /// Fresh state at time 0: entries and defaults of the source, registers as declared, counters 0, meters unconfigured,
     /// `random` seeded.
@@ -141,36 +181,17 @@ impl State {
         if layout.bytes() > MAX_PHV_BYTES {
             return Err(LoadError::PacketState { bytes: layout.bytes(), limit: MAX_PHV_BYTES });
         }
-        let mut words_left = MAX_WORDS;
-        let mut check = |name: &str, size: u64, words_per_cell: usize| {
-            let limit = words_left / words_per_cell as u64;
-            if size > limit {
-                return Err(LoadError::TooLarge { name: name.to_owned(), size, limit });
-            }
-            words_left -= size * words_per_cell as u64;
-            Ok(size)
-        };
-        let registers = program.registers.iter().map(|register| {
-            let words_per_cell = words_for(register.ty.width);
-            let cells = check(&register.name, register.size, words_per_cell)?;
-            let words = limbs_of(&register.initial, words_per_cell).repeat(cells as usize);
-            Ok(RegisterArray { ty: register.ty, words, cells })
-        });
-        let mut registers = registers.collect::<Result<Vec<_>, LoadError>>()?;
-        let counters = program.counters.iter().map(|counter| {
-            let words_per_cell = size_of::<Count>() / size_of::<u64>();
-            let cells = check(&counter.name, counter.size.unwrap_or(0), words_per_cell)?;
-            Ok(vec![Count::default(); cells as usize])
-        });
-        let mut counters = counters.collect::<Result<Vec<_>, LoadError>>()?;
+        let mut room = Room { words: MAX_WORDS };
+        let mut registers = registers(program, &mut room)?;
+        let mut counters = counters(program, &mut room)?;
         let meters = program.meters.iter().map(|meter| {
-            let cells = check(&meter.name, meter.size.unwrap_or(0), size_of::<Meter>() / size_of::<u64>())?;
-            Ok(Meters::new(meter.unit, cells as usize))
+            let cells = room.take::<Meter>(&meter.name, meter.size.unwrap_or(0))?;
+            Ok(Meters::new(meter.unit, cells))
         });
         let meters = meters.collect::<Result<Vec<_>, LoadError>>()?;
         let filters = program.filters.iter().map(|filter| {
-            let cells = check(&filter.name, filter.size, size_of::<FilterCell>() / size_of::<u64>())?;
-            Ok(Filter::new(filter, cells as usize))
+            let cells = room.take::<FilterCell>(&filter.name, filter.size)?;
+            Ok(Filter::new(filter, cells))
         });
         let filters = filters.collect::<Result<Vec<_>, LoadError>>()?;
         let profiles = (0..program.profiles.len()).map(|number| Profile::new(program, ProfileId(number as u32)));

@@ -74,13 +74,7 @@ impl Checker<'_> {
                 Expr { kind: ExprKind::Int(value), ty: Type::Int, span }
             }
             (kind, Type::Int, Type::New(_)) if self.fits(&from, to) => {
-                // A bare number fits a `type` as it fits the type below.
-                let below = self.unwrap_newtype(to);
-                let number = self.coerce(Expr { kind, ty: from, span }, &below);
-                match number.kind {
-                    ExprKind::Int(_) => Expr { ty: to.clone(), ..number },
-                    _ => Self::cast_node(number, to),
-                }
+                self.coerce_to_new(Expr { kind, ty: from, span }, to)
             }
             (kind, Type::Int, Type::Bits { .. }) | (kind, Type::Bits { .. }, Type::Int) => {
                 Self::cast_node(Expr { kind, ty: from, span }, to)
@@ -122,6 +116,16 @@ impl Checker<'_> {
                 self.coerce(expr, element)
             }
             (kind, ..) => self.mismatch(&Expr { kind, ty: from, span }, to),
+        }
+    }
+
+    /// A bare number fits a `type` as it fits the type below.
+    fn coerce_to_new(&mut self, number: Expr, to: &Type) -> Expr {
+        let below = self.unwrap_newtype(to);
+        let number = self.coerce(number, &below);
+        match number.kind {
+            ExprKind::Int(_) => Expr { ty: to.clone(), ..number },
+            _ => Self::cast_node(number, to),
         }
     }
 

@@ -139,50 +139,53 @@ impl Lowerer<'_> {
                 let args = self.constructor_args(&decl.params, &construct.args)?;
                 Ok(Object::Package(Rc::new(PackageObject { name: decl.name.clone(), args })))
             }
-            Constructor::Block(block) => {
-                if self.objects.len() >= MAX_OBJECTS {
-                    return self.unsupported(span, format!("more than {MAX_OBJECTS} instances"));
-                }
-                let decl = &program.blocks[block.index()];
-                let args = self.constructor_args(&decl.constructor, &construct.args)?;
-                let params = decl.constructor.iter().zip(args);
-                let constructor: Vec<(VarId, Binding)> =
-                    params.filter_map(|(param, value)| Some((param.var, Binding::Value(value?)))).collect();
-                // An instance given to a constructor has no name of its own: it takes that of its type, in p4c whatever
-                // its `@name`.
-                let path = if name.is_empty() { decl.name.to_string() } else { name.to_string() };
-                let type_args: Vec<(TypeParamId, Type)> = match self.concrete(ty) {
-                    Type::Block(_, args) => decl.type_params.iter().copied().zip(args.iter().cloned()).collect(),
-                    _ => Vec::new(),
-                };
-                let outer_types = self.bind_types(&type_args);
-                let old = self.bind(constructor.clone());
-                let locals: Vec<InstanceId> = decl
-                    .locals
-                    .iter()
-                    .filter_map(|local| if let Local::Instance(id) = local { Some(*id) } else { None })
-                    .collect();
-                let instances = self.declare_instances(&locals, &path);
-                self.unbind(old);
-                self.unbind_types(outer_types);
-                let id = ObjectId(self.objects.len() as u32);
-                self.objects.push(BlockObject {
-                    decl: block,
-                    path,
-                    constructor,
-                    type_args,
-                    instances: instances?,
-                    bindings: None,
-                    actions: FxHashMap::default(),
-                    tables: FxHashMap::default(),
-                    value_sets: Vec::new(),
-                    exit_flag: None,
-                    applied: None,
-                    copies: 0,
-                });
-                Ok(Object::Block(id))
-            }
+            Constructor::Block(block) => self.construct_block(block, &construct.args, ty, name, span),
         }
+    }
+
+    fn construct_block(&mut self, block: BlockId, args: &Args, ty: &Type, name: &str, span: Span) -> Lowered<Object> {
+        let program = self.program;
+        if self.objects.len() >= MAX_OBJECTS {
+            return self.unsupported(span, format!("more than {MAX_OBJECTS} instances"));
+        }
+        let decl = &program.blocks[block.index()];
+        let args = self.constructor_args(&decl.constructor, args)?;
+        let params = decl.constructor.iter().zip(args);
+        let constructor: Vec<(VarId, Binding)> =
+            params.filter_map(|(param, value)| Some((param.var, Binding::Value(value?)))).collect();
+        // An instance given to a constructor has no name of its own: it takes that of its type, in p4c whatever
+        // its `@name`.
+        let path = if name.is_empty() { decl.name.to_string() } else { name.to_string() };
+        let type_args: Vec<(TypeParamId, Type)> = match self.concrete(ty) {
+            Type::Block(_, args) => decl.type_params.iter().copied().zip(args.iter().cloned()).collect(),
+            _ => Vec::new(),
+        };
+        let outer_types = self.bind_types(&type_args);
+        let old = self.bind(constructor.clone());
+        let locals: Vec<InstanceId> = decl
+            .locals
+            .iter()
+            .filter_map(|local| if let Local::Instance(id) = local { Some(*id) } else { None })
+            .collect();
+        let instances = self.declare_instances(&locals, &path);
+        self.unbind(old);
+        self.unbind_types(outer_types);
+        let id = ObjectId(self.objects.len() as u32);
+        self.objects.push(BlockObject {
+            decl: block,
+            path,
+            constructor,
+            type_args,
+            instances: instances?,
+            bindings: None,
+            actions: FxHashMap::default(),
+            tables: FxHashMap::default(),
+            value_sets: Vec::new(),
+            exit_flag: None,
+            applied: None,
+            copies: 0,
+        });
+        Ok(Object::Block(id))
     }
 
     /// Values for all parameters of a constructor; `None` for an optional one that is not given.

@@ -8,8 +8,8 @@ use crate::arch::data;
 use crate::ast::BinaryOp;
 use crate::diagnostics::Problem;
 use crate::ir::{
-    self, Class, ExternCall, HashAlgorithm, MeterId, Place, RegisterAction, RegisterActionId, RegisterId, Request,
-    SlotId, StmtKind, Ty,
+    self, Class, ExternCall, FilterId, HashAlgorithm, MathUnitId, MeterId, Place, RegisterAction, RegisterActionId,
+    RegisterId, Request, SlotId, StmtKind, Ty,
 };
 use crate::lower::{Argument, ExternObject, Lowered, Lowerer, Lvalue, Storage, Value, flatten, fold};
 use crate::source::Span;
@@ -50,32 +50,9 @@ pub(crate) fn call_method(
             let index = args.scalar(lowerer, 0)?;
             return execute(lowerer, *action, index, &returns, span);
         }
-        (Handle::MathUnit(unit), "execute") => {
-            let input = args.scalar(lowerer, 0)?;
-            let dst = lowerer.temp(input.ty);
-            let ty = input.ty;
-            lowerer.emit(StmtKind::Extern(ExternCall::Math { unit: *unit, dst: dst.into(), input }));
-            return Ok(scalar(dst, ty, span));
-        }
-        (Handle::Hash(algorithm), "get") => {
-            let data = args.value(lowerer, 0)?;
-            let Some(ty) = lowerer.scalar_ty(&returns) else {
-                return lowerer.internal(span, "a hash of bits was expected");
-            };
-            return match algorithm {
-                Some(algorithm) => hash(lowerer, *algorithm, data, ty, span),
-                None => identity(lowerer, data, ty, span),
-            };
-        }
-        (Handle::Random, "get") => {
-            let Some(ty) = lowerer.scalar_ty(&returns) else {
-                return lowerer.internal(span, "random bits were expected");
-            };
-            let dst = lowerer.temp(ty);
-            let (lo, hi) = (fold::constant(&BigInt::ZERO, ty, span), fold::constant(&BigInt::from(-1), ty, span));
-            lowerer.emit(StmtKind::Extern(ExternCall::Random { dst: dst.into(), lo, hi }));
-            return Ok(scalar(dst, ty, span));
-        }
+        (Handle::MathUnit(unit), "execute") => return math(lowerer, *unit, &args),
+        (Handle::Hash(algorithm), "get") => return hash_of(lowerer, *algorithm, &args, &returns),
+        (Handle::Random, "get") => return random(lowerer, &returns, span),
         (Handle::Counter(counter), "count") => {
             let index = args.scalar(lowerer, 0)?;
             lowerer.emit(StmtKind::Extern(ExternCall::Count { counter: *counter, index }));
@@ -83,26 +60,9 @@ pub(crate) fn call_method(
         (Handle::DirectCounter(counter), "count") => {
             lowerer.emit(StmtKind::Extern(ExternCall::DirectCount { counter: *counter }));
         }
-        (Handle::Meter(meter, colours), "execute") => {
-            if &*method.params.get(1).map_or("".into(), |param| param.name.clone()) == "color" {
-                return lowerer.unsupported(span, "a meter that is told a colour");
-            }
-            let index = args.scalar(lowerer, 0)?;
-            let dst = lowerer.temp(Ty::bits(32));
-            lowerer.emit(StmtKind::Extern(ExternCall::ExecuteMeter { meter: *meter, dst: dst.into(), index }));
-            return Ok(colour(dst, *colours, span));
-        }
+        (Handle::Meter(meter, colours), "execute") => return indexed_meter(lowerer, *meter, *colours, method, &args),
         (Handle::DirectMeter(meter, colours), "execute") => return direct_meter(lowerer, *meter, *colours, &args),
-        (Handle::Filter(filter), "execute") => {
-            let (value, index) = (args.scalar(lowerer, 0)?, args.scalar(lowerer, 1)?);
-            let ty = match lowerer.out.filters[filter.index()].wred {
-                Some(_) => Ty::bits(8),
-                None => value.ty,
-            };
-            let dst = lowerer.temp(ty);
-            lowerer.emit(StmtKind::Extern(ExternCall::Filter { filter: *filter, dst: dst.into(), value, index }));
-            return Ok(scalar(dst, ty, span));
-        }
+        (Handle::Filter(filter), "execute") => return filtered(lowerer, *filter, &args),
         (Handle::Checksum(sum), name) => return checksum(lowerer, *sum, name, &args),
         (Handle::Mirror, "emit") => {
             let session = args.scalar(lowerer, 0)?;
@@ -113,16 +73,7 @@ pub(crate) fn call_method(
             let data = header(lowerer, &args, 0)?;
             lowerer.emit(StmtKind::Extern(ExternCall::Request(Request::ResubmitEmit { data })));
         }
-        (Handle::Digest, "pack") => {
-            let mut data = Vec::new();
-            let value = args.value(lowerer, 0)?;
-            data::scalars(lowerer, value, span, &mut data)?;
-            let name = match object.type_args.first() {
-                Some(ty) => lowerer.show(ty),
-                None => "digest".to_string(),
-            };
-            lowerer.emit(StmtKind::Extern(ExternCall::Request(Request::Digest { name, data })));
-        }
+        (Handle::Digest, "pack") => digest(lowerer, object, &args)?,
         (Handle::Idle, _) => {}
         _ => {
             let ty = lowerer.show(&Type::Extern(object.id, object.type_args.clone()));
@@ -130,6 +81,80 @@ pub(crate) fn call_method(
         }
     }
     Ok(Value::Void)
+}
+
+fn math(lowerer: &mut Lowerer<'_>, unit: MathUnitId, args: &Args<'_>) -> Lowered<Value> {
+    let input = args.scalar(lowerer, 0)?;
+    let ty = input.ty;
+    let dst = lowerer.temp(ty);
+    lowerer.emit(StmtKind::Extern(ExternCall::Math { unit, dst: dst.into(), input }));
+    Ok(scalar(dst, ty, args.span))
+}
+
+/// A hash, or the data themselves where there is no `algorithm`.
+fn hash_of(
+    lowerer: &mut Lowerer<'_>,
+    algorithm: Option<HashAlgorithm>,
+    args: &Args<'_>,
+    returns: &Type,
+) -> Lowered<Value> {
+    let data = args.value(lowerer, 0)?;
+    let Some(ty) = lowerer.scalar_ty(returns) else {
+        return lowerer.internal(args.span, "a hash of bits was expected");
+    };
+    match algorithm {
+        Some(algorithm) => hash(lowerer, algorithm, data, ty, args.span),
+        None => identity(lowerer, data, ty, args.span),
+    }
+}
+
+fn random(lowerer: &mut Lowerer<'_>, returns: &Type, span: Span) -> Lowered<Value> {
+    let Some(ty) = lowerer.scalar_ty(returns) else {
+        return lowerer.internal(span, "random bits were expected");
+    };
+    let dst = lowerer.temp(ty);
+    let (lo, hi) = (fold::constant(&BigInt::ZERO, ty, span), fold::constant(&BigInt::from(-1), ty, span));
+    lowerer.emit(StmtKind::Extern(ExternCall::Random { dst: dst.into(), lo, hi }));
+    Ok(scalar(dst, ty, span))
+}
+
+fn indexed_meter(
+    lowerer: &mut Lowerer<'_>,
+    meter: MeterId,
+    colours: [u8; 3],
+    method: &Function,
+    args: &Args<'_>,
+) -> Lowered<Value> {
+    if method.params.get(1).is_some_and(|param| &*param.name == "color") {
+        return lowerer.unsupported(args.span, "a meter that is told a colour");
+    }
+    let index = args.scalar(lowerer, 0)?;
+    let dst = lowerer.temp(Ty::bits(32));
+    lowerer.emit(StmtKind::Extern(ExternCall::ExecuteMeter { meter, dst: dst.into(), index }));
+    Ok(colour(dst, colours, args.span))
+}
+
+fn filtered(lowerer: &mut Lowerer<'_>, filter: FilterId, args: &Args<'_>) -> Lowered<Value> {
+    let (value, index) = (args.scalar(lowerer, 0)?, args.scalar(lowerer, 1)?);
+    let ty = match lowerer.out.filters[filter.index()].wred {
+        Some(_) => Ty::bits(8),
+        None => value.ty,
+    };
+    let dst = lowerer.temp(ty);
+    lowerer.emit(StmtKind::Extern(ExternCall::Filter { filter, dst: dst.into(), value, index }));
+    Ok(scalar(dst, ty, args.span))
+}
+
+fn digest(lowerer: &mut Lowerer<'_>, object: &ExternObject, args: &Args<'_>) -> Lowered<()> {
+    let mut data = Vec::new();
+    let value = args.value(lowerer, 0)?;
+    data::scalars(lowerer, value, args.span, &mut data)?;
+    let name = match object.type_args.first() {
+        Some(ty) => lowerer.show(ty),
+        None => "digest".to_string(),
+    };
+    lowerer.emit(StmtKind::Extern(ExternCall::Request(Request::Digest { name, data })));
+    Ok(())
 }
 
 pub(crate) fn call_function(

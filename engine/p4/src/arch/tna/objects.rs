@@ -8,8 +8,8 @@ use crate::arch::args::{enum_member, size};
 use crate::arch::{self, TableProperties, properties};
 use crate::diagnostics::Problem;
 use crate::ir::{
-    self, Counter, CounterId, Filter, FilterId, HashAlgorithm, MathUnit, MathUnitId, Meter, MeterId, Profile,
-    ProfileId, Register, RegisterActionId, RegisterId, SlotId, Ty, Unit,
+    self, Annotation, Counter, CounterId, Filter, FilterId, HashAlgorithm, MathUnit, MathUnitId, Meter, MeterId,
+    Profile, ProfileId, Register, RegisterActionId, RegisterId, SlotId, Ty, Unit,
 };
 use crate::lower::{Lowered, Lowerer, NewExtern, Object, Value, names};
 use crate::source::Span;
@@ -70,35 +70,8 @@ pub(super) struct NewAction {
 pub(crate) fn instantiate(lowerer: &mut Lowerer<'_>, new: &NewExtern<'_>) -> Lowered<Handle> {
     let (name, annotations) = (new.name.to_string(), names::annotations(new.annotations));
     Ok(match &*new.object {
-        "Register" => {
-            let size = size(lowerer, new, 0)?;
-            if size == 0 {
-                return lowerer.fail(new.span, Problem::SizeNotPositive {});
-            }
-            let parts = cell(lowerer, new)?;
-            let ty = match parts[..] {
-                [ty] => ty,
-                _ => Ty::bits(parts.iter().map(|part| part.width).sum()),
-            };
-            let initial = initial(lowerer, new, &parts)?;
-            lowerer.out.registers.push(Register { name, ty, parts, initial, size, annotations });
-            Handle::Register(RegisterId(lowerer.out.registers.len() as u32 - 1))
-        }
-        "RegisterAction" => {
-            let Some(arch::Handle::Tna(Handle::Register(register))) = object(new, 0) else {
-                return lowerer.internal(new.span, "a register was expected");
-            };
-            let Some(&apply) = new.methods.first() else {
-                return lowerer.internal(new.span, "`apply` is missing");
-            };
-            let [value, _, returns] = &new.type_args[..] else {
-                return lowerer.internal(new.span, "three type arguments were expected");
-            };
-            let (value, returns, span) = (value.clone(), returns.clone(), new.span);
-            let action = NewAction { name, register, apply, value, returns, span, lowered: None };
-            lowerer.tna.actions.push(action);
-            Handle::RegisterAction(lowerer.tna.actions.len() - 1)
-        }
+        "Register" => register(lowerer, new, name, annotations)?,
+        "RegisterAction" => register_action(lowerer, new, name)?,
         "MathUnit" => {
             let unit = math_unit(lowerer, new, name)?;
             lowerer.out.math_units.push(unit);
@@ -125,16 +98,7 @@ pub(crate) fn instantiate(lowerer: &mut Lowerer<'_>, new: &NewExtern<'_>) -> Low
             let colours = colours(lowerer, new, 1)?;
             Handle::DirectMeter(meter(lowerer, Meter { name, unit, size: None, annotations }, new.span), colours)
         }
-        kind @ ("Lpf" | "Wred") => {
-            let size = size(lowerer, new, 0)?;
-            let ty = new.type_args.first().and_then(|ty| lowerer.scalar_ty(ty)).unwrap_or(Ty::bits(32));
-            let wred = match kind {
-                "Wred" => Some((number(lowerer, new, 1)?, number(lowerer, new, 2)?)),
-                _ => None,
-            };
-            lowerer.out.filters.push(Filter { name, ty, size, wred, annotations });
-            Handle::Filter(FilterId(lowerer.out.filters.len() as u32 - 1))
-        }
+        "Lpf" | "Wred" => filter(lowerer, new, name, annotations)?,
         "ActionProfile" => {
             let size = size(lowerer, new, 0)?;
             Handle::Profile(profile(lowerer, Profile { name, size, selector: None, annotations }))
@@ -150,6 +114,57 @@ pub(crate) fn instantiate(lowerer: &mut Lowerer<'_>, new: &NewExtern<'_>) -> Low
         "ParserPriority" | "Alpm" | "Atcam" | "IdleTimeout" => Handle::Idle,
         other => return lowerer.unsupported(new.span, format!("`{other}`")),
     })
+}
+
+fn register(
+    lowerer: &mut Lowerer<'_>,
+    new: &NewExtern<'_>,
+    name: String,
+    annotations: Vec<Annotation>,
+) -> Lowered<Handle> {
+    let size = size(lowerer, new, 0)?;
+    if size == 0 {
+        return lowerer.fail(new.span, Problem::SizeNotPositive {});
+    }
+    let parts = cell(lowerer, new)?;
+    let ty = match parts[..] {
+        [ty] => ty,
+        _ => Ty::bits(parts.iter().map(|part| part.width).sum()),
+    };
+    let initial = initial(lowerer, new, &parts)?;
+    lowerer.out.registers.push(Register { name, ty, parts, initial, size, annotations });
+    Ok(Handle::Register(RegisterId(lowerer.out.registers.len() as u32 - 1)))
+}
+
+fn register_action(lowerer: &mut Lowerer<'_>, new: &NewExtern<'_>, name: String) -> Lowered<Handle> {
+    let Some(arch::Handle::Tna(Handle::Register(register))) = object(new, 0) else {
+        return lowerer.internal(new.span, "a register was expected");
+    };
+    let Some(&apply) = new.methods.first() else {
+        return lowerer.internal(new.span, "`apply` is missing");
+    };
+    let [value, _, returns] = &new.type_args[..] else {
+        return lowerer.internal(new.span, "three type arguments were expected");
+    };
+    let (value, returns, span) = (value.clone(), returns.clone(), new.span);
+    lowerer.tna.actions.push(NewAction { name, register, apply, value, returns, span, lowered: None });
+    Ok(Handle::RegisterAction(lowerer.tna.actions.len() - 1))
+}
+
+fn filter(
+    lowerer: &mut Lowerer<'_>,
+    new: &NewExtern<'_>,
+    name: String,
+    annotations: Vec<Annotation>,
+) -> Lowered<Handle> {
+    let size = size(lowerer, new, 0)?;
+    let ty = new.type_args.first().and_then(|ty| lowerer.scalar_ty(ty)).unwrap_or(Ty::bits(32));
+    let wred = match &*new.object {
+        "Wred" => Some((number(lowerer, new, 1)?, number(lowerer, new, 2)?)),
+        _ => None,
+    };
+    lowerer.out.filters.push(Filter { name, ty, size, wred, annotations });
+    Ok(Handle::Filter(FilterId(lowerer.out.filters.len() as u32 - 1)))
 }
 
 /// The object that an argument is.

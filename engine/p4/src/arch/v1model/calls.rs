@@ -86,25 +86,8 @@ pub(crate) fn call_function(
             return Err(crate::lower::Failed);
         }
         "mark_to_drop" => return mark_to_drop(lowerer, &args, span),
-        "random" => {
-            let (dst, lo, hi) = (args.place(lowerer, 0)?, args.scalar(lowerer, 1)?, args.scalar(lowerer, 2)?);
-            let ty = result_type(lowerer, &dst, lo.ty, span)?;
-            with_result(lowerer, &dst, ty, span, |dst| ExternCall::Random { dst, lo, hi })?;
-            return Ok(Value::Void);
-        }
-        "hash" => {
-            let dst = args.place(lowerer, 0)?;
-            let algorithm = algorithm(lowerer, &args, 1)?;
-            let (base, max) = (args.scalar(lowerer, 2)?, args.scalar(lowerer, 4)?);
-            let data = args.value(lowerer, 3)?;
-            if matches!(data, Value::Scalar(_)) {
-                arch::beyond_bmv2(lowerer, "a hash of something that is no list", Some("put braces around it"), span);
-            }
-            let data = data::fields(lowerer, data, span)?;
-            let ty = result_type(lowerer, &dst, base.ty, span)?;
-            with_result(lowerer, &dst, ty, span, |dst| ExternCall::Hash { dst, algorithm, base, data, max })?;
-            return Ok(Value::Void);
-        }
+        "random" => return random(lowerer, &args, span),
+        "hash" => return hash(lowerer, &args, span),
         "verify_checksum" | "verify_checksum_with_payload" => {
             only_in(lowerer, function, &[Part::VerifyChecksum], "the `VerifyChecksum` control", span)?;
             ExternCall::VerifyChecksum(checksum(lowerer, function, &args, span)?)
@@ -124,9 +107,7 @@ pub(crate) fn call_function(
         }
         "digest" => {
             only_in(lowerer, function, &[Part::Ingress], "ingress", span)?;
-            let mut data = Vec::new();
-            let value = args.value(lowerer, 1)?;
-            data::scalars(lowerer, value, span, &mut data)?;
+            let data = scalars(lowerer, &args, 1)?;
             ExternCall::Request(Request::Digest { name: digest_name(lowerer, call), data })
         }
         "truncate" => {
@@ -141,17 +122,42 @@ pub(crate) fn call_function(
             let Value::String(format) = args.value(lowerer, 0)? else {
                 return lowerer.internal(span, "a string was expected");
             };
-            let mut data = Vec::new();
-            if values.len() > 1 {
-                let value = args.value(lowerer, 1)?;
-                data::scalars(lowerer, value, span, &mut data)?;
-            }
+            let data = if values.len() > 1 { scalars(lowerer, &args, 1)? } else { Vec::new() };
             ExternCall::Request(Request::LogMsg { format: format.to_string(), data })
         }
         name => return foreign(lowerer, name.to_string(), returns, span),
     };
     lowerer.emit(StmtKind::Extern(extern_call));
     Ok(Value::Void)
+}
+
+fn random(lowerer: &mut Lowerer<'_>, args: &Args<'_>, span: Span) -> Lowered<Value> {
+    let (dst, lo, hi) = (args.place(lowerer, 0)?, args.scalar(lowerer, 1)?, args.scalar(lowerer, 2)?);
+    let ty = result_type(lowerer, &dst, lo.ty, span)?;
+    with_result(lowerer, &dst, ty, span, |dst| ExternCall::Random { dst, lo, hi })?;
+    Ok(Value::Void)
+}
+
+fn hash(lowerer: &mut Lowerer<'_>, args: &Args<'_>, span: Span) -> Lowered<Value> {
+    let dst = args.place(lowerer, 0)?;
+    let algorithm = algorithm(lowerer, args, 1)?;
+    let (base, max) = (args.scalar(lowerer, 2)?, args.scalar(lowerer, 4)?);
+    let data = args.value(lowerer, 3)?;
+    if matches!(data, Value::Scalar(_)) {
+        arch::beyond_bmv2(lowerer, "a hash of something that is no list", Some("put braces around it"), span);
+    }
+    let data = data::fields(lowerer, data, span)?;
+    let ty = result_type(lowerer, &dst, base.ty, span)?;
+    with_result(lowerer, &dst, ty, span, |dst| ExternCall::Hash { dst, algorithm, base, data, max })?;
+    Ok(Value::Void)
+}
+
+/// The scalars of an argument, which is a value or a list.
+fn scalars(lowerer: &mut Lowerer<'_>, args: &Args<'_>, place: usize) -> Lowered<Vec<ir::Expr>> {
+    let mut data = Vec::new();
+    let value = args.value(lowerer, place)?;
+    data::scalars(lowerer, value, args.span, &mut data)?;
+    Ok(data)
 }
 
 /// A call of an extern that v1model does not have: its results are as they would be without it.
