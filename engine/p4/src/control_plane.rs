@@ -13,6 +13,7 @@
 //! - [`value`]: constants; [`types`]: types; [`annotation`]: annotations.
 
 mod annotation;
+mod scope;
 mod table;
 mod types;
 mod used;

@@ -6,9 +6,7 @@
 
 mod render;
 
-use std::fmt;
-
-pub use crate::problem::{Kind, Problem};
+pub use crate::problem::{Category, Kind, Problem};
 use crate::source::{SourceMap, Span};
 
 /// Most errors that one compilation reports.
@@ -16,30 +14,6 @@ const MAX_ERRORS: usize = 100;
 
 /// Most messages of all kinds.
 const MAX_MESSAGES: usize = 1_000;
-
-/// Whose matter a message is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Category {
-    /// The program is wrong (`E...`).
-    Error,
-    /// The program is fine as far as is known, but asks for what is not supported (`U...`).
-    Unsupported,
-    /// The front end itself is wrong (`I...`).
-    Internal,
-    /// The program can be compiled but is probably not meant so (`W...`).
-    Warning,
-}
-
-impl fmt::Display for Category {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Category::Error => "error",
-            Category::Unsupported => "unsupported",
-            Category::Internal => "internal error",
-            Category::Warning => "warning",
-        })
-    }
-}
 
 /// A second place that has to do with a message.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -7,7 +7,8 @@
 //! - `preprocess`: the C preprocessor; `lexer`: tokens;
 //! - `parser`: tokens to the syntax tree (`ast`);
 //! - `check`: names, types and constants, giving the checked program (`typed`, `types`);
-//! - `lower`: instances, inlining and flattening, with `arch` for what an architecture's externs mean;
+//! - `lower`: instances, inlining and flattening, with `externs`, what it keeps of an architecture;
+//! - `arch`: what an architecture's externs mean, which it tells `lower`;
 //! - [`ir`]: the result, which `marklab-pipeline` runs;
 //! - [`control_plane`]: the same program as its author declared it, for those who name its objects from outside;
 //! - [`diagnostics`]: messages, of which [`Problem`] is the closed list; `outlook`: advice about unknown names.
@@ -22,6 +23,7 @@ mod ast;
 mod check;
 pub mod control_plane;
 pub mod diagnostics;
+mod externs;
 pub mod ir;
 mod lexer;
 pub mod loader;
@@ -39,7 +41,7 @@ use std::path::{Path, PathBuf};
 
 use control_plane::ControlPlane;
 use diagnostics::Diagnostics;
-pub use diagnostics::{Category, Diagnostic, Problem};
+pub use diagnostics::{Category, Diagnostic, Kind, Problem};
 use loader::{Disk, Loader};
 use source::SourceMap;
 
@@ -136,7 +138,7 @@ fn translate(
         diagnostics.error(end, Problem::NoMain {}).help("end the program with `V1Switch(...) main;`");
         return None;
     };
-    let program = lower::lower(&typed, main, name, diagnostics)?;
+    let program = arch::lower(&typed, main, name, diagnostics)?;
     Some((program, control_plane::describe(&typed, main)))
 }
 

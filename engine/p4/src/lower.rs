@@ -25,19 +25,17 @@ mod value;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::arch;
 use crate::diagnostics::{Diagnostics, Problem};
+use crate::externs::{Handle, Kind, Part, TableProperties, TnaExterns};
 use crate::ir;
 use crate::source::Span;
-use crate::typed::{self, ActionId, InstanceId, VarId};
+use crate::typed::{self, ActionId, Call, FunctionId, InstanceId, VarId};
 use crate::types::{FieldsId, Type, TypeParamId};
 
 pub(crate) use expr::Argument;
-pub(crate) use object::{BlockObject, ExternObject, NewExtern, Object, ObjectId, PackageObject};
-pub(crate) use place::Lvalue;
-pub(crate) use storage::Storage;
-pub(crate) use storage::flatten;
-pub(crate) use value::Value;
+pub(crate) use object::{BlockObject, NewExtern};
+pub(crate) use storage::{Lvalue, Storage, flatten};
+pub(crate) use value::{ExternObject, Object, ObjectId, PackageObject, Value};
 
 /// Lowering went wrong; the reason has been reported.
 #[derive(Clone, Copy, Debug)]
@@ -45,16 +43,54 @@ pub(crate) struct Failed;
 
 pub(crate) type Lowered<T> = Result<T, Failed>;
 
+/// What an architecture gives to lowering: the seam between the language and its externs.
+pub(crate) trait Architecture {
+    /// Which it is.
+    fn kind(&self) -> Kind;
+
+    /// Lowers the blocks that `main` names, when all instances are made.
+    fn package(&self, lowerer: &mut Lowerer<'_>, package: &PackageObject, span: Span) -> Lowered<ir::Arch>;
+
+    /// Makes an extern instance.
+    fn instantiate(&self, lowerer: &mut Lowerer<'_>, new: &NewExtern<'_>) -> Lowered<Handle>;
+
+    /// Calls a method of an extern instance.
+    fn call_method(
+        &self,
+        lowerer: &mut Lowerer<'_>,
+        object: &ExternObject,
+        method: FunctionId,
+        call: &Call,
+        returns: &Type,
+        span: Span,
+    ) -> Lowered<Value>;
+
+    /// Calls an extern function.
+    fn call_function(
+        &self,
+        lowerer: &mut Lowerer<'_>,
+        function: FunctionId,
+        call: &Call,
+        returns: &Type,
+        span: Span,
+    ) -> Lowered<Value>;
+
+    /// Looks at the properties of a table that the language leaves to the architecture.
+    fn table_properties(&self, lowerer: &mut Lowerer<'_>, table: &typed::Table, name: &str)
+    -> Lowered<TableProperties>;
+}
+
 /// Lowers the instance `main`. `None` after an error.
 pub(crate) fn lower(
     program: &typed::Program,
     main: InstanceId,
+    architecture: &'static dyn Architecture,
     name: &str,
     diagnostics: &mut Diagnostics,
 ) -> Option<ir::Program> {
     let errors = diagnostics.errors();
-    let mut lowerer = Lowerer::new(program, diagnostics);
-    let result = arch::lower_main(&mut lowerer, main);
+    let mut lowerer = Lowerer::new(program, architecture, diagnostics);
+    let result = lowerer.main(main);
     let Ok(arch) = result else {
         if lowerer.diagnostics.errors() == errors {
             let span = program.instances[main.index()].span;
@@ -171,11 +207,11 @@ pub(crate) struct Lowerer<'a> {
     /// The block being lowered.
     pub(crate) block: ir::BlockId,
     /// The part that it plays.
-    pub(crate) part: arch::Part,
+    pub(crate) part: Part,
     /// The architecture of `main`.
-    pub(crate) arch: arch::Kind,
+    architecture: &'static dyn Architecture,
     /// What TNA's externs are, beyond their handles.
-    pub(crate) tna: arch::tna::Externs,
+    pub(crate) tna: TnaExterns,
     /// The parser or control instance being lowered.
     object: Option<ObjectId>,
     next_label: u32,
@@ -195,7 +231,11 @@ pub(crate) struct Lowerer<'a> {
 }
 
 impl<'a> Lowerer<'a> {
-    fn new(program: &'a typed::Program, diagnostics: &'a mut Diagnostics) -> Lowerer<'a> {
+    fn new(
+        program: &'a typed::Program,
+        architecture: &'static dyn Architecture,
+        diagnostics: &'a mut Diagnostics,
+    ) -> Lowerer<'a> {
         Lowerer {
             program,
             diagnostics,
@@ -211,9 +251,9 @@ impl<'a> Lowerer<'a> {
             meter_spans: Vec::new(),
             applications: FxHashSet::default(),
             block: ir::BlockId(0),
-            part: arch::Part::Parser,
-            arch: arch::Kind::V1Model,
-            tna: arch::tna::Externs::default(),
+            part: Part::Parser,
+            architecture,
+            tna: TnaExterns::default(),
             object: None,
             next_label: 0,
             next_temp: 0,
@@ -224,6 +264,35 @@ impl<'a> Lowerer<'a> {
             parser: None,
             extracting: false,
             span: Span::default(),
+        }
+    }
+
+    /// Makes all instances and lowers the blocks that `main` names.
+    fn main(&mut self, main: InstanceId) -> Lowered<ir::Arch> {
+        let span = self.program.instances[main.index()].span;
+        self.make_globals()?;
+        match self.instance(main) {
+            Some(Object::Package(package)) => self.architecture.package(self, &package, span),
+            _ => self.internal(span, "`main` is no package"),
+        }
+    }
+
+    /// Warns of a construct that runs here and that BMv2's compiler refuses.
+    pub(crate) fn beyond_bmv2(&mut self, what: &'static str, help: Option<&str>, span: Span) {
+        if self.architecture.kind() == Kind::V1Model {
+            let entry = self.diagnostics.warning(span, Problem::BeyondBmv2 { what });
+            match help {
+                Some(help) => entry.help(help).done(),
+                None => entry.done(),
+            }
+        }
+    }
+
+    /// Warns of a loop that runs here, and of which BMv2's compiler keeps the body alone.
+    fn loop_runs_once(&mut self, span: Span) {
+        if self.architecture.kind() == Kind::V1Model {
+            let entry = self.diagnostics.warning(span, Problem::LoopRunsOnce {});
+            entry.help("put it into an action, where it runs on both");
         }
     }
 

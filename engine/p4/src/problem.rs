@@ -9,8 +9,31 @@ mod remedy;
 
 use std::fmt;
 
-use crate::diagnostics::Category;
 use crate::token::Name;
+
+/// Whose matter a message is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Category {
+    /// The program is wrong (`E...`).
+    Error,
+    /// The program is fine as far as is known, but asks for what is not supported (`U...`).
+    Unsupported,
+    /// The front end itself is wrong (`I...`).
+    Internal,
+    /// The program can be compiled but is probably not meant so (`W...`).
+    Warning,
+}
+
+impl fmt::Display for Category {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Category::Error => "error",
+            Category::Unsupported => "unsupported",
+            Category::Internal => "internal error",
+            Category::Warning => "warning",
+        })
+    }
+}
 
 /// A closed list of what can be wrong: an enum, its ids and texts.
 pub trait Kind: fmt::Display {
@@ -49,7 +72,7 @@ macro_rules! problems {
             }
         }
 
-        impl $crate::diagnostics::Kind for $list {
+        impl $crate::Kind for $list {
             fn id(&self) -> &'static str {
                 self.id()
             }

@@ -13,24 +13,10 @@ use crate::source::Span;
 use crate::token::Name;
 use crate::types::{FieldsId, Type, TypeParamId};
 
-macro_rules! ids {
-    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {$(
-        $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-        pub(crate) struct $name(pub(crate) u32);
-
-        impl $name {
-            pub(crate) const fn index(self) -> usize {
-                self.0 as usize
-            }
-        }
-    )*};
-}
-
-ids! {
-    VarId, ConstId, FunctionId, ActionId, TableId, InstanceId, ValueSetId,
-    EnumId, NewtypeId, ExternId, BlockTypeId, BlockId, PackageId, StateId,
-}
+pub(crate) use crate::types::{
+    ActionId, BlockId, BlockTypeId, ConstId, EnumId, ExternId, FunctionId, InstanceId, NewtypeId, PackageId, StateId,
+    TableId, ValueSetId, VarId,
+};
 
 /// Everything declared anywhere, by kind.
 #[derive(Default, Debug)]
@@ -597,5 +583,52 @@ impl Program {
         decl.fields[index].ty.substitute(&|param| {
             decl.type_params.iter().position(|known| *known == param).and_then(|place| args.get(place).cloned())
         })
+    }
+}
+
+impl Type {
+    /// As a user would write it.
+    pub(crate) fn show(&self, program: &Program) -> String {
+        let list = |args: &[Type]| args.iter().map(|arg| arg.show(program)).collect::<Vec<_>>().join(", ");
+        let named = |name: &Name, args: &[Type]| match args.len() {
+            0 => name.to_string(),
+            _ => format!("{name}<{}>", list(args)),
+        };
+        match self {
+            Type::Poison => "?".into(),
+            Type::Void => "void".into(),
+            Type::Bool => "bool".into(),
+            Type::Int => "int".into(),
+            Type::Bits { width, signed: false } => format!("bit<{width}>"),
+            Type::Bits { width, signed: true } => format!("int<{width}>"),
+            Type::Varbit(width) => format!("varbit<{width}>"),
+            Type::String => "string".into(),
+            Type::Error => "error".into(),
+            Type::MatchKind => "match_kind".into(),
+            Type::Fields(id, args) => named(&program.fields(*id).name, args),
+            Type::Enum(id) => program.enums[id.index()].name.to_string(),
+            Type::New(id) => program.newtypes[id.index()].name.to_string(),
+            Type::Stack(element, size) => format!("{}[{size}]", element.show(program)),
+            Type::Tuple(parts) => format!("tuple<{}>", list(parts)),
+            Type::List(element) => format!("list<{}>", element.show(program)),
+            Type::Set(element) => format!("set<{}>", element.show(program)),
+            Type::Extern(id, args) => named(&program.externs[id.index()].name, args),
+            Type::Signature(id, args) => named(&program.block_types[id.index()].name, args),
+            Type::Block(id, args) => named(&program.blocks[id.index()].name, args),
+            Type::Package(id, args) => named(&program.packages[id.index()].name, args),
+            Type::Param(id) => program.type_params[id.0 as usize].to_string(),
+            Type::Infer(_) | Type::DontCare => "_".into(),
+            Type::Sequence(parts, dots) => format!("{{{}{}}}", list(parts), if *dots { ", ..." } else { "" }),
+            Type::Record(fields, dots) => {
+                let fields: Vec<_> = fields.iter().map(|(name, ty)| format!("{name} = {}", ty.show(program))).collect();
+                format!("{{{}{}}}", fields.join(", "), if *dots { ", ..." } else { "" })
+            }
+            Type::Invalid => "{#}".into(),
+            Type::Dots => "...".into(),
+            Type::Table(id) => format!("table {}", program.tables[id.index()].name),
+            Type::TableResult(_) => "apply_result".into(),
+            Type::ActionRun(_) => "action_run".into(),
+            Type::Action(id) => format!("action {}", program.actions[id.index()].name),
+        }
     }
 }

@@ -4,7 +4,6 @@
 use std::rc::Rc;
 
 use crate::token::Name;
-use crate::typed::{ActionId, BlockId, BlockTypeId, EnumId, ExternId, NewtypeId, PackageId, Program, TableId};
 
 /// A struct, header or header union.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -22,6 +21,25 @@ pub(crate) struct TypeParamId(pub(crate) u32);
 
 /// Type arguments.
 pub(crate) type Args = Rc<[Type]>;
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub(crate) struct $name(pub(crate) u32);
+
+        impl $name {
+            pub(crate) const fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    )*};
+}
+
+ids! {
+    VarId, ConstId, FunctionId, ActionId, TableId, InstanceId, ValueSetId,
+    EnumId, NewtypeId, ExternId, BlockTypeId, BlockId, PackageId, StateId,
+}
 
 /// A type; names of `typedef`s are gone, so equal types are equal values.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -144,51 +162,6 @@ impl Type {
             Type::Stack(element, _) | Type::List(element) | Type::Set(element) => element.any(test),
             Type::Record(fields, _) => fields.iter().any(|(_, ty)| ty.any(test)),
             _ => false,
-        }
-    }
-
-    /// As a user would write it.
-    pub(crate) fn show(&self, program: &Program) -> String {
-        let list = |args: &Args| args.iter().map(|arg| arg.show(program)).collect::<Vec<_>>().join(", ");
-        let named = |name: &Name, args: &Args| match args.len() {
-            0 => name.to_string(),
-            _ => format!("{name}<{}>", list(args)),
-        };
-        match self {
-            Type::Poison => "?".into(),
-            Type::Void => "void".into(),
-            Type::Bool => "bool".into(),
-            Type::Int => "int".into(),
-            Type::Bits { width, signed: false } => format!("bit<{width}>"),
-            Type::Bits { width, signed: true } => format!("int<{width}>"),
-            Type::Varbit(width) => format!("varbit<{width}>"),
-            Type::String => "string".into(),
-            Type::Error => "error".into(),
-            Type::MatchKind => "match_kind".into(),
-            Type::Fields(id, args) => named(&program.fields(*id).name, args),
-            Type::Enum(id) => program.enums[id.index()].name.to_string(),
-            Type::New(id) => program.newtypes[id.index()].name.to_string(),
-            Type::Stack(element, size) => format!("{}[{size}]", element.show(program)),
-            Type::Tuple(parts) => format!("tuple<{}>", list(parts)),
-            Type::List(element) => format!("list<{}>", element.show(program)),
-            Type::Set(element) => format!("set<{}>", element.show(program)),
-            Type::Extern(id, args) => named(&program.externs[id.index()].name, args),
-            Type::Signature(id, args) => named(&program.block_types[id.index()].name, args),
-            Type::Block(id, args) => named(&program.blocks[id.index()].name, args),
-            Type::Package(id, args) => named(&program.packages[id.index()].name, args),
-            Type::Param(id) => program.type_params[id.0 as usize].to_string(),
-            Type::Infer(_) | Type::DontCare => "_".into(),
-            Type::Sequence(parts, dots) => format!("{{{}{}}}", list(parts), if *dots { ", ..." } else { "" }),
-            Type::Record(fields, dots) => {
-                let fields: Vec<_> = fields.iter().map(|(name, ty)| format!("{name} = {}", ty.show(program))).collect();
-                format!("{{{}{}}}", fields.join(", "), if *dots { ", ..." } else { "" })
-            }
-            Type::Invalid => "{#}".into(),
-            Type::Dots => "...".into(),
-            Type::Table(id) => format!("table {}", program.tables[id.index()].name),
-            Type::TableResult(_) => "apply_result".into(),
-            Type::ActionRun(_) => "action_run".into(),
-            Type::Action(id) => format!("action {}", program.actions[id.index()].name),
         }
     }
 }

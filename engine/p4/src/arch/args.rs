@@ -4,8 +4,9 @@
 use num_bigint::BigInt;
 
 use crate::diagnostics::Problem;
+use crate::externs::Handle;
 use crate::ir::{self, ExprKind, ExternCall, Place, StmtKind, Ty};
-use crate::lower::{Argument, Lowered, Lowerer, Lvalue, NewExtern, Storage, Value};
+use crate::lower::{Argument, Lowered, Lowerer, Lvalue, NewExtern, Object, Storage, Value};
 use crate::source::Span;
 
 /// Arguments of a call, taken by position.
@@ -114,4 +115,24 @@ pub(super) fn enum_member(lowerer: &Lowerer<'_>, value: Option<&Value>, name: &s
     let decl = lowerer.program.enums.iter().find(|decl| &*decl.name == name)?;
     let member = decl.members.iter().find(|member| member.value == number)?;
     Some(member.name.to_string())
+}
+
+/// The object that an argument is.
+pub(super) fn object(new: &NewExtern<'_>, arg: usize) -> Option<Handle> {
+    match new.args.get(arg)?.as_ref()? {
+        Value::Object(Object::Extern(object)) => Some(object.handle.clone()),
+        _ => None,
+    }
+}
+
+/// A number that fits.
+pub(super) fn number<T: TryFrom<BigInt>>(lowerer: &mut Lowerer<'_>, new: &NewExtern<'_>, arg: usize) -> Lowered<T> {
+    let Some(Some(value)) = new.args.get(arg).cloned() else {
+        return lowerer.internal(new.span, "a number was expected");
+    };
+    let number = lowerer.known_number(&value, new.span)?;
+    match T::try_from(number.clone()) {
+        Ok(number) => Ok(number),
+        Err(_) => lowerer.unsupported(new.span, format!("the number {number} here")),
+    }
 }

@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The core library (spec appendix D): `packet_in`, `packet_out`, `verify`.
 
+use crate::externs::CoreHandle;
 use crate::ir::{self, ExprKind, StmtKind, Ty};
 use crate::lower::{Argument, Lowered, Lowerer, Lvalue, Storage, Value};
 use crate::source::Span;
 use crate::typed::{Arg, Call, Expr, ExprKind as TypedKind, Function};
 use crate::types::Type;
 
-/// Objects of the core library; a program is given them, it does not make them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Handle {
-    PacketIn,
-    PacketOut,
-}
-
 pub(crate) fn call_method(
     lowerer: &mut Lowerer<'_>,
-    handle: Handle,
+    handle: CoreHandle,
     method: &Function,
     call: &Call,
     returns: &Type,
@@ -27,13 +21,13 @@ pub(crate) fn call_method(
         _ => None,
     };
     match (handle, &*method.name) {
-        (Handle::PacketOut, "emit") => {
+        (CoreHandle::PacketOut, "emit") => {
             if let Some(expr) = first {
                 emit(lowerer, expr, span)?;
             }
             return Ok(Value::Void);
         }
-        (Handle::PacketIn, "lookahead") => {
+        (CoreHandle::PacketIn, "lookahead") => {
             let ty = lowerer.concrete(returns);
             let mut offset = 0;
             let value = lookahead(lowerer, &ty, &mut offset, span)?;
@@ -42,7 +36,7 @@ pub(crate) fn call_method(
             }
             return Ok(value);
         }
-        (Handle::PacketIn, "length") => {
+        (CoreHandle::PacketIn, "length") => {
             return Ok(Value::Scalar(ir::Expr { kind: ExprKind::PacketLength, ty: Ty::bits(32), span }));
         }
         _ => {}

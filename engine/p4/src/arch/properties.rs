@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Properties of tables that name extern objects.
 
-use crate::arch::{Handle, TableProperties};
 use crate::diagnostics::Problem;
+use crate::externs::{Handle, TableProperties};
 use crate::lower::{Lowered, Lowerer, Object, Value};
 use crate::source::Span;
 use crate::typed::{self, ExprKind, Property};

@@ -10,15 +10,16 @@ mod objects;
 
 use std::rc::Rc;
 
-use crate::arch::{self, Part, core, rules};
+use crate::arch::rules;
 use crate::diagnostics::Problem;
+use crate::externs::{self, CoreHandle, Part};
 use crate::ir::{self, Arch, Chip, Class, Gress, Tna};
 use crate::lower::{Binding, ExternObject, Lowered, Lowerer, Object, ObjectId, PackageObject, Storage, Value};
 use crate::source::Span;
 use crate::types::Type;
 
 pub(crate) use calls::{call_function, call_method};
-pub(crate) use objects::{Externs, Handle, instantiate, table_properties};
+pub(crate) use objects::{instantiate, table_properties};
 
 /// Name of the architecture's package.
 pub(crate) const PACKAGE: &str = "Switch";
@@ -105,8 +106,8 @@ fn lower_part(lowerer: &mut Lowerer<'_>, id: ObjectId, part: Part, half: &mut Ha
     let mut bindings = Vec::with_capacity(params.len());
     for param in params {
         if let Type::Extern(id, type_args) = &param.ty {
-            let handle = if part == Part::Parser { core::Handle::PacketIn } else { core::Handle::PacketOut };
-            let object = ExternObject { id: *id, type_args: type_args.clone(), handle: arch::Handle::Core(handle) };
+            let handle = if part == Part::Parser { CoreHandle::PacketIn } else { CoreHandle::PacketOut };
+            let object = ExternObject { id: *id, type_args: type_args.clone(), handle: externs::Handle::Core(handle) };
             bindings.push(Binding::Value(Value::Object(Object::Extern(Rc::new(object)))));
             continue;
         }

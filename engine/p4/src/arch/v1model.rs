@@ -9,9 +9,9 @@ mod rules;
 
 use std::rc::Rc;
 
-use crate::arch::{self, Part, core};
 use crate::ast::BlockKind;
 use crate::diagnostics::Problem;
+use crate::externs::{self, CoreHandle, Part};
 use crate::ir::{self, Arch, Class};
 use crate::lower::{Binding, ExternObject, Lowered, Lowerer, Object, ObjectId, PackageObject, Storage, Value};
 use crate::source::Span;
@@ -20,7 +20,7 @@ use crate::typed::{BlockId, Param};
 use crate::types::Type;
 
 pub(crate) use calls::{call_function, call_method};
-pub(crate) use objects::{Handle, instantiate, table_properties};
+pub(crate) use objects::{instantiate, table_properties};
 
 /// Name of the architecture's package.
 pub(crate) const PACKAGE: &str = "V1Switch";
@@ -124,18 +124,18 @@ fn lower_part(lowerer: &mut Lowerer<'_>, id: ObjectId, part: Part, packet: &Pack
     let place = |storage: &Storage| Binding::Place(storage.clone().into());
     let object = |handle| {
         let Some(Param { ty: Type::Extern(id, type_args), .. }) = params.first() else { return None };
-        let object = ExternObject { id: *id, type_args: type_args.clone(), handle: arch::Handle::Core(handle) };
+        let object = ExternObject { id: *id, type_args: type_args.clone(), handle: externs::Handle::Core(handle) };
         Some(Binding::Value(Value::Object(Object::Extern(Rc::new(object)))))
     };
     let (headers, metadata, standard) = (place(&packet.headers), place(&packet.metadata), place(&packet.standard));
     let bindings = match part {
         Part::Parser => {
-            let packet_in = object(core::Handle::PacketIn);
+            let packet_in = object(CoreHandle::PacketIn);
             packet_in.into_iter().chain([headers, metadata, standard]).collect()
         }
         Part::Ingress | Part::Egress => vec![headers, metadata, standard],
         Part::VerifyChecksum | Part::ComputeChecksum => vec![headers, metadata],
-        Part::Deparser => object(core::Handle::PacketOut).into_iter().chain([headers]).collect(),
+        Part::Deparser => object(CoreHandle::PacketOut).into_iter().chain([headers]).collect(),
     };
     lowerer.block(id, bindings)
 }

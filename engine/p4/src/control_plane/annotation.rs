@@ -8,7 +8,7 @@ use crate::ast::{self, AnnotationBody, BinaryOp, ExprKind, UnaryOp};
 use crate::token::{Token, TokenKind};
 use crate::typed::Program;
 
-use super::value::{self, Bound};
+use super::value::{self, Bound, is_arithmetic};
 use super::{Annotation, Value};
 
 /// Annotations of a declaration.
@@ -121,11 +121,4 @@ fn value(program: &Program, expr: &ast::Expr) -> Option<Value> {
         },
         _ => return None,
     })
-}
-
-/// Whether [`arith::binary`] takes the operator.
-pub(super) fn is_arithmetic(op: BinaryOp) -> bool {
-    use BinaryOp as B;
-    let arithmetic = matches!(op, B::Mul | B::Div | B::Mod | B::Add | B::Sub | B::AddSat | B::SubSat);
-    arithmetic || matches!(op, B::Shl | B::Shr | B::BitAnd | B::BitOr | B::BitXor)
 }

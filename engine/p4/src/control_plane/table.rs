@@ -8,9 +8,10 @@ use crate::lower::names;
 use crate::typed::{self, ActionId, ActionUse, Arg, Expr, ExprKind, Program, TableId};
 
 use super::annotation;
+use super::scope::ScopeId;
 use super::types::declared;
 use super::value::{self, Bound};
-use super::walk::{ScopeId, Walk};
+use super::walk::Walk;
 use super::{ActionCall, ActionRef, Entry, Field, Key, KeySet, Property, Table, Value};
 
 impl Walk<'_> {

@@ -10,8 +10,8 @@ use crate::typed::{
 use crate::types::Type;
 
 use super::Value;
+use super::scope::{Scope, ScopeId};
 use super::value::{self, Bound};
-use super::walk::{Scope, ScopeId};
 
 /// A call of an extern function, in the instance whose type arguments are in force.
 pub(super) type ExternCall = (ScopeId, FunctionId, Vec<Type>);

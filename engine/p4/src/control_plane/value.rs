@@ -10,7 +10,6 @@ use crate::typed::{Expr, ExprKind, Program, VarId};
 use crate::types::Type;
 
 use super::Value;
-use super::annotation::is_arithmetic;
 
 /// Values of constructor parameters in force.
 pub(super) type Bound = FxHashMap<VarId, Value>;
@@ -138,4 +137,11 @@ pub(super) fn compare(op: BinaryOp, left: &Value, right: &Value) -> Option<bool>
         (B::Ne, ..) => Some(left != right),
         _ => None,
     }
+}
+
+/// Whether [`arith::binary`] takes the operator.
+pub(super) fn is_arithmetic(op: BinaryOp) -> bool {
+    use BinaryOp as B;
+    let arithmetic = matches!(op, B::Mul | B::Div | B::Mod | B::Add | B::Sub | B::AddSat | B::SubSat);
+    arithmetic || matches!(op, B::Shl | B::Shr | B::BitAnd | B::BitOr | B::BitXor)
 }

@@ -8,44 +8,16 @@ use rustc_hash::FxHashMap;
 use crate::ast::{BlockKind, Direction};
 use crate::lower::names;
 use crate::typed::{
-    ActionId, Arg, Args, BlockId, Construct, Constructor, Expr, ExprKind, InstanceId, Local, Param, Program, TableId,
-    ValueSetId, VarId,
+    ActionId, Arg, Args, Construct, Constructor, Expr, ExprKind, InstanceId, Local, Param, Program, TableId, ValueSetId,
 };
-use crate::types::{Type, TypeParamId};
+use crate::types::Type;
 
 use super::annotation;
+use super::scope::{Scope, ScopeId};
 use super::types::{Types, declared};
 use super::used::{ExternCall, Scan, Used};
 use super::value::{self, Bound};
 use super::{Action, Call, ControlPlane, Field, Object, TypeRef, Value, ValueSet};
-
-/// Index of an instance of a parser or control.
-pub(super) type ScopeId = usize;
-
-/// An instance of a parser or control.
-#[derive(Debug)]
-pub(super) struct Scope {
-    pub(super) block: BlockId,
-    /// Constructor parameters.
-    pub(super) bound: Bound,
-    /// Its control-plane name.
-    path: String,
-    types: Vec<(TypeParamId, Type)>,
-    /// Instances of parsers and controls declared in it, and those that its constructor was given.
-    children: FxHashMap<InstanceId, ScopeId>,
-    given: FxHashMap<VarId, ScopeId>,
-}
-
-impl Scope {
-    /// The instance that `expr.apply()` applies.
-    pub(super) fn applied(&self, expr: &Expr) -> Option<ScopeId> {
-        match &expr.kind {
-            ExprKind::Instance(id) => self.children.get(id).copied(),
-            ExprKind::Var(id) => self.given.get(id).copied(),
-            _ => None,
-        }
-    }
-}
 
 /// Something declared in an instance, that the control plane can name.
 enum Member {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Calls: inlining with copy-in and copy-out (spec section 6.7), and what becomes of externs and built-ins.
 
-use crate::arch;
 use crate::ast::Direction;
 use crate::ir::{self, Label, StmtKind, Ty};
 use crate::source::Span;
@@ -10,10 +9,8 @@ use crate::types::Type;
 
 use super::expr::{Argument, has_effects};
 use super::fold;
-use super::object::{Object, ObjectId};
-use super::place::Lvalue;
-use super::storage::Storage;
-use super::value::Value;
+use super::storage::{Lvalue, Storage};
+use super::value::{Object, ObjectId, Value};
 use super::{Binding, Frame, FrameKind, Lowered, Lowerer};
 
 /// Parameters made ready for a call.
@@ -32,7 +29,7 @@ impl Lowerer<'_> {
                 let Value::Object(Object::Extern(object)) = self.expr(object)? else {
                     return self.internal(span, "a method of something that is no extern");
                 };
-                arch::call_method(self, &object, *method, call, ty, span)
+                self.architecture.call_method(self, &object, *method, call, ty, span)
             }
             Callee::Action(id) => self.action_call(*id, call, span),
             Callee::Table(table) => {
@@ -53,7 +50,7 @@ impl Lowerer<'_> {
     fn function_call(&mut self, id: FunctionId, call: &Call, ty: &Type, span: Span) -> Lowered<Value> {
         let function = &self.program.functions[id.index()];
         let FunctionKind::User(body) = &function.kind else {
-            return arch::call_function(self, id, call, ty, span);
+            return self.architecture.call_function(self, id, call, ty, span);
         };
         let body = body.clone();
         let type_args: Vec<Type> = call.type_args.iter().map(|arg| self.concrete(arg)).collect();

@@ -11,9 +11,8 @@ use crate::types::Type;
 
 use super::call::Prepared;
 use super::names;
-use super::object::ObjectId;
-use super::place::Lvalue;
-use super::value::Value;
+use super::storage::Lvalue;
+use super::value::{ObjectId, Value};
 use super::{Binding, Frame, FrameKind, Lowered, Lowerer};
 
 impl Lowerer<'_> {

@@ -12,7 +12,8 @@ use crate::typed::{Builtin, Callee, Expr, ExprKind};
 use crate::types::Type;
 
 use super::fold;
-use super::place::{Lvalue, bits_at};
+use super::place::bits_at;
+use super::storage::Lvalue;
 use super::value::Value;
 use super::{Binding, Lowered, Lowerer};
 

@@ -5,32 +5,19 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
-use crate::arch;
 use crate::ast::Annotations;
 use crate::ir;
 use crate::source::Span;
 use crate::token::Name;
 use crate::typed::{
-    ActionId, Arg, Args, BlockId, Construct, Constructor, ExternId, FunctionId, InstanceId, Local, Param, TableId,
-    ValueSetId, VarId,
+    ActionId, Arg, Args, BlockId, Construct, Constructor, FunctionId, InstanceId, Local, Param, TableId, ValueSetId,
+    VarId,
 };
 use crate::types::{Type, TypeParamId};
 
 use super::names;
-use super::value::Value;
+use super::value::{ExternObject, Object, ObjectId, PackageObject, Value};
 use super::{Binding, Lowered, Lowerer};
-
-/// Index into the lowerer's parser and control instances.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct ObjectId(pub(crate) u32);
-
-/// An instance.
-#[derive(Clone, Debug)]
-pub(crate) enum Object {
-    Block(ObjectId),
-    Extern(Rc<ExternObject>),
-    Package(Rc<PackageObject>),
-}
 
 /// An instance of a parser or control.
 #[derive(Clone, Debug)]
@@ -53,22 +40,6 @@ pub(crate) struct BlockObject {
     pub(super) applied: Option<FxHashMap<ObjectId, u32>>,
     /// Times its body was inlined, which tells copies of its states apart.
     pub(super) copies: u32,
-}
-
-/// An instance of an extern object.
-#[derive(Clone, Debug)]
-pub(crate) struct ExternObject {
-    pub(crate) id: ExternId,
-    pub(crate) type_args: Rc<[Type]>,
-    /// What the architecture made of it.
-    pub(crate) handle: arch::Handle,
-}
-
-/// An instance of a package.
-#[derive(Clone, Debug)]
-pub(crate) struct PackageObject {
-    pub(crate) name: Name,
-    pub(crate) args: Vec<Option<Value>>,
 }
 
 /// What the architecture is told of a new extern instance.
@@ -131,7 +102,7 @@ impl Lowerer<'_> {
                 let object = program.externs[id.index()].name.clone();
                 let (type_args_copy, annotations) = (type_args.clone(), &annotations);
                 let new = NewExtern { object, name, type_args, args, annotations, methods, span };
-                let handle = arch::instantiate(self, &new)?;
+                let handle = self.architecture.instantiate(self, &new)?;
                 Ok(Object::Extern(Rc::new(ExternObject { id, type_args: type_args_copy, handle })))
             }
             Constructor::Package(package) => {

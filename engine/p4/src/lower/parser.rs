@@ -10,9 +10,8 @@ use crate::types::Type;
 
 use super::fold;
 use super::names;
-use super::object::ObjectId;
-use super::place::Lvalue;
-use super::value::Value;
+use super::storage::Lvalue;
+use super::value::{ObjectId, Value};
 use super::{Lowered, Lowerer};
 
 /// States made so far, and the one that code goes to.

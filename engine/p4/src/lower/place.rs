@@ -5,7 +5,6 @@ use std::rc::Rc;
 
 use num_bigint::BigUint;
 
-use crate::arch;
 use crate::ast::BinaryOp as Op;
 use crate::ir::{self, HeaderRef, Index, Place, StmtKind, Ty};
 use crate::source::Span;
@@ -13,30 +12,9 @@ use crate::typed::{Expr, ExprKind};
 use crate::types::Type;
 
 use super::fold;
-use super::storage::Storage;
+use super::storage::{Lvalue, Storage};
 use super::value::Value;
 use super::{Binding, Lowered, Lowerer};
-
-/// A place in storage.
-#[derive(Clone, Debug)]
-pub(crate) enum Lvalue {
-    /// Storage, or that of element 0 of a header stack.
-    Storage(Storage, Option<Index>),
-    /// Bits `hi..=lo` of a scalar place.
-    Slice(Rc<Lvalue>, u32, u32),
-    /// So many bits of a scalar place, from a run-time position on.
-    Bits(Rc<Lvalue>, Rc<ir::Expr>, u32),
-    /// One of several places, by a run-time index: for arrays that are no header stacks.
-    Choice(Rc<ir::Expr>, Rc<[Lvalue]>),
-    /// Nowhere: what is written is thrown away.
-    Ignore,
-}
-
-impl From<Storage> for Lvalue {
-    fn from(storage: Storage) -> Lvalue {
-        Lvalue::Storage(storage, None)
-    }
-}
 
 impl Lvalue {
     /// The part of a struct, header or union.
@@ -95,7 +73,7 @@ impl Lowerer<'_> {
             ExprKind::Next(of) => {
                 let stack = self.place(of)?;
                 if !self.extracting {
-                    arch::beyond_bmv2(self, "`next` outside of `extract`", None, span);
+                    self.beyond_bmv2("`next` outside of `extract`", None, span);
                     self.verify_next(&stack, span)?;
                 }
                 let index = self.next_index(&stack, span)?;

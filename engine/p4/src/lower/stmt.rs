@@ -3,7 +3,6 @@
 
 use num_bigint::{BigInt, BigUint};
 
-use crate::arch;
 use crate::ast::BinaryOp as Op;
 use crate::ir::{self, StmtKind, Ty};
 use crate::source::Span;
@@ -12,8 +11,7 @@ use crate::types::Type;
 
 use super::expr::has_effects;
 use super::fold;
-use super::place::Lvalue;
-use super::storage::Storage;
+use super::storage::{Lvalue, Storage};
 use super::value::Value;
 use super::{Binding, FrameKind, Lowered, Lowerer};
 
@@ -53,13 +51,13 @@ impl Lowerer<'_> {
             Typed::SwitchValue { value, cases } => self.switch_value(value, cases, span),
             Typed::For { init, cond, update, body } => {
                 if !self.in_action() {
-                    arch::loop_runs_once(self, span);
+                    self.loop_runs_once(span);
                 }
                 self.for_loop(init, cond, update, body)
             }
             Typed::ForIn { var, collection, body } => {
                 let help = "for both, count with `for (init; condition; step)` in an action";
-                arch::beyond_bmv2(self, "`for` over a range or collection", Some(help), span);
+                self.beyond_bmv2("`for` over a range or collection", Some(help), span);
                 self.for_in(*var, collection, body, span)
             }
         }

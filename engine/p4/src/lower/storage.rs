@@ -4,7 +4,7 @@
 use std::rc::Rc;
 
 use crate::ast::FieldsKind;
-use crate::ir::{self, Class, HeaderId, SlotId, StackId, Ty};
+use crate::ir::{self, Class, HeaderId, Index, SlotId, StackId, Ty};
 use crate::source::Span;
 use crate::types::Type;
 
@@ -41,6 +41,27 @@ pub(crate) struct StackStorage {
     pub(crate) elements: Vec<Storage>,
     /// `nextIndex` of stacks of headers and unions.
     pub(crate) next_index: Option<SlotId>,
+}
+
+/// A place in storage.
+#[derive(Clone, Debug)]
+pub(crate) enum Lvalue {
+    /// Storage, or that of element 0 of a header stack.
+    Storage(Storage, Option<Index>),
+    /// Bits `hi..=lo` of a scalar place.
+    Slice(Rc<Lvalue>, u32, u32),
+    /// So many bits of a scalar place, from a run-time position on.
+    Bits(Rc<Lvalue>, Rc<ir::Expr>, u32),
+    /// One of several places, by a run-time index: for arrays that are no header stacks.
+    Choice(Rc<ir::Expr>, Rc<[Lvalue]>),
+    /// Nowhere: what is written is thrown away.
+    Ignore,
+}
+
+impl From<Storage> for Lvalue {
+    fn from(storage: Storage) -> Lvalue {
+        Lvalue::Storage(storage, None)
+    }
 }
 
 impl Lowerer<'_> {

@@ -3,7 +3,6 @@
 
 use num_bigint::{BigInt, BigUint};
 
-use crate::arch;
 use crate::diagnostics::Problem;
 use crate::ir::{self, KeySet, MatchKind, SlotId, StmtKind, Ty};
 use crate::source::Span;
@@ -87,7 +86,7 @@ impl Lowerer<'_> {
         };
         let default_action = self.action_call_data(decl, &default.use_)?;
         let entries = self.entries(decl, &keys)?;
-        let properties = arch::table_properties(self, decl, &name)?;
+        let properties = self.architecture.table_properties(self, decl, &name)?;
         let size = match (entries.len() as u64, properties.size) {
             (0, size) => size.filter(|&size| size > 0).unwrap_or(DEFAULT_SIZE),
             (count, _) => count,

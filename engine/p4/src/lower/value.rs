@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Values in the shape of their type.
 
+use std::rc::Rc;
+
 use num_bigint::BigInt;
 
 use crate::ast::FieldsKind;
+use crate::externs::Handle;
 use crate::ir::{self, Place, Ty};
 use crate::source::Span;
 use crate::token::Name;
+use crate::typed::ExternId;
 use crate::types::Type;
 
 use super::fold;
-use super::object::Object;
-use super::place::Lvalue;
-use super::storage::Storage;
+use super::storage::{Lvalue, Storage};
 use super::{Lowered, Lowerer};
 
 /// A value: of a scalar an expression, of anything larger its parts.
@@ -38,6 +40,34 @@ pub(crate) enum Value {
     List(Vec<Value>),
     Object(Object),
     Void,
+}
+
+/// Index into the lowerer's parser and control instances.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct ObjectId(pub(crate) u32);
+
+/// An instance.
+#[derive(Clone, Debug)]
+pub(crate) enum Object {
+    Block(ObjectId),
+    Extern(Rc<ExternObject>),
+    Package(Rc<PackageObject>),
+}
+
+/// An instance of an extern object.
+#[derive(Clone, Debug)]
+pub(crate) struct ExternObject {
+    pub(crate) id: ExternId,
+    pub(crate) type_args: Rc<[Type]>,
+    /// What the architecture made of it.
+    pub(crate) handle: Handle,
+}
+
+/// An instance of a package.
+#[derive(Clone, Debug)]
+pub(crate) struct PackageObject {
+    pub(crate) name: Name,
+    pub(crate) args: Vec<Option<Value>>,
 }
 
 impl Value {

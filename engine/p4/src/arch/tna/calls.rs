@@ -7,6 +7,7 @@ use crate::arch::args::Args;
 use crate::arch::data;
 use crate::ast::BinaryOp;
 use crate::diagnostics::Problem;
+use crate::externs::TnaHandle as Handle;
 use crate::ir::{
     self, Class, ExternCall, FilterId, HashAlgorithm, MathUnitId, MeterId, Place, RegisterAction, RegisterActionId,
     RegisterId, Request, SlotId, StmtKind, Ty,
@@ -15,8 +16,6 @@ use crate::lower::{Argument, ExternObject, Lowered, Lowerer, Lvalue, Storage, Va
 use crate::source::Span;
 use crate::typed::{Call, Function};
 use crate::types::Type;
-
-use super::objects::Handle;
 
 /// In bits: what a packet carries in front of it at the ingress parser, behind its intrinsic header.
 const PORT_METADATA_BITS: u32 = 64;

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Hash algorithms of TNA.
 
-use crate::arch;
-use crate::arch::args::enum_member;
+use crate::arch::args::{enum_member, number, object};
+use crate::externs::{self, TnaHandle as Handle};
 use crate::ir::{Crc, HashAlgorithm};
 use crate::lower::{Lowered, Lowerer, NewExtern};
-
-use super::objects::{Handle, number, object};
 
 /// The algorithm of a `Hash`; `None` of `IDENTITY`.
 pub(super) fn algorithm(lowerer: &mut Lowerer<'_>, new: &NewExtern<'_>) -> Lowered<Option<HashAlgorithm>> {
     let plain = |width, poly| HashAlgorithm::Crc(Crc { width, poly, init: 0, xor_out: 0, reflected: false });
     let first = new.args.first().and_then(Option::as_ref);
     Ok(Some(match (enum_member(lowerer, first, "HashAlgorithm_t").as_deref(), object(new, 1)) {
-        (_, Some(arch::Handle::Tna(Handle::Polynomial(crc)))) => HashAlgorithm::Crc(crc),
+        (_, Some(externs::Handle::Tna(Handle::Polynomial(crc)))) => HashAlgorithm::Crc(crc),
         (Some("IDENTITY"), _) => return Ok(None),
         (Some("XOR8"), _) => HashAlgorithm::Xor8,
         (Some("XOR16"), _) => HashAlgorithm::Xor16,

@@ -1,70 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Extern objects of TNA, and the table properties that name them.
 
-use num_bigint::{BigInt, BigUint};
+use num_bigint::BigUint;
 use rustc_hash::FxHashMap;
 
-use crate::arch::args::{enum_member, size};
-use crate::arch::{self, TableProperties, properties};
+use crate::arch::args::{enum_member, number, object, size};
+use crate::arch::properties;
 use crate::diagnostics::Problem;
+use crate::externs::{self, NewAction, TableProperties, TnaHandle as Handle};
 use crate::ir::{
-    self, Annotation, Counter, CounterId, Filter, FilterId, HashAlgorithm, MathUnit, MathUnitId, Meter, MeterId,
-    Profile, ProfileId, Register, RegisterActionId, RegisterId, SlotId, Ty, Unit,
+    Annotation, Counter, CounterId, Filter, FilterId, HashAlgorithm, MathUnit, MathUnitId, Meter, MeterId, Profile,
+    ProfileId, Register, RegisterId, Ty, Unit,
 };
-use crate::lower::{Lowered, Lowerer, NewExtern, Object, Value, names};
+use crate::lower::{Lowered, Lowerer, NewExtern, Value, names};
 use crate::source::Span;
-use crate::typed::{FunctionId, Table};
+use crate::typed::Table;
 use crate::types::Type;
 
 use super::hashes;
-
-/// What became of an extern instance.
-#[derive(Clone, Debug)]
-pub(crate) enum Handle {
-    Register(RegisterId),
-    /// Index into [`Externs::actions`].
-    RegisterAction(usize),
-    MathUnit(MathUnitId),
-    Polynomial(ir::Crc),
-    /// `None` of `IDENTITY`.
-    Hash(Option<HashAlgorithm>),
-    Random,
-    Counter(CounterId),
-    DirectCounter(CounterId),
-    /// With the values of red, yellow and green.
-    Meter(MeterId, [u8; 3]),
-    DirectMeter(MeterId, [u8; 3]),
-    Filter(FilterId),
-    Profile(ProfileId),
-    /// Index of its sum in [`Externs::sums`].
-    Checksum(usize),
-    Mirror,
-    Resubmit,
-    Digest,
-    /// What has no effect here: `ParserPriority`, `Alpm`, `Atcam`, `IdleTimeout`.
-    Idle,
-}
-
-/// What the externs of a program are, beyond their handles.
-#[derive(Default, Debug)]
-pub(crate) struct Externs {
-    pub(super) actions: Vec<NewAction>,
-    /// The sum of a `Checksum`, by the block that uses it.
-    pub(super) sums: Vec<FxHashMap<ir::BlockId, SlotId>>,
-}
-
-/// A `RegisterAction`, whose body is lowered where it is first executed: it sees the variables of its control.
-#[derive(Debug)]
-pub(super) struct NewAction {
-    pub(super) name: String,
-    pub(super) register: RegisterId,
-    /// The implementation of `apply`.
-    pub(super) apply: FunctionId,
-    pub(super) value: Type,
-    pub(super) returns: Type,
-    pub(super) span: Span,
-    pub(super) lowered: Option<RegisterActionId>,
-}
 
 /// Makes an extern instance.
 pub(crate) fn instantiate(lowerer: &mut Lowerer<'_>, new: &NewExtern<'_>) -> Lowered<Handle> {
@@ -137,7 +90,7 @@ fn register(
 }
 
 fn register_action(lowerer: &mut Lowerer<'_>, new: &NewExtern<'_>, name: String) -> Lowered<Handle> {
-    let Some(arch::Handle::Tna(Handle::Register(register))) = object(new, 0) else {
+    let Some(externs::Handle::Tna(Handle::Register(register))) = object(new, 0) else {
         return lowerer.internal(new.span, "a register was expected");
     };
     let Some(&apply) = new.methods.first() else {
@@ -165,26 +118,6 @@ fn filter(
     };
     lowerer.out.filters.push(Filter { name, ty, size, wred, annotations });
     Ok(Handle::Filter(FilterId(lowerer.out.filters.len() as u32 - 1)))
-}
-
-/// The object that an argument is.
-pub(super) fn object(new: &NewExtern<'_>, arg: usize) -> Option<arch::Handle> {
-    match new.args.get(arg)?.as_ref()? {
-        Value::Object(Object::Extern(object)) => Some(object.handle.clone()),
-        _ => None,
-    }
-}
-
-/// A number that fits.
-pub(super) fn number<T: TryFrom<BigInt>>(lowerer: &mut Lowerer<'_>, new: &NewExtern<'_>, arg: usize) -> Lowered<T> {
-    let Some(Some(value)) = new.args.get(arg).cloned() else {
-        return lowerer.internal(new.span, "a number was expected");
-    };
-    let number = lowerer.known_number(&value, new.span)?;
-    match T::try_from(number.clone()) {
-        Ok(number) => Ok(number),
-        Err(_) => lowerer.unsupported(new.span, format!("the number {number} here")),
-    }
 }
 
 /// Fields of a cell, low one first.
@@ -248,11 +181,11 @@ fn colours(lowerer: &mut Lowerer<'_>, new: &NewExtern<'_>, first: usize) -> Lowe
 
 /// A selector makes a plain profile choose by a hash, or has a profile of its own.
 fn selector(lowerer: &mut Lowerer<'_>, new: &NewExtern<'_>) -> Lowered<Handle> {
-    let Some(arch::Handle::Tna(Handle::Hash(hash))) = object(new, 1) else {
+    let Some(externs::Handle::Tna(Handle::Hash(hash))) = object(new, 1) else {
         return lowerer.internal(new.span, "a hash was expected");
     };
     let hash = hash.unwrap_or(HashAlgorithm::Identity);
-    if let Some(arch::Handle::Tna(Handle::Profile(id))) = object(new, 0) {
+    if let Some(externs::Handle::Tna(Handle::Profile(id))) = object(new, 0) {
         lowerer.out.profiles[id.index()].selector = Some(hash);
         return Ok(Handle::Profile(id));
     }
@@ -343,15 +276,15 @@ pub(crate) fn table_properties(lowerer: &mut Lowerer<'_>, table: &Table, name: &
         let mut object = || properties::object(lowerer, &property.value, name);
         match &*property.name {
             "counters" => match object()? {
-                Some(arch::Handle::Tna(Handle::DirectCounter(id))) => properties.direct_counter = Some(id),
+                Some(externs::Handle::Tna(Handle::DirectCounter(id))) => properties.direct_counter = Some(id),
                 _ => return properties::wrong_object(lowerer, property, "a `DirectCounter`"),
             },
             "meters" => match object()? {
-                Some(arch::Handle::Tna(Handle::DirectMeter(id, _))) => properties.direct_meter = Some(id),
+                Some(externs::Handle::Tna(Handle::DirectMeter(id, _))) => properties.direct_meter = Some(id),
                 _ => return properties::wrong_object(lowerer, property, "a `DirectMeter`"),
             },
             "implementation" => match object()? {
-                Some(arch::Handle::Tna(Handle::Profile(id))) => properties.profile = Some(id),
+                Some(externs::Handle::Tna(Handle::Profile(id))) => properties.profile = Some(id),
                 _ => return properties::wrong_object(lowerer, property, "an `ActionProfile` or `ActionSelector`"),
             },
             "registers" | "filters" => {

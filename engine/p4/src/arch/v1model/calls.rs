@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Calls of v1model's externs.
 
-use crate::arch;
 use crate::ast::FieldsKind;
 use crate::diagnostics::Problem;
 use crate::ir::{self, Checksum, ExprKind, ExternCall, Place, Request, StmtKind, Ty};
@@ -10,9 +9,10 @@ use crate::source::Span;
 use crate::typed::{Call, Function};
 use crate::types::Type;
 
-use super::objects::{Handle, hash_algorithm};
+use super::objects::hash_algorithm;
 use crate::arch::args::{Args, result_type, with_result};
-use crate::arch::{Part, data};
+use crate::arch::data;
+use crate::externs::{Part, V1ModelHandle as Handle};
 
 /// The egress port that means "drop", BMv2's default.
 const DROP_PORT: u32 = 511;
@@ -58,7 +58,7 @@ pub(crate) fn call_method(
             with_result(lowerer, &dst, ty, span, |dst| ExternCall::DirectMeterRead { meter, dst })?;
         }
         (Handle::Checksum16, "get") => {
-            arch::beyond_bmv2(lowerer, "`Checksum16`", Some("call `hash` with `HashAlgorithm.csum16`"), span);
+            lowerer.beyond_bmv2("`Checksum16`", Some("call `hash` with `HashAlgorithm.csum16`"), span);
             let data = args.value(lowerer, 0)?;
             return checksum16(lowerer, data, span);
         }
@@ -144,7 +144,7 @@ fn hash(lowerer: &mut Lowerer<'_>, args: &Args<'_>, span: Span) -> Lowered<Value
     let (base, max) = (args.scalar(lowerer, 2)?, args.scalar(lowerer, 4)?);
     let data = args.value(lowerer, 3)?;
     if matches!(data, Value::Scalar(_)) {
-        arch::beyond_bmv2(lowerer, "a hash of something that is no list", Some("put braces around it"), span);
+        lowerer.beyond_bmv2("a hash of something that is no list", Some("put braces around it"), span);
     }
     let data = data::fields(lowerer, data, span)?;
     let ty = result_type(lowerer, &dst, base.ty, span)?;

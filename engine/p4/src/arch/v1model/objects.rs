@@ -2,28 +2,15 @@
 //! Extern objects of v1model, and the table properties that name them.
 
 use crate::arch::args::{enum_member, size};
-use crate::arch::{self, TableProperties, properties};
+use crate::arch::properties;
 use crate::diagnostics::Problem;
+use crate::externs::{self, TableProperties, V1ModelHandle as Handle};
 use crate::ir::{
     Counter, CounterId, HashAlgorithm, Meter, MeterId, Profile, ProfileId, Register, RegisterId, Ty, Unit,
 };
 use crate::lower::{Lowered, Lowerer, NewExtern, names};
 use crate::typed::Table;
 use crate::types::Type;
-
-/// What became of an extern instance.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Handle {
-    Register(RegisterId),
-    Counter(CounterId),
-    DirectCounter(CounterId),
-    Meter(MeterId),
-    DirectMeter(MeterId),
-    Profile(ProfileId),
-    Checksum16,
-    /// Of a type that v1model does not have.
-    Foreign,
-}
 
 /// Makes an extern instance.
 pub(crate) fn instantiate(lowerer: &mut Lowerer<'_>, new: &NewExtern<'_>) -> Lowered<Handle> {
@@ -132,15 +119,15 @@ pub(crate) fn table_properties(lowerer: &mut Lowerer<'_>, table: &Table, name: &
         let mut object = || properties::object(lowerer, &property.value, name);
         match &*property.name {
             "counters" => match object()? {
-                Some(arch::Handle::V1Model(Handle::DirectCounter(id))) => properties.direct_counter = Some(id),
+                Some(externs::Handle::V1Model(Handle::DirectCounter(id))) => properties.direct_counter = Some(id),
                 _ => return properties::wrong_object(lowerer, property, "a `direct_counter`"),
             },
             "meters" => match object()? {
-                Some(arch::Handle::V1Model(Handle::DirectMeter(id))) => properties.direct_meter = Some(id),
+                Some(externs::Handle::V1Model(Handle::DirectMeter(id))) => properties.direct_meter = Some(id),
                 _ => return properties::wrong_object(lowerer, property, "a `direct_meter`"),
             },
             "implementation" => match object()? {
-                Some(arch::Handle::V1Model(Handle::Profile(id))) => properties.profile = Some(id),
+                Some(externs::Handle::V1Model(Handle::Profile(id))) => properties.profile = Some(id),
                 _ => return properties::wrong_object(lowerer, property, "an `action_profile` or `action_selector`"),
             },
             _ => {}

@@ -2,7 +2,6 @@
 //! What simple_switch cannot do, checked on the finished program: p4c's back end refuses it, so we do.
 
 use super::graph::tables_beyond_bmv2;
-use crate::arch;
 use crate::arch::rules::{duplicate_names, header_widths, tables};
 use crate::diagnostics::Problem;
 use crate::ir::{
@@ -48,10 +47,10 @@ pub(super) fn check(lowerer: &mut Lowerer<'_>, arch: &Arch) -> Lowered<()> {
         beyond.extend(other.map(|stmt| (stmt.span, "a deparser that does more than `emit`")));
     }
     for (span, what) in beyond {
-        arch::beyond_bmv2(lowerer, what, None, span);
+        lowerer.beyond_bmv2(what, None, span);
     }
     for (span, what) in tables_beyond_bmv2(lowerer) {
-        arch::beyond_bmv2(lowerer, what, Some("declare a second table of this kind"), span);
+        lowerer.beyond_bmv2(what, Some("declare a second table of this kind"), span);
     }
     if lowerer.diagnostics.errors() > errors { Err(crate::lower::Failed) } else { Ok(()) }
 }
