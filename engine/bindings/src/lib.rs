@@ -10,6 +10,7 @@ mod diagnostics;
 mod entries;
 mod harness;
 mod live;
+mod matches;
 mod objects;
 mod observed;
 mod program;

@@ -23,7 +23,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-use crate::entries::{Match, Number};
+use crate::matches::{Match, Number};
 
 /// Something that the control plane does.
 #[derive(Clone, Debug, Deserialize)]

@@ -17,9 +17,10 @@ use marklab_units::Time;
 
 pub use chain::{Chain, Chains};
 use port::Shared;
-pub use port::{InvalidPort, MAX_QUEUES, Pool, PortConfig, QueueConfig, Round};
+pub use port::{InvalidPort, MAX_QUEUES, Pool, PortConfig};
 pub use queue::{Depth, Dequeued, Limit, QueueStats};
 use queue::{Queue, Waiting};
+pub use scheduler::{QueueConfig, Round};
 
 /// Why an item was refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

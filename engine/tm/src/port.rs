@@ -4,32 +4,10 @@
 use thiserror::Error;
 
 use crate::queue::{Depth, Limit, QueueStats};
-use crate::scheduler::Scheduler;
+use crate::scheduler::{QueueConfig, Round, Scheduler};
 
 /// Queues that a port has at most: those of Tofino 2.
 pub const MAX_QUEUES: usize = 128;
-
-/// A queue of a port.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct QueueConfig {
-    /// What it holds at most.
-    pub limit: Limit,
-    /// Queues of a higher level go first; those of one level share what is left.
-    pub level: u8,
-    /// Bytes that it may send per round of its level.
-    pub quantum_bytes: u32,
-}
-
-/// How the queues of a level take turns.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum Round {
-    /// Deficit weighted round robin: what a turn leaves of its quantum is carried to the next one, until the queue is
-    /// empty.
-    #[default]
-    Deficit,
-    /// Weighted round robin by bytes: nothing is carried (MQ-ECN paper, section 3.3.2). A turn sends one item at least.
-    Weighted,
-}
 
 /// A port: its queues, how they take turns, and what they hold together.
 #[derive(Clone, PartialEq, Eq, Debug)]

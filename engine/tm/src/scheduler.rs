@@ -1,10 +1,32 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which queue of a port comes next: strict levels, and rounds within a level.
 
-use crate::port::{QueueConfig, Round};
+use crate::queue::Limit;
 
 /// End of a list of queues.
 const NONE: u8 = u8::MAX;
+
+/// A queue of a port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct QueueConfig {
+    /// What it holds at most.
+    pub limit: Limit,
+    /// Queues of a higher level go first; those of one level share what is left.
+    pub level: u8,
+    /// Bytes that it may send per round of its level.
+    pub quantum_bytes: u32,
+}
+
+/// How the queues of a level take turns.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Round {
+    /// Deficit weighted round robin: what a turn leaves of its quantum is carried to the next one, until the queue is
+    /// empty.
+    #[default]
+    Deficit,
+    /// Weighted round robin by bytes: nothing is carried (MQ-ECN paper, section 3.3.2). A turn sends one item at least.
+    Weighted,
+}
 
 /// Order in which the queues of a port are served.
 ///

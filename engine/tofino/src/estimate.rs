@@ -3,7 +3,6 @@
 //! vector. An estimate: see the modules for what is simplified.
 
 mod dependency;
-pub(crate) mod fields;
 mod memory;
 mod placement;
 mod simplify;
@@ -15,10 +14,10 @@ use marklab_p4::ir::{BlockBody, Class, Header, Program, RegisterId, SlotId, visi
 use marklab_p4::source::{SourceMap, Span};
 use serde::Serialize;
 
-use self::fields::{Fields, uses};
 use self::placement::Placement;
 use self::units::{Kind, Unit};
 use crate::chip::{self, Limits};
+use crate::fields::{self, Fields, uses};
 use crate::findings::{Findings, label};
 use crate::flow::Flow;
 use crate::limit::Limit;

@@ -7,7 +7,7 @@ use marklab_p4::ir::{
 };
 use marklab_p4::source::Span;
 
-use crate::estimate::fields::{Fields, uses};
+use crate::fields::{Fields, uses};
 
 /// What a step does.
 #[derive(Clone, Copy, Debug)]

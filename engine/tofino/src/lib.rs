@@ -18,6 +18,7 @@ mod attached;
 pub mod chip;
 mod conditions;
 pub mod estimate;
+mod fields;
 mod findings;
 mod flow;
 pub mod limit;

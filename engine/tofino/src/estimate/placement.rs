@@ -7,10 +7,10 @@ use std::collections::BTreeSet;
 use marklab_p4::ir::{Program, TableId};
 
 use super::dependency::{Edge, merged_conditions, urgency};
-use super::fields::Fields;
 use super::memory::{self, Memory};
 use super::units::{Attached, Kind, Unit};
 use crate::chip;
+use crate::fields::Fields;
 
 /// What is in a stage.
 #[derive(Clone, Default, Debug)]

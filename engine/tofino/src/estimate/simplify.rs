@@ -5,7 +5,7 @@ use marklab_p4::ir::{Class, Expr, ExprKind, Program, SlotId, Stmt, StmtKind, vis
 use marklab_p4::source::SourceMap;
 use rustc_hash::FxHashMap;
 
-use super::fields::{Fields, read_all, uses};
+use crate::fields::{Fields, read_all, uses};
 use crate::flow::{Choice, Flow, What, exclusive};
 
 /// Slots that are one variable: parameters of controls and what is passed for them. p4c puts the argument in place of

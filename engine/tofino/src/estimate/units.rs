@@ -6,8 +6,8 @@ use marklab_p4::ir::{
 };
 use marklab_p4::source::Span;
 
-use super::fields::{Fields, read_all, uses};
 use crate::conditions::gateways;
+use crate::fields::{Fields, read_all, uses};
 use crate::flow::{Choice, Flow, What};
 
 /// What becomes of steps of a control.

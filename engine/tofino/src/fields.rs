@@ -10,22 +10,22 @@ use marklab_p4::ir::{Expr, ExprKind, ExternCall, Place, Program, SlotId, Stmt, S
 pub(crate) struct Fields(BTreeMap<SlotId, u128>);
 
 impl Fields {
-    pub(super) fn add(&mut self, slot: SlotId, bits: u128) {
+    pub(crate) fn add(&mut self, slot: SlotId, bits: u128) {
         *self.0.entry(slot).or_default() |= bits;
     }
 
-    pub(super) fn extend(&mut self, other: &Fields) {
+    pub(crate) fn extend(&mut self, other: &Fields) {
         other.0.iter().for_each(|(slot, bits)| self.add(*slot, *bits));
     }
 
     /// The same with other slots for some.
-    pub(super) fn renamed(&self, name: &dyn Fn(SlotId) -> SlotId) -> Fields {
+    pub(crate) fn renamed(&self, name: &dyn Fn(SlotId) -> SlotId) -> Fields {
         let mut renamed = Fields::default();
         self.0.iter().for_each(|(slot, bits)| renamed.add(name(*slot), *bits));
         renamed
     }
 
-    pub(super) fn overlaps(&self, other: &Fields) -> bool {
+    pub(crate) fn overlaps(&self, other: &Fields) -> bool {
         self.0.iter().any(|(slot, bits)| other.0.get(slot).is_some_and(|others| bits & others != 0))
     }
 
@@ -33,12 +33,12 @@ impl Fields {
         self.0.contains_key(&slot)
     }
 
-    pub(super) fn slots(&self) -> impl Iterator<Item = SlotId> {
+    pub(crate) fn slots(&self) -> impl Iterator<Item = SlotId> {
         self.0.keys().copied()
     }
 
     /// Bytes that they take if each field starts at a byte.
-    pub(super) fn bytes(&self) -> u32 {
+    pub(crate) fn bytes(&self) -> u32 {
         self.0.values().map(|bits| bits.count_ones().div_ceil(8)).sum()
     }
 }
@@ -52,7 +52,7 @@ fn shifted(bits: u128, by: u32) -> u128 {
 }
 
 /// Adds what an expression reads, where only some of its bits are wanted.
-pub(super) fn read(expr: &Expr, wanted: u128, to: &mut Fields) {
+pub(crate) fn read(expr: &Expr, wanted: u128, to: &mut Fields) {
     let all = |of: &Expr, to: &mut Fields| read(of, ones(of.ty.width), to);
     if wanted == 0 {
         return;
@@ -81,7 +81,7 @@ pub(super) fn read(expr: &Expr, wanted: u128, to: &mut Fields) {
 }
 
 /// All that an expression reads.
-pub(super) fn read_all(expr: &Expr, to: &mut Fields) {
+pub(crate) fn read_all(expr: &Expr, to: &mut Fields) {
     read(expr, ones(expr.ty.width), to);
 }
 
