@@ -13,7 +13,7 @@ use marklab_units::Time;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use thiserror::Error;
 
-use crate::state::draw;
+use crate::random::draw;
 
 /// What a cell of a filter is set to.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -7,6 +7,7 @@
 //! ([`JitError::Unsupported`]), never run in another way.
 //!
 //! - `context`: what generated code is given, and the functions it calls;
+//! - `shapes`: how values are held, which all of the following know;
 //! - `generator`: storage and control flow;
 //! - `wide`: memory, and the values that are kept there;
 //! - `expr`, `parse`, `data`, `calls`, `tables`, `objects`: what their names say.
@@ -18,6 +19,7 @@ mod expr;
 mod generator;
 mod objects;
 mod parse;
+mod shapes;
 mod tables;
 mod wide;
 
@@ -29,14 +31,13 @@ use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::FunctionBuilderContext;
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{FuncId, Linkage, Module, default_libcall_names};
-use marklab_p4::ir::{HashAlgorithm, Program, Request};
+use marklab_p4::ir::Program;
 use marklab_p4::source::Span;
 use thiserror::Error;
 
-pub(crate) use context::{Context, Views};
-
 use crate::layout::Layout;
 use crate::{DROP_PORT, Engine, Field, Origin, Packet, Phv, Stage, State};
+use context::{Context, Referred};
 use generator::Generator;
 
 /// Why a program has no machine code.
@@ -77,16 +78,6 @@ pub struct Jit {
     deparsers: [Deparser; Stage::ALL.len()],
     referred: Referred,
     origin: Origin,
-}
-
-/// What generated code refers to by number, and needs.
-#[derive(Default)]
-struct Referred {
-    requests: Vec<Request>,
-    algorithms: Vec<HashAlgorithm>,
-    operations: Vec<wide::Operation>,
-    /// Memory that it needs beside the machine's stack.
-    scratch_bytes: usize,
 }
 
 /// Where a deparser writes.
@@ -225,7 +216,7 @@ impl Engine for Jit {
     fn run(&self, stage: Stage, state: &mut State, packet: &mut Packet, phv: &mut Phv) {
         self.origin.check(state, phv);
         let buffer = self.buffer(stage);
-        let emitted = Context::enter(state, packet, &self.referred, buffer, |context| self.stage(stage, context, phv));
+        let emitted = context::enter(state, packet, &self.referred, buffer, |context| self.stage(stage, context, phv));
         if let Some(emitted) = emitted {
             self.put_front(stage, state, packet, phv, emitted);
         }
@@ -235,7 +226,7 @@ impl Engine for Jit {
     fn run_out(&self, state: &mut State, packet: &mut Packet, phv: &mut Phv, egress_spec: Option<Field>) -> bool {
         self.origin.check(state, phv);
         let mut kept = true;
-        let emitted = Context::enter(state, packet, &self.referred, self.buffer(Stage::Deparse), |context| {
+        let emitted = context::enter(state, packet, &self.referred, self.buffer(Stage::Deparse), |context| {
             self.stage(Stage::Egress, context, phv);
             kept = egress_spec.is_none_or(|field| phv.get(field) != DROP_PORT);
             if kept {

@@ -11,6 +11,7 @@
 //! No clock (whoever runs a stage sets [`State::now`]), no ports, no queues: the architecture around the program is
 //! `marklab-switch`.
 
+mod action;
 mod arith;
 mod control;
 mod effects;
@@ -20,11 +21,13 @@ mod hash;
 mod interpreter;
 mod jit;
 mod layout;
+mod load_error;
 mod math;
 mod meter;
 mod packet;
 mod profile;
 mod prune;
+mod random;
 mod rejection;
 mod stage;
 mod state;
@@ -37,6 +40,7 @@ use std::sync::Arc;
 
 use marklab_p4::ir::{ParserBody, Program, StateId, Target, Transition};
 
+pub use action::{GroupId, Member, MemberId};
 pub use control::{ActionSpec, ControlError, EntrySpec, lookup_name};
 pub use effects::{CloneRequest, Digest, Effects, FailedAssertion, MirrorRequest};
 pub use filter::{DropSettings, FilterError, FilterSettings};
@@ -45,12 +49,13 @@ pub use interpreter::Interpreter;
 pub use jit::{Jit, JitError};
 use layout::LayoutId;
 pub use layout::{Field, Layout, Phv};
+pub use load_error::LoadError;
 pub use meter::{MeterError, MeterRate, MeterRates};
 pub use packet::{INLINE_BYTES, Packet};
-pub use profile::{GroupId, Member, MemberId, Profile, ProfileError};
+pub use profile::{Profile, ProfileError};
 pub use prune::prune;
 pub use stage::Stage;
-pub use state::{LoadError, State};
+pub use state::State;
 pub use table::{Count, EntryHandle, KeyMatch, Table, TableEntry, TableError, TableMut};
 pub use trace::{Event, EventKind, FieldValue};
 pub use value_set::{ValueSet, ValueSetError, ValueSetMut};

@@ -11,28 +11,10 @@ use std::collections::BTreeSet;
 use marklab_p4::ir::{
     self, ActionParam, DataField, ExprKind, HashAlgorithm, HeaderId, HeaderRef, MatchKind, Place, ProfileId, Program,
 };
-use num_bigint::BigUint;
 use thiserror::Error;
 
-use crate::state::LoadError;
-use crate::table::check_args;
-
-/// Number of a member in its profile; valid until the member is deleted.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct MemberId(pub u32);
-
-/// Number of a group in its profile; valid until the group is deleted.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct GroupId(pub u32);
-
-/// An action with its parameters.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Member {
-    /// Index into [`Profile::actions`].
-    pub action: u32,
-    /// One value per parameter.
-    pub args: Vec<BigUint>,
-}
+use crate::action::{GroupId, Member, MemberId, actions_of, check_args};
+use crate::load_error::LoadError;
 
 /// Why a profile refused.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -256,12 +238,6 @@ fn put<T>(places: &mut Vec<Option<T>>, value: T) -> u32 {
     });
     places[free] = Some(value);
     free as u32
-}
-
-/// Name and parameters of each action of a table.
-pub(crate) fn actions_of(program: &Program, table: &ir::Table) -> Vec<(String, Vec<ActionParam>)> {
-    let actions = table.actions.iter().map(|entry| &program.actions[entry.action.index()]);
-    actions.map(|action| (action.name.clone(), action.params.clone())).collect()
 }
 
 /// The algorithm and the input of the hash by which a table's packets choose from a group; `None` without a selector.

@@ -2,65 +2,27 @@
 //! What a switch remembers between packets: tables, registers, counters, meters, action profiles, value sets, the random
 //! stream.
 
+mod context;
+
 use std::sync::Arc;
 
 use marklab_p4::ir::{CounterId, ProfileId, Program, RegisterId, TableId, Ty};
 use marklab_units::Time;
 use num_bigint::BigUint;
-use rand::{RngExt, SeedableRng};
+use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
-use thiserror::Error;
 
 use crate::effects::Effects;
 use crate::filter::{Cell as FilterCell, Filter};
 use crate::fixed::Fixed;
-use crate::jit::{Context, Views};
 use crate::layout::Layout;
+use crate::load_error::LoadError;
 use crate::meter::{Meter, Meters};
 use crate::profile::Profile;
-use crate::table::{Count, Table, TableError, TableMut};
+use crate::table::{Count, Table, TableMut};
 use crate::value_set::ValueSet;
 use crate::words::{limbs, limbs_of, words_for};
-
-/// Why a program cannot be run here, although it compiles.
-#[derive(Clone, PartialEq, Eq, Debug, Error)]
-pub enum LoadError {
-    /// A construct that this engine does not run yet.
-    #[error("`{name}`: {what} is not supported yet")]
-    Unsupported {
-        /// The object.
-        name: String,
-        /// What it is.
-        what: &'static str,
-    },
-    /// A register array is larger than memory allows.
-    #[error("`{name}` has {size} cells; the limit is {limit}")]
-    TooLarge {
-        /// The object.
-        name: String,
-        /// Its size.
-        size: u64,
-        /// Largest size.
-        limit: u64,
-    },
-    /// Headers and metadata of a packet would take too much memory.
-    #[error("the headers and metadata of a packet take {bytes} bytes; the limit is {limit}")]
-    PacketState {
-        /// Bytes of the packet state.
-        bytes: usize,
-        /// Most bytes.
-        limit: usize,
-    },
-    /// The program calls what nobody has written for this engine.
-    #[error("nothing here implements extern `{name}`, which the program calls")]
-    Foreign {
-        /// The extern.
-        name: String,
-    },
-    /// An entry written in the source is refused by its table.
-    #[error(transparent)]
-    Entry(#[from] TableError),
-}
+pub(crate) use context::{Cells, Context, Operation, Referred, TableView, Views};
 
 /// Most 64-bit words of all arrays of a program: 1 GB.
 const MAX_WORDS: u64 = 1 << 27;
@@ -272,9 +234,4 @@ impl State {
     pub fn counter(&self, counter: CounterId, index: u64) -> Option<Count> {
         self.counters[counter.index()].get(usize::try_from(index).ok()?).copied()
     }
-}
-
-/// Uniform in `lo..=hi`, or `None` if that is empty.
-pub(crate) fn draw(random: &mut Xoshiro256PlusPlus, lo: u64, hi: u64) -> Option<u64> {
-    (lo <= hi).then(|| random.random_range(lo..=hi))
 }

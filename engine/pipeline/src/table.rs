@@ -20,11 +20,11 @@ use marklab_units::Time;
 use num_bigint::BigUint;
 use thiserror::Error;
 
+use crate::action::{GroupId, Member, MemberId, actions_of, check_args};
 use crate::meter::{Meter, Meters};
-use crate::profile::{GroupId, Member, MemberId, actions_of};
 use crate::words::{limbs, push_limbs, words_for};
 pub use change::TableMut;
-pub(crate) use check::{check_args, check_width};
+pub(crate) use check::check_width;
 use check::{check_key, check_use};
 use indirect::Indirect;
 pub(crate) use indirect::{CALLS, GROUP, MEMBER, NO_ACTION};

@@ -9,7 +9,8 @@ use num_bigint::BigUint;
 
 use super::{ActionSpec, ControlError, find};
 use crate::State;
-use crate::profile::{GroupId, Member, MemberId, Profile};
+use crate::action::{GroupId, Member, MemberId};
+use crate::profile::Profile;
 use crate::table::{CALLS, GROUP, MEMBER, Table};
 
 impl ActionSpec {

@@ -81,7 +81,7 @@ impl<'a> Frame<'a> {
             }
             ExternCall::Random { dst, lo, hi } => {
                 let (lo, hi) = (self.number(lo)?, self.number(hi)?);
-                if let Some(value) = crate::state::draw(&mut self.state.random, lo, hi) {
+                if let Some(value) = crate::random::draw(&mut self.state.random, lo, hi) {
                     self.store_number(dst, value)?;
                 }
             }

@@ -12,8 +12,8 @@ use marklab_p4::ir::{
 
 use super::Result;
 use super::context::{self, Cells, Context};
-use super::generator::{Generator, valid_place, value_type};
-use super::wide::is_wide;
+use super::generator::Generator;
+use super::shapes::{is_wide, valid_place, value_type};
 use crate::DROP_PORT;
 use crate::arith::Operator;
 use crate::hash::of_any_header;

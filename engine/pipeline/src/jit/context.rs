@@ -11,171 +11,54 @@
 use cranelift_jit::JITBuilder;
 use num_bigint::BigUint;
 
-use super::Referred;
-use crate::fixed::Fixed;
-use crate::table::{Count, Row, Table};
+pub(super) use crate::state::{Cells, Context, Operation, Referred, TableView};
+use crate::table::{Row, Table};
 use crate::words::{limbs, limbs_of, words_for};
 use crate::{Packet, State};
-
-/// [`Context::emitted_len`] before a deparser ends.
-const NOT_DEPARSED: u64 = u64::MAX;
 
 /// What a meter says that does not run.
 pub(super) const NO_COLOUR: u64 = u64::MAX;
 
-/// An array as generated code sees it.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub(crate) struct Cells {
-    pub(crate) start: *mut u64,
-    /// Number of cells.
-    pub(crate) len: u64,
-}
+/// [`Context::emitted_len`] before a deparser ends.
+const NOT_DEPARSED: u64 = u64::MAX;
 
-/// A table as generated code sees it.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub(crate) struct TableView {
-    pub(crate) table: *mut Table,
-    /// [`Table::direct`].
-    pub(crate) direct: *const u8,
-}
-
-/// Addresses of a state's tables and arrays.
-#[derive(Clone, Debug)]
-pub(crate) struct Views {
-    tables: Vec<TableView>,
-    registers: Vec<Cells>,
-    counters: Vec<Cells>,
-}
-
-// SAFETY: the pointers lead into the `State` that owns these `Views`, and are used only while it is borrowed mutably.
-unsafe impl Send for Views {}
-// SAFETY: as above; a shared reference leads nowhere.
-unsafe impl Sync for Views {}
-
-impl Views {
-    /// Addresses of what a state owns. They outlive moves of the state, since all of it is on the heap.
-    pub(crate) fn new(
-        tables: &[Fixed<Table>],
-        registers: &mut [crate::state::RegisterArray],
-        counters: &mut [Vec<Count>],
-    ) -> Views {
-        let register =
-            |array: &mut crate::state::RegisterArray| Cells { start: array.words.as_mut_ptr(), len: array.cells };
-        let counter = |cells: &mut Vec<Count>| Cells { start: cells.as_mut_ptr().cast(), len: cells.len() as u64 };
-        Views {
-            tables: tables.iter().map(|table| TableView { direct: table.direct(), table: table.as_ptr() }).collect(),
-            registers: registers.iter_mut().map(register).collect(),
-            counters: counters.iter_mut().map(counter).collect(),
-        }
+/// Runs generated code on a packet and takes over what it left. Gives the bytes emitted, if it deparsed.
+#[inline(always)]
+pub(super) fn enter(
+    state: &mut State,
+    packet: &mut Packet,
+    referred: &Referred,
+    emit_capacity: usize,
+    code: impl FnOnce(*mut Context),
+) -> Option<usize> {
+    if state.emitted.len() < emit_capacity {
+        state.emitted.resize(emit_capacity, 0);
+        state.context.emitted = state.emitted.as_mut_ptr();
     }
-}
-
-/// What generated code is given. It lives in the [`State`], so that a call sets only what has changed since the last one.
-#[derive(Debug)]
-#[repr(C)]
-pub(crate) struct Context {
-    pub(super) tables: *const TableView,
-    pub(super) registers: *const Cells,
-    pub(super) counters: *const Cells,
-    /// Stored bytes of the packet; [`crate::packet::SLACK`] more may be read, and `headroom` before them written.
-    pub(super) packet_bytes: *mut u8,
-    /// Number of stored bytes.
-    pub(super) stored: u64,
-    /// Length of the packet.
-    pub(super) length: u64,
-    /// Bytes in front of the packet that may be written.
-    pub(super) headroom: u64,
-    /// Where a deparser writes that needs a buffer.
-    pub(super) emitted: *mut u8,
-    /// Bytes the deparser wrote, or [`NOT_DEPARSED`].
-    pub(super) emitted_len: u64,
-    /// Memory for values that the machine's stack has no room for.
-    pub(super) scratch: *mut u8,
-    /// Added to `State::faults`.
-    pub(super) faults: u64,
-    /// Result of `draw` and `filter`.
-    pub(super) drawn: u64,
-    state: *mut State,
-    packet: *mut Packet,
-    referred: *const Referred,
-}
-
-// SAFETY: the pointers are used only during a call, which borrows the `State` mutably and sets those that may have changed.
-unsafe impl Send for Context {}
-// SAFETY: as above; a shared reference leads nowhere.
-unsafe impl Sync for Context {}
-
-impl Context {
-    /// The context of a state with these tables and arrays, before any call.
-    pub(crate) fn new(views: &Views) -> Context {
-        Context {
-            tables: views.tables.as_ptr(),
-            registers: views.registers.as_ptr(),
-            counters: views.counters.as_ptr(),
-            packet_bytes: std::ptr::null_mut(),
-            stored: 0,
-            length: 0,
-            headroom: 0,
-            emitted: std::ptr::null_mut(),
-            emitted_len: 0,
-            scratch: std::ptr::null_mut(),
-            faults: 0,
-            drawn: 0,
-            state: std::ptr::null_mut(),
-            packet: std::ptr::null_mut(),
-            referred: std::ptr::null(),
-        }
+    if state.scratch.len() < referred.scratch_bytes {
+        state.scratch.resize(referred.scratch_bytes, 0);
+        state.context.scratch = state.scratch.as_mut_ptr();
     }
-
-    /// Looks anew where the packet's bytes are. Until the next time nothing else may lead to them.
-    #[inline(always)]
-    fn see_packet(&mut self) {
-        // SAFETY: set for the call that this happens in.
-        let packet = unsafe { &mut *self.packet };
-        (self.stored, self.headroom) = (packet.stored().len() as u64, packet.headroom() as u64);
-        self.packet_bytes = packet.start();
-    }
-
-    /// Runs generated code on a packet and takes over what it left. Gives the bytes emitted, if it deparsed.
-    #[inline(always)]
-    pub(super) fn enter(
-        state: &mut State,
-        packet: &mut Packet,
-        referred: &Referred,
-        emit_capacity: usize,
-        code: impl FnOnce(*mut Context),
-    ) -> Option<usize> {
-        if state.emitted.len() < emit_capacity {
-            state.emitted.resize(emit_capacity, 0);
-            state.context.emitted = state.emitted.as_mut_ptr();
-        }
-        if state.scratch.len() < referred.scratch_bytes {
-            state.scratch.resize(referred.scratch_bytes, 0);
-            state.context.scratch = state.scratch.as_mut_ptr();
-        }
-        let context = &mut state.context;
-        context.length = packet.len() as u64;
-        context.packet = packet;
-        context.see_packet();
-        context.emitted_len = NOT_DEPARSED;
-        context.referred = referred;
-        let state: *mut State = state;
-        // SAFETY: `state` was a reference, and no other one to it, its parts or the packet is held from here on.
-        unsafe {
-            (*state).context.state = state;
-            code(&raw mut (*state).context);
-            (*state).faults += std::mem::take(&mut (*state).context.faults);
-            let emitted = (*state).context.emitted_len;
-            (emitted != NOT_DEPARSED).then_some(emitted as usize)
-        }
+    let context = &mut state.context;
+    context.length = packet.len() as u64;
+    context.packet = packet;
+    context.see_packet();
+    context.emitted_len = NOT_DEPARSED;
+    context.referred = referred;
+    let state: *mut State = state;
+    // SAFETY: `state` was a reference, and no other one to it, its parts or the packet is held from here on.
+    unsafe {
+        (*state).context.state = state;
+        code(&raw mut (*state).context);
+        (*state).faults += std::mem::take(&mut (*state).context.faults);
+        let emitted = (*state).context.emitted_len;
+        (emitted != NOT_DEPARSED).then_some(emitted as usize)
     }
 }
 
 /// Makes at least `end` bytes of the packet readable. 0 if it has fewer.
 unsafe extern "C" fn need_bytes(context: *mut Context, end: u64) -> u64 {
-    // SAFETY: generated code passes the context it was given, which `Context::enter` keeps alive.
+    // SAFETY: generated code passes the context it was given, which `enter` keeps alive.
     let context = unsafe { &mut *context };
     if end > context.length {
         return 0;
@@ -188,7 +71,7 @@ unsafe extern "C" fn need_bytes(context: *mut Context, end: u64) -> u64 {
 
 /// Makes the headroom at least `bytes`.
 unsafe extern "C" fn make_room(context: *mut Context, bytes: u64) {
-    // SAFETY: generated code passes the context it was given, which `Context::enter` keeps alive.
+    // SAFETY: generated code passes the context it was given, which `enter` keeps alive.
     let context = unsafe { &mut *context };
     // SAFETY: the packet outlives the context; generated code reads its pointers anew after this call.
     let packet = unsafe { &mut *context.packet };
@@ -297,7 +180,7 @@ unsafe extern "C" fn clear(target: *mut u8, len: u64) {
 
 /// Makes room for `bytes` more in the buffer that a deparser has filled up to `end`; gives the place where to go on.
 unsafe extern "C" fn reserve(context: *mut Context, end: *mut u8, bytes: u64) -> *mut u8 {
-    // SAFETY: generated code passes the context it was given, which `Context::enter` keeps alive.
+    // SAFETY: generated code passes the context it was given, which `enter` keeps alive.
     let context = unsafe { &mut *context };
     // SAFETY: the state is alive, and nobody else looks at the buffer during the call.
     let emitted = unsafe { &mut (*context.state).emitted };
@@ -391,7 +274,7 @@ unsafe extern "C" fn get_bits(target: *mut u8, source: *const u8, at: u64, bits:
 /// Draws from `lo..=hi` into `context.drawn`; 0 if that is empty.
 unsafe extern "C" fn draw(context: *mut Context, lo: u64, hi: u64) -> u64 {
     // SAFETY: the context and its state are alive; nobody else looks at the random stream during the call.
-    let drawn = crate::state::draw(unsafe { &mut (*(*context).state).random }, lo, hi);
+    let drawn = crate::random::draw(unsafe { &mut (*(*context).state).random }, lo, hi);
     drawn.map_or(0, |value| {
         // SAFETY: as above.
         unsafe { (*context).drawn = value };

@@ -5,7 +5,6 @@ use std::mem::offset_of;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
-use cranelift_frontend::Variable;
 use marklab_p4::ir::{
     BlockBody, Checksum, DataField, ExprKind, ExternCall, HashAlgorithm, HeaderId, HeaderRef, Place, Program, SlotId,
     Stmt, StmtKind, visit,
@@ -13,9 +12,8 @@ use marklab_p4::ir::{
 use marklab_p4::source::Span;
 
 use super::context::{self, Context};
-use super::generator::{Generator, valid_place};
-use super::parse::fields;
-use super::wide::is_wide;
+use super::generator::Generator;
+use super::shapes::{Emitting, fields, is_wide, valid_place};
 use super::{Result, unsupported};
 use crate::packet::SLACK;
 use crate::words::words_for;
@@ -112,17 +110,6 @@ fn varbit<'d>(program: &Program, field: &'d DataField) -> Option<(&'d Place, Pla
         }
         _ => None,
     }
-}
-
-/// What the code of a deparser needs at hand.
-#[derive(Clone, Copy)]
-pub(super) struct Emitting {
-    /// Where the first header goes if that is right in front of the payload; else it goes to a buffer.
-    in_place: Option<Value>,
-    /// Where the next header goes.
-    cursor: Variable,
-    /// Whether the buffer may have to grow.
-    grows: bool,
 }
 
 impl Generator<'_, '_> {

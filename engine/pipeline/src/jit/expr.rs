@@ -10,8 +10,8 @@ use marklab_p4::ir::{BinaryOp, Expr, ExprKind, Ty, UnaryOp};
 use num_bigint::BigUint;
 
 use super::Result;
-use super::generator::{Generator, value_type};
-use super::wide::is_wide;
+use super::generator::Generator;
+use super::shapes::{is_wide, value_type};
 use crate::arith::Operator;
 use crate::words::mask;
 

@@ -5,7 +5,7 @@ use std::mem::offset_of;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
-    AbiParam, AliasRegionData, Block, FuncRef, Function, InstBuilder, MemFlagsData, Signature, Type, Value, types,
+    AbiParam, AliasRegionData, Block, FuncRef, Function, InstBuilder, MemFlagsData, Signature, Value, types,
 };
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Switch, Variable};
 use cranelift_jit::JITModule;
@@ -19,9 +19,7 @@ use num_bigint::BigUint;
 use rustc_hash::FxHashMap;
 
 use super::context::{self, Context, Import};
-use super::data::Emitting;
-use super::parse::Parsing;
-use super::wide::{Room, Rooms, is_wide};
+use super::shapes::{Emitting, Parsing, Room, Rooms, is_wide, valid_place, value_type};
 use super::{Referred, Result, backend, unsupported};
 use crate::layout::{Layout, storage_bytes};
 use crate::{FUEL, Stage};
@@ -597,19 +595,6 @@ impl<'a, 'f> Generator<'a, 'f> {
 fn stack_base(program: &Program, stack: &Stack) -> SlotId {
     let first = &program.headers[stack.first.index()];
     first.fields.iter().copied().fold(first.valid, SlotId::min)
-}
-
-/// The validity bit of a header.
-pub(super) fn valid_place(program: &Program, header: &HeaderRef) -> Place {
-    Place { slot: program.headers[header.header.index()].valid, index: header.index.clone() }
-}
-
-/// Type of a value of that width; a wide one is known by its address.
-pub(super) fn value_type(width: u32) -> Type {
-    match width {
-        65..=128 => types::I128,
-        _ => types::I64,
-    }
 }
 
 /// Whether what a slot holds is known by its address.

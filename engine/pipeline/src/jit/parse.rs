@@ -9,38 +9,20 @@ use std::mem::offset_of;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
-use cranelift_frontend::Variable;
 use marklab_p4::ir::{
-    BinaryOp, BlockId, Expr, ExprKind, Header, HeaderRef, Index, KeySet, ParserBody, Place, Program, Slot, SlotId,
-    StackId, StateId, Target, Transition, Ty,
+    BinaryOp, BlockId, Expr, ExprKind, Header, HeaderRef, Index, KeySet, ParserBody, Place, StackId, StateId, Target,
+    Transition, Ty,
 };
 use marklab_p4::source::Span;
 use num_bigint::BigUint;
 
 use super::Result;
 use super::context::{self, Context};
-use super::generator::{Generator, valid_place};
-use super::wide::is_wide;
+use super::generator::Generator;
+use super::shapes::{Parsing, fields, is_wide, valid_place};
 use crate::arith::Operator;
 use crate::layout::reserved;
 use crate::rejection::{self, Rejection};
-
-/// What the code of a parser needs at hand.
-#[derive(Clone)]
-pub(super) struct Parsing {
-    /// Address of the packet's stored bytes.
-    bytes: Variable,
-    /// Number of stored bytes.
-    stored: Variable,
-    /// Bytes consumed.
-    cursor: Variable,
-    /// Where parsing ends.
-    end: Block,
-    /// Where it ends with an error, given as parameter.
-    reject: Block,
-    /// The error of a rejection that names none.
-    unnamed: Option<&'static str>,
-}
 
 impl Generator<'_, '_> {
     fn parsing(&self) -> Parsing {
@@ -359,11 +341,6 @@ impl Generator<'_, '_> {
         let fits = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThanOrEqual, bytes, i64::from(limit / 8));
         self.require(fits, "HeaderTooShort");
     }
-}
-
-/// The fields of a header with their slots.
-pub(super) fn fields<'a>(program: &'a Program, header: &'a Header) -> impl Iterator<Item = (SlotId, &'a Slot)> {
-    header.fields.iter().map(move |&slot| (slot, &program.slots[slot.index()]))
 }
 
 /// Reads bit fields relative to an address, keeping the eight-byte words that it has loaded.

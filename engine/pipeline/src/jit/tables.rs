@@ -9,8 +9,8 @@ use cranelift_frontend::Switch;
 use marklab_p4::ir::{SlotId, TableId};
 
 use super::context::{self, Context, TableView};
-use super::generator::{Generator, value_type};
-use super::wide::is_wide;
+use super::generator::Generator;
+use super::shapes::{is_wide, value_type};
 use super::{Result, backend};
 use crate::table::{KeyShape, MULTIPLIER, Recent, Row, SHIFT, compared_keys};
 use crate::words::words_for;

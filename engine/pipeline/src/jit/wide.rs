@@ -7,55 +7,22 @@
 
 use std::mem::offset_of;
 
-use cranelift_codegen::ir::{InstBuilder, StackSlot, StackSlotData, StackSlotKind, Value, types};
+use cranelift_codegen::ir::{InstBuilder, StackSlotData, StackSlotKind, Value, types};
 use marklab_p4::ir::{BinaryOp, Place, Ty};
 use num_bigint::BigUint;
 
 use super::Result;
-use super::context::{self, Context};
-use super::generator::{Generator, value_type};
+use super::context::{self, Context, Operation};
+use super::generator::Generator;
 use super::parse::Reader;
+use super::shapes::{Room, is_wide, value_type};
 use crate::arith::Operator;
 use crate::layout::storage_bytes;
 use crate::words::{limbs_of, words_for};
 
-/// Widest value that is kept in registers, in bits.
-const WIDEST: u32 = 128;
-
 /// Bytes that the code of a stage takes of the machine's stack; what is needed beyond lies on the heap, since programs
 /// may ask for more than a thread has.
 const STACK_BYTES: u32 = 16 << 10;
-
-/// Whether a value of that width is known by its address.
-pub(super) fn is_wide(width: u32) -> bool {
-    width > WIDEST
-}
-
-/// An operator that generated code refers to by number.
-#[derive(Debug)]
-pub(super) struct Operation {
-    pub(super) operator: Operator,
-    pub(super) operands: Vec<Ty>,
-    pub(super) ty: Ty,
-}
-
-/// A piece of memory for generated code.
-#[derive(Clone, Copy)]
-pub(super) enum Room {
-    Stack(StackSlot),
-    /// At this offset of the context's scratch memory.
-    Scratch(u32),
-}
-
-/// Memory given out.
-#[derive(Default)]
-pub(super) struct Rooms {
-    stack_bytes: u32,
-    /// Scratch memory in use; statements give back what they took.
-    pub(super) scratch_bytes: u32,
-    /// The most that was in use.
-    pub(super) most_scratch_bytes: u32,
-}
 
 impl Generator<'_, '_> {
     pub(super) fn room(&mut self, bytes: u32) -> Room {

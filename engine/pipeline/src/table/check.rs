@@ -15,17 +15,6 @@ pub(super) fn check_use(action: &ir::TableAction, as_default: bool) -> Result<()
     }
 }
 
-/// Whether these are values for an action's parameters.
-pub(crate) fn check_args(params: &[ir::ActionParam], args: &[BigUint]) -> Result<(), String> {
-    if params.len() != args.len() {
-        return Err(format!("it has {} parameter(s), {} given", params.len(), args.len()));
-    }
-    match params.iter().zip(args).find(|(param, value)| value.bits() > u64::from(param.ty.width)) {
-        Some((param, value)) => Err(format!("{value} does not fit `{}` of {} bits", param.name, param.ty.width)),
-        None => Ok(()),
-    }
-}
-
 /// Whether a key component may be compared with this.
 pub(super) fn check_key(key: &ir::Key, value: &KeyMatch) -> Result<(), String> {
     use ir::MatchKind::*;

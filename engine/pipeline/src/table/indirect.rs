@@ -9,7 +9,7 @@ use marklab_p4::ir::{ActionParam, SlotId, Ty};
 use num_bigint::BigUint;
 
 use super::Row;
-use crate::profile::{GroupId, Member, MemberId};
+use crate::action::{GroupId, Member, MemberId};
 use crate::words::{push_limbs, words_for};
 
 /// Index of the call of a member.

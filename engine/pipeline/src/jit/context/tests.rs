@@ -13,7 +13,7 @@ use marklab_p4::source::Span;
 use num_bigint::BigUint;
 
 use super::{
-    Context, TableView, count_hit, draw, hash_with_payload, lookup_word, make_room, need_bytes, refuse, reserve,
+    Context, TableView, count_hit, draw, enter, hash_with_payload, lookup_word, make_room, need_bytes, refuse, reserve,
 };
 use crate::jit::Referred;
 use crate::table::{Count, KeyMatch, MULTIPLIER, Recent, Row, SHIFT, TableEntry};
@@ -110,7 +110,7 @@ unsafe fn found(context: *mut Context, key: u64) -> u64 {
 fn look_up(state: &mut State, keys: &[u64]) -> Vec<u64> {
     let mut all = Vec::new();
     let referred = Referred::default();
-    let emitted = Context::enter(state, &mut Packet::default(), &referred, 0, |context| {
+    let emitted = enter(state, &mut Packet::default(), &referred, 0, |context| {
         // SAFETY: the context was entered.
         unsafe {
             all.extend(keys.iter().map(|&key| found(context, key)));
@@ -152,7 +152,7 @@ fn cells_are_shared_with_the_control_plane() {
     for round in 1..4u64 {
         state.set_register(RegisterId(0), 0, &round.into());
         state.set_counter(CounterId(0), 1, Count { packets: round, bytes: 0 });
-        Context::enter(&mut state, &mut Packet::default(), &Referred::default(), 0, |context| {
+        enter(&mut state, &mut Packet::default(), &Referred::default(), 0, |context| {
             // SAFETY: the context was entered.
             unsafe {
                 let (register, counter) = (*(*context).registers, *(*context).counters);
@@ -175,7 +175,7 @@ fn a_packet_is_written_in_front_and_read_beyond_its_end() {
     let referred = Referred { algorithms: vec![HashAlgorithm::Crc16], ..Referred::default() };
     for stored in [0, 1, INLINE_BYTES, INLINE_BYTES + 1, 300] {
         let mut packet = Packet::new(&vec![3; stored], 20);
-        let emitted = Context::enter(&mut state, &mut packet, &referred, 0, |context| {
+        let emitted = enter(&mut state, &mut packet, &referred, 0, |context| {
             // SAFETY: the context was entered.
             unsafe {
                 let end = |context: *mut Context| (*context).packet_bytes.add((*context).stored as usize);
@@ -202,7 +202,7 @@ fn a_deparser_goes_on_in_a_buffer_that_grows() {
     let mut state = state();
     for total in [4, 4000] {
         let referred = Referred { scratch_bytes: 64, ..Referred::default() };
-        let emitted = Context::enter(&mut state, &mut Packet::default(), &referred, 2, |context| {
+        let emitted = enter(&mut state, &mut Packet::default(), &referred, 2, |context| {
             // SAFETY: the context was entered.
             unsafe {
                 (*context).scratch.write_bytes(1, 64);
@@ -223,7 +223,7 @@ fn a_deparser_goes_on_in_a_buffer_that_grows() {
 #[test]
 fn calls_reach_the_rest_of_the_state() {
     let mut state = state();
-    Context::enter(&mut state, &mut Packet::default(), &Referred::default(), 0, |context| {
+    enter(&mut state, &mut Packet::default(), &Referred::default(), 0, |context| {
         // SAFETY: the context was entered.
         unsafe {
             assert_eq!(draw(context, 3, 3), 1);

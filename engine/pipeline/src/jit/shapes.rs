@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What all parts of the generator know: how values are held, and what parsers and deparsers have at hand.
+
+use cranelift_codegen::ir::{Block, StackSlot, Type, Value, types};
+use cranelift_frontend::Variable;
+use marklab_p4::ir::{Header, HeaderRef, Place, Program, Slot, SlotId};
+
+/// Widest value that is kept in registers, in bits.
+const WIDEST: u32 = 128;
+
+/// Whether a value of that width is known by its address.
+pub(super) fn is_wide(width: u32) -> bool {
+    width > WIDEST
+}
+
+/// Type of a value of that width; a wide one is known by its address.
+pub(super) fn value_type(width: u32) -> Type {
+    match width {
+        65..=128 => types::I128,
+        _ => types::I64,
+    }
+}
+
+/// The validity bit of a header.
+pub(super) fn valid_place(program: &Program, header: &HeaderRef) -> Place {
+    Place { slot: program.headers[header.header.index()].valid, index: header.index.clone() }
+}
+
+/// The fields of a header with their slots.
+pub(super) fn fields<'a>(program: &'a Program, header: &'a Header) -> impl Iterator<Item = (SlotId, &'a Slot)> {
+    header.fields.iter().map(move |&slot| (slot, &program.slots[slot.index()]))
+}
+
+/// A piece of memory for generated code.
+#[derive(Clone, Copy)]
+pub(super) enum Room {
+    Stack(StackSlot),
+    /// At this offset of the context's scratch memory.
+    Scratch(u32),
+}
+
+/// Memory given out.
+#[derive(Default)]
+pub(super) struct Rooms {
+    pub(super) stack_bytes: u32,
+    /// Scratch memory in use; statements give back what they took.
+    pub(super) scratch_bytes: u32,
+    /// The most that was in use.
+    pub(super) most_scratch_bytes: u32,
+}
+
+/// What the code of a deparser needs at hand.
+#[derive(Clone, Copy)]
+pub(super) struct Emitting {
+    /// Where the first header goes if that is right in front of the payload; else it goes to a buffer.
+    pub(super) in_place: Option<Value>,
+    /// Where the next header goes.
+    pub(super) cursor: Variable,
+    /// Whether the buffer may have to grow.
+    pub(super) grows: bool,
+}
+
+/// What the code of a parser needs at hand.
+#[derive(Clone)]
+pub(super) struct Parsing {
+    /// Address of the packet's stored bytes.
+    pub(super) bytes: Variable,
+    /// Number of stored bytes.
+    pub(super) stored: Variable,
+    /// Bytes consumed.
+    pub(super) cursor: Variable,
+    /// Where parsing ends.
+    pub(super) end: Block,
+    /// Where it ends with an error, given as parameter.
+    pub(super) reject: Block,
+    /// The error of a rejection that names none.
+    pub(super) unnamed: Option<&'static str>,
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the engine refuses to run.
+
+use thiserror::Error;
+
+use crate::table::TableError;
+
+/// Why a program cannot be run here, although it compiles.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum LoadError {
+    /// A construct that this engine does not run yet.
+    #[error("`{name}`: {what} is not supported yet")]
+    Unsupported {
+        /// The object.
+        name: String,
+        /// What it is.
+        what: &'static str,
+    },
+    /// A register array is larger than memory allows.
+    #[error("`{name}` has {size} cells; the limit is {limit}")]
+    TooLarge {
+        /// The object.
+        name: String,
+        /// Its size.
+        size: u64,
+        /// Largest size.
+        limit: u64,
+    },
+    /// Headers and metadata of a packet would take too much memory.
+    #[error("the headers and metadata of a packet take {bytes} bytes; the limit is {limit}")]
+    PacketState {
+        /// Bytes of the packet state.
+        bytes: usize,
+        /// Most bytes.
+        limit: usize,
+    },
+    /// The program calls what nobody has written for this engine.
+    #[error("nothing here implements extern `{name}`, which the program calls")]
+    Foreign {
+        /// The extern.
+        name: String,
+    },
+    /// An entry written in the source is refused by its table.
+    #[error(transparent)]
+    Entry(#[from] TableError),
+}

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Random numbers of programs.
+
+use rand::RngExt as _;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// Uniform in `lo..=hi`, or `None` if that is empty.
+pub(crate) fn draw(random: &mut Xoshiro256PlusPlus, lo: u64, hi: u64) -> Option<u64> {
+    (lo <= hi).then(|| random.random_range(lo..=hi))
+}
