@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Arithmetic on constants (spec sections 8.5 to 8.10), shared by the checker and by the folding of the IR.
+//! What operators compute (spec sections 8.5 to 8.10), on values of any width.
+//!
+//! The checker, the folding of the IR and the interpreter use nothing else. The JIT computes in registers what fits, and
+//! comes here for the rest.
 
 use num_bigint::{BigInt, BigUint, Sign};
 
 use crate::ast::BinaryOp;
+use crate::ir::{self, Expr, ExprKind, Ty};
 
 /// Largest result of a shift or product of `int`s, in bits: a program can ask for more than memory holds.
 const MAX_BITS: u64 = 1 << 20;
@@ -54,7 +58,7 @@ pub(crate) fn image(value: &BigInt, width: u32) -> BigUint {
 }
 
 /// The number that an unsigned image stands for.
-pub(crate) fn from_image(image: &BigUint, width: u32, signed: bool) -> BigInt {
+pub fn from_image(image: &BigUint, width: u32, signed: bool) -> BigInt {
     wrap(&BigInt::from(image.clone()), width, signed)
 }
 
@@ -106,6 +110,19 @@ fn shift(op: BinaryOp, size: Size, a: &BigInt, by: &BigInt) -> Result<BigInt, Ar
     }
 }
 
+/// An operation on one number, as exact as `int`.
+pub(crate) fn unary(op: ir::UnaryOp, a: &BigInt) -> BigInt {
+    match op {
+        ir::UnaryOp::Neg => -a,
+        ir::UnaryOp::Not => -a - 1,
+    }
+}
+
+/// A number above another one of `low_width` bits.
+pub(crate) fn concat(high: &BigInt, low: &BigInt, low_width: u32) -> BigInt {
+    (high << low_width) + BigInt::from(image(low, low_width))
+}
+
 /// A comparison.
 pub(crate) fn compare(op: BinaryOp, a: &BigInt, b: &BigInt) -> bool {
     match op {
@@ -123,6 +140,95 @@ pub(crate) fn compare(op: BinaryOp, a: &BigInt, b: &BigInt) -> bool {
 pub(crate) fn slice(value: &BigInt, width: u32, hi: u32, lo: u32) -> BigInt {
     let image = BigInt::from(image(value, width));
     wrap(&(image >> lo), hi - lo + 1, false)
+}
+
+/// An operator without its operands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Operator {
+    /// Of one operand.
+    Unary(ir::UnaryOp),
+    /// Of two operands.
+    Binary(ir::BinaryOp),
+    /// Bits `hi..=lo`.
+    Slice {
+        /// Highest bit.
+        hi: u32,
+        /// Lowest bit.
+        lo: u32,
+    },
+    /// The first operand above the second.
+    Concat,
+    /// Another width or sign.
+    Cast,
+}
+
+impl Operator {
+    /// The operator of an expression and its operands; `None` for what is not computed from operands alone.
+    pub fn of(expr: &Expr) -> Option<(Operator, Vec<&Expr>)> {
+        match &expr.kind {
+            ExprKind::Unary(op, of) => Some((Operator::Unary(*op), vec![of])),
+            ExprKind::Binary(op, left, right) => Some((Operator::Binary(*op), vec![left, right])),
+            ExprKind::Slice { of, hi, lo } => Some((Operator::Slice { hi: *hi, lo: *lo }, vec![of])),
+            ExprKind::Concat(left, right) => Some((Operator::Concat, vec![left, right])),
+            ExprKind::Cast(of) => Some((Operator::Cast, vec![of])),
+            ExprKind::Const(_)
+            | ExprKind::Load(_)
+            | ExprKind::Mux { .. }
+            | ExprKind::Lookahead { .. }
+            | ExprKind::PacketLength => None,
+        }
+    }
+
+    /// The value of type `to` for these operands, all of them bit patterns in their type; `None` for a division by 0.
+    ///
+    /// # Panics
+    ///
+    /// If the number of operands is not the operator's.
+    pub fn apply(self, operands: &[(BigUint, Ty)], to: Ty) -> Option<BigUint> {
+        let number = |(value, ty): &(BigUint, Ty)| from_image(value, ty.width, ty.signed);
+        let value = match (self, operands) {
+            (Operator::Unary(op), [of]) => unary(op, &number(of)),
+            (Operator::Binary(op), [left, right]) => {
+                let size = Some((left.1.width, left.1.signed));
+                // An amount of a shift has no sign.
+                let is_shift = matches!(op, ir::BinaryOp::Shl | ir::BinaryOp::Shr);
+                let right = if is_shift { BigInt::from(right.0.clone()) } else { number(right) };
+                match plain(op) {
+                    op if op.is_comparison() => BigInt::from(u8::from(compare(op, &number(left), &right))),
+                    op => binary(op, size, &number(left), &right).ok()?,
+                }
+            }
+            (Operator::Slice { hi, lo }, [of]) => slice(&number(of), of.1.width, hi, lo),
+            (Operator::Concat, [high, low]) => concat(&number(high), &number(low), low.1.width),
+            (Operator::Cast, [of]) => number(of),
+            _ => panic!("{self:?} of {} operand(s)", operands.len()),
+        };
+        Some(image(&value, to.width))
+    }
+}
+
+/// The operator of P4 for one of the IR.
+const fn plain(op: ir::BinaryOp) -> BinaryOp {
+    match op {
+        ir::BinaryOp::Add => BinaryOp::Add,
+        ir::BinaryOp::Sub => BinaryOp::Sub,
+        ir::BinaryOp::Mul => BinaryOp::Mul,
+        ir::BinaryOp::Div => BinaryOp::Div,
+        ir::BinaryOp::Mod => BinaryOp::Mod,
+        ir::BinaryOp::AddSat => BinaryOp::AddSat,
+        ir::BinaryOp::SubSat => BinaryOp::SubSat,
+        ir::BinaryOp::And => BinaryOp::BitAnd,
+        ir::BinaryOp::Or => BinaryOp::BitOr,
+        ir::BinaryOp::Xor => BinaryOp::BitXor,
+        ir::BinaryOp::Shl => BinaryOp::Shl,
+        ir::BinaryOp::Shr => BinaryOp::Shr,
+        ir::BinaryOp::Eq => BinaryOp::Eq,
+        ir::BinaryOp::Ne => BinaryOp::Ne,
+        ir::BinaryOp::Lt => BinaryOp::Lt,
+        ir::BinaryOp::Le => BinaryOp::Le,
+        ir::BinaryOp::Gt => BinaryOp::Gt,
+        ir::BinaryOp::Ge => BinaryOp::Ge,
+    }
 }
 
 #[cfg(test)]
@@ -161,5 +267,68 @@ mod tests {
     fn slices_are_unsigned() {
         assert_eq!(slice(&(-1).into(), 8, 5, 2), 15.into());
         assert_eq!(slice(&0xabcd.into(), 16, 15, 8), 0xab.into());
+    }
+
+    /// The number that the low `width` bits of another one stand for.
+    fn small(value: i64, width: u32, signed: bool) -> i64 {
+        let image = value.rem_euclid(1 << width);
+        if signed && image >= 1 << (width - 1) { image - (1 << width) } else { image }
+    }
+
+    #[test]
+    fn operators_on_bit_patterns_are_those_of_small_integers() {
+        use ir::BinaryOp as B;
+        for (width, is_signed) in (1..=4).flat_map(|width| [(width, false), (width, true)]) {
+            let ty = Ty { width, signed: is_signed };
+            let (lo, hi) =
+                if is_signed { (-(1 << (width - 1)), (1 << (width - 1)) - 1) } else { (0, (1 << width) - 1) };
+            for (left, right) in (0..1u32 << width).flat_map(|left| (0..1u32 << width).map(move |right| (left, right)))
+            {
+                let (a, b) = (small(left.into(), width, is_signed), small(right.into(), width, is_signed));
+                let by = right.min(31);
+                let exact = [
+                    (B::Add, a + b),
+                    (B::Sub, a - b),
+                    (B::Mul, a * b),
+                    (B::AddSat, (a + b).clamp(lo, hi)),
+                    (B::SubSat, (a - b).clamp(lo, hi)),
+                    (B::And, a & b),
+                    (B::Or, a | b),
+                    (B::Xor, a ^ b),
+                    (B::Shl, a << by),
+                    (B::Shr, a >> by),
+                ];
+                let operands = [(left.into(), ty), (right.into(), ty)];
+                for (op, value) in exact {
+                    let wanted = BigUint::from(value.rem_euclid(1 << width) as u32);
+                    assert_eq!(Operator::Binary(op).apply(&operands, ty), Some(wanted), "{op:?} {ty:?} {a} {b}");
+                }
+                let holds = [
+                    (B::Eq, a == b),
+                    (B::Ne, a != b),
+                    (B::Lt, a < b),
+                    (B::Le, a <= b),
+                    (B::Gt, a > b),
+                    (B::Ge, a >= b),
+                ];
+                for (op, value) in holds {
+                    assert_eq!(
+                        Operator::Binary(op).apply(&operands, Ty::BOOL),
+                        Some(u32::from(value).into()),
+                        "{op:?}"
+                    );
+                }
+                let wide = Ty::bits(2 * width);
+                assert_eq!(Operator::Concat.apply(&operands, wide), Some((left << width | right).into()));
+                let cast = BigUint::from(a.rem_euclid(1 << (2 * width)) as u32);
+                assert_eq!(Operator::Cast.apply(&operands[..1], wide), Some(cast));
+            }
+        }
+        let by_zero = [(1u32.into(), Ty::bits(8)), (0u32.into(), Ty::bits(8))];
+        assert_eq!(Operator::Binary(B::Div).apply(&by_zero, Ty::bits(8)), None);
+        assert_eq!(
+            Operator::Slice { hi: 6, lo: 3 }.apply(&[(0b0101_1010u32.into(), Ty::bits(8))], Ty::bits(4)),
+            Some(11u32.into())
+        );
     }
 }

@@ -176,6 +176,11 @@ pub(crate) enum BinaryOp {
 }
 
 impl BinaryOp {
+    /// Whether it gives a truth value of two values of one type.
+    pub(crate) const fn is_comparison(self) -> bool {
+        matches!(self, BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge | BinaryOp::Eq | BinaryOp::Ne)
+    }
+
     /// As it is written.
     pub(crate) const fn text(self) -> &'static str {
         match self {

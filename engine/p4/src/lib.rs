@@ -9,6 +9,7 @@
 //! - `check`: names, types and constants, giving the checked program (`typed`, `types`);
 //! - `lower`: instances, inlining and flattening, with `externs`, what it keeps of an architecture;
 //! - `arch`: what an architecture's externs mean, which it tells `lower`;
+//! - [`arith`]: what operators compute, wherever they are computed;
 //! - [`ir`]: the result, which `marklab-pipeline` runs;
 //! - [`control_plane`]: the same program as its author declared it, for those who name its objects from outside;
 //! - [`diagnostics`]: messages, of which [`Problem`] is the closed list; `outlook`: advice about unknown names.
@@ -18,7 +19,7 @@
 //! of its own.
 
 mod arch;
-mod arith;
+pub mod arith;
 mod ast;
 mod check;
 pub mod control_plane;

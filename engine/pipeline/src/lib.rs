@@ -12,7 +12,6 @@
 //! `marklab-switch`.
 
 mod action;
-mod arith;
 mod control;
 mod effects;
 mod filter;

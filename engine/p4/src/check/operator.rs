@@ -217,8 +217,7 @@ impl Checker<'_> {
                 let ty = Type::Bits { width: a + b, signed };
                 let kind = match (self.int_value(&left), self.int_value(&right)) {
                     (Some(high), Some(low)) => {
-                        let low = num_bigint::BigInt::from(arith::image(&low, b));
-                        ExprKind::Int(arith::wrap(&((high << b) + low), a + b, signed))
+                        ExprKind::Int(arith::wrap(&arith::concat(&high, &low, b), a + b, signed))
                     }
                     _ => ExprKind::Binary(BinaryOp::Concat, Box::new(left), Box::new(right)),
                 };

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::arith;
 use crate::ast::{BinaryOp, UnaryOp};
+use crate::ir;
 use crate::typed::{Expr, ExprKind, Program, VarId};
 use crate::types::Type;
 
@@ -54,8 +55,7 @@ pub(super) fn value(program: &Program, bound: &Bound, expr: &Expr) -> Option<Val
         }
         ExprKind::Binary(BinaryOp::Concat, left, right) => {
             let ((_, _), (width, _)) = (size(program, &left.ty)?, size(program, &right.ty)?);
-            let low = BigInt::from(arith::image(&number(right)?, width));
-            Some(Value::Number(((number(left)? << width) + low).to_string()))
+            Some(Value::Number(arith::concat(&number(left)?, &number(right)?, width).to_string()))
         }
         ExprKind::Binary(op, left, right) if is_arithmetic(*op) => {
             let result = arith::binary(*op, size(program, &left.ty), &number(left)?, &number(right)?).ok()?;
@@ -115,8 +115,8 @@ fn unary(program: &Program, op: UnaryOp, ty: &Type, value: Value) -> Option<Valu
         return Some(Value::Bool(!value));
     }
     let exact = match op {
-        UnaryOp::Minus => -as_number(&value)?,
-        UnaryOp::Complement => -as_number(&value)? - 1,
+        UnaryOp::Minus => arith::unary(ir::UnaryOp::Neg, &as_number(&value)?),
+        UnaryOp::Complement => arith::unary(ir::UnaryOp::Not, &as_number(&value)?),
         UnaryOp::Plus => as_number(&value)?,
         UnaryOp::Not => return None,
     };
@@ -130,9 +130,7 @@ fn unary(program: &Program, op: UnaryOp, ty: &Type, value: Value) -> Option<Valu
 pub(super) fn compare(op: BinaryOp, left: &Value, right: &Value) -> Option<bool> {
     use BinaryOp as B;
     match (op, as_number(left), as_number(right)) {
-        (B::Eq | B::Ne | B::Lt | B::Le | B::Gt | B::Ge, Some(left), Some(right)) => {
-            Some(arith::compare(op, &left, &right))
-        }
+        (op, Some(left), Some(right)) if op.is_comparison() => Some(arith::compare(op, &left, &right)),
         (B::Eq, ..) => Some(left == right),
         (B::Ne, ..) => Some(left != right),
         _ => None,

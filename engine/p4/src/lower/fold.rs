@@ -41,11 +41,7 @@ pub(crate) fn truth(expr: &Expr) -> Option<bool> {
 pub(crate) fn unary(op: UnaryOp, operand: Expr, span: Span) -> Expr {
     let ty = operand.ty;
     if let Some(value) = number(&operand) {
-        let value = match op {
-            UnaryOp::Neg => -value,
-            UnaryOp::Not => -value - 1,
-        };
-        return constant(&value, ty, span);
+        return constant(&arith::unary(op, &value), ty, span);
     }
     match operand.kind {
         ExprKind::Unary(inner, expr) if inner == op => *expr,
@@ -83,16 +79,12 @@ pub(crate) fn operator(op: Op) -> Option<BinaryOp> {
     })
 }
 
-fn is_comparison(op: Op) -> bool {
-    matches!(op, Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::Eq | Op::Ne)
-}
-
 /// A binary operation on scalars.
 pub(crate) fn binary(op: Op, left: Expr, right: Expr, span: Span) -> Expr {
-    let ty = if is_comparison(op) { Ty::BOOL } else { left.ty };
+    let ty = if op.is_comparison() { Ty::BOOL } else { left.ty };
     if let (Some(a), Some(b)) = (number(&left), number(&right)) {
         let size = Some((left.ty.width, left.ty.signed));
-        if is_comparison(op) {
+        if op.is_comparison() {
             return boolean(arith::compare(op, &a, &b), span);
         }
         let plain = match op {
@@ -227,9 +219,8 @@ pub(crate) fn concat(left: Expr, right: Expr, signed: bool, span: Span) -> Expr 
     if right.ty.width == 0 {
         return cast(left, ty, span);
     }
-    if let (ExprKind::Const(high), ExprKind::Const(low)) = (&left.kind, &right.kind) {
-        let image = (high << right.ty.width) | low;
-        return Expr { kind: ExprKind::Const(image), ty, span };
+    if let (Some(high), Some(low)) = (number(&left), number(&right)) {
+        return constant(&arith::concat(&high, &low, right.ty.width), ty, span);
     }
     Expr { kind: ExprKind::Concat(Box::new(left), Box::new(right)), ty, span }
 }

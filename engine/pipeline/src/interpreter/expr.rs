@@ -6,7 +6,7 @@ use num_bigint::BigUint;
 use num_traits::Zero;
 
 use super::{Frame, Jump, Step};
-use crate::arith::Operator;
+use marklab_p4::arith::Operator;
 
 impl Frame<'_> {
     pub(super) fn truth(&mut self, expr: &Expr) -> Step<bool> {

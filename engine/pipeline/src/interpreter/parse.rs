@@ -9,9 +9,9 @@ use num_bigint::BigUint;
 
 use super::{Frame, Jump, Step};
 use crate::EventKind;
-use crate::arith::signed;
 use crate::rejection::{self, Rejection};
 use crate::words::{Bits, mask};
+use marklab_p4::arith::from_image;
 
 impl<'a> Frame<'a> {
     /// Runs a parser. What was extracted before an error stays. False if the packet is refused.
@@ -210,8 +210,8 @@ fn contains(set: &KeySet, value: &BigUint, ty: Ty) -> bool {
         KeySet::Value(member) => value == member,
         KeySet::Mask { value: member, mask } => value & mask == *member,
         KeySet::Range { lo, hi } => {
-            let value = signed(value, ty);
-            signed(lo, ty) <= value && value <= signed(hi, ty)
+            let number = |image| from_image(image, ty.width, ty.signed);
+            (number(lo)..=number(hi)).contains(&number(value))
         }
         // It may contain more than one key: the caller asks it.
         KeySet::ValueSet(_) => unreachable!("a value set looks at several keys"),

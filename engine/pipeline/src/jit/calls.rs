@@ -15,9 +15,9 @@ use super::context::{self, Cells, Context};
 use super::generator::Generator;
 use super::shapes::{is_wide, valid_place, value_type};
 use crate::DROP_PORT;
-use crate::arith::Operator;
 use crate::hash::of_any_header;
 use crate::words::words_for;
+use marklab_p4::arith::Operator;
 
 impl Generator<'_, '_> {
     pub(super) fn extern_call(&mut self, call: &ExternCall) -> Result<()> {

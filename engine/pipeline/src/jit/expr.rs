@@ -12,8 +12,8 @@ use num_bigint::BigUint;
 use super::Result;
 use super::generator::Generator;
 use super::shapes::{is_wide, value_type};
-use crate::arith::Operator;
 use crate::words::mask;
+use marklab_p4::arith::Operator;
 
 impl Generator<'_, '_> {
     pub(super) fn iconst(&mut self, value: i64) -> Value {

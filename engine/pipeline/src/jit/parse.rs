@@ -20,9 +20,9 @@ use super::Result;
 use super::context::{self, Context};
 use super::generator::Generator;
 use super::shapes::{Parsing, fields, is_wide, valid_place};
-use crate::arith::Operator;
 use crate::layout::reserved;
 use crate::rejection::{self, Rejection};
+use marklab_p4::arith::Operator;
 
 impl Generator<'_, '_> {
     fn parsing(&self) -> Parsing {

@@ -2,7 +2,7 @@
 //! Values that registers do not hold: more than 128 bits, or a `varbit`.
 //!
 //! Generated code knows such a value by the address of its words, least significant first, and a `varbit` by that of
-//! its bytes. Operators on them are calls of `crate::arith`, which defines them. What an address leads to stays as it
+//! its bytes. Operators on them are calls of [`marklab_p4::arith`], which defines them. What an address leads to stays as it
 //! is until the end of the statement: expressions have no side effects, and a statement stores its result last.
 
 use std::mem::offset_of;
@@ -16,9 +16,9 @@ use super::context::{self, Context, Operation};
 use super::generator::Generator;
 use super::parse::Reader;
 use super::shapes::{Room, is_wide, value_type};
-use crate::arith::Operator;
 use crate::layout::storage_bytes;
 use crate::words::{limbs_of, words_for};
+use marklab_p4::arith::Operator;
 
 /// Bytes that the code of a stage takes of the machine's stack; what is needed beyond lies on the heap, since programs
 /// may ask for more than a thread has.

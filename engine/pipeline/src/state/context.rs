@@ -8,9 +8,9 @@ use marklab_p4::ir::{HashAlgorithm, Request, Ty};
 
 use super::{RegisterArray, State};
 use crate::Packet;
-use crate::arith::Operator;
 use crate::fixed::Fixed;
 use crate::table::{Count, Table};
+use marklab_p4::arith::Operator;
 
 /// An operator that generated code refers to by number.
 #[derive(Debug)]
