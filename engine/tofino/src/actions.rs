@@ -6,7 +6,7 @@
 //! written and read are dependent. Statements of an `apply` block are actions of one statement here.
 
 use marklab_p4::ir::{
-    Action, BinaryOp, Class, Expr, ExprKind, ExternCall, Program, SlotId, Stmt, StmtKind, Table, UnaryOp, visit,
+    Action, BinaryOp, Class, Expr, ExprKind, ExternCall, Place, Program, SlotId, Stmt, StmtKind, Table, UnaryOp, visit,
 };
 use marklab_p4::source::Span;
 use num_bigint::BigUint;
@@ -128,23 +128,14 @@ impl<'a> Walker<'a> {
 
     /// An expression with variables replaced by what they hold.
     fn resolved(&self, expr: &Expr) -> Expr {
-        let boxed = |of: &Expr| Box::new(self.resolved(of));
-        let kind = match &expr.kind {
-            ExprKind::Load(place) if place.index.is_none() => match self.held.get(&place.slot) {
-                Some(Held::Value(value)) => return value.clone(),
-                _ => return expr.clone(),
+        visit::rewritten(expr, &mut |part| match &part.kind {
+            ExprKind::Load(Place { index: Some(_), .. }) => Some(part.clone()),
+            ExprKind::Load(Place { slot, .. }) => match self.held.get(slot) {
+                Some(Held::Value(value)) => Some(value.clone()),
+                _ => None,
             },
-            ExprKind::Unary(op, of) => ExprKind::Unary(*op, boxed(of)),
-            ExprKind::Binary(op, left, right) => ExprKind::Binary(*op, boxed(left), boxed(right)),
-            ExprKind::Mux { cond, then, otherwise } => {
-                ExprKind::Mux { cond: boxed(cond), then: boxed(then), otherwise: boxed(otherwise) }
-            }
-            ExprKind::Slice { of, hi, lo } => ExprKind::Slice { of: boxed(of), hi: *hi, lo: *lo },
-            ExprKind::Concat(high, low) => ExprKind::Concat(boxed(high), boxed(low)),
-            ExprKind::Cast(of) => ExprKind::Cast(boxed(of)),
-            _ => return expr.clone(),
-        };
-        Expr { kind, ..expr.clone() }
+            _ => None,
+        })
     }
 
     /// Nothing that the step calculates is read in it (`action spanning multiple stages`).

@@ -54,17 +54,10 @@ fn calculated(program: &Program, flow: &Flow<'_>, place: usize, cond: &Expr) -> 
 
 /// An expression with another one in place of a slot.
 fn with(expr: &Expr, slot: SlotId, value: &Expr) -> Expr {
-    let new = |of: &Expr| Box::new(with(of, slot, value));
-    let kind = match &expr.kind {
-        ExprKind::Load(place) if place.slot == slot => return value.clone(),
-        ExprKind::Unary(op, of) => ExprKind::Unary(*op, new(of)),
-        ExprKind::Binary(op, left, right) => ExprKind::Binary(*op, new(left), new(right)),
-        ExprKind::Slice { of, hi, lo } => ExprKind::Slice { of: new(of), hi: *hi, lo: *lo },
-        ExprKind::Concat(left, right) => ExprKind::Concat(new(left), new(right)),
-        ExprKind::Cast(of) => ExprKind::Cast(new(of)),
-        other => other.clone(),
-    };
-    Expr { kind, ..expr.clone() }
+    visit::rewritten(expr, &mut |part| match &part.kind {
+        ExprKind::Load(place) if place.slot == slot => Some(value.clone()),
+        _ => None,
+    })
 }
 
 type Problems = Vec<(Span, Limit)>;

@@ -2,8 +2,8 @@
 //! Walks over a program's statements and expressions: the one place that knows what lies inside of what.
 
 use super::{
-    Action, Block, BlockBody, Checksum, Expr, ExprKind, ExternCall, HeaderRef, Place, Program, RegisterAction, SlotId,
-    Stmt, StmtKind, Table, Transition,
+    Action, Block, BlockBody, Checksum, Expr, ExprKind, ExternCall, HeaderRef, Index, Place, Program, RegisterAction,
+    SlotId, Stmt, StmtKind, Table, Transition,
 };
 
 /// All lists of statements of a program that are not inside of others: controls, parser states, actions.
@@ -204,4 +204,62 @@ pub fn loads(expr: &Expr, visit: &mut dyn FnMut(SlotId)) {
             visit(place.slot);
         }
     });
+}
+
+/// An expression with others in place of some of its parts: where `replace` gives nothing, its parts are looked at.
+pub fn rewritten(expr: &Expr, replace: &mut dyn FnMut(&Expr) -> Option<Expr>) -> Expr {
+    if let Some(replaced) = replace(expr) {
+        return replaced;
+    }
+    let mut new = |of: &Expr| Box::new(rewritten(of, replace));
+    let kind = match &expr.kind {
+        ExprKind::Load(Place { slot, index }) => {
+            let index = index.as_ref().map(|index| Index { expr: new(&index.expr), ..*index });
+            ExprKind::Load(Place { slot: *slot, index })
+        }
+        ExprKind::Unary(op, of) => ExprKind::Unary(*op, new(of)),
+        ExprKind::Binary(op, left, right) => ExprKind::Binary(*op, new(left), new(right)),
+        ExprKind::Mux { cond, then, otherwise } => {
+            ExprKind::Mux { cond: new(cond), then: new(then), otherwise: new(otherwise) }
+        }
+        ExprKind::Slice { of, hi, lo } => ExprKind::Slice { of: new(of), hi: *hi, lo: *lo },
+        ExprKind::Concat(high, low) => ExprKind::Concat(new(high), new(low)),
+        ExprKind::Cast(of) => ExprKind::Cast(new(of)),
+        ExprKind::Const(_) | ExprKind::Lookahead { .. } | ExprKind::PacketLength => return expr.clone(),
+    };
+    Expr { kind, ..*expr }
+}
+
+#[cfg(test)]
+mod tests {
+    use num_bigint::BigUint;
+
+    use super::*;
+    use crate::ir::{BinaryOp, Ty, UnaryOp};
+    use crate::source::Span;
+
+    fn of(kind: ExprKind) -> Expr {
+        Expr { kind, ty: Ty::bits(8), span: Span::default() }
+    }
+
+    fn load(slot: u32) -> Expr {
+        of(ExprKind::Load(Place { slot: SlotId(slot), index: None }))
+    }
+
+    #[test]
+    fn rewriting_reaches_each_part_once_and_leaves_the_rest() {
+        let negated = |slot| of(ExprKind::Unary(UnaryOp::Neg, Box::new(load(slot))));
+        let sum = |left: Expr| of(ExprKind::Binary(BinaryOp::Add, Box::new(left), Box::new(load(2))));
+        let constant = of(ExprKind::Const(BigUint::from(7u32)));
+        let mut replace = |part: &Expr| match &part.kind {
+            // What stands in the place of a part is not looked at again.
+            ExprKind::Load(place) if place.slot == SlotId(1) => Some(sum(load(1))),
+            _ => None,
+        };
+        let rewrite = |expr: &Expr, replace: &mut dyn FnMut(&Expr) -> Option<Expr>| rewritten(expr, replace);
+        let expected = of(ExprKind::Unary(UnaryOp::Neg, Box::new(sum(load(1)))));
+        assert_eq!(rewrite(&negated(1), &mut replace), expected);
+        assert_eq!(rewrite(&sum(negated(3)), &mut replace), sum(negated(3)));
+        assert_eq!(rewrite(&constant, &mut replace), constant);
+    }
 }

@@ -3,11 +3,12 @@
 //!
 //! Variables of the body are replaced by what they hold, as p4c's copy propagation does.
 
+use marklab_p4::arith::from_image;
 use marklab_p4::ir::{
     BinaryOp, Class, Expr, ExprKind, ExternCall, Label, Program, RegisterAction, SlotId, Stmt, StmtKind, UnaryOp,
 };
 use marklab_p4::source::Span;
-use num_bigint::{BigInt, Sign};
+use num_bigint::BigInt;
 use rustc_hash::FxHashMap;
 
 use super::value::{Comparison, Op, Operand, Predicate, Relation, Value, Word};
@@ -433,10 +434,10 @@ fn packet(text: String, width: u32) -> Value {
 
 /// A constant as its type has it.
 fn signed(expr: &Expr) -> BigInt {
-    let ExprKind::Const(image) = &expr.kind else { return BigInt::ZERO };
-    let value = BigInt::from_biguint(Sign::Plus, image.clone());
-    let half = BigInt::from(1) << expr.ty.width.saturating_sub(1);
-    if expr.ty.signed && value >= half { value - (half << 1) } else { value }
+    match &expr.kind {
+        ExprKind::Const(image) => from_image(image, expr.ty.width, expr.ty.signed),
+        _ => BigInt::ZERO,
+    }
 }
 
 /// An expression without the casts and slices that only leave high bits behind, or add some.
