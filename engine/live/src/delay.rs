@@ -5,10 +5,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use marklab_pipeline::Packet;
-use marklab_units::{Duration, Rate, Time};
+use marklab_units::{Duration, Framing, Rate, Time};
 use rustc_hash::FxHashMap;
-
-use crate::line::Framing;
 
 /// TTL that stands for the first delay of a list: what Linux gives packets unless their socket says otherwise.
 pub const FIRST_TTL: u8 = 64;

@@ -4,22 +4,7 @@
 use std::collections::VecDeque;
 
 use marklab_pipeline::Packet;
-use marklab_units::{Duration, Rate, Time};
-
-/// What a frame takes on a line beside its own bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Framing {
-    /// Shorter frames are padded to this.
-    pub min_bytes: u32,
-    /// Added to each frame: preamble, gap, check sequence. May be negative, where what a frame has is not counted.
-    pub overhead_bytes: i32,
-}
-
-impl Framing {
-    pub(crate) fn wire_bytes(self, bytes: usize) -> u64 {
-        (bytes as u64).max(self.min_bytes.into()).saturating_add_signed(self.overhead_bytes.into())
-    }
-}
+use marklab_units::{Duration, Framing, Rate, Time, Transmitter};
 
 /// A line.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -45,9 +30,8 @@ pub struct LineStats {
 #[derive(Debug)]
 pub(crate) struct Line {
     config: LineConfig,
-    free_at: Time,
-    /// Fraction of a ns left by the last transmission.
-    carry: u64,
+    /// None where frames pass at once.
+    transmitter: Option<Transmitter>,
     stats: LineStats,
     /// Frames on the line, with the time at which they are through.
     travelling: VecDeque<(Time, Packet)>,
@@ -55,7 +39,8 @@ pub(crate) struct Line {
 
 impl Line {
     pub(crate) fn new(config: LineConfig) -> Line {
-        Line { config, free_at: Time::ZERO, carry: 0, stats: LineStats::default(), travelling: VecDeque::new() }
+        let transmitter = config.rate.map(Transmitter::new);
+        Line { config, transmitter, stats: LineStats::default(), travelling: VecDeque::new() }
     }
 
     /// What it did so far.
@@ -65,7 +50,7 @@ impl Line {
 
     /// When the next frame may be put on it.
     pub(crate) fn free_at(&self) -> Time {
-        self.free_at
+        self.transmitter.map_or(Time::ZERO, |transmitter| transmitter.busy_until())
     }
 
     /// Whether frames need no time on it.
@@ -82,18 +67,14 @@ impl Line {
 
     /// Puts a frame on it at a time at which it is free.
     pub(crate) fn put(&mut self, now: Time, packet: Packet) {
-        debug_assert!(now >= self.free_at, "the line is busy");
+        debug_assert!(now >= self.free_at(), "the line is busy");
         let wire_bytes = self.pass(packet.len());
-        if let Some(rate) = self.config.rate {
-            let carry = if now == self.free_at { self.carry } else { 0 };
-            let (time, carry) = rate.transmission(wire_bytes, carry);
-            self.carry = carry;
-            self.stats.busy += time;
-            self.free_at = now + time;
-        } else {
-            self.free_at = now;
+        let mut passed_at = now;
+        if let Some(transmitter) = &mut self.transmitter {
+            self.stats.busy += transmitter.send(now, wire_bytes);
+            passed_at = transmitter.busy_until();
         }
-        self.travelling.push_back((self.free_at + self.config.delay, packet));
+        self.travelling.push_back((passed_at + self.config.delay, packet));
     }
 
     /// When the first frame is through.

@@ -3,7 +3,7 @@
 
 use marklab_observe::{Cell, CellError};
 use marklab_tm::InvalidPort;
-use marklab_units::{Duration, Rate};
+use marklab_units::{Duration, Framing, Rate};
 use serde::Deserialize;
 use thiserror::Error;
 
@@ -102,24 +102,6 @@ pub struct Link {
     pub rate_bps: u64,
     /// Propagation delay in ns.
     pub delay_ns: u64,
-}
-
-/// Bytes on the line for a frame.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Framing {
-    /// Shorter frames are padded to this length, without checksum.
-    pub min_bytes: u32,
-    /// What is added to every frame: checksum, preamble, gap. Negative to leave out parts of the Ethernet header.
-    pub overhead_bytes: i32,
-}
-
-impl Framing {
-    /// Bytes on the line for a frame of `bytes`, without its checksum.
-    pub fn wire_bytes(self, bytes: usize) -> u64 {
-        let padded = (bytes as u64).max(self.min_bytes.into());
-        padded.saturating_add_signed(self.overhead_bytes.into())
-    }
 }
 
 /// Congestion control of all connections.

@@ -26,13 +26,14 @@ pub mod tcp;
 pub mod wire;
 
 pub use config::{
-    Capture, Config, ConfigError, Connections, Control, Dcqcn, Discipline, Flow, Framing, Link, Nic, Node, Per, Pfc,
-    Pias, Predecessor, Probe, Trace, Transport,
+    Capture, Config, ConfigError, Connections, Control, Dcqcn, Discipline, Flow, Link, Nic, Node, Per, Pfc, Pias,
+    Predecessor, Probe, Trace, Transport,
 };
 pub use flow_trace::{FlowRow, FlowTrace};
 pub use frame::NetFrame;
 pub use ledger::{Ledger, Reason};
 pub use marklab_observe::{Cell, Passage, PortTrace, QueueTrace, TraceRow};
+pub use marklab_units::Framing;
 pub use network::{
     BuildError, EchoRecord, FlowRecord, LineReport, LineStats, NetSwitch, Network, Outcome, PauseStats, PortReport,
     PriorityStats, Progress, RunError, SwitchReport,

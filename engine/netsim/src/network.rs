@@ -21,10 +21,10 @@ use marklab_observe::{CaptureError, CaptureFile, PortTrace};
 use marklab_pipeline::{FailedAssertion, State};
 use marklab_switch::Switch;
 use marklab_tm::{Chains, QueueStats};
-use marklab_units::{Duration, Time};
+use marklab_units::{Duration, Framing, Time};
 use thiserror::Error;
 
-use crate::config::{Config, ConfigError, Connections, Discipline, Flow, Framing, Nic, Node, Transport};
+use crate::config::{Config, ConfigError, Connections, Discipline, Flow, Nic, Node, Transport};
 use crate::events::EventQueue;
 use crate::flow_trace::FlowTrace;
 use crate::frame::{Delayed, FramePool, NetFrame};

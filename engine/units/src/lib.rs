@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Units of the engine: a point in time, a length of time, a line rate.
+//! Units of the engine: a point in time, a length of time, a line rate; and what frames take on lines ([`Framing`],
+//! [`Transmitter`]).
 //!
 //! Points and lengths are different types: the difference of two points is a length, two points cannot be added.
 //! Everything is an integer (ns, bit/s, bytes), so that the same run gives the same bytes on every machine.
 
+mod line;
+
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
+
+pub use line::{Framing, Transmitter};
 
 /// A point in virtual or switch-local time, in ns since the start.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]

@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One direction of a link.
 
-use marklab_units::{Duration, Rate, Time};
+use marklab_units::{Duration, Rate, Time, Transmitter};
 
 /// A transmitter and its line. Frames on it are events: those of their arrivals.
 // One cache line, as every frame needs all of it.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(super) struct Line {
-    rate: Rate,
+    transmitter: Transmitter,
     delay: Duration,
-    /// End of the transmission under way, or of the last one.
-    busy_until: Time,
-    /// Fraction of a ns left by the last transmission.
-    carry: u64,
     frames: u64,
     bytes: u64,
     from_node: u32,
@@ -43,10 +39,8 @@ impl Line {
     /// A line between two ends, each a node and a port.
     pub(super) fn new(from: (usize, usize), to: (usize, usize), rate: Rate, delay: Duration) -> Line {
         Line {
-            rate,
+            transmitter: Transmitter::new(rate),
             delay,
-            busy_until: Time::ZERO,
-            carry: 0,
             frames: 0,
             bytes: 0,
             from_node: from.0 as u32,
@@ -69,15 +63,15 @@ impl Line {
     }
 
     pub(super) fn rate(&self) -> Rate {
-        self.rate
+        self.transmitter.rate()
     }
 
     pub(super) fn stats(&self) -> LineStats {
-        LineStats { frames: self.frames, bytes: self.bytes, busy: self.rate.transmission(self.bytes, 0).0 }
+        LineStats { frames: self.frames, bytes: self.bytes, busy: self.rate().transmission(self.bytes, 0).0 }
     }
 
     pub(super) fn busy_until(&self) -> Time {
-        self.busy_until
+        self.transmitter.busy_until()
     }
 
     /// Transmits a frame that takes `bytes` on the line. Gives the time of its arrival at the other end.
@@ -89,11 +83,7 @@ impl Line {
 
     /// Transmits a frame that is not counted, behind the one under way if there is one.
     pub(super) fn interject(&mut self, now: Time, bytes: u64) -> Time {
-        let begin = now.max(self.busy_until);
-        let carry = if begin == self.busy_until { self.carry } else { 0 };
-        let (time, carry) = self.rate.transmission(bytes, carry);
-        self.carry = carry;
-        self.busy_until = begin + time;
-        self.busy_until + self.delay
+        self.transmitter.send(now, bytes);
+        self.transmitter.busy_until() + self.delay
     }
 }

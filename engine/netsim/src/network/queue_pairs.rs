@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use marklab_tm::Chain;
-use marklab_units::{Duration, Rate, Time};
+use marklab_units::{Duration, Rate, Time, Transmitter};
 
 use super::connection::{Message, Side};
 use super::{Event, FlowRecord, Network};
@@ -79,8 +79,7 @@ struct QueuePair {
     /// Answers that have come, and are still to be heard.
     heard: Chain,
     /// When the next packet may be sent, and the fraction of a ns that the one before left, at the rate it had.
-    next_send: Time,
-    carry: (Rate, u64),
+    pacer: Transmitter,
     /// Whether it is in `due`.
     waiting: bool,
     /// Time of the earliest pending timer event.
@@ -189,8 +188,7 @@ impl Network {
             identification: [0; 2],
             extra_delay: Duration::ZERO,
             heard: Chain::default(),
-            next_send: Time::ZERO,
-            carry: (line, 0),
+            pacer: Transmitter::new(line),
             waiting: false,
             pending: None,
         });
@@ -253,7 +251,7 @@ impl Network {
             return;
         }
         let node = state.hosts[Side::Client as usize];
-        let time = state.next_send.max(now);
+        let time = state.pacer.busy_until().max(now);
         rdma.enter(node, pair, time);
         if time > now {
             self.wake(node, time);
@@ -339,7 +337,7 @@ impl Network {
             let rdma = self.rdma();
             rdma.pairs[pair].pace(now, wire_bytes);
             if rdma.pairs[pair].requester.has_next() {
-                rdma.enter(node, pair, rdma.pairs[pair].next_send);
+                rdma.enter(node, pair, rdma.pairs[pair].pacer.busy_until());
             }
             self.arm_pair_timer(pair);
             return Some(frame);
@@ -563,11 +561,8 @@ impl Rdma {
 impl QueuePair {
     /// A packet is sent: the next one may follow when this one has passed at the present rate.
     fn pace(&mut self, now: Time, wire_bytes: u64) {
-        let rate = self.reaction.rate(now);
-        let carry = if now == self.next_send && rate == self.carry.0 { self.carry.1 } else { 0 };
-        let (time, carry) = rate.transmission(wire_bytes, carry);
-        self.next_send = now + time;
-        self.carry = (rate, carry);
+        self.pacer.set_rate(self.reaction.rate(now));
+        self.pacer.send(now, wire_bytes);
         self.reaction.on_sent(now, wire_bytes);
     }
 }
