@@ -2,17 +2,18 @@
 //! Ethernet, IPv4 and TCP headers as bytes; in `echo` those of ICMP, in `roce` those of queue pairs.
 
 mod echo;
+mod ip;
 pub mod roce;
 
 use marklab_pipeline::{INLINE_BYTES, Packet};
 
 pub use echo::Echo;
+use ip::{ETHERNET, IPV4};
 pub use marklab_observe::Ecn;
 
 /// Length of Ethernet, IPv4 and TCP headers without options.
 pub const HEADERS: usize = ETHERNET + IPV4 + TCP;
-const ETHERNET: usize = 14;
-const IPV4: usize = 20;
+const PROTOCOL_TCP: u8 = 6;
 const TCP: usize = 20;
 /// Longest TCP options written here: three SACK blocks, or a time and two of them.
 pub const MAX_OPTIONS: usize = 28;
@@ -118,21 +119,11 @@ impl Template {
     /// Headers from `src` to `dst` with that DSCP.
     pub fn new(src: EndPoint, dst: EndPoint, dscp: u8) -> Template {
         let mut bytes = [0; HEADERS];
-        let (ethernet, ip) = bytes.split_at_mut(ETHERNET);
-        ethernet[0..6].copy_from_slice(&dst.mac);
-        ethernet[6..12].copy_from_slice(&src.mac);
-        ethernet[12..14].copy_from_slice(&0x0800u16.to_be_bytes());
-        let (ip, tcp) = ip.split_at_mut(IPV4);
-        ip[0] = 0x45;
-        ip[1] = dscp << 2;
-        ip[6] = 0x40; // don't fragment
-        ip[8] = 64; // time to live
-        ip[9] = 6; // TCP
-        ip[12..16].copy_from_slice(&src.ip.to_be_bytes());
-        ip[16..20].copy_from_slice(&dst.ip.to_be_bytes());
+        ip::put_headers(&mut bytes, &src, &dst, PROTOCOL_TCP, dscp << 2);
+        let (ip, tcp) = bytes[ETHERNET..].split_at_mut(IPV4);
         tcp[0..2].copy_from_slice(&src.port.to_be_bytes());
         tcp[2..4].copy_from_slice(&dst.port.to_be_bytes());
-        let pseudo = 6 + sum(&ip[12..20]);
+        let pseudo = ip::pseudo_sum(ip, PROTOCOL_TCP, 0);
         Template { ipv4_sum: sum(ip), tcp_sum: pseudo + sum(tcp), bytes }
     }
 
@@ -156,14 +147,10 @@ impl Template {
         }
         let tcp_length = (TCP + header.options.len()) as u32 + header.payload;
 
-        let ip = &mut bytes[ETHERNET..];
+        let ip = &mut bytes[ETHERNET..ETHERNET + IPV4];
         let length = (IPV4 as u32 + tcp_length) as u16;
         ip[1] |= header.ecn as u8;
-        ip[2..4].copy_from_slice(&length.to_be_bytes());
-        ip[4..6].copy_from_slice(&header.identification.to_be_bytes());
-        let varying = u64::from(length) + u64::from(header.identification) + header.ecn as u64;
-        let checksum = !fold(self.ipv4_sum + varying);
-        ip[10..12].copy_from_slice(&checksum.to_be_bytes());
+        ip::finish(ip, length, header.identification, self.ipv4_sum + header.ecn as u64);
 
         let tcp = &mut bytes[ETHERNET + IPV4..];
         let words = ((TCP + header.options.len()) / 4) as u16;
@@ -188,19 +175,16 @@ impl Segment {
     /// Reads and checks a packet. Bytes beyond the stored ones are zeros, which no sum notices.
     pub fn parse(packet: &Packet) -> Result<Segment, Malformed> {
         let bytes = packet.stored();
-        if bytes.len() < HEADERS || bytes[12..15] != [0x08, 0x00, 0x45] || bytes[ETHERNET + 9] != 6 {
-            return Err(Malformed::Headers);
-        }
-        let (ip, tcp) = bytes[ETHERNET..].split_at(IPV4);
-        let length = usize::from(u16::from_be_bytes([ip[2], ip[3]]));
+        let (ip, tcp) = ip::split(bytes, PROTOCOL_TCP, HEADERS).ok_or(Malformed::Headers)?;
+        let length = ip::length(ip, packet.len()).ok_or(Malformed::Headers)?;
         let header_length = usize::from(tcp[12] >> 4) * 4;
-        if length + ETHERNET != packet.len() || header_length < TCP || header_length > tcp.len() {
+        if header_length < TCP || header_length > tcp.len() {
             return Err(Malformed::Headers);
         }
-        if fold(sum(ip)) != 0xffff {
+        if !ip::is_sound(ip) {
             return Err(Malformed::Ipv4Checksum);
         }
-        let pseudo = 6 + (length - IPV4) as u64 + sum(&ip[12..20]);
+        let pseudo = ip::pseudo_sum(ip, PROTOCOL_TCP, (length - IPV4) as u64);
         if fold(pseudo + sum(tcp)) != 0xffff {
             return Err(Malformed::TcpChecksum);
         }

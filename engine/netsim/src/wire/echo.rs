@@ -3,7 +3,8 @@
 
 use marklab_pipeline::{INLINE_BYTES, Packet};
 
-use super::{ETHERNET, EndPoint, IPV4, be32, fold, sum};
+use super::ip::{self, ETHERNET, IPV4};
+use super::{EndPoint, be32, fold, sum};
 
 const ICMP: usize = 8;
 const PROTOCOL_ICMP: u8 = 1;
@@ -36,21 +37,9 @@ impl Echo {
     /// Writes the frame between two hosts whose addresses are those of the echo; it is not ECN capable.
     pub fn write(&self, packet: &mut Packet, src: &EndPoint, dst: &EndPoint) {
         let mut bytes = [0; INLINE_BYTES];
-        bytes[0..6].copy_from_slice(&dst.mac);
-        bytes[6..12].copy_from_slice(&src.mac);
-        bytes[12..14].copy_from_slice(&0x0800u16.to_be_bytes());
+        ip::put_headers(&mut bytes, src, dst, PROTOCOL_ICMP, self.dscp << 2);
         let (ip, icmp) = bytes[ETHERNET..Self::HEADERS].split_at_mut(IPV4);
-        ip[0] = 0x45;
-        ip[1] = self.dscp << 2;
-        ip[2..4].copy_from_slice(&((IPV4 + ICMP) as u16 + self.data as u16).to_be_bytes());
-        ip[4..6].copy_from_slice(&self.sequence.to_be_bytes());
-        ip[6] = 0x40; // don't fragment
-        ip[8] = 64; // time to live
-        ip[9] = PROTOCOL_ICMP;
-        ip[12..16].copy_from_slice(&self.src.to_be_bytes());
-        ip[16..20].copy_from_slice(&self.dst.to_be_bytes());
-        let checksum = !fold(sum(ip));
-        ip[10..12].copy_from_slice(&checksum.to_be_bytes());
+        ip::finish(ip, (IPV4 + ICMP) as u16 + self.data as u16, self.sequence, sum(ip));
         icmp[0] = if self.reply { REPLY } else { REQUEST };
         icmp[4..6].copy_from_slice(&self.identifier.to_be_bytes());
         icmp[6..8].copy_from_slice(&self.sequence.to_be_bytes());
@@ -62,12 +51,9 @@ impl Echo {
     /// Reads and checks a frame; `None` if it is no echo, or a damaged one.
     pub fn parse(packet: &Packet) -> Option<Echo> {
         let bytes = packet.stored();
-        if bytes.len() < Self::HEADERS || bytes[12..15] != [0x08, 0x00, 0x45] || bytes[ETHERNET + 9] != PROTOCOL_ICMP {
-            return None;
-        }
-        let (ip, icmp) = bytes[ETHERNET..].split_at(IPV4);
-        let length = usize::from(u16::from_be_bytes([ip[2], ip[3]]));
-        let whole = length + ETHERNET == packet.len() && fold(sum(ip)) == 0xffff && fold(sum(icmp)) == 0xffff;
+        let (ip, icmp) = ip::split(bytes, PROTOCOL_ICMP, Self::HEADERS)?;
+        let length = ip::length(ip, packet.len())?;
+        let whole = ip::is_sound(ip) && fold(sum(icmp)) == 0xffff;
         if !whole || !matches!(icmp[..2], [REQUEST | REPLY, 0]) {
             return None;
         }

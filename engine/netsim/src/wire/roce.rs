@@ -7,7 +7,8 @@
 
 use marklab_pipeline::{INLINE_BYTES, Packet};
 
-use super::{ETHERNET, Ecn, EndPoint, IPV4, be32, fold, sum};
+use super::ip::{self, ETHERNET, IPV4};
+use super::{Ecn, EndPoint, be32, fold, sum};
 
 const UDP: usize = 8;
 const BTH: usize = 12;
@@ -88,21 +89,9 @@ impl Roce {
         let stored = HEADERS + if syndrome.is_some() { AETH } else { 0 };
         let length = (stored - ETHERNET) as u16 + payload as u16;
         let mut bytes = [0; INLINE_BYTES];
-        bytes[0..6].copy_from_slice(&dst.mac);
-        bytes[6..12].copy_from_slice(&src.mac);
-        bytes[12..14].copy_from_slice(&0x0800u16.to_be_bytes());
+        ip::put_headers(&mut bytes, src, dst, PROTOCOL_UDP, self.dscp << 2 | self.ecn as u8);
         let (ip, udp) = bytes[ETHERNET..].split_at_mut(IPV4);
-        ip[0] = 0x45;
-        ip[1] = self.dscp << 2 | self.ecn as u8;
-        ip[2..4].copy_from_slice(&length.to_be_bytes());
-        ip[4..6].copy_from_slice(&self.identification.to_be_bytes());
-        ip[6] = 0x40; // don't fragment
-        ip[8] = 64; // time to live
-        ip[9] = PROTOCOL_UDP;
-        ip[12..16].copy_from_slice(&self.src.to_be_bytes());
-        ip[16..20].copy_from_slice(&self.dst.to_be_bytes());
-        let checksum = !fold(sum(ip));
-        ip[10..12].copy_from_slice(&checksum.to_be_bytes());
+        ip::finish(ip, length, self.identification, sum(ip));
 
         let udp_length = length - IPV4 as u16;
         udp[0..2].copy_from_slice(&src.port.to_be_bytes());
@@ -119,7 +108,7 @@ impl Roce {
         if let Some(syndrome) = syndrome {
             bth[BTH] = syndrome;
         }
-        let pseudo = u64::from(PROTOCOL_UDP) + u64::from(udp_length) + sum(&ip[12..20]);
+        let pseudo = ip::pseudo_sum(ip, PROTOCOL_UDP, udp_length.into());
         // 0 would say that there is no checksum (RFC 768).
         let checksum = match !fold(pseudo + sum(udp)) {
             0 => 0xffff,
@@ -132,18 +121,15 @@ impl Roce {
     /// Reads and checks a frame; `None` if it is no packet of a queue pair, or a damaged one.
     pub fn parse(packet: &Packet) -> Option<Roce> {
         let bytes = packet.stored();
-        if bytes.len() < HEADERS || bytes[12..15] != [0x08, 0x00, 0x45] || bytes[ETHERNET + 9] != PROTOCOL_UDP {
-            return None;
-        }
-        let (ip, udp) = bytes[ETHERNET..].split_at(IPV4);
+        let (ip, udp) = ip::split(bytes, PROTOCOL_UDP, HEADERS)?;
+        let length = ip::length(ip, packet.len())?;
         let half = |bytes: &[u8]| u16::from_be_bytes([bytes[0], bytes[1]]);
-        let (length, udp_length) = (half(&ip[2..]), half(&udp[4..]));
-        let pseudo = u64::from(PROTOCOL_UDP) + u64::from(udp_length) + sum(&ip[12..20]);
-        let whole = usize::from(length) + ETHERNET == packet.len()
-            && usize::from(udp_length) + IPV4 == usize::from(length)
+        let udp_length = half(&udp[4..]);
+        let pseudo = ip::pseudo_sum(ip, PROTOCOL_UDP, udp_length.into());
+        let whole = usize::from(udp_length) + IPV4 == length
             && half(&udp[2..]) == ROCE_PORT
             && half(&udp[6..]) != 0
-            && fold(sum(ip)) == 0xffff
+            && ip::is_sound(ip)
             && fold(pseudo + sum(udp)) == 0xffff;
         if !whole {
             return None;

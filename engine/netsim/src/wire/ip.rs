@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Ethernet and IPv4 (RFC 791) in front of every packet, without options.
+
+use super::{EndPoint, fold, sum};
+
+pub(super) const ETHERNET: usize = 14;
+pub(super) const IPV4: usize = 20;
+
+/// What all frames from one host to another begin with: all but lengths, identification and checksum.
+pub(super) fn put_headers(bytes: &mut [u8], src: &EndPoint, dst: &EndPoint, protocol: u8, traffic_class: u8) {
+    bytes[0..6].copy_from_slice(&dst.mac);
+    bytes[6..12].copy_from_slice(&src.mac);
+    bytes[12..14].copy_from_slice(&0x0800u16.to_be_bytes());
+    let ip = &mut bytes[ETHERNET..ETHERNET + IPV4];
+    ip[0] = 0x45;
+    ip[1] = traffic_class;
+    ip[6] = 0x40; // don't fragment
+    ip[8] = 64; // time to live
+    ip[9] = protocol;
+    ip[12..16].copy_from_slice(&src.ip.to_be_bytes());
+    ip[16..20].copy_from_slice(&dst.ip.to_be_bytes());
+}
+
+/// Puts length and identification into an IPv4 header, and the checksum over it; `rest` is the sum of what it has already.
+pub(super) fn finish(ip: &mut [u8], length: u16, identification: u16, rest: u64) {
+    ip[2..4].copy_from_slice(&length.to_be_bytes());
+    ip[4..6].copy_from_slice(&identification.to_be_bytes());
+    let checksum = !fold(rest + u64::from(length) + u64::from(identification));
+    ip[10..12].copy_from_slice(&checksum.to_be_bytes());
+}
+
+/// The IPv4 header of a frame and what follows it, if that is of a protocol, and the frame has so many bytes at least.
+pub(super) fn split(bytes: &[u8], protocol: u8, least: usize) -> Option<(&[u8], &[u8])> {
+    let expected = bytes.len() >= least && bytes[12..15] == [0x08, 0x00, 0x45] && bytes[ETHERNET + 9] == protocol;
+    expected.then(|| bytes[ETHERNET..].split_at(IPV4))
+}
+
+/// The length that an IPv4 header states, if it is that of a frame of so many bytes.
+pub(super) fn length(ip: &[u8], frame_bytes: usize) -> Option<usize> {
+    let length = usize::from(u16::from_be_bytes([ip[2], ip[3]]));
+    (length + ETHERNET == frame_bytes).then_some(length)
+}
+
+/// Whether the checksum of an IPv4 header is right.
+pub(super) fn is_sound(ip: &[u8]) -> bool {
+    fold(sum(ip)) == 0xffff
+}
+
+/// The sum of the pseudo header (RFC 793, RFC 768) of a packet of `length` bytes behind the IPv4 header.
+pub(super) fn pseudo_sum(ip: &[u8], protocol: u8, length: u64) -> u64 {
+    u64::from(protocol) + length + sum(&ip[12..20])
+}
