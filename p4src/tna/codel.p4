@@ -13,8 +13,7 @@
 #include <core.p4>
 #include <tna.p4>
 
-#define MARKLAB_NOTES
-#include "include/marking.p4"
+#include "include/notes.p4"
 
 const cause_t CAUSE_SOJOURN = 1;
 
@@ -239,4 +238,4 @@ control Marking(in queue_signals_t q, in noted_t noted, inout note_t note, out d
     }
 }
 
-#include "include/switch.p4"
+#include "include/mirrored.p4"

@@ -7,7 +7,6 @@
 #include <core.p4>
 #include <tna.p4>
 
-#define MARKLAB_NOTES
 #include "include/turns.p4"
 #include "../include/threshold.p4"
 
@@ -82,4 +81,4 @@ control Marking(in queue_signals_t q, in noted_t noted, inout note_t note, out d
     }
 }
 
-#include "include/switch.p4"
+#include "include/mirrored.p4"

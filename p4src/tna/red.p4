@@ -118,4 +118,4 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     }
 }
 
-#include "include/switch.p4"
+#include "include/plain.p4"

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // A queue for each active flow on Tofino: DiffECN's queue mapping unit; see v1model/include/flow_queues.p4.
 //
-// Ingress keeps a bit for each queue that is not empty. On Tofino 2 the ghost thread does that, which the traffic manager tells of
-// each change of a queue's length. On Tofino 1 nothing leads from queues to ingress, so that packets do: one that finds its queue
-// empty starts again to say that it is busy, and one that leaves it empty sends a copy round.
+// Ingress keeps a bit for each queue that is not empty; steered.p4 says how it learns of that. A scheme includes this file, and
+// ends with steered.p4.
 //
 // Unlike there, a flow that has passed its limit in the queue of high priority goes to a queue by its hash, not to the
 // shortest one: no chip compares 31 lengths for a packet. The limit counts packets. The flow map is one for all ports.
@@ -11,16 +10,7 @@
 #define MARKLAB_TNA_FLOW_QUEUES_P4
 
 #include "chip.p4"
-
-#if MARKLAB_CHIP == 2
-#define MARKLAB_GHOST
-#else
-#define MARKLAB_TELLS
-#endif
-
 #include "marking.p4"
-
-#define MARKLAB_STEERS
 
 // Packets of a flow that the queue of high priority takes: a constant of the program.
 #ifndef MARKLAB_PASS_LIMIT
@@ -77,37 +67,11 @@ control QueueBits(in bit<9> port, in bit<7> queue, in bit<1> is_empty, out bit<3
     }
 }
 
-#ifdef MARKLAB_GHOST
-control Ghost(in ghost_intrinsic_metadata_t gh_intr_md) {
-    QueueBits() queue_bits;
-    bit<1> is_empty = 0;
-    bit<32> other_bits = 0;
-
-    apply {
-        if (gh_intr_md.qlength == 0) {
-            is_empty = 1;
-        }
-        queue_bits.apply(3w0 ++ gh_intr_md.qid[10:5], 2w0 ++ gh_intr_md.qid[4:0], is_empty, other_bits);
-    }
-}
-#endif // MARKLAB_GHOST
-
-#ifdef MARKLAB_TELLS
-// What a packet comes to ingress for.
-const bit<2> EVENT_NONE = 0;
-const bit<2> EVENT_FIRST = 1;      // it is given a queue
-const bit<2> EVENT_AGAIN = 2;      // its queue was empty, and is busy now
-const bit<2> EVENT_EMPTIED = 3;    // none: its queue is empty now
-#endif // MARKLAB_TELLS
-
+// The queue of a packet. `mapped` is its number, or PRIORITY.
 // p4c splits a field that is only copied, and what goes into a register must lie in one container.
 @pa_atomic("ingress", "steering_chosen")
 @pa_atomic("ingress", "steering_at_the_limit")
-control Steering(in bit<9> port, in bit<32> now_ns, in bit<32> flow,
-#ifdef MARKLAB_TELLS
-                 in bit<7> given_queue, in bit<2> event, out bit<32> was_busy,
-#endif // MARKLAB_TELLS
-                 out bit<7> queue) {
+control Steering(in bit<9> port, in bit<32> now_ns, in bit<32> flow, inout bit<32> mapped, out bit<7> queue) {
     Hash<bit<15>>(HashAlgorithm_t.CRC16) map_hash;
     // Per entry of the flow map: when its flow sent a packet last, and its mapping.
     Register<int<32>, bit<15>>(32768, -1073741824) last_packet;
@@ -121,7 +85,6 @@ control Steering(in bit<9> port, in bit<32> now_ns, in bit<32> flow,
     bit<32> chosen = 0;
     bit<32> at_the_limit = 0;
     bit<1> is_new = 0;
-    bit<32> mapped = 0;
 
     // minus_period: 2^32 less t_period, in ns.
     action set_steering(bit<7> high, bit<32> minus_period) {
@@ -202,79 +165,21 @@ control Steering(in bit<9> port, in bit<32> now_ns, in bit<32> flow,
         queue = mapped[6:0];
     }
 
-#ifdef MARKLAB_TELLS
-    // The same as busy_queues, where a packet's queue is known: whether a queue was busy is asked here, and told there by
-    // packets that start again.
-    Register<bit<32>, bit<9>>(MARKLAB_PORTS, 0) occupied_queues;
-
-    QueueBits() queue_bits;
-    bit<1> is_empty = 0;
-    bit<32> other_bits = 0;
-    bit<32> own_bit = 0;
-
-    action set_own_bit(bit<32> one) {
-        own_bit = one;
-    }
-
-    table bit_of_own_queue {
-        key = { mapped[7:0]: exact @name("queue"); }
-        actions = { set_own_bit; }
-        default_action = set_own_bit(0);
-        size = 256;
-    }
-
-    RegisterAction<bit<32>, bit<9>, bit<32>>(occupied_queues) occupy = {
-        void apply(inout bit<32> occupied, out bit<32> was) {
-            was = occupied & own_bit;
-            occupied = occupied | own_bit;
-        }
-    };
-    RegisterAction<bit<32>, bit<9>, bit<32>>(occupied_queues) leave = {
-        void apply(inout bit<32> occupied) {
-            occupied = occupied & other_bits;
-        }
-    };
-
-    action use_given() {
-        queue = given_queue;
-    }
-#endif // MARKLAB_TELLS
-
     apply {
-#ifdef MARKLAB_TELLS
-        queue = 0;
-        was_busy = 0;
-        if (event != EVENT_FIRST) {
-            use_given();
-            if (event == EVENT_EMPTIED) {
-                is_empty = 1;
-            }
-            queue_bits.apply(port, given_queue, is_empty, other_bits);
-            if (event == EVENT_EMPTIED) {
-                leave.execute(port);
-            }
-        } else
-#endif // MARKLAB_TELLS
-        {
-            find_entry();
-            steering_params.apply();
-            busy = look_at_queues.execute(port);
-            empty_queue.apply();
-            is_new = note_packet.execute(entry);
-            if (is_new == 1) {
-                mapped = map_anew.execute(entry);
-            } else {
-                mapped = keep.execute(entry);
-            }
-            if (mapped == PRIORITY) {
-                use_priority();
-            } else {
-                use_mapped();
-            }
-#ifdef MARKLAB_TELLS
-            bit_of_own_queue.apply();
-            was_busy = occupy.execute(port);
-#endif // MARKLAB_TELLS
+        find_entry();
+        steering_params.apply();
+        busy = look_at_queues.execute(port);
+        empty_queue.apply();
+        is_new = note_packet.execute(entry);
+        if (is_new == 1) {
+            mapped = map_anew.execute(entry);
+        } else {
+            mapped = keep.execute(entry);
+        }
+        if (mapped == PRIORITY) {
+            use_priority();
+        } else {
+            use_mapped();
         }
     }
 }

@@ -3,7 +3,12 @@
 //
 //     control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause)
 //
-// and includes switch.p4, which calls it once per packet in egress, in the order in which packets leave their queue.
+// and ends with one of the switches, which calls it once per packet in egress, in the order in which packets leave their queue:
+//
+//     plain.p4      for a scheme that needs nothing else;
+//     mirrored.p4   for one that leaves notes for the packets behind (notes.p4);
+//     steered.p4    for one that deals out queues in ingress (flow_queues.p4).
+//
 // A scheme that can be told to drop what it cannot mark is compiled with a macro MARKLAB_DROPS_NOT_ECT of 0 or 1, which
 // verdict.p4 reads; its answer is MARK with either.
 #ifndef MARKLAB_TNA_MARKING_P4
@@ -30,34 +35,7 @@ struct queue_signals_t {
     bit<32> enq_qdepth_cells;  // cells of 80 bytes that were taken when this packet came, without it
     bit<32> deq_qdepth_cells;  // cells that it leaves behind
     bit<16> length_bytes;      // of the frame
-    bit<32> flow;              // what identifies the packet's flow; 0 unless MARKLAB_STEERS is defined
+    bit<32> flow;              // what identifies the packet's flow; 0 but in steered.p4
 }
-
-#ifdef MARKLAB_NOTES
-// What a decision leaves for the packets behind it, in registers that its own packet has passed: a copy carries it through
-// egress once more. It takes a microsecond or so on the chip, and no time in the simulator. A scheme that defines
-// MARKLAB_NOTES implements
-//
-//     control Marking(in queue_signals_t q, in noted_t noted, inout note_t note, out decision_t decision, out cause_t cause)
-//
-// and is called for a note as well, with a valid `noted`, whose `ns` is `now_ns` of `q`, and nothing but the queue beside it.
-struct note_t {
-    bit<1> written;
-    bit<8> what;
-    bit<8> step;
-    bit<32> ns;
-    bit<32> value;
-}
-
-header noted_t {
-    bit<8> kind;
-    bit<8> what;
-    bit<8> step;
-    bit<8> queue;
-    bit<16> port;
-    bit<32> ns;
-    bit<32> value;
-}
-#endif // MARKLAB_NOTES
 
 #endif // MARKLAB_TNA_MARKING_P4

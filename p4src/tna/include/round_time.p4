@@ -7,7 +7,7 @@
 #ifndef MARKLAB_TNA_ROUND_TIME_P4
 #define MARKLAB_TNA_ROUND_TIME_P4
 
-#include "marking.p4"
+#include "notes.p4"
 
 // 1 - beta is 2^-MARKLAB_GAIN_SHIFT, and T_round is in parts of a nanosecond of that size: what a sample adds to it then is
 // the sample in nanoseconds.

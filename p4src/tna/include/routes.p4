@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Where packets go: IPv4 routes with ECMP. switch.p4 includes this file behind its headers_t.
+// Where packets go: IPv4 routes with ECMP. Switches include this file behind their headers_t.
 #ifndef MARKLAB_TNA_ROUTES_P4
 #define MARKLAB_TNA_ROUTES_P4
 

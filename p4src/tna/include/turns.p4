@@ -14,6 +14,12 @@
 #define MARKLAB_CARRIES 1
 #endif
 
+#if MARKLAB_CARRIES
+#define MARKLAB_DEFICIT(left, added) (left + added)
+#else
+#define MARKLAB_DEFICIT(left, added) (added)
+#endif // MARKLAB_CARRIES
+
 // p4c splits a field that is only copied, and what goes into a register must lie in one container.
 @pa_atomic("egress", "marking_turns_end")
 control Turns(in queue_signals_t q, inout note_t note, inout bit<1> takes_turns, inout bit<1> has_sample,
@@ -115,26 +121,18 @@ control Turns(in queue_signals_t q, inout note_t note, inout bit<1> takes_turns,
                 left = left - length;
                 enough = 1;
             } else {
-#if MARKLAB_CARRIES
-                left = left + quantum_less_length;
-#else
-                left = quantum_less_length;
-#endif // MARKLAB_CARRIES
+                left = MARKLAB_DEFICIT(left, quantum_less_length);
             }
         }
     };
     RegisterAction<int<32>, queue_cell_t, bit<1>>(deficit) account_next = {
         void apply(inout int<32> left, out bit<1> enough) {
             enough = 0;
-#if MARKLAB_CARRIES
-            if (left + quantum_less_length >= 0) {
-                left = left + quantum_less_length;
+            if (MARKLAB_DEFICIT(left, quantum_less_length) >= 0) {
+                left = MARKLAB_DEFICIT(left, quantum_less_length);
             } else {
                 left = 0;
             }
-#else
-            left = quantum_less_length;
-#endif // MARKLAB_CARRIES
         }
     };
     RegisterAction<int<32>, queue_cell_t, bit<1>>(deficit) account_first = {

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The packet itself, in ingress and in egress. Switches include this file behind their headers_t.
+#ifndef MARKLAB_TNA_PARSERS_P4
+#define MARKLAB_TNA_PARSERS_P4
+
+// Ethernet, IPv4 with its checksum, and ports.
+parser PacketParser(packet_in packet, inout headers_t hdr, inout bit<1> checksum_error) {
+    Checksum() ipv4_checksum;
+
+    state start {
+        packet.extract(hdr.ethernet);
+        transition select(hdr.ethernet.ether_type) {
+            ETHERTYPE_IPV4: parse_ipv4;
+            default: accept;
+        }
+    }
+
+    state parse_ipv4 {
+        packet.extract(hdr.ipv4);
+        ipv4_checksum.add(hdr.ipv4);
+        checksum_error = (bit<1>)ipv4_checksum.verify();
+        // Ports are there in the first fragment of a packet only; others are hashed without them.
+        transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
+            (5, 0, PROTOCOL_TCP): parse_ports;
+            (5, 0, PROTOCOL_UDP): parse_ports;
+            default: accept;
+        }
+    }
+
+    state parse_ports {
+        packet.extract(hdr.ports);
+        transition accept;
+    }
+}
+
+// What ingress sends along, and what marks need of the packet.
+parser BridgedParser(packet_in packet, inout headers_t hdr) {
+    state start {
+        packet.extract(hdr.bridged);
+        packet.extract(hdr.ethernet);
+        transition select(hdr.ethernet.ether_type) {
+            ETHERTYPE_IPV4: parse_ipv4;
+            default: accept;
+        }
+    }
+
+    state parse_ipv4 {
+        packet.extract(hdr.ipv4);
+        transition accept;
+    }
+}
+
+#endif // MARKLAB_TNA_PARSERS_P4
