@@ -17,7 +17,7 @@ use crate::{entries, refuse};
 
 /// The switch that is controlled.
 pub(crate) enum Target {
-    /// By whoever sends it packets.
+    /// By the sender of its packets.
     Alone(Arc<Mutex<Switch<Packet>>>),
     /// In a thread of its own: changes come between two packets.
     Live(Arc<Runner>),

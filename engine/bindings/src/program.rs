@@ -62,7 +62,7 @@ impl Program {
         let program = Arc::new(prune(&program));
         let layout = Arc::new(Layout::new(&program));
         match State::new(&program, &layout, 0) {
-            // Whoever only looks at the program can do so; running it makes a state as well.
+            // A program can be looked at without a state; running it makes one.
             Ok(_) | Err(LoadError::Foreign { .. }) => {}
             Err(error) => return Err(refuse(error)),
         }

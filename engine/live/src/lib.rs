@@ -2,7 +2,7 @@
 //! A switch in real time.
 //!
 //! [`LiveSwitch`] drives the pipeline and the traffic manager of the simulator between [`Port`]s, which give and take real
-//! frames. It owns no clock: whoever calls [`LiveSwitch::step`] says what time it is, and is told when to call again.
+//! frames. It owns no clock: the caller of [`LiveSwitch::step`] passes the time, and gets the time of the next call.
 //! [`Runner`] does so in a thread, by the monotonic clock, and lets a control plane in between two steps.
 //!
 //! A port with a rate is a line, as in the simulator: a frame that leaves its queue occupies the line for as long as

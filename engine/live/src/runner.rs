@@ -53,7 +53,7 @@ impl Runner {
         let thread = thread::Builder::new().name("switch".to_owned()).spawn(move || {
             let stays = cpu.map_or(Ok(()), stay_on);
             let runs = stays.is_ok();
-            // Whoever starts it waits for this.
+            // The thread that starts it waits for this.
             let _ = started.send(stays);
             if runs { run(switch, clock, &rung, &waiting) } else { switch }
         })?;
@@ -72,7 +72,7 @@ impl Runner {
     ) -> Result<R, Stopped> {
         let (answer, answered) = mpsc::sync_channel(1);
         let command: Command = Box::new(move |switch, now| {
-            // Nobody waits for it any more: there is nobody to tell.
+            // No thread waits for it any more.
             let _ = answer.send(act(switch, now));
         });
         self.commands.send(command).map_err(|_| Stopped)?;

@@ -270,7 +270,7 @@ pub enum Per {
     Destination,
 }
 
-/// Priority flow control (IEEE 802.1Qbb), with one class of packets, or what pauses less than a port: whoever sends what a
+/// Priority flow control (IEEE 802.1Qbb), with one class of packets, or pauses of less than a port: the sender of what a
 /// switch has too much of is asked to pause.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -485,7 +485,7 @@ pub enum ConfigError {
 }
 
 impl Config {
-    /// Checks what whoever builds the switches relies on, before memory is taken for them.
+    /// Checks what building the switches relies on, before memory is taken for them.
     ///
     /// # Errors
     ///

@@ -74,7 +74,7 @@ enum Event {
     Pair(PairEvent, u32),
     /// A queue pair of a host (node) may send.
     Pace(u32),
-    /// The transmitter of a line is told to pause, or to go on.
+    /// The transmitter of a line is asked to pause, or to go on.
     Pause(u32),
 }
 
@@ -573,7 +573,7 @@ impl Network {
 }
 
 impl NodeState {
-    /// The host; whoever asks knows that it is one.
+    /// The host; the caller knows that it is one.
     fn host(&mut self) -> &mut Host {
         match self {
             NodeState::Host(host) => host,
@@ -581,7 +581,7 @@ impl NodeState {
         }
     }
 
-    /// The switch; whoever asks knows that it is one.
+    /// The switch; the caller knows that it is one.
     fn switch(&mut self) -> &mut SwitchNode {
         match self {
             NodeState::Switch(switch) => switch,

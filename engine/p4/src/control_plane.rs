@@ -6,7 +6,7 @@
 //! P4Info is made of, and knows nothing of P4Info's form (identifiers, messages).
 //!
 //! Which objects there are and in which order follows p4c, whose P4Info is made behind its front end: controls are
-//! inlined where they are instantiated, tables that nobody applies and actions that nobody runs are gone, actions of
+//! inlined where they are instantiated, tables that are never applied and actions that are never run are gone, actions of
 //! the top level come first in each control that runs them, extern objects always stay.
 //!
 //! - [`walk`]: instances and what they hold; [`used`]: what their code uses; [`table`]: tables;

@@ -143,7 +143,7 @@ fn translate(
     Some((program, control_plane::describe(&typed, main)))
 }
 
-/// FNV-1a over 128 bits: stable across machines and versions, and no dependency. Nobody attacks it.
+/// FNV-1a over 128 bits: stable across machines and versions, and no dependency. It need not resist attacks.
 fn digest(words: &[preprocess::lex::PpToken]) -> String {
     const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;

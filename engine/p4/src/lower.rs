@@ -173,7 +173,7 @@ enum FrameKind {
     Inline,
     /// A directly called action.
     Action,
-    /// An action that a table runs: `exit` sets this flag, if there is one, and leaves the rest to whoever applied
+    /// An action that a table runs: `exit` sets this flag, if there is one, and leaves the rest to the code that applied
     /// the table.
     TableAction { exit_flag: Option<ir::SlotId> },
 }
@@ -288,7 +288,7 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    /// Warns of a loop that runs here, and of which BMv2's compiler keeps the body alone.
+    /// Warns of a loop that runs here, and whose body alone BMv2's compiler keeps.
     fn loop_runs_once(&mut self, span: Span) {
         if self.architecture.kind() == Kind::V1Model {
             let entry = self.diagnostics.warning(span, Problem::LoopRunsOnce {});

@@ -34,7 +34,7 @@ pub enum LoadError {
         /// Most bytes.
         limit: usize,
     },
-    /// The program calls what nobody has written for this engine.
+    /// The program calls an extern that this engine does not implement.
     #[error("nothing here implements extern `{name}`, which the program calls")]
     Foreign {
         /// The extern.

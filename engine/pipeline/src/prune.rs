@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Removes what a program computes and nobody uses.
+//! Removes what a program computes and never uses.
 //!
 //! A program written for many schemes fills in more than one of them looks at: every queue signal, say. What is never
 //! read need not be computed, and a metadata field that is not mentioned any more takes no space in a packet's state
@@ -119,7 +119,7 @@ fn kept_slots(program: &Program) -> Vec<bool> {
 /// Slots that a program mentions or the switch reads.
 fn mentioned_slots(program: &Program) -> Vec<bool> {
     let mut mentioned = kept_slots(program);
-    // Whoever looks a table up fills in the parameters of the action, whether it reads them or not.
+    // A look-up fills in the parameters of the action, whether it reads them or not.
     let params = program.actions.iter().flat_map(|action| &action.params);
     params.for_each(|param| mentioned[param.slot.index()] = true);
     for key in visit::keys(&program.blocks, &program.tables) {

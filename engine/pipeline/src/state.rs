@@ -67,7 +67,7 @@ pub struct State {
     pub(crate) filters: Vec<Filter>,
     pub(crate) profiles: Vec<Profile>,
     pub(crate) value_sets: Vec<ValueSet>,
-    /// When the next stage runs: whoever runs it sets it, and meters read it.
+    /// When the next stage runs: its caller sets it, and meters read it.
     pub now: Time,
     pub(crate) random: Xoshiro256PlusPlus,
     /// What the program asked for in the last stage that ran, beyond the packet state.

@@ -18,7 +18,7 @@ const CHUNK_BYTES: usize = 64 << 10;
 /// System calls for one connection until it is the next one's turn.
 const CALLS_PER_TURN: u32 = 8;
 
-/// What messages are made of, and where they go: nobody looks at it, so all connections share it.
+/// What messages are made of, and where they go: it is never read, so all connections share it.
 pub(crate) struct Filler(Box<[u8; CHUNK_BYTES]>);
 
 impl Filler {

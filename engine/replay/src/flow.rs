@@ -59,7 +59,7 @@ pub enum Status {
     Unfinished,
     /// The run ended before the flow started.
     NotStarted,
-    /// Nobody listens there.
+    /// No process listens there.
     Refused,
     /// The other end aborted the connection, or closed it before the flow was over.
     Reset,

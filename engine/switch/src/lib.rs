@@ -2,8 +2,8 @@
 //! A switch: a P4 program around a traffic manager, in its architecture's order of operations.
 //!
 //! A frame comes in by [`Switch::receive`]: ingress runs at once, and the frame waits in the queue of the port that
-//! ingress chose. [`Switch::transmit`] takes the next frame of a port, runs egress and hands the frame out. Whoever
-//! drives the switch, the simulator or a real-time loop, says what time it is and when a port is free.
+//! ingress chose. [`Switch::transmit`] takes the next frame of a port, runs egress and hands the frame out. Its
+//! driver, the simulator or a real-time loop, passes the time and knows when a port is free.
 //!
 //! [`v1model`] is simple_switch's order, [`tna`] Tofino's. Copies that a program asks for come to queues beside the
 //! frame, and [`Switch::take_copies`] tells of them; [`replication`] is where the control plane says where copies go.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a program needs from whoever programs its switch, beside table entries.
+//! What a program needs from its control plane, beside table entries.
 
 use marklab_p4::ir::visit::{any_statement, bodies};
 use marklab_p4::ir::{ExternCall, Program, Request, StmtKind};

@@ -23,10 +23,10 @@ pub(crate) struct Shell<F> {
     /// Packet states that are not in use.
     pub(crate) spare: Vec<Phv>,
     pub(crate) replication: Replication,
-    /// What became of copies that nobody has asked for yet.
+    /// What became of copies, as far as it has not been asked for yet.
     pub(crate) copies: Vec<Fate<F>>,
     pub(crate) failure: Option<FailedAssertion>,
-    /// `None` if nobody listens.
+    /// `None` if no listener is set.
     pub(crate) messages: Option<Messages>,
 }
 

@@ -188,7 +188,7 @@ impl<F: Frame> Tna<F> {
     }
 
     /// The same for the copies that were made meanwhile, and theirs. A copy that went round and was dropped then has done
-    /// what it was made for: nobody lost it.
+    /// what it was made for: it is not a loss.
     fn settle_copies(&mut self, now: Time, mut budget: u32) {
         while let Some(copy) = self.copies.pop_front() {
             let goes_round = matches!(copy, Next::Around { .. });

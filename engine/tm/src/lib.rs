@@ -4,7 +4,7 @@
 //! It stores items for the queues of ports, within limits, hands them out in the order of the port's scheduler, and
 //! tells what the packet metadata of a switch needs: when an item came, how many were waiting then, how many it leaves
 //! behind. It is given the time and owns no clock, it is not told what an item is, and it neither shapes nor sends:
-//! whoever drives the port decides when to take the next item.
+//! the driver of the port decides when to take the next item.
 //!
 //! Most switches have one queue per port, and none of what [`port`](PortConfig) describes; they do not pay for it.
 

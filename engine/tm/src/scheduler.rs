@@ -106,7 +106,7 @@ impl Scheduler {
                 turn.begun = true;
                 turn.deficit += u64::from(turn.quantum);
             }
-            // A round by weight never saves up: whoever has a turn may send one item at least.
+            // A round by weight never saves up: a queue sends one item at least in each turn.
             if self.round == Round::Weighted || bytes(queue) <= turn.deficit {
                 return Some(queue);
             }

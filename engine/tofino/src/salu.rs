@@ -34,7 +34,7 @@ pub(crate) fn check(program: &Program, limits: &Limits, findings: &mut Findings)
         let used =
             Use { register, actions: mine.map(|action| (action, body::body(program, action, limits))).collect() };
         let Some(first) = used.actions.first().map(|(action, _)| action.span).or(plain.first().copied()) else {
-            continue; // nobody uses it
+            continue; // it is never used
         };
         if !element(register, limits) {
             let bits = register.parts.iter().map(|part| part.width.to_string()).collect::<Vec<_>>().join(" + ");
@@ -395,7 +395,7 @@ fn of_math(operand: &Operand) -> &Operand {
     }
 }
 
-/// Two values of the packet reach an ALU, whatever it is told to do (`bf-p4c/mau/tofino/input_xbar.cpp`).
+/// Two values of the packet reach an ALU, whatever its operation (`bf-p4c/mau/tofino/input_xbar.cpp`).
 fn packet_inputs(used: &Use<'_>, findings: &mut Findings) {
     let mut inputs: BTreeSet<&str> = BTreeSet::new();
     for (_, body) in &used.actions {

@@ -67,7 +67,7 @@ pub(super) struct Stack {
 #[derive(Clone, Debug)]
 pub(super) struct Action {
     pub(super) name: String,
-    /// What whoever calls it, or an entry, gives.
+    /// What a caller, or an entry, gives.
     pub(super) params: Vec<Type>,
 }
 

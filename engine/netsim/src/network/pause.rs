@@ -4,7 +4,7 @@
 //!
 //! A frame is held by a switch from its arrival until it begins to leave, and counts on the line that brought it. Above
 //! XOFF the switch sends a pause frame back, at XON one that ends the pause: each goes out behind the frame under way, and
-//! before all that waits; as long as it waits, it says what is asked last. A transmitter that is told to pause ends its
+//! before all that waits; as long as it waits, it says what is asked last. A transmitter that is asked to pause ends its
 //! frame, and begins no other. Pauses have no end of their own: a switch would send its pause frame again before the time
 //! in it runs out. Hosts receive as fast as their lines bring it, and ask for no pause.
 //!

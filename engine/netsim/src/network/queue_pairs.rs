@@ -364,7 +364,7 @@ impl Network {
         aside.map(|aside| aside.push(pair as u32)).is_some()
     }
 
-    /// A NIC is told to hold back a part of what it sends.
+    /// A NIC is asked to hold back a part of what it sends.
     pub(super) fn hold_back(&mut self, node: usize, part: u32) {
         self.rdma().nics[node].held_back.entry(part).or_default();
     }

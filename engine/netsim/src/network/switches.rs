@@ -53,7 +53,7 @@ impl Network {
 
     /// A frame comes to a switch: parser, ingress, queue. Gives the port and the queue in which it waits, unless it was
     /// lost.
-    // Inlined by hand, so that the place costs nothing where nobody asks for it.
+    // Inlined by hand, so that the place costs nothing where it is not used.
     #[inline(always)]
     pub(super) fn switch_receives(
         &mut self,

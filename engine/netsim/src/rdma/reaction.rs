@@ -31,7 +31,7 @@ const ALPHA_ONE: u64 = 1 << 32;
 
 /// A sender's rate: cut by notifications, raised by a timer and by a byte counter.
 ///
-/// Timers are not events: whoever looks at the rate says what time it is, and what was due until then happens first.
+/// Timers are not events: reading the rate takes the time, and what was due until then happens first.
 #[derive(Clone, Debug)]
 pub struct ReactionPoint {
     config: ReactionConfig,

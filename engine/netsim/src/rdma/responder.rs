@@ -44,7 +44,7 @@ pub struct Responder {
     delivered: u64,
     /// Packets since the last acknowledgement.
     pending: u32,
-    /// Whether the sender has been told that the packet expected is missing; it is told once.
+    /// Whether a NACK has told the sender that the expected packet is missing; there is one for each gap.
     told: bool,
     notified: Option<Time>,
 }

@@ -10,7 +10,7 @@ pub enum EchoMode {
     None,
     /// RFC 3168: every acknowledgement after a mark carries the echo until the sender says that it reduced.
     Latched,
-    /// RFC 8257 section 3.2: the echo tells exactly which segments were marked, and a change of it is told at once.
+    /// RFC 8257 section 3.2: the echo tells exactly which segments were marked, and a change of it is acknowledged at once.
     Dctcp,
 }
 

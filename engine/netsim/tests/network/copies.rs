@@ -74,9 +74,9 @@ fn times(outcome: &Outcome) -> [u64; 2] {
     [0, 1].map(|number| fct(outcome, number))
 }
 
-/// Copies for a port of their own delay nobody: packets, times and queues of the others are as without them.
+/// Copies for a port of their own delay no other packet: packets, times and queues of the others are as without them.
 #[test]
-fn a_watcher_gets_a_copy_of_each_frame_and_nobody_notices() {
+fn a_watcher_gets_a_copy_of_each_frame_and_nothing_else_changes() {
     let plain = run_mode(STRAIGHT, &[]);
     let [to_0, to_1, none] = forwarded(&plain);
     assert_eq!((none, losses(&plain)), (0, BTreeMap::new()));

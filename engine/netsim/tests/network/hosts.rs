@@ -64,7 +64,7 @@ fn broken(config: &Config, lower_ttl: u64, other_port: u64) -> Outcome {
     run(config, &Program::of("broken"), setup, vec![flow(0, 0, 1, MSS)])
 }
 
-/// Hosts believe nothing but bytes: a program that breaks a header breaks the run, and is told where.
+/// Hosts believe nothing but bytes: a program that breaks a header breaks the run, with an error that names the place.
 #[test]
 fn a_program_that_breaks_headers_loses_packets_at_hosts() {
     let mut config = star(&[(GBPS, DELAY); 2], QueueLimit::Packets(100), Control::Dctcp);

@@ -189,7 +189,7 @@ fn a_window_limits_what_is_on_the_way() {
 }
 
 #[test]
-fn parts_that_nobody_can_hold_back_are_refused() {
+fn parts_that_no_sender_can_hold_back_are_refused() {
     let refused = |config: &Config| {
         build(config, &Program::of("droptail"), |_| (), vec![flow(0, 0, 1, 1)]).err().unwrap().to_string()
     };

@@ -42,7 +42,7 @@ pub(crate) struct BlockObject {
     pub(super) copies: u32,
 }
 
-/// What the architecture is told of a new extern instance.
+/// What the architecture gets to know of a new extern instance.
 #[derive(Debug)]
 pub(crate) struct NewExtern<'a> {
     pub(crate) object: Name,

@@ -30,7 +30,7 @@ impl Lowerer<'_> {
             Typed::Assign(dst, src) => self.assign(dst, src, span),
             Typed::Compound(dst, op, src) => self.compound(dst, *op, src, span),
             Typed::Call(call) => {
-                // A value that nobody takes is computed all the same: `lookahead` may end the parser.
+                // A value that is not used is computed all the same: `lookahead` may end the parser.
                 if let Value::Scalar(expr) = self.expr(call)?
                     && is_lookahead(&expr)
                 {

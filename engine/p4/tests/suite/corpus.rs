@@ -44,7 +44,7 @@ const REFUSED: &[&str] = &[
     "parser-unroll-test5.p4", // likewise
 ];
 
-/// Refused by p4c unless it is told to leave externs of the program's own to a plug-in of BMv2.
+/// Refused by p4c without the option that leaves a program's own externs to a plug-in of BMv2.
 const TAKEN_UNDER_AN_OPTION: &[&str] = &["no-externs-bmv2.p4"];
 
 /// Warnings about what p4c refuses.

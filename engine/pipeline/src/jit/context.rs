@@ -102,7 +102,7 @@ unsafe extern "C" fn resolve(table: *const Table, row: *const u64, hash: u64) ->
 
 /// Whether a value set contains the value in these words.
 unsafe extern "C" fn in_value_set(context: *mut Context, set: u64, words: *const u64) -> u64 {
-    // SAFETY: the context and its state are alive; nobody changes the value sets during the call.
+    // SAFETY: the context and its state are alive; the value sets do not change during the call.
     let set = unsafe { &(&(*(*context).state).value_sets)[set as usize] };
     // SAFETY: a value of the set's shape on the code's stack.
     set.contains(unsafe { std::slice::from_raw_parts(words, set.shape().words) }).into()
@@ -110,17 +110,17 @@ unsafe extern "C" fn in_value_set(context: *mut Context, set: u64, words: *const
 
 /// Colour of the packet, or [`NO_COLOUR`] out of range.
 unsafe extern "C" fn execute_meter(context: *mut Context, meter: u64, index: u64, bytes: u64) -> u64 {
-    // SAFETY: the context and its state are alive; nobody else looks at the meters during the call.
+    // SAFETY: the context and its state are alive; nothing else refers to the meters during the call.
     let state = unsafe { &mut *(*context).state };
     state.meters[meter as usize].execute(index, state.now, bytes).unwrap_or(NO_COLOUR)
 }
 
 /// Lets a filter take a sample, with what comes out in `context.drawn`; 0 out of range.
 unsafe extern "C" fn filter(context: *mut Context, filter: u64, index: u64, sample: u64) -> u64 {
-    // SAFETY: the context and its state are alive; nobody else looks at filters and random stream during the call.
+    // SAFETY: the context and its state are alive; nothing else refers to filters and random stream during the call.
     let State { filters, random, now, .. } = unsafe { &mut *(*context).state };
     filters[filter as usize].execute(index, *now, sample, random).map_or(0, |value| {
-        // SAFETY: as above; `drawn` is written by nobody else meanwhile.
+        // SAFETY: as above; nothing else writes `drawn` meanwhile.
         unsafe { (*context).drawn = value };
         1
     })
@@ -182,7 +182,7 @@ unsafe extern "C" fn clear(target: *mut u8, len: u64) {
 unsafe extern "C" fn reserve(context: *mut Context, end: *mut u8, bytes: u64) -> *mut u8 {
     // SAFETY: generated code passes the context it was given, which `enter` keeps alive.
     let context = unsafe { &mut *context };
-    // SAFETY: the state is alive, and nobody else looks at the buffer during the call.
+    // SAFETY: the state is alive, and nothing else refers to the buffer during the call.
     let emitted = unsafe { &mut (*context.state).emitted };
     let used = end as usize - context.emitted as usize;
     if emitted.len() < used + bytes as usize {
@@ -273,7 +273,7 @@ unsafe extern "C" fn get_bits(target: *mut u8, source: *const u8, at: u64, bits:
 
 /// Draws from `lo..=hi` into `context.drawn`; 0 if that is empty.
 unsafe extern "C" fn draw(context: *mut Context, lo: u64, hi: u64) -> u64 {
-    // SAFETY: the context and its state are alive; nobody else looks at the random stream during the call.
+    // SAFETY: the context and its state are alive; nothing else refers to the random stream during the call.
     let drawn = crate::random::draw(unsafe { &mut (*(*context).state).random }, lo, hi);
     drawn.map_or(0, |value| {
         // SAFETY: as above.
@@ -306,7 +306,7 @@ unsafe extern "C" fn math(context: *const Context, unit: u64, x: u64) -> u64 {
 
 /// The parser refuses the packet.
 unsafe extern "C" fn refuse(context: *mut Context) {
-    // SAFETY: the context and its state are alive; nobody else looks at the effects during the call.
+    // SAFETY: the context and its state are alive; nothing else refers to the effects during the call.
     unsafe { (*(*context).state).effects.refuse() }
 }
 

@@ -112,7 +112,7 @@ fn a_deparser_refuses_another_packet_than_the_parsers() {
     }
 }
 
-/// Whoever may write to a packet state can write any width of a `varbit`. It has its 32 bits and no more.
+/// A caller that writes to a packet state can write any width of a `varbit`. It has its 32 bits and no more.
 #[test]
 fn generated_code_takes_no_more_of_a_varbit_than_there_is() {
     let ready = Ready::new(&program_with(16, 4));

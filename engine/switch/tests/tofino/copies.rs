@@ -124,7 +124,7 @@ fn egress_mirrors_a_packet_as_it_made_it() {
 }
 
 #[test]
-fn a_copy_that_goes_round_and_is_dropped_is_nobodys_loss() {
+fn a_copy_that_goes_round_and_is_dropped_is_no_loss() {
     let drops_copies = Request { drops: [0, 0x80], ..TO_1 };
     check(Request { sessions: [0, 7], ..drops_copies }, &[ITSELF], &[Loss::Egress]);
     check(Request { sessions: [0, 9], ..drops_copies }, &[ITSELF], &[]);

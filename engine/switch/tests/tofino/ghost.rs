@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the ghost of Tofino 2 is told.
+//! What the ghost thread of Tofino 2 sees.
 
 use marklab_p4::ir::Chip;
 use marklab_pipeline::Packet;

@@ -54,7 +54,7 @@ fn parameter_copy(sources: &SourceMap, stmt: &Stmt) -> Option<(SlotId, SlotId)> 
     (dst.index.is_none() && from.index.is_none() && text.contains(".apply(")).then_some((dst.slot, from.slot))
 }
 
-/// Steps of a control that stand for nothing: copies for parameters, and assignments that nobody reads.
+/// Steps of a control that stand for nothing: copies for parameters, and assignments that are never read.
 pub(super) fn left_out(program: &Program, sources: &SourceMap, flow: &Flow<'_>, after: &Fields) -> Vec<bool> {
     let step = |place: usize| match flow.steps[place].what {
         What::Do(stmt) => parameter_copy(sources, stmt).is_some() || is_dead(program, flow, place, stmt, after),

@@ -104,7 +104,7 @@ fn statements_without_dependencies_are_one_table() {
 }
 
 #[test]
-fn what_nobody_reads_is_left_out() {
+fn what_is_never_read_is_left_out() {
     let overwritten = estimate("", "hdr.h.a = 0; hdr.h.a = hdr.h.b + 1;");
     assert_eq!((overwritten.stages_used, overwritten.total.logical_tables), (1, 1));
     let on_one_way = estimate("", "hdr.h.a = 0; if (hdr.h.c == 0) { hdr.h.a = hdr.h.b + 1; }");

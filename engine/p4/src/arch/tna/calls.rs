@@ -125,7 +125,7 @@ fn indexed_meter(
     args: &Args<'_>,
 ) -> Lowered<Value> {
     if method.params.get(1).is_some_and(|param| &*param.name == "color") {
-        return lowerer.unsupported(args.span, "a meter that is told a colour");
+        return lowerer.unsupported(args.span, "a colour-aware meter");
     }
     let index = args.scalar(lowerer, 0)?;
     let dst = lowerer.temp(Ty::bits(32));

@@ -56,7 +56,7 @@ pub(super) fn tables_beyond_bmv2(lowerer: &Lowerer<'_>) -> Vec<(Span, &'static s
     let out = &lowerer.out;
     let read = read_slots(lowerer);
     let exit_flags: FxHashSet<SlotId> = lowerer.objects.iter().filter_map(|object| object.exit_flag).collect();
-    // p4c takes out what nobody reads, and puts arguments in the place of parameters.
+    // p4c takes out what is never read, and puts arguments in the place of parameters.
     let is_nothing = |stmt: &Stmt| match &stmt.kind {
         // What an `exit` of an action leads to.
         StmtKind::If { cond, .. } => result(cond).is_some_and(|slot| exit_flags.contains(&slot)),
