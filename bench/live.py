@@ -82,13 +82,13 @@ class Testbed:
         return self
 
     def _address(self, number: int, cable: int) -> None:
-        """An address, and the other end's as well: nobody has to ask for it."""
+        """An address, and the other end's as well, so that no ARP is needed."""
         host, device = self.hosts[number], f"eth{cable}"
         ip("-n", host, "link", "set", device, "address", mac(number, cable), "up")
         ip("-n", host, "addr", "add", f"10.0.{cable}.{number + 1}/24", "dev", device)
         ip("-n", host, "neigh", "add", f"10.0.{cable}.{2 - number}", "lladdr", mac(1 - number, cable), "dev", device)
         ethtool(host, device)
-        # Otherwise the work of receiving is done by whoever hands a frame over.
+        # Otherwise the work of receiving is done by the thread that hands a frame over.
         others = (1 << min(PROCESSORS - 1, 32)) - 1
         self.run(number, "sh", "-c", f"echo {others:x} > /sys/class/net/{device}/queues/rx-0/rps_cpus")
 

@@ -210,7 +210,7 @@ def test_a_lost_answer_to_a_syn_is_sent_again_by_its_timer() -> None:
         ({"transport": {"control": "reno", "ecn_plus": True}}, "`reno` has no ECN, which ECN+ extends"),
         ({"transport": {"control": "dcqcn", "ecn_plus": True}}, "`dcqcn` has no SYNs"),
         ({"transport": {"control": "ear", "ecn_plus": True}}, "with `ear` all packets are ECN capable"),
-        ({"transport": "reno", "ecn_share": 0.5}, "nobody takes part in ECN: reno has none"),
+        ({"transport": "reno", "ecn_share": 0.5}, "no host takes part in ECN: reno has none"),
         ({"ecn_share": 1.5}, "ecn_share"),
         ({"load": 1.05}, "less than or equal to 1 in a run without an end"),
         ({"sessions": {}, "services": 2, "queues": "dwrr:count=2"}, "readers of the web have no services"),

@@ -90,7 +90,7 @@ def as_list(value: Any) -> Any:
 
 
 class OneOrMore:
-    """Mark of a field that is a list, of which one thing may be written without brackets."""
+    """Mark of a field that is a list, whose single item may be written without brackets."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_before_validator_function(as_list, handler(source))

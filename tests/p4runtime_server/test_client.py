@@ -264,7 +264,7 @@ def test_another_device_or_program_is_refused(switch: Switch, controller: Client
 
 def test_waiting_for_a_switch_ends_with_the_patience_or_the_reason_to_wait(tmp_path: Path) -> None:
     address = f"unix:{tmp_path}/none"
-    in_vain = pytest.raises(RunFailed, match=rf"nobody serves P4Runtime at {address} \(0.2 s waited\)")
+    in_vain = pytest.raises(RunFailed, match=rf"no switch serves P4Runtime at {address} \(0.2 s waited\)")
     with in_vain, connected(address, patience_s=0.2):
         pass
 

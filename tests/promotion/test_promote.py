@@ -155,7 +155,7 @@ def test_one_seed_shows_nothing(cli: Cli, tmp_path: Path, policy: Callable[..., 
     assert ended.code == 1
     (gate,) = json.loads(ended.out)["gates"]
     assert gate["outcome"] == "not shown"
-    assert gate["rules"][0]["found"].endswith("in one seed, of which no noise is known: 2 at least")
+    assert gate["rules"][0]["found"].endswith("in one seed, whose noise is unknown: 2 at least")
 
 
 def test_what_is_not_required_need_not_be_shown(cli: Cli, tmp_path: Path, policy: Callable[..., str]) -> None:

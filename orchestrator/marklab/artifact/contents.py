@@ -36,7 +36,7 @@ _SPECS = "specs"
 _REPEAT = "repeat.sh"
 _HERE = Path(__file__).parent
 
-# Numbers of cells of which the README says how long they take, beside all of them.
+# Numbers of cells whose time the README gives, beside that of all cells.
 _FEW = (10, 100)
 
 
@@ -51,7 +51,7 @@ class Artifact:
 
 
 def check(name: str, paper: PaperExperiment) -> None:
-    """Refuse an experiment that nobody could repeat; raises BadInput that says why."""
+    """Refuse an experiment that could not be repeated; raises BadInput that says why."""
     for _, spec, _ in runs_of(paper):
         if spec.mininet is not None:
             switch = {"marklab": "the lab's switch", "bmv2": "BMv2"}[spec.mininet.switch]
@@ -73,7 +73,7 @@ def check(name: str, paper: PaperExperiment) -> None:
 def write_artifact(target: Path, done: Sequence[Reproduction], form: Form, on_part: Callable[[str], None]) -> Artifact:
     """Write the artifact of experiments that were run, and its archive beside it, in place of older ones.
 
-    `on_part` is told what is being written. Whatever ends this leaves no archive, or a whole one of a whole folder.
+    `on_part` gets what is being written. Whatever ends this leaves no archive, or a whole one of a whole folder.
     """
     archive = target.with_name(f"{target.name}.tar.gz")
     if target.exists() and not (target / packing.SUMS).exists():

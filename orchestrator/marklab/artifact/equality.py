@@ -27,7 +27,7 @@ _OF_THE_RUN = ("result.engine_cpu_s",)
 
 @dataclass(frozen=True)
 class Difference:
-    """A value that is another one: of which cell, or of which claim, and what it is called."""
+    """A value that differs: its cell or claim, and its name."""
 
     where: str
     what: str

@@ -30,7 +30,7 @@ from marklab.sweeps.plan import Plan, PlannedCell, plan_of
 
 @dataclass(frozen=True)
 class Repeated:
-    """An experiment that was run again: `cells` of it, of which `kept` had been repeated before; `values` compared."""
+    """An experiment that was run again: `cells` in all, `kept` of them repeated before, and `values` compared."""
 
     name: str
     cells: int
@@ -96,7 +96,7 @@ def repeat(artifact: Path, out: Path, workers: Workers, count: int | None, only:
     stored = read_artifact(artifact, only)
     changed = changed_files(artifact)
     for name in changed:
-        # What cannot be read is told now, and not when all has run.
+        # Files that cannot be read are refused now, not when all cells have run.
         if name.endswith(".parquet") and (artifact / name).exists():
             read_table(artifact / name)
     claims = tuple(_claims(artifact, stored))

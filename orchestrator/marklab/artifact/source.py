@@ -31,7 +31,7 @@ def missing_source() -> str | None:
 
 
 def write_source(path: Path) -> None:
-    """Write the source of the commit that ran, with a note of which one it is: without git there is nobody to ask."""
+    """Write the source of the commit that ran, with a note that names the commit, since an archive has no git."""
     command = ["git", "-C", str(REPOSITORY), "archive", "--format=tar", f"--prefix={_FOLDER}/", str(commit())]
     try:
         done = subprocess.run(command, capture_output=True, timeout=_PATIENCE_S, check=True)  # noqa: S603

@@ -65,5 +65,5 @@ def parse_choice(value: Any) -> Any:
 
 
 def parse_baseline(value: Any) -> Any:
-    """Read the choice of a baseline, of which there may be `none`."""
+    """Read the choice of a baseline, which may be `none`."""
     return None if value == "none" else parse_choice(value)

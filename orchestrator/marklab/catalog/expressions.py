@@ -14,7 +14,7 @@ from marklab.errors import BadInput, unknown
 
 Value = float | int | str
 
-# What a formula may name: numbers and words, and lists of numbers, of which it takes one or the sum.
+# What a formula may name: numbers, words, and lists of numbers, from which it takes one or the sum.
 Names = Mapping[str, Value | tuple[int, ...]]
 
 _OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {

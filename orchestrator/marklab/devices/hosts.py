@@ -205,7 +205,7 @@ Mode = Literal["new", "persistent", "asked"]
 
 
 class Connections(Model):
-    """New for each flow, or persistent ones of which so many are open between two hosts when the run begins.
+    """New for each flow, or persistent ones, with so many open between two hosts when the run begins.
 
     `asked` are new ones, too, which the receiver opens to ask for the flow, as a browser does.
     """

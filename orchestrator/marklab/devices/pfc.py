@@ -22,7 +22,7 @@ class Pfc(Model):
     """Lines that lead to switches lose nothing: whose packets wait in too large a number is asked to pause.
 
     What waits is counted by the port of the switch that it came by; per `destination` by the host that it goes to as
-    well, and per `flow` in the queue that the flow has, of which `xoff` and `xon` are shares. `on` has the defaults,
+    well, and per `flow` in the flow's queue, whose shares `xoff` and `xon` are. `on` has the defaults,
     `xoff=20KB,xon=10KB` says more.
     """
 

@@ -34,7 +34,7 @@ def _read_thresholds(value: Any) -> Any:
     if not isinstance(texts, (list, tuple)):
         raise BadInput(
             f"`{value}` are no thresholds",
-            f"`{PUBLISHED}`, `{EQUAL}`, or sizes in bytes of which each is above the one before, 20KB/1MB",
+            f"`{PUBLISHED}`, `{EQUAL}`, or sizes in bytes, each above the one before: 20KB/1MB",
         )
     sizes = tuple(units.parse_size(text) for text in texts)
     if sizes and sizes[0] == 0:

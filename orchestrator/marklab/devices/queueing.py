@@ -47,7 +47,7 @@ class Queues(Model):
     `dwrr` carries what a turn leaves of its quantum to the next, `wrr` does not; in both the last `strict` queues come
     before the others. In `strict` each queue comes before those of smaller numbers. Quanta are bytes of frames, or
     `mtu`s, full frames of the run. Without `buffer` each queue has the run's `queue` limit; with it all of a port's
-    share it, in order of arrival. `shared` is memory of the whole switch, of which a queue may take `alpha` times
+    share it, in order of arrival. `shared` is memory of the whole switch; a queue may take `alpha` times
     what is free.
     """
 

@@ -43,4 +43,4 @@ class Fabric(Protocol):
         """All of an experiment in another way, after a cell of it failed; None if there is no other way."""
 
     def run(self, cell: Cell, watch: Watch) -> Observation:
-        """Run a cell to its end; raises `engine.Cancelled` if the watch is told to."""
+        """Run a cell to its end; raises `engine.Cancelled` if the watch asks for it."""

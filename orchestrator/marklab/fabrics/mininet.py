@@ -59,7 +59,7 @@ _AHEAD_S = 0.5
 _TICK_S = 0.2
 # Between the stop of the flows and the end of the hosts' processes.
 _PATIENCE_S = 30.0
-# Of a recorded port at most; what nobody asked for is recorded as coarsely.
+# The most of a recorded port, and the resolution where none was asked for.
 _ROWS = 2000
 _MS = 10**6
 

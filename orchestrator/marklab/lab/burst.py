@@ -4,7 +4,7 @@
 `python -m marklab.lab.burst receive ADDRESS PORT` says `ready`, and at the end of its input prints a line for each
 datagram: the kernel's time stamp (ns of the wall clock), bytes on an Ethernet line without framing, sender, number.
 `... send ADDRESS PORT SENDER COUNT SIZE...` says `ready`, and
-sends so many, of these sizes of payload in turn, when it is told a line.
+sends so many, with these sizes of payload in turn, for each line that it reads.
 """
 
 from __future__ import annotations

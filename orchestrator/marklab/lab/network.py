@@ -191,7 +191,7 @@ def _tidy(net: Net, node: int) -> None:
 
 
 def _know_all(net: Net, host: int) -> None:
-    """Permanent neighbours, so that nobody asks: switches do not answer, and ARP packets would be in the queues."""
+    """Permanent neighbours, so that no host asks: switches do not answer, and ARP packets would be in the queues."""
     interface = net.interface(Port(host, 0))
     others = [other for other in range(len(net.graph.hosts)) if other != host]
     lines = [

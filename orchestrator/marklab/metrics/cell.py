@@ -127,7 +127,7 @@ def _tcp_round_trips(experiment: Experiment, seen: Observation) -> Distribution 
     if seen.rtts is None:
         return None
     found = of_histogram(seen.rtts["rtt_ns"] / 1e3, seen.rtts["packets"])
-    # As long as all other numbers of a seed, so that only whoever wants distributions has them.
+    # As long as all other numbers of a seed, so only runs that ask for distributions have them.
     return found if experiment.spec.sample_queues_ns else found.model_copy(update={"quantiles": ()})
 
 

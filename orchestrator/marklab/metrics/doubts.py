@@ -121,7 +121,7 @@ def _of_losses(experiment: Experiment, result: SchemeResult) -> Iterator[Doubt]:
 
 
 def _of_priorities(result: SchemeResult) -> Iterator[Doubt]:
-    """Strict queues of which one has all there is are a FIFO."""
+    """Strict queues are a FIFO if one of them has all packets."""
     sent = [priority.sent for priority in result.priorities or ()]
     if len(sent) > 1 and max(sent) > _NEARLY_ALL * sum(sent):
         most = sent.index(max(sent))

@@ -16,7 +16,7 @@ _EPSILON = 1e-6
 
 
 def active_flows(passages: Columns, at_ns: NDArray[np.uint64], within_ns: int) -> NDArray[np.int64]:
-    """Number of 5-tuples of which a packet left in the time `within_ns` before each of some times, in order.
+    """Number of 5-tuples with a packet that left in the time `within_ns` before each of some times, in order.
 
     A packet counts from its departure until just before `within_ns` later, or until the next one of its 5-tuple.
     """
@@ -54,7 +54,7 @@ def senders_beyond_share(passages: Columns, every_ns: int, capacity_bps: float) 
 
 
 def marked_flows(passages: Columns) -> NDArray[np.uint32]:
-    """Flows of which the port marked a packet."""
+    """Flows with a packet that the port marked."""
     return np.unique(passages["flow"][_of_data(passages) & passages["marked"]])
 
 

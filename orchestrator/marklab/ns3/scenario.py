@@ -82,7 +82,7 @@ class Scenario(Model):
         return {PLAIN: (), **{f"{PLAIN}, {name}": options for name, options in self.variants.items()}}
 
     def options(self, seed: int) -> list[str]:
-        """What ns-3 is told."""
+        """The arguments for ns-3."""
         spec = self.experiment.spec
         limit = spec.queue.packets
         _refuse_what_ns3_lacks(spec)
@@ -138,7 +138,7 @@ def _refuse_what_ns3_lacks(spec: Spec) -> None:
 
 
 def _star(experiment: Experiment) -> list[str]:
-    """A switch between hosts, of which the last one receives."""
+    """A switch between hosts; the last one receives."""
     graph = experiment.network.graph
     rates = {link.rate_bps for link in graph.links}
     if len(graph.switches) != 1 or len(graph.links) != len(graph.hosts) or len(rates) != 1:

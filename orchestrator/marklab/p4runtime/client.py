@@ -196,7 +196,7 @@ def connected(
 ) -> Iterator[Client]:
     """Be the primary controller of the switch at `unix:/path` or `host:port`, which may be just starting.
 
-    `check` is called while nobody answers, and raises if that is in vain.
+    `check` is called while there is no answer, and raises if waiting is in vain.
     """
     with grpc.insecure_channel(address, _OPTIONS) as channel:
         _await(channel, address, patience_s, check)
@@ -218,7 +218,7 @@ def _await(channel: grpc.Channel, address: str, patience_s: float, check: Callab
                 check()
                 if time.monotonic() >= deadline:
                     raise RunFailed(
-                        f"nobody serves P4Runtime at {address} ({patience_s:g} s waited)",
+                        f"no switch serves P4Runtime at {address} ({patience_s:g} s waited)",
                         "start the switch with --grpc-server-addr, and look at what it says",
                     ) from error
             else:

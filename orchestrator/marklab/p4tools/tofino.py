@@ -87,7 +87,7 @@ class ChipEstimate:
     stages_used: int
     stages: int
     stages_by_dependencies: int
-    # Tables and conditions of which each waits for the one before.
+    # Tables and conditions, each of which waits for the one before.
     longest_chain: list[str]
     by_stage: list[StageUse]
     total: Total

@@ -75,11 +75,11 @@ def read_reproduction(name: str, paper: PaperExperiment, folder: Path) -> Reprod
 
 
 def lost(done: Reproduction) -> RunFailed:
-    """What is to be said of failed cells, of which there are some."""
+    """What to say of the failed cells."""
     first = done.failed[0]
     at = "".join(f"{key} {value}, " for key, value in first.settings.items())
     return RunFailed(
-        f"{len(done.failed)} cells failed, of which the table has nothing: {at}{first.scheme}, seed {first.seed}: "
+        f"{len(done.failed)} cells failed, which the table leaves out: {at}{first.scheme}, seed {first.seed}: "
         f"{first.error}",
         "the same command runs them once more; all are in the folder's cells/",
     )

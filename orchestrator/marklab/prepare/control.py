@@ -22,7 +22,7 @@ def host_ip(host: int) -> int:
 
 
 def mac(graph: Graph, node: int) -> int:
-    """02:00:00:00:hi:lo for hosts; switches, which nobody addresses, continue behind them in 02:00:00:01."""
+    """02:00:00:00:hi:lo for hosts; switches, which no packet is addressed to, continue behind them in 02:00:00:01."""
     local = 0x02 << 40
     return local + node if graph.is_host(node) else local + (1 << 16) + node - len(graph.hosts)
 

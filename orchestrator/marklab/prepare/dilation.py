@@ -2,7 +2,7 @@
 """Time dilation: an experiment whose times are all `factor` times as long, and rates as much lower.
 
 What is counted in packets stays as it is: bandwidth-delay products, thresholds, queues, loads. So 10 Gb/s and 70 us
-become 100 Mb/s and 7 ms at a dilation of 100, which Linux and a software switch can carry, and results are told in
+become 100 Mb/s and 7 ms at a dilation of 100, which Linux and a software switch can carry, and results are given in
 times that are not dilated (the idea is that of Gupta et al., "To Infinity and Beyond: Time-Warped Network Emulation",
 NSDI 2006).
 """

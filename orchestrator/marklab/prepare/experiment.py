@@ -203,7 +203,7 @@ def _check_lossless(spec: Spec, pfc: Pfc, network: Network, frame_bytes: int) ->
 
 
 def check_needs(scheme: Scheme, program: engine.CompiledProgram) -> None:
-    """Refuse a program that needs what nobody has written, or what a run would not set up."""
+    """Refuse a program that needs an extern without an implementation, or what a run would not set up."""
     path = scheme.program
     if program.foreign:
         raise BadInput(

@@ -32,7 +32,7 @@ Wire = Callable[[UInt64], Floats]
 _SPARE = 1.3
 # A century.
 _NEVER_NS = 3.2e18
-# So many mean pages before the run nobody had begun one: fewer than one in 20,000 is longer.
+# No reader had begun a page so many mean pages before the run: fewer than one in 20,000 is longer.
 _RUN_UP_PAGES = 10
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""How p4c is told of a twin."""
+"""The command of p4c for a twin."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _TARGETS = {"tofino1": ("tofino", "tna"), "tofino2": ("tofino2", "t2na")}
 
 
 def compiler_arguments(scheme: ReadyScheme, twin: TwinSpec, program: Path) -> list[str]:
-    """How p4c is told of a program."""
+    """The command of p4c for a program."""
     target, arch = _TARGETS[twin.chip]
     defines = [word for name, value in scheme.fitted.defines for word in ("-D", f"{name}={value}")]
     return ["--target", target, "--arch", arch, "-g", *defines, str(program)]

@@ -69,8 +69,8 @@ def agreement(
     """Send the sequence through both.
 
     The first one has queues of its own, from which packets leave at the times at which some left in the run; what they
-    saw there, in packets and microseconds, is told to the second one, in cells and nanoseconds. A scheme that deals out
-    queues has decided in ingress which packets see which queue: its twin has queues of its own as well.
+    saw there, in packets and microseconds, is given to the second one, in cells and nanoseconds. A scheme that
+    assigns queues has decided in ingress which packets see which queue: its twin has its own queues as well.
     """
     run = _Run(experiment, scheme, sequence)
     seen = run.signals()
@@ -106,7 +106,7 @@ def _twin_decides(
 
 
 def _told(harness: engine.Harness, sequence: Recording, seen: Signals, cells: int) -> NDArray[np.int64]:
-    """What a switch decides about packets that is told what they saw."""
+    """What a switch decides about packets, given what they saw."""
     decisions = np.zeros(len(seen.place), dtype=np.int64)
     for at, place in enumerate(seen.place.tolist()):
         _, data, _ = harness.process(
@@ -161,7 +161,7 @@ class _Run:
 
 
 def _harness(experiment: Experiment, scheme: ReadyScheme, *, alone: bool = False) -> engine.Harness:
-    """A switch with the run's queues; `alone`, with room for everything, as its signals are told."""
+    """A switch with the run's queues; `alone`, with room for everything, as its signals are given."""
     queueing = None
     if not alone:
         queueing = json.dumps(scheme.queues.to_engine(experiment.spec.queue_limit, experiment.setup.frame_bytes))

@@ -190,7 +190,7 @@ def in_the_way(gate: Gate, policy: Policy) -> bool:
 
 
 def gates(candidate: Candidate, policy: Policy, workers: int) -> Iterator[Gate]:
-    """The gates in order; whoever asks may stop at one."""
+    """The gates in order; the caller may stop at one."""
     runs = run_candidate(candidate, workers)
     yield fct_gate(policy.fct, runs)
     yield equivalence_gate(policy.equivalence, candidate.twin, runs)

@@ -92,7 +92,7 @@ def shown(rule: Rule, change: Difference | None) -> Check:
         return Check(rule.text, "no such flow in any run", Outcome.NOT_SHOWN)
     said = _in_words(change, change.absolute if change.relative is None else change.relative)
     if change.interval is None:
-        return Check(rule.text, f"{said} in one seed, of which no noise is known: 2 at least", Outcome.NOT_SHOWN)
+        return Check(rule.text, f"{said} in one seed, whose noise is unknown: 2 at least", Outcome.NOT_SHOWN)
     low, high = change.interval
     said = f"{said} ({_in_words(change, low)} to {_in_words(change, high)})"
     # Of nothing any part is nothing.

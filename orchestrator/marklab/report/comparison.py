@@ -19,7 +19,7 @@ _STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red", Verdict.CHANGED: "yell
 _COLUMNS = ("metric", "BASE", "NEW", "difference", "verdict")
 _BRIEF_COLUMNS = ("metric", "difference", "verdict")
 
-# Lines about single points, of which a grid may have thousands: in a terminal, and in a pull request.
+# Most lines about single points, since a grid may have thousands: in a terminal, and in a pull request.
 _MOST_IN_TERMINAL = 20
 _MOST_IN_MARKDOWN = 200
 

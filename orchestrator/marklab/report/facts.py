@@ -9,7 +9,7 @@ from marklab.report.terminal import real_fabric, topology_name
 from marklab.results.collection import Collection
 from marklab.results.summary import Summary
 
-# More values than that are told by the first, the last and their number.
+# More values than that are given by the first, the last and their number.
 _MOST_VALUES = 4
 
 

@@ -30,7 +30,7 @@ _MARKERS = {
 }
 _BASELINE_MARKER = "circle-open"
 
-# What is drawn like a scheme, and is none: flows each of which is alone in an empty network.
+# Drawn like a scheme: flows, each alone in an empty network.
 UNCONGESTED = "uncongested"
 
 

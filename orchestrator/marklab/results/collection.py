@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What a folder of results holds, whoever made it: points of a grid, each with a summary. A run is one point.
+"""What a folder of results holds, whichever command made it: points of a grid, each with a summary. A run is one point.
 
 Reports and comparisons read collections and nothing else.
 """

@@ -16,10 +16,10 @@ from marklab.results.summary import CLASSES
 from marklab.statistics.randomness import Floats
 from marklab.statistics.samples import nearest_rank
 
-if TYPE_CHECKING:  # It takes long to load, and whoever has a table has loaded it.
+if TYPE_CHECKING:  # It takes long to load, and a caller that has a table has loaded it.
     import polars as pl
 
-# Parts of the flows at which FCTs are told: each hundredth, and finer where the tail is.
+# Fractions of the flows at which FCTs are given: each hundredth, and finer in the tail.
 PARTS = (*(number / 100 for number in range(1, 100)), 0.992, 0.995, 0.998, 0.999, 1.0)
 
 # Bounds of sizes, two to an octave, from a segment to a GB.

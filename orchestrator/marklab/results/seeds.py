@@ -37,7 +37,7 @@ from marklab.statistics.samples import mean, mean_interval, ratio, ratio_interva
 def joined(
     results: Sequence[SchemeResult], spec: dict[str, Any], baseline: str | None, versions: dict[str, Any]
 ) -> Summary:
-    """A summary of schemes on the same flows, the first of which it is about, beside a baseline if that is there."""
+    """A summary of schemes on the same flows, which is about the first of them, with its baseline if that is there."""
     schemes = {result.label: result for result in results}
     under = schemes.get(baseline or "")
     if under is not None:

@@ -335,7 +335,7 @@ class SchemeResult(Model):
     @model_validator(mode="before")
     @classmethod
     def _of_older_versions(cls, plain: Any) -> Any:
-        """They had doubts in words alone, which are written for whoever reads the file."""
+        """They had doubts in words alone, which a file still has for its readers."""
         if not isinstance(plain, dict) or "warnings" not in plain:
             return plain
         return {"doubts": plain["warnings"], **{name: value for name, value in plain.items() if name != "warnings"}}

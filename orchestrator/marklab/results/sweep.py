@@ -45,7 +45,7 @@ COLUMNS: Mapping[str, tuple[pl.DataType, str]] = {
     "marklab": (pl.String(), "version of the lab"),
     "engine": (pl.String(), "version of the engine"),
     "commit": (pl.String(), "commit that was checked out"),
-    "code": (pl.String(), "digest of the code of whoever started it"),
+    "code": (pl.String(), "digest of the code that started it"),
     "result": (pl.String(), "everything known of it, as in `schemes.SCHEME.seeds` of a summary (JSON)"),
     "curves": (pl.String(), "distribution of FCTs and slowdown by size (JSON)"),
     "scheme_at_point": (pl.String(), "program and parameters (JSON)"),

@@ -245,7 +245,7 @@ class Spec(Model):
     @model_validator(mode="after")
     def _shares_ecn(self) -> Spec:
         if self.ecn_share is not None and not self.transport.uses_ecn:
-            raise BadInput(f"nobody takes part in ECN: {self.transport.control} has none", "--transport ecn-star")
+            raise BadInput(f"no host takes part in ECN: {self.transport.control} has none", "--transport ecn-star")
         return self
 
     @model_validator(mode="after")
@@ -284,7 +284,7 @@ class Spec(Model):
                 f"`{self.pias.thresholds}` thresholds are those of a workload, and these flows are of none",
                 "thresholds in bytes, --pias 20KB/1MB",
             )
-        # Whether there are any is told now.
+        # Refuses a workload without such thresholds now.
         self.pias.thresholds_bytes(self.workload, self.load)
         return self
 

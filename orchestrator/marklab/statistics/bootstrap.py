@@ -55,7 +55,7 @@ class EstimatedDifference:
     """A number for the difference of NEW from BASE.
 
     `base` and `new` are by seed what it contributes to the error, which is the mean of `new` less that of `base`; each
-    has a mean of 0. `scale` is the size of what was subtracted, by which rounding is told from noise.
+    has a mean of 0. `scale` is the size of what was subtracted, which distinguishes rounding from noise.
     """
 
     value: float

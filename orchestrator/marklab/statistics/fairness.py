@@ -18,7 +18,7 @@ WITHIN = 0.1
 
 
 def jain(values: Sequence[float]) -> float | None:
-    """Jain's index: 1 if all have the same, 1 / n if one has all; None if nobody has anything."""
+    """Jain's index: 1 if all have the same, 1 / n if one has all; None if all have nothing."""
     most = max(values, default=0)
     if most <= 0:
         return None
@@ -36,7 +36,7 @@ def max_min_shares(
     """Share of each flow, by water-filling: all rise in proportion to their weights until a line of theirs is full.
 
     `paths` lists the lines of each flow, by their places in `capacities`. A demand of infinity is that of a flow that
-    takes what it gets. Nobody can have more without someone who has less, by weight, having still less (Bertsekas and
+    takes what it gets. None can have more without taking from another one that has less, by weight (Bertsekas and
     Gallager, "Data Networks", section 6.5.2).
     """
     weight = np.ones(len(paths)) if weights is None else np.asarray(weights, dtype=np.float64)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Writes the folder of a sweep (`results.sweep` says what is in it), whole after every cell.
 
-A cell is a file of its own when it ends; when all have, their rows are joined in one file. So whoever kills a sweep
+A cell is a file of its own when it ends; when all have, their rows are joined in one file. So killing a sweep
 loses the cells that were running, and the next start goes on with the others.
 """
 

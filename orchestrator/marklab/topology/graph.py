@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from marklab.errors import BadInput
 
-# v1model names ports by 9 bits, of which 511 means "drop".
+# v1model names ports by 9 bits; 511 means "drop".
 MAX_PORTS = 511
 
 
@@ -63,7 +63,7 @@ class Graph:
         for host, name in enumerate(self.hosts):
             if len(self.lines_from[host]) != 1:
                 raise BadInput(f"host `{name}` has {len(self.lines_from[host])} links, a host has one")
-        # Links lead in both directions, so that whoever reaches one host reaches all that it does.
+        # Links lead in both directions, so that a host that reaches another one reaches all that the other does.
         lost = next((other for other in range(1, len(self.hosts)) if self._lines_to(0, other) is None), None)
         if lost is not None:
             raise BadInput(

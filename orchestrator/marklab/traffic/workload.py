@@ -15,7 +15,7 @@ from marklab.errors import BadInput, unknown
 from marklab.paths import TRAFFIC
 from marklab.statistics.randomness import Floats, interpolate
 
-# Sizes are whole bytes, of which a flow has one at least.
+# Sizes are whole bytes, at least one.
 _SMALLEST = 1.0
 
 # A flow that takes 8 s at 10 Gb/s; the mean number of segments is a sum over all that the largest has.

@@ -146,7 +146,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def _free_port() -> int:
-    """Free here; in another namespace nobody else is."""
+    """Free here; in another namespace no other process runs."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

@@ -4,7 +4,7 @@
 `dctcp` is the kernel's tcp_dctcp where it has that. Else it is dctcp.bpf.c, as those that react to delays always are:
 compiled against the type information of the kernel that runs, and registered under a name of its own, so that labs side
 by side do not share one. What is registered outlives its process. So each name has a file that its process holds
-locked: a control whose file nobody holds may be removed by anyone.
+locked: a control whose file no process holds may be removed by any other.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def _claimed(name: str) -> Iterator[None]:
     _LOCKS.mkdir(exist_ok=True)
     path, unlocked = _LOCKS / (name + _LOCK), _LOCKS / f"{name}.new"
     with _locked(unlocked, "x"):
-        # Nobody finds it before it is locked.
+        # No other process finds it before it is locked.
         unlocked.rename(path)
         try:
             yield

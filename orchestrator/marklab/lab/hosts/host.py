@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The process of a host: the server and the client of real TCP flows, in the host's network namespace.
 
-`python -m marklab.lab.hosts.host LISTEN FOLDER` speaks with its parent by lines: it says `listening`, is told the
+`python -m marklab.lab.hosts.host LISTEN FOLDER` speaks with its parent by lines: it says `listening`, reads the
 common start and stop (ns of CLOCK_MONOTONIC), says now and then how many of its flows have ended, and `ended` when all
 have. Its server goes on, for the other hosts, until the parent closes the pipe; then it writes what both ends saw. So
 none of them outlives its parent.

@@ -36,7 +36,7 @@ class Arbitration:
         self._highest: int | None = None
 
     def update(self, session: Session, message: Any) -> None:
-        """Take a controller in, or give it another election id; those whom it concerns are told."""
+        """Take a controller in, or give it another election id; the controllers concerned are notified."""
         with self._lock:
             self._check(session, message)
             before = self._primary()

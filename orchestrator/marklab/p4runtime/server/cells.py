@@ -160,7 +160,7 @@ def check_modify(kind: str, what: str) -> None:
 def check_no_colours(message: Any, field: str, what: str) -> None:
     """Refuse counters of a meter's colours."""
     if message.HasField(field):
-        raise unsupported(f"{what}: nobody counts the colours of a meter here", f"leave `{field}` out")
+        raise unsupported(f"{what}: the switch does not count the colours of a meter", f"leave `{field}` out")
 
 
 def check_count(data: Any, what: str) -> None:

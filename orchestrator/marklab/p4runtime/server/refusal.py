@@ -82,7 +82,7 @@ def error_of(refusal: Refusal | None) -> Any:
 
 
 def abort_batch(context: Any, what: str, outcomes: Sequence[Refusal | None]) -> NoReturn:
-    """End a call of which some elements were refused; there is one error for each element, in order."""
+    """End a call with refused elements: one error for each element, in order."""
     failed = sum(outcome is not None for outcome in outcomes)
     message = f"{failed} of {len(outcomes)} {what} refused"
     status = status_pb2.Status(code=StatusCode.UNKNOWN.value[0], message=message)

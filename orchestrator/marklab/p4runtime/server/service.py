@@ -146,7 +146,7 @@ class Service(p4runtime_pb2_grpc.P4RuntimeServicer):
     def _take_in(self, session: Session, request: Any) -> None:
         match request.WhichOneof("update"):
             case "arbitration":
-                # Writes of the primary before are done when the next one is told (section 5.3).
+                # Writes of the last primary are done before the next one is notified (section 5.3).
                 with self._lock:
                     self._arbitration.update(session, request.arbitration)
             case "packet":

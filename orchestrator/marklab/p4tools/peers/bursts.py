@@ -104,7 +104,7 @@ class Burst:
 
     @property
     def statements(self) -> list[Statement]:
-        """What both switches are told beside the scheme's entries."""
+        """What both switches are configured with beside the scheme's entries."""
         return [*(each for each in _packet_test() if not isinstance(each, Packet)), *read(self.also)]
 
     @property

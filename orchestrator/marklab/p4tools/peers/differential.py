@@ -103,7 +103,7 @@ def _marks(decisions: Sequence[Decisions]) -> Iterator[str]:
         "sent again if BMv2 sends a packet later. An empty queue has no rate, and its packets come one after the "
         "other.\n\n"
         "What this does not compare: marks with probabilities between 0 and 1, since draws of two switches "
-        "differ; times near a threshold; and several queues of a port, of which BMv2 has none for these programs.\n\n"
+        "differ; times near a threshold; and several queues of a port, which BMv2 does not have for these programs.\n\n"
         f"{same} of {len(decisions)} bursts do the same. A letter for each packet: `M` marked, `.` not marked, `x` "
         "lost or dropped. Counts are packets, in the lab / in BMv2: marked, not capable and passed, dropped by the "
         "scheme, lost to a full queue.\n\n"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Commands of simple_switch_CLI in a test: their words, the names among them, what they ask of the engine.
 
-A command of a test has the words that simple_switch_CLI takes, but for names, of which a unique end will do.
+A command of a test has the words that simple_switch_CLI takes; for a name its unique end is enough.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ def _columns(source: str, shown: str, start: int, end: int) -> tuple[int, int] |
 
 
 def _edge(text: str, before: str, behind: str, skipped: int) -> int | None:
-    """How much of the text is before an edge of which p4c shows both sides, one of them perhaps with a macro in it."""
+    """How much of the text is before an edge. p4c shows both sides of it, one of them perhaps with a macro in it."""
     if skipped:  # p4c cuts long lines
         return skipped + len(before)
     if text.startswith(before):

@@ -82,7 +82,7 @@ def keys_of(table: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def is_ordered(table: Mapping[str, Any]) -> bool:
-    """Whether several entries can match, of which the priority chooses one."""
+    """Whether several entries can match, so that the priority chooses one."""
     return any(key["match"] in {"ternary", "range", "optional"} for key in table["keys"])
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Text of a test to statements. One line is one statement; what is wrong is told with line and column."""
+"""Text of a test to statements. One line is one statement; errors have line and column."""
 
 from __future__ import annotations
 
