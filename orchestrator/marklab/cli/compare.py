@@ -22,18 +22,19 @@ from marklab.results.folders import new_folder
 
 def compare(
     base: Annotated[str, typer.Argument(help="Folder of a run or sweep, or its name in results/.")],
-    new: Annotated[str, typer.Argument(help="What is compared with it.")],
+    new: Annotated[str, typer.Argument(help="The result that is compared with BASE.")],
     policy: Annotated[
-        Path | None, typer.Option(metavar="FILE.yaml", help="Rules, and how sure one has to be that they are broken.")
+        Path | None, typer.Option(metavar="FILE.yaml", help="Rules, and the evidence that a broken rule needs.")
     ] = None,
     fail_on: Annotated[
-        list[str] | None, typer.Option(help="What must not be: 'short.p99 > +5%', 'unfinished > 0'; may be repeated.")
+        list[str] | None,
+        typer.Option(help="A rule that fails the comparison: 'short.p99 > +5%', 'unfinished > 0'; repeatable."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Compare results of different versions of the lab.")] = False,
     every_point: Annotated[bool, typer.Option("--all", help="Show every point, not only those that differ.")] = False,
     markdown: Annotated[Path | None, typer.Option(help="Write the comparison to this Markdown file instead.")] = None,
     junit: Annotated[Path | None, typer.Option(help="Write the rules to this JUnit XML file instead.")] = None,
-    out: Annotated[Path, typer.Option(help="Where the folder of the comparison goes.", show_default=False)] = RESULTS,
+    out: Annotated[Path, typer.Option(help="Folder for the folder of the comparison.", show_default=False)] = RESULTS,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of the table.")] = False,
 ) -> None:
     """Compare two runs or sweeps, by the rules of --policy and of --fail-on together.

@@ -34,24 +34,28 @@ _FALSE_ALARMS = 0.1
 
 def crosscheck(
     scheme: Annotated[
-        list[str] | None, typer.Option("--scheme", "-s", metavar="SCHEME", help="As of `run`; repeatable.")
+        list[str] | None, typer.Option("--scheme", "-s", metavar="SCHEME", help="As in `run`; repeatable.")
     ] = None,
     load: Annotated[str | None, typer.Option(metavar="0..1", help="Load of the bottleneck.")] = None,
     flows: Annotated[str, typer.Option(metavar="N", help="Flows per seed.")] = "500",
-    seeds: Annotated[str, typer.Option(metavar="N", help="Seeds, each with flows of its own.")] = "1",
-    topology: Annotated[str | None, typer.Option(metavar="NAME", help="As of `run`.")] = None,
+    seeds: Annotated[str, typer.Option(metavar="N", help="Number of seeds; each has other flows.")] = "1",
+    topology: Annotated[str | None, typer.Option(metavar="NAME", help="As in `run`.")] = None,
     spec: Annotated[Path | None, typer.Option(metavar="FILE.yaml", help="Settings of a run.")] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any setting of a spec; repeatable.")
     ] = None,
-    dilation: Annotated[str | None, typer.Option(metavar="N|auto", help="Of the real network. Default: auto.")] = None,
-    switch: Annotated[str | None, typer.Option(metavar="NAME", help="Of the real network: marklab, or bmv2.")] = None,
+    dilation: Annotated[
+        str | None, typer.Option(metavar="N|auto", help="Dilation of the real network. Default: auto.")
+    ] = None,
+    switch: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Switch of the real network: marklab, or bmv2.")
+    ] = None,
     against: Annotated[
         str, typer.Option(metavar="NAME", help="sim, or marklab: the real network with our switch.")
     ] = "sim",
-    within: Annotated[float, typer.Option(metavar="PERCENT", min=0, help="By which mean FCTs may differ.")] = 15.0,
+    within: Annotated[float, typer.Option(metavar="PERCENT", min=0, help="Largest difference of mean FCTs.")] = 15.0,
     out: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="Where the folders of the results go.", show_default=False)
+        Path, typer.Option(metavar="FOLDER", help="Folder for the folders of the results.", show_default=False)
     ] = RESULTS,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of the table.")] = False,
 ) -> None:

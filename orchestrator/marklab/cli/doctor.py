@@ -21,14 +21,14 @@ from marklab.errors import unknown
 def doctor(
     purpose: Annotated[
         str | None,
-        typer.Option("--for", metavar="|".join(PURPOSES), help="Exit 1 if something that this needs is missing."),
+        typer.Option("--for", metavar="|".join(PURPOSES), help="Exit with 1 if something is missing for this purpose."),
     ] = None,
     packages: Annotated[
-        bool, typer.Option("--packages", help="Print only the packages of Debian that would add what is missing.")
+        bool, typer.Option("--packages", help="Print only the Debian packages that are missing.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
-    """Tell what this machine offers, what the lab uses instead of what is missing, and how to get it."""
+    """Show what this machine offers, what the lab uses in place of missing tools, and how to get them."""
     if purpose is not None and purpose not in PURPOSES:
         raise unknown("purpose", purpose, PURPOSES)
     findings = examine()

@@ -25,10 +25,10 @@ _STOPS = (128 + signal.SIGTERM, 128 + signal.SIGINT)
 
 
 def lab(
-    scheme: Annotated[str | None, typer.Option("--scheme", "-s", metavar="SCHEME", help="As of `run`.")] = None,
-    topology: Annotated[str | None, typer.Option(metavar="NAME", help="As of `run`.")] = None,
-    rate: Annotated[str | None, typer.Option(metavar="RATE", help="As of `run`, not dilated.")] = None,
-    rtt: Annotated[str | None, typer.Option(metavar="RTT", help="As of `run`, not dilated.")] = None,
+    scheme: Annotated[str | None, typer.Option("--scheme", "-s", metavar="SCHEME", help="As in `run`.")] = None,
+    topology: Annotated[str | None, typer.Option(metavar="NAME", help="As in `run`.")] = None,
+    rate: Annotated[str | None, typer.Option(metavar="RATE", help="As in `run`, before dilation.")] = None,
+    rtt: Annotated[str | None, typer.Option(metavar="RTT", help="As in `run`, before dilation.")] = None,
     dilation: Annotated[str | None, typer.Option(metavar="N|auto", help="Default: auto.")] = None,
     switch: Annotated[str | None, typer.Option(metavar="NAME", help="marklab, or bmv2.")] = None,
     spec: Annotated[Path | None, typer.Option(metavar="FILE.yaml", help="Settings of a run.")] = None,
@@ -36,7 +36,7 @@ def lab(
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any setting of a spec; repeatable.")
     ] = None,
 ) -> None:
-    """Bring up the network of a run, without its flows, until Ctrl-C."""
+    """Start the network of a run, without its flows, until Ctrl-C."""
     # gRPC takes long to load, which other commands need not wait for.
     from marklab.fabrics.mininet import Mininet, dilate, network, switch_plan  # noqa: PLC0415
     from marklab.lab.running import running_switches  # noqa: PLC0415

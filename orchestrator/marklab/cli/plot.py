@@ -25,9 +25,9 @@ class Form(StrEnum):
 def plot(
     folder: Annotated[Path, typer.Argument(help="A result of a run with --trace-queue, --trace-flows or --probe.")],
     form: Annotated[Form, typer.Option("--format", help="Format of the pictures.")] = Form.PNG,
-    begin: Annotated[str, typer.Option("--from", metavar="TIME", help="Begin of what is shown.")] = "0",
+    begin: Annotated[str, typer.Option("--from", metavar="TIME", help="Start of the shown time.")] = "0",
     end: Annotated[
-        str | None, typer.Option("--to", metavar="TIME", help="End of what is shown. Default: that of the trace.")
+        str | None, typer.Option("--to", metavar="TIME", help="End of the shown time. Default: end of the trace.")
     ] = None,
 ) -> None:
     """Draw each trace of a run, into files beside the traces."""

@@ -17,13 +17,13 @@ from marklab.results.archive import open_collection
 def report(
     folder: Annotated[Path, typer.Argument(help="Folder of a run, a sweep or a reproduction.")],
     figures: Annotated[
-        Form | None, typer.Option(help="Draw each view of each chart into a file of the folder `figures` as well.")
+        Form | None, typer.Option(help="Also draw each view of each chart into a file of the folder `figures`.")
     ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE.html", help="The file.  [default: report.html in the folder]")
     ] = None,
 ) -> None:
-    """Write results into one HTML file that needs nothing else: tables, charts, their data, and what made them.
+    """Write results into one self-contained HTML file: tables, charts, their data, and versions.
 
     A file that cannot be read is left out and named, exit code 2.
     """

@@ -53,11 +53,11 @@ def run(
         _option(value="N|auto", says="mininet: times N times as long, rates as slow. Default: auto.", panel=_FABRIC),
     ] = None,
     switch: Annotated[str | None, _option(value="NAME", says="mininet: marklab, or bmv2.", panel=_FABRIC)] = None,
-    out: Annotated[Path, _option(value="FOLDER", says="Where the folder of the result goes.", panel=_OUTPUT)] = RESULTS,
+    out: Annotated[Path, _option(value="FOLDER", says="Folder for the folder of the result.", panel=_OUTPUT)] = RESULTS,
     as_json: Annotated[bool, _option("--json", says="Print the summary as one JSON object.", panel=_OUTPUT)] = False,
     no_report: Annotated[bool, _option("--no-report", says="Write no report.html.", panel=_OUTPUT)] = False,
     figures: Annotated[
-        Form | None, _option(value="pdf|png", says="Draw the charts of the report into files, too.", panel=_OUTPUT)
+        Form | None, _option(value="pdf|png", says="Also draw the charts of the report into files.", panel=_OUTPUT)
     ] = None,
     jobs: Annotated[
         int | None,

@@ -16,7 +16,7 @@ from marklab.errors import BadInput
 def schema(
     name: Annotated[str, typer.Argument(metavar="KIND", help=f"Kind of file: {', '.join(KINDS)}.")] = "spec",
     out: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Write the schemas of all kinds there, as KIND.json.")
+        Path | None, typer.Option(metavar="FOLDER", help="Write the schemas of all kinds to this folder, as KIND.json.")
     ] = None,
 ) -> None:
     """Print the JSON Schema of a kind of YAML file, for editors and other programs."""

@@ -37,9 +37,9 @@ class Arch(StrEnum):
 
 
 def schemes(
-    name: Annotated[str | None, typer.Argument(help="One scheme only, chosen as for run.")] = None,
-    rate: Annotated[str, typer.Option(help="Rate that values are derived for.")] = "10G",
-    rtt: Annotated[str, typer.Option(help="RTTs that values are derived for.")] = "70us..210us",
+    name: Annotated[str | None, typer.Argument(help="One scheme only, as in `run`.")] = None,
+    rate: Annotated[str, typer.Option(help="Rate from which values are derived.")] = "10G",
+    rtt: Annotated[str, typer.Option(help="RTTs from which values are derived.")] = "70us..210us",
 ) -> None:
     """List the schemes with their parameters, rules and needs."""
     defaults = Spec.model_fields
@@ -112,14 +112,16 @@ def check(
     ] = None,
     p4runtime_entries: Annotated[
         list[Path] | None,
-        typer.Option("--p4runtime-entries", metavar="FILE", help="Write the program's own entries, likewise."),
+        typer.Option(
+            "--p4runtime-entries", metavar="FILE", help="Write the entries of the program's source to this file."
+        ),
     ] = None,
     arch: Annotated[
         Arch, typer.Option("--arch", help="v1model: whether the lab can run it; tna, t2na: whether a Tofino can.")
     ] = Arch.V1MODEL,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object (--arch tna).")] = False,
 ) -> None:
-    """Compile a P4 program and tell what the lab sees in it."""
+    """Compile a P4 program and show its tables, state and needs."""
     if arch is not Arch.V1MODEL:
         check_tofino(program, "t2na" if arch is Arch.T2NA else "tna", as_json=as_json)
         return

@@ -27,11 +27,11 @@ _MANY_CELLS = 5000
 def sweep(
     file: Annotated[Path | None, typer.Argument(metavar="FILE.yaml", help="A spec file with a `grid`.")] = None,
     scheme: Annotated[
-        list[str] | None, typer.Option("--scheme", "-s", help="In place of the file's schemes; repeatable.")
+        list[str] | None, typer.Option("--scheme", "-s", help="Replaces the file's schemes; repeatable.")
     ] = None,
     grid: Annotated[
         list[str] | None,
-        typer.Option(metavar="KEY=VALUE,...", help="Values of a setting, or of param.NAME, to go through; repeatable."),
+        typer.Option(metavar="KEY=VALUE,...", help="Values of a setting, or of param.NAME; repeatable."),
     ] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any setting of a spec; repeatable.")
@@ -44,17 +44,17 @@ def sweep(
     scheduler: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="Run on the workers of this Dask scheduler.")
     ] = None,
-    out: Annotated[Path, typer.Option(help="Folder that gets the result's folder.", show_default=False)] = RESULTS,
-    name: Annotated[str | None, typer.Option(help="First part of its name.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the folder of the result.", show_default=False)] = RESULTS,
+    name: Annotated[str | None, typer.Option(help="First part of the folder's name.")] = None,
     no_flows: Annotated[bool, typer.Option("--no-flows", help="Keep no flow records, only cells.")] = False,
     no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.html.")] = False,
     figures: Annotated[
-        Form | None, typer.Option(metavar="pdf|png", help="Draw the charts of the report into files, too.")
+        Form | None, typer.Option(metavar="pdf|png", help="Also draw the charts of the report into files.")
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help=f"Do not ask about more than {_MANY_CELLS} cells.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of the table.")] = False,
 ) -> None:
-    """Run a grid of settings; what has finished is kept, and the same command goes on from there."""
+    """Run a grid of settings; finished cells are kept, and the same command continues from there."""
     if no_report and figures is not None:
         raise BadInput("--figures and --no-report contradict each other: figures are those of the report")
     given = {"schemes": scheme or None, "flows": flows, "seeds": seeds, "name": name}

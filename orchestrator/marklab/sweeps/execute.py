@@ -34,7 +34,7 @@ def execute(job: Job, workers: Workers, on_cells: OnCells) -> Cells:
         except Interrupted as error:
             done = len(dataset.finished())
             raise error.saying(
-                f"interrupted: {done} of {progress.planned} cells are kept, and the same command goes on from there"
+                f"interrupted: {done} of {progress.planned} cells are kept, and the same command continues from there"
             ) from None
         dataset.join()
     return progress

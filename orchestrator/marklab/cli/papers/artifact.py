@@ -46,9 +46,9 @@ def artifact(
     ] = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="Runs to average, in place of the experiment's.")] = None,
     figures: Annotated[Form, typer.Option(help="Format of the charts.")] = Form.PDF,
-    out: Annotated[Path, typer.Option(help="Folder that gets the artifact's folder and its archive.")] = ARTIFACTS,
+    out: Annotated[Path, typer.Option(help="Folder for the artifact's folder and its archive.")] = ARTIFACTS,
     results: Annotated[
-        Path, typer.Option(help="Folder of results: what is there, by the same code, is not run again.")
+        Path, typer.Option(help="Folder of results: cells of the same code there do not run again.")
     ] = RESULTS,
     jobs: Annotated[int | None, _JOBS] = None,
     scheduler: Annotated[str | None, _SCHEDULER] = None,
@@ -97,11 +97,13 @@ def _say(console: Console, what: str, text: str) -> None:
 
 def repeat(
     folder: Annotated[Path, typer.Argument(help="Folder of an artifact, as its archive unpacks.")],
-    cells: Annotated[int | None, typer.Option(min=1, metavar="N", help="Only so many cells, from all over it.")] = None,
-    experiment: Annotated[
-        list[str] | None, typer.Option(metavar="ID", help="Only this experiment of several; repeatable.")
+    cells: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Only this many cells, spread over the artifact.")
     ] = None,
-    out: Annotated[Path, typer.Option(help="Folder for what is run.")] = Path("repeated"),
+    experiment: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="Only this experiment; repeatable.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("repeated"),
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of lines.")] = False,
     jobs: Annotated[int | None, _JOBS] = None,
     scheduler: Annotated[str | None, _SCHEDULER] = None,

@@ -23,7 +23,7 @@ def burst_queue(
     workload: Annotated[str, typer.Option(help="Sizes of flows: a name, or a CSV file.")] = "web_objects",
     rate: Annotated[list[str] | None, typer.Option(help="Rate of the line; repeatable. Default: the paper's.")] = None,
     load: Annotated[list[float] | None, typer.Option(help="Load of the line, below 1; repeatable.")] = None,
-    delay: Annotated[str, typer.Option(help="The delay that an AQM would aim at.")] = "5ms",
+    delay: Annotated[str, typer.Option(help="Target delay of an AQM.")] = "5ms",
     mss: Annotated[int, typer.Option(help="Bytes of a full segment.", min=1)] = Transport().mss_bytes,
     initial_window: Annotated[int, typer.Option(help="Segments of a flow's first burst.", min=1)] = 2,
 ) -> None:

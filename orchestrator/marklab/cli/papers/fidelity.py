@@ -11,7 +11,7 @@ from marklab.paths import require_tree
 
 
 def fidelity() -> None:
-    """Write docs/fidelity.md from what `reproduce --record` has kept, and from the texts beside it."""
+    """Write docs/fidelity.md from the findings of `reproduce --record` and the texts beside them."""
     require_tree("the page that `fidelity` writes")
     page = fidelity_page()
     try:

@@ -35,12 +35,12 @@ def reproduce(
     seeds: Annotated[int | None, typer.Option(min=1, help="Runs to average, in place of the experiment's.")] = None,
     at: Annotated[
         list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="Only this part of its grid, as load=0.9; repeat for more."),
+        typer.Option(metavar="KEY=VALUE", help="Only this part of its grid, such as load=0.9; repeatable."),
     ] = None,
     record: Annotated[
-        bool, typer.Option("--record", help="Keep what is found in experiments/found, for docs/fidelity.md.")
+        bool, typer.Option("--record", help="Store the findings in experiments/found, for docs/fidelity.md.")
     ] = False,
-    out: Annotated[Path, typer.Option(help="Folder that gets the result's folder.")] = RESULTS,
+    out: Annotated[Path, typer.Option(help="Folder for the folder of the result.")] = RESULTS,
     no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.html.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
     jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Cells at a time. Default: cores.")] = None,

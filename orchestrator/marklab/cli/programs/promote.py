@@ -43,13 +43,13 @@ def promote(
     ] = None,
     results: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FOLDER", help="FCT of a run that is there, instead of running it; repeatable."),
+        typer.Option(metavar="FOLDER", help="Use the FCTs of this run instead of running it; repeatable."),
     ] = None,
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the bundle goes.")] = PROMOTED,
-    as_json: Annotated[bool, typer.Option("--json", help="Print what came of the gates as one JSON object.")] = False,
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for the bundle.")] = PROMOTED,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the outcome of the gates as one JSON object.")] = False,
     jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, metavar="N", help="Cells at a time.")] = None,
 ) -> None:
-    """Take a scheme through the gates: FCT, equivalence of its twin, limits of the chip, p4c where it is there."""
+    """Take a scheme through the gates: FCT, equivalence of its twin, limits of the chip, and p4c if installed."""
     rules = read_policy(policy)
     if arch not in CHIPS:
         raise unknown("architecture to promote to:", arch, CHIPS)

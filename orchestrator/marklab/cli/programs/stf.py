@@ -23,7 +23,7 @@ _STYLES = {Verdict.PASSED: "green", Verdict.FAILED: "bold red", Verdict.UNSUPPOR
 def stf(
     program: Annotated[Path, typer.Argument(help="A P4 program, or a folder of pairs NAME.p4 and NAME.stf.")],
     tests: Annotated[
-        list[Path] | None, typer.Argument(help="Tests, or folders of tests; NAME.stf beside the program if left out.")
+        list[Path] | None, typer.Argument(help="Tests, or folders of tests. Default: NAME.stf beside the program.")
     ] = None,
     show_trace: Annotated[bool, typer.Option("--trace", help="Show what the program does with each packet.")] = False,
     packet: Annotated[str | None, typer.Option(help="Send this packet (hexadecimal) instead, and show all.")] = None,

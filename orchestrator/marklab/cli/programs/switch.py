@@ -31,19 +31,21 @@ def switch(
     program: Annotated[Path, typer.Argument(help="A P4 program.")],
     interface: Annotated[
         list[str] | None,
-        typer.Option("--interface", "-i", metavar="PORT@NAME", help="Interface on a port; repeat for more."),
+        typer.Option("--interface", "-i", metavar="PORT@NAME", help="Interface of a port; repeatable."),
     ] = None,
     description: Annotated[
         Path | None,
         typer.Option(metavar="FILE.yaml", help="Description of the switch (docs/lab.md); other options override it."),
     ] = None,
-    rate: Annotated[str | None, typer.Option(help="Rate of each port, as 100M; without, nothing waits.")] = None,
+    rate: Annotated[str | None, typer.Option(help="Rate of each port, such as 100M; without it nothing waits.")] = None,
     delay: Annotated[str | None, typer.Option(help="Delay of the line behind each port. Default: 0.")] = None,
     queue: Annotated[
         str | None, typer.Option(help="Limit of each port's queue: 600 (packets), 900KB. Default: 600.")
     ] = None,
-    queues: Annotated[str | None, typer.Option(help="Queues of each port, as dwrr:count=4. Default: fifo.")] = None,
-    cpu_port: Annotated[int | None, typer.Option(help="Port behind which the control plane is.")] = None,
+    queues: Annotated[
+        str | None, typer.Option(help="Queues of each port, such as dwrr:count=4. Default: fifo.")
+    ] = None,
+    cpu_port: Annotated[int | None, typer.Option(help="Port of the control plane.")] = None,
     entries: Annotated[
         Path | None,
         typer.Option(metavar="FILE.json", help="Table entries, as a list (engine/bindings/src/entries.rs)."),
@@ -55,13 +57,14 @@ def switch(
     device_id: Annotated[int, typer.Option(min=0, help="The switch's number in P4Runtime.")] = 0,
     log: Annotated[bool, typer.Option("--log", help="Print what the program logs.")] = False,
     pcap: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Capture each interface there, as s1-eth1.pcap, both ways.")
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Capture each interface in both directions, to s1-eth1.pcap and so on."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Where the report and traces go. Default: standard output.")
+        Path | None, typer.Option(metavar="FOLDER", help="Folder for report and traces. Default: standard output.")
     ] = None,
 ) -> None:
-    """Run a program between interfaces of this machine, in real time, until SIGTERM or Ctrl-C; then give a report."""
+    """Run a program between interfaces of this machine in real time; SIGTERM or Ctrl-C ends it with a report."""
     settings = {"rate": rate, "delay": delay, "queue": queue, "queues": queues, "cpu_port": cpu_port}
     described = _describe(description, interface, {key: value for key, value in settings.items() if value is not None})
     if pcap is not None:

@@ -27,7 +27,7 @@ _COLUMNS = {
 
 
 def check_tofino(program: str, arch: Arch, *, as_json: bool) -> None:
-    """Say what a program asks of Tofino; exit with 1 if it is too much."""
+    """Show the resources that a program needs on Tofino; exit with 1 if it breaks a limit."""
     path = tofino.find_program(program)
     if program in known_twins():
         twin_spec(program, arch)
