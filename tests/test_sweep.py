@@ -256,7 +256,9 @@ def test_an_ended_sweep_goes_on_where_it_was(tmp_path: Path, how: signal.Signals
     assert 2 <= len(kept) < 12
     if how is signal.SIGINT:
         assert sweep.returncode == 130
-        assert err == f"error: interrupted: {len(kept)} of 12 cells are kept, and the same command continues from there\n"
+        assert (
+            err == f"error: interrupted: {len(kept)} of 12 cells are kept, and the same command continues from there\n"
+        )
     assert open_collection(folder).missing == 12 - len(kept)
     walls = {row["key"]: row["wall_s"] for row in dataset.read_cells(folder)[0].iter_rows(named=True)}
     again = started(tmp_path, *LONG)

@@ -23,16 +23,16 @@ FOLDER = "traces"
 QUEUE_COLUMNS: Mapping[str, str] = {
     "time_ns": "start of the interval",
     "queue": "number of the queue; null for all of the port together",
-    "packets": "that wait at the end of the interval",
-    "bytes": "that wait at the end of the interval",
-    "max_packets": "largest number during the interval",
+    "packets": "packets that wait at the end of the interval",
+    "bytes": "bytes that wait at the end of the interval",
+    "max_packets": "most packets during the interval",
     "departed": "packets that left in the interval",
-    "sent_bytes": "of their frames",
-    "marked": "packets marked among them",
-    "max_sojourn_ns": "longest wait among them",
-    "mean_sojourn_ns": "their mean wait; null if none left",
+    "sent_bytes": "bytes of their frames",
+    "marked": "marked packets among them",
+    "max_sojourn_ns": "their longest sojourn time",
+    "mean_sojourn_ns": "their mean sojourn time; null if none left",
     "rounds": "turns that ended in the interval",
-    "mean_round_ns": "mean time since the end of the queue's turn before, or since it became busy; null if none ended",
+    "mean_round_ns": "mean time since the end of the queue's last turn, or since it became busy; null if no turn ended",
 }
 
 # Columns of `SCHEME-seedN-flows.parquet`.
@@ -40,7 +40,7 @@ FLOW_COLUMNS: Mapping[str, str] = {
     "time_ns": "start of the interval",
     "flow": "as in flows.parquet",
     "dscp": "its code point",
-    "bytes": "of payload that the receiver got in the interval, in order",
+    "bytes": "payload that the receiver got in order in the interval",
     "rate_bps": "the same as a rate",
 }
 
@@ -48,7 +48,7 @@ FLOW_COLUMNS: Mapping[str, str] = {
 PROBE_COLUMNS: Mapping[str, str] = {
     "time_ns": "when the request was sent",
     "probe": "`FROM:TO`, with its code point",
-    "rtt_ns": "until the reply came; null if it did not",
+    "rtt_ns": "time until the reply; null without one",
 }
 
 # What the traces of flows and of probes are called where those of ports have the port's name.
