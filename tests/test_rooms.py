@@ -45,7 +45,7 @@ def test_the_map_shows_the_floors_as_the_contract_has_them() -> None:
 
 def test_a_room_is_shown_by_its_own_first_line() -> None:
     assert room_says("units").startswith("Numbers with units")
-    assert room_says("results") == "What a run came to: the numbers of runs and sweeps, and their folders"
+    assert room_says("results") == "The results of runs and sweeps: their numbers and their folders"
 
 
 def test_no_function_is_longer_than_a_screen() -> None:

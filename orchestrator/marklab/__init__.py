@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Marklab's orchestrator: what to run, and what came out. It never touches a packet.
+"""Marklab's orchestrator: describes runs, carries them out and reports results. It never touches a packet.
 
     from marklab import run, sweep, compare
 
-gives the lab to Python (`marklab.api.functions`). Inside, an arrow means "uses"; nothing uses anything to its left.
-
-    cli, api -> artifact -> reproduction
-             -> reproduction -> sweeps  -> fabrics -> control -> catalog, traffic, topology -> spec -> units, errors
-             -> comparison, report      -> execution, archive -> metrics
+gives the lab to Python (`marklab.api.functions`). docs/design.md shows the packages on their floors; each uses its own
+floor and those below.
 """
 
 from __future__ import annotations
@@ -23,7 +20,7 @@ __all__ = ["__version__", "compare", "run", "sweep"]
 
 
 def __getattr__(name: str) -> Any:
-    """Load what the lab is to Python when it is asked for: commands need not wait for all of it."""
+    """Load the Python interface on first use: commands need not wait for all of it."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name == "__version__":

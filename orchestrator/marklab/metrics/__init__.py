@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What is measured: from what a fabric observed to the numbers of a summary, and what makes them doubtful.
+"""Measurement: from the observations of a fabric to the numbers of a summary, and reasons to doubt them.
 
-`summarise` is about a run and `cell` about a cell, with `histograms`, `pauses`, `sharing`, `passages` and
-`window_means`; `doubts` tells when not to trust a number; `burst_queue` has a queue as a formula. Uses `prepare` and
+`summarise` handles a run and `cell` a cell, with `histograms`, `pauses`, `sharing`, `passages` and `window_means`;
+`doubts` finds reasons to doubt a number; `burst_queue` has the formula of a queue. Uses `prepare` and
 `results`. Never reads or writes a file.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""P4Runtime's view of a program: P4Info, and the entries that the program brings along.
+"""P4Runtime's view of a program: P4Info, and the entries in the program's source.
 
 The facts come from the engine (`engine.describe_control_plane`) as plain data. `program` gives them ids (`ids`), types
 (`types`) and annotations (`annotation`); `p4info` with `objects`, and `entries`, build the `messages`; `files` writes

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What the papers state, and what the lab finds of it.
+"""The claims of papers, and the lab's findings.
 
 `papers` lists them, `claims` has an experiment and its claims, `reproduction` runs one, `table` renders its findings,
 `found` keeps them in the tree, `fidelity` writes docs/fidelity.md. Uses `sweeps` and `results`. A finding is never

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What a fabric gets: a description made ready, with network, flows of each seed, programs and table entries.
+"""Prepared runs, the input of a fabric: network, flows of each seed, programs and table entries.
 
 `experiment` has the prepared run, `arrivals` and `web` its flows, `control` the entries of its switches, `dilation` its
-times for slow machines, `ideal` the FCTs of an empty network, `versions` what made it. Uses `spec` and what is below.
+times for slow machines, `ideal` the FCTs of an empty network, `versions` the code that runs. Uses `spec` and its floor.
 Never looks at a result.
 """

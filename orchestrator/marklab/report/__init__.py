@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What people read of results, in every form.
+"""Results for people, in every form.
 
 In a terminal: `terminal` for a run, `sweep`, `comparison` (also Markdown and JUnit). As files (`files`): `charts`,
 built from `chart`, `grid`, `traced` and `styles`, are plain data, which `page` draws into one HTML file beside `facts`,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""How tables are written: Parquet for programs, Markdown for people.
+"""Tables in files: Parquet for programs, Markdown for people.
 
-`parquet` writes data frames, `markdown` rows of text. Uses nothing of the lab. Neither knows what is in a table; that a
-number has its unit and its digits is for those who have the number.
+`parquet` writes data frames, `markdown` rows of text. Uses nothing of the lab. Neither knows the content of a table;
+the caller gives numbers their units and digits.
 """
