@@ -56,13 +56,8 @@ def switch(
     ] = None,
     device_id: Annotated[int, typer.Option(min=0, help="The switch's number in P4Runtime.")] = 0,
     log: Annotated[bool, typer.Option("--log", help="Print what the program logs.")] = False,
-    pcap: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Capture each interface in both directions, to s1-eth1.pcap and so on."),
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Folder for report and traces. Default: standard output.")
-    ] = None,
+    pcap: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Capture each interface, both ways.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Report and traces. Default: stdout.")] = None,
 ) -> None:
     """Run a program between interfaces of this machine in real time; SIGTERM or Ctrl-C ends it with a report."""
     settings = {"rate": rate, "delay": delay, "queue": queue, "queues": queues, "cpu_port": cpu_port}
