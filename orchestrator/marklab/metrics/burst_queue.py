@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The queue of a busy line without any AQM, as a formula: M^[X]/M/1 (ECN+ paper, section 5.2.2).
 
-Flows send in bursts, a window per round trip; bursts of many flows come as a Poisson process, of sizes X; packets are
-served at random times with the line's mean. What comes out is how long the queue is, from which one sees how often an
-AQM has anything to do at all. The service times make the queue longer than that of a line, whose are all alike.
+Flows send one window per round trip, as a burst. The bursts of many flows arrive as a Poisson process and have sizes X.
+Service times are random, with the mean of the line. The result is the length of the queue, which shows how often an AQM
+has anything to do at all. A real line has constant service times, so its queue is shorter.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 from marklab.statistics.randomness import Floats
 from marklab.traffic.workload import Workload
 
-# Receive windows in bytes and parts of the hosts that have them (the paper's footnote 4).
+# Receive windows in bytes, and the fraction of hosts that have each (the paper's footnote 4).
 RECEIVE_WINDOWS: Mapping[int, float] = {8_000: 0.2, 16_000: 0.35, 64_000: 0.45}
 
-# Parts of the flows whose bursts are counted; of larger flows all further bursts are a receive window.
+# Number of evenly spaced quantiles of the flow sizes whose bursts are counted.
 _FLOWS = 1 << 16
 
 
 def bursts_of(packets: int, initial_window: int, most: int) -> list[int]:
-    """Bursts of a flow of so many packets, whose window doubles each round trip up to the most that there may be."""
+    """Bursts of a flow of `packets` packets, whose window doubles each round trip up to `most`."""
     bursts, window = [], min(initial_window, most)
     while packets > 0:
         bursts.append(min(window, packets))
@@ -34,7 +34,7 @@ def bursts_of(packets: int, initial_window: int, most: int) -> list[int]:
 
 
 def burst_sizes(workload: Workload, mss: int, initial_window: int, windows: Mapping[int, float]) -> Floats:
-    """P(X = n) of a burst of n packets, by n, for flows of a workload."""
+    """P(X = n), the probability that a burst has n packets, by n, for flows of a workload."""
     middles = (np.arange(_FLOWS) + 0.5) / _FLOWS
     packets = np.ceil(workload.sizes(middles) / mss).astype(np.int64)
     most = max(max(1, window // mss) for window in windows)
@@ -48,7 +48,7 @@ def burst_sizes(workload: Workload, mss: int, initial_window: int, windows: Mapp
 
 
 def _counted(packets: int, initial_window: int, most: int) -> dict[int, int]:
-    """Bursts of a flow, by size; those of a whole receive window are not made one by one."""
+    """Number of bursts of a flow, by size. Bursts of a whole receive window are counted at once."""
     growing = sum(bursts_of(2 * most, initial_window, most)[:-1]) if packets > 4 * most else 0
     whole = max(0, (packets - growing) // most - 2) if packets > 4 * most else 0
     counted = {most: whole} if whole else {}
@@ -67,7 +67,7 @@ def mean_queue(load: float, sizes: Floats) -> float:
 def queue_lengths(load: float, sizes: Floats, up_to: int) -> Floats:
     """P(Q = n) for n = 0..up_to.
 
-    What goes up from n or fewer comes down: mu p(n + 1) = sum over k <= n of lambda p(k) P(X > n - k),
+    Rates up from n or fewer and down to n are equal: mu p(n + 1) = sum over k <= n of lambda p(k) P(X > n - k),
     with lambda E[X] = load mu and p(0) = 1 - load.
     """
     beyond = 1.0 - np.cumsum(sizes)

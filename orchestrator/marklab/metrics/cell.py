@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""From what a fabric observed of a cell to its numbers."""
+"""Reduces a fabric's observation of a cell to the numbers of a summary."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def seed_result(experiment: Experiment, scheme: ReadyScheme, seen: Observation) 
 
 
 def _groups(experiment: Experiment, seen: Observation) -> dict[str, NDArray[np.bool_]]:
-    """Groups of flows that are shown beside those by size."""
+    """Groups of flows that are shown beside the size classes."""
     groups = {QUERY: seen.flows.query} if experiment.spec.queries is not None else {}
     return groups | ({ECN: seen.flows.ecn, NOT_ECN: ~seen.flows.ecn} if experiment.spec.ecn_share is not None else {})
 
@@ -110,7 +110,7 @@ def sample(values: Floats) -> Sample:
 
 
 def _round_trips(probes: Sequence[Probe], seen: Observation) -> dict[str, RttSample]:
-    """Each probe by itself, and all together."""
+    """Round trips of each probe, and of all probes together."""
     if not probes:
         return {}
     number, rtt_ns = seen.probes["probe"], seen.probes["rtt_ns"]
@@ -127,12 +127,12 @@ def _tcp_round_trips(experiment: Experiment, seen: Observation) -> Distribution 
     if seen.rtts is None:
         return None
     found = of_histogram(seen.rtts["rtt_ns"] / 1e3, seen.rtts["packets"])
-    # As long as all other numbers of a seed, so only runs that ask for distributions have them.
+    # Quantiles are as long as all other numbers of a seed, so only runs that ask for distributions keep them.
     return found if experiment.spec.sample_queues_ns else found.model_copy(update={"quantiles": ()})
 
 
 def _windows(experiment: Experiment, seen: Observation) -> dict[int, float]:
-    """Of flows that measured a round trip, where there are few."""
+    """Mean windows of the flows that measured a round trip, if there are few flows."""
     cwnd_bytes = seen.per_flow.get("cwnd_mean_bytes")
     if cwnd_bytes is None or len(cwnd_bytes) > FEW_FLOWS:
         return {}
@@ -141,7 +141,7 @@ def _windows(experiment: Experiment, seen: Observation) -> dict[int, float]:
 
 
 def _without_base_delay(experiment: Experiment, seen: Observation) -> int:
-    """Flows whose sender took a queue of more than half of its threshold for the empty network."""
+    """Count flows whose sender took a queue longer than half of its threshold for the empty network."""
     threshold_ns = experiment.spec.transport.threshold_ns(experiment.spec.rate_bps)
     if threshold_ns is None or "base_delay_ns" not in seen.per_flow:
         return 0
@@ -182,7 +182,7 @@ def _priorities(experiment: Experiment, seen: Observation) -> tuple[Priority, ..
 
 
 def _sharing(seen: Observation) -> Sharing | None:
-    """What each service got, if there are several."""
+    """Goodput of each service, if there are several."""
     services = [int(dscp) for dscp in np.unique(seen.flows.dscp)]
     if len(services) < 2:
         return None
@@ -193,9 +193,9 @@ def _sharing(seen: Observation) -> Sharing | None:
 
 
 def _utilisation(experiment: Experiment, seen: Observation) -> float:
-    """Mean over the bottleneck's lines of the fraction of time that they were busy.
+    """Fraction of time that the bottleneck's lines were busy, as the mean over the lines.
 
-    The time is that until the last flow began, as a run then runs dry; or all of it, where `until` ends the run.
+    The time ends when the last flow starts, because traffic then runs out; if `until` ends the run, it is the whole run.
     """
     network = experiment.network
     names = network.graph.names

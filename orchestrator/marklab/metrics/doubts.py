@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""When the numbers of a run are doubtful. A bad run says so instead of just printing a number."""
+"""Finds reasons to doubt the numbers of a run, so a bad run says so instead of just printing a number."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from marklab.units import format_rate, format_time
 # Below this many values the 99th percentile by nearest rank is the largest value.
 _P99_NEEDS = 100
 
-# A run of some thousand flows comes within a few percent of its load; a short one does not get there before it ends.
+# Utilisation as a fraction of the load. A run of some thousand flows comes within a few percent of its load; a short
+# run ends before it gets there.
 _SETTLED = 0.75
 
-# Part of the packets beside which the others do not count.
+# Fraction of the packets beside which the others do not matter.
 _NEARLY_ALL = 0.99
 
 # Fraction of flows that a run's numbers do not depend on.
@@ -43,7 +44,7 @@ def doubts(experiment: Experiment, scheme: ReadyScheme, result: SchemeResult) ->
 
 
 def _of_attempts(result: SchemeResult) -> Iterator[Doubt]:
-    """A machine that was not as it has to be a moment ago."""
+    """Doubts about a machine that passed its checks only after failed attempts."""
     for seed in result.seeds:
         if seed.real_time is not None and seed.real_time.failed_attempts:
             *_, last = failed = seed.real_time.failed_attempts
@@ -69,7 +70,7 @@ def _of_marks(experiment: Experiment, scheme: ReadyScheme, result: SchemeResult)
 
 
 def _of_signals(experiment: Experiment, result: SchemeResult) -> Iterator[Doubt]:
-    """What senders should have heard, and did not."""
+    """Doubts about congestion signals that did not reach the senders."""
     transport = experiment.spec.transport
     if not transport.uses_ecn and result.marks.not_capable > 0 and result.marks.dropped == 0:
         yield doubt("no-ecn", control=transport.control, packets=result.marks.not_capable)
@@ -86,7 +87,7 @@ def _of_length(experiment: Experiment, result: SchemeResult) -> Iterator[Doubt]:
 
 
 def _of_rates(experiment: Experiment) -> Iterator[Doubt]:
-    """Applications that write more than their sender's line carries are not limited in their rate."""
+    """Doubt an application whose rate is above what its sender's line carries: the rate limits nothing."""
     spec, graph = experiment.spec, experiment.network.graph
     payload = spec.transport.payload_bytes / (spec.transport.mss_bytes + HEADER_BYTES + spec.framing.overhead_bytes)
     flows = experiment.flow_lists[spec.first_seed]
@@ -121,7 +122,7 @@ def _of_losses(experiment: Experiment, result: SchemeResult) -> Iterator[Doubt]:
 
 
 def _of_priorities(result: SchemeResult) -> Iterator[Doubt]:
-    """Strict queues are a FIFO if one of them has all packets."""
+    """Doubt strict priorities if nearly all packets have the same one: the queues are then a FIFO."""
     sent = [priority.sent for priority in result.priorities or ()]
     if len(sent) > 1 and max(sent) > _NEARLY_ALL * sum(sent):
         most = sent.index(max(sent))

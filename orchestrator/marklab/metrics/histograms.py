@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Samples of values that come counted: round trips of TCP, lengths of queues."""
+"""Statistics of histograms: round trips of TCP, and queue lengths."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NUMBER = re.compile(r"[-.0-9]*$")
 
 
 def of_histogram(values: Floats, counts: NDArray[np.uint64]) -> Distribution:
-    """Mean and percentiles by nearest rank of values, in ascending order, that are there so many times each."""
+    """Mean and percentiles (nearest rank) of ascending values, each of which occurs `counts` times."""
     there = counts > 0
     values, below = values[there], np.cumsum(counts[there])
     if not len(values):
@@ -37,7 +37,7 @@ def of_histogram(values: Floats, counts: NDArray[np.uint64]) -> Distribution:
 
 
 def sampled_queues(samples: Columns | None) -> dict[str, QueueSample]:
-    """What looks at ports found: of switches whose names differ in numbers only, and of all."""
+    """Sampled queue lengths: by kind of switch, whose names differ only in their numbers, and for all ports."""
     if samples is None:
         return {}
     kinds = np.array([kind_of(str(name)) for name in samples["node"]])

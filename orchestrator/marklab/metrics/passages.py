@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What packets say, one by one, of the flows of a port: how many there were, and which of them caused congestion."""
+"""What the single packets of a port show of its flows: how many were active, and which caused congestion."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 from marklab.results.observation import Columns
 from marklab.statistics.fairness import max_min_shares
 
-# Flow of packets that belong to none.
+# Flow number of packets that belong to no flow.
 _NO_FLOW = 2**32 - 1
-# Of a share: what floating point may leave of it.
+# Relative error of a share that floating point may cause.
 _EPSILON = 1e-6
 
 
 def active_flows(passages: Columns, at_ns: NDArray[np.uint64], within_ns: int) -> NDArray[np.int64]:
-    """Number of 5-tuples with a packet that left in the time `within_ns` before each of some times, in order.
+    """Number of 5-tuples of which a packet left within `within_ns` before each of the given times, in their order.
 
     A packet counts from its departure until just before `within_ns` later, or until the next one of its 5-tuple.
     """
@@ -34,9 +34,9 @@ def active_flows(passages: Columns, at_ns: NDArray[np.uint64], within_ns: int) -
 
 
 def senders_beyond_share(passages: Columns, every_ns: int, capacity_bps: float) -> NDArray[np.uint32]:
-    """Flows that in some interval sent faster to a port than their max-min share of its line.
+    """Flows that sent to a port faster than their max-min share of its line in at least one interval.
 
-    Speeds are those of frames as they come to the queue; shares are by water-filling of the speeds of the interval.
+    Speeds are of frames as they arrive at the queue. Shares are computed by water-filling the speeds of the interval.
     """
     data = _of_data(passages)
     flow = passages["flow"][data]
@@ -64,5 +64,5 @@ def flows_of(passages: Columns) -> NDArray[np.uint32]:
 
 
 def _of_data(passages: Columns) -> NDArray[np.bool_]:
-    """Packets from the hosts that send data."""
+    """Select the packets that come from the senders of flows."""
     return np.asarray((passages["five_tuple"] % 2 == 0) & (passages["flow"] != _NO_FLOW))

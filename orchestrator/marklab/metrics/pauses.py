@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from marklab.results.observation import Observation
 from marklab.results.summary import Pauses, PortPauses
 
-# With its checksum.
+# Bits of a pause frame, including its checksum.
 _PAUSE_FRAME_BITS = 8 * 64
 
 
 def pauses(seen: Observation) -> Pauses | None:
-    """Those of all lines that lead to switches; None where lines are not lossless."""
+    """Pauses of all lines that lead to switches; None if lines are not lossless."""
     switches = {port["node"] for port in seen.report["ports"]}
     lines = [line for line in seen.report["lines"] if "pauses" in line and line["to"][0] in switches]
     if not lines:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What traces say of how flows shared the network: how soon they had their max-min shares, and who exceeded them.
+"""How flows shared the network, from traces: how soon they reached their max-min shares, and which exceeded them.
 
-Shares are those of water-filling: a flow wants the rate of its application, or all it can get, and a line carries the
-payload of full frames.
+Shares are computed by water-filling. A flow demands the rate of its application, or all that it can get; the capacity
+of a line is the payload of full frames.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from marklab.statistics.randomness import Floats
 from marklab.topology import Line
 from marklab.units import format_time
 
-# Flows by themselves are of interest where there are few.
+# Single flows are reported only if there are at most this many.
 FEW_FLOWS = 32
-# In fewer intervals nothing can be said of a rate that stays where it is.
+# Fewer intervals cannot show that a rate stays where it is.
 _FEWEST_INTERVALS = 10
 
 
 def convergence(experiment: Experiment, seen: Observation) -> dict[str, Change]:
-    """What became of each flow after each start, where the flows are few and each has one path only."""
+    """How each flow approached its share after each start. Empty unless flows are few and each has a single path."""
     every_ns = experiment.spec.trace_flows_ns
     if every_ns is None or seen.flow_trace is None or len(seen.flows) > FEW_FLOWS:
         return {}
@@ -56,7 +56,7 @@ def convergence(experiment: Experiment, seen: Observation) -> dict[str, Change]:
 
 
 def classification(experiment: Experiment, seen: Observation) -> Classification | None:
-    """How marks tell congested flows from others, at the ports whose packets are recorded, together."""
+    """How well marks distinguish congested flows from others, over all ports whose packets are recorded."""
     every_ns = experiment.spec.trace_flows_ns
     if every_ns is None or not seen.passages:
         return None
@@ -85,7 +85,7 @@ def _share(rates: Floats, every_ns: int, share: float, before_ns: int, experimen
 
 
 def _rates(trace: Columns, flows: int, end_ns: int, every_ns: int) -> Floats:
-    """Of each flow, its rate in each interval of the run."""
+    """Rate of each flow in each interval of the run."""
     rates = np.zeros((flows, end_ns // every_ns + 1))
     at = (trace["time_ns"] // every_ns).astype(np.intp)
     rates[trace["flow"], at] = trace["bytes"] * 8e9 / every_ns
@@ -93,7 +93,7 @@ def _rates(trace: Columns, flows: int, end_ns: int, every_ns: int) -> Floats:
 
 
 def _paths(experiment: Experiment, seen: Observation) -> list[tuple[Line, ...]] | None:
-    """The lines of each flow; None if one could take another path, by a hash that is the switches' own."""
+    """The lines of each flow; None if a flow has several paths, as the switches choose one by their own hash."""
     graph = experiment.network.graph
     paths = []
     for src, dst in zip(seen.flows.src.tolist(), seen.flows.dst.tolist(), strict=True):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""From what a fabric observed of a run to its summary."""
+"""Summarises a fabric's observations of a run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from marklab.results.summary import (
 
 
 def summarise(experiment: Experiment, observations: Sequence[Observation], versions: dict[str, Any]) -> Summary:
-    """Put the cells of a run together."""
+    """Summarise the cells of a run."""
     results = []
     for scheme in experiment.schemes:
         seeds = [seed_result(experiment, scheme, seen) for seen in observations if seen.scheme == scheme.label]
@@ -27,6 +27,6 @@ def summarise(experiment: Experiment, observations: Sequence[Observation], versi
 
 
 def parameters_of(scheme: ReadyScheme) -> dict[str, str]:
-    """Its parameters as reports show them."""
+    """Parameters of a scheme as reports show them."""
     fitted = scheme.fitted
     return {name: setting.text(fitted.setup) for name, setting in fitted.reported.items()} or dict(fitted.choice.params)

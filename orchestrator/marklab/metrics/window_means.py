@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What traces say of the windows of a run: mean rates of flows, and lengths of the bottleneck's queues."""
+"""Means over the windows of a run, from traces: rates of flows, and lengths of the bottleneck's queues."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from marklab.statistics.samples import mean
 
 
 def window_means(experiment: Experiment, seen: Observation) -> dict[str, WindowMeans]:
-    """Means of each window of the description."""
+    """Means over each window of the description."""
     return {str(window): _means(experiment, seen, window) for window in experiment.spec.windows or ()}
 
 
@@ -35,7 +35,7 @@ def _means(experiment: Experiment, seen: Observation, window: TimeWindow) -> Win
 
 
 def queue_length(port: Columns, window: TimeWindow, every_ns: int) -> QueueLength:
-    """Packets that waited at a port: their mean over the ends of the trace's intervals, and the most at any time."""
+    """Packets that waited at a port: mean over the ends of the trace's intervals, and the most at any time."""
     time_ns = port["time_ns"].astype(np.int64)
     held = np.concatenate([[0], port["packets"].astype(np.int64)])
     ends = held[np.searchsorted(time_ns, np.arange(*window, every_ns), side="right")]

@@ -12,9 +12,9 @@ from marklab.results.folders import load_run
 
 
 def open_collection(folder: Path) -> Collection:
-    """Open the folder of a run, a sweep or a reproduction; raises BadInput for one that is none."""
+    """Open the folder of a run, a sweep or a reproduction. Raises BadInput for any other folder."""
     if (folder / "plan.json").exists():
-        # Polars takes long to load, which commands that read no table need not wait for.
+        # Polars loads slowly, so commands that read no table do not import it.
         from marklab.results.sweep import open_sweep  # noqa: PLC0415
 
         return open_sweep(folder)
@@ -43,7 +43,7 @@ def _open_run(folder: Path) -> Collection:
 
 
 def _run_curves(path: Path) -> dict[str, dict[int, Curves]]:
-    # Polars takes long to load, which commands that read no table need not wait for.
+    # Polars loads slowly, so commands that read no table do not import it.
     import polars as pl  # noqa: PLC0415
 
     try:

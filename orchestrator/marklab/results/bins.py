@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Traces cut into bins of time: a trace may have more rows than a picture has pixels.
 
-A bin shows the largest value, or the mean rate, of its time.
+A bin shows the largest value, or the mean rate, within its time.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Bins:
 
     @classmethod
     def over(cls, rows: pl.DataFrame, step_ns: int) -> Bins:
-        """Of all the time of a trace whose rows are so far apart; there must be a row."""
+        """Bins over the whole time of a trace whose rows are `step_ns` apart. The trace needs at least one row."""
         times = rows["time_ns"].to_numpy()
         begin, end = int(times.min()), int(times.max()) + step_ns
         steps = -(-(end - begin) // step_ns)
@@ -40,7 +40,7 @@ class Bins:
 
     @property
     def centres_ms(self) -> Floats:
-        """Where their values are drawn."""
+        """Times at which the values of the bins are drawn."""
         return np.asarray((self.begin_ns + (np.arange(self.count) + 0.5) * self.width_ns) / 1e6, dtype=np.float64)
 
     def of(self, rows: pl.DataFrame) -> NDArray[np.intp]:
@@ -54,13 +54,13 @@ class Bins:
         return np.asarray(sums, dtype=np.float64)
 
     def largest(self, rows: pl.DataFrame, column: str) -> Floats:
-        """Largest value of a column in each bin; NaN where there is no row."""
+        """Largest value of a column in each bin; NaN for a bin without rows."""
         result = np.full(self.count, np.nan)
         np.fmax.at(result, self.of(rows), rows[column].to_numpy().astype(np.float64))
         return result
 
     def lengths(self, rows: pl.DataFrame) -> Floats:
-        """Largest length of a queue in each bin, in packets; where nothing happened, that of before."""
+        """Largest length of a queue in each bin, in packets. A bin without rows keeps the length before it."""
         largest, places = self.largest(rows, "max_packets"), self.of(rows)
         left = np.full(self.count, np.nan)
         left[places] = rows["packets"].to_numpy()
@@ -69,12 +69,12 @@ class Bins:
         return np.where(np.isnan(largest), before, largest)
 
     def longest_waits_us(self, rows: pl.DataFrame) -> Floats:
-        """Longest wait in a queue in each bin; NaN where there is no row."""
+        """Longest wait in a queue in each bin, in us; NaN for a bin without rows."""
         return self.largest(rows, "max_sojourn_ns") / 1e3
 
 
 def intervals_ns(spec: Mapping[str, Any]) -> dict[str, int]:
-    """Time between rows, by kind of trace, of those that a description asks for."""
+    """Time between rows of the traces that a description asks for, by kind of trace."""
     of = {traces.FLOWS: spec.get("trace_flows"), traces.PORT: spec.get("trace_queue")}
     known = {kind: parse_time(str(every)) for kind, every in of.items() if every is not None}
     probes = [parse_time(str(probe["every"])) for probe in spec.get("probes", [])]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What a folder of results holds, whichever command made it: points of a grid, each with a summary. A run is one point.
 
-Reports and comparisons read collections and nothing else.
+Reports and comparisons read only collections.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ Kind = Literal["run", "sweep", "reproduction"]
 
 @dataclass(frozen=True)
 class Point:
-    """A point of a grid: its settings there, which a run has none of, and what came of it; `number` is its place.
+    """A point of a grid: its settings (empty for a run) and its results. `number` is its place in the grid.
 
-    `curves` are by scheme, and then by seed; a cell without flow records has none. `schemes` of the summary hold the
-    seeds that finished, and a scheme that failed in all seeds is not among them.
+    `curves` are by scheme, then by seed; a cell without flow records has none. `schemes` of the summary hold the seeds
+    that finished. A scheme that failed in all seeds is missing.
     """
 
     settings: Mapping[str, Any]
@@ -32,7 +32,7 @@ class Point:
 
     @property
     def label(self) -> str:
-        """Its settings as text, as `load 0.8, workload web_search`; empty of a run."""
+        """Its settings as text, such as `load 0.8, workload web_search`; empty for a run."""
         return ", ".join(f"{key} {value}" for key, value in self.settings.items())
 
 
@@ -63,7 +63,7 @@ class Collection:
 
     @property
     def warnings(self) -> list[str]:
-        """What makes numbers doubtful, with the point that it is about."""
+        """Reasons to doubt numbers, each with its point."""
         return [
             f"{point.label}: {text}" if point.label else text
             for point in self.points

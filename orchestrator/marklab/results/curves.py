@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What a summary is too short for: how FCTs are distributed, and slowdown by size. Small, whatever the number of flows.
+"""Details beyond a summary: the distribution of FCTs, and slowdown by size. Small, whatever the number of flows.
 
-Every number is of one cell, that is of one scheme and seed; over seeds a curve is the mean of theirs, as in a summary.
+Every number belongs to one cell, that is one scheme and seed. A curve over seeds is the mean of their curves, as in a
+summary.
 """
 
 from __future__ import annotations
@@ -16,19 +17,19 @@ from marklab.results.summary import CLASSES
 from marklab.statistics.randomness import Floats
 from marklab.statistics.samples import nearest_rank
 
-if TYPE_CHECKING:  # It takes long to load, and a caller that has a table has loaded it.
+if TYPE_CHECKING:  # Polars loads slowly, and a caller that has a table has loaded it.
     import polars as pl
 
-# Fractions of the flows at which FCTs are given: each hundredth, and finer in the tail.
+# Fractions of the flows at which FCTs are given: in steps of 0.01, and finer in the tail.
 PARTS = (*(number / 100 for number in range(1, 100)), 0.992, 0.995, 0.998, 0.999, 1.0)
 
-# Bounds of sizes, two to an octave, from a segment to a GB.
+# Size bins: two per octave, from one segment to 1 GB.
 _STEPS_PER_OCTAVE = 2
 _SMALLEST, _OCTAVES = 1000, 20
 
 
 class SizeBin(Model):
-    """Finished flows whose size is above `above_bytes` and at most `up_to_bytes`."""
+    """Slowdown of the finished flows whose size is above `above_bytes` and at most `up_to_bytes`."""
 
     above_bytes: int
     up_to_bytes: int
@@ -39,9 +40,9 @@ class SizeBin(Model):
 
 
 class Curves(Model):
-    """Of one cell: FCTs in us at each of `PARTS`, by size class, and slowdown by size. Empty classes are left out.
+    """FCTs of one cell in us at each of `PARTS`, by size class, and slowdown by size. Empty classes are left out.
 
-    `ideal_us` are those of the same flows, each alone in an empty network, whether they finished or not.
+    `ideal_us` are the ideal FCTs of all flows of the cell that have an end, whether they finished or not.
     """
 
     fct_us: dict[str, tuple[float, ...]]
@@ -60,7 +61,7 @@ def curves_of(flows: pl.DataFrame) -> Curves:
     sizes = finished["size_bytes"].to_numpy().astype(np.int64)
     fct_us = finished["fct_ns"].to_numpy().astype(np.float64) / 1e3
     slowdown = fct_us * 1e3 / finished["ideal_ns"].to_numpy().astype(np.float64)
-    # Endless flows have no ideal.
+    # Endless flows have no ideal FCT.
     ending = flows.drop_nulls("ideal_ns")
     ideal_us = ending["ideal_ns"].to_numpy().astype(np.float64) / 1e3
     return Curves(

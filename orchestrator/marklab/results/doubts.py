@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Doubts about the numbers of a scheme, as data: of what kind, about what, with which values. Words come when shown."""
+"""Doubts about the numbers of a scheme, as data: kind, subject and values. The text is made when a doubt is shown."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from marklab.model import Model
 
 Values = dict[str, int | float | str]
 
-# By kind, what is said, with places for values.
+# Text by kind, with places for values.
 WORDS = {
     "said": "{text}",  # by an older version of the lab, in words
     "interpreted": "the program was interpreted, which is slow: {why}",
@@ -59,23 +59,23 @@ WORDS = {
 
 
 class Doubt(Model):
-    """A reason to doubt numbers. Those of one kind and subject are the same reason, whatever their values."""
+    """A reason to doubt numbers. Doubts of the same kind and subject are the same reason, whatever their values."""
 
     kind: str
     subject: str = ""
     values: Values = Field(default_factory=dict)
-    # How many of how many seeds have one that is alike, where not all have the same.
+    # How many seeds share this reason, and of how many; None if all have the same doubt.
     seeds: tuple[int, int] | None = None
 
     @model_validator(mode="before")
     @classmethod
     def _of_words(cls, plain: Any) -> Any:
-        """As results of older versions have it: in words alone."""
+        """Accept a doubt that is only text, as older versions of the lab wrote it."""
         return {"kind": "said", "subject": plain, "values": {"text": plain}} if isinstance(plain, str) else plain
 
     @property
     def reason(self) -> tuple[str, str]:
-        """What doubts that are alike have in common."""
+        """Kind and subject, which similar doubts have in common."""
         return self.kind, self.subject
 
     def __str__(self) -> str:
@@ -89,7 +89,7 @@ def doubt(kind: str, subject: str = "", **values: float | str) -> Doubt:
 
 
 def merged(seeds: Sequence[Sequence[Doubt]]) -> Iterator[Doubt]:
-    """The doubts of several seeds; of those that are alike in all but values, the first with how many there are."""
+    """Merge the doubts of several seeds. Doubts that differ only in values become the first one, with their number."""
     alike: dict[tuple[str, str], list[Doubt]] = {}
     for doubts in seeds:
         for each in doubts:

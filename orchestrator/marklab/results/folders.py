@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Folders of results. One is there when it is complete, or not at all."""
+"""Folders of results. A folder appears only when it is complete."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from marklab.results.summary import Summary, read_summary
 
 @contextmanager
 def new_folder(target: Path) -> Iterator[Path]:
-    """Give a temporary folder beside the target, which takes the target's place if the block ends well.
+    """Yield a temporary folder beside the target, which replaces the target if the block ends without an error.
 
-    A failure of the file system is one error, and nothing is left of the folder.
+    A failure of the file system becomes a single error, and the temporary folder is removed.
     """
     with _beside(target) as staging:
         try:
@@ -32,7 +32,7 @@ def new_folder(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def new_file(target: Path) -> Iterator[Path]:
-    """Give the path of a temporary file beside the target, which takes the target's place if the block ends well."""
+    """Yield the path of a temporary file beside the target, which replaces it if the block ends without an error."""
     with _beside(target) as staging:
         try:
             yield staging
@@ -43,7 +43,7 @@ def new_file(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def _beside(target: Path) -> Iterator[Path]:
-    """Give a path that only this process uses; a failure of the file system is one error."""
+    """Yield a path that only this process uses. A failure of the file system becomes a single error."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         _sweep(target.parent)
@@ -56,7 +56,7 @@ def _beside(target: Path) -> Iterator[Path]:
 
 
 def _publish(staging: Path, target: Path) -> None:
-    """Replace an older result of the same name, which stays until the new one is in its place."""
+    """Replace an older result of the same name. The older one is kept until the new one is in place."""
     if not target.exists():
         staging.rename(target)
         return
@@ -82,12 +82,12 @@ def _sweep(parent: Path) -> None:
 
 
 def write_json(path: Path, plain: Any) -> None:
-    """Write a JSON file that is easy to read and to compare."""
+    """Write a JSON file that is easy to read and diff."""
     path.write_text(to_text(plain), encoding="utf-8")
 
 
 def to_text(plain: Any) -> str:
-    """JSON that is easy to read and to compare."""
+    """JSON that is easy to read and diff."""
     return json.dumps(plain, indent=2, ensure_ascii=False) + "\n"
 
 

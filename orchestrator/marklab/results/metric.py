@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Metrics: what a number of a seed is called, its unit and direction, where a result has it, and how it is written.
+"""Metrics: name, unit and direction of a number of a seed, where a result has it, and how it is written.
 
-Tables, charts, comparisons, rules and the claims of papers all take it from here.
+Tables, charts, comparisons, rules and the claims of papers all use these definitions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from marklab.spec.windows import TimeWindow
 from marklab.statistics.samples import Interval, mean, mean_interval
 from marklab.units import format_time, parse_time
 
-# A number over the seeds, with its 95 % confidence interval where that is known.
+# A number over the seeds, with its 95 % confidence interval if that is known.
 Value = tuple[float, Interval | None]
 Of = Callable[[SeedResult], float | None]
 
@@ -45,9 +45,9 @@ def with_interval(value: float | None, interval: Interval | None, form: str, non
 class Metric:
     """A number of each seed. `worse` is +1 if more is worse, -1 if less is, 0 if neither is; counts have no unit.
 
-    Tables call it `title` and write it as `form`, charts explain it with `says`. `needs` names the settings without
-    which a run does not have it. What is `counted` is added up over seeds and over points of a grid, and may be 0; of
-    other numbers the mean over the seeds is taken, and ratios are compared.
+    Tables call it `title` and write it as `form`; charts explain it with `says`. `needs` names the settings without
+    which a run does not have it. A `counted` metric is added up over seeds and over points of a grid, and may be 0.
+    Other metrics are averaged over the seeds, and compared as ratios.
     """
 
     name: str
@@ -72,7 +72,7 @@ class Metric:
         return (mean(values), mean_interval(values)) if values else None
 
     def text(self, seeds: Sequence[SeedResult], none: str = "", *, bounds: bool = True) -> str:
-        """What it is of all seeds that have it, as tables write it: the sum of a count, else the mean with `bounds`."""
+        """Its value over the seeds that have it, as tables write it: the sum of a count, or the mean with `bounds`."""
         if self.counted:
             values = self._values(seeds)
             return self.form.format(sum(values)) if values else none
@@ -85,7 +85,7 @@ class Metric:
 
 @dataclass(frozen=True)
 class FlowGroup:
-    """Flows that are shown together, what tables and charts call them, and the settings that a run of them needs."""
+    """Flows that are shown together, their names in tables and charts, and the settings that they need."""
 
     title: str
     says: str
@@ -108,7 +108,7 @@ HEADLINE = (("overall", "mean"), ("short", "mean"), ("short", "p99"), ("large", 
 
 
 def _field(of: Callable[[SeedResult], Any], name: str, times: float = 1) -> Of:
-    """A number of a block that not each seed has."""
+    """A number of a block that only some seeds have."""
 
     def value(seed: SeedResult) -> float | None:
         found = getattr(of(seed), name, None)
@@ -191,8 +191,8 @@ def _metrics() -> Iterator[Metric]:
 
 METRICS = {metric.name: metric for metric in _metrics()}
 
-# Of a flow by its number, or a service by its code point, the mean rate in a window; of the bottleneck's ports, the
-# packets that wait in a window; of a flow, the time to its share after the start at a time.
+# The mean rate in a window, of a flow by its number or of a service by its code point; the packets that wait at the
+# bottleneck's ports in a window; the time that a flow takes to reach its share after a start.
 _WINDOW = r"@(?P<window>[0-9a-z.]+\.\.[0-9a-z.]+)"
 _RATE = re.compile(r"rate\.(?P<what>flow|service)(?P<number>[0-9]+)" + _WINDOW)
 _QUEUE = re.compile(r"queue\.(?P<statistic>mean|max)" + _WINDOW)
@@ -201,7 +201,7 @@ _CONVERGED = re.compile(r"converged\.flow(?P<number>[0-9]+)@(?P<start>[0-9][0-9a
 
 
 def find_metric(name: str, kind: str = "metric") -> Metric:
-    """The metric of a name, which may be one of a flow, service or window; an unknown one is refused as `kind`."""
+    """Find a metric by its name, also one of a flow, service or window. An unknown name is refused as a `kind`."""
     if name in METRICS:
         return METRICS[name]
     if match := _RATE.fullmatch(name):

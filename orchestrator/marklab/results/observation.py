@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What a fabric reports of one cell, that is of one scheme on the flows of one seed."""
+"""What a fabric reports about one cell, that is one scheme on the flows of one seed."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from marklab.traffic.flows import FlowList
 # Columns by name.
 Columns = Mapping[str, NDArray[Any]]
 
-# Begin of the names of columns that hold what a scheme estimates.
+# Prefix of the names of columns that hold a scheme's estimates.
 ESTIMATED = "estimated_"
-# Column of the number of 5-tuples whose packets left a port in the time that an estimate of it is about.
+# Column of the true number of active 5-tuples: those whose packets left a port in the time that an estimate covers.
 ACTIVE_FLOWS = "active_flows"
 
 
 class Drop(TypedDict):
-    """Packets lost at a place, which is `host`, `link`, `queue` or `switch` (a decision of its program)."""
+    """Packets lost at a place: `host`, `link`, `queue`, or `switch` (dropped by its program)."""
 
     place: str
     node: str
@@ -34,7 +34,7 @@ class Drop(TypedDict):
 
 
 class PortUse(TypedDict):
-    """A port of a switch. `marked` is what the network saw: packets that came ECN capable and left marked."""
+    """A port of a switch. `marked` counts what the network saw: packets that arrived ECN capable and left marked."""
 
     node: str
     port: int
@@ -86,22 +86,22 @@ class Observation:
     fct_ns: NDArray[np.int64]  # -1 where the flow did not finish
     per_flow: dict[str, NDArray[np.uint64]]
     report: Report
-    # Of each recorded port: all of it, then each of its queues, if it has several.
+    # For each recorded port: the whole port, then each of its queues if it has several.
     traces: Mapping[str, Sequence[Columns]]
-    # Packets of recorded ports one by one, where they are asked for.
+    # The single packets of recorded ports, if they were asked for.
     passages: Mapping[Port, Columns]
     flow_trace: Columns | None
-    # Of each request of a probe: `probe`, `time_ns`, and `rtt_ns`, which is -1 if no reply came.
+    # For each request of a probe: `probe`, `time_ns`, and `rtt_ns`, which is -1 if no reply came.
     probes: Columns
     cpu_s: float
-    # Round trips that TCP measured, to a percent: `rtt_ns`, ascending, and how many `packets` had them.
+    # Round trips that TCP measured, to within 1 %: `rtt_ns`, ascending, and how many `packets` had them.
     rtts: Columns | None = None
-    # What looks at ports found: `node` (name), `port`, `packets` that waited, in how many `looks`.
+    # Samples of queue lengths: `node` (name), `port`, `packets` that waited, and the number of `looks` that found them.
     queue_samples: Columns | None = None
     real_time: RealTime | None = None
 
     def after(self, given_up: Sequence[str]) -> Observation:
-        """The same, with why earlier ways of running it do not count."""
+        """The same observation, with the reasons why earlier ways of running it do not count."""
         if self.real_time is None or not given_up:
             return self
         return replace(self, real_time=self.real_time.model_copy(update={"given_up": tuple(given_up)}))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Seeds put together: a scheme over its seeds, and schemes beside their baseline."""
+"""Combines seeds: a scheme over its seeds, and schemes beside their baseline."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from marklab.statistics.samples import mean, mean_interval, ratio, ratio_interva
 def joined(
     results: Sequence[SchemeResult], spec: dict[str, Any], baseline: str | None, versions: dict[str, Any]
 ) -> Summary:
-    """A summary of schemes on the same flows, which is about the first of them, with its baseline if that is there."""
+    """Summarise schemes on the same flows. The first is the main scheme; ratios need the baseline among them."""
     schemes = {result.label: result for result in results}
     under = schemes.get(baseline or "")
     if under is not None:
@@ -118,12 +118,12 @@ def _estimates(seeds: Sequence[Samples]) -> Estimates:
 
 
 def _estimate(samples: Sequence[Sample]) -> Estimate:
-    """Seeds without a flow of the class have no say."""
+    """Seeds without a flow of the class are left out."""
     there = [sample for sample in samples if sample.n]
     if not there:
         return Estimate(n=0)
     columns = {name: [getattr(sample, name) for sample in there] for name in ALL_STATISTICS}
-    # Results of older versions of the lab do not have all.
+    # Results of older versions of the lab lack some of them.
     columns = {name: values for name, values in columns.items() if None not in values}
     return Estimate(
         n=sum(sample.n for sample in there),

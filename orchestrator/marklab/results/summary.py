@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The result of a run as numbers: what `--json` prints, `summary.json` holds and every report reads."""
+"""The numbers of a run: what `--json` prints, `summary.json` holds and every report reads."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from marklab.statistics.samples import Interval
 SHORT_BYTES = 100_000
 LARGE_BYTES = 10_000_000
 
-# Size classes: smallest size not in them, largest size in them.
+# Size classes: the size that their flows exceed, and their largest size.
 CLASSES: dict[str, tuple[int, int | None]] = {
     "overall": (0, None),
     "short": (0, SHORT_BYTES),
     "medium": (SHORT_BYTES, LARGE_BYTES),
     "large": (LARGE_BYTES, None),
 }
-# Beside them, in runs that have queries: their flows, of whatever size.
+# A further class in runs with queries: the flows of queries, whatever their size.
 QUERY = "query"
-# And in runs in which some take part in ECN and others do not.
+# Further classes in runs in which only some flows use ECN.
 ECN, NOT_ECN = "ecn", "not-ecn"
 STATISTICS = ("mean", "p50", "p99")
-# With one that is for large runs: of fewer than a thousand values it is the largest.
+# p999 is for large runs: with fewer than 1000 values it is the largest of them.
 ALL_STATISTICS = (*STATISTICS, "p999")
 
 
 class Sample(Model):
-    """Finished flows of one class and seed. Percentiles are by nearest rank; None where there is no flow."""
+    """Finished flows of one class and seed. Percentiles are by nearest rank; None without a flow."""
 
     n: int
     mean: float | None = None
@@ -41,7 +41,7 @@ class Sample(Model):
 
 
 class Confidence(Model):
-    """95 % confidence intervals over the seeds; None where there are too few of them."""
+    """95 % confidence intervals over the seeds; None if there are too few seeds."""
 
     mean: Interval | None = None
     p50: Interval | None = None
@@ -50,45 +50,45 @@ class Confidence(Model):
 
 
 class Estimate(Sample):
-    """Means over the seeds of what each seed gives; `n` counts the flows of all."""
+    """Means over the seeds of each seed's statistics; `n` counts the flows of all seeds."""
 
     ci95: Confidence = Confidence()
 
 
 class RttSample(Sample):
-    """Round trips of probes of one seed, in us; `lost` are requests without a reply, at the end under way or not."""
+    """Round trips of the probes of one seed, in us. `lost` counts requests without a reply when the run ended."""
 
     lost: int = 0
 
 
 class RttEstimate(Estimate):
-    """Means over the seeds of what each seed gives; `n` and `lost` are sums."""
+    """Means over the seeds of each seed's statistics; `n` and `lost` are sums."""
 
     lost: int = 0
 
 
 class Distribution(Sample):
-    """With the values that each of `curves.PARTS` is not beyond, where distributions are asked for."""
+    """A sample with its quantiles at each of `curves.PARTS`, if distributions were asked for."""
 
     quantiles: tuple[float, ...] = ()
 
 
 class QueueSample(Distribution):
-    """Packets found waiting at ports, by looks in even intervals, `n` of them; `max` is the most at any."""
+    """Packets that waited at ports, sampled `n` times at even intervals; `max` is the largest sample."""
 
     max: int
 
 
 class QueueEstimate(Estimate):
-    """Means over the seeds of what each seed gives, and the most that any of them found."""
+    """Means over the seeds of each seed's statistics, and the largest sample of all seeds."""
 
     max: int
 
 
-# All ports together, beside those of switches of one kind.
+# Key of all ports together, beside the keys of single kinds of switches.
 ALL_PORTS = "all"
 
-# What stands for all probes together.
+# Key of all probes together.
 ALL_PROBES = "all"
 
 Samples = dict[str, Sample]
@@ -96,7 +96,7 @@ Estimates = dict[str, Estimate]
 
 
 class Drops(Model):
-    """Lost packets by place. `switch` are those that a program dropped, `queue` those that found a queue full."""
+    """Lost packets by place. `switch` counts packets that a program dropped, `queue` packets that found a full queue."""
 
     host: int = 0
     link: int = 0
@@ -105,25 +105,25 @@ class Drops(Model):
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """Packets lost at all places."""
         return self.host + self.link + self.queue + self.switch
 
 
 class Marks(Model):
-    """Marked packets: as the network saw them, and as the program counted them by cause and by switch port."""
+    """Marked packets: as the network saw them by switch port, and as the program counted them by cause."""
 
     total: int = 0
     by_cause: dict[str, int] = Field(default_factory=dict)
     by_port: dict[str, int] = Field(default_factory=dict)
-    # What the program did with others that it picked: passed as they were not ECN capable, or dropped by decision.
+    # Other packets that the program chose: passed unmarked because they were not ECN capable, or dropped.
     not_capable: int = 0
     dropped: int = 0
 
 
 class Sharing(Model):
-    """How services shared the network: of each, by code point, payload delivered over the time of the whole run.
+    """How services shared the network: by code point, the payload delivered divided by the time of the whole run.
 
-    Jain's index is that of these rates; None if nothing was delivered.
+    `jain` is Jain's index of these rates; None if nothing was delivered.
     """
 
     goodput_bps: dict[int, float]
@@ -131,14 +131,14 @@ class Sharing(Model):
 
 
 class QueueLength(Model):
-    """Packets that waited in a port of the bottleneck: mean over time and ports, and the most that waited in one."""
+    """Packets that waited at the bottleneck's ports: mean over time and ports, and the most at any one port."""
 
     mean: float
     max: float
 
 
 class WindowMeans(Model):
-    """What was recorded of a window: rates of payload, of flows by themselves where they are few, and queue lengths."""
+    """What was recorded in a window: payload rates of services, and of single flows if they are few; queue lengths."""
 
     services_bps: dict[int, float] = Field(default_factory=dict)
     flows_bps: dict[int, float] = Field(default_factory=dict)
@@ -146,7 +146,10 @@ class WindowMeans(Model):
 
 
 class FlowShare(Model):
-    """A flow after a start: max-min share, mean rate in the second half, and time until it stayed near the share."""
+    """A flow after a start: max-min share, mean rate in the second half, and time until the rate stayed near the share.
+
+    The time is None if the rate never stayed there.
+    """
 
     share_bps: float
     rate_bps: float
@@ -154,7 +157,7 @@ class FlowShare(Model):
 
 
 class Change(Model):
-    """Flows that are under way after one has started, until one starts or ends."""
+    """The active flows after a flow has started, until the next start or end of a flow."""
 
     until_us: float
     flows: dict[int, FlowShare]
@@ -163,8 +166,9 @@ class Change(Model):
 class Classification(Model):
     """Flows by their marks, and by whether they sent faster than their max-min share (DiffECN paper, section IV-C).
 
-    A flow is taken for congested if a packet of it was marked. Accuracy is the fraction of flows that were taken for
-    what they are (Eq. 3), recall the part of the congested ones that were marked (Eq. 4); None where there are none.
+    A flow is classified as congested if one of its packets was marked. Accuracy is the fraction of flows that were
+    classified correctly (Eq. 3), recall the fraction of congested flows that were marked (Eq. 4). Both are None if
+    there are no such flows.
     """
 
     congested_marked: int
@@ -178,7 +182,7 @@ class Classification(Model):
     def of(
         cls, *, congested_marked: int, congested_unmarked: int, others_marked: int, others_unmarked: int
     ) -> Classification:
-        """Of numbers of flows."""
+        """Classification with these numbers of flows."""
         right, congested = congested_marked + others_unmarked, congested_marked + congested_unmarked
         return cls(
             congested_marked=congested_marked,
@@ -195,25 +199,25 @@ def _part(some: int, of: int) -> float | None:
 
 
 class RealTime(Model):
-    """What a cell on real hosts and switches went through; times as they were, not those of the undilated result."""
+    """How a cell ran on real hosts and switches. Times are as measured, without removing the dilation."""
 
     dilation: int
     switch: str
-    # What earlier attempts to show that the machine carries the run found wrong, and smaller dilations that it was run
-    # at before, each with the reason why that did not count.
+    # Why earlier attempts failed to show that the machine carries the run; and smaller dilations that were tried before,
+    # each with the reason why its result does not count.
     failed_attempts: tuple[str, ...] = ()
     given_up: tuple[str, ...] = ()
     duration_s: float
-    # What the machine carries with this program, and what the run needs when its bottleneck is full.
+    # Frames per second that the machine carries with this program, and that the run needs when its bottleneck is full.
     capacity_fps: float
     needed_fps: float
-    # Of the switches' dequeues, against the time at which the line was free; and of flows' starts.
+    # Lateness of the switches' dequeues after the time at which the line was free, and of the flows' starts.
     lateness_p50_us: float
     lateness_p99_us: float
     late_start_p99_us: float
     cpu_busy: float
     softirq_drops: int
-    # Of a burst of mixed sizes that fills the queue: rate of the line measured, and the most packets that waited.
+    # From a burst of mixed sizes that fills the queue: measured rate of the line, and the most packets that waited.
     drain_ratio: float | None
     standing_packets: int | None
     # Pings through an empty network: expected and measured.
@@ -234,15 +238,16 @@ class PortPauses(Model):
 class Pauses(Model):
     """Pauses of the transmitters whose lines lead to switches, under PFC.
 
-    `share` is the part of the run that a transmitter was paused, in the mean over all of them; `rate_bps` what all
-    pause frames are together, 64 bytes each, those that end pauses included. `by_port` has those that were paused.
+    `share` is the fraction of the run that a transmitter was paused, as the mean over all transmitters. `rate_bps` is
+    the rate of all pause frames together, 64 bytes each, including the frames that end pauses. `by_port` has the
+    transmitters that were paused.
     """
 
     pauses: int
     paused_us: float
     share: float
     rate_bps: float
-    # Most that waited in a switch and had come by one port.
+    # Most bytes that waited in a switch and had arrived at the same port.
     max_held_bytes: int
     by_port: dict[str, PortPauses] = Field(default_factory=dict)
 
@@ -250,7 +255,7 @@ class Pauses(Model):
 class Priority(Model):
     """Packets whose flow had sent more than `above_bytes` before, up to the next priority's number.
 
-    `sent` counts those with data, as hosts send them; `marked` all that switches marked, whatever they carry.
+    `sent` counts packets with data, as hosts send them; `marked` counts all packets that switches marked.
     """
 
     above_bytes: int
@@ -267,11 +272,11 @@ class SeedResult(Model):
     slowdown: Samples
     unfinished: int
     endless: int = 0
-    # Flows on whose connection every packet had waited in queues for longer than half of the delay threshold.
+    # Flows on whose connection every packet waited in queues for longer than half of the delay threshold.
     without_base_delay: int = 0
     drops: Drops
     lost: tuple[str, ...] = ()
-    # What its program did that P4 leaves undefined.
+    # Operations of the program whose result P4 leaves undefined.
     faults: int = 0
     timeouts: int
     retransmissions: int
@@ -280,28 +285,28 @@ class SeedResult(Model):
     # The highest first.
     priorities: tuple[Priority, ...] | None = None
     sharing: Sharing | None = None
-    # By probe, and all together.
+    # By probe, and for all probes together.
     rtt_us: dict[str, RttSample] = Field(default_factory=dict)
-    # Of data and its acknowledgement, as senders measure it, to a percent.
+    # From data to its acknowledgement, as senders measure it, to within 1 %.
     tcp_rtt_us: Distribution | None = None
-    # Mean windows of flows by their number, in full segments, where flows are few.
+    # Mean congestion windows of flows by number, in full segments, if there are few flows.
     cwnd_packets: dict[int, float] = Field(default_factory=dict)
-    # What looks at ports found, by kind of switch and of all.
+    # Sampled queue lengths, by kind of switch and for all ports.
     queues_packets: dict[str, QueueSample] = Field(default_factory=dict)
     windows: dict[str, WindowMeans] = Field(default_factory=dict)
-    # By the time of the start.
+    # By the time at which a flow started.
     convergence: dict[str, Change] = Field(default_factory=dict)
     classification: Classification | None = None
     utilisation: float
     link_transmissions: int
     events: int
     engine_cpu_s: float
-    # Of a run on real hosts and switches.
+    # Only in a run on real hosts and switches.
     real_time: RealTime | None = None
 
 
 class SchemeResult(Model):
-    """One scheme over all seeds. Counts are sums, utilisation, sharing and rates are means."""
+    """One scheme over all seeds. Counts are sums; utilisation, sharing and rates are means."""
 
     label: str
     program: str
@@ -335,7 +340,7 @@ class SchemeResult(Model):
     @model_validator(mode="before")
     @classmethod
     def _of_older_versions(cls, plain: Any) -> Any:
-        """They had doubts in words alone, which a file still has for its readers."""
+        """Read doubts from `warnings`: older versions wrote only that text, and files still have it for readers."""
         if not isinstance(plain, dict) or "warnings" not in plain:
             return plain
         return {"doubts": plain["warnings"], **{name: value for name, value in plain.items() if name != "warnings"}}
@@ -343,7 +348,7 @@ class SchemeResult(Model):
     @computed_field  # type: ignore[prop-decorator] # https://docs.pydantic.dev/2.0/usage/computed_fields
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What makes its numbers doubtful, in words."""
+        """Reasons to doubt its numbers, as text."""
         return tuple(map(str, self.doubts))
 
 
@@ -358,16 +363,16 @@ class Summary(Model):
 
     @property
     def main(self) -> SchemeResult:
-        """The scheme that the run is about."""
+        """The main scheme of the run."""
         return self.schemes[self.scheme]
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What makes numbers of the run doubtful."""
+        """Reasons to doubt numbers of the run."""
         return tuple(f"{label}: {text}" for label, result in self.schemes.items() for text in result.warnings)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data: the main scheme's numbers on top, those of every scheme under `schemes`."""
+        """Plain data: the main scheme's numbers at the top level, the numbers of every scheme under `schemes`."""
         plain = self.model_dump(mode="json")
         top = plain["schemes"][self.scheme]
         shown = {key: value for key, value in top.items() if key not in ("label", "seeds", "warnings", "doubts")}

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The folder of a sweep: tables that anything reads Parquet with can read, complete after every cell.
+"""The folder of a sweep: tables as plain Parquet files, complete after every cell.
 
 sweep.yaml      what was asked for
 plan.json       how many cells that makes
 versions.json   what made them
-cells/          one row per cell: where in the grid, status, every metric, and all else that is known, as JSON
+cells/          one row per cell: place in the grid, status, every metric, and the rest of the result as JSON
 flows/          one row per flow
-traces/         where something was traced
+traces/         only if something was traced
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _VERSIONS = ("marklab", "engine", "commit")
 
 
 def open_sweep(folder: Path) -> Collection:
-    """Read a sweep, whole or not; raises BadInput for a folder that holds none."""
+    """Read a sweep, complete or not. Raises BadInput for a folder that holds none."""
     try:
         plan = json.loads((folder / PLAN).read_text(encoding="utf-8"))
         description = (folder / SWEEP).read_text(encoding="utf-8")
@@ -84,7 +84,7 @@ def open_sweep(folder: Path) -> Collection:
 
 
 def cell_files(folder: Path) -> list[Path]:
-    """Files of cells; the joined ones first, as a file of its own is newer."""
+    """Files of cells: the file of joined cells first, as files of single cells are newer."""
     files = sorted((folder / CELLS).glob("*.parquet"))
     return sorted(files, key=lambda path: path.name != JOINED)
 
@@ -110,7 +110,7 @@ def read_cells(folder: Path) -> tuple[pl.DataFrame, list[tuple[Path, str]]]:
 
 
 def _made_by(rows: pl.DataFrame) -> dict[str, Any]:
-    """Versions that made the cells, joined by commas where cells differ."""
+    """Versions that made the cells, joined by commas if cells differ."""
     made = {name: rows[name].drop_nulls().unique().sort().to_list() for name in _VERSIONS}
     return {name: ", ".join(values) for name, values in made.items() if values}
 

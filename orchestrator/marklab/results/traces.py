@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Traces: queues, rates of flows, round trips over time. What is in their files, how they are called, how to read them.
+"""Traces: queues, rates of flows and round trips over time. The columns and names of their files, and how to read them.
 
 A row is an interval in which something happened. Between rows a queue stays as it was, and a flow delivers nothing.
 """
@@ -51,14 +51,14 @@ PROBE_COLUMNS: Mapping[str, str] = {
     "rtt_ns": "time until the reply; null without one",
 }
 
-# What the traces of flows and of probes are called where those of ports have the port's name.
+# Names of the traces of flows and of probes, in the place of a port's name.
 FLOWS = "flows"
 PROBES = "probes"
 PORT = "port"
 
 
 def queue_table(queues: Sequence[Columns]) -> pl.DataFrame:
-    """Rows of a port: all of it first, with what the scheme estimates, then each of its queues, if it has several."""
+    """Rows of a port: first the whole port, with the scheme's estimates, then each queue if there are several."""
     numbered = enumerate(queues, start=-1)
     tables = [pl.DataFrame(dict(columns)).with_columns(_number(number)) for number, columns in numbered]
     estimates = [name for name in queues[0] if name.startswith(ESTIMATED) or name == ACTIVE_FLOWS]
@@ -100,7 +100,7 @@ def probe_table(columns: Columns, labels: Sequence[str]) -> pl.DataFrame:
 
 
 def recorded(spec: Spec, seen: Observation) -> dict[str, pl.DataFrame]:
-    """All traces of a cell, by what they are of: ports, `FLOWS` or `PROBES`."""
+    """All traces of a cell, by subject: a port, `FLOWS` or `PROBES`."""
     found = {port: queue_table(queues) for port, queues in seen.traces.items()}
     if seen.flow_trace is not None and spec.trace_flows_ns is not None:
         found[FLOWS] = flow_table(seen.flow_trace, seen.flows.dscp, spec.trace_flows_ns)
