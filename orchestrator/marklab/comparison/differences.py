@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What a metric of a scheme came to in BASE and in NEW, and whether that is more than the noise of the seeds.
+"""The difference of a scheme's metric between BASE and NEW, and whether it exceeds the noise of the seeds.
 
-At a point of a grid a side's number is the mean over its seeds, as in all reports. Over several points it is the
-geometric mean of these, so that the change is that of the ratios, each point counting as much as any other; counts,
-which may be 0, are averaged as they are.
+At a point of a grid, the number of a side is the mean over its seeds, as in all reports. Over several points it is the
+geometric mean of these means, so the change is the mean ratio and every point has the same weight. Counts may be 0 and
+are averaged arithmetically.
 
-Seeds with the same flows are compared in pairs, which takes out what the flows themselves make slow. With a single
-pair there is no noise to know: the simulator is deterministic, and the numbers are compared as they are.
+Seeds with the same flows are compared in pairs, which removes the variation that comes from the flows. A single pair
+gives no estimate of the noise; as the simulator is deterministic, its numbers are compared as they are.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from marklab.statistics.samples import Interval, mean
 
 
 class Verdict(Enum):
-    """What can be said of a difference."""
+    """The verdict on a difference."""
 
     BETTER = "better"
     WORSE = "worse"
-    CHANGED = "changed"  # for what is neither good nor bad
-    SAME = "same"  # or too little to be told from the noise of the seeds
-    UNCLEAR = "unclear"  # a single seed, and other flows on the other side
+    CHANGED = "changed"  # the metric is neither good nor bad
+    SAME = "same"  # no difference, or none beyond the noise of the seeds
+    UNCLEAR = "unclear"  # a side has a single seed, and the flows differ
 
     @property
     def is_difference(self) -> bool:
-        """Whether there is one for certain."""
+        """Whether there certainly is a difference."""
         return self in (Verdict.BETTER, Verdict.WORSE, Verdict.CHANGED)
 
 
 def judge(interval: Interval, nothing: float, worse: int) -> Verdict:
-    """What an interval says, if `nothing` is no difference, as 1 is of a ratio. `worse` is that of `Metric`."""
+    """Judge an interval. `nothing` is the value of no difference, such as 1 for a ratio; `worse` is as in `Metric`."""
     if interval[0] <= nothing <= interval[1]:
         return Verdict.SAME
     if worse == 0:
@@ -52,7 +52,7 @@ def judge(interval: Interval, nothing: float, worse: int) -> Verdict:
 
 @dataclass(frozen=True)
 class Values:
-    """A metric of a scheme at a point, by seed. In pairs both sides have the same seeds, on the same flows."""
+    """A metric of a scheme at a point, by seed. If `paired`, both sides have the same seeds on the same flows."""
 
     base: Mapping[int, float]
     new: Mapping[int, float]
@@ -60,7 +60,7 @@ class Values:
 
 
 def values_of(metric: Metric, base: Sequence[SeedResult], new: Sequence[SeedResult]) -> Values | None:
-    """Those of both sides, of pairs alone where there are any; None if a side has none."""
+    """Values of both sides, only of pairs if there are any; None if a side has no value."""
     same_flows = {(seed.seed, seed.flow_list): seed for seed in new}
     pairs = [(seed, same_flows[key]) for seed in base if (key := (seed.seed, seed.flow_list)) in same_flows]
     of_base = _by_seed(metric, [seed for seed, _ in pairs] or base)
@@ -77,11 +77,11 @@ def _by_seed(metric: Metric, seeds: Sequence[SeedResult]) -> dict[int, float]:
 
 @dataclass(frozen=True)
 class Difference:
-    """One metric of one scheme on both sides, at a point or, without one, over all of them.
+    """One metric of one scheme on both sides, at a point, or over all points if `point` is None.
 
-    `ratio` is an estimate of the relative difference, as a logarithm where NEW is not 0; None where BASE is 0. `change`
-    is one of NEW minus BASE. `interval` is the 95 % confidence interval of the relative difference, or of the change
-    where there is none.
+    `ratio` estimates the relative difference, as a logarithm if NEW is not 0; it is None if BASE is 0. `change`
+    estimates NEW minus BASE. `interval` is the 95 % confidence interval of the relative difference, or of the change if
+    there is no ratio.
     """
 
     scheme: str
@@ -102,12 +102,12 @@ class Difference:
 
     @property
     def relative(self) -> float | None:
-        """Difference as part of BASE; None where BASE is 0."""
+        """Difference as a fraction of BASE; None if BASE is 0."""
         return None if self.ratio is None else self._as_part(self.ratio.value)
 
     @cached_property
     def verdict(self) -> Verdict:
-        """Better, worse, or no difference that can be told from noise."""
+        """Better, worse, or no difference beyond noise."""
         if not self.seeds.paired and self.seeds.fewest < 2:
             return Verdict.UNCLEAR
         if self.change.is_nothing:
@@ -117,13 +117,13 @@ class Difference:
         return judge(self.interval or (self.absolute, self.absolute), 0, self.metric.worse)
 
     def within(self, half: float | None) -> Difference:
-        """With an interval of so much to both sides of the estimate."""
+        """The same with an interval that reaches `half` to both sides of the estimate."""
         if half is None:
             return self
         if self.ratio is None:
             return replace(self, interval=(self.absolute - half, self.absolute + half))
         low, high = (self._as_part(self.ratio.value + each) for each in (-half, half))
-        # Nothing can be less than nothing.
+        # A metric cannot fall below 0.
         return replace(self, interval=(max(-1.0, low), high))
 
     def _as_part(self, value: float) -> float:
@@ -133,7 +133,7 @@ class Difference:
 def difference(
     scheme: str, metric: Metric, point: str | None, values: Sequence[Values], smallest_effect: float
 ) -> Difference:
-    """The difference over these points, which is one or more; without an interval."""
+    """The difference over these points, at least one, without an interval."""
     paired = all(each.paired for each in values)
     sides = [[each.base for each in values], [each.new for each in values]]
     base_seeds, new_seeds = (tuple(sorted({seed for each in side for seed in each})) for side in sides)
@@ -163,12 +163,12 @@ def _mean(of_points: Floats, *, geometric: bool) -> float:
 def _contributions(
     points: Sequence[Mapping[int, float]], means: Floats, seeds: Sequence[int], geometric_mean: float | None
 ) -> Floats:
-    """What each seed adds to the error of the mean over points: to first order, what it adds to each point's."""
+    """Contribution of each seed to the error of the mean over points: to first order, a sum over the points' errors."""
     slopes = np.full(len(means), 1.0) if geometric_mean is None else geometric_mean / means
     place = {seed: number for number, seed in enumerate(seeds)}
     found = np.zeros(len(seeds))
     for values, middle, slope in zip(points, means, slopes, strict=True):
-        # A seed that a point lacks adds nothing there, and the others the more.
+        # A seed that a point lacks contributes nothing there, and its other seeds contribute more.
         weight = slope / len(points) * len(seeds) / len(values)
         for seed, value in values.items():
             found[place[seed]] += weight * (value - middle)
@@ -176,6 +176,6 @@ def _contributions(
 
 
 def with_intervals(differences: Sequence[Difference]) -> tuple[Difference, ...]:
-    """The same with their intervals, which are worked out together."""
+    """The same differences with their intervals, which are computed together."""
     halves = half_widths([each.change if each.ratio is None else each.ratio for each in differences])
     return tuple(each.within(half) for each, half in zip(differences, halves, strict=True))

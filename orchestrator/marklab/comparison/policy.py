@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What a comparison must not find: rules as text, and how sure one has to be that they are broken."""
+"""What a comparison must not find: rules as text, and the certainty that is needed to call one broken."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
 
 @dataclass(frozen=True)
 class Rule:
-    """What must not be: `short.p99 > +5%` (change), `timeouts > +10` (change), `unfinished > 0` (value of NEW)."""
+    """A forbidden result: `short.p99 > +5%` (change), `timeouts > +10` (change), `unfinished > 0` (value of NEW)."""
 
     text: str
     scheme: str | None
@@ -42,8 +42,8 @@ class Rule:
     kind: Literal["percent", "change", "value"]
 
     def forbids(self, value: float) -> bool:
-        """Whether a value, a change or a percentage is one that must not be."""
-        # Rounded, so that a change of exactly 5 % is not more than 5 %.
+        """Whether the rule forbids a value, a change or a percentage."""
+        # Rounded, so a change of exactly 5 % is not more than 5 %.
         return _COMPARISONS[self.op](round(value, 9), self.number)
 
     def __str__(self) -> str:
@@ -74,7 +74,7 @@ def _rules(value: Any) -> Any:
 class Policy(Model):
     """When a comparison fails.
 
-    `false_alarms` is the probability that one of equal things does, shared by all rules wherever they are applied.
+    `false_alarms` is the probability that a comparison of equal results fails, shared among all applications of rules.
     """
 
     rules: Annotated[
@@ -82,14 +82,14 @@ class Policy(Model):
         BeforeValidator(_rules, json_schema_input_type=written(WRITTEN_RULES)),
         PlainSerializer(lambda rules: [*map(str, rules)]),
     ] = ()
-    # Where rules are applied: to the mean change over all points that both sides have, or to each of them.
+    # What rules are applied to: the mean change over all points that both sides have, or the change at each point.
     at: Literal["all points", "each point"] = "all points"
     false_alarms: Part = Field(default=0.01, gt=0, lt=1)
-    # A smaller change is none, whatever its interval.
+    # A smaller change counts as none, whatever its interval.
     smallest_effect: Part = Field(default=0.0, ge=0, lt=1)
     # Cells that BASE has and NEW lost.
     missing: Literal["fail", "note"] = "fail"
-    # Whether both sides have to be of one version of the lab.
+    # Whether the same version of the lab must have made both sides.
     versions: Literal["same", "any"] = "same"
 
     def with_rules(self, texts: list[str]) -> Policy:

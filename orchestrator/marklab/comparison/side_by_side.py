@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Two results side by side, runs or whole sweeps: what changed, and which rules of a policy that breaks.
+"""Compares two results, runs or whole sweeps: what changed, and which rules of a policy the change breaks.
 
-Points are matched by their settings, schemes by their names. Rules are decided together: with `false_alarms` shared
-among all of them by Holm's method, a comparison of equal things fails no more often than that, however many rules,
-schemes and points there are. What is the same to the last digit cannot be a false alarm, and takes no share.
+Points are matched by their settings, schemes by their names. Rules are decided together: Holm's method shares
+`false_alarms` among them, so a comparison of equal results fails at most that often, however many rules, schemes and
+points there are. Values that are the same to the last digit cannot be a false alarm, and take no share.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ SHOWN = (
     "unfinished", "drops", "timeouts", "marks", "utilisation",
 )  # fmt: skip
 
-# What one version of the lab is.
+# Versions that must be equal for results to come from the same version of the lab.
 _VERSIONS = ("marklab", "engine")
 
-# The rule that no policy has to write.
+# The rule that holds without being written in a policy.
 NOTHING_LOST = "no cell is lost"
 
-# So many of a kind are enough to see what is wrong.
+# Most items of a kind that a message names.
 _MOST_NAMED = 5
 
 
@@ -50,7 +50,7 @@ class RuleResult:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All that is known of two results beside each other. `at_points` is empty where there is one point."""
+    """Everything found when two results are compared. `at_points` is empty if there is only one point."""
 
     names: tuple[str, str]
     points: tuple[str, ...]
@@ -68,20 +68,20 @@ class Comparison:
 
     @property
     def exit_code(self) -> int:
-        """2 if a file could not be read, so that not all was compared; 1 if a rule is broken; else 0."""
+        """2 if a file could not be read, as something was not compared; 1 if a rule is broken; else 0."""
         return 2 if self.damaged else 1 if self.broken else 0
 
 
 @dataclass(frozen=True)
 class _Pair:
-    """A scheme of both sides, which may be called otherwise in each, and its results at the points of both."""
+    """A scheme of both sides, whose names may differ, and its results at the points that both have."""
 
     title: str
     labels: tuple[str, str]
     points: tuple[tuple[Point, Point], ...]
 
     def results(self) -> Iterator[tuple[Point, SchemeResult, SchemeResult]]:
-        """Those of the points at which both sides have any."""
+        """Results of both sides at the points at which both have some."""
         of_base, of_new = self.labels
         for base, new in self.points:
             if of_base in base.summary.schemes and of_new in new.summary.schemes:
@@ -96,9 +96,9 @@ def compare(
     force: bool = False,
     names: tuple[str, str] | None = None,
 ) -> Comparison:
-    """Compare NEW with BASE. Raises BadInput if they have nothing in common, or are of several versions of the lab.
+    """Compare NEW with BASE. Raises BadInput if they have nothing in common, or if versions of the lab differ.
 
-    With `force` versions may differ. `names` are what reports call the two; without them they are the folders.
+    With `force` versions may differ. `names` are the names of both in reports; the default is their folders.
     """
     policy = policy or Policy()
     mixed = _mixed_versions(base, new)
@@ -132,11 +132,11 @@ def compare(
 
 
 def _mixed_versions(base: Collection, new: Collection) -> str | None:
-    """How versions of the lab are mixed; None if they are not."""
+    """Say how versions of the lab are mixed; None if they are not."""
     for name in _VERSIONS:
         sides = [str(side.versions.get(name, "unknown")) for side in (base, new)]
         for word, side in zip(("BASE", "NEW"), sides, strict=True):
-            # Those of a sweep's cells, where they are several, stand beside each other.
+            # A sweep lists the versions of its cells with commas if they differ.
             if ", " in side:
                 return f"cells of {word} were made by different versions of the lab: {name} {side}"
         if sides[0] != sides[1]:
@@ -158,7 +158,7 @@ def _common_points(base: Collection, new: Collection) -> list[tuple[Point, Point
 
 
 def _check_dilations(points: Sequence[tuple[Point, Point]]) -> None:
-    """Refuse runs on real hosts whose times were stretched differently: what Linux adds weighs differently in them."""
+    """Refuse runs on real hosts at different dilations, as the delays that Linux adds weigh differently in them."""
     sides = [_dilations(point for pair in points for point in pair[side : side + 1]) for side in (0, 1)]
     found = sides[0] | sides[1]
     if len(found) > 1:
@@ -185,7 +185,7 @@ def _settings(point: Point) -> str:
 
 
 def _schemes(base: Collection, new: Collection, points: Sequence[tuple[Point, Point]]) -> list[_Pair]:
-    """Schemes of both sides: those of the same name, and what the two are about."""
+    """Match schemes of both sides: by name, and the main scheme of each."""
     of_base, of_new = _labels(base), _labels(new)
     pairs = [(label, label, label) for label in of_base if label in of_new]
     main_base, main_new = (next(iter(labels), "") for labels in (of_base, of_new))
@@ -197,7 +197,7 @@ def _schemes(base: Collection, new: Collection, points: Sequence[tuple[Point, Po
 
 
 def _labels(side: Collection) -> list[str]:
-    """All schemes, the one that it is about first."""
+    """All schemes, the main one first."""
     mains = [point.summary.scheme for point in side.points[:1]]
     return list(dict.fromkeys([*mains, *(label for point in side.points for label in point.summary.schemes)]))
 
@@ -205,7 +205,7 @@ def _labels(side: Collection) -> list[str]:
 def _differences(
     pairs: Sequence[_Pair], metrics: Sequence[Metric], smallest_effect: float, *, several: bool
 ) -> tuple[tuple[Difference, ...], tuple[Difference, ...]]:
-    """Over all points, and at each of them where there are several."""
+    """Differences over all points, and at each point if there are several."""
     together: list[Difference] = []
     apart: list[Difference] = []
     for pair in pairs:
@@ -234,7 +234,7 @@ class _Application:
 
     @classmethod
     def of(cls, rule: Rule, difference: Difference) -> _Application:
-        """Relative changes of nothing are infinite, and known as absolute ones."""
+        """Apply a rule. A relative change from 0 is infinite, and its error is taken from the absolute change."""
         if rule.kind == "change":
             return cls(rule, difference, difference.absolute, difference.change)
         if difference.ratio is None or difference.relative is None:
@@ -244,7 +244,7 @@ class _Application:
 
     @property
     def text(self) -> str:
-        """The change, with its interval where that is known and of the same kind."""
+        """The change, with its interval if that is known and in the same unit."""
         if not self.amount and not self.estimate.error:
             return "it is the same"
         unit = "%" if self.rule.kind == "percent" else ""
@@ -256,7 +256,7 @@ class _Application:
 
 
 def _decide(policy: Policy, differences: Sequence[Difference], pairs: Sequence[_Pair]) -> Iterator[RuleResult]:
-    """All rules, in the order in which they are written."""
+    """Decide all rules, in the order in which they are written."""
     applied = [(rule, title, found) for rule in policy.rules for title, found in _chosen(rule, differences, pairs)]
     changes = [
         _Application.of(rule, found)
@@ -282,7 +282,7 @@ def _decide(policy: Policy, differences: Sequence[Difference], pairs: Sequence[_
 def _chosen(
     rule: Rule, differences: Sequence[Difference], pairs: Sequence[_Pair]
 ) -> Iterator[tuple[str, Difference | None]]:
-    """What a rule is about: by scheme, and by point where differences are those of points."""
+    """The differences that a rule applies to, by scheme, and also by point if the differences are at points."""
     named = [pair for pair in pairs if rule.scheme in (None, pair.title, *pair.labels)]
     if not named:
         known = {name for pair in pairs for name in (pair.title, *pair.labels)}
@@ -295,10 +295,10 @@ def _chosen(
 
 
 def _beyond_noise(changes: Sequence[_Application], false_alarms: float) -> list[bool]:
-    """Which of the changes that a rule forbids are no chance, by Holm's method."""
+    """Decide which forbidden changes are not due to chance, by Holm's method."""
     noisy = sum(bool(each.estimate.error) for each in changes)
     found = probabilities([each.estimate for each in changes], 2 * false_alarms / max(1, noisy))
-    # One-sided, as rules are. What has no noise, or a single pair, is compared as it is.
+    # One-sided, as rules are. A change without noise, or of a single pair, is compared as it is.
     chances = [
         0.0 if each.estimate.error is None else 1.0 if not each.rule.forbids(each.amount) else (chance or 0.0) / 2
         for each, chance in zip(changes, found, strict=True)
@@ -316,7 +316,7 @@ def _beyond_noise(changes: Sequence[_Application], false_alarms: float) -> list[
 def _lost(
     base: Collection, new: Collection, points: Sequence[tuple[Point, Point]], pairs: Sequence[_Pair]
 ) -> Iterator[str]:
-    """What BASE has and NEW has not, and what failed or did not run in NEW."""
+    """Name what BASE has and NEW lacks, and what failed or did not run in NEW."""
     for cell in new.failed:
         at = Point(cell.settings, points[0][1].summary, {}).label
         yield f"{cell.scheme}{f' at {at}' if at else ''}, seed {cell.seed}, failed: {cell.error}"
@@ -370,7 +370,7 @@ def _changed(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _some(texts: Sequence[str]) -> str:
-    """The first of them, and how many more there are."""
+    """The first texts, and how many more there are."""
     rest = len(texts) - _MOST_NAMED
     return "; ".join(texts[:_MOST_NAMED]) + (f"; and {rest} more" if rest > 0 else "")
 

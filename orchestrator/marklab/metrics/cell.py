@@ -195,7 +195,7 @@ def _sharing(seen: Observation) -> Sharing | None:
 def _utilisation(experiment: Experiment, seen: Observation) -> float:
     """Fraction of time that the bottleneck's lines were busy, as the mean over the lines.
 
-    The time ends when the last flow starts, because traffic then runs out; if `until` ends the run, it is the whole run.
+    The time ends when the last flow starts, as traffic then runs out. If `until` ends the run, it is the whole run.
     """
     network = experiment.network
     names = network.graph.names

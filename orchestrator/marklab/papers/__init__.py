@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The claims of papers, and the lab's findings.
 
-`papers` lists them, `claims` has an experiment and its claims, `reproduction` runs one, `table` renders its findings,
-`found` keeps them in the tree, `fidelity` writes docs/fidelity.md. Uses `sweeps` and `results`. A finding is never
-edited by hand.
+`papers` lists the papers, `claims` defines an experiment and its claims, `reproduction` runs an experiment, `table`
+renders its findings, `found` keeps them in the tree, `fidelity` writes docs/fidelity.md. Uses `sweeps` and `results`.
+A finding is never edited by hand.
 """

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Experiments of papers: what the paper states beside what the lab finds.
+"""Experiments of papers: the paper's claims beside the lab's findings.
 
-An experiment is a YAML file in `experiments/`: the setup as in a spec file, a grid of settings over it, and claims. A
-claim compares two schemes by a metric, at one point of the grid or at the point where the change is largest or
-smallest, with a number that the paper prints, or with a bound that it gives.
+An experiment is a YAML file in `experiments/`: a setup as in a spec file, a grid of settings, and claims. A claim
+compares two schemes by a metric, at one point of the grid or at the point where the change is largest or smallest. The
+result is held against a number that the paper prints, or a bound that it gives.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from marklab.spec.settings import put_value
 from marklab.spec.windows import TimeWindow
 from marklab.statistics.samples import Interval, mean, mean_interval, ratio, ratio_interval
 
-# The papers, which lie among their experiments.
+# The list of papers, in the folder of their experiments.
 PAPERS = EXPERIMENTS / "papers.yaml"
 
 Settings = dict[str, Any]
@@ -37,18 +37,18 @@ Settings = dict[str, Any]
 # Values by settings of a run.
 Grid = Annotated[dict[str, tuple[Any, ...]], WithJsonSchema(grid_of(setting_names(), {"type": "array"}))]
 
-# A scheme as results call it, however its parameters are ordered where it is written.
+# A scheme's name as in results, whatever the order of its parameters in the file.
 Label = Annotated[str, AfterValidator(lambda text: parse_choice(text).label)]
 
 
 class Claim(Model):
-    """Something that the paper states as a number.
+    """A number, bound or direction that the paper states.
 
-    With `over` it is the change of the metric in percent, else the metric itself. `at` picks points of the grid;
-    `over_at` says where the point of `over` is another one: `at: {transport.control: ear}, over_at: {transport.control:
-    dctcp}` is a change from DCTCP to EAR. `over_metric` is that of `over`, where it is another one.
-    `take` says which of several counts, `farthest` being the largest change of either sign. `within`: the paper says
-    that the change is not beyond that number, up or down. `higher` and `lower` are changes that it has no number of.
+    With `over` the number is the change of the metric in percent, otherwise the metric itself. `at` selects points of
+    the grid. `over_at` selects the point of `over` if it differs: `at: {transport.control: ear}, over_at:
+    {transport.control: dctcp}` is a change from DCTCP to EAR. `over_metric` is the metric of `over` if it differs.
+    `take` says which of several points counts; `farthest` is the largest change of either sign. With `within` the paper
+    says that the change is at most that number, up or down. `higher` and `lower` are changes without a number.
     """
 
     says: str
@@ -87,11 +87,11 @@ class Claim(Model):
         return self
 
     def is_about(self, point: Settings) -> bool:
-        """Whether a point of the grid is among those that it is about."""
+        """Whether the claim is about a point of the grid."""
         return _holds(self.at, point)
 
     def is_over(self, point: Settings) -> bool:
-        """Whether what it compares with is to be found at a point."""
+        """Whether `over` is measured at a point of the grid."""
         return self.over is not None and _holds(self.at | self.over_at, point)
 
     def needs(self, point: Settings) -> list[Label]:
@@ -101,7 +101,7 @@ class Claim(Model):
 
     @property
     def unit(self) -> str:
-        """Unit of its number."""
+        """Unit of the claim's number."""
         return "%" if self.over is not None else find_metric(self.metric).unit
 
 
@@ -152,15 +152,15 @@ class PaperExperiment(Model):
         return self
 
     def with_effort(self, effort: Effort) -> PaperExperiment:
-        """The same with more or less effort; long flows, which `flows: 0` leaves alone, stay alone."""
+        """The same with more or less effort. An experiment with `flows: 0` keeps only its long flows."""
         alone = {"flows"} if self.setup.get("flows") == 0 else set()
         setup = effort.model_dump(exclude={"grid"} | alone, exclude_none=True)
         return self.model_copy(update={"setup": self.setup | setup, "grid": self.grid | effort.grid})
 
     def narrowed(self, at: Mapping[str, Collection[str]]) -> PaperExperiment:
-        """The same at these values of its grid only; settings that are not named keep all of theirs.
+        """The same with only these values of its grid. Settings that are not named keep all their values.
 
-        Raises BadInput for a setting or a value that the grid does not have, and where no claim is left.
+        Raises BadInput for a setting or a value that the grid does not have, and if no claim is left.
         """
         grid = dict(self.grid)
         for key, wanted in at.items():
@@ -189,7 +189,7 @@ class PaperExperiment(Model):
                 yield point
 
     def schemes_at(self, point: Settings) -> list[str]:
-        """The schemes that claims about a point compare: the others need not even work there."""
+        """The schemes that claims about a point compare. Other schemes need not even work there."""
         compared = {label for claim in self.claims for label in claim.needs(point)}
         return [scheme for scheme in self.schemes if parse_choice(scheme).label in compared]
 
@@ -215,7 +215,7 @@ def read_experiment(path: Path) -> PaperExperiment:
 
 
 def runs_of(paper: PaperExperiment) -> Iterator[tuple[Settings, Spec, tuple[str, ...]]]:
-    """Each point of the grid: its settings, the run there, and what its schemes are called."""
+    """Each point of the grid: its settings, its run, and the names of its schemes."""
     common = {"baseline": "none", **paper.setup}
     for point in paper.points():
         settings: dict[str, Any] = {**common, "schemes": paper.schemes_at(point)}
@@ -226,7 +226,7 @@ def runs_of(paper: PaperExperiment) -> Iterator[tuple[Settings, Spec, tuple[str,
 
 
 class Agreement(StrEnum):
-    """How what the lab finds stands to what the paper states."""
+    """How a finding of the lab agrees with the paper's claim."""
 
     AGREES = "agree"
     SAME_SIGN = "same sign"
@@ -234,14 +234,14 @@ class Agreement(StrEnum):
     NOT_RUN = "not run"
 
 
-# What still agrees: a change by its points, a number of its own by its ratio.
+# Largest distances that still agree: percentage points for a change, a relative difference for any other number.
 NEAR_POINTS = 10.0
 NEAR_RATIO = 0.1
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A claim and what the lab says to it; `value` is None where the claim's points were not run."""
+    """A claim and the lab's result; `value` is None if the claim's points were not run."""
 
     claim: Claim
     value: float | None = None
@@ -252,7 +252,7 @@ class Finding:
 
     @property
     def difference(self) -> float | None:
-        """Lab minus paper; of a bound, how far the lab is beyond it; None without a number of both."""
+        """Lab minus paper; for a bound, how far the lab is beyond it; None unless both have a number."""
         if self.value is None or isinstance(self.claim.paper, str):
             return None
         if self.claim.within:
@@ -261,7 +261,7 @@ class Finding:
 
     @property
     def ratio(self) -> float | None:
-        """Lab by paper; of changes, that of what they make of 1; None of bounds and without a number of both."""
+        """Lab / paper; for changes, the ratio of their factors; None for bounds, and unless both have a number."""
         if self.value is None or isinstance(self.claim.paper, str) or self.claim.within:
             return None
         base = 100.0 if self.claim.over is not None else 0.0
@@ -269,7 +269,7 @@ class Finding:
 
     @property
     def same_sign(self) -> bool | None:
-        """Whether a change has the direction that the paper says; None where it says none."""
+        """Whether a change has the paper's direction; None if the paper gives none."""
         if self.value is None or self.claim.over is None or self.claim.within or not self.claim.paper:
             return None
         higher = self.claim.paper == "higher" if isinstance(self.claim.paper, str) else self.claim.paper > 0
@@ -277,9 +277,9 @@ class Finding:
 
     @property
     def agreement(self) -> Agreement:
-        """Whether a number is near the paper's, a bound is kept or nearly so, and a direction is the paper's.
+        """Whether the number is near the paper's, the bound is kept or nearly kept, or the direction is the paper's.
 
-        Near are changes and parts, both in percent, within 10 points, and other numbers within 10 %. A change that is
+        Changes and fractions, both in percent, are near within 10 points, other numbers within 10 %. A change that is
         further away can still have the paper's sign.
         """
         if self.value is None:
@@ -310,13 +310,13 @@ class Finding:
 
 
 def examine(paper: PaperExperiment, summaries: Sequence[Summary | None]) -> list[Finding]:
-    """Find out what the lab says to each claim; there is no summary of a point where nothing finished."""
+    """Evaluate each claim. The summary of a point is None if nothing finished there."""
     pairs = zip(paper.points(), summaries, strict=True)
     points = [(point, summary) for point, summary in pairs if summary is not None]
     return [_examine(claim, points) for claim in paper.claims]
 
 
-# What is greatest for the point that counts.
+# The point that counts has the largest value of this function.
 _TAKE: Mapping[str, Callable[[float], float]] = {
     "lowest": lambda value: -value,
     "highest": lambda value: value,
@@ -341,7 +341,7 @@ def _examine(claim: Claim, points: Sequence[tuple[Settings, Summary]]) -> Findin
 
 
 def _over(claim: Claim, point: Settings, points: Sequence[tuple[Settings, Summary]]) -> Summary | None:
-    """The run that a point is compared with, its own as a rule."""
+    """The run that a point is compared with, usually its own."""
     wanted = point | claim.over_at
     return next((summary for at, summary in points if at == wanted), None)
 
@@ -366,7 +366,7 @@ def _at(claim: Claim, point: Settings, summary: Summary, under: Summary | None) 
 
 
 def _by_seed(name: str, scheme: str, summary: Summary) -> dict[int, float]:
-    """The metric of the seeds of a scheme that finished and have it."""
+    """The metric of a scheme by seed, for the seeds that finished and have it."""
     metric = find_metric(name)
     seeds = summary.schemes[scheme].seeds if scheme in summary.schemes else ()
     values = {seed.seed: metric.of(seed) for seed in seeds}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Writes docs/fidelity.md: the papers' claims beside what was found of them, why they differ, and what is missing.
+"""Writes docs/fidelity.md: the papers' claims beside the lab's findings, why they differ, and what is missing.
 
-Numbers are those of `experiments/found/ID.json`. The text under a table is `ID.md` beside it, that after a paper's
-experiments `PAPER.md`, and the head of the page `preface.md`.
+Numbers come from `experiments/found/ID.json`. In the same folder, `ID.md` is the text under a table, `PAPER.md` the
+text after a paper's experiments, and `preface.md` the head of the page.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ PAGE = REPOSITORY / "docs" / "fidelity.md"
 _NOTE = "<!-- Written by `python orchestrator.py fidelity` from experiments/; what is changed here is lost. -->"
 
 _LEGEND = f"""\
-How many claims agree: a change (or a part, in percent) within {NEAR_POINTS:g} points of the paper's, another number
-within {100 * NEAR_RATIO:g} % of it, a bound passed by no more than {NEAR_POINTS:g} points, or the direction where the
-paper has no number. *Same sign* are changes that are further away, in the paper's direction."""
+Number of claims that agree: a change (or a fraction, in percent) within {NEAR_POINTS:g} points of the paper's, any
+other number within {100 * NEAR_RATIO:g} % of it, a bound exceeded by at most {NEAR_POINTS:g} points, or the same
+direction if the paper has no number. *Same sign* counts changes that are further away, but in the paper's direction."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def _read(name: str) -> _Experiment:
 
 
 def _text(name: str) -> str:
-    """What was written about something by hand; empty if nothing was."""
+    """The text about something that was written by hand; empty if there is none."""
     path = FOUND / f"{name}.md"
     try:
         return path.read_text(encoding="utf-8").strip() if path.exists() else ""
@@ -100,7 +100,7 @@ def _link(heading: str) -> str:
 
 
 def _chapter(name: str, experiments: Sequence[_Experiment]) -> Iterator[str]:
-    """Sections of a paper's experiments, and what is to be said of the paper as a whole."""
+    """Sections of a paper's experiments, and the text about the paper as a whole."""
     for one in experiments:
         yield f"## {one.name}"
         yield f"{one.paper.title}. {one.paper.paper}."
@@ -122,7 +122,7 @@ def _effort(run: RecordedRun) -> str:
 
 
 def _table(one: _Experiment) -> list[str]:
-    """Claims, each with the number of its run where there are several."""
+    """Claims, each with the number of its run if there are several."""
     runs = {claim.says: number for number, run in enumerate(one.record.runs, 1) for claim in run.claims}
     several = len(one.record.runs) > 1
     return claims_table(one.findings, runs if several else {})

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What the lab has found of the papers' claims, as it is kept beside the experiments: `experiments/found/ID.json`.
+"""The lab's findings on the papers' claims, kept beside the experiments in `experiments/found/ID.json`.
 
-A record is of one experiment. It holds runs, which differ in how much was run, and each claim under the run that found
-it last. A claim is known by what it says.
+A record belongs to one experiment. It holds runs, which differ in effort, and each claim under the latest run that
+evaluated it. The text of a claim identifies it.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ FOUND = EXPERIMENTS / "found"
 
 
 class Found(Model):
-    """What the lab says to a claim, in the claim's unit.
+    """The lab's result for a claim, in the claim's unit.
 
-    `half_ci95` is half of a 95 % confidence interval, which one seed does not give; `lab_means` are what a change comes
-    from, in the metric's unit; `point` is the point of the grid that the claim's `take` chose.
+    `half_ci95` is half the width of the 95 % confidence interval, which needs several seeds. `lab_means` are the means
+    behind a change, in the metric's unit. `point` is the point of the grid that the claim's `take` chose.
     """
 
     says: str
@@ -37,7 +37,7 @@ class Found(Model):
 
 
 class RecordedRun(Model):
-    """What one run found, how much was run in words, and the commit that ran it where that is known."""
+    """The results of one run, its effort as text, and its commit if that is known."""
 
     effort: str
     commit: str | None = None
@@ -45,13 +45,13 @@ class RecordedRun(Model):
 
 
 class Record(Model):
-    """Everything found of an experiment."""
+    """All findings of an experiment."""
 
     runs: tuple[RecordedRun, ...]
 
 
 def read_record(name: str) -> Record:
-    """Read what was found of an experiment; raises BadInput where nothing was, or its file is not to be read."""
+    """Read the findings of an experiment. Raises BadInput if there are none or the file cannot be read."""
     path = _path(name)
     try:
         plain = json.loads(path.read_text(encoding="utf-8"))
@@ -63,7 +63,7 @@ def read_record(name: str) -> Record:
 
 
 def recorded_findings(name: str, paper: PaperExperiment, record: Record) -> list[Finding]:
-    """Findings of all claims of an experiment, in its order; claims that are not in the record were not run.
+    """Findings of all claims of an experiment, in its order. Claims that are not in the record were not run.
 
     Raises BadInput for recorded claims that the experiment does not make.
     """
@@ -85,7 +85,7 @@ def recorded_findings(name: str, paper: PaperExperiment, record: Record) -> list
 
 
 def keep_record(done: Reproduction) -> Path:
-    """Keep what a run found, in place of what older ones found of the same claims."""
+    """Record the findings of a run, which replace older findings of the same claims."""
     claims = tuple(_found(finding.value, finding) for finding in done.findings if finding.value is not None)
     new = {each.says for each in claims}
     stated = {claim.says for claim in done.paper.claims}

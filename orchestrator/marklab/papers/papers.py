@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The papers: which experiments each has, and what of them the lab cannot run. Read from `experiments/papers.yaml`."""
+"""The papers: their experiments, and what the lab cannot run of them. Read from `experiments/papers.yaml`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ALL = "all"
 
 
 class Paper(Model):
-    """A paper. `experiments` are all that it has, each with what of it the lab lacks, or None."""
+    """A paper. `experiments` lists all of its experiments, each with what the lab lacks for it, or None."""
 
     title: str
     source: str
@@ -21,7 +21,7 @@ class Paper(Model):
 
     @property
     def runnable(self) -> list[str]:
-        """Its experiments that have a file, and so can be run."""
+        """Its experiments that can be run, because they have a file."""
         return [name for name in self.experiments if name in known_experiments()]
 
 
@@ -29,7 +29,7 @@ class Paper(Model):
 def papers() -> dict[str, Paper]:
     """The papers by their short names.
 
-    Raises BadInput for an experiment without a file and without what is missing, and for a file that no paper has.
+    Raises BadInput for an experiment that has neither a file nor a reason, and for a file that belongs to no paper.
     """
     found = {name: validate(Paper, plain, f"{PAPERS}: {name}") for name, plain in read_yaml(PAPERS).items()}
     listed = {name: lacks for paper in found.values() for name, lacks in paper.experiments.items()}
@@ -43,9 +43,9 @@ def papers() -> dict[str, Paper]:
 
 
 def experiments_called(name: str) -> list[str]:
-    """Experiments by the name of one, of a paper, or `all`; of a paper those that can be run.
+    """Experiments by the name of an experiment or a paper, or `all`. Only experiments that can be run are included.
 
-    Raises BadInput for a name that is unknown, or of what cannot be run.
+    Raises BadInput for an unknown name, and if nothing of that name can be run.
     """
     if name in known_experiments():
         return [name]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Runs an experiment of a paper, and keeps what came of it in a folder of results."""
+"""Runs an experiment of a paper, and keeps the results in a folder."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from marklab.results.summary import Summary
 
 @dataclass(frozen=True)
 class Reproduction:
-    """An experiment as it was run: what the lab says to each claim, a summary of each point of its grid, failed cells.
+    """An experiment as it was run: a finding for each claim, a summary for each point of its grid, failed cells.
 
-    A point where nothing finished has no summary. `kept` cells had been run before.
+    A point where nothing finished has no summary. `kept` counts cells that had been run before.
     """
 
     name: str
@@ -36,18 +36,18 @@ class Reproduction:
 
     @cached_property
     def plain(self) -> Mapping[str, Any]:
-        """Everything found, as plain data."""
+        """All findings, as plain data."""
         return to_json(self.name, self.paper, self.findings, self.summaries)
 
 
 def reproduce_one(
     name: str, paper: PaperExperiment, out: Path, prefix: str, jobs: int, scheduler: str | None = None
 ) -> Reproduction:
-    """Run an experiment, `jobs` cells at a time, and keep it in `out` in a folder whose name begins with `prefix`.
+    """Run an experiment, `jobs` cells at a time, into a folder of `out` whose name begins with `prefix`.
 
-    As in a sweep, cells that have finished there are not run again, and one that fails does not end the others.
+    As in a sweep, finished cells in that folder are not run again, and a cell that fails does not end the others.
     """
-    # Dask takes long to load, which a list of the experiments need not wait for.
+    # Dask loads slowly, so a list of the experiments does not import it.
     from marklab.sweeps.cluster import Workers  # noqa: PLC0415
     from marklab.sweeps.dataset import Job, write_whole  # noqa: PLC0415
     from marklab.sweeps.execute import execute  # noqa: PLC0415
@@ -65,7 +65,7 @@ def reproduce_one(
 
 
 def read_reproduction(name: str, paper: PaperExperiment, folder: Path) -> Reproduction:
-    """What the cells in a folder say to the claims of an experiment."""
+    """Evaluate the claims of an experiment with the cells in a folder."""
     from marklab.results.sweep import open_sweep  # noqa: PLC0415 - as above
 
     collection = open_sweep(folder)
@@ -75,7 +75,7 @@ def read_reproduction(name: str, paper: PaperExperiment, folder: Path) -> Reprod
 
 
 def lost(done: Reproduction) -> RunFailed:
-    """What to say of the failed cells."""
+    """The error that reports the failed cells."""
     first = done.failed[0]
     at = "".join(f"{key} {value}, " for key, value in first.settings.items())
     return RunFailed(
@@ -86,5 +86,5 @@ def lost(done: Reproduction) -> RunFailed:
 
 
 def _key(settings: Mapping[str, Any]) -> str:
-    """Settings as they are kept."""
+    """Settings as text that can be compared."""
     return json.dumps(dict(settings), sort_keys=True)

@@ -23,7 +23,7 @@ _COLUMNS = ("claim", "paper", "lab", "difference", "ratio")
 def print_claims(
     paper: PaperExperiment, findings: Sequence[Finding], summaries: Sequence[Summary | None], console: Console
 ) -> None:
-    """Print what the paper states beside what the lab finds."""
+    """Print the paper's claims beside the lab's findings."""
     table = Table(
         title=paper.title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 1, 0)
     )
@@ -64,7 +64,7 @@ def cells(finding: Finding) -> tuple[str, str, str, str, str]:
 
 
 def effort(paper: PaperExperiment) -> str:
-    """How much was run, in words."""
+    """The effort of an experiment, as text."""
     flows, seeds = paper.setup.get("flows"), paper.setup.get("seeds")
     said = [
         *(["Long flows only"] if flows == 0 else [f"{flows:,} flows"] if flows is not None else []),
@@ -72,7 +72,7 @@ def effort(paper: PaperExperiment) -> str:
     ]
     topology = paper.setup.get("topology")
     if isinstance(topology, str):
-        # A file without its folder, which is the reader's own.
+        # Only the file's name, as its folder differs from machine to machine.
         said.append(f"`{Path(topology).name}`")
     elif topology is not None:
         said.append(f"topology {topology.get('builder', 'of its own')}")
@@ -87,7 +87,7 @@ def tally(findings: Sequence[Finding]) -> tuple[int, ...]:
 
 
 def render_overview(rows: Mapping[str, tuple[Sequence[Finding], float]], console: Console) -> None:
-    """Print how many claims of each experiment agree, and the seconds that it took."""
+    """Print how many claims of each experiment agree, and how many seconds the experiment took."""
     table = Table(box=None, pad_edge=False)
     for column in ("experiment", "claims", *Agreement, "seconds"):
         table.add_column(column, header_style="dim", justify="left" if column == "experiment" else "right")
@@ -127,7 +127,7 @@ def _number(claim: Claim, value: float, half: str = "") -> str:
 
 
 def _digits(claim: Claim) -> int:
-    """Decimals of a number of its own: none if the paper's is whole, else the more the smaller it is."""
+    """Decimals of a number that is not a change: none if the paper's is whole, else more for smaller numbers."""
     if claim.unit == "%":
         return 1
     if isinstance(claim.paper, str) or claim.paper.is_integer():
@@ -144,7 +144,7 @@ def _unit(unit: str) -> str:
 
 
 def to_markdown(paper: PaperExperiment, findings: Sequence[Finding]) -> str:
-    """Write the table for a document."""
+    """Write the table as Markdown."""
     remarks = [f"- {remark}" for remark in paper.remarks]
     lines = [f"### {paper.title}", "", paper.paper, "", effort(paper), "", *claims_table(findings), "", *remarks]
     return "\n".join(lines) + "\n"

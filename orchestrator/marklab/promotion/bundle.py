@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The bundle of a promoted scheme: the program with its includes, its entries, the evidence, a manifest."""
+"""The bundle of a promoted scheme: the program with its includes, its entries, the evidence and a manifest."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from marklab.promotion.gates import Gate
 from marklab.promotion.rules import Outcome
 from marklab.results.folders import new_folder, write_json
 
-# The shortest frame.
+# Length of a mirrored copy: the shortest frame.
 _NOTE_BYTES = 64
 
 _INCLUDE = re.compile(r'^\s*#include\s+"([^"]+)"', re.MULTILINE)
@@ -30,7 +30,7 @@ _INCLUDE = re.compile(r'^\s*#include\s+"([^"]+)"', re.MULTILINE)
 def write_bundle(
     folder: Path, scheme: ReadyScheme, twin: TwinSpec, gates: Sequence[Gate], policy: Mapping[str, Any]
 ) -> None:
-    """Write all of it, or nothing."""
+    """Write the whole bundle, or nothing."""
     program = scheme.fitted.scheme.program
     with new_folder(folder) as staging:
         for source in sources(program):
@@ -67,7 +67,7 @@ def sources(program: Path) -> list[Path]:
 
 
 def plain_entries(scheme: ReadyScheme) -> list[dict[str, Any]]:
-    """The scheme's entries, each with the full names that the control plane of a Tofino has."""
+    """The scheme's entries, with full names as the control plane of a Tofino uses them."""
     tables = engine.describe(scheme.program)["tables"]
     return [
         {
@@ -98,7 +98,7 @@ def bfrt_script(scheme: ReadyScheme) -> str:
 
 
 def _sessions(scheme: ReadyScheme) -> Iterator[str]:
-    """Mirror sessions, whose copies need no more than the header that is put before them."""
+    """Mirror sessions. Copies are truncated, as only the header that is put before them is needed."""
     for session, port in scheme.mirrors.items():
         yield f"# Port {port} of the pipe must be set to recirculate."
         yield (
@@ -108,7 +108,7 @@ def _sessions(scheme: ReadyScheme) -> Iterator[str]:
 
 
 def _filters(scheme: ReadyScheme) -> Iterator[str]:
-    """Time constants of all cells of low-pass filters."""
+    """Calls that set the time constants of all cells of low-pass filters."""
     known = {each["name"]: each["size"] for each in engine.describe(scheme.program)["filters"]}
     for each in scheme.fitted.filters:
         name = _full(each["filter"], list(known))
@@ -148,12 +148,12 @@ def _key(name: str, kinds: Mapping[str, Any]) -> list[str]:
 
 
 def program_name(scheme: ReadyScheme) -> str:
-    """What the driver calls the program: a name of Python."""
+    """The driver's name of the program, which is a Python identifier."""
     return re.sub(r"\W", "_", scheme.fitted.scheme.program.stem)
 
 
 def build_script(scheme: ReadyScheme, twin: TwinSpec) -> str:
-    """How the program is compiled; parameters that are constants of the program are given there."""
+    """The script that compiles the program, with the parameters that are constants of the program."""
     program = Path("p4") / "tna" / scheme.fitted.scheme.program.name
     arguments = " ".join(compiler_arguments(scheme, twin, program))
     return (
@@ -203,7 +203,7 @@ pre { background: #f2f5f8; padding: .8rem; overflow-x: auto; }
 
 
 def _page(scheme: ReadyScheme, twin: TwinSpec, gates: Sequence[Gate]) -> str:
-    """The evidence for a browser, in one file."""
+    """The evidence as one HTML file."""
     label = html.escape(scheme.label)
     parts = [f"<h1>{label} for Tofino {twin.chip.removeprefix('tofino')}</h1>"]
     parts += [f"<p>Differs from the measured program: {html.escape(twin.note)}.</p>"] if twin.note else []
@@ -235,5 +235,5 @@ def _outcome(outcome: Outcome) -> str:
 
 
 def _with_code(text: str) -> str:
-    """Text for a page, with what is between backticks as code."""
+    """Text as HTML; text between backticks becomes code."""
     return re.sub(r"`(.*?)`", r"<code>\1</code>", html.escape(text))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""A scheme that is to be promoted: its twin, and runs of both with the baseline, made now or read from results."""
+"""A scheme to be promoted: its twin, and runs of both with the baseline, made now or read from results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from marklab.results.folders import load_run
 from marklab.results.summary import SeedResult, Summary
 from marklab.spec.description import Spec, make_spec, read_spec
 
-# What results may have other than the policy says: more of it, or what decides no flow completion time.
+# Settings in which results may differ from the policy: amounts that may be larger, and settings without effect on FCTs.
 _FREE = {
     "name", "schemes", "flows", "seeds", "first_seed", "probes", "trace_queue", "trace_flows", "windows",
     "converge_within", "pcap",
@@ -33,7 +33,7 @@ _FREE = {
 
 @dataclass(frozen=True)
 class Place:
-    """One description of the policy, run with the scheme, its baseline and its twin."""
+    """A load and workload of the policy, run with the scheme, its baseline and its twin."""
 
     plain: Experiment  # scheme and baseline
     twin: Experiment  # the scheme's twin
@@ -44,7 +44,7 @@ Seeds = tuple[SeedResult, ...]
 
 @dataclass(frozen=True)
 class Runs:
-    """Seeds of the scheme, the baseline and the twin, by place."""
+    """Results of the scheme, the baseline and the twin, by place and seed."""
 
     places: tuple[Place, ...]
     scheme: tuple[Seeds, ...]
@@ -54,7 +54,7 @@ class Runs:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A scheme, its twin, and where they run. Results, of each place or of none, are instead of the scheme's runs."""
+    """A scheme, its twin, and the places where they run. Results, for all places or none, replace the scheme's runs."""
 
     choice: SchemeChoice
     twin: TwinSpec
@@ -63,12 +63,12 @@ class Candidate:
 
     @property
     def ready(self) -> ReadyScheme:
-        """The twin: its program and entries are the same in all places."""
+        """The twin, whose program and entries are the same in all places."""
         return self.places[0].twin.schemes[0]
 
 
 def candidate(choice: SchemeChoice, rules: FctRules, results: Sequence[Path] = (), arch: Arch = "tna") -> Candidate:
-    """What the policy is asked about. Results that are not the present ones, or not the policy's, are BadInput."""
+    """Prepare a scheme for the policy. Raises BadInput for results that are stale, or not what the policy asks for."""
     if choice.is_path:
         raise BadInput(
             f"`{choice}` is a file: only schemes of the catalog have twins", "docs/tofino.md, A scheme of your own"
@@ -119,7 +119,7 @@ def _place(spec: Spec, choice: SchemeChoice, arch: Arch) -> Place:
 
 
 def _check_result(folder: Path, spec: Spec, choice: SchemeChoice, asked: Mapping[tuple[str, float], Spec]) -> None:
-    """Refuse results that the present programs would not give, and those of a run that the policy does not ask for."""
+    """Refuse results that the present programs would not give, and results that the policy does not ask for."""
     present = prepare(spec)
     labels = [scheme.label for scheme in present.schemes]
     if choice.label not in labels:
@@ -130,7 +130,7 @@ def _check_result(folder: Path, spec: Spec, choice: SchemeChoice, asked: Mapping
             f"{present.digest()[:8]}",
             f"{COMMAND} run --spec {folder / 'spec.yaml'}",
         )
-    # Whatever place it is, the other settings are those of all.
+    # All places share the other settings, so any place will do.
     wanted = asked.get(_name(spec)) or next(iter(asked.values()))
     has, wants = spec.to_plain(), wanted.to_plain()
     differing = [name for name in sorted(has.keys() | wants.keys()) if has.get(name) != wants.get(name)]
@@ -142,7 +142,7 @@ def _check_result(folder: Path, spec: Spec, choice: SchemeChoice, asked: Mapping
 
 
 def run_candidate(candidate: Candidate, workers: int) -> Runs:
-    """Run what there are no results of: without any, all; else the twin, on the flows of the results."""
+    """Run everything without results: all schemes, or only the twin, on the flows of the results."""
     cells = [
         Cell(experiment, scheme, seed)
         for place in candidate.places
@@ -170,6 +170,6 @@ def run_candidate(candidate: Candidate, workers: int) -> Runs:
 
 
 def _by_place(places: Sequence[Place], results: Sequence[SeedResult]) -> tuple[Seeds, ...]:
-    """All results, which are in order, each with its place."""
+    """Group results by place; they come in the order of the places."""
     rest = iter(results)
     return tuple(tuple(islice(rest, place.plain.spec.seeds)) for place in places)

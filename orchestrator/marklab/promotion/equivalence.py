@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Whether both twins of a scheme decide alike on the packets of a real run."""
+"""Checks whether both twins of a scheme decide alike on the packets of a real run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _US = 1000
 
 @dataclass(frozen=True)
 class Signals:
-    """What packets saw of their queue, in the order in which they left, and what became of them."""
+    """What packets saw of their queue, in the order in which they left, and the decisions about them."""
 
     place: NDArray[np.int64]  # in the sequence
     queue: NDArray[np.int64]
@@ -33,13 +33,13 @@ class Signals:
     decision: NDArray[np.int64]
 
     def first(self, count: int | None) -> Signals:
-        """Those of so many packets, or of all."""
+        """Signals of the first `count` packets, or of all."""
         return Signals(*(getattr(self, field.name)[:count] for field in fields(self)))
 
 
 @dataclass(frozen=True)
 class Difference:
-    """The first packet on which the twins differ: what it saw, and what registers hold behind it."""
+    """The first packet on which the twins differ: what it saw, and the registers after it."""
 
     place: int
     signals: Mapping[str, int]
@@ -59,18 +59,19 @@ class Agreement:
 
     @property
     def part(self) -> float:
-        """Of packets on which both decide alike."""
+        """Fraction of packets on which both decide alike."""
         return self.equal / self.packets if self.packets else 0.0
 
 
 def agreement(
     experiment: Experiment, scheme: ReadyScheme, twin: ReadyScheme, spec: TwinSpec, sequence: Recording
 ) -> Agreement:
-    """Send the sequence through both.
+    """Send the sequence through both twins.
 
-    The first one has queues of its own, from which packets leave at the times at which some left in the run; what they
-    saw there, in packets and microseconds, is given to the second one, in cells and nanoseconds. A scheme that
-    assigns queues has decided in ingress which packets see which queue: its twin has its own queues as well.
+    The first twin has its own queues; packets leave them at the departure times of the run. The queue depths and
+    sojourn times that packets see there, in packets and microseconds, are given to the second twin, in cells and
+    nanoseconds. A scheme that assigns queues decides in ingress which packets see which queue, so its twin has its own
+    queues as well.
     """
     run = _Run(experiment, scheme, sequence)
     seen = run.signals()
@@ -93,7 +94,7 @@ def _twin_decides(
     seen: Signals,
     stop_after: int | None = None,
 ) -> tuple[engine.Harness, NDArray[np.int64]]:
-    """The twin's switch behind the packets in `seen`, or the first ones of them, and what it decided about these."""
+    """The twin's switch after the packets in `seen`, or after the first of them, and its decisions about them."""
     if not twin.fitted.deals_out_queues:
         harness = _harness(experiment, twin, alone=True)
         cells = cells_per_packet(experiment.setup.frame_bytes, spec.chip)
@@ -106,7 +107,7 @@ def _twin_decides(
 
 
 def _told(harness: engine.Harness, sequence: Recording, seen: Signals, cells: int) -> NDArray[np.int64]:
-    """What a switch decides about packets, given what they saw."""
+    """Decisions of a switch about packets, given what the packets saw."""
     decisions = np.zeros(len(seen.place), dtype=np.int64)
     for at, place in enumerate(seen.place.tolist()):
         _, data, _ = harness.process(
@@ -130,7 +131,7 @@ def _place(cause: int) -> int:
 
 
 class _Run:
-    """A switch through which a sequence goes, packets leaving when some left in the run."""
+    """A switch that a sequence passes through; packets leave at the departure times of the run."""
 
     def __init__(self, experiment: Experiment, scheme: ReadyScheme, sequence: Recording) -> None:
         self.sequence = sequence
@@ -161,7 +162,7 @@ class _Run:
 
 
 def _harness(experiment: Experiment, scheme: ReadyScheme, *, alone: bool = False) -> engine.Harness:
-    """A switch with the run's queues; `alone`, with room for everything, as its signals are given."""
+    """A switch with the run's queues. With `alone` it has room for everything, as its signals are given."""
     queueing = None
     if not alone:
         queueing = json.dumps(scheme.queues.to_engine(experiment.spec.queue_limit, experiment.setup.frame_bytes))
@@ -179,7 +180,7 @@ def _difference(
     seen: Signals,
     at: int,
 ) -> Difference:
-    """What the packet saw, and the states behind it: both go through the packets once more, as far as that one."""
+    """What the packet saw, and the states of both switches after it, from a second pass up to that packet."""
     scheme, twin = schemes
     run = _Run(experiment, scheme, sequence)
     run.signals(stop_after=at + 1)
@@ -200,7 +201,7 @@ def _difference(
 
 
 def state(harness: engine.Harness, scheme: ReadyScheme, queue: int) -> dict[str, int]:
-    """Registers of the port and of one of its queues: those with 512 cells are of ports."""
+    """Registers of the port and of one of its queues. Registers of up to 512 cells are indexed by port."""
     described: list[dict[str, Any]] = engine.describe(scheme.program)["registers"]
     cells = {}
     for register in described:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What a scheme must pass to be promoted, gate by gate: rules, what was found, and the evidence."""
+"""The gates that a scheme must pass to be promoted, with their rules, findings and evidence."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from marklab.spec.description import make_spec
 
 @dataclass(frozen=True)
 class Gate:
-    """What came of a gate. `evidence` is plain data; a gate that could not be tried says why in `skipped`."""
+    """The result of a gate. `evidence` is plain data; `skipped` says why a gate could not be tried."""
 
     name: str
     findings: tuple[Check, ...] = ()
@@ -34,12 +34,12 @@ class Gate:
 
     @property
     def outcome(self) -> Outcome:
-        """Passed only if it was tried, and every rule is shown to be kept."""
+        """Passed only if the gate was tried and every rule is shown to be kept."""
         return worst(self.findings) if self.skipped is None else Outcome.SKIPPED
 
     @property
     def reason(self) -> str:
-        """Why it did not pass."""
+        """Why the gate did not pass."""
         if self.skipped is not None:
             return self.skipped
         broken = next((each for each in self.findings if each.outcome is self.outcome), None)
@@ -47,7 +47,7 @@ class Gate:
 
 
 def fct_gate(rules: FctRules, runs: Runs) -> Gate:
-    """Flow completion times against the baseline's."""
+    """Compare flow completion times with the baseline's."""
     metrics = [find_metric(name) for name in dict.fromkeys([*rules.better, *rules.not_worse])]
     found = changes(metrics, runs.baseline, runs.scheme)
     findings = []
@@ -76,7 +76,7 @@ def _table(runs: Runs) -> Iterator[dict[str, Any]]:
 
 
 def equivalence_gate(rules: EquivalenceRules, twin: TwinSpec, runs: Runs) -> Gate:
-    """Decisions on the packets of a run of the largest load, and flow completion times of both twins."""
+    """Compare decisions on the packets of a run at the largest load, and flow completion times of both twins."""
     place = max(runs.places, key=lambda place: place.plain.spec.load)
     found = _agreement(place, twin, rules.packets)
     bound = max(twin.agreement, rules.agreement or 0)
@@ -93,7 +93,7 @@ def equivalence_gate(rules: EquivalenceRules, twin: TwinSpec, runs: Runs) -> Gat
 
 
 def decisions(found: Agreement, bound: float, marks_within: float) -> Iterator[Check]:
-    """Whether enough decisions are equal, and whether each cause has about as many marks."""
+    """Check that enough decisions are equal, and that both twins have about the same number of marks for each cause."""
     text = f"{100 * found.part:.4f} % of {found.packets:,}"
     yield finding(f"at least {100 * bound:g} % of decisions equal", text, holds=found.part >= bound)
     for cause, (marks, of_twin) in found.by_cause.items():
@@ -103,13 +103,13 @@ def decisions(found: Agreement, bound: float, marks_within: float) -> Iterator[C
 
 
 def _agreement(place: Place, twin: TwinSpec, packets: int) -> Agreement:
-    """At the port before the receiver, with as many flows as bring so many packets."""
+    """Agreement at the port before the receiver, in a run with enough flows for `packets` packets."""
     experiment = place.plain
     spec, line = experiment.spec, experiment.network.bottleneck[0]
     mean_packets = spec.workload.mean_bytes() / spec.transport.mss_bytes
     flows = max(spec.flows, round(1.3 * packets / mean_packets))
     settings = spec.to_plain() | {"flows": flows, "seeds": 1, "baseline": "none"}
-    # What records packets one by one.
+    # These settings record single packets.
     settings |= {"trace_queue": "1s", "trace_flows": "1s"}
     larger, both = prepare(make_spec(settings)), prepare(make_spec(settings | {"arch": place.twin.spec.arch}))
     cell = Cell(larger, larger.schemes[0], spec.first_seed)
@@ -138,7 +138,7 @@ def _difference(found: Difference) -> dict[str, Any]:
 
 
 def tofino_gate(rules: TofinoRules, scheme: ReadyScheme) -> Gate:
-    """Limits of the chip and its stages, by our own checks and estimate."""
+    """Check limits of the chip and its stages with our own checks and estimate."""
     found = examine(scheme.fitted.scheme.program, scheme.fitted.defines)
     said = "none"
     if found.errors:
@@ -153,7 +153,7 @@ def tofino_gate(rules: TofinoRules, scheme: ReadyScheme) -> Gate:
     return Gate("Tofino", findings, {"messages": messages, "estimate": asdict(found.estimate)})
 
 
-# Units of the compiler's report, by their names in the estimate.
+# Names of resources in the compiler's report, and in the estimate.
 _ESTIMATED = {
     "logical tables": "logical_tables",
     "SRAM": "sram",
@@ -165,7 +165,7 @@ _ESTIMATED = {
 
 
 def vendor_gate(scheme: ReadyScheme, twin: TwinSpec) -> Gate:
-    """p4c's Tofino back end, where it is."""
+    """Compile the twin with p4c's Tofino back end, if it is installed."""
     path = compiler()
     if path is None:
         return Gate("p4c", skipped="no p4c with a Tofino back end on PATH")
@@ -185,12 +185,12 @@ def vendor_gate(scheme: ReadyScheme, twin: TwinSpec) -> Gate:
 
 
 def in_the_way(gate: Gate, policy: Policy) -> bool:
-    """Whether a scheme is not promoted because of a gate: it failed, or did not pass and has to."""
+    """Whether a gate prevents promotion: it failed, or it is required and did not pass."""
     return gate.outcome is Outcome.FAILED or (gate.outcome is not Outcome.PASSED and gate.name in policy.required)
 
 
 def gates(candidate: Candidate, policy: Policy, workers: int) -> Iterator[Gate]:
-    """The gates in order; the caller may stop at one."""
+    """Try the gates in order; the caller may stop at any of them."""
     runs = run_candidate(candidate, workers)
     yield fct_gate(policy.fct, runs)
     yield equivalence_gate(policy.equivalence, candidate.twin, runs)

@@ -18,10 +18,10 @@ DEFAULT = Path(__file__).with_name("policy.yaml")
 
 
 class FctRules(Model):
-    """What the flow completion times of a scheme must be, against those of the baseline on the same flows.
+    """Requirements on the flow completion times of a scheme, compared with the baseline on the same flows.
 
-    Of each metric the change over loads and workloads counts, as `compare` has it: all of its 95 % interval has to keep
-    a rule. The more seeds, the narrower it is.
+    For each metric the change over loads and workloads counts, as `compare` computes it: its whole 95 % interval must
+    keep the rule. More seeds make the interval narrower.
     """
 
     baseline: Baseline = SchemeChoice("dctcp-red", "tail")
@@ -30,16 +30,16 @@ class FctRules(Model):
     flows: int = Field(default=2000, ge=1)
     seeds: int = Field(default=10, ge=1)
     settings: SpecSettings = Field(default_factory=dict)
-    # Those of single schemes, which override what the scheme's own description has under `promotion`.
+    # Settings for single schemes, which override `promotion` in the scheme's own description.
     settings_of: dict[str, SpecSettings] = Field(default_factory=dict)
     better: Annotated[tuple[str, ...], OneOrMore()] = ("short.p99",)
     not_worse: dict[str, Part] = Field(default_factory=lambda: {"overall.mean": 0.05, "large.mean": 0.05})
 
 
 class EquivalenceRules(Model):
-    """How much of a real run both twins decide alike, and how near their flow completion times are.
+    """Fraction of a real run on which both twins must decide alike, and how near their flow completion times must be.
 
-    `agreement` takes the place of the bound that the twin states, if it is larger.
+    `agreement` replaces the bound that the twin states, if it is larger.
     """
 
     packets: int = Field(default=1_000_000, ge=1000)
@@ -48,18 +48,18 @@ class EquivalenceRules(Model):
 
 
 class TofinoRules(Model):
-    """What the program may take of the chip, by estimate."""
+    """Limits on the program's estimated use of the chip."""
 
-    stages: int | None = Field(default=None, ge=1)  # those of the chip
+    stages: int | None = Field(default=None, ge=1)  # None: all stages of the chip
 
 
 GateName = Literal["FCT", "equivalence", "Tofino", "p4c"]
 
 
 class Policy(Model):
-    """All gates' rules, and which of them have to be passed. One that fails is in the way, required or not."""
+    """Rules of all gates, and the gates that are required. A gate that fails prevents promotion, required or not."""
 
-    # p4c's Tofino back end is not everywhere.
+    # Without p4c, whose Tofino back end is not installed everywhere.
     required: Annotated[tuple[GateName, ...], OneOrMore()] = ("FCT", "equivalence", "Tofino")
     fct: FctRules = FctRules()
     equivalence: EquivalenceRules = EquivalenceRules()
@@ -67,7 +67,7 @@ class Policy(Model):
 
 
 def read_policy(path: Path | None) -> Policy:
-    """Read a policy; that of the lab without one."""
+    """Read a policy, or the lab's own without a path."""
     at = path or DEFAULT
     policy = validate(Policy, read_yaml(at), str(at))
     for name in (*policy.fct.better, *policy.fct.not_worse, *policy.equivalence.fct_within):

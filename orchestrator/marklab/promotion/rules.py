@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Rules about how far a metric may change, and what the seeds of two runs show of them.
+"""Rules about how far a metric may change, and whether the seeds of two runs show that a rule is kept.
 
-A change is that of `compare`: the geometric mean of the ratios over the places, with the 95 % interval of its seeds. A
-rule is kept if all of the interval keeps it, broken if none of it does, and otherwise not shown.
+A change is computed as by `compare`: the geometric mean of the ratios over the places, with its 95 % interval over the
+seeds. A rule is kept if the whole interval keeps it, broken if the whole interval breaks it, and otherwise not shown.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from marklab.comparison.differences import Difference, difference, values_of, wi
 from marklab.results.metric import Metric
 from marklab.results.summary import SeedResult
 
-# The least number that is more than nothing.
+# The smallest number above 0.
 _LEAST = math.nextafter(0.0, 1.0)
 
-# What more seeds than this would show is too little to matter.
+# A difference that needs more seeds than this is too small to matter.
 _MOST_SEEDS = 1000
 
 
 class Outcome(Enum):
-    """What came of a rule, or of a gate."""
+    """The outcome of a rule or of a gate."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -34,7 +34,7 @@ class Outcome(Enum):
 
 @dataclass(frozen=True)
 class Check:
-    """A rule, what was found, and what that says of the rule."""
+    """A rule, the finding, and the outcome."""
 
     rule: str
     found: str
@@ -42,13 +42,13 @@ class Check:
 
 
 def finding(rule: str, found: str, *, holds: bool) -> Check:
-    """One whose number has no noise."""
+    """A check whose number has no noise."""
     return Check(rule, found, Outcome.PASSED if holds else Outcome.FAILED)
 
 
 @dataclass(frozen=True)
 class Rule:
-    """Changes that are allowed, from `least` to `most`, as parts of what is compared with; both ends included."""
+    """Allowed changes, from `least` to `most` inclusive, as fractions of the value that is compared with."""
 
     text: str
     least: float = -math.inf
@@ -56,17 +56,17 @@ class Rule:
 
 
 def better(metric: Metric, than: str) -> Rule:
-    """Any improvement, in the metric's own direction."""
+    """A rule that requires an improvement, in the metric's own direction."""
     return _towards(metric, f"{metric.name} better than that of {than}", -_LEAST)
 
 
 def not_worse(metric: Metric, bound: float) -> Rule:
-    """At most so much worse."""
+    """A rule that allows a metric to be worse by at most `bound`."""
     return _towards(metric, f"{metric.name} worse by {100 * bound:g} % at most", bound)
 
 
 def within(metric: Metric, bound: float) -> Rule:
-    """No further away than that, to either side."""
+    """A rule that allows a change of at most `bound` in either direction."""
     return Rule(f"{metric.name} of the twin within {100 * bound:g} %", -bound, bound)
 
 
@@ -77,7 +77,7 @@ def _towards(metric: Metric, text: str, worse_by: float) -> Rule:
 def changes(
     metrics: Sequence[Metric], before: Sequence[Sequence[SeedResult]], after: Sequence[Sequence[SeedResult]]
 ) -> dict[str, Difference]:
-    """How each metric changed over all places, each with its seeds; without those that no place has."""
+    """The change of each metric over all places with their seeds. Metrics that no place has are left out."""
     found = []
     for metric in metrics:
         places = [values_of(metric, *both) for both in zip(before, after, strict=True)]
@@ -87,7 +87,7 @@ def changes(
 
 
 def shown(rule: Rule, change: Difference | None) -> Check:
-    """What a change says of a rule."""
+    """Check whether a change keeps a rule."""
     if change is None:
         return Check(rule.text, "no such flow in any run", Outcome.NOT_SHOWN)
     said = _in_words(change, change.absolute if change.relative is None else change.relative)
@@ -95,7 +95,7 @@ def shown(rule: Rule, change: Difference | None) -> Check:
         return Check(rule.text, f"{said} in one seed, whose noise is unknown: 2 at least", Outcome.NOT_SHOWN)
     low, high = change.interval
     said = f"{said} ({_in_words(change, low)} to {_in_words(change, high)})"
-    # Of nothing any part is nothing.
+    # Any fraction of 0 is 0.
     least, most = (
         (end if math.isinf(end) or abs(end) == _LEAST else 0.0) if change.relative is None else end
         for end in (rule.least, rule.most)
@@ -114,16 +114,16 @@ def _in_words(change: Difference, value: float) -> str:
 
 
 def seeds_to_tell(change: Difference, bound: float) -> float:
-    """Seeds whose interval would no longer reach a bound, were the estimate right: its width falls with their root."""
+    """Seeds whose interval would not reach a bound if the estimate is right: its width falls with their square root."""
     low, high = change.interval or (math.nan, math.nan)
     middle = change.absolute if change.relative is None else change.relative
     reach = (high - middle if bound > middle else middle - low) / abs(bound - middle) if bound != middle else math.inf
     seeds = change.seeds.fewest * reach**2
-    # Half a seed is one; what floating point adds is none.
+    # Round up to whole seeds, but first remove the errors of floating point.
     return math.ceil(round(seeds, 6)) if math.isfinite(seeds) else math.inf
 
 
 def worst(findings: Sequence[Check]) -> Outcome:
-    """What all of them come to: passed only if each is."""
+    """The worst outcome of all checks: passed only if each of them passed."""
     outcomes = {each.outcome for each in findings}
     return next((each for each in (Outcome.FAILED, Outcome.NOT_SHOWN) if each in outcomes), Outcome.PASSED)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Packets that went through a port in a real run, to be sent through switches again.
 
-Times are whole microseconds, as v1model counts them, so that both targets see the same sojourns; a frame's place in the
-sequence is in its IPv4 identification and TCP ports stay those of its connection, so that flows are
-distinguished alike.
+Times are whole microseconds, as v1model counts them, so both targets see the same sojourn times. The IPv4
+identification of a frame is its place in the sequence. A frame keeps the TCP ports of its connection, so both targets
+distinguish the same flows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from marklab.prepare.experiment import ReadyScheme
 from marklab.results.observation import Columns
 from marklab.topology import Port
 
-# Where frames come in, and where they leave.
+# Ports at which frames arrive and leave.
 IN_PORT, OUT_PORT = 0, 1
 
 _US = 1000
@@ -36,10 +36,10 @@ _HEADER_BYTES = 38
 
 @dataclass(frozen=True)
 class Recording:
-    """Packets in the order in which they came to the port."""
+    """Packets in the order in which they arrived at the port."""
 
     arrived_ns: NDArray[np.uint64]
-    departed_ns: NDArray[np.uint64]  # in order as well: the times at which some packet left
+    departed_ns: NDArray[np.uint64]  # ascending departure times, not in the order of the packets
     five_tuple: NDArray[np.uint32]
     dscp: NDArray[np.uint8]
     length_bytes: NDArray[np.uint32]
@@ -48,12 +48,12 @@ class Recording:
         return len(self.arrived_ns)
 
     def frame(self, place: int) -> bytes:
-        """A packet, with its place in the sequence in the identification."""
+        """A packet, whose IPv4 identification is its place in the sequence."""
         return frame(int(self.five_tuple[place]), int(self.dscp[place]), int(self.length_bytes[place]), place)
 
 
 def recorded(cell: Cell, at: Port, packets: int, watch: engine.Watch) -> Recording:
-    """Run a cell, and take the first packets of a port."""
+    """Run a cell, and record the first `packets` packets of a port."""
     seen = Sim().run(cell, watch)
     found = seen.passages.get(at)
     if found is None:
@@ -96,19 +96,19 @@ def _checksum(header: bytes) -> int:
     return total ^ 0xFFFF
 
 
-# What a switch can decide.
+# Decisions of a switch about a packet.
 DECISIONS = ("passed", "marked", "dropped")
 
 
 def decided(data: bytes | None) -> int:
-    """What a switch decided about a frame that left, or was dropped in egress, as a place in DECISIONS."""
+    """The decision about a frame that left, or was dropped in egress (None), as an index of DECISIONS."""
     if data is None:
         return 2
     return 1 if data[15] & 3 == 3 else 0
 
 
 def entries_to_port(scheme: ReadyScheme) -> list[dict[str, object]]:
-    """The scheme's settings, and a way for all frames to the port."""
+    """The scheme's entries, and a route that sends all frames to the port."""
     names = scheme.forwarding
     forward = {
         "table": names.table,

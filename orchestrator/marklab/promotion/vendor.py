@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""p4c's Tofino back end, where it is installed: the real compile of a twin, and what it took of the chip."""
+"""p4c's Tofino back end, if it is installed: compiles a twin, and reads which resources of the chip it uses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from marklab.promotion.build import compiler_arguments
 
 _COMPILE_S = 900.0
 
-# Resources of a stage that the compiler's report lists by what uses each.
+# Resources of a stage that the compiler's report lists with their users.
 _COUNTED = {
     "rams": "SRAM",
     "tcams": "TCAM",
@@ -31,7 +31,7 @@ _COUNTED = {
 
 @dataclass(frozen=True)
 class Compiled:
-    """What came of a compile: its messages if it failed, and stages and units used if not."""
+    """The result of a compilation: messages if it failed, otherwise the stages and units used."""
 
     compiler: str
     message: str | None
@@ -40,7 +40,7 @@ class Compiled:
 
 
 def compiler() -> str | None:
-    """The p4c that knows Tofino, or None."""
+    """Path of a p4c that supports Tofino, or None."""
     for name in ("bf-p4c", "p4c"):
         path = shutil.which(name)
         if path is not None and _knows_tofino(path):
@@ -57,7 +57,7 @@ def _knows_tofino(path: str) -> bool:
 
 
 def compile_twin(path: str, scheme: ReadyScheme, twin: TwinSpec) -> Compiled:
-    """Compile a twin; a compiler that does not end is RunFailed."""
+    """Compile a twin. Raises RunFailed if the compiler does not end in time."""
     with TemporaryDirectory(prefix="marklab-p4c-") as folder:
         command = [path, *compiler_arguments(scheme, twin, scheme.fitted.scheme.program), "-o", folder]
         try:
@@ -93,7 +93,7 @@ def read_resources(path: str, report: Mapping[str, Any]) -> Compiled:
 
 
 def _units(block: Mapping[str, Any]) -> int:
-    """Units that something uses: entries with a `usages` list, wherever they lie in the block."""
+    """Count the units in use: entries of the lists in a block that name a user (`usages` or `usage`)."""
     found = 0
     for value in block.values():
         for each in value if isinstance(value, list) else []:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""A chart as plain data: what it shows, whatever draws it.
+"""A chart as plain data, independent of what draws it.
 
 A chart holds the series of all its views. A view is a choice of the mode (absolute, or as a ratio to the baseline), of
-a value of each setting of the grid, and of each thing that the chart itself lets one pick, such as a size class. A
-series that says nothing of one of these is in all views.
+a value for each setting of the grid, and of a value for each choice that the chart itself offers, such as a size class.
+A series without a value for one of these choices is in all its views.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Literal
 Mode = Literal["absolute", "normalised"]
 MODES: tuple[Mode, ...] = ("absolute", "normalised")
 
-# Bars stand side by side, stacks upon each other; steps are lines that stay as they are until the next point.
+# Bars stand side by side; stacks are bars on top of each other; steps are lines that are constant until the next point.
 Kind = Literal["lines", "steps", "bars", "stacks"]
 
 Numbers = tuple[float | None, ...]
@@ -24,7 +24,7 @@ Numbers = tuple[float | None, ...]
 
 @dataclass(frozen=True)
 class Axis:
-    """What an axis shows. With `log` its scale is logarithmic."""
+    """The quantity that an axis shows. With `log` its scale is logarithmic."""
 
     says: str
     unit: str = ""
@@ -32,15 +32,15 @@ class Axis:
 
     @property
     def title(self) -> str:
-        """What is written at the axis."""
+        """Text at the axis."""
         return f"{self.says}, {self.unit}" if self.unit else self.says
 
 
 @dataclass(frozen=True)
 class Series:
-    """Points of one scheme; `part` tells several of a scheme in one view apart, and None is a value that is not there.
+    """Points of one scheme. None is a missing value. `part` distinguishes several series of a scheme in one view.
 
-    `low` and `high` are the bounds of 95 % confidence intervals of `y`, and empty where there are none at all.
+    `low` and `high` are the bounds of 95 % confidence intervals of `y`, and empty if there are no intervals.
     """
 
     scheme: str
@@ -56,14 +56,14 @@ class Series:
 
 @dataclass(frozen=True)
 class View:
-    """What is chosen of a chart."""
+    """The choices for a chart."""
 
     mode: Mode
     at: Mapping[str, str]
     pick: Mapping[str, str]
 
     def shows(self, series: Series) -> bool:
-        """Whether a series is in it."""
+        """Whether a series is in the view."""
         return (
             series.mode in (None, self.mode)
             and all(self.at.get(key) == value for key, value in series.at.items())
@@ -73,7 +73,7 @@ class View:
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart. `ratio_x` or `ratio_y` takes the axis's place in the normalised mode; 1 is the baseline there."""
+    """A chart. In the normalised mode `ratio_x` or `ratio_y` replaces the axis, and the baseline is 1."""
 
     name: str
     title: str
@@ -87,18 +87,18 @@ class Chart:
 
     @property
     def modes(self) -> tuple[Mode, ...]:
-        """Modes in which it differs."""
+        """Modes in which the chart differs."""
         told = {series.mode for series in self.series}
         return tuple(mode for mode in MODES if mode in told)
 
     @property
     def settings(self) -> dict[str, tuple[str, ...]]:
-        """Settings of the grid that one chooses a value of, with the values there are."""
+        """Settings of the grid that a reader can choose, with their values."""
         return _values(series.at for series in self.series)
 
     @property
     def picks(self) -> dict[str, tuple[str, ...]]:
-        """What the chart itself lets one pick, with what there is."""
+        """Choices that the chart itself offers, with their values."""
         return _values(series.pick for series in self.series)
 
     def axes(self, mode: Mode) -> tuple[Axis, Axis]:
@@ -108,7 +108,7 @@ class Chart:
         return self.x, self.y
 
     def views(self) -> Iterator[tuple[View, tuple[Series, ...]]]:
-        """All views in which there is something, each with its series."""
+        """All views that are not empty, each with its series."""
         settings, picks = self.settings, self.picks
         for mode, at, pick in itertools.product(
             self.modes or MODES[:1], itertools.product(*settings.values()), itertools.product(*picks.values())
@@ -121,7 +121,7 @@ class Chart:
 
 @dataclass(frozen=True)
 class Section:
-    """Charts that belong together. `notes` say what is not there, and why."""
+    """Charts that belong together. `notes` say what is missing, and why."""
 
     title: str
     charts: tuple[Chart, ...]

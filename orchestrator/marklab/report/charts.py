@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The charts of a collection. They show what the summary and the curves hold; over seeds means and intervals are taken.
+"""The charts of a collection. They show the summary and the curves, as means and intervals over the seeds.
 
-A chart against the grid's numeric setting becomes bars, one per scheme, where there is no such setting.
+A chart has the grid's numeric setting as its axis. Without such a setting it becomes bars, one per scheme.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ Of = Callable[[SchemeResult], Value | None]
 
 
 def sections(collection: Collection) -> tuple[Section, ...]:
-    """All that can be drawn of a collection."""
-    # Reads tables of traces, which only some runs have.
+    """All charts of a collection."""
+    # It imports Polars for traces, which only some runs have.
     from marklab.report.traced import traced_sections  # noqa: PLC0415
 
     grid = Grid.of(collection)
@@ -57,7 +57,7 @@ def sections(collection: Collection) -> tuple[Section, ...]:
 
 
 def shows_uncongested(found: Sequence[Section]) -> bool:
-    """Whether a chart has what `styles.UNCONGESTED` stands for."""
+    """Whether a chart has a series `styles.UNCONGESTED`."""
     return any(series.scheme == UNCONGESTED for each in found for chart in each.charts for series in chart.series)
 
 
@@ -91,7 +91,7 @@ def _against(
 
 
 def _compared(grid: Grid, of: Of, mode: Mode | None = None, pick: Mapping[str, str] | None = None) -> Iterator[Series]:
-    """Each scheme's numbers along the axis of the grid; where it has none, one number per scheme."""
+    """Numbers of each scheme along the axis of the grid, or one number per scheme if the grid has no axis."""
     for at, points in grid.lines:
         for scheme in grid.schemes:
             found = [
@@ -132,7 +132,7 @@ def _estimate(block: str, name: str, statistic: str) -> Of:
 
 
 def _per_seed(metric: Metric) -> Of:
-    """A metric; what tables show in percent is drawn in percent."""
+    """A metric over the seeds, in percent if tables show it in percent."""
     drawn = replace(metric, of=_times_100(metric.of)) if metric.in_percent else metric
     return lambda result: drawn.per_seed(result.seeds)
 
@@ -146,7 +146,7 @@ def _times_100(of: Callable[[SeedResult], float | None]) -> Callable[[SeedResult
 
 
 def _each(grid: Grid) -> Iterator[tuple[dict[str, str], Point, str]]:
-    """Every point with every scheme that it has, and where in the grid it is."""
+    """Every point with each of its schemes, and its place in the grid."""
     for point in grid.points:
         for scheme in grid.schemes:
             if scheme in point.summary.schemes:
@@ -167,8 +167,8 @@ def _cdf(grid: Grid) -> Iterator[Chart]:
     yield Chart(
         "fct-cdf",
         "FCT: distribution",
-        "The fraction of flows that finished within a time, as the mean over the seeds of the time for each fraction; "
-        "normalised, the ratio of these times to the baseline's for the same part. "
+        "The fraction of flows that finished within a time. The time of each fraction is the mean over the seeds; "
+        "normalised, its ratio to the baseline's time for the same fraction. "
         f"{_UNCONGESTED_SAYS}",
         "lines",
         Axis("FCT", "µs", log=True),
@@ -179,7 +179,7 @@ def _cdf(grid: Grid) -> Iterator[Chart]:
 
 
 def _ccdf(grid: Grid) -> Iterator[Chart]:
-    """The tail: what is not in the parts. Of none of the flows there is no logarithm."""
+    """The tail: one minus the fraction of flows. The last point is left out, as 0 has no logarithm."""
     parts = PARTS[:-1]
     left = tuple(round(1 - part, 6) for part in parts)
     found = [
@@ -192,8 +192,8 @@ def _ccdf(grid: Grid) -> Iterator[Chart]:
     yield Chart(
         "fct-ccdf",
         "FCT: tail of the distribution",
-        "The part of the finished flows that took longer than a time, as the mean over the seeds of the time for each "
-        f"part. {_UNCONGESTED_SAYS}",
+        "The fraction of finished flows that took longer than a time. The time of each fraction is the mean over the "
+        f"seeds. {_UNCONGESTED_SAYS}",
         "lines",
         Axis("FCT", "µs", log=True),
         Axis("fraction of flows that took longer", log=True),
@@ -205,7 +205,7 @@ def _ccdf(grid: Grid) -> Iterator[Chart]:
 
 
 def _uncongested(grid: Grid) -> Iterator[tuple[dict[str, str], str, tuple[float, ...]]]:
-    """Ideal times of each point's flows by class: those of any of the schemes, whose flows are the same."""
+    """Ideal FCTs of each point's flows by class, from any scheme, as all have the same flows."""
     for point in grid.points:
         scheme = next((scheme for scheme in grid.schemes if point.curves.get(scheme)), None)
         for name in CLASSES:
@@ -246,8 +246,8 @@ def _slowdown(grid: Grid) -> Iterator[Chart]:
     yield Chart(
         "slowdown-by-size",
         "Slowdown by size",
-        "FCT over that of the flow alone in an empty network, in bins of two to an octave of the flow's size. "
-        f"Of fewer than 100 flows the 99th percentile is the largest. {_INTERVALS}",
+        "FCT divided by the flow's FCT alone in an empty network. Bins of the flow size, two per octave. "
+        f"With fewer than 100 flows the 99th percentile is the largest value. {_INTERVALS}",
         "lines",
         Axis("flow size, up to", "bytes", log=True),
         Axis("slowdown"),
@@ -275,7 +275,7 @@ def _slowdown_by_size(
 
 
 def _bins(point: Point, scheme: str | None, statistic: str) -> dict[float, dict[int, float]]:
-    """Slowdown by size of the bin, and then by seed."""
+    """Slowdown by size bin, then by seed."""
     found: dict[float, dict[int, float]] = {}
     for seed, curves in point.curves.get(scheme or "", {}).items():
         for each in curves.slowdown_by_size:
@@ -296,7 +296,7 @@ def _marks(grid: Grid) -> Iterator[Chart]:
         grid,
         "marks-by-cause",
         "Marks by cause",
-        "Marked packets by what the program counted them under, mean over the seeds.",
+        "Marked packets by the cause that the program counted, mean over the seeds.",
         Axis("marks per seed"),
         {cause: of(cause) for cause in causes},
     )
@@ -314,7 +314,7 @@ def _losses(grid: Grid) -> Iterator[Chart]:
         grid,
         "drops-by-place",
         "Drops by place",
-        "Lost packets, mean over the seeds: queue found full, program of a switch decided so, host, link.",
+        "Lost packets, mean over the seeds: at a full queue, by the program of a switch, in a host, on a link.",
         Axis("drops per seed"),
         {place: _per_seed(METRICS[f"drops.{place}"]) for place in _PLACES},
     )
@@ -322,7 +322,7 @@ def _losses(grid: Grid) -> Iterator[Chart]:
 
 
 def _metric_chart(grid: Grid, name: str) -> Chart:
-    """A metric by its name, of each scheme."""
+    """A chart of a metric for each scheme."""
     metric = METRICS[name]
     axis = Axis(f"{name} per seed") if metric.counted else Axis(metric.title, "%" if metric.in_percent else metric.unit)
     title = f"{metric.title[0].upper()}{metric.title[1:]}"
@@ -330,7 +330,7 @@ def _metric_chart(grid: Grid, name: str) -> Chart:
 
 
 def _stacked(grid: Grid, name: str, title: str, says: str, y: Axis, parts: Mapping[str, Of]) -> Chart:
-    """A bar for each scheme at one point of the grid; parts that are 0 of all schemes there are left out."""
+    """A bar for each scheme at one point of the grid. Parts that are 0 for all schemes at the point are left out."""
     series = [
         _series(scheme, (scheme,), [value], part=part, at=at)
         for at, point, scheme in _each(grid)
@@ -353,7 +353,7 @@ def _services(grid: Grid) -> Iterator[Chart]:
     yield Chart(
         "goodput",
         "Goodput of services",
-        f"Payload that receivers got in order, by the time of the whole run. {_INTERVALS}",
+        f"Payload that receivers got in order, divided by the time of the whole run. {_INTERVALS}",
         "bars",
         Axis("service, by code point"),
         Axis("goodput", "Mb/s"),
@@ -363,7 +363,7 @@ def _services(grid: Grid) -> Iterator[Chart]:
 
 
 def _distributions(grid: Grid) -> Iterator[Chart]:
-    """Of round trips of TCP, and of queues of all switches, where queues were sampled."""
+    """Distributions of TCP round trips, and of the queues of all switches if they were sampled."""
     kinds = list(
         dict.fromkeys(
             kind for _, point, scheme in _each(grid) for kind in point.summary.schemes[scheme].seeds[0].queues_packets
@@ -372,16 +372,16 @@ def _distributions(grid: Grid) -> Iterator[Chart]:
     yield Chart(
         "rtt-cdf",
         "Round trips of TCP: distribution",
-        "Of data and its acknowledgement, as senders measure it; for each part the mean over the seeds.",
+        "From data to its acknowledgement, as senders measure it; the time of each fraction is the mean over the seeds.",
         "lines",
         Axis("round trip", "µs", log=True),
-        Axis("part of the round trips"),
+        Axis("fraction of round trips"),
         tuple(_sampled(grid, lambda seed: seed.tcp_rtt_us)),
     )
     yield Chart(
         "queue-cdf",
         "Queues of all switches: distribution",
-        "Packets that waited at a port, seen in even intervals; for each part the mean over the seeds.",
+        "Packets that waited at a port, sampled at even intervals; the length of each fraction is the mean over seeds.",
         "lines",
         Axis("queue length", "packets"),
         Axis("fraction of time"),
@@ -406,7 +406,7 @@ def _round_trips(grid: Grid) -> Iterator[Chart]:
     results = [result for point in grid.points for result in point.summary.schemes.values()]
     probes = list(dict.fromkeys(probe for result in results for probe in result.rtt_us))
     if len(probes) == 2:
-        # One probe is what all are together.
+        # A single probe equals all probes together.
         probes.remove(ALL_PROBES)
     series = [
         each

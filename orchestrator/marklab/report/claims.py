@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Claims of a paper beside what the lab finds, as its reproduction left them in its folder."""
+"""Claims of a paper beside the lab's findings, read from the folder of a reproduction."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FILE_NAME = "reproduction.json"
 
 @dataclass(frozen=True)
 class ClaimRow:
-    """A claim and what the lab says to it, as text; a second line of a number is what it comes from."""
+    """A claim and its finding, as text. The second line of a number has the means behind it."""
 
     claim: str
     paper: str
@@ -26,7 +26,7 @@ class ClaimRow:
 
 @dataclass(frozen=True)
 class Claims:
-    """All claims of an experiment, the paper that makes them, and what is to be known of how the lab ran it."""
+    """All claims of an experiment, the paper that makes them, and remarks about the lab's run."""
 
     rows: tuple[ClaimRow, ...] = ()
     paper: str = ""
@@ -34,11 +34,11 @@ class Claims:
 
 
 def read_claims(folder: Path) -> Claims:
-    """Claims in the folder of a reproduction; none in that of anything else. Raises BadInput for a damaged file."""
+    """Read the claims in the folder of a reproduction. Other folders have none. Raises BadInput for a damaged file."""
     path = folder / FILE_NAME
     if not path.exists():
         return Claims()
-    # Takes a while to load, which reports of runs need not wait for.
+    # It loads slowly, so reports of runs do not import it.
     from marklab.papers.table import cells  # noqa: PLC0415
 
     try:
@@ -50,7 +50,7 @@ def read_claims(folder: Path) -> Claims:
 
 
 def _finding(plain: dict[str, Any]) -> Any:
-    """What `Finding.to_json` wrote."""
+    """Read a finding that `Finding.to_json` wrote."""
     from marklab.papers.claims import Claim, Finding  # noqa: PLC0415
 
     claim = Claim.model_validate({name: plain[name] for name in Claim.model_fields if name in plain})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Comparisons as table, Markdown and JUnit XML. They read a comparison and compute nothing."""
+"""Writes a comparison as a table, Markdown or JUnit XML. It computes nothing."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red", Verdict.CHANGED: "yell
 _COLUMNS = ("metric", "BASE", "NEW", "difference", "verdict")
 _BRIEF_COLUMNS = ("metric", "difference", "verdict")
 
-# Most lines about single points, since a grid may have thousands: in a terminal, and in a pull request.
+# Most lines about single points, in a terminal and in a pull request, as a grid may have thousands.
 _MOST_IN_TERMINAL = 20
 _MOST_IN_MARKDOWN = 200
 
 
 def print_comparison(comparison: Comparison, console: Console, *, every_point: bool = False) -> None:
-    """Print the comparison: over all points, then single points, those that differ or every one."""
+    """Print the comparison: over all points, then at the single points that differ, or at every point."""
     console.print(Text(f"BASE: {comparison.names[0]}\nNEW:  {comparison.names[1]}"), soft_wrap=True)
     for scheme in _schemes(comparison):
         title = scheme if len(comparison.points) == 1 else f"{scheme}, over {len(comparison.points)} points"
@@ -59,7 +59,7 @@ def _table(title: str, columns: Sequence[str], rows: Sequence[tuple[Sequence[str
 
 
 def _passed(comparison: Comparison, *, one_by_one: bool) -> Iterator[str]:
-    """The rules that hold, each once however many schemes it is about."""
+    """The rules that hold, each once, however many schemes it is about."""
     by_rule: dict[str, list[RuleResult]] = {}
     for result in comparison.rules:
         if not result.broken:
@@ -109,7 +109,7 @@ def _where(result: RuleResult) -> str:
 
 
 def to_markdown(comparison: Comparison) -> str:
-    """Write the comparison for a pull request: what came of it on top, the rest folded."""
+    """Write the comparison as Markdown for a pull request: the outcome on top, the rest folded."""
     lines = [f"### Marklab: {_headline(comparison)}", ""]
     lines += [f"`{comparison.names[1]}` (NEW) against `{comparison.names[0]}` (BASE)"]
     if comparison.broken:
@@ -137,7 +137,7 @@ def _headline(comparison: Comparison) -> str:
 
 
 def _overview(comparison: Comparison) -> list[str]:
-    """One line per scheme, one column per metric that a rule of changes is about."""
+    """One line per scheme, one column per metric that a rule about changes names."""
     kinds = {rule.metric.name: rule.kind for rule in comparison.policy.rules if rule.kind != "value"}
     if not kinds:
         return []
@@ -177,7 +177,7 @@ def _folded(comparison: Comparison) -> Iterator[tuple[str, list[str]]]:
 
 
 def _aligned(columns: Sequence[str], texts: int) -> str:
-    """The first `texts` columns, the last, and all of a table without numbers stand to the left."""
+    """Alignment of columns: the first `texts` and the last to the left, and all if the table has no numbers."""
     return "".join("r" if place >= texts > 0 and name != "verdict" else "l" for place, name in enumerate(columns))
 
 
@@ -186,7 +186,7 @@ def _bullets(texts: Sequence[str]) -> list[str]:
 
 
 def to_junit(comparison: Comparison) -> str:
-    """Write the rules as test cases, one for each scheme that they are applied to, and damaged files as errors."""
+    """Write each application of a rule to a scheme as a test case, and damaged files as errors."""
     tests, failures = len(comparison.rules) + len(comparison.damaged), len(comparison.broken)
     counts = {"tests": str(tests), "failures": str(failures), "errors": str(len(comparison.damaged))}
     root = Xml.Element("testsuites", counts)

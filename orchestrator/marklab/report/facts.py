@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What was run, in words: facts that the points of a collection share, and how far they go where they do not."""
+"""What was run, as text: facts that the points of a collection share, or the range of their values if they differ."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from marklab.report.terminal import real_fabric, topology_name
 from marklab.results.collection import Collection
 from marklab.results.summary import Summary
 
-# More values than that are given by the first, the last and their number.
+# More values than this are shown as the first, the last and their number.
 _MOST_VALUES = 4
 
 
 def facts(collection: Collection) -> dict[str, str]:
-    """What was run, by the name of the fact."""
+    """Facts about what was run, by name."""
     found: dict[str, dict[str, None]] = {}
     for point in collection.points:
         for name, value in _of(point.summary):

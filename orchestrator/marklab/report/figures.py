@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The charts of a collection as files for papers, one for each view of each chart.
 
-The same collection gives the same bytes: files have no dates.
+The same collection gives the same bytes, because files have no dates.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _LOOKS: dict[Any, Any] = {
     "grid.alpha": 0.5,
     "axes.axisbelow": True,
     "hatch.color": "white",
-    "pdf.fonttype": 42,  # whole letters, which publishers ask for
+    "pdf.fonttype": 42,  # TrueType fonts, which publishers ask for
 }
-# Plotly's names in Matplotlib's words.
+# Matplotlib's dashes and markers by Plotly's names.
 _DASHES: dict[str, Any] = {
     "solid": "-", "dash": "--", "dot": ":", "dashdot": "-.", "longdash": (0, (8, 3)),
 }  # fmt: skip
@@ -47,18 +47,18 @@ _MARKERS = {
     "triangle-down": "v", "star": "*", "cross": "P", "cross-open": "P", "pentagon": "p", "hexagon": "h",
 }  # fmt: skip
 _HATCHES = ("", "///", "xxx", "...", "\\\\\\", "+++", "---", "|||")
-# Of longer lines not every point has a marker.
+# Longer lines have markers only at some points.
 _MARKERS_ON_ALL, _MARKERS_ON_LONG = 15, 8
 _TICKS_AT_ALL = 12
 _ROOM_FOR_WHISKERS = 0.6
-# That a legend has room for in a row, and that the line before a name takes.
+# Letters that fit into a row of a legend, and letters that the line before a name takes.
 _LEGEND_LETTERS, _HANDLE_LETTERS = 68, 7
-# That names below bars have room for together, and the most bars whose names are not rotated.
+# Letters that fit below all bars together, and the most bars whose names are not rotated.
 _TICK_LETTERS, _UPRIGHT = 56, 4
 
 
 def draw_figures(collection: Collection, folder: Path, form: Form) -> Iterator[Path]:
-    """Draw every view of every chart into files of a folder, which is made; gives their paths."""
+    """Draw every view of every chart into a file of a new folder. Yields their paths."""
     grid = Grid.of(collection)
     found = sections(collection)
     styles = styles_of(grid.schemes, grid.baseline, uncongested=shows_uncongested(found))
@@ -74,7 +74,7 @@ def draw_figures(collection: Collection, folder: Path, form: Form) -> Iterator[P
 
 
 def _file_name(chart: Chart, view: View) -> str:
-    """The chart and what is chosen of it, where there is a choice."""
+    """Name of the chart, with the choices that the view makes."""
     picks = [f"{key}-{view.pick[key]}" for key, values in chart.picks.items() if len(values) > 1]
     at = [f"{key}-{value}" for key, value in view.at.items()]
     mode = [view.mode] if view.mode == "normalised" else []
@@ -113,7 +113,7 @@ def _figure(chart: Chart, view: View, shown: Sequence[Series], styles: dict[str,
 
 
 def _broken(name: str, letters: int) -> str:
-    """A name in lines of so many letters where its commas allow: those of schemes have all of their parameters."""
+    """A name broken at commas into lines of at most `letters`, as names of schemes have all their parameters."""
     lines = [""]
     for part in re.split(r"(?<=[,:])(?=\S)", name):
         if lines[-1] and len(lines[-1] + part) > letters:
@@ -131,11 +131,11 @@ def _scale_x(axes: Axes, axis: Axis, shown: Sequence[Series]) -> None:
 
 
 def _cut_whiskers(axes: Axes, shown: Sequence[Series], least: float) -> None:
-    """Whiskers of few seeds are long; those that go beyond are cut, so that one sees what schemes do."""
+    """Cut whiskers that go far beyond the data: with few seeds they are long, and would hide the schemes."""
     tops: dict[tuple[object, ...], float] = {}
     for series in shown:
         for x, y in zip(series.x, series.y, strict=True):
-            # Parts of a scheme are upon each other.
+            # Parts of a scheme are stacked.
             place = (series.scheme, x) if series.part else (series.scheme, x, series.part)
             tops[place] = tops.get(place, 0) + (y or 0)
     low, high = min(least, *tops.values()), max(least, *tops.values())
@@ -189,7 +189,7 @@ def _bars(axes: Axes, shown: Sequence[Series], styles: dict[str, Style]) -> None
 
 
 def _stacks(axes: Axes, shown: Sequence[Series], styles: dict[str, Style]) -> None:
-    """Series upon each other at each category."""
+    """Stacked series at each category."""
     below: dict[str, float] = {}
     parts: dict[str, int] = {}
     for series in shown:
@@ -200,7 +200,7 @@ def _stacks(axes: Axes, shown: Sequence[Series], styles: dict[str, Style]) -> No
             value or 0,
             width=0.6,
             bottom=below.get(category, 0),
-            # Those of bars upon each other would hide what they are of.
+            # Whiskers of stacked bars would overlap, and not show which bar they belong to.
             yerr=None if series.part else _whiskers(series),
             capsize=3,
             error_kw={"elinewidth": 0.8},
@@ -220,7 +220,7 @@ def _plain(values: Sequence[float | str | None]) -> list[Any]:
 
 
 def _whiskers(series: Series) -> list[list[float]] | None:
-    """Distances to the bounds of the confidence intervals, down and up; none where there is none."""
+    """Distances to the bounds of the confidence intervals, down and up; None without intervals."""
     if not series.low:
         return None
     rows = list(zip(series.y, series.low, series.high, strict=True))

@@ -19,8 +19,8 @@ class Form(StrEnum):
 
 
 def write_report(collection: Collection, page: Path, figures: Form | None = None) -> list[Path]:
-    """Write the page, and figures into a folder beside it; gives the page and the folder."""
-    # Templates and tables take a while to load, which other commands need not wait for; Matplotlib still longer.
+    """Write the page, and figures into a folder beside it. Returns the page and the folder."""
+    # Templates and tables load slowly, and Matplotlib still more slowly, so other commands do not import them.
     from marklab.report.page import write_page  # noqa: PLC0415
 
     write_page(collection, page)

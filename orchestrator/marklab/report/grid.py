@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The points of a collection as charts need them: along one numeric setting, or each by itself."""
+"""Arranges the points of a collection for charts: along one numeric setting, or each by itself."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from typing import Any
 
 from marklab.results.collection import Collection, Point
 
-# What an axis shows if it can.
+# The preferred setting for an axis.
 _FIRST_CHOICE = "load"
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Settings that differ between the points of a collection, and what can be seen along them."""
+    """The points of a collection, arranged by the settings that differ between them."""
 
     points: tuple[Point, ...]
 
     @classmethod
     def of(cls, collection: Collection) -> Grid:
-        """Of a collection."""
+        """The grid of a collection."""
         return cls(collection.points)
 
     @cached_property
     def schemes(self) -> tuple[str, ...]:
-        """All schemes, as the points have them; the baseline comes last."""
+        """All schemes in the order of the points; the baseline comes last."""
         labels = dict.fromkeys(label for point in self.points for label in point.summary.schemes)
         return (*(label for label in labels if label != self.baseline), *([self.baseline] if self.baseline else []))
 
     @cached_property
     def baseline(self) -> str | None:
-        """What the ratios are to."""
+        """The baseline of the ratios."""
         named = (point.summary.baseline for point in self.points if point.summary.baseline in point.summary.schemes)
         return next(named, None)
 
     @cached_property
     def values(self) -> dict[str, tuple[Any, ...]]:
-        """Values of each setting that has several; numbers are in order."""
+        """Values of each setting that has several; numbers are sorted."""
         found: dict[str, dict[str, Any]] = {}
         for point in self.points:
             for key, value in point.settings.items():
@@ -58,13 +58,13 @@ class Grid:
 
     @cached_property
     def lines(self) -> tuple[tuple[Mapping[str, str], tuple[Point, ...]], ...]:
-        """Points that differ in the axis only, in its order, beside what is the same of them."""
+        """Groups of points that differ only in the axis, in its order, each with the settings that they share."""
         axis = self.axis
         ordered = self.points if axis is None else sorted(self.points, key=lambda point: float(point.settings[axis]))
         return _grouped(ordered, lambda point: self.at(point, without=axis))
 
     def at(self, point: Point, without: str | None = None) -> dict[str, str]:
-        """Where in the grid a point is: its settings that differ between points."""
+        """Place of a point in the grid: its settings that differ between points."""
         return {key: str(point.settings[key]) for key in self.values if key in point.settings and key != without}
 
 

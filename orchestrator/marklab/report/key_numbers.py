@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The table that a report begins with: of each point and scheme the numbers that the papers compare."""
+"""The table at the head of a report: the numbers that papers compare, for each point and scheme."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _COUNTS = ("timeouts", "drops", "unfinished")
 
 @dataclass(frozen=True)
 class Number:
-    """A number as text, its ratio to the baseline's, and what that says."""
+    """A number as text, its ratio to the baseline's number, and the verdict on the ratio."""
 
     text: str
     ratio: str = ""
@@ -35,7 +35,7 @@ class Row:
 
 @dataclass(frozen=True)
 class KeyNumbers:
-    """Rows by point, whose label is empty where there is one point only."""
+    """Rows by point. The label of a point is empty if there is only one."""
 
     fct_columns: tuple[str, ...]
     count_columns: tuple[str, ...]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """A collection as one HTML file that needs nothing else: no network, no server.
 
-What it says in words and tables is there at once. Charts are drawn when they come into sight, by Plotly, which is in
-the file, compressed as the data is; a browser unpacks both. The same collection gives the same bytes.
+Text and tables are shown at once. Charts are drawn by Plotly when they come into view. Plotly and the data are
+compressed in the file, and the browser unpacks them. The same collection gives the same bytes.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from marklab.results.collection import Collection
 FILE_NAME = "report.html"
 MOST_BYTES = 5_000_000
 
-# Time is what a run has less of than bytes: level 9 takes three times as long for a tenth less.
+# Level 9 takes three times as long and saves only a tenth of the bytes.
 _COMPRESSION_LEVEL = 3
 _SIGNIFICANT_DIGITS = 6
-# More values than that make a list to choose from in place of a row of buttons.
+# More values than this become a drop-down list instead of a row of buttons.
 _MOST_BUTTONS = 5
 
-# Draws the charts: the npm package plotly.js-basic-dist-min 4.1.1, as it is published. It has lines and bars.
+# Draws the charts: the unmodified npm package plotly.js-basic-dist-min 4.1.1, which has lines and bars.
 _PLOTLY = Path(__file__).parent / "plotly" / "plotly-basic.min.js"
 
 
 @dataclass(frozen=True)
 class Switch:
-    """Something to choose; `chart` names the chart that it is of, and is empty where it is for all."""
+    """A choice that readers have. `chart` names the chart that it changes, and is empty if it changes all charts."""
 
     key: str
     says: str
@@ -59,9 +59,9 @@ class Switch:
 
 
 def report_page(collection: Collection, claims: Claims | None = None) -> str:
-    """The HTML of a collection, and of a paper's claims where it is about them.
+    """The HTML of a collection, with a paper's claims if there are any.
 
-    Charts whose data would make it larger than `MOST_BYTES` are left out, which their sections say.
+    Charts whose data would make the page larger than `MOST_BYTES` are left out, with a note in their sections.
     """
     plotly, sections = _packed(_PLOTLY.read_bytes()), charts.sections(collection)
     while True:
@@ -156,7 +156,7 @@ def _rounded(value: float | str | None) -> float | str | None:
 
 
 def _switches(sections: Sequence[Section], grid: Grid) -> list[Switch]:
-    """Those of all charts: the mode, and each setting of the grid that a chart does not have on its axis."""
+    """Switches for all charts: the mode, and each setting of the grid that some chart does not have as its axis."""
     found = [chart for section in sections for chart in section.charts]
     switches = []
     if any(len(chart.modes) > 1 for chart in found):
@@ -164,7 +164,7 @@ def _switches(sections: Sequence[Section], grid: Grid) -> list[Switch]:
     for key, values in grid.values.items():
         if any(key in chart.settings for chart in found):
             texts = tuple(map(str, values))
-            # Schemes differ most at the highest load. Not all charts follow, as some have it on their axis.
+            # Schemes differ most at the highest load. Charts with that axis do not follow the switch.
             along = key == grid.axis
             switches.append(Switch(key, f"at {key}" if along else key, texts, texts[-1] if along else texts[0]))
     return switches
@@ -175,7 +175,7 @@ def _picks(chart: Chart) -> list[Switch]:
 
 
 def _doubts(collection: Collection) -> list[list[str]]:
-    """What makes numbers doubtful, as the terminal says it; those that differ in values only are together."""
+    """Reasons to doubt numbers, as in the terminal. Doubts that differ only in values are grouped."""
     found: dict[tuple[str, str], list[str]] = {}
     for point in collection.points:
         for scheme, result in point.summary.schemes.items():
@@ -186,7 +186,7 @@ def _doubts(collection: Collection) -> list[list[str]]:
 
 
 def _all_numbers(collection: Collection) -> list[tuple[str, list[tuple[str, list[str]]]]]:
-    """The terminal's table; of a run only, as that of each point of a grid would be long."""
+    """The terminal's table, only for a run: tables of all points of a grid would be long."""
     if len(collection.points) != 1:
         return []
     summary = collection.points[0].summary
@@ -202,7 +202,7 @@ def _yaml(plain: Mapping[str, Any]) -> str:
 
 
 def write_page(collection: Collection, path: Path) -> None:
-    """Write the HTML of a collection, whole or not at all; raises RunFailed where that cannot be."""
+    """Write the HTML of a collection, whole or not at all. Raises RunFailed if the file cannot be written."""
     html = report_page(collection, read_claims(collection.folder))
     staging = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:

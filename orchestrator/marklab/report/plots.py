@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Pictures of traces, a file each: columns of panels over time, a curve for each queue or flow.
+"""Pictures of traces, one file per trace: a column of panels over time, with a curve for each queue or flow.
 
 A curve shows the largest value, or the mean rate, of each bin of time (`marklab.results.bins`).
 """
@@ -25,13 +25,13 @@ from marklab.statistics.randomness import Floats
 
 _WIDTH_INCHES, _PANEL_INCHES = 10.0, 2.1
 _DPI = 120
-# More names than that are no help.
+# More names than this do not help a reader.
 _MOST_NAMES = 32
 _FEW_COLOURS = 10
 
 
 def draw_traces(folder: Path, form: str, begin_ns: int, end_ns: int | None) -> Iterator[Path]:
-    """Draw each trace of a result; gives the files that were written."""
+    """Draw each trace of a result. Yields the files that were written."""
     steps_ns = intervals_ns(load_run(folder).spec)
     paths = sorted((folder / traces.FOLDER).glob("*.parquet"))
     if not paths:
@@ -49,7 +49,7 @@ def draw_traces(folder: Path, form: str, begin_ns: int, end_ns: int | None) -> I
         figure = _DRAWN[kind](shown, bins)
         figure.suptitle(path.stem, fontsize="medium")
         picture = path.with_suffix(f".{form}")
-        # Without the date, and with names of its own, the same trace gives the same bytes.
+        # Without the date, and with a fixed salt for identifiers, the same trace gives the same bytes.
         with rc_context({"svg.hashsalt": path.stem}):
             figure.savefig(picture, dpi=_DPI, metadata={"Date": None} if form == "svg" else None)
         drawn += 1
@@ -59,7 +59,7 @@ def draw_traces(folder: Path, form: str, begin_ns: int, end_ns: int | None) -> I
 
 
 def _queues(rows: pl.DataFrame, bins: Bins) -> Figure:
-    """Length, wait, rate and marks of a port's queues, and the scheduler's round if there is one."""
+    """Length, wait, rate and marks of a port's queues, and the scheduler's rounds if it has any."""
     numbers = rows["queue"].drop_nulls().unique().sort().to_list()
     port = rows.filter(pl.col("queue").is_null())
     curves = [(f"queue {number}", rows.filter(pl.col("queue") == number)) for number in numbers] or [("port", port)]
@@ -81,7 +81,7 @@ def _queues(rows: pl.DataFrame, bins: Bins) -> Figure:
 
 
 def _of_port(port: pl.DataFrame, bins: Bins) -> dict[str, list[tuple[str, Floats]]]:
-    """The scheduler's rounds, if there are any, and what the scheme estimates, beside the truth if that is known."""
+    """The scheduler's rounds, if it has any, and the scheme's estimates, beside the true values if they are known."""
     panels: dict[str, list[tuple[str, Floats]]] = {}
     if port["rounds"].sum() > 0:
         panels["mean_round_ns"] = [("scheduler", _mean(port, "mean_round_ns", "rounds", bins))]
@@ -96,7 +96,7 @@ def _of_port(port: pl.DataFrame, bins: Bins) -> dict[str, list[tuple[str, Floats
 
 
 def _mean(rows: pl.DataFrame, column: str, count: str, bins: Bins) -> Floats:
-    """Mean in each bin of a column that is itself a mean of so many."""
+    """Mean in each bin of a column whose values are means, weighted by their counts."""
     weighted = rows.with_columns(total=pl.col(column).fill_null(0) * pl.col(count))
     return _ratio(bins.sums(weighted, "total"), bins.sums(rows, count))
 
@@ -126,7 +126,7 @@ _DRAWN = {traces.PORT: _queues, traces.FLOWS: _flows, traces.PROBES: _probes}
 
 
 def _ratio(over: Floats, under: Floats) -> Floats:
-    """Where there is nothing below, nothing is drawn."""
+    """Ratio of two curves; NaN, which is not drawn, where the denominator is 0."""
     return np.divide(over, under, out=np.full_like(over, np.nan), where=under > 0)
 
 
@@ -152,7 +152,7 @@ def _colour(number: int, of: int) -> Any:
 
 
 def _name(figure: Figure, panel: Axes, curves: int) -> None:
-    """Names of the curves, unless there is one only, or too many."""
+    """Add a legend, unless there is only one curve, or there are too many."""
     if 1 < curves <= _MOST_NAMES:
         handles, names = panel.get_legend_handles_labels()
         figure.legend(handles, names, loc="outside right upper", fontsize="small", frameon=False)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """How schemes look: the same colour, dash and marker in all charts.
 
-The colours are those of Okabe and Ito, which people with any colour vision can distinguish. Markers and dashes
-distinguish schemes in grey. Their yellow is left out, as it is too pale on white.
+The colours are from Okabe and Ito's palette, which people with any colour vision can distinguish. Its yellow is left
+out, as it is too pale on white. Markers and dashes distinguish schemes in greyscale.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-# Black is the baseline's, which pages draw in white on black.
+# The baseline is black; dark pages draw it in white.
 _BASELINE_COLOUR = "#000000"
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-# By their names in Plotly.
+# Plotly's names.
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
-# With their outlines about 0,0, as SVG draws them.
+# Plotly's names, with SVG paths of their outlines around 0,0.
 _MARKERS = {
     "circle": "M-4,0a4,4 0 1,0 8,0a4,4 0 1,0 -8,0z",
     "square": "M-4,-4h8v8h-8z",
@@ -30,7 +30,7 @@ _MARKERS = {
 }
 _BASELINE_MARKER = "circle-open"
 
-# Drawn like a scheme: flows, each alone in an empty network.
+# A series that is drawn like a scheme: each flow alone in an empty network.
 UNCONGESTED = "uncongested"
 
 
@@ -44,16 +44,16 @@ class Style:
 
     @property
     def outline(self) -> str:
-        """Outline of the marker about 0,0, as the path of an SVG."""
+        """Outline of the marker around 0,0, as an SVG path."""
         return _MARKERS[self.marker.removesuffix("-open")]
 
 
-# Grey, which no scheme is, dark enough for white and light enough for black.
+# Grey, which no scheme has, with enough contrast on white and on black.
 _UNCONGESTED_STYLE = Style("#7A7A7A", "dot", "cross-open")
 
 
 def styles_of(schemes: Sequence[str], baseline: str | None, *, uncongested: bool = False) -> dict[str, Style]:
-    """A style for each scheme. With more than colours these come again, with another marker and dash."""
+    """A style for each scheme. If there are more schemes than colours, colours repeat with other markers and dashes."""
     markers = list(_MARKERS)
     others = [scheme for scheme in schemes if scheme != baseline]
     styles = {

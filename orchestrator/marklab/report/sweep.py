@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Sweeps as a table, and as plain data. They read a collection and compute nothing."""
+"""Writes a sweep as a table or as plain data. It computes nothing."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from marklab.results.summary import Estimates, SchemeResult
 _NUMBER_WIDTH = 13  # 123,456 (0.99)
 _WIDEST_LABEL = 30
 
-# So many of a kind are enough to see what is wrong.
+# Most lines of a kind that are printed.
 _MOST_LINES = 10
 
 
 def print_sweep(collection: Collection, console: Console) -> None:
-    """Print what each scheme came to at each point, then what is doubtful, and what failed."""
+    """Print the results of each scheme at each point, then doubts and failed cells."""
     width = max([len(label) for point in collection.points for label in point.summary.schemes], default=0)
     label_width = min(width, _WIDEST_LABEL)
-    # On a narrower terminal lines wrap, which loses no number.
+    # On a narrower terminal lines wrap instead of losing numbers.
     console.width = max(console.width, label_width + len(HEADLINE) * (_NUMBER_WIDTH + 1) + len(" timeouts") + 1)
     for point in collection.points:
         console.print(_table(point, label_width))
@@ -34,7 +34,7 @@ def print_sweep(collection: Collection, console: Console) -> None:
 
 
 def _table(point: Point, label_width: int) -> Table:
-    """One point; all have the same columns, so that the eye finds them."""
+    """The table of one point. All points have columns of the same width, so they are easy to compare."""
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim", title_justify="left")
     table.title, table.title_style = point.label or None, "bold"
     table.add_column("FCT, µs", width=label_width, overflow="fold")

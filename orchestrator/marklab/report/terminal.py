@@ -34,7 +34,7 @@ _NARROWEST = 40
 
 def print_run(summary: Summary, console: Console) -> None:
     """Print a run: one column per scheme, as many side by side as the terminal has room for."""
-    # On a narrower terminal lines wrap, which loses no number.
+    # On a narrower terminal lines wrap instead of losing numbers.
     console.width = max(console.width, _NARROWEST)
     labels = list(summary.schemes)
     at_once = max(1, (console.width - _LABEL_WIDTH) // _COLUMN_WIDTH)
@@ -64,7 +64,7 @@ def _traffic(spec: dict[str, Any]) -> str:
 
 
 def real_fabric(summary: Summary) -> str:
-    """Of a run on real hosts, their switch and how long its times were; empty of a simulated one."""
+    """The switch and the dilation of a run on real hosts; empty for a simulated run."""
     asked = summary.spec.get("mininet")
     if not asked:
         return ""
@@ -108,7 +108,7 @@ Rows = list[tuple[str, Callable[[SchemeResult], RenderableType]]]
 
 
 def sections(summary: Summary) -> Iterator[tuple[str, Rows]]:
-    """All rows of the table, by section: a name, and what is in the column of a scheme."""
+    """All rows of the table by section. A row is a name, and a function that gives the cell of a scheme."""
     fct: Rows = []
     groups = (_OF_QUERIES if QUERY in summary.main.fct_us else ()) + (_BY_ECN if ECN in summary.main.fct_us else ())
     for name, stat in HEADLINE + groups:
@@ -298,7 +298,7 @@ def _normalised(name: str, stat: str) -> Callable[[SchemeResult], RenderableType
 
 
 def _real_time(summary: Summary) -> Iterator[tuple[str, str]]:
-    """How well the machine kept up, of the seed that did least; times as they were."""
+    """How well the machine kept up in the worst seed of each scheme. Times are as measured, with their dilation."""
     for label, result in summary.schemes.items():
         seeds = [seed.real_time for seed in result.seeds if seed.real_time is not None]
         if seeds:

@@ -21,13 +21,13 @@ from marklab.statistics.randomness import Floats
 _TITLE = "Queues over time"
 _HOW_TO_RECORD = "No queue was recorded over time; a run with --trace-queue does so."
 _ONE_SEED = "Of each point the first seed is drawn; the others are in traces/."
-# Schedulers of services have a few queues; of hundreds, as of a queue per flow, `plot` draws pictures.
+# Schedulers of services have a few queues. If there are hundreds, such as a queue per flow, use `plot`.
 _MOST_QUEUES = 16
 
 
 @dataclass(frozen=True)
 class _Trace:
-    """A trace of a port, and where in a grid it is from."""
+    """A trace of a port, and its place in the grid."""
 
     path: Path
     scheme: str
@@ -38,7 +38,7 @@ class _Trace:
 
 
 def traced_sections(collection: Collection, grid: Grid) -> Iterator[Section]:
-    """The section of queues over time; without traces it says how they are recorded, with damaged ones what is lost."""
+    """The section of queues over time. Notes say how to record traces if there are none, and which are damaged."""
     paths = sorted((collection.folder / traces.FOLDER).glob("*.parquet"))
     ports = [path for path in paths if traces.kind_of(path) == traces.PORT]
     if not ports:
@@ -88,7 +88,7 @@ def traced_sections(collection: Collection, grid: Grid) -> Iterator[Section]:
 
 
 def _of_run(paths: Sequence[Path], point: Point, grid: Grid) -> Iterator[_Trace]:
-    """By the names of the files."""
+    """Traces of a run, found by the names of their files."""
     for scheme in grid.schemes:
         for seed in point.summary.schemes[scheme].seeds:
             begin = traces.file_name(scheme, seed.seed, "").removesuffix(".parquet")
@@ -98,7 +98,7 @@ def _of_run(paths: Sequence[Path], point: Point, grid: Grid) -> Iterator[_Trace]
 
 
 def _of_cells(paths: Sequence[Path], collection: Collection, grid: Grid, notes: list[str]) -> Iterator[_Trace]:
-    """By what their rows say of the cell, the first seed of each scheme at each point."""
+    """Traces of the first seed of each scheme at each point, found by the columns that name the cell."""
     points = {point.number: point for point in collection.points}
     for path in paths:
         rows = _read(path, notes, "point", "scheme", "seed")
@@ -114,7 +114,7 @@ def _of_cells(paths: Sequence[Path], collection: Collection, grid: Grid, notes: 
 
 
 def _read(path: Path, notes: list[str], *columns: str) -> pl.DataFrame | None:
-    """The trace, or the named columns of its first row; a note and None where there is nothing to read."""
+    """The trace, or the named columns of its first row; None, and a note, if there is nothing to read."""
     try:
         found = pl.scan_parquet(path)
         table = (found.select(columns).head(1) if columns else found).collect()
@@ -132,7 +132,7 @@ def _results(trace: _Trace) -> Iterator[SchemeResult]:
 
 
 def _queues(table: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
-    """All of the port, and each queue by itself if there are several."""
+    """Rows of the whole port, and of each queue if there are several."""
     yield "all of the port", table.filter(pl.col("queue").is_null())
     numbers = table["queue"].drop_nulls().unique().sort().to_list()
     for number in numbers if len(numbers) <= _MOST_QUEUES else ():

@@ -96,7 +96,7 @@ Estimates = dict[str, Estimate]
 
 
 class Drops(Model):
-    """Lost packets by place. `switch` counts packets that a program dropped, `queue` packets that found a full queue."""
+    """Lost packets by place. `switch` counts those that a program dropped, `queue` those that found a full queue."""
 
     host: int = 0
     link: int = 0
@@ -167,8 +167,8 @@ class Classification(Model):
     """Flows by their marks, and by whether they sent faster than their max-min share (DiffECN paper, section IV-C).
 
     A flow is classified as congested if one of its packets was marked. Accuracy is the fraction of flows that were
-    classified correctly (Eq. 3), recall the fraction of congested flows that were marked (Eq. 4). Both are None if
-    there are no such flows.
+    classified correctly (Eq. 3), recall the fraction of congested flows that were marked (Eq. 4). A fraction of no
+    flows is None.
     """
 
     congested_marked: int
@@ -203,8 +203,8 @@ class RealTime(Model):
 
     dilation: int
     switch: str
-    # Why earlier attempts failed to show that the machine carries the run; and smaller dilations that were tried before,
-    # each with the reason why its result does not count.
+    # Why earlier attempts failed to show that the machine carries the run; and smaller dilations that were tried
+    # before, each with the reason why its result does not count.
     failed_attempts: tuple[str, ...] = ()
     given_up: tuple[str, ...] = ()
     duration_s: float
