@@ -93,7 +93,7 @@ def test_a_mark_that_differs_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     decided = bursts.compare(burst)
     assert [text.split(":")[0] for text in decided.differences] == ["port 1, packet 4"]
     page = differential.differential_page([], [decided], 1, {})
-    assert "0 of 1 bursts do the same." in page
+    assert "0 of 1 bursts give the same decisions." in page
     assert "| differs |" in page
 
 

@@ -161,7 +161,7 @@ def test_the_page_has_every_program_and_its_result() -> None:
     page = differential.differential_page([same, other, scheme], [], 5, {"p4c-bm2-ss": "1.2", "simple_switch": "1.15"})
     assert "(seed 5)" in page
     assert "p4c-bm2-ss 1.2 and simple_switch 1.15" in page
-    assert "2 of 3 programs do the same." in page
+    assert "2 of 3 programs behave the same." in page
     assert "| tests/p4/a.p4 | 300 | 290 | | 4 | 2 | same |" in page
     assert "| tests/p4/b.p4 | 300 | 7 | | 0 | 0 | differs |" in page
     assert "| p4src/c.p4 | 300 | 200 | 3 / 4 | 8 | 6 | same |" in page

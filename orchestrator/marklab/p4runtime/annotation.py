@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Annotations: those with a meaning in P4Runtime, and all others as they are written."""
+"""Annotations: some have a meaning in P4Runtime, all others are copied as written."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from marklab.errors import BadInput
 from marklab.p4runtime.messages import Message
 
-# Said by other fields of a message.
+# Annotations that other fields of a message carry.
 _ELSEWHERE = frozenset({"name", "id", "brief", "description"})
 
 Annotations = Sequence[Mapping[str, Any]]
@@ -21,7 +21,7 @@ def find(annotations: Annotations, name: str) -> Mapping[str, Any] | None:
 
 
 def values(annotations: Annotations, name: str, form: str) -> list[Any] | None:
-    """What an annotation is given, or None if it is not there. `form` is how it should look."""
+    """Values of an annotation, or None without the annotation. `form` shows how to write it."""
     found = find(annotations, name)
     if found is None:
         return None
@@ -31,7 +31,7 @@ def values(annotations: Annotations, name: str, form: str) -> list[Any] | None:
 
 
 def number(annotations: Annotations, name: str) -> int | None:
-    """The number that an annotation is given."""
+    """The number in an annotation, or None without the annotation."""
     given = values(annotations, name, "1")
     if given is None:
         return None
@@ -41,7 +41,7 @@ def number(annotations: Annotations, name: str) -> int | None:
 
 
 def text(annotations: Annotations, name: str) -> str | None:
-    """The string that an annotation is given."""
+    """The string in an annotation, or None without the annotation."""
     given = values(annotations, name, '"text"')
     if given is None:
         return None
@@ -51,7 +51,7 @@ def text(annotations: Annotations, name: str) -> str | None:
 
 
 def pairs(annotations: Annotations, name: str) -> dict[str, Any]:
-    """The keys and values that an annotation is given."""
+    """The keys and values in an annotation."""
     found = find(annotations, name)
     if found is None:
         return {}
@@ -61,7 +61,7 @@ def pairs(annotations: Annotations, name: str) -> dict[str, Any]:
 
 
 def copy(annotations: Annotations, message: Any, leave_out: Collection[str] = ()) -> None:
-    """Put annotations that have no field of their own into a message."""
+    """Copy annotations without a field of their own into a message."""
     for each in annotations:
         if each["structured"]:
             _structured(each, message.structured_annotations.add())

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""A controller: sets up a running switch over P4Runtime, ours or BMv2.
+"""A controller that sets up a running switch, ours or BMv2, over P4Runtime.
 
-`connected` gives a `Client` that is the switch's primary controller as long as the context.
+`connected` yields a `Client` that is the switch's primary controller while the context lasts.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from marklab.p4runtime.messages import code_pb2, p4runtime_pb2, p4runtime_pb2_gr
 
 _CALL_S = 30.0
 _CONNECT_S = 20.0
-# How often a waiting client asks whether there is still something to wait for.
+# How often a waiting client checks whether it should still wait.
 _GLANCE_S = 0.1
 
-# A server answers a batch when all of it is done, and takes messages of 4 MiB.
+# A server answers only after a whole batch, and accepts messages of at most 4 MiB.
 _BATCH = 256
 _SHOWN_REFUSALS = 5
 
 _OPTIONS = [
     # Switches are on this machine.
     ("grpc.enable_http_proxy", 0),
-    # Compiled programs are beyond gRPC's 4 MiB, and what all tables hold.
+    # Compiled programs, and the contents of all tables, exceed gRPC's 4 MiB.
     ("grpc.max_receive_message_length", 64 << 20),
-    # What became of each element of a batch comes as metadata.
+    # The errors of the elements of a batch come as metadata.
     ("grpc.max_metadata_size", 1 << 20),
     ("grpc.absolute_max_metadata_size", 1 << 20),
-    # One that is being started is there soon.
+    # A switch that is starting is soon available.
     ("grpc.initial_reconnect_backoff_ms", 50),
     ("grpc.min_reconnect_backoff_ms", 50),
     ("grpc.max_reconnect_backoff_ms", 200),
@@ -49,14 +49,17 @@ _DETAILS = "grpc-status-details-bin"
 
 @dataclass(frozen=True)
 class Count:
-    """A cell of a counter; a switch counts what the program has it count, and leaves the other 0."""
+    """A cell of a counter. A switch counts only the unit that the program declares, and leaves the other 0."""
 
     packets: int
     bytes: int
 
 
 class Client:
-    """The primary controller of a switch. What the switch refuses is RunFailed, what its program has not, BadInput."""
+    """The primary controller of a switch.
+
+    Raises RunFailed for anything that the switch refuses, and BadInput for anything that its program lacks.
+    """
 
     def __init__(self, channel: grpc.Channel, address: str, device_id: int, election_id: int) -> None:
         self._stub = p4runtime_pb2_grpc.P4RuntimeStub(channel)
@@ -69,7 +72,7 @@ class Client:
 
     @property
     def info(self) -> Any:
-        """P4Info of what the switch runs."""
+        """P4Info of the program that the switch runs."""
         if self._info is None:
             request = p4runtime_pb2.GetForwardingPipelineConfigRequest(
                 device_id=self._device_id,
@@ -79,9 +82,9 @@ class Client:
         return self._info
 
     def set_pipeline(self, info: Any, device_config: bytes = b"") -> None:
-        """Have the switch run a program, with the entries that the program itself has.
+        """Make the switch run a program, with the program's own entries.
 
-        BMv2 takes the JSON of p4c-bm2-ss; a switch of ours runs its own program, and no other.
+        BMv2 takes the JSON of p4c-bm2-ss. A switch of ours accepts only the program that it already runs.
         """
         request = p4runtime_pb2.SetForwardingPipelineConfigRequest(
             device_id=self._device_id,
@@ -94,7 +97,7 @@ class Client:
         self._info = info
 
     def write(self, entries: Sequence[Entry]) -> None:
-        """Insert entries and set default actions, which have no `match`, in their order."""
+        """Insert entries and set default actions, in the given order. A default action has no `match`."""
         updates = [update(self.info, entry) for entry in entries]
         for start in range(0, len(entries), _BATCH):
             request = p4runtime_pb2.WriteRequest(
@@ -113,7 +116,7 @@ class Client:
         return [Count(counts[index].packet_count, counts[index].byte_count) for index in sorted(counts)]
 
     def register(self, name: str, index: int | None = None) -> list[int]:
-        """The bits of all cells of a register, or of one. BMv2 has no registers in P4Runtime."""
+        """The values of all cells of a register, or of one cell. BMv2 does not offer registers over P4Runtime."""
         number = named("register", name, self.info.registers).preamble.id
         wanted = p4runtime_pb2.RegisterEntry(register_id=number)
         if index is not None:
@@ -123,18 +126,18 @@ class Client:
         return [_bits(values[index]) for index in sorted(values)]
 
     def close(self) -> None:
-        """Give up being primary."""
+        """Stop being primary."""
         self._requests.put(None)
         self._stream.cancel()
 
     def _arbitrate(self) -> Any:
-        """Become primary; gives the stream on which it lasts."""
+        """Become primary. Returns the stream, which must stay open."""
         message = p4runtime_pb2.StreamMessageRequest()
         message.arbitration.device_id = self._device_id
         message.arbitration.election_id.CopyFrom(self._election_id)
         self._requests.put(message)
         stream = self._stub.StreamChannel(iter(self._requests.get, None))
-        # A stream lasts, so that its deadline would be that of the session.
+        # A deadline of the stream would end the whole session, so a timer limits only the first answer.
         expiry = threading.Timer(_CALL_S, stream.cancel)
         expiry.start()
         try:
@@ -172,7 +175,7 @@ class Client:
         return RunFailed(f"the switch at {self._address} did not {what}: {why}")
 
     def _refused(self, error: grpc.RpcError, entries: Sequence[Entry]) -> RunFailed:
-        """What became of a batch: one error for each element, in order, if the server has looked into them."""
+        """The error of a refused batch. If the server checked the elements, it has one status for each, in order."""
         errors = [each for each in _elements(error) if each[0]]
         if not errors:
             return self._failed("answer a write" if entries else "answer a read", error)
@@ -194,9 +197,9 @@ def connected(
     patience_s: float = _CONNECT_S,
     check: Callable[[], None] = lambda: None,
 ) -> Iterator[Client]:
-    """Be the primary controller of the switch at `unix:/path` or `host:port`, which may be just starting.
+    """Be the primary controller of the switch at `unix:/path` or `host:port`, which may still be starting.
 
-    `check` is called while there is no answer, and raises if waiting is in vain.
+    `check` is called while there is no answer, and raises if waiting is pointless.
     """
     with grpc.insecure_channel(address, _OPTIONS) as channel:
         _await(channel, address, patience_s, check)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The entries that a program brings along, as the write request that would install them."""
+"""The entries in a program's source, as the write request that would install them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from marklab.p4runtime.types import encode
 def build(program: Program) -> Any:
     """All entries of all tables, in the order of the source.
 
-    Fields and parameters have the ids that P4Info gives them. p4c counts them instead, which is the same without `@id`.
+    Fields and parameters have their ids of P4Info. p4c numbers them instead, which is the same without `@id`.
     """
     request = p4runtime_pb2.WriteRequest()
     for table in program.described["tables"]:
@@ -37,7 +37,7 @@ def build(program: Program) -> Any:
 
 
 def _match(program: Program, owner: str, number: int, key: Mapping[str, Any], admitted: Any, message: Any) -> None:
-    """One key of an entry; what admits all values is left out, as P4Runtime wants it."""
+    """Add one key of an entry. A key that admits all values is left out, as P4Runtime requires."""
     bits = program.types.bits(key["type"])
     full = (1 << bits) - 1
     low, high, mask = _limits(program, owner, key["type"], admitted, full)
@@ -63,7 +63,7 @@ def _match(program: Program, owner: str, number: int, key: Mapping[str, Any], ad
 
 
 def _limits(program: Program, owner: str, ty: Any, admitted: Any, full: int) -> tuple[int, int, int]:
-    """Smallest and largest value that a key admits, and the mask; of a masked value, the value itself."""
+    """Smallest and largest value that a key admits, and its mask. For a masked value, both are the value itself."""
 
     def image(value: Mapping[str, Any]) -> int:
         return int.from_bytes(program.value(owner, ty, value), "big")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Messages as files, in the form that the name's ending says."""
+"""Writes messages to files, in the format of the file's suffix."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _FORMS: dict[str, Callable[[Any], bytes]] = {
 
 
 def form(path: Path) -> Callable[[Any], bytes]:
-    """How a file of that name is written."""
+    """The function that converts a message to the format of a file's suffix."""
     if path.suffix not in _FORMS:
         raise unknown("ending", path.suffix or path.name, _FORMS)
     return _FORMS[path.suffix]
 
 
 def write(message: Any, path: Path) -> None:
-    """Write a message in the form that the path's suffix says."""
+    """Write a message in the format of the path's suffix."""
     path.write_bytes(form(path)(message))

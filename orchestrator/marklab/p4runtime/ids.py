@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Numbers and short names of objects, as p4c gives them (P4Runtime specification, section 6.3)."""
+"""Ids and short names of objects, the same as p4c's (P4Runtime specification, section 6.3)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from marklab.p4runtime.annotation import number
 
 
 class Kind(IntEnum):
-    """Kinds of objects; the value is the first byte of their ids."""
+    """Kinds of objects. The value of a kind is the first byte of its ids."""
 
     ACTION = 0x01
     TABLE = 0x02
@@ -46,7 +46,7 @@ def jenkins(name: str) -> int:
 
 
 class Symbols:
-    """All objects that have an id, hidden ones included: they take part in what is unique."""
+    """All objects that have an id, including hidden ones, because ids and aliases must be unique among all of them."""
 
     def __init__(self) -> None:
         self._given: dict[tuple[Kind, str], int | None] = {}
@@ -55,7 +55,7 @@ class Symbols:
         self._suffixes: Counter[tuple[str, ...]] = Counter()
 
     def add(self, kind: Kind, name: str, annotations: Sequence[Mapping[str, Any]] = ()) -> None:
-        """Make an object known. One that is known already stays as it was first."""
+        """Add an object. An object that is already known keeps its first annotations."""
         if (kind, name) in self._given:
             return
         given = number(annotations, "id")
@@ -79,7 +79,7 @@ class Symbols:
         return self._ids[kind, name]
 
     def alias(self, name: str) -> str:
-        """The shortest end of a dotted name that no other object has."""
+        """The shortest ending of a dotted name that no other object has."""
         parts = tuple(reversed(name.split(".")))
         for length in range(1, len(parts)):
             if self._suffixes[parts[:length]] < 2:
@@ -89,7 +89,7 @@ class Symbols:
     def _assign(self) -> dict[tuple[Kind, str], int]:
         ids = {symbol: given for symbol, given in self._given.items() if given is not None}
         taken = set(ids.values())
-        # In the order of names, since which of two that collide moves on depends on who comes first.
+        # In the order of names, because the second of two colliding objects takes the next id.
         for kind, name in sorted(symbol for symbol, given in self._given.items() if given is None):
             low = jenkins(name)
             while (assigned := kind << _HASH_BITS | low & _HASH_MASK) in taken:
@@ -107,7 +107,7 @@ def _with_prefix(kind: Kind, name: str, given: int) -> int:
 
 
 def field_ids(owner: str, fields: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Ids of fields or parameters: `@id`, else their places, as far as those are free."""
+    """Ids of fields or parameters: `@id`, else their places if these are free."""
     given = [number(field["annotations"], "id") for field in fields]
     taken: set[int] = set()
     for field, own in zip(fields, given, strict=True):

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The lab's table entries (engine/bindings/src/entries.rs) as messages, by a program's P4Info.
+"""Converts the lab's table entries (engine/bindings/src/entries.rs) to messages, with a program's P4Info.
 
-Names may be any end of a dotted name that only one object has. In the lab the smallest priority wins, in P4Runtime the
-largest.
+A name may be any unique ending of a dotted name. The smallest priority wins in the lab, the largest in P4Runtime.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from marklab.p4runtime.types import encode
 
 Entry = Mapping[str, Any]
 
-# What BMv2's server subtracts from; so the lab's priority 0 is the one that no other precedes.
+# BMv2's server subtracts priorities from this number. So the lab's priority 0 precedes all others.
 _FIRST_PRIORITY = 2**31 - 1
 
 _KINDS = p4info_pb2.MatchField.MatchType
@@ -24,7 +23,7 @@ _RANKED = {_KINDS.Value(name) for name in ("TERNARY", "RANGE", "OPTIONAL")}
 
 
 def named(kind: str, name: str, known: Iterable[Any]) -> Any:
-    """The object of that name, or the only one whose name ends in it after a dot."""
+    """The object with this name, or the only one whose name ends in it after a dot."""
     by_name = {each.preamble.name: each for each in known}
     if name in by_name:
         return by_name[name]
@@ -35,7 +34,7 @@ def named(kind: str, name: str, known: Iterable[Any]) -> Any:
 
 
 def update(info: Any, entry: Entry) -> Any:
-    """What to write for an entry, or for a default action, which has no `match`."""
+    """The update that writes an entry, or a default action, which has no `match`."""
     table = named("table", entry["table"], info.tables)
     message = p4runtime_pb2.Update(type=p4runtime_pb2.Update.INSERT)
     sent = message.entity.table_entry
@@ -80,7 +79,7 @@ def _action(info: Any, table: Any, entry: Entry) -> Any:
 
 
 def _matches(table: Any, match: Mapping[str, Any]) -> Iterable[Any]:
-    """The match fields in the table's order; what admits all values is left out, as P4Runtime wants it."""
+    """The match fields in the table's order. A field that admits all values is left out, as P4Runtime requires."""
     name = table.preamble.name
     fields = {field.name: field for field in table.match_fields}
     for key in match:
@@ -128,7 +127,7 @@ def _match(field: Any, value: Any, what: str) -> Any | None:
 
 
 def _number(value: int | str) -> int:
-    """A number of an entry: those beyond 64 bits are texts."""
+    """A number of an entry. Numbers beyond 64 bits are written as text."""
     return int(value, 0) if isinstance(value, str) else int(value)
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The messages of P4Runtime and the service that takes them, as finsy generated them from P4Runtime's own files.
+"""The messages and the service of P4Runtime, as finsy generated them from P4Runtime's own files.
 
-The package `p4runtime` has modules for protobuf 3 only, whose backend is written in Python.
+The package `p4runtime` supports only protobuf 3, whose backend is written in Python.
 """
 
 from finsy.proto import p4d as p4data_pb2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""P4Info of what is neither table nor action: extern objects, value sets, digests, packets of the controller."""
+"""P4Info of all objects except tables and actions: externs, value sets, digests, packets of the controller."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 
 
 def add_objects(program: Program, info: Any) -> None:
-    """Counters, meters, registers and action profiles that tables do not own."""
+    """Add counters, meters, registers and action profiles that no table owns."""
     users = _profile_users(program)
     for each in program.described["objects"]:
         match each["extern"]:
@@ -43,7 +43,7 @@ def add_objects(program: Program, info: Any) -> None:
 
 
 def add_direct(program: Program, info: Any, table: Mapping[str, Any], message: Any) -> None:
-    """The counter and the meter that a table owns."""
+    """Add the counter and the meter that a table owns."""
     for name, kind, known in (
         ("counters", Kind.DIRECT_COUNTER, info.direct_counters),
         ("meters", Kind.DIRECT_METER, info.direct_meters),
@@ -97,7 +97,7 @@ def _selector(message: Any, name: str, given: annotation.Annotations) -> None:
 
 
 def add_value_sets(program: Program, info: Any) -> None:
-    """Value sets of parsers."""
+    """Add value sets of parsers."""
     for each in program.described["value_sets"]:
         message = info.value_sets.add()
         program.preamble(message, Kind.VALUE_SET, each)
@@ -118,7 +118,7 @@ def _value_set_fields(program: Program, described: Mapping[str, Any]) -> list[tu
             fields = program.types.fields(name)["fields"]
             return list(zip(field_ids(described["name"], fields), fields, strict=True))
         case {"enum": name} as ty if program.types.bits(ty):
-            # As p4c has it: a field for each member, not one for the enum.
+            # Like p4c: a field for each member, not one field for the enum.
             members = enumerate(program.types.members(name), 1)
             return [(place, {"name": member, "type": ty, "annotations": []}) for place, member in members]
     remedy = "use bits, or a struct of bits"
@@ -126,7 +126,7 @@ def _value_set_fields(program: Program, described: Mapping[str, Any]) -> list[tu
 
 
 def add_controller_headers(program: Program, info: Any) -> None:
-    """Headers of packets from and to the controller, which are known by the names in their annotations."""
+    """Add headers of packets from and to the controller, with the names in their annotations."""
     for header in program.controller_headers:
         if hidden(header):
             continue
@@ -143,7 +143,7 @@ def add_controller_headers(program: Program, info: Any) -> None:
 
 
 def add_digests(program: Program, info: Any) -> None:
-    """What is sent as digest, by type."""
+    """Add the types that are sent as digests."""
     for name, ty in dict(program.digests).items():
         message = info.digests.add()
         program.preamble(message, Kind.DIGEST, {"name": name, "annotations": []})

@@ -15,7 +15,7 @@ from marklab.p4runtime.program import Program, hidden, match_type, property_of, 
 
 ARCHITECTURE = "v1model"
 
-# What p4c gives a table that does not say, or says 0.
+# p4c's size for a table without a size, or with size 0.
 _TABLE_SIZE = 1024
 
 _PACKAGE_TEXTS = ("name", "version", "arch", "organization", "contact", "url")
@@ -33,7 +33,7 @@ def build(described: Mapping[str, Any]) -> tuple[Any, Program]:
     info = p4info_pb2.P4Info()
     program = Program(described, info.type_info)
     _package(info.pkg_info, described["annotations"])
-    # p4c leaves an empty type_info wherever it has looked for types.
+    # p4c writes an empty type_info whenever it has looked for types.
     if described["objects"] or described["calls"]:
         info.type_info.SetInParent()
     _actions(program, info)
@@ -123,7 +123,7 @@ def _scope(table: Mapping[str, Any], ref: Mapping[str, Any]) -> int:
 
 def _match_fields(program: Program, table: Mapping[str, Any], message: Any) -> None:
     for number, key in zip(field_ids(table["name"], table["keys"]), table["keys"], strict=True):
-        # What a selector hashes is no business of the control plane.
+        # The control plane does not see the fields that a selector hashes.
         if key["match_kind"] != "selector":
             target = message.match_fields.add(id=number, name=key["name"])
             annotation.copy(key["annotations"], target)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""A described program: its ids, its types, and how its parts refer to each other."""
+"""A described program: its ids, its types, and the references between its parts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from marklab.p4runtime.ids import Kind, Symbols, field_ids
 from marklab.p4runtime.messages import p4info_pb2
 from marklab.p4runtime.types import Types, encode
 
-# Extern objects of v1model that P4Info knows.
+# Extern objects of v1model that P4Info can describe.
 OBJECTS = {
     "counter": Kind.COUNTER,
     "direct_counter": Kind.DIRECT_COUNTER,
@@ -23,7 +23,7 @@ OBJECTS = {
     "action_selector": Kind.ACTION_PROFILE,
 }
 
-# Properties that name or make an object for a table, and the objects that fit.
+# Table properties that name or make an object, and the kinds of objects that they accept.
 _ATTACHED = {
     "implementation": ("action_profile", "action_selector"),
     "counters": ("direct_counter",),
@@ -34,14 +34,14 @@ _MATCH_TYPES = ("exact", "lpm", "ternary", "range", "optional")
 
 
 class Program:
-    """A program; `info` is where its types are collected."""
+    """A program. `info` collects its types."""
 
     def __init__(self, described: Mapping[str, Any], info: Any) -> None:
         self.described = described
         self.types = Types(described, info)
         self.symbols = Symbols()
         self.objects: dict[str, Mapping[str, Any]] = {each["name"]: each for each in described["objects"]}
-        # One that several controls run is one for the control plane: the first.
+        # An action that several controls run is a single action for the control plane: the first.
         self.actions: dict[str, Mapping[str, Any]] = {}
         for each in described["actions"]:
             self.actions.setdefault(each["name"], each)
@@ -53,7 +53,7 @@ class Program:
         self._collect()
 
     def _digests(self) -> list[tuple[str, Any]]:
-        """Names and types of what is sent as digest: a type without a name gets one, each time."""
+        """Names and types of digests. A type without a name gets a new name each time."""
         digests: list[tuple[str, Any]] = []
         nameless = 0
         for call in self.described["calls"]:
@@ -108,7 +108,7 @@ class Program:
     def preamble(
         self, message: Any, kind: Kind, described: Mapping[str, Any], leave_out: frozenset[str] = frozenset()
     ) -> int:
-        """Fill in what all objects have; give the id."""
+        """Fill in the fields that all objects have. Returns the id."""
         name, given = described["name"], described["annotations"]
         message.preamble.id = self.symbols.id(kind, name)
         message.preamble.name = name
@@ -118,7 +118,7 @@ class Program:
         return int(message.preamble.id)
 
     def typed(self, message: Any, ty: Any) -> None:
-        """Width and, for a new type, name of a field's type."""
+        """Fill in the width and, for a new type, the name of a field's type."""
         self.types.info.SetInParent()
         self.types.describe(ty)
         if self.types.bits(ty):
@@ -147,12 +147,12 @@ class Program:
 
 
 def hidden(described: Mapping[str, Any]) -> bool:
-    """Whether an object is kept from the control plane."""
+    """Whether an object is hidden from the control plane."""
     return annotation.find(described["annotations"], "hidden") is not None
 
 
 def property_of(table: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
-    """The property of that name."""
+    """The table property with this name, or None."""
     return next((each for each in table["properties"] if each["name"] == name), None)
 
 

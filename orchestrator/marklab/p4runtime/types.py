@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Types: their widths, and P4Info's description of those that are not plain bits."""
+"""Widths of types, and P4Info's description of types other than plain bits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def encode(value: int, bits: int) -> bytes:
 
 
 class Types:
-    """The types of a program; `info` fills with those that are asked for."""
+    """The types of a program. `info` collects the types that are asked for."""
 
     def __init__(self, described: Mapping[str, Any], info: Any) -> None:
         self.info = info
@@ -40,13 +40,13 @@ class Types:
         return [member for member, _ in self._enums[name]["members"]]
 
     def below(self, ty: Any) -> Any:
-        """The type that a new type, or a new type of new types, is made from."""
+        """The type below a new type, through all levels of new types."""
         while isinstance(ty, dict) and "new" in ty:
             ty = self._new_types[ty["new"]]["type"]
         return ty
 
     def bits(self, ty: Any) -> int:
-        """Width on the control plane's side: of a translated type, the controller's, or 0 if that is a string."""
+        """Width in the control plane. For a translated type, the controller's width, or 0 if it uses a string."""
         if isinstance(ty, dict) and "new" in ty:
             translated = self._translation(self._new_types[ty["new"]])
             return self.bits(self.below(ty)) if translated is None else translated[1] or 0
@@ -61,7 +61,7 @@ class Types:
                 return 0
 
     def describe(self, ty: Any) -> Any:
-        """A type as data type; puts what it refers to into the type information."""
+        """A type as a data type specification. Adds the types that it refers to to the type information."""
         spec = p4types_pb2.P4DataTypeSpec()
         match ty:
             case "bool":
@@ -124,14 +124,14 @@ class Types:
                     member.header.CopyFrom(spec.header)
 
     def _as_bits(self, ty: Any) -> Any:
-        """What a header's field is on the wire."""
+        """The type of a header's field on the wire."""
         below = self.below(ty)
         if isinstance(below, dict) and "enum" in below:
             return self._enums[below["enum"]]["underlying"]
         return {"bit": 1} if below == "bool" else below
 
     def flat(self, name: str) -> list[dict[str, Any]]:
-        """The fields of a header, those of structs in it by their paths."""
+        """The fields of a header. Fields of its structs are named by their paths."""
         flat: list[dict[str, Any]] = []
         for field in self._fields[name]["fields"]:
             below = self.below(field["type"])
@@ -178,7 +178,7 @@ class Types:
             target.translated_type.sdn_bitwidth = bits
 
     def _translation(self, decl: Mapping[str, Any]) -> tuple[str, int | None] | None:
-        """URI and width of what the controller has in place of a type; no width for a string."""
+        """URI and width of the controller's type for a translated type; the width is None for a string."""
         form = '"uri", bit<32>'
         given = annotation.values(decl["annotations"], TRANSLATION, form)
         if given is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What Tofino cannot do of a program, and what the program needs of it."""
+"""Checks a program against the limits of Tofino, and estimates the resources that it needs."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from marklab.paths import TWINS
 
 @dataclass(frozen=True)
 class Message:
-    """A limit that a program breaks, or comes near to."""
+    """A limit that a program breaks, or comes close to."""
 
     id: str
     text: str
     remedy: str | None
     path: str
     line: int
-    # With the line of the source and a mark under what is meant.
+    # The message with its source line, and a mark under the place.
     rendering: str
     is_warning: bool
 
 
 @dataclass(frozen=True)
 class StageUse:
-    """What is used of a stage. SRAM blocks have 16 KB, TCAM blocks 512 entries of 44 bits."""
+    """Resources that are used of a stage. SRAM blocks have 16 KB, TCAM blocks 512 entries of 44 bits."""
 
     stage: int
     # Names, and FILE:LINE of statements and conditions that become tables.
@@ -49,7 +49,7 @@ class StageUse:
 
 @dataclass(frozen=True)
 class Total:
-    """What is used of all stages; `tables` are those of the program."""
+    """Resources that are used of all stages; `tables` counts the program's tables."""
 
     tables: int
     logical_tables: int
@@ -72,7 +72,7 @@ class RegisterArrays:
 
 @dataclass(frozen=True)
 class VectorBits:
-    """Bits of the packet's vector, which ingress and egress share."""
+    """Bits of the packet header vector, which ingress and egress share."""
 
     headers: int
     metadata: int
@@ -82,12 +82,12 @@ class VectorBits:
 
 @dataclass(frozen=True)
 class ChipEstimate:
-    """What a program needs of its chip."""
+    """Resources of the chip that a program needs."""
 
     stages_used: int
     stages: int
     stages_by_dependencies: int
-    # Tables and conditions, each of which waits for the one before.
+    # Tables and conditions, each of which depends on the previous one.
     longest_chain: list[str]
     by_stage: list[StageUse]
     total: Total
@@ -97,17 +97,17 @@ class ChipEstimate:
 
 @dataclass(frozen=True)
 class Examination:
-    """What came of looking at a program as its chip would."""
+    """The result of checking a program against its chip."""
 
     arch: str
-    # Of the compiler, as text.
+    # Warnings of the compiler, as text.
     warnings: str
     messages: list[Message]
     estimate: ChipEstimate
 
     @property
     def errors(self) -> list[Message]:
-        """What keeps the program from running on the chip."""
+        """Messages about limits that prevent the program from running on the chip."""
         return [message for message in self.messages if not message.is_warning]
 
 

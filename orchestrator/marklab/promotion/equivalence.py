@@ -69,9 +69,9 @@ def agreement(
     """Send the sequence through both twins.
 
     The first twin has its own queues; packets leave them at the departure times of the run. The queue depths and
-    sojourn times that packets see there, in packets and microseconds, are given to the second twin, in cells and
-    nanoseconds. A scheme that assigns queues decides in ingress which packets see which queue, so its twin has its own
-    queues as well.
+    sojourn times of these packets, in packets and microseconds, are given to the second twin, in cells and nanoseconds.
+    A scheme that assigns queues decides in ingress which packets see which queue, so its twin has its own queues as
+    well.
     """
     run = _Run(experiment, scheme, sequence)
     seen = run.signals()

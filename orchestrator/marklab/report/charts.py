@@ -372,7 +372,7 @@ def _distributions(grid: Grid) -> Iterator[Chart]:
     yield Chart(
         "rtt-cdf",
         "Round trips of TCP: distribution",
-        "From data to its acknowledgement, as senders measure it; the time of each fraction is the mean over the seeds.",
+        "From data to its acknowledgement, as senders measure it; the time of each fraction is the mean over seeds.",
         "lines",
         Axis("round trip", "µs", log=True),
         Axis("fraction of round trips"),

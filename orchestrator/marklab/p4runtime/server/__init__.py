@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""P4Runtime over any switch: a gRPC server that keeps what clients write and carries it out.
+"""P4Runtime for any switch: a gRPC server that stores what clients write and configures the switch with it.
 
-`Server` is all that others need, with a `Running` program and a switch behind `Control`, and `CpuPort` for packets.
-Inside, arrows go one way: `service` (gRPC, sessions) -> `arbitration`, `pipeline`, `packets`, `entities` -> `tables`,
+Other code needs only `Server`, with a `Running` program, a switch behind `Control`, and a `CpuPort` for packets.
+Imports go one way: `service` (gRPC, sessions) -> `arbitration`, `pipeline`, `packets`, `entities` -> `tables`,
 `profiles`, `cells`, `direct`, `replication` -> `calls`, `matches`, `values` -> `objects`, `refusal`.
-Requests are checked by P4Info and the specification before the switch hears of them; what the switch itself refuses is
-FAILED_PRECONDITION. docs/p4runtime.md says what is supported.
+Requests are checked against P4Info and the specification before they reach the switch. A refusal by the switch itself
+becomes FAILED_PRECONDITION. docs/p4runtime.md says what is supported.
 """
 
 from marklab.engine.binding import Control

@@ -11,7 +11,7 @@ from typing import Any
 from marklab.p4runtime.messages import code_pb2, p4runtime_pb2
 from marklab.p4runtime.server.refusal import absent, denied, full, invalid, unsupported, untimely
 
-# As many streams as may be open; each has a thread of its own.
+# Most open streams. Each has its own thread.
 MAX_STREAMS = 16
 
 _NO_ROLES = "there is the default role only, since nothing here divides a pipeline among controllers"
@@ -19,7 +19,7 @@ _NO_ROLES = "there is the default role only, since nothing here divides a pipeli
 
 @dataclass(eq=False)
 class Session:
-    """A controller's stream; `outgoing` has messages to it, a refusal that ends it, or None when it is over."""
+    """A controller's stream. `outgoing` has messages to the controller; a refusal or None in it ends the stream."""
 
     outgoing: queue.SimpleQueue[Any] = field(default_factory=queue.SimpleQueue)
     election_id: int | None = None
@@ -27,7 +27,7 @@ class Session:
 
 
 class Arbitration:
-    """The live controllers of a device, and which of them is primary: the one whose election id is the highest ever."""
+    """The connected controllers of a device. The primary is the one that has the highest election id ever seen."""
 
     def __init__(self, device_id: int) -> None:
         self._device_id = device_id
@@ -36,7 +36,7 @@ class Arbitration:
         self._highest: int | None = None
 
     def update(self, session: Session, message: Any) -> None:
-        """Take a controller in, or give it another election id; the controllers concerned are notified."""
+        """Add a controller, or change its election id, and notify the controllers that it affects."""
         with self._lock:
             self._check(session, message)
             before = self._primary()
@@ -47,7 +47,7 @@ class Arbitration:
             self._notify(session, before)
 
     def leave(self, session: Session) -> None:
-        """A stream is over."""
+        """Remove a controller whose stream has ended."""
         with self._lock:
             if not session.is_live:
                 return
@@ -64,7 +64,7 @@ class Arbitration:
                 session.outgoing.put(None)
 
     def check_writer(self, election_id: int) -> None:
-        """Refuse a client that is not primary."""
+        """Refuse a client that is not the primary."""
         with self._lock:
             primary = self._primary()
             if primary is None:
@@ -76,13 +76,13 @@ class Arbitration:
                 )
 
     def check_sender(self, session: Session) -> None:
-        """Refuse packets of a stream that is not the primary's."""
+        """Refuse packets from a stream that is not the primary's."""
         with self._lock:
             if session is not self._primary():
                 raise denied("packets come from the primary controller only", "become primary by a higher election id")
 
     def to_primary(self, message: Any) -> bool:
-        """Send a message to the primary; whether there is one."""
+        """Send a message to the primary, and return whether there is one."""
         with self._lock:
             primary = self._primary()
             if primary is not None:
@@ -120,7 +120,7 @@ class Arbitration:
         if primary is None and before is None:
             self._tell([session])
         elif primary is session or before is not primary:
-            # The new primary hears of it last (section 5.3).
+            # The new primary is notified last (section 5.3).
             self._tell([each for each in self._sessions if each is not primary])
             self._tell([primary] if primary else [])
         else:
@@ -149,7 +149,7 @@ def _status(session: Session, primary: Session | None) -> tuple[int, str]:
 
 
 def number_of(election_id: Any) -> int:
-    """An election id as one number of 128 bits."""
+    """An election id as a number of 128 bits."""
     return int(election_id.high) << 64 | int(election_id.low)
 
 

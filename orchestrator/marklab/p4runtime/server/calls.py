@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Calls of actions: what a client sends, checked (P4Runtime specification, 9.1.2), and what the engine takes."""
+"""Calls of actions: checks a client's (P4Runtime specification, 9.1.2) and converts them to the engine's form."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ _SCOPES = p4info_pb2.ActionRef.Scope
 
 @dataclass(frozen=True)
 class Call:
-    """An action with its arguments; each has the id and the name of its parameter."""
+    """An action with its arguments. Each argument has the id and the name of its parameter."""
 
     action_id: int
     name: str
     args: tuple[tuple[int, str, int], ...]
 
     def message(self) -> Any:
-        """As it is read back, in the canonical form."""
+        """The call as a client reads it, in canonical form."""
         action = p4runtime_pb2.Action(action_id=self.action_id)
         for number, _, value in self.args:
             action.params.add(param_id=number, value=encode(value))
         return action
 
     def engine(self) -> dict[str, Any]:
-        """As the engine takes it."""
+        """The call in the engine's form."""
         return {"action": self.name, "params": {name: json_number(value) for _, name, value in self.args}}
 
 
 def read_call(objects: Objects, table: Any, action: Any, *, as_default: bool = False) -> Call:
-    """A call that a client sent, for an entry of a table or for its default."""
+    """Read a call that a client sent, for an entry or the default action of a table."""
     _check_scope(objects, table, action.action_id, as_default=as_default)
     described = objects.find("actions", action.action_id)
     name = described.preamble.name

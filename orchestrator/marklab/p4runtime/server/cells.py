@@ -13,7 +13,7 @@ from marklab.p4runtime.server.objects import Objects
 from marklab.p4runtime.server.refusal import full, invalid, out_of_range, unsupported
 from marklab.p4runtime.server.values import Codec
 
-# Of one request. Each costs about 0.1 ms in Python, while others wait; some schemes have millions.
+# Most cells of one request. A cell takes about 0.1 ms in Python, while other requests wait; some schemes have millions.
 MAX_CELLS = 1 << 16
 
 _MICROSECONDS_PER_SECOND = 1_000_000
@@ -21,14 +21,14 @@ _UNITS = p4info_pb2.CounterSpec.Unit
 
 
 class Counters:
-    """All counters that no table owns."""
+    """All indirect counters, which no table owns."""
 
     def __init__(self, objects: Objects, control: Control) -> None:
         self._objects = objects
         self._control = control
 
     def write(self, kind: str, entry: Any) -> None:
-        """Set a cell, or all of a counter."""
+        """Set one cell, or all cells of a counter."""
         counter = self._objects.find("counters", entry.counter_id)
         check_modify(kind, f"counter `{counter.preamble.name}`")
         check_count(entry.data, f"counter `{counter.preamble.name}`")
@@ -54,7 +54,7 @@ class Counters:
 
 
 class Meters:
-    """All meters that no table owns; without rates every packet is green."""
+    """All indirect meters, which no table owns. Without rates every packet is green."""
 
     def __init__(self, objects: Objects, control: Control) -> None:
         self._objects = objects
@@ -62,7 +62,7 @@ class Meters:
         self._configs: dict[tuple[int, int], Any] = {}
 
     def write(self, kind: str, entry: Any) -> None:
-        """Give a cell, or all of a meter, rates, or take them away."""
+        """Set or remove the rates of one cell, or of all cells of a meter."""
         meter = self._objects.find("meters", entry.meter_id)
         name, what = meter.preamble.name, f"meter `{meter.preamble.name}`"
         check_modify(kind, what)
@@ -89,7 +89,7 @@ class Meters:
                 yield message
 
     def reset(self) -> None:
-        """Take all rates away."""
+        """Remove all rates."""
         for meter, index in list(self._configs):
             self._clear(self._objects.find("meters", meter).preamble.name, (meter, index))
 
@@ -106,7 +106,7 @@ class Registers:
         self._control = control
 
     def write(self, kind: str, entry: Any) -> None:
-        """Set a cell, or all of a register."""
+        """Set one cell, or all cells of a register."""
         register = self._objects.find("registers", entry.register_id)
         name = register.preamble.name
         check_modify(kind, f"register `{name}`")
@@ -135,7 +135,7 @@ class Registers:
 
 
 def cells_of(kind: str, owners: Sequence[Any], entry: Any) -> list[tuple[Any, range]]:
-    """The cells of each owner that an index stands for: all without one."""
+    """The cells of each owner that an index selects, or all cells without an index."""
     if not entry.HasField("index"):
         total = sum(owner.size for owner in owners)
         if total > MAX_CELLS:
@@ -152,26 +152,26 @@ def cells_of(kind: str, owners: Sequence[Any], entry: Any) -> list[tuple[Any, ra
 
 
 def check_modify(kind: str, what: str) -> None:
-    """Refuse to insert or delete what is always there."""
+    """Refuse to insert or delete cells, which always exist."""
     if kind != "MODIFY":
         raise invalid(f"{what}: cells are neither inserted nor deleted", "use MODIFY")
 
 
 def check_no_colours(message: Any, field: str, what: str) -> None:
-    """Refuse counters of a meter's colours."""
+    """Refuse requests for counters of a meter's colours."""
     if message.HasField(field):
         raise unsupported(f"{what}: the switch does not count the colours of a meter", f"leave `{field}` out")
 
 
 def check_count(data: Any, what: str) -> None:
-    """Refuse counts that no counter can have."""
+    """Refuse negative counts."""
     for name in ("packet_count", "byte_count"):
         if getattr(data, name) < 0:
             raise invalid(f"{what}: {name} {getattr(data, name)} is negative", "give at least 0")
 
 
 def counter_data(counter: Any, packets: int, bytes_: int) -> Any:
-    """What a counter has counted, as far as its unit says."""
+    """The count of a cell, in packets, bytes or both, as the counter's unit says."""
     data = p4runtime_pb2.CounterData()
     if counter.spec.unit != _UNITS.Value("BYTES"):
         data.packet_count = packets
@@ -181,7 +181,7 @@ def counter_data(counter: Any, packets: int, bytes_: int) -> Any:
 
 
 def rates(config: Any, what: str) -> dict[str, Any]:
-    """A meter's rates as the engine takes them: tokens per microsecond, and the bucket's depth."""
+    """A meter's rates in the engine's form: tokens per microsecond, and the bucket's depth."""
     for name in ("cir", "cburst", "pir", "pburst"):
         if getattr(config, name) < 0:
             raise invalid(f"{what}: {name} {getattr(config, name)} is negative", "give a rate per second, or a burst")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Direct counters and meters: those of a table's entries (P4Runtime specification, sections 9.1.7, 9.3.1, 9.4.1).
+"""Direct counters and meters, which belong to table entries (P4Runtime specification, sections 9.1.7, 9.3.1, 9.4.1).
 
-The engine counts the hits of an entry from 0 and cannot be told otherwise. What a client writes is kept as the
-difference to that.
+The engine counts the hits of an entry from 0, and its count cannot be set. A count that a client writes is kept as the
+difference to the engine's count.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from marklab.p4runtime.server.refusal import invalid
 
 @dataclass(frozen=True)
 class Resources:
-    """What a client has written: a difference to the engine's count, and a meter's rates."""
+    """A client's settings: a difference to the engine's count, and a meter's rates."""
 
     packets: int = 0
     bytes: int = 0
@@ -30,7 +30,7 @@ NONE = Resources()
 
 
 class Direct:
-    """The direct counter and the direct meter of a table, as far as it has them."""
+    """The direct counter and the direct meter of a table, if it has them."""
 
     def __init__(self, objects: Objects, control: Control, table: Any) -> None:
         self._control = control
@@ -50,23 +50,23 @@ class Direct:
             rates(sent.meter_config, f"direct meter `{self.meter().preamble.name}`")
 
     def counter(self) -> Any:
-        """The counter, which must be there."""
+        """The table's counter. Refuses if there is none."""
         if self._counter is None:
             raise invalid(f"table `{self._table}` has no direct counter", "leave its data out, or add `counters`")
         return self._counter
 
     def meter(self) -> Any:
-        """The meter, which must be there."""
+        """The table's meter. Refuses if there is none."""
         if self._meter is None:
             raise invalid(f"table `{self._table}` has no direct meter", "leave its config out, or add `meters`")
         return self._meter
 
     def write(self, handle: int, sent: Any) -> Resources:
-        """The resources of a new entry."""
+        """Set the resources of a new entry."""
         return self.rewrite(handle, NONE, sent)
 
     def rewrite(self, handle: int, known: Resources, sent: Any) -> Resources:
-        """The resources of an entry that is modified: a count that is not given stays, a meter's rates do not."""
+        """Set the resources of a modified entry. A count that is not given stays; rates that are not are removed."""
         if sent.HasField("counter_data"):
             known = self.set_count(handle, known, sent.counter_data)
         if self._meter is not None:
@@ -74,14 +74,14 @@ class Direct:
         return known
 
     def set_count(self, handle: int, known: Resources, data: Any) -> Resources:
-        """Let the count be what a client says."""
+        """Set the count to a client's value."""
         name = self.counter().preamble.name
         check_count(data, f"direct counter `{name}`")
         packets, bytes_ = self._control.counter(name, handle)
         return replace(known, packets=data.packet_count - packets, bytes=data.byte_count - bytes_)
 
     def set_rates(self, handle: int, known: Resources, config: Any) -> Resources:
-        """Give the meter rates; without, every packet is green."""
+        """Set the meter's rates. Without rates every packet is green."""
         name = self.meter().preamble.name
         if config is None:
             if known.meter_config is not None:
@@ -98,7 +98,7 @@ class Direct:
         return counter_data(counter, packets + known.packets, bytes_ + known.bytes)
 
     def read(self, handle: int, known: Resources, wanted: Any, message: Any) -> None:
-        """Put those resources into an entry that a request asks for."""
+        """Add the resources that a request asks for to an entry."""
         check_no_colours(wanted, "meter_counter_data", f"table `{self._table}`")
         if wanted.HasField("counter_data") and self._counter is not None:
             message.counter_data.CopyFrom(self.count(handle, known))

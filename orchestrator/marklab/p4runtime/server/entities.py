@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""All that a client writes and reads, by entity."""
+"""Everything that a client writes and reads, by entity."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _UNSUPPORTED = {
 
 
 class Entities:
-    """The state of a switch that P4Runtime can see. What others have put into its tables goes."""
+    """The state of a switch that P4Runtime sees. Entries that others have added to its tables are removed."""
 
     def __init__(self, objects: Objects, control: Control, initial: Any) -> None:
         self._objects = objects
@@ -53,9 +53,9 @@ class Entities:
             self._tables.reset()
 
     def reset(self) -> None:
-        """The state that the program starts with."""
+        """Restore the state that the program starts with."""
         with engine.refusals():
-            # Entries come before what they point to.
+            # Entries are removed before the members and groups that they point to.
             self._tables.reset()
             for part in (self._profiles, self._counters, self._meters, self._registers, self._replication):
                 part.reset()
@@ -111,7 +111,7 @@ class Entities:
             yield message
 
     def _selected(self, wanted: Any, field: str) -> Iterator[tuple[Any, Entry]]:
-        """The entry of a key, or all entries of a table or of all tables that have such a resource."""
+        """The entry with a key, or all entries of a table, or of all tables that have such a resource."""
         owners = {each.direct_table_id for each in self._objects.all(field).values()}
         if wanted.table_id and wanted.table_id not in owners:
             name = self._objects.find("tables", wanted.table_id).preamble.name
@@ -129,7 +129,7 @@ _TYPES = p4runtime_pb2.Update.Type.values()
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """What is wrong with a request is found before the engine hears of it; what it refuses is a matter of state."""
+    """Turn errors of the engine into FAILED_PRECONDITION: requests are already checked, so only state is at fault."""
     try:
         with engine.refusals():
             yield

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Match fields: what a client sends, checked (P4Runtime specification, section 9.1.1), and what the engine takes."""
+"""Match fields: checks a client's (P4Runtime specification, section 9.1.1) and converts them to the engine's form."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Match:
     other: int = 0
 
     def message(self) -> Any:
-        """As it is read back, in the canonical form."""
+        """The field as a client reads it, in canonical form."""
         message = p4runtime_pb2.FieldMatch(field_id=self.field_id)
         match self.kind:
             case "exact" | "optional":
@@ -43,7 +43,7 @@ class Match:
         return message
 
     def engine(self) -> dict[str, Any]:
-        """As the engine takes it."""
+        """The field in the engine's form."""
         match self.kind:
             case "exact" | "optional":
                 return {"exact": json_number(self.value)}
@@ -54,19 +54,19 @@ class Match:
 
 @dataclass(frozen=True)
 class Key:
-    """What tells an entry of a table from others: its match fields, in the table's order, and its priority."""
+    """The key that identifies an entry of a table: match fields in the table's order, and priority."""
 
     matches: tuple[Match, ...]
     priority: int
 
 
 def read_key(table: Any, entry: Any) -> Key:
-    """The key of an entry that a client sent."""
+    """Read the key of an entry that a client sent."""
     return Key(read_matches(table, entry), _priority(table, entry.priority))
 
 
 def read_matches(table: Any, entry: Any) -> tuple[Match, ...]:
-    """The match fields of an entry that a client sent, in the table's order."""
+    """Read the match fields of an entry that a client sent, in the table's order."""
     name = table.preamble.name
     given: dict[int, Any] = {}
     fields = {field.id: field for field in table.match_fields}
@@ -88,12 +88,12 @@ def read_matches(table: Any, entry: Any) -> tuple[Match, ...]:
 
 
 def is_ranked(table: Any) -> bool:
-    """Whether priorities choose among the table's entries."""
+    """Whether priorities choose between the table's entries."""
     return any(field.match_type in _RANKED for field in table.match_fields)
 
 
 def engine_key(table: Any, matches: Iterable[Match]) -> dict[str, Any]:
-    """Match fields by name, as the engine takes them; what is left out matches anything."""
+    """Match fields by name, in the engine's form. Fields that are left out match anything."""
     names = {field.id: field.name for field in table.match_fields}
     return {names[match.field_id]: match.engine() for match in matches}
 

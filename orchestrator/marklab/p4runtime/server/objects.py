@@ -8,7 +8,7 @@ from typing import Any
 
 from marklab.p4runtime.server.refusal import invalid
 
-# Fields of P4Info, and what their objects are called in texts.
+# Fields of P4Info, and the names of their objects in messages.
 _KINDS = {
     "tables": "table",
     "actions": "action",
@@ -37,18 +37,18 @@ class Objects:
         return self._known[field]
 
     def find(self, field: str, number: int) -> Any:
-        """The object of an id, which a client gave."""
+        """The object with an id from a client. Raises a refusal if there is none."""
         found = self._known[field].get(number)
         if found is None:
             raise invalid(f"there is no {_KINDS[field]} with id {number:#010x}", self._remedy(field))
         return found
 
     def selected(self, field: str, number: int) -> list[Any]:
-        """The object of an id, or all of its kind for 0, which stands for any in a read."""
+        """The object with an id, or all objects of its kind for 0, which selects all in a read."""
         return [self.find(field, number)] if number else list(self._known[field].values())
 
     def action_name(self, number: int) -> str:
-        """Name of an action that the program itself refers to, hidden ones included."""
+        """Name of an action that the program itself refers to, which may be hidden."""
         found = self._known["actions"].get(number)
         return str(found.preamble.name) if found else f"{number:#010x}"
 

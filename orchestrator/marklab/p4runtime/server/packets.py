@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Packet-out and packet-in (P4Runtime specification, section 16.1).
 
-A program says by headers annotated `@controller_header` what stands before a packet on the CPU port: "packet_out" on
-the way in, "packet_in" on the way out. Fields that are hidden are there, and 0.
+Headers annotated `@controller_header` precede packets on the CPU port: "packet_out" on the way in, "packet_in" on the
+way out. Hidden fields are present, with value 0.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ class CpuPort(Protocol):
     number: int
 
     def send(self, frame: bytes) -> None:
-        """Lets a frame come in at this port."""
+        """Inject a frame at this port."""
 
     def listen(self, receive: Callable[[bytes], None]) -> None:
-        """Has `receive` called, from any thread, with each frame that leaves by this port from now on."""
+        """Call `receive`, from any thread, with each frame that leaves through this port from now on."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class _Field:
 
 
 class ControllerHeader:
-    """A header between switch and controller; one without fields if the program has none."""
+    """A header between switch and controller. It has no fields if the program does not declare it."""
 
     def __init__(self, program: Program, name: str) -> None:
         self._name = name
@@ -48,7 +48,7 @@ class ControllerHeader:
         self._bytes = (sum(field.bits for field in self._fields) + 7) // 8
 
     def prepend(self, packet: Any) -> bytes:
-        """The frame of a packet-out."""
+        """Convert a packet-out to a frame."""
         given: dict[int, bytes] = {}
         fields = {field.number: field for field in self._fields if not field.is_hidden}
         for metadata in packet.metadata:
@@ -72,7 +72,7 @@ class ControllerHeader:
         return header.to_bytes(self._bytes, "big") + bytes(packet.payload)
 
     def split(self, frame: bytes) -> Any | None:
-        """The packet-in of a frame, or None if it is shorter than the header."""
+        """Convert a frame to a packet-in; None if it is shorter than the header."""
         if len(frame) < self._bytes:
             return None
         packet = p4runtime_pb2.PacketIn(payload=frame[self._bytes :])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The pipeline config (P4Runtime specification, sections 7, 14 and 15).
 
-A switch is started with a program and runs no other. A client's config is accepted if it means that program.
+A switch runs only the program that it was started with. A client's config is accepted if it describes that program.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from marklab.p4runtime.server.refusal import Refusal, absent, invalid
 _Actions = p4runtime_pb2.SetForwardingPipelineConfigRequest.Action
 _Responses = p4runtime_pb2.GetForwardingPipelineConfigRequest.ResponseType
 
-# What a compiler may say differently, or not at all, of the same pipeline.
+# Fields of P4Info in which compilers may differ for the same pipeline.
 _IMMATERIAL = {
     "alias",
     "annotations",
@@ -45,24 +45,24 @@ class Running:
     """The program that a switch runs, as P4Runtime sees it."""
 
     source: Path
-    # As it was when the switch was started; the file may change.
+    # The source as it was when the switch started, as the file may change.
     text: bytes
     digest: str
     info: Any
     program: Program
-    # The entries that it brings along, as a WriteRequest.
+    # The program's own entries, as a WriteRequest.
     initial: Any
 
     @classmethod
     def load(cls, source: Path, compiled: engine.CompiledProgram) -> Running:
-        """Describe a program; `compiled` is what the switch runs of it."""
+        """Describe a program. `compiled` is the compiled program that the switch runs."""
         described, _ = engine.describe_control_plane(source)
         info, program = p4info.build(described)
         return cls(source, source.read_bytes(), compiled.digest, info, program, entries.build(program))
 
 
 class PipelineConfig:
-    """The config that is in force, and the one that was saved to come into force."""
+    """The config in force, and the config that was saved for a later commit."""
 
     def __init__(self, running: Running) -> None:
         self._running = running
@@ -71,7 +71,7 @@ class PipelineConfig:
         self._saved: Any = None
 
     def set(self, request: Any) -> bool:
-        """Do what a client asks for; whether the state of the switch has to be that at its start."""
+        """Carry out a client's request. Returns whether the switch must be reset to its initial state."""
         action = _Actions.Name(request.action) if request.action in _Actions.values() else "UNSPECIFIED"
         if action == "COMMIT":
             self._commit(request)
@@ -121,7 +121,7 @@ class PipelineConfig:
         self._verify_device_config(config.p4_device_config)
 
     def _verify_device_config(self, sent: bytes) -> None:
-        """A BMv2 JSON, our program's text or its path; nothing says that P4Info is enough."""
+        """Check a device config: a BMv2 JSON, the program's text or its path. An empty one is accepted."""
         if not sent or sent == self._running.text:
             return
         try:
@@ -150,7 +150,7 @@ class PipelineConfig:
 
 
 def differences(running: Any, sent: Any) -> Iterator[str]:
-    """What is different in a client's P4Info, object by object."""
+    """Differences of a client's P4Info from the program's, object by object."""
     for field in running.DESCRIPTOR.fields:
         if field.name in _IMMATERIAL or not field.is_repeated:
             continue
@@ -171,7 +171,7 @@ def _by_id(listed: Any) -> Mapping[int, Any]:
 
 
 def _differing(ours: Any, theirs: Any, path: str) -> Iterator[str]:
-    """The fields in which two messages of a type differ."""
+    """The fields in which two messages of the same type differ."""
     for field in ours.DESCRIPTOR.fields:
         if field.name in _IMMATERIAL:
             continue

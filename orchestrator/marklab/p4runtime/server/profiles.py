@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Action profiles and selectors: members, groups, one-shot action sets (P4Runtime specification, section 9.2).
 
-The engine numbers members and groups itself, and a member is in a group once. So a member of weight n is n members of
-the engine, made when a group first asks for them, and removed with the member.
+The engine numbers members and groups itself, and a member can be in a group only once. So a member of weight n becomes
+n members of the engine. They are made when a group first needs them, and removed with the member.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from marklab.p4runtime.server.calls import Call, read_call
 from marklab.p4runtime.server.objects import Objects
 from marklab.p4runtime.server.refusal import absent, full, invalid, present, unsupported, untimely
 
-# The largest sum of weights in a group whose P4Info does not say; each unit is a member of the engine.
+# The largest sum of weights in a group if P4Info gives no limit. Each unit of weight is a member of the engine.
 MAX_GROUP_SIZE = 1024
 
 
 @dataclass
 class _Member:
     call: Call
-    # The engine's members: as many as the largest weight asks for.
+    # The engine's members, as many as the largest weight.
     copies: list[int]
 
 
@@ -34,13 +34,13 @@ class _Member:
 class _Group:
     message: Any
     number: int
-    # The engine's members in it.
+    # The engine's members in the group.
     copies: set[int] = field(default_factory=set)
 
 
 @dataclass(frozen=True)
 class Pointer:
-    """What an entry of a table with a profile points to; `members` are those of a one-shot set, which it owns."""
+    """The target of an entry in a table with a profile. `members` has the members of a one-shot set, which it owns."""
 
     profile_id: int
     call: str
@@ -50,11 +50,11 @@ class Pointer:
 
     @property
     def is_one_shot(self) -> bool:
-        """Whether the group is the entry's own."""
+        """Whether the entry owns the group."""
         return str(self.message.WhichOneof("type")) == "action_profile_action_set"
 
     def engine(self) -> dict[str, Any]:
-        """As the engine takes it."""
+        """The target in the engine's form."""
         return {"action": self.call, "params": {"id": self.number}}
 
 
@@ -91,7 +91,7 @@ class Profiles:
                 for (owner, group), found in self._groups.items():
                     if owner == key[0] and found.copies & set(self._members[key].copies):
                         raise untimely(f"{what} is in group {group}", "modify the group first")
-                # The first is the one that entries point to: if it may not go, none does.
+                # Entries point to the first copy. If it cannot be deleted, none is deleted.
                 for copy in self._members[key].copies:
                     self._perform(profile, "delete_member", member=copy)
                 del self._members[key]
@@ -136,7 +136,7 @@ class Profiles:
                 yield group.message
 
     def point(self, table: Any, action: Any) -> Pointer:
-        """What a client lets an entry of a table point to. A one-shot set is made here: `release` what is not used."""
+        """The target of an entry that a client sent. A one-shot set is created here: `release` it if it is not used."""
         profile = self._objects.find("action_profiles", table.implementation_id)
         sent, name = action.WhichOneof("type"), table.preamble.name
         if sent == "action_profile_action_set":
@@ -155,14 +155,14 @@ class Profiles:
         return Pointer(key[0], call, number, action)
 
     def release(self, pointer: Pointer) -> None:
-        """An entry that pointed there is gone: a one-shot set goes with it."""
+        """Release the target of an entry that is gone. A one-shot set is removed."""
         if pointer.is_one_shot:
             profile = self._objects.find("action_profiles", pointer.profile_id)
             self._remove_one_shot(profile, pointer.number, pointer.members)
             self._one_shots[pointer.profile_id] -= 1
 
     def reset(self) -> None:
-        """Remove all groups and members; no entry points to them any more."""
+        """Remove all groups and members. No entry may point to them any more."""
         for (profile, _), group in list(self._groups.items()):
             self._perform(self._objects.find("action_profiles", profile), "delete_group", group=group.number)
         for (profile, _), member in list(self._members.items()):
@@ -195,7 +195,7 @@ class Profiles:
         return read_call(self._objects, self._objects.find("tables", profile.table_ids[0]), entry.action)
 
     def _copies_for(self, profile: Any, entry: Any, what: str) -> set[int]:
-        """The engine's members that make a group."""
+        """The engine's members that a group consists of."""
         weights: dict[int, int] = {}
         for member in entry.members:
             if (entry.action_profile_id, member.member_id) not in self._members:
@@ -214,7 +214,7 @@ class Profiles:
         return copies
 
     def _fill(self, profile: Any, group: _Group, copies: set[int]) -> None:
-        """Members are added before others are removed: packets find no empty group in between."""
+        """Set the members of a group. New ones are added before old ones are removed, so the group is never empty."""
         for copy in sorted(copies - group.copies):
             self._perform(profile, "add_to_group", member=copy, group=group.number)
         for copy in sorted(group.copies - copies):
@@ -258,7 +258,7 @@ class Profiles:
         return self._perform(profile, "add_member", **call.engine())
 
     def _perform(self, profile: Any, operation: str, **given: Any) -> int:
-        """An operation of the engine; gives the number of what it made, if it made something."""
+        """Carry out an operation of the engine. Returns the number of the object that it created, if any."""
         made = json.loads(self._control.control(json.dumps({operation: {"profile": profile.preamble.name, **given}})))
         return int(made) if made is not None else 0
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What the server refuses: a canonical code, and a text that names the thing and the remedy."""
+"""Refusals of the server: a canonical code, and a text with the object and the remedy."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _DETAILS = "grpc-status-details-bin"
 
 
 class Refusal(MarklabError):  # noqa: N818 - reads as what it is
-    """Something that a client asked for is not done."""
+    """A client's request is refused."""
 
     def __init__(self, code: StatusCode, message: str, remedy: str | None = None) -> None:
         super().__init__(message, remedy)
         self.code = code
 
     def __str__(self) -> str:
-        """Message and remedy: a client is shown one text."""
+        """Message and remedy in one text, as clients show only one."""
         message = super().__str__()
         return f"{message}; {self.remedy}" if self.remedy else message
 
     @property
     def number(self) -> int:
-        """The code as google.rpc.Code has it."""
+        """The number of the code in google.rpc.Code."""
         return int(self.code.value[0])
 
 
@@ -45,22 +45,22 @@ def out_of_range(message: str, remedy: str | None = None) -> Refusal:
 
 
 def absent(message: str, remedy: str | None = None) -> Refusal:
-    """What the request names is not there."""
+    """The object that the request names does not exist."""
     return Refusal(StatusCode.NOT_FOUND, message, remedy)
 
 
 def present(message: str, remedy: str | None = None) -> Refusal:
-    """What the request inserts is there already."""
+    """The object that the request inserts already exists."""
     return Refusal(StatusCode.ALREADY_EXISTS, message, remedy)
 
 
 def full(message: str, remedy: str | None = None) -> Refusal:
-    """There is no room for what the request inserts."""
+    """There is no room for the object that the request inserts."""
     return Refusal(StatusCode.RESOURCE_EXHAUSTED, message, remedy)
 
 
 def denied(message: str, remedy: str | None = None) -> Refusal:
-    """The client, or anyone, may not do this."""
+    """The client, or any client, is not allowed to do this."""
     return Refusal(StatusCode.PERMISSION_DENIED, message, remedy)
 
 
@@ -70,19 +70,19 @@ def untimely(message: str, remedy: str | None = None) -> Refusal:
 
 
 def unsupported(message: str, remedy: str | None = None) -> Refusal:
-    """The specification has it, this switch does not."""
+    """The specification has this feature, but the switch does not."""
     return Refusal(StatusCode.UNIMPLEMENTED, message, remedy)
 
 
 def error_of(refusal: Refusal | None) -> Any:
-    """What became of one element of a batch (P4Runtime specification, section 12.3)."""
+    """The status of one element of a batch (P4Runtime specification, section 12.3)."""
     if refusal is None:
         return p4runtime_pb2.Error(canonical_code=0)
     return p4runtime_pb2.Error(canonical_code=refusal.number, message=str(refusal))
 
 
 def abort_batch(context: Any, what: str, outcomes: Sequence[Refusal | None]) -> NoReturn:
-    """End a call with refused elements: one error for each element, in order."""
+    """End a call that has refused elements, with a status for each element, in order."""
     failed = sum(outcome is not None for outcome in outcomes)
     message = f"{failed} of {len(outcomes)} {what} refused"
     status = status_pb2.Status(code=StatusCode.UNKNOWN.value[0], message=message)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Multicast groups and clone sessions (P4Runtime specification, section 9.5).
 
-A clone session is a multicast group whose number no packet can name in `mcast_grp`, so that it may have any replicas.
+A clone session is a multicast group with a number that does not fit `mcast_grp`, so no packet can select it directly.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from marklab.p4runtime.messages import p4runtime_pb2
 from marklab.p4runtime.server.refusal import absent, invalid, present, unsupported
 from marklab.p4runtime.server.values import decode
 
-# `mcast_grp` and `egress_rid` of v1model have 16 bits, a clone session has 15 in BMv2.
+# `mcast_grp` and `egress_rid` of v1model have 16 bits; a clone session of BMv2 has 15 bits.
 MAX_GROUP = (1 << 16) - 1
 MAX_INSTANCE = (1 << 16) - 1
 MAX_SESSION = (1 << 15) - 1
-# Ports 0 to 511, as many as `egress_spec` can name.
+# Width of `egress_spec`: ports are 0 to 511.
 _PORT_BITS = 9
 
-# The group of a clone session.
+# Offset from the number of a clone session to its multicast group.
 _SESSION_GROUPS = 1 << 16
 
 
@@ -109,7 +109,7 @@ class Replication:
         self._sessions[number].message = entry
 
     def _fill(self, group: int, found: _Replicas, replicas: list[tuple[int, int]]) -> None:
-        """Give a group these replicas, each a node of its own, so that copies come in the client's order."""
+        """Give a group these replicas. Each is a separate node, so copies leave in the client's order."""
         for node in found.nodes:
             self._control.mc_node_destroy(node)
         found.nodes = [self._control.mc_node_create(instance, [port]) for port, instance in replicas]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The gRPC service: sessions and calls. What they mean is in the modules beside."""
+"""The gRPC service: sessions and calls. Other modules of this package implement their meaning."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from marklab.p4runtime.server.refusal import (
     untimely,
 )
 
-# Of the messages of package `p4runtime`.
+# Version of the messages of package `p4runtime`.
 API_VERSION = "1.4.1"
 
 _CALL_THREADS = 8
 _ENTITIES_PER_RESPONSE = 256
-# Pipeline configs of large programs are beyond gRPC's 4 MiB.
+# Pipeline configs of large programs exceed gRPC's 4 MiB.
 _MAX_MESSAGE_BYTES = 64 << 20
 _STOP_SECONDS = 2.0
 
@@ -44,7 +44,7 @@ _Answer = TypeVar("_Answer")
 
 
 class Service(p4runtime_pb2_grpc.P4RuntimeServicer):
-    """P4Runtime for one device. Writes come one after the other, and reads between them."""
+    """P4Runtime for one device. Writes and reads are serialised."""
 
     def __init__(self, running: Running, control: Control, cpu: CpuPort | None, device_id: int) -> None:
         self._device_id = device_id
@@ -59,7 +59,7 @@ class Service(p4runtime_pb2_grpc.P4RuntimeServicer):
             cpu.listen(self._receive)
 
     def Write(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802
-        """Updates in order, each on its own: one that is refused leaves the others."""
+        """Carry out updates in order. An update that is refused does not affect the others."""
 
         def outcomes() -> list[Refusal | None]:
             self._check_writer(request)
@@ -73,7 +73,7 @@ class Service(p4runtime_pb2_grpc.P4RuntimeServicer):
         return p4runtime_pb2.WriteResponse()
 
     def Read(self, request: Any, context: grpc.ServicerContext) -> Iterator[Any]:  # noqa: N802
-        """All entities that the requests select, as they are at one time."""
+        """A consistent snapshot of all entities that the requests select."""
         found: list[Any] = []
 
         def outcomes() -> list[Refusal | None]:
@@ -90,7 +90,7 @@ class Service(p4runtime_pb2_grpc.P4RuntimeServicer):
             abort_batch(context, "requests were", done)
 
     def SetForwardingPipelineConfig(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802
-        """Accept the pipeline that runs, refuse any other."""
+        """Accept the running pipeline, and refuse any other."""
 
         def configure() -> Any:
             self._check_writer(request)
@@ -101,7 +101,7 @@ class Service(p4runtime_pb2_grpc.P4RuntimeServicer):
         return self._answer(context, configure)
 
     def GetForwardingPipelineConfig(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802
-        """The pipeline that runs."""
+        """The running pipeline."""
 
         def config() -> Any:
             self._check_device(request.device_id)
@@ -128,11 +128,11 @@ class Service(p4runtime_pb2_grpc.P4RuntimeServicer):
             self._arbitration.leave(session)
 
     def end_streams(self) -> None:
-        """End the streams of all controllers, which would last as long as they do."""
+        """End the streams of all controllers, which would otherwise last as long as the controllers."""
         self._arbitration.end()
 
     def _listen(self, session: Session, requests: Iterator[Any]) -> None:
-        """Take in what a controller sends, until its stream ends or one of its messages ends it."""
+        """Handle the messages of a controller, until its stream ends or a message ends it."""
         try:
             for request in requests:
                 self._take_in(session, request)
@@ -146,7 +146,7 @@ class Service(p4runtime_pb2_grpc.P4RuntimeServicer):
     def _take_in(self, session: Session, request: Any) -> None:
         match request.WhichOneof("update"):
             case "arbitration":
-                # Writes of the last primary are done before the next one is notified (section 5.3).
+                # Writes of the previous primary finish before the next one is notified (section 5.3).
                 with self._lock:
                     self._arbitration.update(session, request.arbitration)
             case "packet":
@@ -192,23 +192,23 @@ class Service(p4runtime_pb2_grpc.P4RuntimeServicer):
             raise absent(f"there is no device {device_id} here", f"use device id {self._device_id}")
 
     def _check_writer(self, request: Any) -> None:
-        """The checks of sections 12 and 14, in their order."""
+        """Check a writer as in sections 12 and 14, in their order."""
         self._check_device(request.device_id)
         check_role(request.role)
         self._arbitration.check_writer(number_of(request.election_id))
 
 
 class Server:
-    """A P4Runtime server for one switch, which others may not configure beside it."""
+    """A P4Runtime server for one switch. Nothing else may configure the switch."""
 
     def __init__(
         self, running: Running, control: Control, *, address: str, device_id: int = 0, cpu: CpuPort | None = None
     ) -> None:
-        """Serve at once, at HOST:PORT or unix:PATH; with port 0 at any free one. `address` says where."""
+        """Start serving at HOST:PORT or unix:PATH. Port 0 selects a free port; `address` has the result."""
         pool = ThreadPoolExecutor(MAX_STREAMS + _CALL_THREADS, thread_name_prefix="p4runtime")
         limits = [("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES), ("grpc.so_reuseport", 0)]
         self._server = grpc.server(pool, options=limits)
-        # Before the switch is touched: a port in use leaves it as it was.
+        # Checked before the switch is changed, so a port in use leaves the switch as it was.
         _check_free(address)
         try:
             port = self._server.add_insecure_port(address)
@@ -220,7 +220,7 @@ class Server:
         self._server.start()
 
     def stop(self) -> None:
-        """End all streams, and calls that take longer than a moment."""
+        """End all streams, and all calls that do not finish within a grace period."""
         stopped = self._server.stop(_STOP_SECONDS)
         self._service.end_streams()
         stopped.wait()
@@ -237,7 +237,7 @@ def _is_path(address: str) -> bool:
 
 
 def _check_free(address: str) -> None:
-    """Refuse the path of another server: gRPC would take it away, and leave that one without clients."""
+    """Refuse the path of another server: gRPC would replace its socket, and clients would no longer reach it."""
     if not _is_path(address):
         return
     with socket.socket(socket.AF_UNIX) as probe:

@@ -17,7 +17,7 @@ from marklab.p4runtime.server.objects import Objects
 from marklab.p4runtime.server.profiles import Pointer, Profiles
 from marklab.p4runtime.server.refusal import absent, denied, full, invalid, present, unsupported
 
-# Larger priorities win in P4Runtime, smaller ones in the engine; this is what BMv2's server subtracts from.
+# Larger priorities win in P4Runtime, smaller ones in the engine. BMv2's server subtracts priorities from this number.
 _LAST_PRIORITY = 2**31 - 1
 
 _HANDLE_OF_FIRST = 1
@@ -25,7 +25,7 @@ _HANDLE_OF_FIRST = 1
 
 @dataclass
 class Entry:
-    """An entry as it was written, and its place in the engine."""
+    """An entry as a client wrote it, with its handle in the engine."""
 
     key: Key
     action: Call | Pointer
@@ -36,7 +36,7 @@ class Entry:
     resources: direct.Resources = direct.NONE
 
     def message(self, table: Any) -> Any:
-        """As it is read back, without direct resources."""
+        """The entry as a client reads it, without direct resources."""
         message = p4runtime_pb2.TableEntry(
             table_id=table.preamble.id,
             priority=self.key.priority,
@@ -59,7 +59,7 @@ class _Default:
 
 
 class Tables:
-    """The entries of all tables. `initial` are those of the program, as a WriteRequest."""
+    """The entries of all tables. `initial` has the program's own entries, as a WriteRequest."""
 
     def __init__(self, objects: Objects, control: Control, profiles: Profiles, initial: Any) -> None:
         self._objects = objects
@@ -116,7 +116,7 @@ class Tables:
                 yield table, entry
 
     def reset(self) -> None:
-        """Leave the entries and default actions that the program brings along."""
+        """Restore the program's own entries and default actions."""
         for number, table in self._objects.all("tables").items():
             if not _is_sealed(table):
                 self._control.clear_table(table.preamble.name)
@@ -131,7 +131,7 @@ class Tables:
                 self._bring(self._objects.find("tables", sent.table_id), sent)
 
     def _bring(self, table: Any, sent: Any) -> None:
-        """An entry of the program, which is in the engine, numbered in the order of the source."""
+        """Add an entry of the program. The engine already has it, numbered in the order of the source."""
         entries, key = self._entries[table.preamble.id], read_key(table, sent)
         call = read_call(self._objects, table, sent.action.action)
         entries[key] = Entry(key, call, _HANDLE_OF_FIRST + len(entries), is_const=sent.is_const)
@@ -213,7 +213,7 @@ class Tables:
         self._defaults.pop(table.preamble.id, None)
 
     def _initial_default(self, table: Any) -> Call | None:
-        """The program's own, or None if it is kept from the control plane."""
+        """The program's own default action, or None if it is hidden from the control plane."""
         initial = table.initial_default_action
         if table.implementation_id or initial.action_id not in self._objects.all("actions"):
             return None
@@ -266,7 +266,7 @@ class Tables:
 
 
 def _is_sealed(table: Any) -> bool:
-    """Whether the engine keeps a table's entries as they are: as BMv2, it does so with all that the program gives."""
+    """Whether the engine keeps a table's entries fixed. Like BMv2, it does so if the program has entries for it."""
     return bool(table.is_const_table or table.has_initial_entries)
 
 
@@ -288,7 +288,7 @@ def _put_action(action: Call | Pointer, message: Any) -> None:
 
 
 def _admits(wanted: Any, entry: Entry, matches: Any) -> bool:
-    """Whether an entry has what a request wants; what is unset is not asked for."""
+    """Whether a request selects an entry. Fields that are not set select everything."""
     if matches is not None and entry.key.matches != matches:
         return False
     called = entry.action.action_id if isinstance(entry.action, Call) else None

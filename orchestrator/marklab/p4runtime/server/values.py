@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Numbers and values of any type as P4Runtime sends them (P4Runtime specification, sections 8.3 and 8.4).
+"""Numbers and values of any type as P4Runtime encodes them (P4Runtime specification, sections 8.3 and 8.4).
 
-A number is a string of bytes, the highest first: the shortest one out, any length in. A value is P4Data, which is what
-registers hold and digests carry.
+A number is a byte string in network order. The server sends the shortest string and accepts any length. A value is
+P4Data, which registers hold and digests carry.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from marklab.p4runtime.server.refusal import Refusal, invalid, out_of_range, uns
 
 
 def encode(value: int) -> bytes:
-    """The shortest string of an unsigned number; 0 has one byte."""
+    """The shortest byte string of an unsigned number; 0 has one byte."""
     return value.to_bytes(max(1, (value.bit_length() + 7) // 8), "big")
 
 
 def decode(string: bytes, bits: int, what: str, refuse: Callable[[str, str], Refusal] = invalid) -> int:
-    """The unsigned number of a string, which must fit a width; `what` names the field in a refusal."""
+    """The unsigned number of a byte string. It must fit into `bits`; `what` names the field in a refusal."""
     _check_given(string, bits, what, refuse)
     value = int.from_bytes(string, "big")
     if value.bit_length() > bits:
@@ -29,13 +29,13 @@ def decode(string: bytes, bits: int, what: str, refuse: Callable[[str, str], Ref
 
 
 def encode_signed(value: int) -> bytes:
-    """The shortest two's complement of a number."""
+    """The shortest byte string of a number in two's complement."""
     bits = (value if value >= 0 else ~value).bit_length() + 1
     return value.to_bytes((bits + 7) // 8, "big", signed=True)
 
 
 def decode_signed(string: bytes, bits: int, what: str, refuse: Callable[[str, str], Refusal] = invalid) -> int:
-    """The number of a string in two's complement, which must fit a width."""
+    """The number of a byte string in two's complement. It must fit into `bits`."""
     _check_given(string, bits, what, refuse)
     value = int.from_bytes(string, "big", signed=True)
     if not -(1 << bits - 1) <= value < 1 << bits - 1:
@@ -49,14 +49,14 @@ def _check_given(string: bytes, bits: int, what: str, refuse: Callable[[str, str
 
 
 class Codec:
-    """Between P4Data of a type and the bits that the engine holds, as an unsigned number."""
+    """Converts between P4Data of a type and the engine's bits, as an unsigned number."""
 
     def __init__(self, spec: Any, types: Any, what: str) -> None:
         self._what = what
         self._form, self._bits = _form(spec, types, what)
 
     def decode(self, data: Any) -> int:
-        """The bits of a value that a client sent."""
+        """Convert a client's value to bits."""
         wanted = {"bit": "bitstring", "int": "bitstring", "bool": "bool", "enum": "enum_value"}[self._form]
         sent = data.WhichOneof("data")
         if sent != wanted:
@@ -69,7 +69,7 @@ class Codec:
         return decode(getattr(data, wanted), self._bits, self._what, out_of_range)
 
     def encode(self, value: int) -> Any:
-        """Bits of the engine as a client reads them."""
+        """Convert bits of the engine to P4Data."""
         data = p4data_pb2.P4Data()
         match self._form:
             case "bool":
@@ -85,7 +85,7 @@ class Codec:
 
 
 def _form(spec: Any, types: Any, what: str) -> tuple[str, int]:
-    """The form of P4Data that a type has, and its width in bits."""
+    """The P4Data field for a type, and the type's width in bits."""
     match spec.WhichOneof("type_spec"):
         case "bool":
             return "bool", 1

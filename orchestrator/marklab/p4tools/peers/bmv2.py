@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Drives simple_switch: configures by simple_switch_CLI, sends and receives by pcap files.
 
-One process per run; its ports are named pipes, so that packets come when its tables are filled. Nothing needs root.
+Each run is one process. Its ports are named pipes, so packets arrive only after its tables are filled. Nothing needs
+root.
 """
 
 from __future__ import annotations
@@ -28,20 +29,20 @@ from marklab.p4tools.stf.statements import Add, Command, SetDefault, Statement
 
 TOOLS = ("p4c-bm2-ss", "simple_switch", "simple_switch_CLI")
 
-# Ports that packets can leave by.
+# Ports through which packets can leave.
 PORTS = range(8)
 
-# A packet is through long before the next one comes, so that queues are empty and the order is that of sending.
+# A packet has left long before the next one arrives, so queues are empty and packets keep their order.
 _GAPS_S = itertools.repeat(0.003)
 
 # A switch allocates its registers before it opens its ports, with about 120 bytes per cell: 3 GB and 3 s of a core for
 # the 25 million cells of diffecn.p4, and much longer on a machine that is busy or swaps. A switch that uses no CPU time
-# for as long as the first of these waits for something that does not come.
+# for `_STALL_S` waits for something that will not happen.
 _STALL_S = 60.0
 _START_S = 1800.0
-# A process that broke a pipe has its status a moment later.
+# The exit status of a process is available only a moment after its pipes break.
 _STATUS_S = 5.0
-# Nothing more is expected when nothing has come for so long.
+# After this time without a packet no more packets are expected.
 _SILENCE_S = 1.0
 
 _PCAP_HEADER = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 1 << 16, 1)
@@ -49,12 +50,12 @@ _RECORD = struct.Struct("<IIII")
 
 
 def missing_tools() -> list[str]:
-    """What is not on PATH."""
+    """Tools that are not on PATH."""
     return [tool for tool in TOOLS if shutil.which(tool) is None]
 
 
 def versions() -> dict[str, str]:
-    """Of the compiler and the switch, as they print it."""
+    """Versions of the compiler and the switch, as they print them."""
     found = {}
     for tool in TOOLS[:2]:
         run = subprocess.run([tool, "--version"], capture_output=True, text=True, check=False, timeout=20)  # noqa: S603
@@ -64,7 +65,7 @@ def versions() -> dict[str, str]:
 
 
 def table_command(entry: Mapping[str, Any], tables: Sequence[Mapping[str, Any]]) -> str:
-    """An entry, as the engine takes it, in simple_switch_CLI's words."""
+    """The simple_switch_CLI command for an entry in the engine's form."""
     table = next(each for each in tables if each["name"] == entry["table"])
     action = next(each for each in table["actions"] if each["name"] == entry["action"])
     params = " ".join(str(entry["params"][param["name"]]) for param in action["params"])
@@ -73,13 +74,13 @@ def table_command(entry: Mapping[str, Any], tables: Sequence[Mapping[str, Any]])
     keys = [key for key in table["keys"] if key["match"] != "selector"]
     words = " ".join(_key(key, entry["match"].get(key["name"])) for key in keys)
     ordered = any(key["match"] in {"ternary", "range", "optional"} for key in keys)
-    # One that has no parameters still has the arrow before its priority.
+    # The arrow stays before the priority even without parameters.
     tail = f" {entry['priority']}" if ordered else ""
     return f"table_add {table['name']} {action['name']} {words} => {params}{tail}".rstrip()
 
 
 def command(statement: Statement, parts: Mapping[str, Any]) -> str:
-    """A statement about the control plane in simple_switch_CLI's words."""
+    """The simple_switch_CLI command for a statement about the control plane."""
     match statement:
         case Add():
             return table_command(names.entry(statement, parts["tables"]), parts["tables"])
@@ -109,7 +110,7 @@ class SwitchDied(RunFailed):
 
 
 class SimpleSwitch:
-    """A running simple_switch; to be used as a context."""
+    """A running simple_switch, as a context manager."""
 
     def __init__(self, json: Path, folder: Path) -> None:
         self._json, self._folder = json, folder
@@ -150,7 +151,7 @@ class SimpleSwitch:
         self._stop()
 
     def _open_pipes(self, start: _Start) -> None:
-        """In the order of the switch, which waits for each; without blocking, since it may have died."""
+        """Open pipes in the switch's order, as it waits for each; without blocking, as the switch may have died."""
         for port in PORTS:
             while True:
                 try:
@@ -175,7 +176,7 @@ class SimpleSwitch:
             time.sleep(0.05)
 
     def check_alive(self, when: str) -> None:
-        """Raise SwitchDied if it has ended; `when` completes the sentence."""
+        """Raise SwitchDied if the switch has ended. `when` completes the sentence of the message."""
         if self._process is None or self._process.poll() is not None:
             raise self._died(when)
 
@@ -193,7 +194,7 @@ class SimpleSwitch:
             self._process.wait()
 
     def command(self, lines: Sequence[str]) -> str:
-        """Carry out commands of simple_switch_CLI; gives what it prints."""
+        """Carry out commands of simple_switch_CLI. Returns its output."""
         command = ["simple_switch_CLI", "--thrift-port", str(self._thrift_port)]
         found = subprocess.run(  # noqa: S603 - no shell
             command, input="\n".join([*lines, ""]), capture_output=True, text=True, check=False, timeout=120
@@ -213,9 +214,9 @@ class SimpleSwitch:
     def exchange(
         self, packets: Sequence[tuple[int, bytes]], gaps_s: Iterable[float] = _GAPS_S, drain_s: float = 0.0
     ) -> dict[int, list[bytes]]:
-        """Send packets with gaps between them; gives what came out of each port, for `drain_s` at least.
+        """Send packets with gaps between them. Returns the packets that leave each port, after at least `drain_s`.
 
-        Can be called once: the switch waits for a first packet of each file that is open.
+        Can be called only once: the switch waits for the first packet of each open file.
         """
         for port in set(PORTS) - {port for port, _ in packets}:
             self._pipes.pop(port).close()
@@ -246,7 +247,7 @@ class SimpleSwitch:
         return _frames(self._folder / f"p{port}_out.pcap")
 
     def memory(self, parts: Mapping[str, Any]) -> Memory:
-        """Registers and counters; direct counters belong to entries and are left out."""
+        """Registers and counters, without direct counters, which belong to entries."""
         registers = {}
         for register in parts["registers"]:
             text = self.command([f"register_read {register['name']}"])

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Bursts into a slow queue, through the lab's switch and BMv2's: where schemes mark, and by which cause.
+"""Sends bursts into a slow queue of the lab's switch and BMv2's: which packets schemes mark, and by which cause.
 
-BMv2 knows a packet's departure when the packet comes to its queue: at once, or 1/rate after the packet before (its
-QueueingLogicPriRL; rates are packets per second). A burst that is sent within that time is in the queue as a whole
-when its second packet leaves. So what a packet finds and leaves behind does not depend on BMv2's threads, and sojourn
-times are whole packet times, but for a few ms: the same packets pass a threshold that lies half way between two of
-them in virtual time.
+BMv2 fixes a packet's departure when the packet arrives at its queue: at once, or 1/rate after the previous packet
+(QueueingLogicPriRL; rates are in packets per second). A burst that is sent within that time is completely in the queue
+when its second packet leaves. So the queue lengths that packets see do not depend on BMv2's threads, and sojourn times
+are multiples of 1/rate to within a few ms. A threshold half way between two such times separates the same packets as in
+virtual time.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ RATE_PPS = 4
 DEPTH_PACKETS = 16
 RTT = "1125ms"
 
-# Times between packets: the first one has left then, others have come to the queue.
+# Times between packets: long enough for the first packet to leave, and for the others to arrive at the queue.
 _FIRST_GAP_S, _GAP_S = 0.02, 0.003
 STEP_S = 1 / RATE_PPS
 
-# How late BMv2's threads may send a packet. Times and thresholds are further apart (test_bursts.py).
+# How late BMv2's threads may send a packet. Sojourn times are further away from thresholds (test_bursts.py).
 LATE_S = 0.2 * STEP_S
 _TRIES = 3
 
-# What a switch's time is before the first packet, which would not have waited at 0.
+# Time of a switch before the first packet. With 0, the packet would not have waited.
 _BEGIN_NS = 10 * 10**9
 
 # Cells per port of the counters of include/switch.p4, by cause.
@@ -70,14 +70,14 @@ class _Written(Model):
 
 
 class _File(Model):
-    """All of them."""
+    """All bursts of the file."""
 
     bursts: tuple[_Written, ...]
 
 
 @dataclass(frozen=True)
 class Burst:
-    """A scheme with parameters, and the queue that the packets come to."""
+    """A scheme with parameters, and the queue at which the packets arrive."""
 
     scheme: str
     # Statements of packet tests.
@@ -86,7 +86,7 @@ class Burst:
 
     @cached_property
     def fitted(self) -> FittedScheme:
-        """The scheme's numbers for the burst's line."""
+        """The scheme's parameters for the line of the burst."""
         choice = parse_choice(self.scheme)
         frame_bytes = len(packets()[0].frame)
         setup = Setup(RATE_PPS * 8 * MTU_BYTES, parse_rtt(RTT), 1.0, DEPTH_PACKETS, frame_bytes=frame_bytes)
@@ -104,18 +104,18 @@ class Burst:
 
     @property
     def statements(self) -> list[Statement]:
-        """What both switches are configured with beside the scheme's entries."""
+        """Configuration of both switches besides the scheme's entries."""
         return [*(each for each in _packet_test() if not isinstance(each, Packet)), *read(self.also)]
 
     @property
     def causes(self) -> dict[int, str]:
-        """Numbers and names that the scheme's file declares."""
+        """Numbers and names of the causes that the scheme's file declares."""
         spec = self.fitted.scheme.spec
         return dict(spec.causes) if spec is not None else {}
 
 
 def bursts() -> list[Burst]:
-    """All of the file."""
+    """All bursts of the file."""
     path = FOLDER / "schemes.yaml"
     file = validate(_File, read_yaml(path), str(path))
     return [Burst(each.scheme, each.also, each.queue == "filled") for each in file.bursts]
@@ -131,7 +131,7 @@ def _packet_test() -> list[Statement]:
 
 
 def run_here(burst: Burst, *, interpret: bool, late_s: Sequence[float] = ()) -> Outcome:
-    """The lab's side; departures but the first may be late, by these times in turn."""
+    """Run the lab's side. Departures after the first may be late, by these times in turn."""
     program = compiled(burst.program, interpret)
     limit: dict[str, Any] = {"limit": {"packets": DEPTH_PACKETS}, "level": 0, "quantum_bytes": MTU_BYTES}
     device = Device(program, entries=burst.fitted.entries, queueing=json.dumps({"queues": [limit]}))
@@ -142,7 +142,7 @@ def run_here(burst: Burst, *, interpret: bool, late_s: Sequence[float] = ()) -> 
 
 
 def _through(device: Device, step_s: float, late_s: Sequence[float]) -> Iterator[tuple[int, list[bytes]]]:
-    """Ports and their packets: each leaves as BMv2's does."""
+    """Ports and their packets, which leave at the times of BMv2's."""
     sent: defaultdict[int, list[bytes]] = defaultdict(list)
     due: list[tuple[int, int]] = []
     last_ns: dict[int, int] = {}
@@ -179,7 +179,7 @@ def _parts(burst: Burst) -> dict[str, Any]:
 
 
 def run_bmv2(burst: Burst) -> Outcome:
-    """BMv2's side; RunFailed if the machine does not keep up with so slow a queue."""
+    """Run BMv2's side. Raises RunFailed if the machine does not keep up even with such a slow queue."""
     for _ in range(_TRIES):
         outcome, kept_up = _run_bmv2(burst)
         if kept_up:
@@ -213,8 +213,8 @@ def _run_bmv2(burst: Burst) -> tuple[Outcome, bool]:
 def _slow_queues() -> Iterator[str]:
     """Commands for the queues of all ports.
 
-    A queue's first packet waits a packet time from when the queue was made, which these commands do. Told for all ports
-    at once, BMv2 makes it when that packet comes.
+    The first packet of a queue waits one packet time after the queue was made. These commands make the queues early. A
+    single command for all ports would let BMv2 make a queue only when its first packet arrives.
     """
     for port in bmv2.PORTS:
         yield f"set_queue_depth {DEPTH_PACKETS} {port}"
@@ -222,7 +222,7 @@ def _slow_queues() -> Iterator[str]:
 
 
 def in_time(departures_s: Sequence[float], first_s: float, sent_s: float) -> bool:
-    """Whether the burst came between its first two departures, and each packet left when it should."""
+    """Whether the burst arrived between its first two departures, and each packet left in time."""
     if not departures_s:
         return True
     after_s = [departure_s - first_s for departure_s in departures_s]
@@ -231,7 +231,7 @@ def in_time(departures_s: Sequence[float], first_s: float, sent_s: float) -> boo
 
 
 def differences(ours: Outcome, theirs: Outcome) -> Iterator[str]:
-    """What is not the same."""
+    """Lines that describe the differences."""
     for port in bmv2.PORTS:
         yield from counts_differ(port, ours.sent[port], theirs.sent[port])
         for number, (one, other) in enumerate(zip(ours.sent[port], theirs.sent[port], strict=False), 1):
@@ -250,12 +250,12 @@ class Count:
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """All packets that the cause chose."""
         return self.marks + self.not_capable + self.drops
 
 
 def count(memory: Memory, cause: int) -> Count:
-    """What a switch counted of a cause, on all ports."""
+    """The packets that a switch counted for a cause, on all ports."""
 
     def packets_of(counter: str) -> int:
         return sum(packets for packets, _ in cells_of(counter, memory)[cause::_CAUSES])
@@ -263,12 +263,12 @@ def count(memory: Memory, cause: int) -> Count:
     return Count(*map(packets_of, ("marks", "not_capable", "drops")))
 
 
-# Where IPv4's payload begins, which no switch changes, and the byte of its header with the ECN code point.
+# Offset of the IPv4 payload, which no switch changes, and of the header's byte with the ECN code point; value of CE.
 _PAYLOAD, _ECN_BYTE, _CE = 34, 15, 0b11
 
 
 def fates(outcome: Outcome) -> str:
-    """What became of each packet, a letter each: M marked, . not marked, x lost or dropped."""
+    """The fate of each packet as a letter: M marked, . not marked, x lost or dropped."""
     came = {frame[_PAYLOAD:]: frame for frames in outcome.sent.values() for frame in frames}
 
     def fate(frame: bytes) -> str:
@@ -286,7 +286,7 @@ def _is_ce(frame: bytes) -> bool:
 
 @dataclass(frozen=True)
 class Side:
-    """What a switch decided: the packets' fates, and what it counted by the causes that the scheme declares."""
+    """Decisions of a switch: the packets' fates, and its counts by the causes that the scheme declares."""
 
     fates: str
     counts: Mapping[int, Count]
@@ -304,7 +304,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Decisions:
-    """What came of a burst: both sides, BMv2's if it could be had, and what is not the same."""
+    """The result of a burst: both sides, with BMv2's only if it succeeded, and the differences."""
 
     burst: Burst
     here: Side
@@ -313,7 +313,7 @@ class Decisions:
 
 
 def side(burst: Burst, outcome: Outcome) -> Side:
-    """What a switch decided."""
+    """The decisions of a switch."""
     return Side(fates(outcome), {cause: count(outcome.memory, cause) for cause in burst.causes})
 
 

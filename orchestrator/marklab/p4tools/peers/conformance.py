@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""p4c's own corpus against the lab: `make conformance P4C_CHECKOUT=...` writes docs/conformance.md.
+"""Tests the lab with p4c's own corpus: `make conformance P4C_CHECKOUT=...` writes docs/conformance.md.
 
-What has to hold: packet tests of v1model programs pass on both engines, programs that p4c refuses are refused with a
-place, which is p4c's or another one for a reason, and v1model programs without a packet test compile.
+Three conditions must hold. Packet tests of v1model programs pass on both engines. Programs that p4c refuses are refused
+with a place, either p4c's or another one for a stated reason. v1model programs without a packet test compile.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from marklab.tables import markdown
 
 PAGE = REPOSITORY / "docs" / "conformance.md"
 
-# Of the packet tests, at least so many have to pass.
+# Fraction of the packet tests that must pass.
 SHARE = 0.95
 
-# Samples for the front end of p4c that p4c-bm2-ss 1.2.5.16 refuses, with its reason: they are to be refused here too.
-# Others that it refuses run here, with a warning.
+# Samples for p4c's front end that p4c-bm2-ss 1.2.5.16 refuses, with its reason. The lab must refuse them too. Other
+# samples that p4c-bm2-ss refuses run here, with a warning.
 REFUSED_BY_P4C = {
     "issue3225.p4": "BMv2 target only supports headers with fields totaling a multiple of 8 bits",
     "issue3394.p4": "header_t: expected type to be a struct",
@@ -39,21 +39,21 @@ REFUSED_BY_P4C = {
     "parser-unroll-test5.p4": "headers: the type should be a struct of headers, stacks, or unions",
 }
 
-# Of a program of ours, not of the corpus (test_differential.py tries it).
+# About a program of ours that is not in the corpus (test_differential.py tries it).
 _WITHOUT_P4INFO = (
-    "P4_16 has value sets of tuples (`valueSetDeclaration` of its grammar), P4Runtime has not, and says that compilers "
-    "must refuse them when they write P4Info (P4Runtime 1.4, section `ValueSet`). So p4c-bm2-ss 1.2.5.16 refuses "
-    "`tests/p4/value_sets.p4` with `--p4runtime-files` and compiles it without, as the lab does with and without "
+    "P4_16 has value sets of tuples (`valueSetDeclaration` of its grammar). P4Runtime does not, and requires compilers "
+    "to refuse them when they write P4Info (P4Runtime 1.4, section `ValueSet`). So p4c-bm2-ss 1.2.5.16 refuses "
+    "`tests/p4/value_sets.p4` with `--p4runtime-files` and compiles it without. The lab does the same with and without "
     "`--p4info`."
 )
 
-# How the compiler's messages give a place.
+# The place in messages of the lab's compiler.
 _PLACE = re.compile(r"--> .+:\d+:\d+")
 
 
 @dataclass(frozen=True)
 class SampleResult:
-    """What came of one program."""
+    """The result of one program."""
 
     name: str
     verdict: Verdict
@@ -62,7 +62,7 @@ class SampleResult:
 
 @dataclass(frozen=True)
 class Conformance:
-    """What came of a corpus."""
+    """The results of a corpus."""
 
     commit: str
     packet_tests: Sequence[SampleResult]
@@ -72,7 +72,7 @@ class Conformance:
 
     @property
     def enough(self) -> bool:
-        """Whether enough packet tests pass, none gives other packets, and each message is where it should be."""
+        """Whether enough packet tests pass, none gives other packets, and each message is in the right place."""
         counts = Counter(finding.verdict for finding in self.packet_tests)
         packets = counts[Verdict.FAILED] == 0 and counts[Verdict.PASSED] >= SHARE * len(self.packet_tests)
         return packets and not self.messages.unargued and not self.messages.stale
@@ -103,7 +103,7 @@ def _text(path: Path) -> str:
 
 
 def _is_whole(path: Path) -> bool:
-    """Whether it instantiates the switch: some samples are there to be included, or for p4c's front end alone."""
+    """Whether a sample instantiates the switch. Some are only for inclusion, or only for p4c's front end."""
     return re.search(r"\bV1Switch\b", _text(path)) is not None
 
 
@@ -141,7 +141,7 @@ def _compilation(program: Path, root: Path) -> SampleResult:
 
 
 def _headline(error: BadInput) -> str:
-    """What is wrong, without the source that the message shows and the path of the program."""
+    """The first line of a message, without the path of the program and the source that follows."""
     lines = [line for line in str(error).splitlines() if "does not compile" not in line]
     return re.sub(r"(?:/\S+/)+([\w.-]+: )", "", lines[0])
 
@@ -154,18 +154,18 @@ def conformance_page(conformance: Conformance) -> str:
             conformance.packet_tests,
         ),
         "Programs to refuse": (
-            "Programs of `p4_16_errors`, and samples that p4c-bm2-ss refuses: refused, with file, line and column.\n\n"
-            + _refused_samples(),
+            "Programs of `p4_16_errors`, and samples that p4c-bm2-ss refuses. The lab must refuse them with file, line "
+            "and column.\n\n" + _refused_samples(),
             conformance.refusals,
         ),
-        "Programs to accept": ("v1model programs without an .stf: compiled and loaded.", conformance.compilations),
+        "Programs to accept": ("v1model programs without an .stf must compile and load.", conformance.compilations),
     }
     text = "# Conformance\n\n"
     text += "<!-- Written by `make conformance`. -->\n\n"
     text += (
-        "For P4 engineers who ask how much of the language the lab takes. This is what p4c's corpus "
-        f"(`testdata` of p4lang/p4c at `{conformance.commit}`) finds. "
-        "To repeat it, where P4C_CHECKOUT names a checkout of p4c:\n\n"
+        "For P4 engineers who ask how much of the language the lab supports. The page shows the results of p4c's "
+        f"corpus (`testdata` of p4lang/p4c at `{conformance.commit}`). "
+        "To repeat it, with P4C_CHECKOUT as the path of a checkout of p4c:\n\n"
         "<!-- needs: P4C_CHECKOUT -->\n<!-- tested by: tests/stf/test_conformance.py -->\n"
         "```sh\nmake conformance P4C_CHECKOUT=p4c\n```\n\n"
     )
@@ -190,11 +190,11 @@ def _lines(lines: Iterable[str]) -> str:
 def _messages(messages: Messages) -> Iterator[str]:
     counts = Counter(message.agreement for message in messages.compared)
     yield "\n## Messages\n\n"
-    yield "Errors that p4c's golden messages place, in programs that are refused here too: where is ours?\n\n"
+    yield "Where the lab's message is, for each error that p4c's golden messages place, if both refuse the program:\n\n"
     rows = [(agreement.value, counts[agreement]) for agreement in Agreement]
     yield _lines(markdown.table(("", "messages"), rows, "lr"))
     yield f"\nIn the right place: {messages.share}.\n"
-    yield "\nWhy ours is elsewhere, with the program and p4c's line:\n\n"
+    yield "\nReasons why the lab's message is elsewhere, with the program and p4c's line:\n\n"
     for reason, names in (messages.reasons or {}).items():
         if names:
             yield f"- {reason.rstrip('.')}. {', '.join(names)}\n"

@@ -26,10 +26,10 @@ def differential_page(
     clocks = ", ".join(f"`{name}`" for name in CLOCKS)
     text = "# Against BMv2\n\n<!-- Written by `make differential`. -->\n\n"
     text += (
-        "For P4 engineers who ask whether the lab's switch does what BMv2 does. The same packets went through both: "
-        f"{tools}. Compared are all packets of each port "
-        "in their order, the cells of registers, and packets and bytes of counters. State that holds a time, or "
-        f"depends on how fast packets follow each other, is not compared: {clocks}. To repeat it, with the tools on "
+        "For P4 engineers who ask whether the lab's switch behaves like BMv2. Both received the same packets. The "
+        f"tools were {tools}. The comparison covers all packets of each port "
+        "in their order, the cells of registers, and packets and bytes of counters. It leaves out state that holds a "
+        f"time, or depends on how fast packets follow each other: {clocks}. To repeat it, with the tools on "
         "`PATH`:\n\n<!-- needs: simple_switch -->\n<!-- tested by: tests/stf/test_differential.py -->\n"
         "```sh\nmake differential\n```\n"
     )
@@ -50,11 +50,11 @@ def _random_packets(comparisons: Sequence[SwitchComparison], seed: int) -> Itera
     same = sum(not comparison.differences for comparison in comparisons)
     yield (
         "\n## Random packets\n\n"
-        f"Packets of the packet tests, most with random changes (seed {seed}), one after the other through empty "
-        "queues. Both switches have the entries, members, rates and sessions of the tests, and schemes have thresholds "
-        "that no packet reaches: of a scheme this compares the switch around it and its state, and no decision to "
+        f"Packets of the packet tests, most with random changes (seed {seed}), pass one at a time through empty "
+        "queues. Both switches have the entries, members, rates and sessions of the tests. Schemes have thresholds "
+        "that no packet reaches, so this compares a scheme's state and the switch around it, but no decision to "
         "mark.\n\n"
-        f"{same} of {len(comparisons)} programs do the same.\n\n"
+        f"{same} of {len(comparisons)} programs behave the same.\n\n"
     )
     columns = ("program", "packets in", "packets out", "marks: lab / BMv2", "register cells", "counter cells", "")
     yield from _lines(markdown.table(columns, map(_compared, comparisons), "lrrrrr"))
@@ -80,9 +80,9 @@ def _beyond(comparisons: Sequence[SwitchComparison]) -> Iterator[str]:
     if not any(each.beyond for each in comparisons):
         return
     yield (
-        "\nv1model.p4 says that nothing is written or counted beyond an array's end. Built without assertions "
-        "(`NDEBUG`), simple_switch does not look where an array ends, and dies of a signal. Where it did, packets that "
-        "ask for such a cell were left out:\n\n"
+        "\nBy v1model.p4, nothing is written or counted beyond the end of an array. Built without assertions "
+        "(`NDEBUG`), simple_switch does not check where an array ends, and is killed by a signal. If that happened, "
+        "packets that access such a cell were left out:\n\n"
     )
     yield from (f"- {each.program}: {each.beyond} packets\n" for each in comparisons if each.beyond)
 
@@ -93,31 +93,32 @@ def _marks(decisions: Sequence[Decisions]) -> Iterator[str]:
     late_ms = round(1e3 * bursts.LATE_S)
     yield (
         "\n## Marks\n\n"
-        f"{packets} packets of one flow, with all ECN code points, come to a queue of {depth} packets "
-        f"(`set_queue_depth`) at {bursts.RATE_PPS} packets/s (`set_queue_rate`). The first one leaves at once, the "
-        f"others come before the second one leaves: {depth} wait, and {packets - depth - 1} find the queue full. So "
-        "each packet finds and leaves as many packets on one side as on the other, and marks by length have to agree "
-        f"packet by packet. Packets leave {step_ms} ms after each other, by the machine's clock in BMv2 and in virtual "
-        "time in the lab. Marks by time are compared where they do not depend on a few ms: thresholds lie between two "
-        f"sojourn times, decisions are the same if departures are up to {late_ms} ms late (tested), and a burst is "
-        "sent again if BMv2 sends a packet later. An empty queue has no rate, and its packets come one after the "
-        "other.\n\n"
-        "What this does not compare: marks with probabilities between 0 and 1, since draws of two switches "
-        "differ; times near a threshold; and several queues of a port, which BMv2 does not have for these programs.\n\n"
-        f"{same} of {len(decisions)} bursts do the same. A letter for each packet: `M` marked, `.` not marked, `x` "
-        "lost or dropped. Counts are packets, in the lab / in BMv2: marked, not capable and passed, dropped by the "
-        "scheme, lost to a full queue.\n\n"
+        f"{packets} packets of one flow, with all ECN code points, arrive at a queue of {depth} packets "
+        f"(`set_queue_depth`) at {bursts.RATE_PPS} packets/s (`set_queue_rate`). The first packet leaves at once, and "
+        f"the others arrive before the second one leaves: {depth} wait, and {packets - depth - 1} find the queue full. "
+        "So each packet sees the same queue length on both sides, on arrival and on departure, and marks by length "
+        f"must agree packet by packet. Packets leave at intervals of {step_ms} ms, by the machine's clock in BMv2 and "
+        "in virtual time in the lab. Marks by time are compared only if they do not depend on a few ms: thresholds lie "
+        f"between two sojourn times, decisions are the same if departures are up to {late_ms} ms late (tested), and a "
+        "burst is sent again if BMv2 sends a packet later. For an empty queue no rate is set, and its packets arrive "
+        "one at a time.\n\n"
+        "Not compared are marks with probabilities between 0 and 1, since the two switches draw different random "
+        "numbers; times near a threshold; and several queues of a port, which BMv2 does not have for these "
+        "programs.\n\n"
+        f"{same} of {len(decisions)} bursts give the same decisions. Each packet is a letter: `M` marked, `.` not "
+        "marked, `x` lost or dropped. Counts are packets, in the lab / in BMv2: marked, not capable and passed, "
+        "dropped by the scheme, lost to a full queue.\n\n"
     )
     columns = ("scheme", "packets", "cause", "marked", "not capable", "dropped", "queue full", "")
     yield from _lines(markdown.table(columns, [row for each in decisions for row in _rows(each)], "lllrrrr"))
     missing = unreached(decisions)
-    end = ", but for:\n\n" if missing else ".\n"
+    end = ", except for:\n\n" if missing else ".\n"
     yield f"\nEvery cause that a scheme declares chose a packet on both sides{end}"
     yield from (f"- {line}\n" for line in missing)
 
 
 def _rows(decisions: Decisions) -> Iterator[list[str]]:
-    """A row for each cause that chose a packet on either side; one at least."""
+    """A row for each cause that chose a packet on either side, and at least one row."""
     here, there = decisions.here, decisions.there
     if there is None:
         return
@@ -140,14 +141,14 @@ def _both(ours: int, theirs: int) -> str:
 
 
 def setting(decisions: Decisions) -> str:
-    """A scheme with its parameters, and what was set beside them."""
+    """A scheme with its parameters and further settings."""
     also = [line.removeprefix("setdefault ") for line in decisions.burst.also.splitlines()]
     text = ", ".join(f"`{each}`" for each in (decisions.burst.scheme, *also))
     return text if decisions.burst.filled else f"{text}, empty queue"
 
 
 def unreached(decisions: Sequence[Decisions]) -> list[str]:
-    """What no burst shows."""
+    """Schemes and causes that no burst exercises."""
     lines = []
     for scheme in known_schemes():
         own = [each for each in decisions if each.burst.fitted.scheme.name == scheme]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The same random packets through the lab's switch and BMv2's.
 
-Programs are those of p4src/ and of tests/p4; entries are those of their packet tests, and packets are these tests'
-packets with random changes. They come one after the other to empty queues; marks are for bursts.py.
+Programs come from p4src/ and tests/p4, entries from their packet tests. Packets are the packets of these tests with
+random changes. They arrive one at a time at empty queues; `bursts` compares marks.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ from marklab.paths import PROGRAMS, REPOSITORY
 
 _TESTS = REPOSITORY / "tests"
 
-# What no two switches agree on, being a matter of the clock.
+# Programs whose output depends on the clock, so no two switches agree on it.
 TIMED = {"queue": "it copies timestamps into the packet"}
 
-# What p4c-bm2-ss refuses although p4c knows it.
+# Programs that p4c-bm2-ss refuses although p4c's front end supports them.
 REFUSED = {"for_in": "p4c-bm2-ss has no for-in loops"}
 
-# What p4c-bm2-ss refuses when it is to write P4Info as well, which BMv2 does not need.
+# Programs that p4c-bm2-ss refuses only if it also writes P4Info, which BMv2 does not need.
 WITHOUT_P4INFO = {
-    "value_sets": "P4_16 has value sets of tuples, P4Runtime has no form for them ([conformance](conformance.md))"
+    "value_sets": "P4_16 has value sets of tuples, but P4Runtime cannot describe them ([conformance](conformance.md))"
 }
 
 PACKETS = 300
 
-# All come from one port: between ports there is no order.
+# All packets arrive at one port, as packets of different ports have no order.
 _IN_PORT = 0
 
 
 @dataclass(frozen=True)
 class Case:
-    """A program with what its packet tests configure and send."""
+    """A program, with the configuration and the packets of its packet tests."""
 
     program: Path
     configuration: Sequence[Statement]
@@ -86,7 +86,7 @@ def _case(
     keep: type[Statement] | tuple[type[Statement], ...],
     extra: Sequence[Statement] = (),
 ) -> Case:
-    """Of a scheme the routes alone: thresholds of a test would mark by the time that BMv2's threads take."""
+    """A case. A scheme gets only routes, as a test's thresholds would mark by the delays of BMv2's threads."""
     statements = [statement for test in tests for statement in read_file(test)]
     packets = [statement.frame for statement in statements if isinstance(statement, Packet)]
     chosen = [statement for statement in statements if isinstance(statement, keep)]
@@ -114,14 +114,14 @@ def random_frames(seeds: Sequence[bytes], count: int, stream: random.Random) -> 
 
 @dataclass(frozen=True)
 class Result:
-    """What the lab's switch made of the packets that it took."""
+    """The packets that the lab's switch accepted, and its outcome."""
 
     exchanges: list[Exchange]
     memory: Memory
 
 
 def run_here(case: Case, frames: Sequence[bytes], *, interpret: bool) -> Result:
-    """The lab's side; packets that end a run, as failed assertions do, are left out."""
+    """Run the lab's side. Packets that end a run, such as by a failed assertion, are left out."""
     program = compiled(case.program, interpret)
     parts = compared(engine.describe(program))
     left = list(frames)
@@ -134,7 +134,7 @@ def run_here(case: Case, frames: Sequence[bytes], *, interpret: bool) -> Result:
             try:
                 exchanges.append(device.send(Packet(number, _IN_PORT, frame)))
             except BadInput:
-                # That was this switch's last packet; another one does without it.
+                # This packet ended the switch, so a new switch runs without it.
                 del left[number]
                 break
         else:
@@ -157,7 +157,7 @@ def _parts(case: Case) -> dict[str, Any]:
 
 
 def differences(here: Result, there: Outcome) -> Iterator[str]:
-    """What is not the same."""
+    """Lines that describe the differences."""
     yield from _different_packets(here, there.sent)
     yield from different_cells(here.memory, there.memory)
 
@@ -178,23 +178,23 @@ def _different_packets(here: Result, sent: Mapping[int, Sequence[bytes]]) -> Ite
 
 @dataclass(frozen=True)
 class SwitchComparison:
-    """What came of one program."""
+    """The result of one program."""
 
     program: str
     packets: int
-    # Those that came out, on all ports.
+    # Packets that left, on all ports.
     sent: int
     registers: int
     counters: int
     differences: Sequence[str]
     # Packets that a scheme marked, in the lab and in BMv2; None for other programs.
     marks: tuple[int, int] | None = None
-    # Packets that were left out since simple_switch ended of an index beyond an array.
+    # Packets that were left out because simple_switch crashed on an index beyond an array.
     beyond: int = 0
 
     @property
     def verdict(self) -> str:
-        """In a word."""
+        """The result in a word."""
         return "differs" if self.differences else "same"
 
 
@@ -236,14 +236,14 @@ def _run_both_engines(case: Case, frames: Sequence[bytes]) -> Result:
 
 
 def frames_of(result: Result) -> list[bytes]:
-    """The packets that the lab's switch took."""
+    """The packets that the lab's switch accepted."""
     return [exchange.packet.frame for exchange in result.exchanges]
 
 
 def reaches_beyond(exchange: Exchange, parts: Mapping[str, Any]) -> bool:
-    """Whether the program asked an array for a cell that it does not have.
+    """Whether the program accessed an array beyond its end.
 
-    Nothing happens then, by v1model.p4; simple_switch looks at an index only if it was built with assertions.
+    By v1model.p4 nothing happens then, but simple_switch checks an index only if it was built with assertions.
     """
     arrays = (each for kind in ("registers", "counters", "meters") for each in parts[kind])
     sizes = {each["name"]: each["size"] for each in arrays}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Where BMv2 or its compiler make something else of a program than the lab, and who is right (`verdicts.yaml`)."""
+"""Programs that behave differently in BMv2 or its compiler, and which side is right (`verdicts.yaml`)."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ VERDICTS = Path(__file__).with_name("verdicts.yaml")
 class Difference:
     """A difference with one cause."""
 
-    # Samples of p4c, or what a program has that is none of them.
+    # Names of p4c's samples, or a description of another program.
     programs: Sequence[str]
     difference: str
-    # Who is right, by which section.
+    # Which side is right, by which section of the specification.
     verdict: str
-    # The program of tests/p4 that shows what the lab does.
+    # The program of tests/p4 that shows the lab's behaviour.
     test: str
 
 
 def differences() -> Mapping[str, Difference]:
-    """All that are known, by title."""
+    """All known differences, by title."""
     return {title: Difference(**parts) for title, parts in read_yaml(VERDICTS).items()}
 
 
 def section() -> Iterator[str]:
-    """The part of the page about them."""
+    """The section of the page about differences."""
     yield "\n## Differences from BMv2\n\n"
     yield (
-        "What p4c-bm2-ss 1.2.5.16 or simple_switch 1.15.5 make of a program where the lab makes something else. "
-        "Sections are those of version 1.2.5 of the P4_16 specification.\n"
+        "Programs that behave differently in p4c-bm2-ss 1.2.5.16 or simple_switch 1.15.5. "
+        "Section numbers refer to version 1.2.5 of the P4_16 specification.\n"
     )
     for title, each in differences().items():
         yield f"\n### {title}\n\n{each.difference}\n\n{each.verdict}\n\n"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Commands of simple_switch_CLI in a test: their words, the names among them, what they ask of the engine.
+"""Commands of simple_switch_CLI in a test: their words, the names among them, and the operations of the engine.
 
-A command of a test has the words that simple_switch_CLI takes; for a name its unique end is enough.
+A command has the same words as in simple_switch_CLI, but a name may be shortened to a unique ending.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from marklab.errors import BadInput
 from marklab.p4tools.stf import names
 from marklab.p4tools.stf.statements import Command, Key, Number
 
-# The words of each command. Objects stand for their names, `action` for one of the profile before it, `n` for a number,
-# `rate` for `0.5:8`, `key` for `5`, `5/8`, `5&&&15` or `5->9`; `+`, `*` and `?` are those of regular expressions.
+# The words of each command. An object stands for its name, `action` for an action of the preceding profile, `n` for a
+# number, `rate` for `0.5:8`, `key` for `5`, `5/8`, `5&&&15` or `5->9`; `+`, `*` and `?` are as in regular expressions.
 FORMS = {
     "mirroring_add": "n n",
     "mirroring_add_mc": "n n",
@@ -64,7 +64,7 @@ Operation = dict[str, dict[str, Any]]
 
 
 def spelled_out(command: Command, parts: Parts) -> Command:
-    """The command with full names, as simple_switch_CLI wants them."""
+    """The command with full names, as simple_switch_CLI requires them."""
     words = list(command.words)
     # Names come before everything else.
     for at, form in enumerate(FORMS[command.name].split()):
@@ -83,7 +83,7 @@ def _named(known: Sequence[Parts], name: str) -> Parts:
 def entry_handle(number: int) -> int:
     """The engine's handle of an entry.
 
-    simple_switch_CLI counts from 0, and has from bit 24 on how often the place was freed.
+    simple_switch_CLI counts from 0; bits 24 and up count how often the place was freed.
     """
     return (number & 0xFFFFFF) + 1
 
@@ -98,7 +98,7 @@ def cell(parts: Parts, kind: str, name: str, number: int) -> int:
     return entry_handle(number) if is_direct(parts, kind, name) else number
 
 
-# What the engine does for a command, and what its words are there (see engine/bindings/src/objects.rs).
+# The engine's operation for a command, and the names of its arguments (engine/bindings/src/objects.rs).
 _OPERATIONS = {
     "meter_get_rates": ("get_meter_rates", "meter index"),
     "meter_set_rates": ("set_meter_rates", "meter index rates"),
@@ -117,7 +117,7 @@ _OPERATIONS = {
 
 
 def operation(command: Command, parts: Parts) -> Operation:
-    """What a command, spelled out, does to a meter, an action profile or a value set, as the engine takes it."""
+    """The engine's operation for a spelled-out command on a meter, an action profile or a value set."""
     name, fields = _OPERATIONS[command.name]
     words = list(command.words)
     given: dict[str, Any] = {}
@@ -139,7 +139,7 @@ def operation(command: Command, parts: Parts) -> Operation:
 
 
 def _rates(words: Sequence[str]) -> dict[str, Any]:
-    """`0.5:8 1:16`: tokens per microsecond and the bucket's depth, the committed rate first."""
+    """Rates such as `0.5:8 1:16`: tokens per microsecond and bucket depth, the committed rate first."""
     if len(words) != 2:
         raise BadInput(
             f"a meter has 2 rates, this gives {len(words)}", "name the committed rate and the peak rate: `0.5:8 1:16`"
@@ -159,7 +159,7 @@ def _params(parts: Parts, profile: str, action: str, words: Sequence[str]) -> di
 
 
 def _value(parts: Parts, name: str, value: int) -> list[dict[str, Any]]:
-    """The components of a value set lie side by side in one number."""
+    """Split a number into the components of a value set, which lie side by side in it."""
     widths = _named(parts["value_sets"], name)["bits"]
     names.fitting(value, sum(widths), f"value set `{name}`")
     components = []
@@ -170,7 +170,7 @@ def _value(parts: Parts, name: str, value: int) -> list[dict[str, Any]]:
 
 
 def indirect(command: Command, parts: Parts) -> names.Entry:
-    """The entry or the default, as the engine takes it, that a command, spelled out, gives a table with members."""
+    """The engine's entry or default action for a spelled-out command on a table with members."""
     name, *words = command.words
     table = _named(parts["tables"], name)
     if not table["implementation"]:
@@ -208,7 +208,7 @@ def _match(table: Parts, words: Sequence[str], priority: Sequence[int]) -> dict[
 
 
 def _component(name: str, word: str) -> Key:
-    """`5`, `5/8`, `5&&&15` or `5->9`."""
+    """Parse `5`, `5/8`, `5&&&15` or `5->9`."""
     value, sign, other = re.split(r"(/|&&&|->|$)", word, maxsplit=1)
     match sign:
         case "/":

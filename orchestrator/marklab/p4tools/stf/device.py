@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""A switch of the engine under test: what a test's statements make it do."""
+"""A switch of the engine under test, which carries out a test's statements."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Unsupported(BadInput):
 
 @dataclass(frozen=True)
 class Exchange:
-    """A packet that was sent and what came of it."""
+    """A packet that was sent, and the packets that left because of it."""
 
     packet: Packet
     frames: list[tuple[int, bytes]]
@@ -30,7 +30,7 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Memory:
-    """What a switch remembers: cells of registers, and packets and bytes of counters."""
+    """The state of a switch: cells of registers, and packets and bytes of counters."""
 
     registers: dict[str, list[int]]
     counters: dict[str, list[tuple[int, int]]]
@@ -50,7 +50,7 @@ class Device:
         self._parts: Mapping[str, Any] = engine.describe(program)
         self._aliases: dict[str, int] = {}
         self._trace = trace
-        # The switch's clock, which stands still until a packet says that it is later.
+        # The switch's clock, which advances only when a packet gives a later time.
         self._now_ns = 0
         with engine.refusals():
             self._harness = engine.new_harness(program, entries=entries, queueing=queueing)
@@ -58,7 +58,7 @@ class Device:
                 self._harness.trace(True)
 
     def send(self, packet: Packet) -> Exchange:
-        """Send a packet; all that it causes has happened then."""
+        """Send a packet. When it returns, everything that the packet causes has happened."""
         now_ns = packet.queue.get("now_ns", self._now_ns)
         if now_ns < self._now_ns:
             raise BadInput(f"now_ns={now_ns} is before {self._now_ns}, when the last packet left")
@@ -75,7 +75,7 @@ class Device:
         return Exchange(packet, frames, losses, events)
 
     def receive(self, packet: Packet, now_ns: int) -> int | None:
-        """Take a packet in, which waits for `transmit`; gives its port, or None if it was lost."""
+        """Receive a packet, which then waits for `transmit`. Returns its port, or None if it was lost."""
         with engine.refusals():
             place = self._harness.receive(packet.port, packet.frame, now_ns)
             return None if place is None else place[0]
@@ -87,7 +87,7 @@ class Device:
             return None if left is None else left[0]
 
     def configure(self, statement: Statement) -> None:
-        """Carry out a statement that is about the control plane."""
+        """Carry out a statement about the control plane."""
         with engine.refusals():
             match statement:
                 case Add():
@@ -114,7 +114,7 @@ class Device:
             return self._harness.counter(self._full_name("counter", counter), cell)
 
     def memory(self, parts: Mapping[str, Any] | None = None) -> Memory:
-        """All registers and counters, or those of `parts`; direct counters belong to entries and are left out."""
+        """All registers and counters, or those of `parts`, without direct counters, which belong to entries."""
         kinds = ("registers", "counters")
         sizes = [{part["name"]: part["size"] or 0 for part in (parts or self._parts)[kind]} for kind in kinds]
         registers, counters = sizes
@@ -127,7 +127,7 @@ class Device:
         return names.find(kind, name, [part["name"] for part in self._parts[f"{kind}s"]])
 
     def _command(self, command: Command) -> None:
-        """A command of simple_switch_CLI; what it prints is not part of a test."""
+        """Carry out a command of simple_switch_CLI. Its output is not part of a test."""
         command = commands.spelled_out(command, self._parts)
         words = command.words
         match command.name.split("_", 2):
@@ -136,7 +136,7 @@ class Device:
             case ["counter", "write"]:
                 if commands.is_direct(self._parts, "counter", words[0]):
                     raise Unsupported(f"`counter_write` of `{words[0]}`, a direct counter, is not supported")
-                # simple_switch_CLI has bytes behind packets, as here.
+                # The order of simple_switch_CLI is the same: packets, then bytes.
                 index, packets, bytes_ = (int(word) for word in words[1:])
                 self._harness.set_counter(words[0], index, packets, bytes_)
             case ["counter", "read"]:
@@ -162,7 +162,7 @@ class Device:
                 self._harness.reset_register(name)
 
     def _replication(self, name: str, numbers: list[int]) -> None:
-        """Clone sessions and multicast groups; nodes are numbered from 0 as they are made, as in BMv2."""
+        """Set up clone sessions and multicast groups. Nodes are numbered from 0 as they are made, as in BMv2."""
         if name == "mirroring_get":
             return
         method = getattr(self._harness, name)

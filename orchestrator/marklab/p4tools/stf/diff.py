@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""A packet that is not as expected, field by field: the program's deparser says where the fields lie."""
+"""Shows an unexpected packet field by field; the program's deparser gives the places of the fields."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from marklab.p4tools.stf.trace import own_name
 
 @dataclass(frozen=True)
 class Row:
-    """A field with its expected and its actual value, in digits; `*` where anything will do."""
+    """A field with its expected and its actual value, in digits; `*` matches any digit."""
 
     header: str
     name: str
@@ -21,14 +21,14 @@ class Row:
 
     @property
     def differs(self) -> bool:
-        """Whether some digit is not as expected."""
+        """Whether a digit differs from the expected one."""
         return len(self.want) != len(self.got) or any(
             w not in ("*", g) for w, g in zip(self.want, self.got, strict=True)
         )
 
 
 def lines(complaint: Complaint) -> Iterator[str]:
-    """The fields of the packet that came out beside those expected; those that differ have an arrow."""
+    """Lines with the fields of the packet beside the expected ones. Fields that differ have an arrow."""
     if complaint.frame is None:
         return
     if complaint.expected is None:
@@ -51,7 +51,7 @@ def _cells(shown: Sequence[Row]) -> Iterator[tuple[str, str, str, str]]:
 
 
 def rows(complaint: Complaint) -> list[Row]:
-    """The packet's fields as the last deparser wrote them, and the bytes beyond."""
+    """The packet's fields as the last deparser wrote them, and the bytes after them."""
     if complaint.expected is None or complaint.frame is None:
         return []
     want, got = complaint.expected, complaint.frame.hex()
@@ -61,7 +61,7 @@ def rows(complaint: Complaint) -> list[Row]:
         at += width
     rest_want, rest_got = want.digits[at // 4 :], got[at // 4 :]
     if not want.whole:
-        # What is longer than expected is as good.
+        # The packet may be longer than expected.
         rest_got = rest_got[: len(rest_want)]
     if rest_want or rest_got:
         found.append(Row("", "bytes beyond", rest_want, rest_got))
@@ -69,7 +69,7 @@ def rows(complaint: Complaint) -> list[Row]:
 
 
 def _emitted(complaint: Complaint) -> Iterator[tuple[str, str, int]]:
-    """Header, field and bits of what was emitted for the last frame out; copies of a packet may differ."""
+    """Header, field and width of everything emitted for the last frame that left. Copies of a packet may differ."""
     events = complaint.exchange.events if complaint.exchange else []
     fields: list[tuple[str, str, int]] = []
     fresh = False
@@ -82,12 +82,12 @@ def _emitted(complaint: Complaint) -> Iterator[tuple[str, str, int]]:
             fresh = False
             fields += [(event["header"], name, width) for name, width, _ in event["fields"]]
     length = 8 * len(complaint.frame or b"")
-    # Where they do not fit the frame they are those of another copy.
+    # If they do not fit the frame, they belong to another copy.
     yield from fields if sum(width for *_, width in fields) <= length else []
 
 
 def _bits(digits: str, start: int, width: int) -> str:
-    """Bits of a row of digits as digits of their own, `*` where an open one takes part; shorter beyond the end."""
+    """Bits of a row of digits, again as digits; `*` if an open digit takes part. Shorter if the row ends before."""
     open_bits = "".join("*" * 4 if digit == "*" else f"{int(digit, 16):04b}" for digit in digits)
     bits = open_bits[start : start + width]
     bits = bits.rjust(-(-len(bits) // 4) * 4, "0")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""p4c's golden messages (`p4_16_errors_outputs/*.p4-stderr`), with the places that they show.
+"""Reads p4c's golden messages (`p4_16_errors_outputs/*.p4-stderr`), with the places that they show.
 
-p4c prints the line after the preprocessor, which joins blanks and expands macros, with carets below it:
+p4c prints a line as the preprocessor left it, with blanks joined and macros expanded, and carets below it:
 
     tuple-to-header.p4(14): [--Werror=type-error] error: 'h = t'
             h = t; // illegal assignment between tuple and header
@@ -11,7 +11,7 @@ p4c prints the line after the preprocessor, which joins blanks and expands macro
               h = t; // illegal assignment between tuple and header
                   ^
 
-Columns are therefore found again in the line of the source, by counting what is no blank.
+So columns are found in the source line by counting characters other than blanks.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _HEADLINE = re.compile(
 _PLACE = re.compile(r"^(?P<file>\S+?\.p4)\((?P<line>\d+)\)(?:: .*)?$")
 _CARETS = re.compile(r"^\s*\^+$")
 
-# What p4c says of a declaration after it has said what is wrong inside of it.
+# p4c's message about a declaration after it has reported an error inside it.
 _FOLLOW_UP = "Error while analyzing "
 
 
 @dataclass(frozen=True)
 class Place:
-    """A part of a line. Lines and columns count from 1, the second column is the one behind; None: unknown ones."""
+    """A part of a line. Lines and columns count from 1; the second column is past the end; None: columns unknown."""
 
     file: str
     line: int
@@ -43,14 +43,14 @@ class Place:
 
 @dataclass(frozen=True)
 class Golden:
-    """An error of p4c: where it shows it, and then what else it shows."""
+    """An error of p4c: its place, and the other places that the message shows."""
 
     text: str
     places: Sequence[Place]
 
 
 def read_golden(text: str, sources: Mapping[str, Sequence[str]]) -> list[Golden]:
-    """Errors with a place, without those that only repeat that there was one; `sources` are lines of files by name."""
+    """Errors with a place, without errors that only follow another. `sources` has the lines of files by name."""
     lines = text.splitlines()
     found: list[tuple[str, list[Place]]] = []
     is_error = False
@@ -71,7 +71,7 @@ def read_golden(text: str, sources: Mapping[str, Sequence[str]]) -> list[Golden]
 
 
 def _shown(lines: Sequence[str]) -> tuple[str, int, int] | None:
-    """The line of source shown for a place, and where its carets begin and end."""
+    """The source line that is shown for a place, and the columns where its carets begin and end."""
     for line, below in pairwise(lines):
         if _PLACE.match(line) or _HEADLINE.match(line):
             return None
@@ -81,7 +81,7 @@ def _shown(lines: Sequence[str]) -> tuple[str, int, int] | None:
 
 
 def _columns(source: str, shown: str, start: int, end: int) -> tuple[int, int] | None:
-    """Columns in the source of what is marked in the line as p4c shows it; None where a macro is in the way."""
+    """Source columns of the part that p4c marks in the line that it shows; None if a macro prevents a match."""
     solid = [column for column, character in enumerate(source, 1) if not character.isspace()]
     text = _solid(source)
     cut = text.find(_solid(shown.strip().removeprefix("...").removesuffix("...")))
@@ -89,13 +89,13 @@ def _columns(source: str, shown: str, start: int, end: int) -> tuple[int, int] |
     edges = [_edge(text, _solid(shown[:column]), _solid(shown[column:]), skipped) for column in (start, end)]
     if edges[0] is None or edges[1] is None:
         return None
-    if edges[0] >= len(solid):  # behind the last word
+    if edges[0] >= len(solid):  # after the last word
         return len(source) + 1, len(source) + 2
     return solid[edges[0]], solid[max(edges[0], edges[1] - 1)] + 1
 
 
 def _edge(text: str, before: str, behind: str, skipped: int) -> int | None:
-    """How much of the text is before an edge. p4c shows both sides of it, one of them perhaps with a macro in it."""
+    """Length of the text before an edge. p4c shows the text on both sides, one of which may contain a macro."""
     if skipped:  # p4c cuts long lines
         return skipped + len(before)
     if text.startswith(before):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Whether messages are where p4c has them, or elsewhere for a reason (`messages.yaml`)."""
+"""Checks whether messages are at p4c's places, or elsewhere for a stated reason (`messages.yaml`)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REASONS = Path(__file__).with_name("messages.yaml")
 
 
 class Agreement(Enum):
-    """Where the nearest of our messages is, seen from one of p4c's; the best comes first."""
+    """Where the nearest of our messages is, relative to a message of p4c; the best case comes first."""
 
     SAME = "same place"
     NESTED = "inside of p4c's place or around it, in its line"
@@ -30,7 +30,7 @@ class Agreement(Enum):
 
 @dataclass(frozen=True)
 class Compared:
-    """One error of p4c, `name` being program and line."""
+    """One error of p4c; `name` is its program and line."""
 
     name: str
     agreement: Agreement
@@ -38,7 +38,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Messages:
-    """All errors of p4c that have a place, in programs that we refuse too."""
+    """All errors of p4c with a place, in programs that we refuse too."""
 
     compared: Sequence[Compared] = ()
     reasons: Mapping[str, Sequence[str]] | None = None
@@ -50,14 +50,14 @@ class Messages:
 
     @property
     def share(self) -> str:
-        """How many are in the right place: p4c's, or another one for a reason."""
+        """How many messages are in the right place: p4c's, or another one for a stated reason."""
         count = len(self.compared)
         right = count - len(self.unargued)
         return f"{right} of {count}" + (f" ({100 * right / count:.4g} %)" if count else "")
 
     @property
     def stale(self) -> list[str]:
-        """Reasons given for what agrees, or is not there."""
+        """Reasons that are given for messages that agree or do not exist."""
         argued = {message.name for message in self.compared if message.agreement is Agreement.ARGUED}
         names = (name for names in (self.reasons or {}).values() for name in names)
         return [name for name in names if name not in argued]
@@ -117,7 +117,7 @@ def _begins_at(ours: Mapping[str, Any], theirs: Place) -> bool:
 
 
 def _nested(ours: Mapping[str, Any], theirs: Place) -> bool:
-    """Whether one place holds the other, as far as the line goes in which they begin."""
+    """Whether one place contains the other, within the line in which they begin."""
     if Path(ours["path"]).name != theirs.file or ours["line"] != theirs.line or theirs.columns is None:
         return False
     goes_on = ours["end_line"] > ours["line"]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Tests name tables, keys and actions in short; here are the rules of p4c's runner, which give the full names.
+"""Expands the short names of tables, keys and actions in tests, by the rules of p4c's runner.
 
-An entry becomes what the engine takes (see engine/bindings/src/entries.rs), by the table's match kinds and widths.
+An entry is converted to the engine's form (engine/bindings/src/entries.rs), by the table's match kinds and widths.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from marklab.p4tools.stf.statements import Add, Call, Key, Number, SetDefault
 
 Entry = dict[str, Any]
 
-# Larger priorities win in a test, smaller ones in BMv2; this is what p4c's runner subtracts from.
+# Larger priorities win in a test, smaller ones in BMv2. p4c's runner subtracts a test's priority from this number.
 _LOWEST_PRIORITY = 10_000
 
 
 def find(kind: str, name: str, known: Iterable[str]) -> str:
-    """The full name: the name itself, else the only one that ends so after a dot, else the only one that ends so."""
+    """The full name: the name itself, else the only one with this ending after a dot, else the only one so ending."""
     names = list(dict.fromkeys(known))
     if name in names:
         return name
@@ -40,7 +40,7 @@ def _named(kind: str, name: str, known: Sequence[Mapping[str, Any]]) -> Mapping[
 
 
 def _direct(table: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The table, whose entries name actions."""
+    """The table, if its entries name actions. Raises BadInput if they point to members."""
     if profile := table["implementation"]:
         raise BadInput(
             f"entries of table `{table['name']}` point to members of `{profile}`",
@@ -50,13 +50,13 @@ def _direct(table: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def default_action(statement: SetDefault, tables: Sequence[Mapping[str, Any]]) -> Entry:
-    """A default action as the engine takes it."""
+    """A default action in the engine's form."""
     table = _direct(_named("table", statement.table, tables))
     return {"table": table["name"], **_call(statement.call, table)}
 
 
 def entry(statement: Add, tables: Sequence[Mapping[str, Any]]) -> Entry:
-    """An entry as the engine takes it; keys left out are 0 if they are exact, else open."""
+    """An entry in the engine's form. Keys that are left out are 0 if they are exact, otherwise open."""
     table = _direct(_named("table", statement.table, tables))
     keys = keys_of(table)
     match = {key["name"]: {"exact": 0} for key in keys if key["match"] == "exact"}
@@ -70,24 +70,24 @@ def entry(statement: Add, tables: Sequence[Mapping[str, Any]]) -> Entry:
 
 
 def spelled_out(entry: Mapping[str, Any], tables: Sequence[Mapping[str, Any]]) -> Entry:
-    """An entry of a scheme with the full names of table and action, as simple_switch_CLI wants them."""
+    """An entry of a scheme with the full names of table and action, as simple_switch_CLI requires them."""
     table = _named("table", entry["table"], tables)
     action = _named(f"action of `{table['name']}`", entry["action"], table["actions"])
     return {**entry, "table": table["name"], "action": action["name"]}
 
 
 def keys_of(table: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The keys that an entry gives: those of a selector are for packets alone."""
+    """The keys that an entry gives. The keys of a selector are only for packets."""
     return [key for key in table["keys"] if key["match"] != "selector"]
 
 
 def is_ordered(table: Mapping[str, Any]) -> bool:
-    """Whether several entries can match, so that the priority chooses one."""
+    """Whether several entries can match, so the priority chooses one."""
     return any(key["match"] in {"ternary", "range", "optional"} for key in table["keys"])
 
 
 def _key_name(name: str, keys: Sequence[Mapping[str, Any]]) -> str:
-    """`a$0` is `a[0]`, and `h.valid` the validity of `h`."""
+    """The key of a name in a test: `a$0` is `a[0]`, and `h.valid` is the validity of `h`."""
     known = [key["name"] for key in keys]
     if name in known:
         return name
@@ -105,13 +105,13 @@ def _call(call: Call, table: Mapping[str, Any]) -> dict[str, Any]:
             raise unknown(f"parameter of `{action['name']}`", name, widths)
         if value.wild:
             raise BadInput(f"parameter `{name}` of `{action['name']}` has no open digits")
-        # simple_switch_CLI refuses what is too wide.
+        # simple_switch_CLI refuses values that are too wide.
         params[name] = json_number(fitting(value.value, widths[name], f"parameter `{name}`"))
     return {"action": action["name"], "params": params}
 
 
 def key_match(component: Key, key: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What the engine compares with; None for anything."""
+    """The match in the engine's form; None matches anything."""
     what, bits = f"key `{key['name']}`", key["bits"]
     value = fitting(component.value.value, bits, what)
     if (form := _form(component)) not in _FORMS[key["match"]]:
@@ -129,7 +129,7 @@ def key_match(component: Key, key: Mapping[str, Any]) -> dict[str, Any] | None:
     return {"range": [json_number(value), json_number(fitting(high.value, bits, what))]}
 
 
-# What can be written for a key, by its match kind.
+# Forms that can be written for a key, by its match kind.
 _FORMS = {
     "exact": {"a value"},
     "lpm": {"a value", "a prefix", "a value with open digits"},
@@ -165,7 +165,7 @@ def _mask(component: Key, bits: int) -> int:
 
 
 def fitting(value: int, bits: int, what: str) -> int:
-    """The value, if it has no more bits."""
+    """The value, if it fits into `bits`. Raises BadInput otherwise."""
     if value.bit_length() > bits:
         raise BadInput(f"{value:#x} does not fit {what}, which has {bits} bits")
     return value

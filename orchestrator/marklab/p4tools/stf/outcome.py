@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What a switch made of packets, and where two switches differ in it."""
+"""The outcome of packets in a switch, and differences between two switches."""
 
 from __future__ import annotations
 
@@ -21,42 +21,42 @@ CLOCKS = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """Packets that came out of each port, in their order, and what the switch remembers after them."""
+    """Packets that left each port, in their order, and the state of the switch after them."""
 
     sent: Mapping[int, Sequence[bytes]]
     memory: Memory
 
     @property
     def packets(self) -> int:
-        """Those that came out, on all ports."""
+        """Number of packets that left, on all ports."""
         return sum(map(len, self.sent.values()))
 
     @property
     def cells(self) -> tuple[int, int]:
-        """Cells of registers and of counters."""
+        """Number of cells of registers and of counters."""
         kept = (self.memory.registers, self.memory.counters)
         registers, counters = (sum(map(len, state.values())) for state in kept)
         return registers, counters
 
 
 def compared(parts: Mapping[str, Any]) -> dict[str, Any]:
-    """A program's objects without those whose state is a matter of the clock."""
+    """A program's objects, except those whose state depends on the clock."""
     kinds = ("registers", "counters")
     return {**parts, **{kind: [each for each in parts[kind] if not each["name"].endswith(CLOCKS)] for kind in kinds}}
 
 
 def cells_of(counter: str, memory: Memory) -> Sequence[tuple[int, int]]:
-    """Packets and bytes of a counter's cells, by a unique end of its name."""
+    """Packets and bytes of a counter's cells, by a unique ending of its name."""
     return memory.counters[names.find("counter", counter, memory.counters)]
 
 
 def not_compared(error: MarklabError) -> str:
-    """What stands in place of differences where a side could not be had."""
+    """Text in the place of differences if a side failed."""
     return f"not compared: {error}" + (f"\n  try: {error.remedy}" if error.remedy else "")
 
 
 def different_cells(ours: Memory, theirs: Memory) -> Iterator[str]:
-    """Registers and counters that are not the same."""
+    """Cells of registers and counters that differ."""
     yield from _different(ours.registers, theirs.registers)
     yield from _different(ours.counters, theirs.counters)
 
@@ -69,6 +69,6 @@ def _different(ours: Mapping[str, Sequence[object]], theirs: Mapping[str, Sequen
 
 
 def counts_differ(port: int, ours: Sequence[bytes], theirs: Sequence[bytes]) -> Iterator[str]:
-    """How many packets came out of a port, where that is not the same."""
+    """Numbers of packets that left a port, if they differ."""
     if len(ours) != len(theirs):
         yield f"port {port}: {len(ours)} packets here, {len(theirs)} of BMv2"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Text of a test to statements. One line is one statement; errors have line and column."""
+"""Parses the text of a test. Each line is one statement; errors have a line and a column."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class _Line:
         return ("name" if kind == "quoted" else kind), found[kind], start, found.end()
 
     def skip(self) -> None:
-        """To the next word, so that a complaint points at it."""
+        """Move to the next word, so an error points at it."""
         self.at = self._next()[2]
 
     def take(self, kind: str, what: str) -> str:
@@ -75,7 +75,7 @@ class _Line:
         return text
 
     def sign(self, sign: str) -> bool:
-        """Whether this sign comes next; takes it."""
+        """Take this sign if it comes next, and return whether it did."""
         kind, text, _, end = self._next()
         if kind != "sign" or text != sign:
             return False
@@ -125,8 +125,8 @@ class _Line:
 def read(text: str, path: Path | str = "test") -> list[Statement]:
     """Read a test.
 
-    A comment that begins with `# queue` gives the next packet its queue: `# queue now_ns=9000 sojourn_ns=5000
-    enq_qdepth=3 deq_qdepth=2`, each 0 where it is left out. Other readers of STF see a comment.
+    A comment that begins with `# queue` gives the next packet its queue signals: `# queue now_ns=9000 sojourn_ns=5000
+    enq_qdepth=3 deq_qdepth=2`. A signal that is left out is 0. Other readers of STF see only a comment.
     """
     return list(_statements(text, path))
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Runs a test on a program, in the interpreter and in machine code, and compares what comes out.
+"""Runs a test on a program, in the interpreter and in machine code, and compares the packets that leave.
 
-The rules are those of p4c's runner for BMv2: packets are compared port by port, in order; their number is exact; a port
-without expectations sends nothing.
+The rules are the same as in p4c's runner for BMv2: packets are compared port by port, in order; their number must be
+exact; a port without expectations must send nothing.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _COMPARISONS = {
 
 @dataclass(frozen=True)
 class Complaint:
-    """Something that is not as expected, and the packet that it came of, if one did."""
+    """Something that is not as expected, and the packet that it concerns, if any."""
 
     line: int
     text: str
@@ -44,7 +44,7 @@ class Complaint:
 
 @dataclass
 class Report:
-    """A test on one engine."""
+    """The result of a test on one engine."""
 
     exchanges: list[Exchange] = field(default_factory=list)
     complaints: list[Complaint] = field(default_factory=list)
@@ -100,7 +100,7 @@ def _compare(statements: Sequence[Statement], exchanges: Sequence[Exchange]) -> 
 
 
 class Verdict(Enum):
-    """What came of a test."""
+    """The verdict on a test."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -110,13 +110,13 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Outcome:
-    """A pair of program and test, on both engines."""
+    """The outcome of a program and its test, on both engines."""
 
     program: Path
     test: Path
     verdict: Verdict
     message: str = ""
-    # The interpreter's, which can be traced.
+    # The interpreter's report, as the interpreter can trace.
     report: Report | None = None
 
 
@@ -125,14 +125,14 @@ ENGINES = {"interpreter": True, "JIT": False}
 
 @functools.lru_cache(maxsize=16)
 def compiled(program: Path, interpret: bool) -> CompiledProgram:
-    """A program for one of the engines; several tests of a program share it."""
+    """A program compiled for one of the engines; its tests share it."""
     return compile_program(program, interpret=interpret)
 
 
 def run_pair(program: Path, test: Path, *, trace: bool = False) -> Outcome:
     """Run a test on a program, on both engines.
 
-    BadInput if the test cannot be read, or the program cannot be compiled or asked what the test asks of it.
+    Raises BadInput if the test cannot be read, the program does not compile, or the test does not suit the program.
     """
     statements = read_file(test)
     reports: dict[str, Report] = {}
@@ -151,7 +151,7 @@ def run_pair(program: Path, test: Path, *, trace: bool = False) -> Outcome:
     report = reports["interpreter"]
     difference = _difference(reports)
     if not difference and report.complaints and not trace:
-        # Once more, to see what the program did.
+        # Repeat with a trace that shows what the program did.
         return run_pair(program, test, trace=True)
     if difference:
         return Outcome(program, test, Verdict.FAILED, difference, report)
@@ -164,7 +164,7 @@ def run_pair(program: Path, test: Path, *, trace: bool = False) -> Outcome:
 
 
 def _difference(reports: dict[str, Report]) -> str | None:
-    """Where the engines disagree, which is a bug of theirs."""
+    """Where the engines disagree, which is a bug in one of them."""
     if len(reports) < len(ENGINES):
         return None
     (name, report), (other_name, other) = reports.items()

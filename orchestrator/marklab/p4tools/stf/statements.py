@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What a test can say: one class per statement of the language, each with the line it stands on."""
+"""The statements of a test: one class per statement of the language, each with its line number."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ class Number:
 
     @property
     def wild(self) -> bool:
-        """Whether some digits are open."""
+        """Whether some digits are open (`*`)."""
         return "*" in self.text
 
     @property
     def value(self) -> int:
-        """The number, open digits being 0."""
+        """The number, with open digits as 0."""
         return int(self.text.replace("*", "0"), 0 if self._bits_per_digit else 10)
 
     @property
     def mask(self) -> int | None:
-        """Ones where a digit is written, as p4c's runner makes them: bits beyond the digits are open. None: decimal."""
+        """Mask with ones for written digits, as in p4c's runner: bits above the digits are open. None for decimals."""
         bits = self._bits_per_digit
         if bits is None:
             return None
@@ -36,7 +36,7 @@ class Number:
 
     @property
     def prefix_len(self) -> int | None:
-        """Bits of the digits that are written. None: decimal."""
+        """Number of bits of the written digits. None for a decimal."""
         bits = self._bits_per_digit
         return None if bits is None else bits * sum(digit != "*" for digit in self.text[2:])
 
@@ -47,7 +47,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Key:
-    """A component of an entry's key: `name:value`, `name:value/bits`, and ours: `value&&&mask`, `low..high`."""
+    """A component of an entry's key: `name:value`, `name:value/bits`, and our `value&&&mask` and `low..high`."""
 
     name: str
     value: Number
@@ -66,7 +66,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Statement:
-    """Anything, on a line of the test."""
+    """Any statement, with its line in the test."""
 
     line: int
 
@@ -97,7 +97,7 @@ class RemoveAll(Statement):
 
 @dataclass(frozen=True)
 class Wait(Statement):
-    """`wait`: nothing, since every packet is through before the next statement."""
+    """`wait`: does nothing, as every packet has left before the next statement."""
 
 
 @dataclass(frozen=True)
@@ -127,12 +127,12 @@ class Expect(Statement):
 
 @dataclass(frozen=True)
 class NoPacket(Statement):
-    """`no_packet`: says what holds anyway, that nothing comes out but what is expected."""
+    """`no_packet`: no unexpected packets, which always holds."""
 
 
 @dataclass(frozen=True)
 class CheckCounter(Statement):
-    """`check_counter NAME(INDEX or ALIAS) [bytes|packets OP N]`; without a condition it has counted nothing."""
+    """`check_counter NAME(INDEX or ALIAS) [bytes|packets OP N]`; without a condition the count must be 0."""
 
     counter: str
     cell: Number | str

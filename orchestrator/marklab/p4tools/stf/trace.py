@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What a program did with a packet, in words: one line per event, with the source line that made it happen."""
+"""The trace of a packet as text: one line per event, with the source line that caused it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PLACE_WIDTH = 18
 
 
 def lines(exchange: Exchange) -> Iterator[str]:
-    """The story of a packet."""
+    """Lines of the trace of a packet."""
     packet = exchange.packet
     queue = "".join(f" {name}={value}" for name, value in packet.queue.items())
     yield f"port {packet.port}, {len(packet.frame)} bytes: {packet.frame.hex()}"
@@ -36,12 +36,12 @@ def _place(event: Event) -> str:
 
 
 def _values(fields: Sequence[Sequence[Any]]) -> str:
-    """Names without what they have in common: a header's fields by their own names."""
+    """Names and values, separated by commas."""
     return ", ".join(f"{name}={value}" for name, *_, value in fields)
 
 
 def own_name(field: str) -> str:
-    """`ttl` of `hdr.ipv4.ttl`."""
+    """The last part of a field's name: `ttl` of `hdr.ipv4.ttl`."""
     return field.rpartition(".")[2]
 
 
