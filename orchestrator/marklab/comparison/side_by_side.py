@@ -266,11 +266,11 @@ def _decide(policy: Policy, differences: Sequence[Difference], pairs: Sequence[_
     decided = zip(changes, _beyond_noise(changes, policy.false_alarms), strict=True)
     for rule, title, found in applied:
         if found is None:
-            yield RuleResult(str(rule), title, None, True, "it cannot be told: a side has no such number")
+            yield RuleResult(str(rule), title, None, True, "it cannot be decided: a side has no such number")
         elif rule.kind == "value":
             yield RuleResult(str(rule), title, found.point, rule.forbids(found.new), f"it is {found.new:.6g}")
         elif found.verdict is Verdict.UNCLEAR:
-            why = "it cannot be told: a side has one seed, and the flows differ"
+            why = "it cannot be decided: a side has one seed, and the flows differ"
             yield RuleResult(str(rule), title, found.point, True, why)
         else:
             change, certain = next(decided)
@@ -351,9 +351,9 @@ def _notes(
         yield f"programs differ: {_some(programs)}"
     unpaired = any(not each.seeds.paired for each in differences)
     if unpaired:
-        yield "the flows differ: seeds are not compared in pairs, and only large changes can be told from noise"
+        yield "the flows differ: seeds are not compared in pairs, and only large changes exceed the noise"
     elif all(len(each.seeds.base) == 1 for each in differences):
-        yield "one seed: the numbers are compared as they are, how much of it is luck of the flows is not known"
+        yield "one seed: the numbers are compared as they are, and how much is due to chance is not known"
     alone = sorted({*_labels(base), *_labels(new)} - {label for pair in pairs for label in pair.labels})
     if alone:
         yield f"only one side has {', '.join(alone)}"
@@ -362,7 +362,7 @@ def _notes(
     if more:
         yield f"only NEW has {_some(more)}"
     if base.failed or base.missing:
-        yield f"of BASE {len(base.failed)} cells failed, and {base.missing} have not run or cannot be read"
+        yield f"in BASE {len(base.failed)} cells failed, and {base.missing} have not run or cannot be read"
 
 
 def _changed(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[str]:

@@ -83,7 +83,7 @@ class Claim(Model):
             raise BadInput(f"`{self.says}`: `over_at` is about `over`", "state `over`")
         loose = sorted(self.over_at.keys() - self.at.keys())
         if loose:
-            raise BadInput(f"`{self.says}`: `over_at` changes `{loose[0]}`", "say in `at` what it is there")
+            raise BadInput(f"`{self.says}`: `over_at` changes `{loose[0]}`", "set it in `at` as well")
         return self
 
     def is_about(self, point: Settings) -> bool:

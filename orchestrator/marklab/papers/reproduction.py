@@ -79,9 +79,9 @@ def lost(done: Reproduction) -> RunFailed:
     first = done.failed[0]
     at = "".join(f"{key} {value}, " for key, value in first.settings.items())
     return RunFailed(
-        f"{len(done.failed)} cells failed, which the table leaves out: {at}{first.scheme}, seed {first.seed}: "
+        f"{len(done.failed)} cells failed and are not in the table: {at}{first.scheme}, seed {first.seed}: "
         f"{first.error}",
-        "the same command runs them once more; all are in the folder's cells/",
+        "repeat the command to run them again; the folder's cells/ has all of them",
     )
 
 

@@ -89,7 +89,7 @@ def candidate(choice: SchemeChoice, rules: FctRules, results: Sequence[Path] = (
     if missing:
         workload, load = min(missing)
         raise BadInput(
-            f"the policy asks for {workload} at load {load:g} as well, and no result is of that",
+            f"the policy also asks for {workload} at load {load:g}, and no result has that",
             "--results FOLDER for each, or a policy with other `loads` and `workloads`",
         )
     return Candidate(choice, twin, tuple(places), tuple(map(load_run, results)))
@@ -111,7 +111,7 @@ def _settings(choice: SchemeChoice, rules: FctRules, workload: str, load: float)
 def _place(spec: Spec, choice: SchemeChoice, arch: Arch) -> Place:
     if spec.pias is not None:
         raise BadInput(
-            "packets are compared by the code points of their flows, and pias gives each packet its own",
+            "packets are compared by the code points of their flows, but pias gives each packet its own",
             "settings of the policy without `pias`",
         )
     alone = spec.to_plain() | {"schemes": [choice]}

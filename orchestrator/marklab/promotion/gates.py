@@ -82,7 +82,7 @@ def equivalence_gate(rules: EquivalenceRules, twin: TwinSpec, runs: Runs) -> Gat
     bound = max(twin.agreement, rules.agreement or 0)
     same, *marks = decisions(found, bound, twin.marks_within)
     enough = finding(
-        f"a run with {rules.packets:,} packets, so as to know",
+        f"a run with at least {rules.packets:,} packets",
         f"{found.packets:,}",
         holds=found.packets >= rules.packets,
     )

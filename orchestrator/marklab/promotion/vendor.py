@@ -63,7 +63,7 @@ def compile_twin(path: str, scheme: ReadyScheme, twin: TwinSpec) -> Compiled:
         try:
             found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_COMPILE_S)  # noqa: S603
         except subprocess.TimeoutExpired as error:
-            raise RunFailed(f"p4c does not end on {scheme.label} ({_COMPILE_S:g} s waited)") from error
+            raise RunFailed(f"p4c did not finish {scheme.label} within {_COMPILE_S:g} s") from error
         if found.returncode != 0:
             said = [line for line in (found.stderr + found.stdout).splitlines() if "error" in line.lower()]
             return Compiled(path, "; ".join(said[:5]) or f"status {found.returncode}")

@@ -46,7 +46,7 @@ def read_claims(folder: Path) -> Claims:
         rows = tuple(ClaimRow(*cells(_finding(claim))) for claim in plain["claims"])
         return Claims(rows, plain["paper"], tuple(plain["remarks"]))
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise BadInput(f"{path} cannot be read, or is of another version of the lab") from error
+        raise BadInput(f"{path} cannot be read, or another version of the lab wrote it") from error
 
 
 def _finding(plain: dict[str, Any]) -> Any:

@@ -55,7 +55,7 @@ def draw_traces(folder: Path, form: str, begin_ns: int, end_ns: int | None) -> I
         drawn += 1
         yield picture
     if not drawn:
-        raise BadInput("nothing happened in the time that is to be shown", "choose another --from and --to")
+        raise BadInput("nothing happened in the time to be shown", "choose another --from and --to")
 
 
 def _queues(rows: pl.DataFrame, bins: Bins) -> Figure:

@@ -16,9 +16,7 @@ Values = dict[str, int | float | str]
 WORDS = {
     "said": "{text}",  # by an older version of the lab, in words
     "interpreted": "the program was interpreted, which is slow: {why}",
-    "late-attempt": (
-        "what the machine has to show before seed {seed} was right after {failed} failed attempt(s) only: {last}"
-    ),
+    "late-attempt": ("before seed {seed} the machine passed its checks only after {failed} failed attempt(s): {last}"),
     "few-samples": "a seed has {fewest} {what} only: their 99th percentile is the largest of them",
     "no-marks": "nothing was marked: the queue never reached a threshold, so the scheme made no difference",
     "marks-miscounted": (
@@ -29,8 +27,8 @@ WORDS = {
         "difference"
     ),
     "no-base-delay": (
-        "{deaf:,} of {flows:,} flows have no base delay: no packet of their connection came without waiting for more "
-        "than half of the threshold of {threshold}, which counts from there"
+        "{deaf:,} of {flows:,} flows have no base delay: every packet of their connection waited for more than half of "
+        "the threshold of {threshold}, which counts from the base delay"
     ),
     "idle": (
         "the bottleneck was busy {busy:.0%} of the time at a load of {load:.0%}: the run is too short to build it up, "
@@ -42,16 +40,16 @@ WORDS = {
     ),
     "under-way": "{flows} flows were under way when the run ended at {end}, and are in no mean",
     "unfinished": "{flows} flows did not finish and are in no mean: the others look better than they are",
-    "lossless-lost": "{packets} packets were lost in queues that are to be lossless",
+    "lossless-lost": "{packets} packets were lost in queues that should be lossless",
     "go-back-n": (
-        "{packets:,} packets were lost in queues, and hosts that go back to the first of them sent {again:,} again: "
+        "{packets:,} packets were lost in queues, and hosts, which go back to the lost packet, sent {again:,} again: "
         "RDMA is made for lossless lines, --pfc on"
     ),
     "lost-elsewhere": "{packets} packets were lost outside of the queues: {places}",
-    "undefined": "the program did {faults} things that P4 leaves undefined, such as an index beyond its register",
+    "undefined": "P4 leaves {faults} operations of the program undefined, such as an index beyond its register",
     "one-priority": (
         "{share:.1%} of the data packets had priority P{priority}: thresholds that do not suit the sizes of the flows "
-        "leave little to be scheduled"
+        "leave little to schedule"
     ),
     "below-clock": "{name} is {us:g} us, the switch's clock counts whole microseconds",
     "beyond-queue": "{name} is {threshold}, but the queue is full at {limit}",

@@ -99,4 +99,4 @@ def load_run(folder: Path) -> Summary:
     except OSError as error:
         raise BadInput(f"{folder} is no result: {error.strerror} ({path})") from error
     except (ValueError, KeyError, TypeError) as error:
-        raise BadInput(f"{path} is not the summary of a run, or of another version of the lab") from error
+        raise BadInput(f"{path} is not the summary of a run, or another version of the lab wrote it") from error

@@ -67,7 +67,7 @@ def open_sweep(folder: Path) -> Collection:
         versions = json.loads((folder / "versions.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise BadInput(
-            f"{folder} is no sweep: {error}", "the folder of one has sweep.yaml, plan.json and cells/"
+            f"{folder} is not a sweep: {error}", "the folder of a sweep has sweep.yaml, plan.json and cells/"
         ) from error
     rows, damaged = read_cells(folder)
     return Collection(

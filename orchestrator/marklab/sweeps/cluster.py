@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Cells on Dask's workers: processes of this machine, or whatever a scheduler has."""
+"""Runs cells on Dask's workers: processes of this machine, or the workers of a scheduler."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from distributed import Client, Future, KilledWorker, LocalCluster
 from marklab.errors import BadInput, MarklabError, RunFailed
 from marklab.sweeps.work import Outcome, run_cell
 
-# Between two looks at what has come.
+# Time between two checks for results.
 _TICK_S = 0.1
 _CONNECT_S = 5
-# So long a scheduler may be without workers, and between two looks at whether it has some.
+# How long a scheduler may be without workers, and the time between two checks for workers.
 _DESERTED_S, _LOOK_S = 60, 5
 
 _SETTINGS = {
-    # A cell whose worker is lost is run once more; if that worker is lost too, the cell has failed.
+    # A cell whose worker is lost is run once more. If that worker is lost too, the cell fails.
     "distributed.scheduler.allowed-failures": 1,
-    # A worker has no cells in store, which would be lost with it.
+    # A worker holds no cells in reserve, as they would be lost with it.
     "distributed.scheduler.worker-saturation": 1.0,
-    # Looking after themselves many times a second costs scheduler and workers 3 % of a core.
+    # Monitoring themselves many times a second would cost scheduler and workers 3 % of a core.
     "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "1s",
     "distributed.admin.tick.limit": "60s",
@@ -50,21 +50,21 @@ class Failure:
     error: str
 
 
-# The place of a task, and what came of it.
+# The index of a task, and its result.
 Event = tuple[int, Outcome | Failure]
 Work = Callable[[dict[str, Any]], Outcome | Failure]
 
 
 @dataclass(frozen=True)
 class Workers:
-    """So many processes of this machine, or those of the scheduler at an address."""
+    """A number of processes of this machine, or the workers of the scheduler at an address."""
 
     count: int
     scheduler: str | None = None
 
 
 def attempt(task: dict[str, Any]) -> Outcome | Failure:
-    """Run a cell; what is wrong with it is its result, so that nothing but a lost worker is an error of Dask's."""
+    """Run a cell. An error in it becomes a Failure, so only a lost worker is an error of Dask's."""
     try:
         return run_cell(task)
     except MarklabError as error:
@@ -74,11 +74,11 @@ def attempt(task: dict[str, Any]) -> Outcome | Failure:
 
 
 def completed(tasks: Sequence[dict[str, Any]], workers: Workers, work: Work = attempt) -> Generator[Event | None]:
-    """Run tasks, and give each as it ends; None every now and then. Closing the generator ends all that still run.
+    """Run tasks, and yield the result of each as it ends, and None regularly. Closing the generator ends all tasks.
 
-    Raises BadInput if no scheduler answers, and RunFailed if it has no workers any more.
+    Raises BadInput if no scheduler answers, and RunFailed if it has lost all its workers.
     """
-    # As in `runs.run_cells`, this thread takes no lock that another one needs: a signal may come at any time.
+    # As in `runs.run_cells`, this thread takes no lock that another thread needs, as a signal may come at any time.
     events: SimpleQueue[Event | Exception] = SimpleQueue()
     stop: SimpleQueue[None] = SimpleQueue()
     driver = Thread(target=_drive, args=(tasks, workers, work, events, stop), name="cells")
@@ -120,7 +120,7 @@ def _drive(
 
 
 def _attend(client: Client, workers: Workers, stop: SimpleQueue[None]) -> None:
-    """Wait until the caller wants no more."""
+    """Wait until the caller stops, and check that there are workers."""
     deserted_s = 0
     while True:
         try:
@@ -129,15 +129,15 @@ def _attend(client: Client, workers: Workers, stop: SimpleQueue[None]) -> None:
             deserted_s = 0 if client.scheduler_info(n_workers=-1)["workers"] else deserted_s + _LOOK_S
             if deserted_s > _DESERTED_S:
                 raise RunFailed(
-                    f"{workers.scheduler or 'the cluster'} has no workers any more",
-                    "start some, and give the same command: what has finished is kept",
+                    f"{workers.scheduler or 'the cluster'} has lost all its workers",
+                    "start workers and repeat the command: finished cells are kept",
                 ) from None
         else:
             return
 
 
 class _Arrival:
-    """Hands over what a future holds. It keeps the future alive until then, as Dask forgets others."""
+    """Hands over the result of a future. It keeps the future alive until then, as Dask drops unreferenced futures."""
 
     def __init__(self, number: int, events: SimpleQueue[Event | Exception]) -> None:
         self.number = number
@@ -189,7 +189,7 @@ def _remote(address: str) -> Iterator[Client]:
         raise BadInput(f"no scheduler answers at {address}", remedy) from error
     with client:
         try:
-            # They may have been started just now, in the same script.
+            # The same script may have just started them.
             client.wait_for_workers(1, timeout=_CONNECT_S)
         except TimeoutError as error:
             remedy = f"dask worker {address} --nthreads 1"
@@ -199,10 +199,10 @@ def _remote(address: str) -> Iterator[Client]:
 
 @contextmanager
 def _without_main() -> Iterator[None]:
-    """Let new processes run nothing but what they are for.
+    """Keep new processes from running the main module.
 
-    Python runs the main module of a process again in those that it spawns. That of a script that calls the lab would
-    start a sweep in each of them, unless its author had known.
+    Python runs the main module of a process again in the processes that it spawns. A script that calls the lab would
+    then start a sweep in each of them, unless its author guarded against it.
     """
     main = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")

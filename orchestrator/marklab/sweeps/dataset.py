@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Writes the folder of a sweep (`results.sweep` says what is in it), whole after every cell.
+"""Writes the folder of a sweep (`results.sweep` describes it), which is complete after every cell.
 
-A cell is a file of its own when it ends; when all have, their rows are joined in one file. So killing a sweep
-loses the cells that were running, and the next start goes on with the others.
+A cell that ends is written as a separate file. When all cells have ended, their rows are joined in one file. So killing
+a sweep loses only the running cells, and the next start continues with the others.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from marklab.tables.parquet import to_parquet
 
 @dataclass(frozen=True)
 class Job:
-    """What is to be done: a plan, the folder for it, what the folder says of itself, whether flow records are kept."""
+    """A plan to run, its folder, the folder's description, and whether flow records are kept."""
 
     plan: Plan
     folder: Path
@@ -45,16 +45,16 @@ class Job:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A folder that this process writes, with flow records or without."""
+    """A folder that this process writes, with or without flow records."""
 
     folder: Path
     plan: Plan
     keep_flows: bool = False
 
     def finished(self) -> set[str]:
-        """Keys of the cells that need not run: they are there as a whole, by the code that would run now."""
+        """Keys of the cells that need not run, because the current code has already written them completely."""
         rows, damaged = read_cells(self.folder)
-        # What cannot be read is made again.
+        # Cells whose files cannot be read are run again.
         for path, _ in damaged:
             path.unlink()
         done = set(rows.filter((pl.col("status") == FINISHED) & (pl.col("code") == code_digest()))["key"])
@@ -65,9 +65,9 @@ class Dataset:
         }
 
     def add(self, number: int, cell: PlannedCell, outcome: Outcome | Failure) -> None:
-        """Keep a cell, with the tables that came with it first: a cell that is there is there as a whole."""
+        """Write a cell. Its tables are written first, so a cell that exists is complete."""
         name = f"{number:06}"
-        # What other code has left of it.
+        # Remove tables of the cell that other code has left.
         for table in (FLOWS, traces.FOLDER):
             for path in (self.folder / table).glob(f"{name}*.parquet"):
                 path.unlink()
@@ -78,7 +78,7 @@ class Dataset:
         write_whole(self.folder / CELLS / f"{name}.parquet", to_parquet(_row(cell, outcome)))
 
     def join(self) -> None:
-        """Make one file of all cells."""
+        """Join the files of all cells into one."""
         rows, damaged = read_cells(self.folder)
         place = {cell.key: number for number, cell in enumerate(self.plan.cells)}
         rows = rows.filter(pl.col("key").is_in(list(place)))
@@ -91,9 +91,9 @@ class Dataset:
 
 @contextmanager
 def written(job: Job) -> Iterator[Dataset]:
-    """Open a folder for writing, a new one or one that a sweep was ended in.
+    """Open a folder for writing, either a new one or the folder of an interrupted sweep.
 
-    Raises RunFailed if another process writes it, or if the file system fails.
+    Raises RunFailed if another process is writing it, or if the file system fails.
     """
     folder = job.folder
     try:
@@ -107,7 +107,7 @@ def written(job: Job) -> Iterator[Dataset]:
     except OSError as error:
         raise RunFailed(
             f"cannot write {error.filename or folder}: {error.strerror or error}",
-            "free some space or choose another folder with --out; the same command then goes on",
+            "free some space or choose another folder with --out; the same command then continues",
         ) from error
 
 
@@ -121,7 +121,7 @@ def _take(file: int, folder: Path) -> None:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file that is there as a whole or not at all, even if this process is killed."""
+    """Write a file completely or not at all, even if this process is killed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.partial")
     with partial.open("wb") as file:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""A grid of runs: what all points have in common, and the settings that differ."""
+"""A grid of runs: the settings that all points share, and the settings that differ."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from marklab.units import parse_setting
 Settings = dict[str, Any]
 
 GRID = "grid"
-# Begin of the keys of a grid that are parameters of schemes.
+# Prefix of grid keys that are parameters of schemes.
 PARAMETER = "param."
 
-# What says what a whole sweep is about cannot differ between its points.
+# Keys that describe a whole sweep, and so cannot differ between its points.
 _NOT_IN_GRIDS = {
     "schemes": "list them under `schemes`, beside the grid",
     "baseline": "write it beside the grid",
@@ -46,22 +46,22 @@ def written_grid() -> JsonSchemaValue:
 
 @dataclass(frozen=True)
 class Sweep:
-    """Settings of a run, as in a spec file, and a grid of others, by key: the values to go through."""
+    """Settings of a run, as in a spec file, and a grid: further settings by key, each with a list of values."""
 
     settings: Settings
     grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
     def count(self) -> int:
-        """Points of the grid."""
+        """Number of points of the grid."""
         return math.prod(len(values) for values in self.grid.values())
 
     def points(self) -> Iterator[Settings]:
-        """Settings of each point, the last key of the grid first through its values."""
+        """Settings of each point. The last key of the grid varies fastest."""
         for values in itertools.product(*self.grid.values()):
             yield dict(zip(self.grid, values, strict=True))
 
     def spec_at(self, point: Mapping[str, Any]) -> tuple[Spec, tuple[str, ...]]:
-        """The run at a point, and what its schemes are called all over the grid, whatever their parameters here."""
+        """The run at a point, and the names of its schemes, which are the same in the whole grid."""
         settings = copy.deepcopy(self.settings)
         params = [f"{key.removeprefix(PARAMETER)}={value}" for key, value in point.items() if _is_parameter(key)]
         for key, value in point.items():
@@ -84,14 +84,14 @@ def _is_parameter(key: str) -> bool:
 
 
 def _quoted(text: str) -> str:
-    """YAML of a text that stays one: `0.5` as text is no number."""
+    """YAML of a text that stays text: `0.5` must not become a number."""
     return yaml.safe_dump(text, default_style='"')
 
 
 def read_sweep(path: Path | None, over: Mapping[str, Any], more: Sequence[str], grid: Sequence[str]) -> Sweep:
-    """A sweep of a file, of settings that replace the file's, of `KEY=VALUE`, and of `KEY=VALUE,VALUE` of the grid.
+    """Read a sweep from a file, settings that override the file, `KEY=VALUE`, and `KEY=VALUE,VALUE` for the grid.
 
-    Raises BadInput for keys that nothing has, with the nearest one, and for a grid without cells.
+    Raises BadInput for unknown keys, with the nearest known key, and for a grid without cells.
     """
     settings = dict(read_spec(path)) if path is not None else {}
     where = f"{path}: " if path is not None else ""
@@ -107,13 +107,13 @@ def read_sweep(path: Path | None, over: Mapping[str, Any], more: Sequence[str], 
     for text in grid:
         key, listed = parse_setting(text)
         values[key] = tuple(_values(key, listed))
-    # Schemes as they are from any folder, as the description is kept with the results.
+    # Schemes are named independently of the folder, as the description is kept with the results.
     settings["schemes"] = [str(choice) for choice in chosen_schemes(as_list(settings.get("schemes", [])), [])]
     return checked(Sweep(settings, values), where)
 
 
 def _values(key: str, listed: str) -> list[Any]:
-    """Values between commas, each as YAML; a scheme's or a topology's own commas are written in a list: `[...]`."""
+    """Values separated by commas, each as YAML. Values that contain commas are written in a list: `[...]`."""
     try:
         found = yaml.safe_load(listed if listed.startswith("[") else f"[{listed}]")
     except yaml.YAMLError as error:
@@ -122,7 +122,7 @@ def _values(key: str, listed: str) -> list[Any]:
 
 
 def checked(sweep: Sweep, where: str = "") -> Sweep:
-    """The sweep, if its keys are known and its grid has points."""
+    """Return the sweep if its keys are known and its grid has points. Raises BadInput otherwise."""
     known = setting_names()
     for key, values in sweep.grid.items():
         top = key.partition(".")[0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Runs a plan into a folder: what is there already is not run again."""
+"""Runs a plan into a folder. Cells that the folder already has are not run again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from marklab.sweeps.plan import plan_sweep
 
 
 def run_sweep(sweep: Sweep, out: Path, workers: Workers, on_cells: OnCells, *, keep_flows: bool = True) -> Path:
-    """Run a sweep; gives its folder in `out`, which is the same for the same sweep."""
+    """Run a sweep. Returns its folder in `out`, which is the same for the same sweep."""
     plan = plan_sweep(sweep)
     name = str(sweep.settings.get("name") or "sweep")
     job = Job(plan, out / f"{name}-{plan.digest()[:8]}", sweep.to_yaml(), "sweep", name, keep_flows)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""From a grid to cells: every point made ready, so that what cannot run is said before anything runs."""
+"""Plans the cells of a grid. Every point is prepared first, so errors are reported before anything runs."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ Settings = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class PlannedPoint:
-    """A point of a grid, made ready.
+    """A prepared point of a grid.
 
-    `labels` are what its schemes are called at all points; `numbers` are the settings that are numbers at all of them.
+    `labels` are the names of its schemes at all points; `numbers` are the settings that are numbers at all points.
     """
 
     number: int
@@ -40,12 +40,12 @@ class PlannedPoint:
 
     @property
     def baseline(self) -> str | None:
-        """What its baseline is called."""
+        """Name of its baseline."""
         spec = self.experiment.spec
         return None if spec.baseline is None else self.labels[spec.choices.index(spec.baseline)]
 
     def cells(self) -> Iterator[PlannedCell]:
-        """All schemes on the flows of a seed, then on those of the next."""
+        """Cells of all schemes on the flows of a seed, then on the flows of the next seed."""
         identities = [identity_of(self.experiment, scheme) for scheme in self.experiment.schemes]
         for seed in self.experiment.spec.seed_numbers:
             for scheme, label, identity in zip(self.experiment.schemes, self.labels, identities, strict=True):
@@ -54,7 +54,10 @@ class PlannedPoint:
 
 @dataclass(frozen=True)
 class PlannedCell:
-    """One scheme on the flows of one seed at one point. `identity` is the digest of all but the seed that decides."""
+    """One scheme on the flows of one seed at one point.
+
+    `identity` is the digest of everything that determines its result, except the seed.
+    """
 
     point: PlannedPoint
     scheme: ReadyScheme
@@ -64,12 +67,12 @@ class PlannedCell:
 
     @property
     def key(self) -> str:
-        """Digest of all that decides its result, and of its place: a baseline may be the same run at several points."""
+        """Digest of all that determines its result, and of its place: several points may have the same baseline run."""
         place = json.dumps([dict(self.point.settings), self.label, self.seed], sort_keys=True)
         return hashlib.sha256(f"{self.identity} {place}".encode()).hexdigest()[:16]
 
     def columns(self) -> dict[str, Any]:
-        """Where it is in the grid, as cells of a table: numbers as such, anything else as text."""
+        """Its place in the grid, as columns of a table: numbers as numbers, anything else as text."""
         return {
             "point": self.point.number,
             **{
@@ -81,7 +84,7 @@ class PlannedCell:
         }
 
     def task(self, *, keep_flows: bool) -> dict[str, Any]:
-        """What a worker needs, as plain data."""
+        """The data that a worker needs, as plain data."""
         spec = alone(self.point.experiment.spec, self.scheme, self.seed)
         return {
             "spec": spec.to_plain(),
@@ -101,27 +104,27 @@ def _is_number(value: Any) -> bool:
 
 
 def alone(spec: Spec, scheme: ReadyScheme, seed: int) -> Spec:
-    """The run of one cell by itself."""
+    """The run that consists of one cell."""
     return spec.model_copy(
         update={"name": None, "schemes": (scheme.fitted.choice,), "baseline": None, "seeds": 1, "first_seed": seed}
     )
 
 
 def identity_of(experiment: Experiment, scheme: ReadyScheme) -> str:
-    """Digest of all that decides the results of a scheme, but the seed."""
+    """Digest of everything that determines the results of a scheme, except the seed."""
     return alone(experiment.spec, scheme, 0).digest({scheme.label: scheme.identity()})
 
 
 @dataclass(frozen=True)
 class Plan:
-    """All points of a sweep, and the keys of the cells that are to be run where those are not all."""
+    """All points of a sweep, and the keys of the cells to run if these are not all."""
 
     points: tuple[PlannedPoint, ...]
     only: frozenset[str] | None = None
 
     @cached_property
     def cells(self) -> tuple[PlannedCell, ...]:
-        """The cells: seed by seed, so that a sweep that is ended early has something of each point."""
+        """The cells seed by seed, so a sweep that ends early has results at each point."""
         cells = [cell for point in self.points for cell in point.cells()]
         if self.only is not None:
             cells = [cell for cell in cells if cell.key in self.only]
@@ -129,18 +132,18 @@ class Plan:
         return tuple(sorted(cells, key=lambda cell: cell.seed))
 
     def digest(self) -> str:
-        """Digest of all that decides the results."""
+        """Digest of everything that determines the results."""
         return hashlib.sha256(" ".join(cell.key for cell in self.cells).encode()).hexdigest()
 
     @property
     def max_workers(self) -> int | None:
-        """Cells that may run at a time."""
+        """Number of cells that may run at the same time; None without a limit."""
         limits = [fabric_of(point.experiment.spec).max_workers for point in self.points]
         return min((limit for limit in limits if limit is not None), default=None)
 
 
 def plan_of(points: Iterable[tuple[Settings, Spec, tuple[str, ...]]]) -> Plan:
-    """Make every point ready; raises BadInput that names the point."""
+    """Prepare every point. Raises BadInput that names the point."""
     planned = []
     programs: engine.Programs = {}
     for number, (settings, spec, labels) in enumerate(points):

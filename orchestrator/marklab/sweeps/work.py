@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What a worker does with a cell. It may be on another machine, which has the same tree."""
+"""Runs a cell on a worker, which may be on another machine with the same tree."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from marklab.spec.description import make_spec
 from marklab.sweeps.plan import identity_of
 from marklab.tables import parquet
 
-# Name of the table of flows, where it is kept.
+# Name of the table of flows.
 FLOWS = "flows"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A finished cell. `tables` are Parquet files by name; `versions` those of the worker's lab."""
+    """A finished cell. `tables` are Parquet files by name; `versions` are the versions of the worker's lab."""
 
     result: SeedResult
     curves: Curves
@@ -49,7 +49,7 @@ class Outcome:
 
 
 def dask_setup(_worker: object) -> None:
-    """Prepare a process that was started for a sweep: Ctrl-C is for the one that started it, which then ends this."""
+    """Prepare a worker process: it ignores Ctrl-C, as the process that started it handles that and ends it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
@@ -77,36 +77,36 @@ def run_cell(task: dict[str, Any]) -> Outcome:
     )
 
 
-# Programs of the cells that this process has run: compiling takes as long as a small cell.
+# Programs of the cells that this process has run, because compiling takes as long as a small cell.
 _PROGRAMS: engine.Programs = {}
 
 
 @functools.lru_cache(maxsize=256)
 def _prepared(spec: str) -> tuple[Experiment, str]:
-    """The run of a cell with seed 0, made ready once for all of its seeds, and what identifies it."""
+    """The run of a cell with seed 0, prepared once for all seeds, and its identity."""
     with engine.keeping(_PROGRAMS):
         experiment = prepare(make_spec(json.loads(spec)))
     return experiment, identity_of(experiment, experiment.schemes[0])
 
 
 def _ready(task: dict[str, Any]) -> Experiment:
-    """The run of a cell, if it is what was planned."""
+    """The run of a cell. Raises an error if it is not the run that was planned."""
     spec = json.dumps(task["spec"] | {"first_seed": 0}, sort_keys=True)
     for _ in range(2):
         experiment, identity = _prepared(spec)
         if identity == task["identity"]:
             return replace(experiment, spec=experiment.spec.model_copy(update={"first_seed": task["seed"]}))
-        # Perhaps a file has changed since this process read it.
+        # A file may have changed since this process read it.
         _prepared.cache_clear()
         _PROGRAMS.clear()
     raise RunFailed(
-        f"the worker does not run what was asked for: its files of {experiment.schemes[0].label} are others",
+        f"the worker would run something else than planned: its files of {experiment.schemes[0].label} differ",
         "let the worker run in the same tree, at the same commit",
     )
 
 
 def placed_in(columns: dict[str, Any], table: pl.DataFrame) -> pl.DataFrame:
-    """The table with columns that say where in a grid its rows are from, the same types in all tables of a sweep."""
+    """The table with columns for the place in the grid, which have the same types in all tables of a sweep."""
     rest = table.select(pl.exclude("scheme", "seed", *columns))
     placed = (pl.lit(value, dtype=_WHOLE.get(name)).alias(name) for name, value in columns.items())
     return rest.select(*placed, pl.all())

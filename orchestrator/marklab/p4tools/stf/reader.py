@@ -297,7 +297,7 @@ def _set_default(line: _Line) -> SetDefault:
 def _remove(line: _Line) -> RemoveAll:
     start = line.at + 1
     if line.take("name", "`all`").lower() != "all":
-        line.fail("only `remove all` can be said", start)
+        line.fail("only `remove all` is supported", start)
     return RemoveAll(line.number)
 
 
