@@ -105,7 +105,7 @@ def test_single_seeds_with_different_flows_tell_nothing() -> None:
     assert verdict(run(100), run(101, flows="other")) is Verdict.UNCLEAR
     comparison = compared(run(100), run(101, flows="other"), "short.p99 > +5%")
     assert comparison.broken
-    assert "cannot be told" in comparison.rules[0].reason
+    assert "cannot be decided" in comparison.rules[0].reason
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ WORDS = {
         "RDMA is made for lossless lines, --pfc on"
     ),
     "lost-elsewhere": "{packets} packets were lost outside of the queues: {places}",
-    "undefined": "P4 leaves {faults} operations of the program undefined, such as an index beyond its register",
+    "undefined": "the program did {faults} operations that P4 leaves undefined, such as an index beyond a register",
     "one-priority": (
         "{share:.1%} of the data packets had priority P{priority}: thresholds that do not suit the sizes of the flows "
         "leave little to schedule"

@@ -171,7 +171,7 @@ def _all_priorities(seeds: Sequence[tuple[Priority, ...]]) -> tuple[Priority, ..
 
 
 def _mean_sharing(seeds: Sequence[SeedResult]) -> Sharing | None:
-    """Means over the seeds that have services; one without flows of a service has a goodput of 0 there."""
+    """Means over the seeds that have services. A seed without flows of a service has a goodput of 0 for it."""
     there = [seed.sharing for seed in seeds if seed.sharing is not None]
     if not there:
         return None
@@ -182,7 +182,7 @@ def _mean_sharing(seeds: Sequence[SeedResult]) -> Sharing | None:
 
 
 def _mean_windows(seeds: Sequence[SeedResult]) -> dict[str, WindowMeans]:
-    """Means over the seeds, of flows that all have; one without flows of a service has a rate of 0 there."""
+    """Means over the seeds, for flows that all have. A seed without flows of a service has a rate of 0 for it."""
     result = {}
     for window in seeds[0].windows:
         of = [seed.windows[window] for seed in seeds]
@@ -203,7 +203,7 @@ def _mean_length(lengths: Sequence[QueueLength]) -> QueueLength | None:
 
 
 def _mean_convergence(seeds: Sequence[SeedResult]) -> dict[str, Change]:
-    """Means over the seeds of starts that all have, with the same flows; None where a seed did not converge."""
+    """Means over the seeds, for starts that all have with the same flows. None if a seed did not converge."""
     result = {}
     for start, first in seeds[0].convergence.items():
         of = [seed.convergence[start] for seed in seeds if start in seed.convergence]
@@ -229,7 +229,7 @@ def _all_classified(seeds: Sequence[SeedResult]) -> Classification | None:
 
 
 def all_pauses(seeds: Sequence[Pauses]) -> Pauses | None:
-    """Sums over the seeds; means of shares and rates."""
+    """Sums over the seeds, but means of shares and rates."""
     if not seeds:
         return None
     names = sorted({name for seed in seeds for name in seed.by_port})
