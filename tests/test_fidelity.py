@@ -193,7 +193,7 @@ def test_a_paper_of_which_nothing_can_be_run_says_so(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (("    diffecn-fair:\n", ""), r"diffecn-fair\.yaml is an experiment of no paper"),
+        (("    diffecn-fair:\n", ""), r"diffecn-fair\.yaml belongs to no paper"),
         (("diffecn-fair:\n", "diffecn-fair:\n    diffecn-fear:\n"), "there is no file of `diffecn-fear`"),
         (("title: EAR", "titel: EAR"), "unknown key `titel`"),
     ],

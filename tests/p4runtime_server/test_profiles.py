@@ -189,12 +189,12 @@ def test_what_is_wrong_is_named(client: Client, words: Words) -> None:
     watched.action_profile_group.members[0].watch_port = b"\1"
     for kind, wrong, code, said in (
         ("INSERT", words.member("balanced", 1, 7), "ALREADY_EXISTS", "member 1 is there already; modify it"),
-        ("INSERT", words.member("balanced", 0, 7), "INVALID_ARGUMENT", "0 is no member id"),
+        ("INSERT", words.member("balanced", 0, 7), "INVALID_ARGUMENT", "0 is not a member id"),
         ("INSERT", words.member("balanced", 2), "INVALID_ARGUMENT", "member 2 has no action"),
         ("MODIFY", words.member("balanced", 2, 7), "NOT_FOUND", "member 2 is not there; insert it"),
         ("DELETE", words.member("balanced", 2), "NOT_FOUND", "member 2 is not there"),
         ("INSERT", words.group(5, {1: 1}), "ALREADY_EXISTS", "group 5 is there already"),
-        ("INSERT", words.group(0, {1: 1}), "INVALID_ARGUMENT", "0 is no group id"),
+        ("INSERT", words.group(0, {1: 1}), "INVALID_ARGUMENT", "0 is not a group id"),
         ("INSERT", words.group(6, {2: 1}), "NOT_FOUND", "has no member 2; insert the member first"),
         ("INSERT", words.group(6, {1: 0}), "INVALID_ARGUMENT", "weight 0 is not positive"),
         ("INSERT", words.group(6, {}, profile="shared"), "INVALID_ARGUMENT", "declare it as action_selector"),
@@ -204,7 +204,7 @@ def test_what_is_wrong_is_named(client: Client, words: Words) -> None:
         ("DELETE", words.group(6, {}), "NOT_FOUND", "group 6 is not there"),
         ("INSERT", words.entry("choices", "action_profile_member_id: 9"), "NOT_FOUND", "has no member 9"),
         ("INSERT", words.entry("choices", "action_profile_group_id: 9"), "NOT_FOUND", "has no group 9"),
-        ("INSERT", words.entry("members", "action_profile_action_set { }"), "INVALID_ARGUMENT", "is no selector"),
+        ("INSERT", words.entry("members", "action_profile_action_set { }"), "INVALID_ARGUMENT", "is not a selector"),
         ("INSERT", words.entry("fixed", "action_profile_member_id: 1"), "PERMISSION_DENIED", "const entries"),
     ):
         found, text = client.refused(kind, wrong)

@@ -211,7 +211,7 @@ def test_results_take_the_place_of_runs_unless_they_are_stale(
     ("rules", "said"),
     [
         ({"loads": [0.8]}, "`load` 0.9, not 0.8"),
-        ({"loads": [0.8, 0.9]}, "asks for web_search at load 0.8 as well"),
+        ({"loads": [0.8, 0.9]}, "also asks for web_search at load 0.8"),
         ({"baseline": "droptail"}, "`baseline` dctcp-red:tail, not droptail"),
         ({"settings": {"rate": "40G"}}, "`rate` 10G, not 40G"),
         ({"flows": 61}, "`flows` 60, not 61"),

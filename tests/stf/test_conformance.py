@@ -73,7 +73,7 @@ def test_other_packets_are_never_enough(checkout: Path) -> None:
 
 
 def test_a_folder_that_is_no_checkout_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SetupError, match="is no checkout of p4c"):
+    with pytest.raises(SetupError, match="is not a checkout of p4c"):
         check(tmp_path)
 
 

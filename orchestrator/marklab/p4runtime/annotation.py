@@ -91,7 +91,7 @@ def _structured(annotation: Mapping[str, Any], message: Any) -> None:
         for value in annotation["values"]:
             _literal(value, message.expression_list.expressions.add())
     else:
-        raise BadInput(f"@{annotation['name']}[...] has values that are no literals", "write them out")
+        raise BadInput(f"@{annotation['name']}[...] has values that are not literals", "write them out")
 
 
 def _literal(value: Mapping[str, Any], message: Message) -> None:

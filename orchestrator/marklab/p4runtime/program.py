@@ -161,7 +161,7 @@ def size_of(owner: Mapping[str, Any], value: Mapping[str, Any] | None) -> int:
     match value:
         case {"number": digits}:
             return int(digits)
-    raise BadInput(f"{owner['name']}: its size is no constant", "write a number")
+    raise BadInput(f"{owner['name']}: its size is not a constant", "write a number")
 
 
 def match_type(message: Any, kind: str) -> None:

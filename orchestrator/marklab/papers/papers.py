@@ -35,7 +35,7 @@ def papers() -> dict[str, Paper]:
     listed = {name: lacks for paper in found.values() for name, lacks in paper.experiments.items()}
     for name, path in known_experiments().items():
         if name not in listed:
-            raise BadInput(f"{path} is an experiment of no paper", f"add `{name}` to one in {PAPERS}")
+            raise BadInput(f"{path} belongs to no paper", f"add `{name}` to one in {PAPERS}")
     for name, lacks in listed.items():
         if lacks is None and name not in known_experiments():
             raise BadInput(f"{PAPERS}: there is no file of `{name}`", "write it, or say what is missing")

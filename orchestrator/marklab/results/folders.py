@@ -97,6 +97,6 @@ def load_run(folder: Path) -> Summary:
     try:
         return read_summary(json.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
-        raise BadInput(f"{folder} is no result: {error.strerror} ({path})") from error
+        raise BadInput(f"{folder} is not a result: {error.strerror} ({path})") from error
     except (ValueError, KeyError, TypeError) as error:
         raise BadInput(f"{path} is not the summary of a run, or another version of the lab wrote it") from error

@@ -117,7 +117,7 @@ def _values(key: str, listed: str) -> list[Any]:
     try:
         found = yaml.safe_load(listed if listed.startswith("[") else f"[{listed}]")
     except yaml.YAMLError as error:
-        raise BadInput(f"--grid {key}={listed} is no list of values", f"--grid {key}=VALUE,VALUE") from error
+        raise BadInput(f"--grid {key}={listed} is not a list of values", f"--grid {key}=VALUE,VALUE") from error
     return list(found)
 
 

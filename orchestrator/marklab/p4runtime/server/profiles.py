@@ -73,7 +73,7 @@ class Profiles:
         profile, key = self._find(entry), (entry.action_profile_id, entry.member_id)
         what = f"action profile `{profile.preamble.name}`: member {entry.member_id}"
         if not entry.member_id:
-            raise invalid(f"{what}: 0 is no member id", "number members from 1")
+            raise invalid(f"{what}: 0 is not a member id", "number members from 1")
         self._check_existence(kind, key in self._members, what)
         match kind:
             case "INSERT":
@@ -101,9 +101,9 @@ class Profiles:
         profile, key = self._find(entry), (entry.action_profile_id, entry.group_id)
         what = f"action profile `{profile.preamble.name}`: group {entry.group_id}"
         if not profile.with_selector:
-            raise invalid(f"{what}: it is no selector and has no groups", "declare it as action_selector")
+            raise invalid(f"{what}: it is not a selector and has no groups", "declare it as action_selector")
         if not entry.group_id:
-            raise invalid(f"{what}: 0 is no group id", "number groups from 1")
+            raise invalid(f"{what}: 0 is not a group id", "number groups from 1")
         self._check_existence(kind, key in self._groups, what)
         if kind == "DELETE":
             self._perform(profile, "delete_group", group=self._groups[key].number)
@@ -224,7 +224,7 @@ class Profiles:
     def _one_shot(self, profile: Any, table: Any, action: Any) -> Pointer:
         key, what = profile.preamble.id, f"table `{table.preamble.name}`: one-shot set"
         if not profile.with_selector:
-            raise invalid(f"{what}: `{profile.preamble.name}` is no selector", "point to a member")
+            raise invalid(f"{what}: `{profile.preamble.name}` is not a selector", "point to a member")
         if any(owner == key for owner, _ in [*self._members, *self._groups]):
             raise invalid(f"{what}: `{profile.preamble.name}` has members and groups", "point to one of them")
         choices = action.action_profile_action_set.action_profile_actions

@@ -82,7 +82,7 @@ def check(checkout: Path) -> Conformance:
     """Run p4c's corpus."""
     samples, errors = (checkout / "testdata" / folder for folder in ("p4_16_samples", "p4_16_errors"))
     if not samples.is_dir() or not errors.is_dir():
-        raise SetupError(f"{checkout} is no checkout of p4c", "P4C_CHECKOUT=<folder of github.com/p4lang/p4c>")
+        raise SetupError(f"{checkout} is not a checkout of p4c", "P4C_CHECKOUT=<folder of github.com/p4lang/p4c>")
     programs = [path for path in sorted(samples.rglob("*.p4")) if path.is_file() and "v1model.p4" in _text(path)]
     tested = [path for path in programs if path.with_suffix(".stf").exists()]
     untested = [path for path in programs if path not in tested and _is_whole(path)]

@@ -158,7 +158,7 @@ def _queue(line: _Line) -> dict[str, int]:
         name, _, value = found[0].partition("=")
         column = found.start() + len(line.text) - len(line.text.partition("queue")[2])
         if name not in QUEUE_SIGNALS:
-            line.fail(f"`{name}` is no queue signal; there are {', '.join(QUEUE_SIGNALS)}", column)
+            line.fail(f"`{name}` is not a queue signal; the signals are {', '.join(QUEUE_SIGNALS)}", column)
         if not value.isdecimal():
             line.fail(f"`{name}` needs a whole number, as in `{name}=3`", column)
         signals[name] = int(value)
@@ -178,7 +178,7 @@ def _statement(line: _Line, queue: dict[str, int]) -> Statement:
     reader = _READERS.get(word)
     if reader is None:
         known = ", ".join(sorted([*_READERS, "packet", "expect"]))
-        line.fail(f"`{word}` is no statement; there are {known}, and commands as of simple_switch_CLI", start)
+        line.fail(f"`{word}` is not a statement; the statements are {known}, and commands of simple_switch_CLI", start)
     statement = reader(line)
     line.end()
     return statement
@@ -190,7 +190,7 @@ def _data(line: _Line, wild: str) -> tuple[int, str, int]:
     start = line.at
     bad = re.search(rf"[^0-9a-fA-F\s{wild}]", line.text[start:])
     if bad:
-        line.fail(f"`{bad[0]}` is no hexadecimal digit", start + bad.start())
+        line.fail(f"`{bad[0]}` is not a hexadecimal digit", start + bad.start())
     return port, "".join(line.text[start:].split()).lower(), start
 
 
@@ -199,7 +199,7 @@ def _packet(line: _Line, queue: dict[str, int]) -> Packet:
     if not digits:
         line.fail("a packet needs data", start)
     if len(digits) % 2:
-        line.fail(f"{len(digits)} digits are no whole number of bytes", start)
+        line.fail(f"{len(digits)} digits are not a whole number of bytes", start)
     return Packet(line.number, port, bytes.fromhex(digits), queue)
 
 
@@ -317,7 +317,7 @@ def _check_counter(line: _Line) -> CheckCounter:
     start = line.at
     operator = line.take("sign", "a comparison")
     if operator not in {"==", "!=", "<", "<=", ">", ">="}:
-        line.fail(f"`{operator}` is no comparison", start)
+        line.fail(f"`{operator}` is not a comparison", start)
     return CheckCounter(line.number, counter, cell, unit, operator, line.integer("a count"))
 
 
