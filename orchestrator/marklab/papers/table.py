@@ -151,7 +151,7 @@ def to_markdown(paper: PaperExperiment, findings: Sequence[Finding]) -> str:
 
 
 def claims_table(findings: Sequence[Finding], runs: Mapping[str, int] | None = None) -> list[str]:
-    """Lines of a Markdown table with a row for each claim; `runs` are numbers of runs by what claims say."""
+    """Lines of a Markdown table with a row for each claim. `runs` has the number of a claim's run, by its text."""
     rows = []
     for finding in findings:
         says, *rest = cells(finding)

@@ -21,7 +21,7 @@ _LOWEST_PRIORITY = 10_000
 
 
 def find(kind: str, name: str, known: Iterable[str]) -> str:
-    """The full name: the name itself, else the only one with this ending after a dot, else the only one so ending."""
+    """The full name: the name itself, or the only name that ends in it. An ending after a dot has precedence."""
     names = list(dict.fromkeys(known))
     if name in names:
         return name
