@@ -128,7 +128,7 @@ def test_traces_and_captures_are_kept(cli: Cli, tmp_path: Path) -> None:
         (["reproduce", "ecnsharp"], "unknown experiment", "ecnsharp-testbed"),
         (["reproduce", "diffecn-fair", "--at", "load"], "--at load", "load=0.9"),
         (["reproduce", "diffecn-fair", "--at", "load=0.9"], "unknown setting of the grid `load`", "no setting"),
-        (["compare", "/no/a", "/no/b"], "is no result", ""),
+        (["compare", "/no/a", "/no/b"], "is not a result", ""),
     ],
 )
 def test_bad_input_is_one_message(cli: Cli, arguments: list[str], message: str, remedy: str) -> None:

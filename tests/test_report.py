@@ -262,7 +262,7 @@ def test_names_are_broken_between_parameters(name: str, letters: int, lines: str
 
 def test_what_the_command_refuses(cli: Cli, tmp_path: Path) -> None:
     nothing = cli("report", str(tmp_path / "nothing"))
-    assert (nothing.code, "is no result" in nothing.err) == (2, True)
+    assert (nothing.code, "is not a result" in nothing.err) == (2, True)
     both = cli("-s", "tcn", "--no-report", "--figures", "pdf")
     assert (both.code, "contradict each other" in both.err) == (2, True)
     assert cli("-s", "tcn", "--flows", "20", "--seeds", "1", "--out", str(tmp_path / "a")).code == 0

@@ -74,5 +74,5 @@ def test_leftovers_of_dead_processes_are_removed_and_those_of_living_ones_not(tm
 def test_what_is_no_result_is_refused(tmp_path: Path, content: str | None) -> None:
     if content is not None:
         (tmp_path / "summary.json").write_text(content)
-    with pytest.raises(BadInput, match=r"is no result|is not the summary"):
+    with pytest.raises(BadInput, match=r"is not a result|is not the summary"):
         load_run(tmp_path)
