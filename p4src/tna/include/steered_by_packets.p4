@@ -232,7 +232,7 @@ control Ingress(inout headers_t hdr,
         meta.next._pad = 0;
     }
 
-    // Options are not parsed, so that the checksum of a header with options could not be kept right.
+    // Options are not parsed, so the checksum of a header with options could not be kept correct.
     apply {
         if (hdr.emptied.isValid()) {
             drop();
