@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What a marking decision answers, on every target.
+// The result of a marking decision, on every target.
 #ifndef MARKLAB_VERDICT_P4
 #define MARKLAB_VERDICT_P4
 
-// What is to happen to the packet.
+// What happens to the packet.
 enum bit<2> decision_t {
     PASS = 0,
     MARK = 1, // CE if it is ECN capable, else it passes and is counted

@@ -2,7 +2,7 @@
 // CoDel with marks on Tofino: marks when the sojourn time has stayed above `target` for an `interval`, then ever more often,
 // at interval / sqrt(count); see v1model/codel.p4.
 //
-// What is added up there mark by mark,
+// The sum that v1model/codel.p4 computes mark by mark,
 //
 //     mark_next += interval / sqrt(mark_count),
 //
@@ -17,10 +17,10 @@
 
 const cause_t CAUSE_SOJOURN = 1;
 
-// So many marks are due that each packet gets one.
+// So many marks are due that every packet is marked.
 const bit<32> ALL = 0xffffffff;
 
-// What one full packet takes.
+// Cells of one full packet.
 #ifndef MARKLAB_PACKET_CELLS
 #define MARKLAB_PACKET_CELLS 19
 #endif

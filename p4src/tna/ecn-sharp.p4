@@ -2,11 +2,11 @@
 // ECN# on Tofino (ECN# paper section 4): marks on a large instantaneous queue, and one packet per interval on a persistent
 // one; see v1model/ecn-sharp.p4.
 //
-// Each state is one register, read and written once per packet. What Algorithm 1 adds up mark by mark,
+// Each state is one register, read and written once per packet. The sum that Algorithm 1 computes mark by mark,
 //
 //     marking_next += pst_interval / marking_count,
 //
-// would take two numbers of which each needs the other. But mark n + 1 is due when pst_interval * (1 + 1/2 + ... + 1/n) has
+// would take two numbers that depend on each other. But mark n + 1 is due when pst_interval * (1 + 1/2 + ... + 1/n) has
 // passed since the first one, so that the time since then says how many marks are due: a table knows, and a register how
 // many there were. No error of a division adds up; the paper's math unit is off by up to 12 % at each mark.
 #include <core.p4>
@@ -17,7 +17,7 @@
 const cause_t CAUSE_INSTANTANEOUS = 1;
 const cause_t CAUSE_PERSISTENT = 2;
 
-// So many marks are due that each packet gets one.
+// So many marks are due that every packet is marked.
 const bit<32> ALL = 0xffffffff;
 
 // Twenty bits of the time since an episode began are looked up, from this one on: a range begins at a multiple of four bits.

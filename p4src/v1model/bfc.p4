@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // BFC's queues: each active flow has one, an empty one if there is any, else a random one (Goyal et al., "Backpressure Flow
-// Control", NSDI 2022). Nothing is marked. Whose queue is too long is paused, which is no program's doing: docs/queues.md.
+// Control", NSDI 2022). Nothing is marked. The switch, not the program, pauses flows with long queues: docs/queues.md.
 //
-// A flow is active while packets of it wait. Ingress has to know that, and which queues are empty, what v1model shows in
-// egress only: both share registers. Ingress counts what comes of an entry's flow and egress what goes, so that each is
-// written by one side alone. A packet that is lost between them keeps its flow in its queue, as if it were still there.
+// A flow is active while its packets wait. Ingress has to know that, and which queues are empty. v1model shows both in
+// egress only, so the two share registers. Ingress counts arrivals of an entry's flow and egress counts departures, so each
+// register has one writer. A packet that is lost between them keeps its flow in its queue, as if it were still waiting.
 #include <core.p4>
 #include <v1model.p4>
 #include "include/marking.p4"
@@ -15,16 +15,16 @@
 #define FLOW_CELLS 8388608
 #define FLOW_CELL(port, id) ((bit<32>)((port) ++ (id)[31:18]))
 
-// Per port and entry: packets that came and that left, going round at 2^32.
+// Per port and entry: packets that arrived and that left; counts wrap at 2^32.
 register<bit<32>>(FLOW_CELLS) flow_came;
 register<bit<32>>(FLOW_CELLS) flow_gone;
 // Per port: a bit for each queue that is not empty.
 register<bit<32>>(MARKLAB_PORTS) busy_queues;
 
-// New flows by what they found.
+// New flows, by the queue that they were given.
 enum bit<3> assigned_t {
     EMPTY = 1,               // a queue that was empty
-    BY_LOT = 2               // none, so that it shares one
+    BY_LOT = 2               // no empty queue, so it shares one
 }
 
 control Steering(in flow_t flow, out bit<7> queue) {

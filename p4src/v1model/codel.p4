@@ -2,7 +2,7 @@
 // CoDel with marks instead of drops (RFC 8289 section 5; as peer in the ECN# paper section 5.1): marks when the sojourn
 // time has stayed above `target` for an `interval`, then ever more often, at interval / sqrt(count).
 //
-// Signal: deq_timedelta; deq_qdepth tells that less than two packets are left.
+// Signal: deq_timedelta; deq_qdepth shows when fewer than two packets are left.
 #include <core.p4>
 #include <v1model.p4>
 #include "include/marking.p4"

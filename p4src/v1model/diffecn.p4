@@ -16,7 +16,7 @@ const cause_t CAUSE_FLOW = 1;      // the queue of a flow
 const cause_t CAUSE_FALL_BACK = 2; // the same while there are more flows than queues
 const cause_t CAUSE_PRIORITY = 3;  // the queue of high priority
 
-// Cells per port that tell the flows of a period apart (section V-B): 2^14.
+// Cells per port that distinguish the flows of a period (section V-B): 2^14.
 #define SEEN_CELLS 8388608
 
 // Flows that sent a packet in the present period or in the one before, whichever are more.

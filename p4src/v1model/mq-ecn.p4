@@ -4,15 +4,15 @@
 //
 //     K_i = min(quantum_i / T_round, C) * RTT * lambda
 //
-// With two thresholds, of which K is the lower one, it marks with a probability between them (section 3.4): K_i,min, K_i,max and
-// P_i,max are the same part of k_min, k_max and p_max as K_i is of K.
+// With two thresholds, K being the lower one, it marks with a probability between them (section 3.4): K_i,min, K_i,max and
+// P_i,max are the same fraction of k_min, k_max and p_max as K_i is of K.
 //
-// Signal: enq_qdepth, as the paper marks at enqueue. T_round is that of the time of dequeue.
+// Signal: enq_qdepth, as the paper marks at enqueue. T_round is the value at dequeue.
 //
 // v1model shows the queue in egress only, so that the end of a turn is seen there: by the packets that leave, in their
 // order. A queue's turn ends with a packet if it leaves the queue empty, or if the next packet is another queue's, or if
 // it is the same queue's but longer than what the turn has left of its deficit, as the scheduler counts it. The last
-// two are known one packet later; the time is that of the turn's last packet all the same.
+// two are known one packet later, but the recorded time is that of the turn's last packet.
 #include <core.p4>
 #include <v1model.p4>
 #include "include/marking.p4"
@@ -59,7 +59,7 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
         quantum_rtt = quantum_rtt_q8;
     }
 
-    // Comes before those that take turns (section 3.4).
+    // Strict priority over queues that take turns (section 3.4).
     action set_strict() {
         quantum = 0;
     }
@@ -159,7 +159,7 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
             if (last[7:7] == 1 && !goes_on) {
                 end_turn((bit<32>)(last[6:0] ++ q.port), last_at);
             }
-            // A packet that had not to wait may have found the port idle: T_round goes down by beta for each T_idle, as if
+            // A packet that did not wait may have found the port idle: T_round falls by beta for each T_idle, as if
             // there had been rounds that took no time (section 3.3.1, and the authors' simulator).
             if (q.sojourn_us == 0) {
                 since_last = q.now_us - last_at;

@@ -4,7 +4,7 @@
 //
 //     p(k) = p(k-1) + a (q(k) - q_ref) - b (q(k-1) - q_ref), within 0 and 1
 //
-// Signal: enq_qdepth, at the time of arrival: decisions are those of a controller at enqueue, one sojourn later. Of periods
+// Signal: enq_qdepth, at the time of arrival: decisions equal those of a controller at enqueue, one sojourn later. Of periods
 // that ended without a packet, all are taken to have ended with the queue that the next packet finds.
 #include <core.p4>
 #include <v1model.p4>
@@ -60,7 +60,7 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
             int<96> old_excess = (int<96>)(bit<96>)old - q_ref;
             p = (int<96>)(bit<96>)stored + gain_new * excess - gain_old * old_excess;
             limit_p();
-            // Further periods found the same queue: each adds the same, which limits do not undo.
+            // Further periods found the same queue: each adds the same amount, and the limits do not undo it.
             p = p + (int<96>)(bit<96>)(ended - 1) * (gain_new - gain_old) * excess;
             limit_p();
             stored = (bit<48>)(bit<96>)p;

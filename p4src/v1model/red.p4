@@ -4,7 +4,7 @@
 // the average, as in Adaptive RED (Floyd, Gummadi and Shenker 2001).
 //
 // Signal: enq_qdepth. The average is taken over the packets in the order in which they came, as in RED itself; packets
-// that the full queue refused are not seen.
+// dropped by the full queue are not seen.
 #include <core.p4>
 #include <v1model.p4>
 #include "include/marking.p4"
@@ -23,7 +23,7 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     register<bit<32>>(MARKLAB_QUEUES) since_mark;
     // Time at which the queue became empty, with a 1 before it because 0 is a time as well; 0 while it is not empty.
     register<bit<49>>(MARKLAB_QUEUES) idle_since;
-    // The slope that p_max has come to; 0 before it has changed.
+    // Present slope, as p_max adapts; 0 before it has changed.
     register<bit<48>>(MARKLAB_QUEUES) own_slope;
 
     Periods() intervals;

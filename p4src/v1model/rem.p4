@@ -6,7 +6,7 @@
 //
 // where x packets came in the period and c is what the line sends in one.
 //
-// Signal: enq_qdepth, at the time of arrival, and packets that came: decisions are those at enqueue, one sojourn later. Of
+// Signal: enq_qdepth, at the time of arrival, and packets that came: decisions equal those at enqueue, one sojourn later. Of
 // periods that ended without a packet, all are taken to have ended with the queue that the next packet finds. Packets that
 // the full queue refused are not seen, and not counted.
 #include <core.p4>
@@ -47,7 +47,7 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
         default_action = set_params(20, 158547, 1585467, 25771474);
     }
 
-    // 2 ^ -x by table for x from 0 to 1, in 2^-32: its value at each 64th, and by how much it falls until the next.
+    // 2 ^ -x by table for x from 0 to 1, in 2^-32: its value at each 64th, and its decrease until the next.
     bit<6> step = 0;
     bit<33> at_step = 0;
     bit<33> fall = 0;
@@ -93,7 +93,7 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
         }
         arrived.write(cell, came |+| 1);
 
-        // Between two steps the power is taken for its chord. 32 halvings leave nothing that a draw could tell from 0.
+        // Linear interpolation between two steps. After 32 halvings a draw cannot distinguish the value from 0.
         step = present[39:34];
         power.apply();
         bit<64> passes = (bit<64>)at_step - (((bit<64>)fall * (bit<64>)present[33:0]) >> 34);

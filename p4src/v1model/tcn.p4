@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // TCN: marks packets whose sojourn time exceeds T = lambda * RTT (ECN# paper section 2.1 and Eq. 2).
 //
-// Signal: deq_timedelta, which needs no knowledge of the rate that a scheduler leaves to the queue.
+// Signal: deq_timedelta, so the rate that the scheduler gives the queue need not be known.
 #include <core.p4>
 #include <v1model.p4>
 #include "include/marking.p4"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What a marking decision is given on Tofino, and what it answers. A scheme implements
+// Inputs and outputs of a marking decision on Tofino. A scheme implements
 //
 //     control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause)
 //

@@ -33,7 +33,7 @@ parser PacketParser(packet_in packet, inout headers_t hdr, inout bit<1> checksum
     }
 }
 
-// What ingress sends along, and what marks need of the packet.
+// Metadata that ingress sends along, and the headers that marking needs.
 parser BridgedParser(packet_in packet, inout headers_t hdr) {
     state start {
         packet.extract(hdr.bridged);

@@ -107,7 +107,7 @@ control Ingress(inout headers_t hdr,
         hdr.bridged.queue = 0;
     }
 
-    // Options are not parsed, so that the checksum of a header with options could not be kept right.
+    // Options are not parsed, so the checksum of a header with options could not be kept correct.
     apply {
         carry();
         if (!hdr.ipv4.isValid() || hdr.ipv4.version != 4 || hdr.ipv4.ihl != 5 || meta.checksum_error == 1) {

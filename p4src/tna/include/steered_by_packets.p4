@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// steered.p4 on Tofino 1, where nothing leads from queues to ingress, so that packets do: one that finds its queue empty starts
-// again (resubmit) to say that it is busy, and one that leaves it empty sends a copy round (mirror, recirculation).
+// steered.p4 on Tofino 1, where ingress learns about queues from packets only: one that finds its queue empty is resubmitted to
+// report that it is busy, and one that leaves it empty sends a copy to ingress (mirror, recirculation).
 //
 //     parser -> Ingress: ipv4_lpm -> (ecmp) -> Steering -> deparser, traffic manager, parser -> Egress: Marking -> deparser
 //     again: Ingress: the bit of the packet's queue; copy: Ingress: the bit of the queue that is empty -> dropped
@@ -16,7 +16,7 @@
 const PortId_t RECIRCULATION = 68;
 const ResubmitType_t RESUBMIT_AGAIN = 1;
 
-// What a packet comes to ingress for.
+// Why a packet enters ingress.
 const bit<2> EVENT_NONE = 0;
 const bit<2> EVENT_FIRST = 1;      // it is given a queue
 const bit<2> EVENT_AGAIN = 2;      // its queue was empty, and is busy now
@@ -232,7 +232,7 @@ control Ingress(inout headers_t hdr,
         meta.next._pad = 0;
     }
 
-    // Options are not parsed, so that the checksum of a header with options could not be kept right.
+    // Options are not parsed, so the checksum of a header with options could not be kept correct.
     apply {
         if (hdr.emptied.isValid()) {
             drop();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What becomes of a packet by the decision about it, and the counters of that.
+// Carries out the decision about a packet, and counts decisions.
 //
 // Packets that are not ECN capable pass where others are marked. In a program that is compiled with a macro
 // MARKLAB_DROPS_NOT_ECT of 1 they are dropped: a flag of the control plane would be one step more for all.

@@ -24,12 +24,12 @@
 // Per port and queue: packets in it, as far as ingress and egress know, and when one was last sent to it or left it.
 register<bit<32>>(MARKLAB_QUEUES) queue_depth;
 register<bit<32>>(MARKLAB_QUEUES) queue_used;
-// How often it was given to a flow because it was empty, going round.
+// How often it was given to a flow because it was empty; the count wraps.
 register<bit<8>>(MARKLAB_QUEUES) queue_turn;
 // Per port: a bit for each queue that is not empty.
 register<bit<32>>(MARKLAB_PORTS) busy_queues;
 
-// What the flow map holds of a flow.
+// Entry of the flow map.
 struct mapping_t {
     bit<1> known;
     bit<7> queue;
@@ -37,7 +37,7 @@ struct mapping_t {
     bit<32> last_us;         // when its last packet came
 }
 
-// Packets by what became of their flow.
+// Packets by the assignment of their flow.
 enum bit<3> steered_t {
     KEPT = 0,                // in its queue
     EMPTY = 1,               // a new flow in an empty queue
@@ -204,7 +204,7 @@ control Steering(in flow_t flow, out bit<7> queue) {
     }
 }
 
-// What ingress learns from a packet that leaves.
+// Tells ingress about a packet that leaves.
 control LeaveQueue(in queue_signals_t q) {
     apply {
         bit<32> cell = MARKLAB_QUEUE_CELL(q);

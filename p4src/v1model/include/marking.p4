@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What a marking decision is given, and what it answers. A scheme implements
+// Inputs and outputs of a marking decision. A scheme implements
 //
 //     control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause)
 //
@@ -42,7 +42,7 @@ struct flow_t {
 }
 
 // Cell of a queue in state per queue, which has MARKLAB_QUEUES cells. Those of a queue number lie together, so that a
-// switch with one queue per port uses as much memory as one that knows ports only.
+// switch with one queue per port uses as much memory as one without queue numbers.
 #define MARKLAB_QUEUE_CELL(q) ((bit<32>)((q).queue ++ (q).port))
 
 #include "../../include/verdict.p4"

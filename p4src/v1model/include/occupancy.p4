@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // How many packets wait in all queues of a pool: those of a port, or all of the switch.
 //
-// v1model shows a packet its own queue, and that in egress. So ingress counts what it sends to the queues and egress
-// what is gone from them; the difference waits there. Counts go round at 2^32, which leaves differences right, and each
-// is written by one side alone, so that none is lost where ingress and egress are threads of their own, as in BMv2.
+// v1model shows a packet only its own queue, and only in egress. So ingress counts packets sent to the queues and egress
+// counts those gone; the difference is waiting. Counts wrap at 2^32, which keeps differences correct. Each has a single
+// writer, so no update is lost if ingress and egress run in separate threads, as in BMv2.
 //
-// A packet that a full buffer drops never comes to egress. But a packet that leaves knows how many it leaves behind, so
-// that all others sent to its queue are gone, one way or the other. The occupancy is thus exact while nothing is
-// dropped. After that it is too large by what a queue has lost, until a packet leaves that queue.
+// A packet that a full buffer drops never reaches egress. But a packet that leaves knows how many packets it leaves
+// behind, so all others sent to its queue have left or were dropped. The occupancy is thus exact while nothing is
+// dropped. After a drop it is too large by the packets that a queue has lost, until a packet leaves that queue.
 //
-// Define MARKLAB_POOL(port), the number of a port's pool, before including this file, and look at q.pool_pkts: what waited
-// when the packet came, without it. switch.p4 has each packet enter its pool and leave it.
+// Define MARKLAB_POOL(port), the number of a port's pool, before including this file, and read q.pool_pkts: packets waiting
+// when the packet arrived, without it. switch.p4 has each packet enter its pool and leave it.
 #ifndef MARKLAB_OCCUPANCY_P4
 #define MARKLAB_OCCUPANCY_P4
 

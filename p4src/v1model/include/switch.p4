@@ -10,10 +10,10 @@
 #include "marking.p4"
 
 struct metadata_t {
-    // The queue that the packet waits in. The annotation is how our traffic manager is told: v1model has a `priority`
-    // of 3 bits for that, and BMv2 nothing but strict priorities.
+    // The queue that the packet waits in. The annotation passes it to our traffic manager: v1model only has a
+    // `priority` of 3 bits, and BMv2 only strict priorities.
     @alias("queueing_metadata.qid") bit<7> queue;
-    // Hash of the 5-tuple, for schemes that tell flows apart.
+    // Hash of the 5-tuple, for schemes that distinguish flows.
     bit<32> flow;
     // Packets that waited in its pool of queues, for schemes that look at more than its own.
     bit<32> pool_pkts;
@@ -132,7 +132,7 @@ control SwitchIngress(inout headers_t hdr,
     }
 #endif // MARKLAB_STEERS
 
-    // Options are not parsed, so that the checksum of a header with options could not be kept right.
+    // Options are not parsed, so the checksum of a header with options could not be kept correct.
     apply {
         if (!hdr.ipv4.isValid() || hdr.ipv4.version != 4 || hdr.ipv4.ihl != 5 || hdr.ipv4.ttl <= 1 ||
             standard_metadata.checksum_error == 1) {
@@ -152,7 +152,7 @@ control SwitchIngress(inout headers_t hdr,
             flow.id = meta.flow;
             steering.apply(flow, meta.queue);
 #else
-            // Code point 0 is that of a switch with one queue, which need not look.
+            // Code point 0 is used by switches with one queue, which need no lookup.
             if (hdr.ipv4.dscp != 0) {
                 service_queue.apply();
             }
