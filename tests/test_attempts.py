@@ -235,7 +235,7 @@ def test_a_pass_after_a_failure_is_a_doubt() -> None:
 
     assert said(()) == []
     (text,) = said(("a ping took long", SLOW.text))
-    assert "right after 2 failed attempt(s) only: a full queue drained at 0.976" in text
+    assert "the machine passed its checks only after 2 failed attempt(s): a full queue drained at 0.976" in text
 
 
 def test_a_sweep_says_its_dilation(monkeypatch: pytest.MonkeyPatch) -> None:
