@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Description of a run: what is built, and how hosts behave. Read from JSON; units are in the names.
+//! Description of a run: the network to build, and the behaviour of its hosts. Read from JSON; names contain the units.
 
 use marklab_observe::{Cell, CellError};
 use marklab_tm::InvalidPort;

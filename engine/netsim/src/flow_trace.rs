@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What flows deliver over time.
+//! Bytes that flows deliver over time.
 
 use marklab_units::{Duration, Time};
 

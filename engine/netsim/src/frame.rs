@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What travels over links: a packet, and what the simulator keeps with it.
+//! Frames on links: a packet, and the simulator's notes on it.
 
 use marklab_pipeline::Packet;
 use marklab_switch::Frame;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where packets were lost, and marked.
+//! Losses of packets, by place and reason.
 
 use std::collections::BTreeMap;
 

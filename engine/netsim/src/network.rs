@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The network: nodes, lines, connections, and the loop that moves time.
+//! The network: nodes, lines, connections, and the event loop.
 
 mod connection;
 mod flows;

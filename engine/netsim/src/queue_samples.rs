@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How long queues are, looked at in even intervals: per port, how often so many packets waited.
+//! Queue lengths sampled at fixed intervals: per port, the number of samples for each number of waiting packets.
 
 use marklab_units::{Duration, Time};
 use serde::Deserialize;

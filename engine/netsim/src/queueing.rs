@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Description of a switch's queues, read from JSON, as the traffic manager takes it.
+//! Description of a switch's queues: read from JSON, and converted for the traffic manager.
 
 use marklab_tm::{InvalidPort, Pool, PortConfig, QueueConfig};
 use serde::Deserialize;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! End points of RoCE as state machines: no network, no clock, no timers of their own.
 //!
-//! A queue pair carries data one way, at a rate and without a window. [`Requester`] decides which packet goes next and
-//! when to send again, [`Responder`] what to answer, [`ReactionPoint`] at what rate (DCQCN; Zhu et al., SIGCOMM 2015).
-//! Packets are counted from 0 in 64 bits; [`packet_number`] translates from the 24 bits on the wire.
+//! A queue pair carries data one way, at a rate and without a congestion window. [`Requester`] decides which packet is
+//! next and when to retransmit, [`Responder`] decides the answers, and [`ReactionPoint`] sets the rate (DCQCN; Zhu et
+//! al., SIGCOMM 2015). Packets are numbered from 0 in 64 bits; [`packet_number`] converts from the 24 bits on the wire.
 
 mod reaction;
 mod requester;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! TCP end points as state machines: no network, no clock, no timers of their own.
 //!
-//! A connection carries data one way. [`Sender`] decides what may be sent and when to retransmit, [`Receiver`] decides
-//! when to acknowledge and what; each is passed the time and what came in. Offsets count bytes of the stream from 0 in 64
-//! bits; [`wire_sequence`] and [`stream_offset`] translate to and from the 32 bits on the wire.
+//! A connection carries data one way. [`Sender`] decides what may be sent and when to retransmit; [`Receiver`] decides
+//! what to acknowledge and when. Callers pass them the time, and the segments or acknowledgements that arrive. Offsets
+//! count bytes of the stream from 0 in 64 bits; [`wire_sequence`] and [`stream_offset`] convert to and from the 32 bits
+//! on the wire.
 
 pub mod congestion;
 mod receiver;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Ethernet, IPv4 and TCP headers as bytes; in `echo` those of ICMP, in `roce` those of queue pairs.
+//! Ethernet, IPv4 and TCP headers as bytes; `echo` has those of ICMP, `roce` those of queue pairs.
 
 mod echo;
 mod ip;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The end that starts flows.
+//! The client: the end that starts flows.
 
 use std::io;
 use std::num::NonZeroU64;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is to be replayed, and what became of it.
+//! Flows to be replayed, and their records.
 
 use std::fmt;
 use std::net::SocketAddrV4;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The 16 bytes that a message begins with.
+//! The header of a message: its first 16 bytes.
 //!
 //! ```text
 //!  0      2      3      4               8                               16

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Waiting for sockets and for time.
+//! Waiting for sockets, and for points in time.
 
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;

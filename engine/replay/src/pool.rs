@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Connections that carry no flow.
+//! The pool of connections that carry no flow.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};

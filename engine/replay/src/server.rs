@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The end that listens.
+//! The server: the end that listens.
 
 use std::io;
 use std::net::{SocketAddr, SocketAddrV4};

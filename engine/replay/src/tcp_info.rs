@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the kernel counts of a connection.
+//! The kernel's counts for a connection.
 
 use std::ops::Sub;
 use std::os::fd::{AsFd, AsRawFd};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Flows between two network namespaces. Root only: otherwise the tests pass, and say that they did nothing.
+//! Flows between two network namespaces. These tests need root: without it they pass, and print that they were skipped.
 
 use std::fs::File;
 use std::net::SocketAddrV4;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A connection between two hosts: both TCP end points, and what is between TCP and the NIC.
+//! A connection between two hosts: both TCP end points, and the delay line and queues between TCP and the NICs.
 
 use std::collections::VecDeque;
 

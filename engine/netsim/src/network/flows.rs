@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! When flows start: at their time, or after the end of another one.
+//! Start of flows: at a given time, or after the end of another flow.
 
 use marklab_units::{Duration, Rate, Time};
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Lines that lose nothing: priority flow control (IEEE 802.1Qbb) with one class of packets, and what pauses a part of
-//! what a line brings only: a flow, or all for one host.
+//! Lossless lines: priority flow control (IEEE 802.1Qbb) with one class of packets, and pauses of only a part of a
+//! line's traffic: a flow, or all packets for one host.
 //!
-//! A frame is held by a switch from its arrival until it begins to leave, and counts on the line that brought it. Above
-//! XOFF the switch sends a pause frame back, at XON one that ends the pause: each goes out behind the frame under way, and
-//! before all that waits; as long as it waits, it says what is asked last. A transmitter that is asked to pause ends its
-//! frame, and begins no other. Pauses have no end of their own: a switch would send its pause frame again before the time
-//! in it runs out. Hosts receive as fast as their lines bring it, and ask for no pause.
+//! A switch holds a frame from its arrival until its transmission begins, and counts its bytes on the line that it came
+//! by. Above XOFF the switch sends a pause frame back; at XON it sends a frame that ends the pause. Each goes out
+//! behind the frame under way, and before all waiting frames. While it waits, it is updated to the latest request. A
+//! paused transmitter finishes its frame and begins no other. Pauses do not expire: a real switch would repeat its pause
+//! frame before the time in it runs out. Hosts receive at the rate of their lines, and never ask for a pause.
 //!
-//! Per destination the same is done for each host that frames go to. Per flow it is the queue that counts: a frame that
-//! finds more than XOFF in its own, divided by the queues of its port that hold packets, has its flow paused, which ends
-//! when that queue has come down to XON, divided likewise. Such pauses are a NIC's to keep, which holds back queue pairs.
-//! Answers are never held back, and have no account.
+//! Per destination, bytes are counted and paused separately for each destination host. Per flow, the queue's length
+//! counts: a frame pauses its flow if its queue holds more than XOFF, divided by the number of non-empty queues of the
+//! port. The pause ends when that queue has fallen to XON, divided likewise. NICs carry out these two kinds of pauses:
+//! they hold back queue pairs. They never hold back answers, which are not counted there either.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

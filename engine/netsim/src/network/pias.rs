@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Priorities of packets: PIAS (Bai et al., NSDI 2015), as far as sending hosts do it.
+//! Priorities of packets: the part of PIAS (Bai et al., NSDI 2015) that sending hosts do.
 //!
-//! A packet with data has the priority of what its flow has sent before: P0, the highest, up to the first threshold, P1
-//! up to the second, and so on. That is the offset of its first byte in the flow, so that a packet sent again has the
-//! priority that it had (as in the authors' simulations). What carries no data comes of nothing sent, and has P0. With n
-//! thresholds the code point of Pi is n - i: switches serve queues of higher numbers first.
+//! The priority of a data packet depends on the bytes that its flow sent before it: P0, the highest, up to the first
+//! threshold, P1 up to the second, and so on. These bytes are the offset of its first byte in the flow, so a
+//! retransmission keeps its priority (as in the authors' simulations). Packets without data have P0. With n thresholds,
+//! the code point of Pi is n - i, because switches serve queues of higher numbers first.
 
 use super::Network;
 use super::connection::Side;

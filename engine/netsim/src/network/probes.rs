@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Probes: hosts that ask others for an echo now and then, and how long the answer takes.
+//! Probes: hosts that send echo requests at intervals, and the round-trip times of their replies.
 
 use marklab_units::{Duration, Time};
 

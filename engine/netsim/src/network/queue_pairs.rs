@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Hosts that speak RDMA: NICs that take packets from the queue pairs whose turn has come, at the rates that these have.
+//! RDMA hosts: a NIC takes packets from its queue pairs in turn, each at the rate of its queue pair.
 //!
-//! Data wait in memory, not in the NIC, which makes a packet when it sends it. Answers go before data. What a flow's
-//! sender takes longer than others, its extra delay, lies between its application and its NIC, and before it hears an
-//! answer; so that packets leave the NIC as they are paced.
+//! Data wait in memory: the NIC makes a packet when it sends it. Answers go before data. The extra delay of a flow's
+//! sender lies between its application and its NIC, and between its NIC and the handling of an answer. So packets leave
+//! the NIC as they are paced.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Congestion control: how a sender's window answers to acknowledgements, marks, delays and losses.
+//! Congestion control: how a sender's window reacts to acknowledgements, marks, delays and losses.
 
 use marklab_units::Duration;
 

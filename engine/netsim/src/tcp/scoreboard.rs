@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is in flight: one record per segment sent and not yet acknowledged (RFC 6675, by segments), and of segments sent
-//! again those that were lost again (RFC 8985).
+//! Segments in flight: one record per segment that is sent and not yet acknowledged. Losses are found by RFC 6675,
+//! counted in segments, and lost retransmissions by RFC 8985.
 
 use std::collections::VecDeque;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! ICMP echo requests and replies (RFC 792): what `ping` sends.
+//! ICMP echo requests and replies (RFC 792), as `ping` sends them.
 
 use marklab_pipeline::{INLINE_BYTES, Packet};
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Packets of queue pairs, as RoCEv2 has them: UDP, then InfiniBand's base transport header, BTH (InfiniBand
+//! Packets of queue pairs in the format of RoCEv2: UDP, then InfiniBand's base transport header, BTH (InfiniBand
 //! Architecture Specification, volume 1, section 9.2 and annex A17).
 //!
-//! Two things differ. The invariant CRC at the end of a packet is left out, as are the bytes that pad a payload to words;
-//! the UDP checksum, which RoCEv2 leaves 0, stands for it. So headers are as long as those of TCP.
+//! Two things differ from RoCEv2. The invariant CRC at the end of a packet is left out, and so are the bytes that pad a
+//! payload to whole words. The UDP checksum, which is 0 in RoCEv2, replaces the CRC. So headers are as long as TCP's.
 
 use marklab_pipeline::{INLINE_BYTES, Packet};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Flows that their receivers ask for: handshake, request, answer, and what is done when one of them is lost.
+//! Flows that their receivers ask for: handshake, request, answer, and the repair of a loss of any of them.
 
 use marklab_netsim::{Config, Connections, Control, Flow, Outcome, QueueLimit};
 use marklab_pipeline::State;

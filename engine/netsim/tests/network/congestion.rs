@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Long flows at one bottleneck, against the closed forms of their congestion control.
 //!
-//! DCTCP: Alizadeh et al., "Data Center TCP" (SIGCOMM 2010), section 3.3, for N flows in step, capacity C, round-trip
-//! time RTT and marks above K packets:
+//! DCTCP: Alizadeh et al., "Data Center TCP" (SIGCOMM 2010), section 3.3, for N synchronised flows, capacity C,
+//! round-trip time RTT and marks above K packets:
 //!
 //! - W* = (C RTT + K) / N, the window at which the queue reaches K;
 //! - alpha^2 (1 - alpha / 4) = (2 W* + 1) / (W* + 1)^2, roughly alpha = sqrt(2 / W*);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Nothing is made and nothing vanishes, whatever flows, queues and transports there are.
+//! Conservation: packets and bytes are neither created nor lost without account, for any flows, queues and transports.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Frames that a switch makes, or takes in once more, reach their ports and are accounted for.
+//! Frames that a switch copies or recirculates reach their ports and are accounted for.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One-way delays as hosts measure them, and what senders make of them.
+//! One-way delays as hosts measure them, and how senders react to them.
 
 use marklab_netsim::{Config, Control, Outcome, QueueLimit, Transport};
 

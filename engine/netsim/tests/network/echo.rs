@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What receivers echo: the exact acknowledgements for given marks.
+//! Echoes of marks: the exact acknowledgements of receivers for given marks.
 
 use marklab_netsim::{Connections, Control, QueueLimit};
 

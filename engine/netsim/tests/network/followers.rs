@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Flows that wait for another one: when they start, and what goes over the connection that they share.
+//! Flows that wait for another flow: their start times, and the packets on a connection that both flows share.
 
 use marklab_netsim::{Config, Connections, Control, Flow, Predecessor, QueueLimit};
 use marklab_pipeline::State;

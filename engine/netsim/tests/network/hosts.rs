@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Hosts: what they send in which order, and what they refuse.
+//! Hosts: the order in which they send, the ECN fields that they set, and the packets and settings that they refuse.
 
 use marklab_netsim::{Config, Control, Discipline, Outcome, QueueLimit, Reason, wire::Malformed};
 use marklab_pipeline::State;

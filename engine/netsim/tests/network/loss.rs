@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Losses: what repairs them, and when, to the ns.
+//! Losses: how they are repaired, and when, to the ns.
 
 use marklab_netsim::{Config, Connections, Control, Outcome, QueueLimit, Reason};
 use marklab_switch::Loss;

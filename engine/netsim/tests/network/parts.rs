@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Pauses of a part of what a line brings: a flow, or all for one host.
+//! Pauses of a part of a line's traffic: a flow, or all packets for one host.
 
 use marklab_netsim::{Config, Control, Flow, Node, Outcome, PauseStats, Per, Pfc, QueueLimit, QueueSpec};
 use marklab_pipeline::{ActionSpec, EntrySpec, KeyMatch, State};

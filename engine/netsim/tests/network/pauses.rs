@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Lossless lines: pauses to the ns, and no loss within the room that the formula asks for.
+//! Lossless lines: pauses to the ns, and no loss with the headroom that the formula requires.
 
 use marklab_netsim::{Config, Control, Flow, Node, Outcome, PauseStats, Per, Pfc, QueueLimit};
 use marklab_units::Time;

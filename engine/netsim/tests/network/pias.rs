@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Priorities by what a flow has sent (PIAS): tags in captures against a count over thresholds, and what strict queues do
-//! with them.
+//! Priorities by bytes that a flow has sent (PIAS): tags in captures against a count of thresholds, and their effect in
+//! strict-priority queues.
 
 use std::cell::Cell;
 

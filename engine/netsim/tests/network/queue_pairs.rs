@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Queue pairs: pacing, notifications and go-back-N to the ns, and what DCQCN makes of it.
+//! Queue pairs: pacing, notifications and go-back-N to the ns, and the rates that DCQCN sets.
 
 use marklab_netsim::{Config, Connections, Control, Flow, Outcome, QueueLimit, Reason};
 use marklab_switch::Loss;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Switch ports with many queues: services by code point share the bottleneck as its scheduler says.
+//! Switch ports with many queues: services, one per code point, share the bottleneck as its scheduler is configured.
 
 use marklab_netsim::{Config, Control, Flow, Node, Outcome, QueueLimit, QueueSpec, Queueing, Round};
 use marklab_pipeline::{ActionSpec, EntrySpec, KeyMatch, State};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Descriptions that cannot be run are refused, by a message that names the object and its value.
+//! Descriptions that cannot be run are refused with a message that names the object and its value.
 
 use marklab_netsim::{Config, Control, Flow, Node, QueueLimit};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Queues looked at in even intervals, round trips and windows that TCP measures.
+//! Queues sampled at fixed intervals, and round trips that TCP measures.
 
 use marklab_netsim::{Config, Control, QueueLimit, SampleQueues};
 

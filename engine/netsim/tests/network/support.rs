@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Networks around one switch, the programs it runs, and what their lines take.
+//! Networks around one switch, programs for that switch, and transmission times on its lines.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

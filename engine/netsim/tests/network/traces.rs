@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Records over time agree with what else is known of a run.
+//! Traces over time agree with the other results of a run.
 
 use marklab_netsim::{Cell, Control, Flow, Outcome, QueueLimit, QueueTrace, Round, TraceRow};
 

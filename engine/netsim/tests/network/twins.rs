@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The same network with a program for either architecture.
+//! The same network with a program for v1model and with its twin for TNA.
 
 use marklab_netsim::{Control, Outcome, QueueLimit};
 

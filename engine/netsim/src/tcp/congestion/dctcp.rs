@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! DCTCP (RFC 8257): the window is reduced in proportion to the share of bytes that met congestion. Marks say so, and
-//! in the variants of the EAR paper (APNet 2017, sections 3.1 and 4.1) delays instead, or both.
+//! DCTCP (RFC 8257): the window is reduced in proportion to the fraction of bytes that met congestion. The sign of
+//! congestion is a mark; in the variants of the EAR paper (APNet 2017, sections 3.1 and 4.1) it is a delay, or either.
 
 use marklab_units::Duration;
 
