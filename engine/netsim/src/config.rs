@@ -466,7 +466,7 @@ pub enum ConfigError {
         given: usize,
     },
     /// A trace or capture names a port that does not exist.
-    #[error("node {node} has no port {port} to be recorded")]
+    #[error("cannot record port {port} of node {node}: no such port")]
     Record {
         /// Index of the node.
         node: usize,
@@ -518,15 +518,15 @@ impl Config {
             (transport.mss_bytes > 0 && transport.mss_bytes <= 65_000, "the segment size must be 1..65000 bytes"),
             (
                 !transport.measures_delay() || transport.mss_bytes as usize > options::TIMING_BYTES,
-                "a segment has no room for the option that measures its delay",
+                "the segment size leaves no room for the option that measures delays",
             ),
             (
                 !transport.measures_delay() || transport.delay_threshold_ns.is_some_and(|threshold| threshold > 0),
-                "a transport that hears delays needs a threshold above 0",
+                "a transport that reacts to delays needs a delay threshold above 0",
             ),
             (
                 (transport.control == Control::Dcqcn) == transport.dcqcn.is_some(),
-                "rates are given for DCQCN, and for nothing else",
+                "DCQCN needs rates, and other transports must have none",
             ),
             (transport.initial_window_segments > 0, "the initial window must be at least one segment"),
             (transport.ack_every_segments > 0, "an acknowledgement must cover at least one segment"),
@@ -537,13 +537,13 @@ impl Config {
                     .filter(|&bytes| bytes > 0)
                     .chain([transport.receive_window_bytes])
                     .all(|bytes| bytes >= transport.mss_bytes.into()),
-                "the receive window is below one segment",
+                "the receive window must be at least one segment",
             ),
-            (transport.dctcp_gain_shift < 20, "the gain of DCTCP is too small"),
-            (transport.initial_rto_ns > 0 && transport.min_rto_ns > 0, "a retransmission timeout of 0 never ends"),
+            (transport.dctcp_gain_shift < 20, "the gain of DCTCP must be at least 2^-19"),
+            (transport.initial_rto_ns > 0 && transport.min_rto_ns > 0, "a retransmission timeout must be above 0"),
             (
                 Duration::from_nanos(transport.min_rto_ns.max(transport.initial_rto_ns)) <= MAX_RTO,
-                "a retransmission timeout is at most 60 s",
+                "a retransmission timeout must be at most 60 s",
             ),
         ]
     }
@@ -558,15 +558,15 @@ impl Config {
             ),
             (
                 per_port || self.transport.control == Control::Dcqcn,
-                "only NICs with queue pairs can hold back flows, or packets for a host",
+                "pauses per flow or destination need queue pairs: only their NICs hold back a part of their packets",
             ),
             (
                 per_port || !self.links.iter().any(|link| self.joins_switches(link)),
-                "only hosts can hold back flows, or packets for a host: no link may join two switches",
+                "pauses per flow or destination need hosts, which hold them back: no link may join two switches",
             ),
             (
                 self.pfc.is_none() || !self.nodes.iter().any(mirrors),
-                "lossless switches cannot mirror packets: copies come by no port that could be paused",
+                "lossless switches cannot mirror packets: a copy arrives by no port that could be paused",
             ),
         ]
     }
@@ -576,16 +576,16 @@ impl Config {
         [
             (
                 self.pias.is_none() || self.transport.dcqcn.is_none(),
-                "priorities by bytes sent are for TCP: queue pairs do not tag their packets",
+                "priorities by bytes sent need TCP: queue pairs do not tag their packets",
             ),
             (
                 thresholds_bytes.first() != Some(&0) && thresholds_bytes.is_sorted_by(|a, b| a < b),
                 "thresholds of priorities must be above 0, and each above the one before",
             ),
-            (thresholds_bytes.len() < 64, "there are 64 code points, and so many priorities"),
+            (thresholds_bytes.len() < 64, "there are 64 code points, so at most 63 thresholds of priorities"),
             (
                 self.pias.is_none() || flows.iter().all(|flow| flow.dscp == 0),
-                "where hosts tag packets with priorities, flows have no code points of their own",
+                "flows can have no code points of their own if hosts tag packets with priorities",
             ),
         ]
     }
@@ -595,15 +595,15 @@ impl Config {
         [
             (
                 self.sample_queues.is_none_or(|plan| plan.interval_ns > 0),
-                "an interval of 0 between looks at queues never ends",
+                "the interval between samples of queues must be above 0",
             ),
-            (self.nic.budget_bytes >= mss_bytes.into(), "the budget below TCP is less than one segment"),
+            (self.nic.budget_bytes >= mss_bytes.into(), "a connection's NIC budget must be at least one segment"),
             (
                 !matches!(self.connections, Connections::Asked { request_bytes }
                     if request_bytes == 0 || request_bytes > mss_bytes),
-                "a request has 1 byte at least and fits into a segment",
+                "a request must have at least 1 byte and fit into a segment",
             ),
-            (self.framing.overhead_bytes > -40, "the framing leaves nothing of a frame"),
+            (self.framing.overhead_bytes > -40, "the framing overhead must be above -40 bytes"),
         ]
     }
 
@@ -643,13 +643,13 @@ impl Config {
             let problem = if !self.is_host(spec.src) || !self.is_host(spec.dst) || spec.src == spec.dst {
                 "it must run between two hosts"
             } else if spec.interval_ns == 0 {
-                "an interval of 0 never ends"
+                "its interval must be above 0"
             } else if !PROBE_BYTES.contains(&spec.frame_bytes) {
                 "its frames must have 42..65000 bytes"
             } else if spec.dscp > MAX_DSCP {
                 "a code point is 0..63"
             } else if probe > u16::MAX.into() {
-                "there are 65536 probes at most"
+                "there can be at most 65536 probes"
             } else {
                 continue;
             };
@@ -682,19 +682,19 @@ impl Config {
     ) -> Option<&'static str> {
         let before = after.flow as usize;
         if before >= flow {
-            Some("a flow can only wait for one above it in the list")
+            Some("a flow can only wait for a flow above it in the list")
         } else if std::mem::replace(&mut followed[before], true) {
-            Some("another flow waits for the same one")
+            Some("another flow waits for the same flow")
         } else if self.transport.dcqcn.is_some() {
-            Some("messages of queue pairs do not wait for each other")
+            Some("queue pairs do not support flows that wait for another flow")
         } else if !after.same_connection {
             None
         } else if !matches!(self.connections, Connections::Asked { .. }) {
-            Some("only receivers ask again on a connection that they opened")
+            Some("flows can follow on the same connection only if receivers open connections")
         } else {
             let (one, other) = (&flows[before], &flows[flow]);
             let ends = |flow: &Flow| (flow.src, flow.dst, flow.ecn);
-            (ends(one) != ends(other)).then_some("one connection runs between two hosts, both with ECN or both without")
+            (ends(one) != ends(other)).then_some("flows on one connection must have the same hosts and the same ECN")
         }
     }
 
@@ -713,21 +713,21 @@ impl Config {
         });
         [
             (timers.iter().all(|&timer| timer > 0), "timers and the byte counter of DCQCN must be above 0"),
-            (rates.gain_shift < 32, "the gain of DCQCN is too small"),
+            (rates.gain_shift < 32, "the gain of DCQCN must be at least 2^-31"),
             (slowest.is_some(), "the smallest rate of DCQCN must be above 0"),
             (
                 slowest.is_none_or(|slowest| slowest < Duration::from_nanos(transport.min_rto_ns)),
-                "at the smallest rate of DCQCN the packets of an acknowledgement take longer than the timeout",
+                "at the smallest rate of DCQCN, the packets that one acknowledgement covers take longer than the timeout",
             ),
             (
                 self.links.iter().all(|link| link.rate_bps >= rates.min_rate_bps),
-                "the smallest rate of DCQCN is above that of a line",
+                "the smallest rate of DCQCN is above the rate of a line",
             ),
             (
                 rates.window_bytes.is_none_or(|window| {
                     window >= u64::from(transport.payload_bytes()) * u64::from(transport.ack_every_segments)
                 }),
-                "the window of DCQCN is smaller than what an acknowledgement covers",
+                "the window of DCQCN is smaller than the packets that one acknowledgement covers",
             ),
         ]
     }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The event queue: in order of time, and for equal times in the order in which events were added.
 //!
-//! It is a calendar queue. Near events lie in slots of a few ns, each a sorted list. Far events, mostly timers, wait in
-//! a heap until the calendar reaches their slot. Slots are so short that a list holds few events, and a new event mostly
-//! goes to the end of its list. A bitmap finds the next slot that is not empty. A heap of all events would spend most
-//! of its time in comparisons that branch predictors cannot predict; larger networks would make this worse.
+//! It is a calendar queue. Near events lie in slots of a few ns, each a sorted list. Far events, mostly timers, wait
+//! in a heap until the calendar reaches their slot. Slots are so short that a list holds few events, and a new event
+//! mostly goes to the end of its list. A bitmap finds the next slot that is not empty. A heap of all events would spend
+//! most of its time in comparisons that branch predictors cannot predict; larger networks would make this worse.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

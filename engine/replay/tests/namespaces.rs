@@ -37,7 +37,7 @@ impl Line {
     #[expect(clippy::print_stderr, reason = "a test that does nothing has to say so")]
     fn new(tag: &str) -> Option<Line> {
         if !rustix::process::geteuid().is_root() {
-            eprintln!("skipped: needs privileges, which network namespaces take");
+            eprintln!("skipped: needs privileges to make network namespaces");
             return None;
         }
         if let Some(tool) = ["ip", "tc", "ethtool", "sysctl"].iter().find(|tool| Command::new(tool).output().is_err()) {

@@ -5,8 +5,8 @@
 //! A switch holds a frame from its arrival until its transmission begins, and counts its bytes on the line that it came
 //! by. Above XOFF the switch sends a pause frame back; at XON it sends a frame that ends the pause. Each goes out
 //! behind the frame under way, and before all waiting frames. While it waits, it is updated to the latest request. A
-//! paused transmitter finishes its frame and begins no other. Pauses do not expire: a real switch would repeat its pause
-//! frame before the time in it runs out. Hosts receive at the rate of their lines, and never ask for a pause.
+//! paused transmitter finishes its frame and begins no other. Pauses do not expire: a real switch would repeat its
+//! pause frame before the time in it runs out. Hosts receive at the rate of their lines, and never ask for a pause.
 //!
 //! Per destination, bytes are counted and paused separately for each destination host. Per flow, the queue's length
 //! counts: a frame pauses its flow if its queue holds more than XOFF, divided by the number of non-empty queues of the

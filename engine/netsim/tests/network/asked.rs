@@ -224,6 +224,6 @@ fn requests_that_do_not_fit_are_refused() {
     for request_bytes in [0, MSS as u32 + 1] {
         let config = Config { connections: Connections::Asked { request_bytes }, ..asked(Control::Reno) };
         let error = build(&config, &Program::of("droptail"), |_| (), vec![flow(0, 0, 1, 1)]).err().unwrap();
-        assert!(error.to_string().contains("fits into a segment"), "{error}");
+        assert!(error.to_string().contains("fit into a segment"), "{error}");
     }
 }

@@ -120,11 +120,11 @@ fn flows_that_cannot_follow_are_refused() {
         assert!(error.contains(reason), "{error}");
     };
     let first = flow(0, 0, 1, 1);
-    refused(ASKED, vec![later(0, false, 0, 1)], "flow 0: a flow can only wait for one above it");
+    refused(ASKED, vec![later(0, false, 0, 1)], "flow 0: a flow can only wait for a flow above it");
     refused(ASKED, vec![first, later(0, false, 0, 1), later(0, false, 0, 1)], "flow 2: another flow waits");
-    refused(Connections::New, vec![first, later(0, true, 0, 1)], "only receivers ask again");
+    refused(Connections::New, vec![first, later(0, true, 0, 1)], "only if receivers open connections");
     let elsewhere = Flow { src: 1, dst: 0, ..later(0, true, 0, 1) };
-    refused(ASKED, vec![first, elsewhere], "between two hosts");
+    refused(ASKED, vec![first, elsewhere], "must have the same hosts");
     refused(ASKED, vec![flow(5, 0, 1, 1), later(0, true, 0, 1), flow(4, 0, 1, 1)], "flow 2: flows must be in order");
 }
 

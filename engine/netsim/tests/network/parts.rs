@@ -206,7 +206,7 @@ fn parts_that_no_sender_can_hold_back_are_refused() {
     let mut small = star(&[(GBPS, US); 2], QueueLimit::Packets(100), Control::Dcqcn);
     small.transport.ack_every_segments = 2;
     small.transport.dcqcn.as_mut().unwrap().window_bytes = Some(2 * MSS - 1);
-    assert!(refused(&small).contains("smaller than what an acknowledgement covers"));
+    assert!(refused(&small).contains("smaller than the packets that one acknowledgement covers"));
 }
 
 proptest! {

@@ -95,7 +95,7 @@ fn probes_that_cannot_be_sent_are_refused() {
     let bad = [
         (Probe { dst: 0, ..good }, "between two hosts"),
         (Probe { dst: 3, ..good }, "between two hosts"),
-        (Probe { interval_ns: 0, ..good }, "interval of 0"),
+        (Probe { interval_ns: 0, ..good }, "interval must be above 0"),
         (Probe { frame_bytes: HEADERS - 1, ..good }, "42..65000"),
         (Probe { frame_bytes: 65_001, ..good }, "42..65000"),
         (Probe { dscp: 64, ..good }, "0..63"),

@@ -208,8 +208,8 @@ fn rates_that_cannot_be_are_refused() {
         change(&mut config);
         build(&config, &Program::of("droptail"), |_| (), vec![flow(0, 0, 1, 1)]).err().unwrap().to_string()
     };
-    assert!(refused(|config| config.transport.dcqcn = None).contains("for DCQCN, and for nothing else"));
-    assert!(refused(|config| config.transport.control = Control::Dctcp).contains("for nothing else"));
+    assert!(refused(|config| config.transport.dcqcn = None).contains("DCQCN needs rates"));
+    assert!(refused(|config| config.transport.control = Control::Dctcp).contains("other transports must have none"));
     assert!(refused(|config| config.transport.dcqcn.as_mut().unwrap().alpha_timer_ns = 0).contains("above 0"));
     assert!(refused(|config| config.transport.dcqcn.as_mut().unwrap().min_rate_bps = 0).contains("above 0"));
     assert!(refused(|config| config.transport.dcqcn.as_mut().unwrap().min_rate_bps = 2 * GBPS).contains("of a line"));

@@ -51,7 +51,7 @@ fn what_is_seen_is_what_a_trace_holds() {
 #[test]
 fn an_interval_of_0_is_refused() {
     let error = build(&sampled(0, MS), &Program::of("droptail"), |_| (), vec![flow(0, 0, 2, 1)]).err().unwrap();
-    assert!(error.to_string().contains("never ends"), "{error}");
+    assert!(error.to_string().contains("must be above 0"), "{error}");
 }
 
 #[test]
