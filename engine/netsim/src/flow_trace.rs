@@ -19,7 +19,7 @@ pub struct FlowRow {
 pub struct FlowTrace {
     interval: Duration,
     rows: Vec<FlowRow>,
-    /// Of each flow: bytes so far, and its last row.
+    /// Per flow: bytes so far, and its last row.
     flows: Vec<(u64, Option<u32>)>,
 }
 
@@ -37,7 +37,7 @@ impl FlowTrace {
         &self.rows
     }
 
-    /// A flow has delivered so many bytes altogether.
+    /// Records that a flow has delivered `total` bytes so far.
     pub(crate) fn delivered(&mut self, now: Time, flow: u32, total: u64) {
         let (before, last) = &mut self.flows[flow as usize];
         let bytes = total - std::mem::replace(before, total);
