@@ -18,11 +18,11 @@ use crate::wire::Header;
 pub struct PriorityStats {
     /// Packets with data that hosts have sent.
     pub sent: u64,
-    /// Packets that came to a switch ECN capable and left it with congestion experienced.
+    /// Packets that arrived at a switch ECN capable and left it with congestion experienced.
     pub marked: u64,
 }
 
-/// Thresholds, and what was sent by code point.
+/// Thresholds, and counts per code point.
 #[derive(Debug)]
 pub(super) struct Priorities {
     thresholds_bytes: Vec<u64>,
@@ -35,7 +35,7 @@ impl Priorities {
         Priorities { by_code_point: vec![PriorityStats::default(); thresholds_bytes.len() + 1], thresholds_bytes }
     }
 
-    /// The code point of a packet whose flow has sent so many bytes before: the thresholds that these are not above.
+    /// The code point of a packet whose flow has sent `sent_before` bytes: the number of thresholds that are not exceeded.
     fn code_point(&self, sent_before: u64) -> usize {
         self.thresholds_bytes.len() - self.thresholds_bytes.partition_point(|&threshold| threshold < sent_before)
     }
@@ -44,7 +44,7 @@ impl Priorities {
     #[cold]
     #[inline(never)]
     pub(super) fn marked(&mut self, frame: &NetFrame) {
-        // The type of service, the second byte of the IPv4 header.
+        // The second byte of the IPv4 header: DSCP and ECN.
         let code_point = usize::from(frame.packet.stored()[15] >> 2);
         if let Some(stats) = self.by_code_point.get_mut(code_point) {
             stats.marked += 1;
@@ -58,7 +58,7 @@ impl Priorities {
 }
 
 impl Network {
-    /// Gives the packet that a host is about to send its priority.
+    /// Sets the priority of the packet that a host is about to send.
     #[cold]
     #[inline(never)]
     pub(super) fn tag(&mut self, connection: usize, side: Side, header: &Header<'_>) {
@@ -66,13 +66,13 @@ impl Network {
         let state = &mut self.connections[connection];
         let sent_before = match (side, header.payload, state.latest_flow) {
             (Side::Client, 1.., Some(flow)) => {
-                // What all has come of is a message no more; it was written to its end.
+                // A flow that has arrived completely has no message any more; its end is the end of the stream.
                 let end = state.messages.back().map_or(state.sender.written(), |message| message.end);
                 let offset = stream_offset(state.first_data(), header.sequence, state.sender.snd_una());
-                // Data of the flow before, which are sent though they have come, have nothing to wait for.
+                // Retransmitted data of an earlier flow, which have arrived already, get the highest priority.
                 offset.unwrap_or(0).saturating_sub(end - self.flows[flow as usize].size_bytes)
             }
-            // A request is what its host begins with.
+            // A request is the first data that its host sends.
             _ => 0,
         };
         let code_point = pias.code_point(sent_before);
