@@ -16,10 +16,10 @@ pub use responder::{Answer, Heard, Responder, ResponderConfig};
 /// Bits of a packet sequence number on the wire.
 const PSN_BITS: u32 = 24;
 
-/// Packets that may be unacknowledged: those that 24 bits tell from what was acknowledged before.
+/// Most unacknowledged packets: 24 bits distinguish these from packets that were acknowledged before.
 const MOST_UNACKNOWLEDGED: usize = 1 << (PSN_BITS - 2);
 
-/// The packet closest to `near` whose number on the wire is `psn`. `None` if that lies before the first one.
+/// The packet number closest to `near` whose number on the wire is `psn`. `None` if it lies before the first packet.
 pub fn packet_number(psn: u32, near: u64) -> Option<u64> {
     let unused = 32 - PSN_BITS;
     let distance = (psn.wrapping_sub(near as u32) << unused) as i32 >> unused;
