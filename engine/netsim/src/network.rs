@@ -180,7 +180,7 @@ pub struct Outcome {
     pub flow_trace: Option<FlowTrace>,
     /// Requests of each probe, in order of time.
     pub probes: Vec<Vec<EchoRecord>>,
-    /// Round-trip times from data to its acknowledgement in ns, as the transport measures them, to one part in a hundred.
+    /// Round-trip times from data to acknowledgement in ns, as the transport measures them, to one part in a hundred.
     pub rtts: Histogram<u64>,
     /// Samples of the queue lengths of switch ports, if requested.
     pub queue_samples: Option<QueueSamples>,
@@ -390,8 +390,8 @@ impl Network {
     ///
     /// # Errors
     ///
-    /// If the run was cancelled, a capture could not be written, or an assertion of the program did not hold. Then there
-    /// is no outcome.
+    /// If the run was cancelled, a capture could not be written, or an assertion of the program did not hold. Then
+    /// there is no outcome.
     pub fn run(mut self, progress: &Progress) -> Result<Outcome, RunError> {
         if let Some(first) = self.flows.first() {
             self.events.push(Time::from_nanos(first.start_ns), Event::Start);

@@ -110,8 +110,8 @@ impl<'a> Client<'a> {
         })
     }
 
-    /// Opens the connections that are to be open before the start. Failures are not reported here: the flow that needs the
-    /// connection will meet the same failure.
+    /// Opens the connections that are to be open before the start. Failures are not reported here: the flow that needs
+    /// the connection will meet the same failure.
     fn open_pools(&mut self) {
         let Connections::Persistent { per_pair } = self.plan.connections else { return };
         let mut routes: Vec<Route> = self.plan.flows.iter().map(|flow| (flow.peer, flow.direction)).collect();

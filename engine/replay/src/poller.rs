@@ -50,8 +50,8 @@ impl Poller {
         epoll::modify(&self.epoll, socket, EventData::new_u64(token as u64), interest.into())
     }
 
-    /// Waits for sockets that can continue or have failed, and fills `ready` with their tokens. Returns at `until_ns` at
-    /// the latest, or after `LONGEST_WAIT_NS` if that is earlier.
+    /// Waits for sockets that can continue or have failed, and fills `ready` with their tokens. Returns at `until_ns`
+    /// at the latest, or after `LONGEST_WAIT_NS` if that is earlier.
     pub(crate) fn wait(&self, until_ns: u64, ready: &mut Vec<usize>) -> io::Result<()> {
         let wait_ns = until_ns.saturating_sub(now_ns()).min(LONGEST_WAIT_NS);
         let timeout = Timespec { tv_sec: 0, tv_nsec: wait_ns as i64 };

@@ -177,8 +177,8 @@ impl Accepted {
         Ok(())
     }
 
-    /// Records the counts of the flow that was last asked for. Its last segments are acknowledged by the time that another
-    /// flow is asked for, or the connection is closed.
+    /// Records the counts of the flow that was last asked for. Its last segments are acknowledged by the time that
+    /// another flow is asked for, or the connection is closed.
     fn count(&mut self, served: &mut Served) {
         if let Some((flow, before)) = self.asked.take() {
             served.departures.push(Departure { flow, sender: self.connection.sender_counts() - before });

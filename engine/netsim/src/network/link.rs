@@ -81,7 +81,7 @@ impl Line {
         self.interject(now, bytes)
     }
 
-    /// Transmits a frame without counting it, behind the frame under way if there is one. Returns the time of its arrival.
+    /// Transmits a frame without counting it, behind the frame under way if there is one. Returns its time of arrival.
     pub(super) fn interject(&mut self, now: Time, bytes: u64) -> Time {
         self.transmitter.send(now, bytes);
         self.transmitter.busy_until() + self.delay

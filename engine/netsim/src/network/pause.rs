@@ -100,7 +100,7 @@ impl Network {
         self.pfc.as_mut().expect("a run with lossless lines")
     }
 
-    /// The part of a line's traffic that a pause because of this frame holds back. Answers belong to no part but the whole.
+    /// The part of a line's traffic that a pause because of this frame holds back. Answers belong only to the whole.
     fn part(&self, per: Per, frame: &NetFrame) -> Option<u32> {
         match per {
             Per::Port => Some(ALL),
@@ -118,7 +118,8 @@ impl Network {
         }
     }
 
-    /// Counts a frame that arrives by a line at a port of a switch. Returns the part that a pause because of it holds back.
+    /// Counts a frame that arrives by a line at a port of a switch. Returns the part that a pause because of it holds
+    /// back.
     #[cold]
     pub(super) fn hold(&mut self, line: usize, port: usize, frame: &mut NetFrame) -> Option<u32> {
         let per = self.pauses().pfc.per;
@@ -132,8 +133,8 @@ impl Network {
         part
     }
 
-    /// Asks for a pause if it is due after a line's frame has entered a switch. `place` is the port and queue of the frame,
-    /// unless it was lost. A frame that the switch sends on at once does not count.
+    /// Asks for a pause if it is due after a line's frame has entered a switch. `place` is the port and queue of the
+    /// frame, unless it was lost. A frame that the switch sends on at once does not count.
     #[cold]
     pub(super) fn pause_if_needed(
         &mut self,

@@ -35,7 +35,7 @@ impl Priorities {
         Priorities { by_code_point: vec![PriorityStats::default(); thresholds_bytes.len() + 1], thresholds_bytes }
     }
 
-    /// The code point of a packet whose flow has sent `sent_before` bytes: the number of thresholds that are not exceeded.
+    /// The code point of a packet whose flow has sent `sent_before` bytes: the number of thresholds not exceeded.
     fn code_point(&self, sent_before: u64) -> usize {
         self.thresholds_bytes.len() - self.thresholds_bytes.partition_point(|&threshold| threshold < sent_before)
     }

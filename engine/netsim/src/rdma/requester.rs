@@ -118,7 +118,7 @@ impl Requester {
         Some(Outgoing { number, len, first, last })
     }
 
-    /// The responder has all packets before `next`. Returns the round-trip time of the last of them, if it was sent once.
+    /// The responder has all packets before `next`. Returns the round-trip time of the last one, if it was sent once.
     pub fn on_ack(&mut self, now: Time, next: u64) -> Option<Duration> {
         let news = next.checked_sub(self.oldest).filter(|&news| news > 0)? as usize;
         if news > self.unacknowledged.len() {

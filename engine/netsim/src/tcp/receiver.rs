@@ -90,8 +90,8 @@ impl Receiver {
         report
     }
 
-    /// Handles a segment of `len` bytes from `offset`. `ce` is congestion experienced; `cwr` is the sender's signal that
-    /// it reduced its window.
+    /// Handles a segment of `len` bytes from `offset`. `ce` is congestion experienced; `cwr` is the sender's signal
+    /// that it reduced its window.
     pub fn on_segment(&mut self, now: Time, offset: u64, len: u32, ce: bool, cwr: bool) -> AckPlan {
         let mut plan = AckPlan::default();
         let mut changed = false;

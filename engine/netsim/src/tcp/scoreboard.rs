@@ -159,8 +159,8 @@ impl Scoreboard {
         found
     }
 
-    /// Marks retransmitted segments as lost if a segment that was sent later has arrived: RFC 8985 section 6.2, without a
-    /// reordering window, as in Linux before it has seen reordering.
+    /// Marks retransmitted segments as lost if a segment that was sent later has arrived: RFC 8985 section 6.2, without
+    /// a reordering window, as in Linux before it has seen reordering.
     fn find_lost_again(&mut self) -> bool {
         let lost_before = self.lost;
         for segment in &mut self.segments {

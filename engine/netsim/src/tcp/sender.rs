@@ -92,8 +92,8 @@ impl SenderStats {
 enum Phase {
     /// No reduction is under way.
     Open,
-    /// Reduced because of marks or delays. Until this byte is acknowledged, the window does not grow, and further marks do
-    /// not reduce it.
+    /// Reduced because of marks or delays. Until this byte is acknowledged, the window does not grow, and further marks
+    /// do not reduce it.
     Reduced(u64),
     /// Repairing losses until this byte is acknowledged.
     Recovery(u64),
@@ -312,9 +312,9 @@ impl Sender {
         self.phase = Phase::Recovery(self.snd_nxt);
     }
 
-    /// RFC 3168 section 6.1.2: the first new segment after a reduction for any reason carries CWR. Until the receiver has
-    /// seen it, its acknowledgements repeat an echo that is answered already. The last of these acknowledges exactly the
-    /// data before that segment.
+    /// RFC 3168 section 6.1.2: the first new segment after a reduction for any reason carries CWR. Until the receiver
+    /// has seen it, its acknowledgements repeat an echo that is answered already. The last of these acknowledges exactly
+    /// the data before that segment.
     fn tell_reduction(&mut self) {
         self.cwr = self.control.ecn();
         self.answered = Some(self.snd_nxt);

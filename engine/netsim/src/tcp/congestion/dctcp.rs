@@ -49,8 +49,8 @@ pub struct Dctcp {
 }
 
 impl Dctcp {
-    /// With alpha = 1 and g = 2^-`gain_shift`; RFC 8257 recommends 1/16. By its section 3.5, a loss halves the window as
-    /// in any TCP, even after marks, which may have reduced it little. Linux does so since version 5.1 (2019).
+    /// With alpha = 1 and g = 2^-`gain_shift`; RFC 8257 recommends 1/16. By its section 3.5, a loss halves the window
+    /// as in any TCP, even after marks, which may have reduced it little. Linux does so since version 5.1 (2019).
     pub fn new(gain_shift: u32, loss_after_marks: bool) -> Dctcp {
         Dctcp {
             alpha: Alpha::FULL,
