@@ -271,8 +271,8 @@ pub mod options {
     pub const TIMING_BYTES: usize = 8;
 
     /// Option with a time in ns. In a data segment it is the time of departure from the NIC, in 32 bits that wrap
-    /// around. In an acknowledgement it is the one-way delay of the acknowledged data. So one-way delays are measured as
-    /// in DX (Lee et al., 2015, section 4).
+    /// around. In an acknowledgement it is the one-way delay of the acknowledged data. So one-way delays are measured
+    /// as in DX (Lee et al., 2015, section 4).
     pub fn timing(value: u32) -> [u8; TIMING_BYTES] {
         let ([a, b, c, d], [e, f, g, h]) = (TIMING, value.to_be_bytes());
         [a, b, c, d, e, f, g, h]

@@ -142,7 +142,7 @@ impl Connection {
     /// Continues to read. Returns the header of a message that is now complete.
     ///
     /// # Errors
-    /// `CONNRESET` if the other end has closed, `PROTO` if it sent something other than a message, or the kernel's error.
+    /// `CONNRESET` if the other end has closed, `PROTO` if it sent anything but a message, or the kernel's error.
     pub(crate) fn read(&mut self, filler: &mut Filler) -> io::Result<Option<Header>> {
         for _ in 0..CALLS_PER_TURN {
             match self.incoming.read(&self.socket, filler) {

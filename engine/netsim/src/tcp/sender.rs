@@ -313,8 +313,8 @@ impl Sender {
     }
 
     /// RFC 3168 section 6.1.2: the first new segment after a reduction for any reason carries CWR. Until the receiver
-    /// has seen it, its acknowledgements repeat an echo that is answered already. The last of these acknowledges exactly
-    /// the data before that segment.
+    /// has seen it, its acknowledgements repeat an echo that is answered already. The last of these acknowledges
+    /// exactly the data before that segment.
     fn tell_reduction(&mut self) {
         self.cwr = self.control.ecn();
         self.answered = Some(self.snd_nxt);
