@@ -18,8 +18,8 @@ const CHUNK_BYTES: usize = 64 << 10;
 /// System calls for one connection before the next connection's turn.
 const CALLS_PER_TURN: u32 = 8;
 
-/// Bytes from which messages are written, and into which they are received. Its contents do not matter, so all
-/// connections share it.
+/// Bytes of messages after their headers, and the target of received bytes. It is never read back, so all connections
+/// share it.
 pub(crate) struct Filler(Box<[u8; CHUNK_BYTES]>);
 
 impl Filler {
