@@ -434,7 +434,7 @@ pub enum ConfigError {
     /// A host has no link.
     #[error("host `{0}` has no link")]
     Unlinked(String),
-    /// A flow does not run between two hosts, or is empty, or not in order of time.
+    /// A flow does not run between two hosts, is empty, is not in order of time, or has another problem.
     #[error("flow {flow}: {problem}")]
     Flow {
         /// Index of the flow.

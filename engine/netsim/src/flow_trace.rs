@@ -10,11 +10,11 @@ pub struct FlowRow {
     pub time: Time,
     /// The flow.
     pub flow: u32,
-    /// Payload that the receiver could hand to its application, in order.
+    /// Payload that the receiver could deliver to its application, in order.
     pub bytes: u64,
 }
 
-/// What flows delivered over time.
+/// Bytes that flows delivered over time.
 #[derive(Clone, Debug)]
 pub struct FlowTrace {
     interval: Duration,

@@ -127,7 +127,7 @@ impl FramePool {
     }
 }
 
-// Two cache lines, so that frames in queues stay in the cache next to the core.
+// Two cache lines, so that frames in queues stay in the cache closest to the core.
 const _: () = assert!(size_of::<NetFrame>() == 128);
 
 #[cfg(test)]

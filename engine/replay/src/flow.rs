@@ -61,7 +61,7 @@ pub enum Status {
     NotStarted,
     /// No process listens there.
     Refused,
-    /// The other end aborted the connection, or closed it before the flow was over.
+    /// The other end aborted the connection, or closed it before the end of the flow.
     Reset,
     /// The kernel gave up retransmitting.
     TimedOut,

@@ -47,7 +47,7 @@ impl Host {
 /// Persistent connections between two hosts.
 #[derive(Debug, Default)]
 pub(super) struct Pool {
-    /// Connections that carry no flow; the one opened first is used first.
+    /// Connections that carry no flow. The connection opened first is used first.
     idle: BinaryHeap<Reverse<u32>>,
     /// Connections made so far.
     made: u32,

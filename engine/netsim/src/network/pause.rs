@@ -71,7 +71,7 @@ struct Account {
 /// The part that stands for all traffic.
 const ALL: u32 = 0;
 
-/// The other direction of a line: links make two lines each.
+/// The other direction of a line: each link has two lines.
 fn opposite(line: usize) -> usize {
     line ^ 1
 }

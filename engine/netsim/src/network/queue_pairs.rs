@@ -346,7 +346,7 @@ impl Network {
 
     // Pauses of a part of the line
 
-    /// The destination of the data of a queue pair.
+    /// The host that receives the data of a queue pair.
     pub(super) fn destination(&self, pair: usize) -> usize {
         self.rdma.as_ref().expect("a run with queue pairs").pairs[pair].hosts[Side::Server as usize]
     }

@@ -3,7 +3,7 @@
 
 use marklab_units::{Duration, Rate, Time};
 
-/// Parameters; the names in parentheses are the paper's.
+/// Parameters. Names in parentheses are the paper's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReactionConfig {
     /// Rate of the line: the rate of a sender before its first notification.
@@ -20,9 +20,9 @@ pub struct ReactionConfig {
     pub byte_counter: u64,
     /// Increases by timer or by bytes that only recover the rate before the cut (F).
     pub fast_recovery_rounds: u64,
-    /// What an additive increase adds to the target, in bit/s (R_AI).
+    /// Additive increase of the target, in bit/s (R_AI).
     pub additive_bps: u64,
-    /// What a hyper increase adds to the target, in bit/s (R_HI).
+    /// Hyper increase of the target, in bit/s (R_HI).
     pub hyper_bps: u64,
 }
 

@@ -114,7 +114,7 @@ pub trait CongestionControl: Send + std::fmt::Debug {
         None
     }
 
-    /// A number that describes the state, for traces: DCTCP's alpha.
+    /// A number that describes the state: DCTCP's alpha.
     fn alpha(&self) -> Option<f64> {
         None
     }

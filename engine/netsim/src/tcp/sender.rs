@@ -112,7 +112,7 @@ pub struct Sender {
     phase: Phase,
     snd_una: u64,
     snd_nxt: u64,
-    /// End of what the application has written.
+    /// Stream offset of the end of written data.
     written: u64,
     /// Whether the next new segment carries CWR.
     cwr: bool,
@@ -180,7 +180,7 @@ impl Sender {
         self.snd_nxt
     }
 
-    /// End of what the application has written.
+    /// Stream offset of the end of written data.
     pub fn written(&self) -> u64 {
         self.written
     }

@@ -56,7 +56,7 @@ fn checksums_and_ecn_fields_are_right_in_every_frame() {
         // Hosts send no marks, data as ECT(0), and the initial time to live.
         let sent: Vec<_> = sender.iter().filter(|frame| frame.src == ip(0)).collect();
         assert!(sent.iter().all(|frame| frame.ttl == 64 && frame.ecn != 3 && (frame.payload == 0 || frame.ecn == 2)));
-        // Echoes come back while there are marks, and are answered.
+        // Echoes arrive while there are marks, and are answered.
         let echoes = sender.iter().filter(|frame| frame.dst == ip(0) && frame.ece && !frame.syn).count();
         let answers = sent.iter().filter(|frame| frame.cwr && !frame.syn).count();
         assert!(echoes > 0 && answers > 0, "{echoes} echoes, {answers} answers");

@@ -56,7 +56,7 @@ fn measured(size: u64, ack_every: u64, connections: Connections, control: Contro
     fct(&outcome, 0)
 }
 
-/// Around a segment, around the initial window, around the window of the second round, into the third.
+/// Sizes around a segment, around the initial window, around the window of the second round, and in the third round.
 fn sizes() -> Vec<u64> {
     let boundaries = [1, 2, 9, 10, 11, 29, 30, 31, 70].map(|segments| segments * MSS);
     let mut sizes: Vec<u64> = boundaries.iter().flat_map(|&size| [size - 1, size, size + 1]).collect();
