@@ -718,7 +718,7 @@ impl Config {
             (slowest.is_some(), "the smallest rate of DCQCN must be above 0"),
             (
                 slowest.is_none_or(|slowest| slowest < Duration::from_nanos(transport.min_rto_ns)),
-                "at the smallest rate of DCQCN, the packets that one acknowledgement covers take longer than the timeout",
+                "at the smallest rate of DCQCN, the packets of one acknowledgement take longer than the timeout",
             ),
             (
                 self.links.iter().all(|link| link.rate_bps >= rates.min_rate_bps),
