@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Description of a run: what is built, and how hosts behave. Read from JSON; units are in the names.
+//! Description of a run: the network to build, and the behaviour of its hosts. Read from JSON; names contain the units.
 
 use marklab_observe::{Cell, CellError};
 use marklab_tm::InvalidPort;
@@ -13,7 +13,7 @@ use crate::tcp::congestion::{CongestionControl, Dctcp, EcnStar, Reno};
 use crate::tcp::{EchoMode, ReceiverConfig, RtoConfig, SenderConfig};
 use crate::wire::{Echo, options};
 
-/// A run, flows and programs aside.
+/// A run without its flows and programs.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
@@ -21,32 +21,32 @@ pub struct Config {
     pub nodes: Vec<Node>,
     /// Links, each with one transmitter per direction.
     pub links: Vec<Link>,
-    /// What a frame takes on a line.
+    /// Bytes that a frame takes on a line.
     pub framing: Framing,
     /// TCP.
     pub transport: Transport,
-    /// Between TCP and the line.
+    /// NICs of hosts, between TCP and the line.
     pub nic: Nic,
     /// Makes all lines that lead to switches lossless.
     #[serde(default)]
     pub pfc: Option<Pfc>,
-    /// Has hosts tag packets with priorities.
+    /// Makes hosts tag packets with priorities.
     #[serde(default)]
     pub pias: Option<Pias>,
     /// Life of connections.
     pub connections: Connections,
-    /// Virtual time at which the run ends whatever is unfinished.
+    /// Virtual time at which the run ends, even with unfinished flows.
     pub stop_ns: u64,
-    /// Round trips that are measured.
+    /// Probes, which measure round trips.
     #[serde(default)]
     pub probes: Vec<Probe>,
     /// Ports whose queues are recorded.
     #[serde(default)]
     pub traces: Vec<Trace>,
-    /// Records what each flow delivers, in intervals of so many ns.
+    /// Records the bytes that each flow delivers, per interval of this many ns.
     #[serde(default)]
     pub trace_flows_ns: Option<u64>,
-    /// When the queues of all ports are looked at.
+    /// Samples the queues of all ports.
     #[serde(default)]
     pub sample_queues: Option<SampleQueues>,
     /// Ports whose frames are written to files.
@@ -67,15 +67,15 @@ pub enum Node {
         /// IPv4 address.
         ip: u32,
     },
-    /// A switch. Programs and table entries are given apart, in the order of the switches.
+    /// A switch. Its program and table entries are given separately, in the order of the switches.
     Switch {
         /// Name in reports.
         name: String,
         /// Number of ports.
         ports: usize,
-        /// What waits where.
+        /// Queues of its ports.
         queueing: Queueing,
-        /// Mirror sessions, and the ports that they lead to.
+        /// Mirror sessions, each with its destination port.
         #[serde(default)]
         mirrors: Vec<(u32, usize)>,
     },
@@ -114,11 +114,11 @@ pub enum Control {
     EcnStar,
     /// RFC 5681, without ECN.
     Reno,
-    /// DCTCP that takes delays for marks (EAR, APNet 2017, section 3.1).
+    /// DCTCP that reacts to delays instead of marks (EAR, APNet 2017, section 3.1).
     DelayDctcp,
-    /// DCTCP that hears marks and delays (section 4.1).
+    /// DCTCP that reacts to marks and delays (section 4.1).
     Ear,
-    /// No TCP: queue pairs of RDMA whose rates follow notifications of marks (Zhu et al., SIGCOMM 2015).
+    /// No TCP: RDMA queue pairs whose rates follow notifications of marks (Zhu et al., SIGCOMM 2015).
     Dcqcn,
 }
 
@@ -126,7 +126,7 @@ pub enum Control {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Dcqcn {
-    /// Time between notifications of a flow at least, in ns (N).
+    /// Shortest time between notifications of a flow, in ns (N).
     pub cnp_interval_ns: u64,
     /// Weight of a notification in alpha: g = 2^-gain_shift.
     pub gain_shift: u32,
@@ -136,7 +136,7 @@ pub struct Dcqcn {
     pub rate_timer_ns: u64,
     /// Bytes on the line after which a rate increases (B).
     pub byte_counter_bytes: u64,
-    /// Increases that only bring back what was lost (F).
+    /// Increases that only recover the rate before the cut (F).
     pub fast_recovery_rounds: u64,
     /// Additive increase in bit/s (R_AI).
     pub additive_bps: u64,
@@ -144,13 +144,13 @@ pub struct Dcqcn {
     pub hyper_bps: u64,
     /// Smallest rate in bit/s.
     pub min_rate_bps: u64,
-    /// Payload that a queue pair may have sent and not acknowledged, if there is a limit.
+    /// Most bytes of unacknowledged payload of a queue pair, if there is a limit.
     #[serde(default)]
     pub window_bytes: Option<u64>,
 }
 
-/// TCP of all connections, or what stands for it: queue pairs have its segment size, its smallest timeout, which is
-/// theirs, and its segments per acknowledgement.
+/// TCP settings of all connections. Queue pairs use three of them: the segment size, the smallest timeout, which is
+/// their fixed timeout, and the segments per acknowledgement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Transport {
@@ -162,29 +162,29 @@ pub struct Transport {
     pub initial_window_segments: u32,
     /// Smallest retransmission timeout in ns.
     pub min_rto_ns: u64,
-    /// Timeout without a round-trip sample, for SYNs as well, in ns.
+    /// Timeout before the first round-trip sample, also of SYNs, in ns.
     pub initial_rto_ns: u64,
     /// Segments per acknowledgement.
     pub ack_every_segments: u32,
-    /// Longest time an acknowledgement is held back, in ns.
+    /// Longest time that an acknowledgement is delayed, in ns.
     pub ack_delay_ns: u64,
     /// Receive window in bytes.
     pub receive_window_bytes: u64,
     /// Whether the window grows only while it limits the sender.
     pub cwnd_validation: bool,
-    /// Whether a window that was idle for a timeout starts again at the initial one.
+    /// Whether a window restarts at the initial window after it was idle for a timeout.
     pub idle_restart: bool,
     /// DCTCP: g = 2^-gain_shift.
     pub dctcp_gain_shift: u32,
     /// DCTCP: whether a loss reduces a window that marks have just reduced.
     pub dctcp_loss_after_marks: bool,
-    /// Delay-based DCTCP and EAR: how far beyond the shortest one-way delay tells of congestion, in ns.
+    /// Delay-based DCTCP and EAR: excess over the shortest one-way delay that signals congestion, in ns.
     #[serde(default)]
     pub delay_threshold_ns: Option<u64>,
-    /// Whether a SYN that is answered is answered by an ECN capable packet (ECN+, RFC 5562).
+    /// Whether SYN-ACKs are ECN capable (ECN+, RFC 5562).
     #[serde(default)]
     pub ecn_plus: bool,
-    /// Whether answers to SYNs are sent again by a timer of their own, and not only to SYNs that come again.
+    /// Whether SYN-ACKs are also retransmitted by a timer of their own, not only in answer to a repeated SYN.
     #[serde(default)]
     pub syn_ack_timer: bool,
     /// DCQCN: rates.
@@ -192,11 +192,11 @@ pub struct Transport {
     pub dcqcn: Option<Dcqcn>,
 }
 
-/// Ports of a switch: as many as v1model's 9 bits can name.
+/// Most ports of a switch: v1model numbers ports in 9 bits.
 const MAX_PORTS: usize = 512;
 /// Largest code point (RFC 2474).
 const MAX_DSCP: u8 = 63;
-/// Frames of probes: from headers alone to what an IPv4 packet can hold.
+/// Frames of probes: from headers only to roughly the largest IPv4 packet.
 const PROBE_BYTES: std::ops::RangeInclusive<u32> = Echo::HEADERS as u32..=65_000;
 /// Longest retransmission timeout: RFC 6298 section 2.5.
 const MAX_RTO: Duration = Duration::from_nanos(60_000_000_000);
@@ -229,17 +229,17 @@ impl Transport {
         ReceiverConfig { ack_every: self.ack_every_segments, ack_delay, echo }
     }
 
-    /// Whether one-way delays are measured, by an option in each segment.
+    /// Whether an option in each segment measures one-way delays.
     pub(crate) fn measures_delay(&self) -> bool {
         matches!(self.control, Control::DelayDctcp | Control::Ear)
     }
 
-    /// Payload of a full segment: what options leave of the largest.
+    /// Payload of a full segment: the largest segment without its options.
     pub(crate) fn payload_bytes(&self) -> u32 {
         self.mss_bytes - if self.measures_delay() { options::TIMING_BYTES as u32 } else { 0 }
     }
 
-    /// Of a connection whose hosts take part in ECN, or not: then it is Reno, whatever hears marks.
+    /// Congestion control of a connection. If its hosts do not take part in ECN, it is Reno for every transport.
     pub(crate) fn control(&self, ecn: bool) -> Box<dyn CongestionControl> {
         if !ecn {
             return Box::new(Reno);
@@ -251,7 +251,7 @@ impl Transport {
             Control::DelayDctcp => Box::new(dctcp().by_delay(threshold)),
             Control::Ear => Box::new(dctcp().and_delay(threshold)),
             Control::EcnStar => Box::new(EcnStar),
-            // Connections beside queue pairs are those of probes, which carry no segment.
+            // With queue pairs, only probes have connections, and these carry no segment.
             Control::Reno | Control::Dcqcn => Box::new(Reno),
         }
     }
@@ -261,26 +261,27 @@ impl Transport {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Per {
-    /// All that a line would bring: what waits is counted by the port that it came by (IEEE 802.1Qbb).
+    /// All traffic of a line: waiting bytes are counted per ingress port (IEEE 802.1Qbb).
     #[default]
     Port,
-    /// A flow, when the queue that it waits in is long (Goyal et al., "Backpressure Flow Control", NSDI 2022).
+    /// A flow, when its queue is long (Goyal et al., "Backpressure Flow Control", NSDI 2022).
     Flow,
-    /// All for one host: what waits is counted by port and by that host (Liu et al., "Floodgate", CoNEXT 2021).
+    /// All packets for one host: waiting bytes are counted per ingress port and destination host (Liu et al.,
+    /// "Floodgate", CoNEXT 2021).
     Destination,
 }
 
-/// Priority flow control (IEEE 802.1Qbb), with one class of packets, or pauses of less than a port: the sender of what a
-/// switch has too much of is asked to pause.
+/// Priority flow control (IEEE 802.1Qbb) with one class of packets, or pauses of a part of a port's traffic. A switch
+/// that holds too many bytes asks their sender to pause.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pfc {
-    /// What is counted, and paused.
+    /// Unit in which bytes are counted and senders are paused.
     #[serde(default)]
     pub per: Per,
-    /// More bytes than this ask for a pause. Per flow it is divided by the queues of the port that hold packets.
+    /// More bytes than this trigger a pause. Per flow, it is divided by the number of non-empty queues of the port.
     pub xoff_bytes: u64,
-    /// As few bytes as this end it; divided likewise.
+    /// At this many bytes or fewer the pause ends; divided likewise.
     pub xon_bytes: u64,
 }
 
@@ -300,13 +301,13 @@ pub enum Discipline {
 pub struct Nic {
     /// Order of sending.
     pub discipline: Discipline,
-    /// Packets that fit in; more are lost.
+    /// Most packets in the NIC; more are lost.
     pub limit_packets: u64,
-    /// Bytes of one connection that TCP puts into the NIC at most (Linux: TCP small queues).
+    /// TCP adds segments of a connection while fewer bytes of it are in the NIC (Linux: TCP small queues).
     pub budget_bytes: u64,
 }
 
-/// Priorities that sending hosts give to packets, by what the flow has sent before (PIAS, NSDI 2015).
+/// Priorities that sending hosts give to packets, by the bytes that the flow has sent before (PIAS, NSDI 2015).
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pias {
@@ -320,25 +321,25 @@ pub struct Pias {
 pub enum Connections {
     /// One per flow: handshake, data, close.
     New,
-    /// Taken from a pool for each pair of hosts; so many are open before the run, more are opened when all are busy.
+    /// Taken from a pool per pair of hosts. Some are open before the run, and more are opened when all are busy.
     Persistent {
-        /// Open before the run, per pair of hosts.
+        /// Connections that are open before the run, per pair of hosts.
         per_pair: u32,
     },
-    /// One per flow, opened by the host that receives it, which asks for the flow by a request as soon as it can.
+    /// One per flow, opened by the receiving host, which sends a request for the flow as soon as it can.
     Asked {
         /// Payload of the request.
         request_bytes: u32,
     },
 }
 
-/// A host that asks another for an ICMP echo again and again, until the run ends.
+/// A host that sends ICMP echo requests to another at an interval, until the run ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Probe {
-    /// Index of the host that asks.
+    /// Index of the requesting host.
     pub src: usize,
-    /// Index of the host that answers.
+    /// Index of the replying host.
     pub dst: usize,
     /// Code point of requests and replies.
     pub dscp: u8,
@@ -358,12 +359,12 @@ pub struct Trace {
     pub node: usize,
     /// Port.
     pub port: usize,
-    /// At most one row per so many ns.
+    /// At most one row per this many ns.
     pub interval_ns: u64,
-    /// What the program remembers, to be recorded beside the port.
+    /// Register cells of the program, to be recorded beside the port.
     #[serde(default)]
     pub registers: Vec<Cell>,
-    /// Whether each packet that leaves the port is recorded by itself.
+    /// Whether each packet that leaves the port is recorded too.
     #[serde(default)]
     pub packets: bool,
 }
@@ -376,23 +377,23 @@ pub struct Capture {
     pub node: usize,
     /// Port.
     pub port: usize,
-    /// File to be written, in pcap format.
+    /// Output file in pcap format.
     pub path: std::path::PathBuf,
 }
 
-/// The flow that another one waits for: a reader asks for the next object when the one before has come.
+/// The flow that another flow waits for: a reader asks for the next object when the previous one has arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Predecessor {
-    /// Its place in the list of flows.
+    /// Its index in the list of flows.
     pub flow: u32,
-    /// Whether both go over one connection, which the receiver opened and asks on again.
+    /// Whether both flows use one connection, which the receiver opened and on which it sends the next request.
     pub same_connection: bool,
 }
 
 /// A flow to be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Flow {
-    /// When it starts, in ns: since the begin of the run, or since the end of the flow that it comes `after`.
+    /// Start in ns, since the start of the run or since the end of the flow in `after`.
     pub start_ns: u64,
     /// The flow whose end it waits for.
     pub after: Option<Predecessor>,
@@ -406,11 +407,11 @@ pub struct Flow {
     pub dscp: u8,
     /// Delay between TCP and NIC of the sender, in ns.
     pub extra_delay_ns: u64,
-    /// Rate of the application in bit/s, 0 for as fast as possible.
+    /// Rate of the application in bit/s; 0 for as fast as possible.
     pub rate_bps: u64,
     /// Whether both hosts take part in ECN, if the transport does.
     pub ecn: bool,
-    /// Receive window of a connection that is made for it, in bytes, 0 for the transport's.
+    /// Receive window of a connection that is made for this flow, in bytes; 0 for the transport's window.
     pub receive_window_bytes: u64,
 }
 
@@ -433,7 +434,7 @@ pub enum ConfigError {
     /// A host has no link.
     #[error("host `{0}` has no link")]
     Unlinked(String),
-    /// A flow does not run between two hosts, or is empty, or not in order of time.
+    /// A flow does not run between two hosts, is empty, is not in order of time, or has another problem.
     #[error("flow {flow}: {problem}")]
     Flow {
         /// Index of the flow.
@@ -457,7 +458,7 @@ pub enum ConfigError {
         /// Its ports.
         ports: usize,
     },
-    /// The number of switches given is not that of the nodes.
+    /// The number of given switches differs from the number of switch nodes.
     #[error("{expected} switch(es) described, {given} given")]
     Switches {
         /// Switches among the nodes.
@@ -466,14 +467,14 @@ pub enum ConfigError {
         given: usize,
     },
     /// A trace or capture names a port that does not exist.
-    #[error("node {node} has no port {port} to be recorded")]
+    #[error("cannot record port {port} of node {node}: no such port")]
     Record {
         /// Index of the node.
         node: usize,
         /// The port.
         port: usize,
     },
-    /// Ports of a switch that cannot send.
+    /// Queues with which a port cannot send.
     #[error(transparent)]
     Queues(#[from] InvalidPort),
     /// A trace names a cell that the program does not have.
@@ -485,7 +486,7 @@ pub enum ConfigError {
 }
 
 impl Config {
-    /// Checks what building the switches relies on, before memory is taken for them.
+    /// Checks the sizes of the switches before memory is allocated for them.
     ///
     /// # Errors
     ///
@@ -498,7 +499,7 @@ impl Config {
         too_many.map_or(Ok(()), |(switch, ports)| Err(ConfigError::Ports { switch, ports }))
     }
 
-    /// Checks what types cannot.
+    /// Checks values that types do not constrain.
     pub(crate) fn check(&self, flows: &[Flow]) -> Result<(), ConfigError> {
         self.check_switches()?;
         let rates = self.transport.dcqcn.map(|rates| self.check_rates(&rates)).into_iter().flatten();
@@ -518,15 +519,15 @@ impl Config {
             (transport.mss_bytes > 0 && transport.mss_bytes <= 65_000, "the segment size must be 1..65000 bytes"),
             (
                 !transport.measures_delay() || transport.mss_bytes as usize > options::TIMING_BYTES,
-                "a segment has no room for the option that measures its delay",
+                "the segment size leaves no room for the option that measures delays",
             ),
             (
                 !transport.measures_delay() || transport.delay_threshold_ns.is_some_and(|threshold| threshold > 0),
-                "a transport that hears delays needs a threshold above 0",
+                "a transport that reacts to delays needs a delay threshold above 0",
             ),
             (
                 (transport.control == Control::Dcqcn) == transport.dcqcn.is_some(),
-                "rates are given for DCQCN, and for nothing else",
+                "DCQCN needs rates, and other transports must have none",
             ),
             (transport.initial_window_segments > 0, "the initial window must be at least one segment"),
             (transport.ack_every_segments > 0, "an acknowledgement must cover at least one segment"),
@@ -537,13 +538,13 @@ impl Config {
                     .filter(|&bytes| bytes > 0)
                     .chain([transport.receive_window_bytes])
                     .all(|bytes| bytes >= transport.mss_bytes.into()),
-                "the receive window is below one segment",
+                "the receive window must be at least one segment",
             ),
-            (transport.dctcp_gain_shift < 20, "the gain of DCTCP is too small"),
-            (transport.initial_rto_ns > 0 && transport.min_rto_ns > 0, "a retransmission timeout of 0 never ends"),
+            (transport.dctcp_gain_shift < 20, "the gain of DCTCP must be at least 2^-19"),
+            (transport.initial_rto_ns > 0 && transport.min_rto_ns > 0, "a retransmission timeout must be above 0"),
             (
                 Duration::from_nanos(transport.min_rto_ns.max(transport.initial_rto_ns)) <= MAX_RTO,
-                "a retransmission timeout is at most 60 s",
+                "a retransmission timeout must be at most 60 s",
             ),
         ]
     }
@@ -558,15 +559,15 @@ impl Config {
             ),
             (
                 per_port || self.transport.control == Control::Dcqcn,
-                "only NICs with queue pairs can hold back flows, or packets for a host",
+                "pauses per flow or destination need queue pairs: only their NICs hold back a part of their packets",
             ),
             (
                 per_port || !self.links.iter().any(|link| self.joins_switches(link)),
-                "only hosts can hold back flows, or packets for a host: no link may join two switches",
+                "pauses per flow or destination need hosts, which hold them back: no link may join two switches",
             ),
             (
                 self.pfc.is_none() || !self.nodes.iter().any(mirrors),
-                "lossless switches cannot mirror packets: copies come by no port that could be paused",
+                "lossless switches cannot mirror packets: a copy arrives by no port that could be paused",
             ),
         ]
     }
@@ -576,16 +577,16 @@ impl Config {
         [
             (
                 self.pias.is_none() || self.transport.dcqcn.is_none(),
-                "priorities by bytes sent are for TCP: queue pairs do not tag their packets",
+                "priorities by bytes sent need TCP: queue pairs do not tag their packets",
             ),
             (
                 thresholds_bytes.first() != Some(&0) && thresholds_bytes.is_sorted_by(|a, b| a < b),
                 "thresholds of priorities must be above 0, and each above the one before",
             ),
-            (thresholds_bytes.len() < 64, "there are 64 code points, and so many priorities"),
+            (thresholds_bytes.len() < 64, "there are 64 code points, so at most 63 thresholds of priorities"),
             (
                 self.pias.is_none() || flows.iter().all(|flow| flow.dscp == 0),
-                "where hosts tag packets with priorities, flows have no code points of their own",
+                "flows can have no code points of their own if hosts tag packets with priorities",
             ),
         ]
     }
@@ -595,15 +596,15 @@ impl Config {
         [
             (
                 self.sample_queues.is_none_or(|plan| plan.interval_ns > 0),
-                "an interval of 0 between looks at queues never ends",
+                "the interval between samples of queues must be above 0",
             ),
-            (self.nic.budget_bytes >= mss_bytes.into(), "the budget below TCP is less than one segment"),
+            (self.nic.budget_bytes >= mss_bytes.into(), "a connection's NIC budget must be at least one segment"),
             (
                 !matches!(self.connections, Connections::Asked { request_bytes }
                     if request_bytes == 0 || request_bytes > mss_bytes),
-                "a request has 1 byte at least and fits into a segment",
+                "a request must have at least 1 byte and fit into a segment",
             ),
-            (self.framing.overhead_bytes > -40, "the framing leaves nothing of a frame"),
+            (self.framing.overhead_bytes > -40, "the framing overhead must be above -40 bytes"),
         ]
     }
 
@@ -643,13 +644,13 @@ impl Config {
             let problem = if !self.is_host(spec.src) || !self.is_host(spec.dst) || spec.src == spec.dst {
                 "it must run between two hosts"
             } else if spec.interval_ns == 0 {
-                "an interval of 0 never ends"
+                "its interval must be above 0"
             } else if !PROBE_BYTES.contains(&spec.frame_bytes) {
                 "its frames must have 42..65000 bytes"
             } else if spec.dscp > MAX_DSCP {
                 "a code point is 0..63"
             } else if probe > u16::MAX.into() {
-                "there are 65536 probes at most"
+                "there can be at most 65536 probes"
             } else {
                 continue;
             };
@@ -672,7 +673,7 @@ impl Config {
         Ok(())
     }
 
-    /// What is wrong with a flow that waits for another one.
+    /// The problem with a flow that waits for another flow, if there is one.
     fn check_after(
         &self,
         flow: usize,
@@ -682,19 +683,19 @@ impl Config {
     ) -> Option<&'static str> {
         let before = after.flow as usize;
         if before >= flow {
-            Some("a flow can only wait for one above it in the list")
+            Some("a flow can only wait for a flow above it in the list")
         } else if std::mem::replace(&mut followed[before], true) {
-            Some("another flow waits for the same one")
+            Some("another flow waits for the same flow")
         } else if self.transport.dcqcn.is_some() {
-            Some("messages of queue pairs do not wait for each other")
+            Some("queue pairs do not support flows that wait for another flow")
         } else if !after.same_connection {
             None
         } else if !matches!(self.connections, Connections::Asked { .. }) {
-            Some("only receivers ask again on a connection that they opened")
+            Some("flows can follow on the same connection only if receivers open connections")
         } else {
             let (one, other) = (&flows[before], &flows[flow]);
             let ends = |flow: &Flow| (flow.src, flow.dst, flow.ecn);
-            (ends(one) != ends(other)).then_some("one connection runs between two hosts, both with ECN or both without")
+            (ends(one) != ends(other)).then_some("flows on one connection must have the same hosts and the same ECN")
         }
     }
 
@@ -705,7 +706,7 @@ impl Config {
     fn check_rates(&self, rates: &Dcqcn) -> [(bool, &'static str); 6] {
         let timers = [rates.alpha_timer_ns, rates.rate_timer_ns, rates.byte_counter_bytes];
         let transport = &self.transport;
-        // As many packets as an acknowledgement covers, and the one before them.
+        // The packets that an acknowledgement covers, and the packet before them.
         let packets = u64::from(transport.ack_every_segments) + 1;
         let slowest = Rate::from_bps(rates.min_rate_bps).map(|rate| {
             let bytes = self.framing.wire_bytes(crate::wire::HEADERS + transport.mss_bytes as usize);
@@ -713,21 +714,21 @@ impl Config {
         });
         [
             (timers.iter().all(|&timer| timer > 0), "timers and the byte counter of DCQCN must be above 0"),
-            (rates.gain_shift < 32, "the gain of DCQCN is too small"),
+            (rates.gain_shift < 32, "the gain of DCQCN must be at least 2^-31"),
             (slowest.is_some(), "the smallest rate of DCQCN must be above 0"),
             (
                 slowest.is_none_or(|slowest| slowest < Duration::from_nanos(transport.min_rto_ns)),
-                "at the smallest rate of DCQCN the packets of an acknowledgement take longer than the timeout",
+                "at the smallest rate of DCQCN, the packets of one acknowledgement take longer than the timeout",
             ),
             (
                 self.links.iter().all(|link| link.rate_bps >= rates.min_rate_bps),
-                "the smallest rate of DCQCN is above that of a line",
+                "the smallest rate of DCQCN is above the rate of a line",
             ),
             (
                 rates.window_bytes.is_none_or(|window| {
                     window >= u64::from(transport.payload_bytes()) * u64::from(transport.ack_every_segments)
                 }),
-                "the window of DCQCN is smaller than what an acknowledgement covers",
+                "the window of DCQCN is smaller than the packets that one acknowledgement covers",
             ),
         ]
     }

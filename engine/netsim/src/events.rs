@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The event queue: ordered by time, events of equal time in the order in which they were added.
+//! The event queue: in order of time, and for equal times in the order in which events were added.
 //!
-//! A calendar: near events lie in slots of a few ns, each a sorted list; far events, mostly timers, wait in a heap until
-//! their slot comes near. Slots are so short that a list holds few events, and what is added comes mostly last; the
-//! next slot that holds something is found in a bitmap. A heap of all events would spend most of its time in comparisons
-//! that no branch predictor foresees, the more the larger the network.
+//! It is a calendar queue. Near events lie in slots of a few ns, each a sorted list. Far events, mostly timers, wait
+//! in a heap until the calendar reaches their slot. Slots are so short that a list holds few events, and a new event
+//! mostly goes to the end of its list. A bitmap finds the next slot that is not empty. A heap of all events would spend
+//! most of its time in comparisons that branch predictors cannot predict; larger networks would make this worse.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,9 +13,9 @@ use marklab_units::Time;
 
 /// Width of a slot is 2^SLOT_SHIFT ns: short enough to hold one or two events of a busy network.
 const SLOT_SHIFT: u32 = 4;
-/// Slots in the calendar, which so reaches 0.26 ms ahead: link delays and transmissions, but not timers.
+/// Slots in the calendar. It reaches 0.26 ms ahead: enough for link delays and transmissions, not for timers.
 const SLOTS: usize = 64 * WORDS;
-/// Words of the bitmap; one bit for each in a word of words is the second level.
+/// Words of the bitmap. The second level has one bit per word.
 const WORDS: usize = 64 * TOP;
 const TOP: usize = 4;
 /// No event.
@@ -26,33 +26,33 @@ const NONE: u32 = u32::MAX;
 struct Near<E> {
     time: Time,
     event: Option<E>,
-    /// The one after it.
+    /// The next event in the list.
     next: u32,
-    /// In the first of a list only: the last one. Kept there, as whoever looks for the last comes by the first anyway.
+    /// The last event in the list; valid only in its first event, which a search for the last one reads anyway.
     last: u32,
 }
 
 /// Pending events.
 #[derive(Debug)]
 pub(crate) struct EventQueue<E> {
-    /// Number of the slot that is being worked on, counted from time 0. Nothing lies before it.
+    /// Number of the current slot, counted from time 0. No event lies before it.
     cursor: u64,
     /// Events in lists; free places are chained from `free`.
     near: Vec<Near<E>>,
     free: u32,
     /// First event of each slot's list.
     firsts: Box<[u32; SLOTS]>,
-    /// Slots that hold something, and words of these that are not 0.
+    /// Non-empty slots, and non-zero words of this bitmap.
     slots: [u64; WORDS],
     words: [u64; TOP],
     far: BinaryHeap<Reverse<Far<E>>>,
-    /// Slot of the first of `far`, the largest number if there is none.
+    /// Slot of the first event in `far`, or the largest number if `far` is empty.
     far_slot: u64,
     /// Events that were added to `far`.
     added: u64,
 }
 
-/// An event in the heap. Of two at the same time the one added first comes first.
+/// An event in the heap. Events at the same time keep the order in which they were added.
 #[derive(Debug)]
 struct Far<E> {
     key: (Time, u64),
@@ -100,7 +100,7 @@ fn slot_of(time: Time) -> u64 {
 }
 
 impl<E> EventQueue<E> {
-    /// Adds an event, which must not lie before the one taken last.
+    /// Adds an event, which must not be earlier than the event taken last.
     #[inline]
     pub(crate) fn push(&mut self, time: Time, event: E) {
         debug_assert!(slot_of(time) >= self.cursor, "an event in the past");
@@ -146,8 +146,8 @@ impl<E> EventQueue<E> {
         event.map(|event| (time, event))
     }
 
-    /// Puts far events whose slot has come near into its list. This is done whenever the calendar moves on, so that an
-    /// event that is added to a list comes after all that were added before it.
+    /// Moves far events whose slot the calendar has reached into the slot's list. This is done whenever the calendar
+    /// moves on, so that a new event in a list comes after all events that were added before it.
     #[cold]
     fn fetch_far(&mut self) {
         let first_slot = |queue: &EventQueue<E>| queue.far.peek().map_or(u64::MAX, |first| slot_of(first.0.key.0));
@@ -159,7 +159,7 @@ impl<E> EventQueue<E> {
         self.far_slot = first_slot(self);
     }
 
-    /// Puts an event into the list of its slot, behind those that are not later.
+    /// Puts an event into the list of its slot, behind all events that are not later.
     fn link(&mut self, time: Time, event: E) {
         let slot = slot_of(time) as usize % SLOTS;
         let at = self.place(time, event);
@@ -194,7 +194,7 @@ impl<E> EventQueue<E> {
         match self.near.get_mut(self.free as usize) {
             Some(place) => {
                 let at = std::mem::replace(&mut self.free, place.next);
-                // Known to be empty, so that nothing is dropped and the event is written in place.
+                // With an empty place, the compiler drops nothing and writes the event in place.
                 assert!(place.event.is_none(), "a free place holds nothing");
                 (place.time, place.event, place.next, place.last) = (time, Some(event), NONE, at);
                 at
@@ -207,7 +207,7 @@ impl<E> EventQueue<E> {
         }
     }
 
-    /// The first slot from the cursor on, around the calendar, that holds something.
+    /// The first non-empty slot from the cursor on, around the calendar.
     fn next_slot(&self) -> Option<usize> {
         let start = self.cursor as usize % SLOTS;
         let (word, bit) = (start / 64, start % 64);
@@ -219,7 +219,7 @@ impl<E> EventQueue<E> {
         Some(word * 64 + self.slots[word].trailing_zeros() as usize)
     }
 
-    /// The first word after `word`, around the bitmap and back to `word` itself, that is not 0.
+    /// The first non-zero word after `word`, around the bitmap and back to `word` itself.
     fn next_word(&self, word: usize) -> Option<usize> {
         let (top, bit) = (word / 64, word % 64);
         let above = if bit == 63 { 0 } else { self.words[top] & (u64::MAX << (bit + 1)) };
@@ -241,7 +241,7 @@ mod tests {
 
     /// Steps in time: within a slot, across slots, across the whole calendar.
     fn distance() -> impl Strategy<Value = u64> {
-        // Just around the end of the calendar, where a slot's number comes again.
+        // Around the end of the calendar, where slots are reused.
         let lap = (SLOTS as u64) << SLOT_SHIFT;
         prop_oneof![0..3u64, 0..500u64, 0..600_000u64, lap - 64..lap + 64, 0..100_000_000u64]
     }
@@ -276,7 +276,7 @@ mod tests {
         }
     }
 
-    /// More in one slot than a sort of short lists takes: near, and coming from afar.
+    /// A long list in one slot, of events that are added near and far.
     #[test]
     fn many_ties_in_a_slot_come_in_the_order_added() {
         for start in [0, 1 << SLOT_SHIFT, 1 << 40] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What flows deliver over time.
+//! Bytes that flows deliver over time.
 
 use marklab_units::{Duration, Time};
 
@@ -10,16 +10,16 @@ pub struct FlowRow {
     pub time: Time,
     /// The flow.
     pub flow: u32,
-    /// Payload that the receiver could hand to its application, in order.
+    /// Payload that the receiver could deliver to its application, in order.
     pub bytes: u64,
 }
 
-/// What flows delivered over time.
+/// Bytes that flows delivered over time.
 #[derive(Clone, Debug)]
 pub struct FlowTrace {
     interval: Duration,
     rows: Vec<FlowRow>,
-    /// Of each flow: bytes so far, and its last row.
+    /// Per flow: bytes so far, and its last row.
     flows: Vec<(u64, Option<u32>)>,
 }
 
@@ -37,7 +37,7 @@ impl FlowTrace {
         &self.rows
     }
 
-    /// A flow has delivered so many bytes altogether.
+    /// Records that a flow has delivered `total` bytes so far.
     pub(crate) fn delivered(&mut self, now: Time, flow: u32, total: u64) {
         let (before, last) = &mut self.flows[flow as usize];
         let bytes = total - std::mem::replace(before, total);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What travels over links: a packet, and what the simulator keeps with it.
+//! Frames on links: a packet, and the simulator's notes on it.
 
 use marklab_pipeline::Packet;
 use marklab_switch::Frame;
@@ -8,7 +8,7 @@ use marklab_units::Time;
 
 use crate::wire::Ecn;
 
-/// A packet on its way through a [`crate::Network`]. The connection is only a hint where to look: hosts check the headers.
+/// A packet on its way through a [`crate::Network`]. The connection is only a hint: hosts check the headers.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct NetFrame {
@@ -18,7 +18,7 @@ pub struct NetFrame {
     pub(crate) notes: Notes,
 }
 
-/// What is noted on a frame, in the bits that two cache lines leave.
+/// Notes on a frame, in the bits that are left in two cache lines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Notes(u32);
 
@@ -45,13 +45,13 @@ impl Notes {
         self.0 = self.0 & !(mask << shift) | value << shift;
     }
 
-    /// Whether the connection's client sent it.
+    /// Whether the connection's client sent the frame.
     #[inline]
     pub(crate) fn by_client(self) -> bool {
         self.0 & Notes::BY_CLIENT != 0
     }
 
-    /// Its ECN field when it came to the switch it is in.
+    /// The frame's ECN field on arrival at its present switch.
     #[inline]
     pub(crate) fn arrived_as(self) -> Option<Ecn> {
         let field = self.get(Notes::ECN) as u8;
@@ -63,13 +63,13 @@ impl Notes {
         self.set(Notes::ECN, ecn.map_or(4, |ecn| ecn as u32));
     }
 
-    /// Whether it counts as waiting in a lossless switch. Frames of hosts do not, nor do copies.
+    /// Whether the frame counts as waiting in a lossless switch. Frames in hosts and copies do not count.
     #[inline]
     pub(crate) fn is_held(self) -> bool {
         self.get(Notes::HELD) > 0
     }
 
-    /// The port of a lossless switch by which it came, and the bytes that count as held there until it leaves.
+    /// Notes the ingress port of a lossless switch, and the bytes that count as held there until the frame leaves.
     pub(crate) fn hold(&mut self, port: usize, bytes: usize) -> u64 {
         let bytes = (bytes as u32).min(Notes::HELD.1);
         self.set(Notes::PORT, port as u32);
@@ -77,7 +77,7 @@ impl Notes {
         bytes.into()
     }
 
-    /// The port and the bytes, for the last time.
+    /// Returns the port and the bytes, and clears the bytes.
     pub(crate) fn let_go(&mut self) -> Option<(usize, u64)> {
         let bytes = self.get(Notes::HELD);
         self.set(Notes::HELD, 0);
@@ -90,7 +90,7 @@ impl Frame for Box<NetFrame> {
         &mut self.packet
     }
 
-    /// The frame that came is held, its copies are not.
+    /// The original frame stays held; its copies are not held.
     fn duplicate(&self) -> Box<NetFrame> {
         let mut copy = self.clone();
         copy.notes.let_go();
@@ -98,10 +98,10 @@ impl Frame for Box<NetFrame> {
     }
 }
 
-/// Frames with the time at which they move on.
+/// Frames, each with the time at which it moves on.
 pub(crate) type Delayed = Chains<(Time, Box<NetFrame>)>;
 
-/// Frames out of use, whose memory is used again.
+/// Unused frames, whose memory is reused.
 #[derive(Debug, Default)]
 pub(crate) struct FramePool {
     #[expect(clippy::vec_box, reason = "frames travel boxed, so that moving them is cheap")]
@@ -109,7 +109,7 @@ pub(crate) struct FramePool {
 }
 
 impl FramePool {
-    /// A frame with whatever it held before.
+    /// A frame, whose packet is still that of its previous use.
     pub(crate) fn take(&mut self, connection: u32, from_client: bool) -> Box<NetFrame> {
         match self.spare.pop() {
             Some(mut frame) => {
@@ -127,7 +127,7 @@ impl FramePool {
     }
 }
 
-// Two cache lines, so that frames in queues stay in the cache next to the core.
+// Two cache lines, so that frames in queues stay in the cache closest to the core.
 const _: () = assert!(size_of::<NetFrame>() == 128);
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where packets were lost, and marked.
+//! Losses of packets, by place and reason.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use marklab_switch::Loss;
 
 use crate::wire::Malformed;
 
-/// Reason of a loss, which also names the kind of place.
+/// Reason for a loss, which also implies the kind of place.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Reason {
     /// A host's NIC was full.
@@ -32,7 +32,7 @@ impl Reason {
         }
     }
 
-    /// In words.
+    /// The reason in words.
     pub fn text(self) -> &'static str {
         match self {
             Reason::NicFull => "NIC full",
@@ -53,7 +53,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Counts a loss at a node, at one of its ports if that is known.
+    /// Counts a loss at a node, and at one of its ports if the port is known.
     pub(crate) fn add(&mut self, node: usize, port: Option<usize>, reason: Reason) {
         *self.losses.entry((node, port, reason)).or_default() += 1;
     }
@@ -63,7 +63,7 @@ impl Ledger {
         self.losses.iter().map(|(&(node, port, reason), &packets)| (node, port, reason, packets))
     }
 
-    /// All losses.
+    /// Number of all losses.
     pub fn total(&self) -> u64 {
         self.losses.values().sum()
     }

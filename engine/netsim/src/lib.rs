@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Virtual-time network: links, hosts, transports and P4 switches.
 //!
-//! [`Network::new`] builds it from a [`Config`], flows and switches that are programmed already; [`Network::run`] gives
-//! the [`Outcome`]. Nothing here reads a clock or a global random stream, and nothing depends on the order of a hash
-//! map: equal input gives equal output.
+//! [`Network::new`] builds a network from a [`Config`], flows, and switches with programs and table entries;
+//! [`Network::run`] returns the [`Outcome`]. The crate reads no clock and no global random stream, and never depends on
+//! the order of a hash map: equal input gives equal output.
 //!
 //! - `events`, `network::link`: time and lines;
-//! - [`tcp`], [`rdma`]: end points as state machines, [`wire`]: their headers as bytes;
-//! - `network::hosts`, `network::switches`: the two kinds of nodes; `network::flows`: when flows start;
-//!   `network::handshake`: how connections open; `network::queue_pairs`: hosts that speak RDMA; `network::pause`: lines
-//!   that lose nothing; `network::pias`: priorities by what a flow has sent; `network::probes`: round trips that are
-//!   measured;
-//! - [`ledger`], `flow_trace`, `queue_samples`: what is observed, beside what [`marklab_observe`] has.
+//! - [`tcp`], [`rdma`]: end points as state machines; [`wire`]: their headers as bytes;
+//! - `network::hosts`, `network::switches`: the two kinds of nodes; `network::flows`: start of flows;
+//!   `network::handshake`: opening of connections; `network::queue_pairs`: RDMA hosts; `network::pause`: lossless
+//!   lines; `network::pias`: priorities by bytes sent; `network::probes`: measured round trips;
+//! - [`ledger`], `flow_trace`, `queue_samples`: observations, in addition to those of [`marklab_observe`].
 
 mod config;
 mod events;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The network: nodes, lines, connections, and the loop that moves time.
+//! The network: nodes, lines, connections, and the event loop.
 
 mod connection;
 mod flows;
@@ -45,7 +45,7 @@ use probes::ProbeState;
 use queue_pairs::{PairEvent, Rdma};
 use switches::SwitchNode;
 
-/// Something that is going to happen. The numbers are indices of lines and connections.
+/// A future event. The numbers are indices of lines and connections, unless the variant names others.
 #[derive(Debug)]
 enum Event {
     /// A frame arrives at the end of a line.
@@ -62,19 +62,19 @@ enum Event {
     Write(u32),
     /// The next flow starts.
     Start,
-    /// A flow starts that waited for another one on a connection.
+    /// A flow starts that waited for another flow on a connection.
     Follow(u32, u32),
     /// A probe sends its next request.
     Probe(u32),
-    /// Frames that a switch (node, port) made wait for a port without a link.
+    /// Frames that a switch made wait at a port (node, port) without a link, and are discarded.
     Discard(u32, u32),
-    /// Queues are looked at.
+    /// Queues are sampled.
     Sample,
-    /// Something happens at a queue pair.
+    /// An event of a queue pair.
     Pair(PairEvent, u32),
     /// A queue pair of a host (node) may send.
     Pace(u32),
-    /// The transmitter of a line is asked to pause, or to go on.
+    /// A pause frame reaches the transmitter of a line: it pauses or resumes.
     Pause(u32),
 }
 
@@ -83,7 +83,7 @@ enum NodeState {
     Switch(Box<SwitchNode>),
 }
 
-/// How far a run is, and the wish to end it. May be shared with another thread.
+/// Progress of a run, and a request to cancel it. May be shared with another thread.
 #[derive(Debug, Default)]
 pub struct Progress {
     /// Flows finished.
@@ -113,18 +113,18 @@ pub enum RunError {
     },
 }
 
-/// What became of a flow.
+/// Result of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct FlowRecord {
-    /// From the start to the last byte at the receiver; `None` if it did not finish.
+    /// Time from the start of the flow to its last byte at the receiver; `None` if it did not finish.
     pub fct: Option<Duration>,
     /// Counts of its sender.
     pub sender: SenderStats,
-    /// Data packets that came with congestion experienced.
+    /// Data packets that arrived with congestion experienced.
     pub marked: u64,
-    /// Bytes of payload that the receiver could hand to its application, in order.
+    /// Bytes of payload that the receiver could deliver to its application, in order.
     pub delivered_bytes: u64,
-    /// The shortest one-way delay that its connection had measured by its end, if it measures them.
+    /// Shortest one-way delay that the flow's connection had measured by the end of the flow, if it measures delays.
     pub base_delay: Option<Duration>,
 }
 
@@ -135,7 +135,7 @@ pub struct LineReport {
     pub from: (usize, usize),
     /// Node and port at the other end.
     pub to: (usize, usize),
-    /// What it did.
+    /// Counts of the transmitter.
     pub stats: LineStats,
     /// Time spent transmitting until [`Outcome::arrivals_end`].
     pub busy_during_arrivals: Duration,
@@ -146,7 +146,7 @@ pub struct LineReport {
 /// A switch port after the run.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct PortReport {
-    /// Packets that came ECN capable and left with congestion experienced.
+    /// Packets that arrived ECN capable and left with congestion experienced.
     pub marked: u64,
     /// Its queue.
     pub queue: QueueStats,
@@ -166,7 +166,7 @@ pub struct SwitchReport {
 pub struct Outcome {
     /// One per flow, in order.
     pub flows: Vec<FlowRecord>,
-    /// When each flow started, if the run came to it.
+    /// When each flow started, if it started before the end of the run.
     pub starts: Vec<Option<Time>>,
     /// Losses by place.
     pub ledger: Ledger,
@@ -174,29 +174,29 @@ pub struct Outcome {
     pub lines: Vec<LineReport>,
     /// One per switch.
     pub switches: Vec<SwitchReport>,
-    /// One per trace asked for.
+    /// One per requested trace.
     pub traces: Vec<PortTrace>,
-    /// What flows delivered over time, if that was asked for.
+    /// Bytes that flows delivered over time, if requested.
     pub flow_trace: Option<FlowTrace>,
     /// Requests of each probe, in order of time.
     pub probes: Vec<Vec<EchoRecord>>,
-    /// Round trips of data and its acknowledgement in ns, as TCP measures them, to one part in a hundred.
+    /// Round-trip times from data to acknowledgement in ns, as the transport measures them, to one part in a hundred.
     pub rtts: Histogram<u64>,
-    /// How often ports of switches were seen with how many packets waiting, if that was asked for.
+    /// Samples of the queue lengths of switch ports, if requested.
     pub queue_samples: Option<QueueSamples>,
-    /// Packets by their priority, the highest first, where hosts tag them.
+    /// Packets per priority, the highest first, if hosts tag packets.
     pub priorities: Option<Vec<PriorityStats>>,
     /// Frames that finished leaving a NIC or a switch port.
     pub link_transmissions: u64,
     /// Events handled.
     pub events: u64,
-    /// When the last flow started that waits for no other.
+    /// Start of the last flow that waits for no other flow.
     pub arrivals_end: Time,
     /// When the run ended.
     pub end: Time,
 }
 
-/// A switch as this network carries frames.
+/// A switch for the frames of this network.
 pub type NetSwitch = Switch<Box<NetFrame>>;
 
 /// A network ready to run.
@@ -217,16 +217,16 @@ pub struct Network {
     connections: Vec<Connection>,
     /// Persistent connections, by pair of hosts.
     pools: BTreeMap<(usize, usize), Pool>,
-    /// Queue pairs, in runs that have these in place of connections.
+    /// Queue pairs, in runs that use them instead of connections.
     rdma: Option<Box<Rdma>>,
     /// Pauses, where lines that lead to switches are lossless.
     pfc: Option<Box<Pauses>>,
-    /// Priorities, where hosts tag packets by what their flow has sent.
+    /// Priorities, where hosts tag packets by the bytes that their flow has sent.
     pias: Option<Box<Priorities>>,
     flows: Vec<Flow>,
-    /// The flow that starts next at a time of its own, or their number.
+    /// The next flow that starts at a time of its own, or the number of flows if there is none.
     next_flow: usize,
-    /// The flow that waits for each, if there are any that wait.
+    /// For each flow, the flow that waits for it; empty if no flow waits.
     followers: Vec<Option<u32>>,
     finished: usize,
     records: Vec<FlowRecord>,
@@ -237,27 +237,27 @@ pub struct Network {
     probes: Vec<ProbeState>,
     rtts: Histogram<u64>,
     queue_samples: Option<Box<QueueSamples>>,
-    /// Whether NICs write the time into what they send.
+    /// Whether NICs write the time into the segments that they send.
     stamps: bool,
     captures: Vec<CaptureFile>,
     /// First failure, which ends the run.
     failure: Option<RunError>,
-    /// When the last flow started that waits for no other, and the time each line had been busy then.
+    /// Start of the last flow that waits for no other flow, and the time that each line had been busy by then.
     arrivals_end: Time,
     busy_during_arrivals: Vec<Duration>,
 }
 
-/// Longer round trips are counted as this.
+/// Longest round-trip time of the histogram; longer ones count as this.
 const LONGEST_RTT_NS: u64 = 60_000_000_000;
-/// Events between two looks at [`Progress`].
+/// Events between two updates of [`Progress`].
 const PROGRESS_EVENTS: u64 = 1 << 14;
 
 impl Network {
-    /// Builds a network. `switches` come in the order of the switches among the nodes, `flows` in order of their start.
+    /// Builds a network. `switches` are in the order of the switches among the nodes, `flows` in order of their start.
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] tells what does not fit, or that a capture cannot be created.
+    /// [`BuildError`] if the description is not valid, or a capture cannot be created.
     pub fn new(config: &Config, flows: Vec<Flow>, switches: Vec<NetSwitch>) -> Result<Network, BuildError> {
         config.check(&flows)?;
         let expected = config.nodes.iter().filter(|node| matches!(node, Node::Switch { .. })).count();
@@ -390,8 +390,8 @@ impl Network {
     ///
     /// # Errors
     ///
-    /// If the run was cancelled, a capture could not be written, or an assertion of the program did not hold; there is no
-    /// outcome then.
+    /// If the run was cancelled, a capture could not be written, or an assertion of the program did not hold. Then
+    /// there is no outcome.
     pub fn run(mut self, progress: &Progress) -> Result<Outcome, RunError> {
         if let Some(first) = self.flows.first() {
             self.events.push(Time::from_nanos(first.start_ns), Event::Start);
@@ -462,7 +462,7 @@ impl Network {
         }
     }
 
-    /// Begins the next transmission on a line, or sees to it that it begins when the present one ends.
+    /// Begins the next transmission on a line, or schedules it for the end of the present one.
     fn start(&mut self, line: usize) {
         if self.now < self.lines[line].busy_until() {
             return self.wake_when_free(line);
@@ -491,12 +491,12 @@ impl Network {
             self.wake_when_free(line);
         }
         if let (NodeState::Host(_), Some(connection), None) = (&self.nodes[node], sender, &self.rdma) {
-            // Room in the NIC.
+            // The NIC has room again.
             self.pump(connection as usize);
         }
     }
 
-    /// Begins the next transmission on a line by an event: when the present one ends, or at once if there is none.
+    /// Schedules an event for the next transmission on a line: at the end of the present one, or now if there is none.
     fn wake_when_free(&mut self, line: usize) {
         let line_state = &mut self.lines[line];
         if !line_state.free_pending {
@@ -566,7 +566,7 @@ impl Network {
         }
     }
 
-    /// Whether NICs take their connections in turn.
+    /// Whether NICs serve their connections in turn.
     fn fair(&self) -> bool {
         self.nic.discipline == Discipline::Fair
     }
@@ -589,7 +589,7 @@ impl NodeState {
         }
     }
 
-    /// Where the line of a port is noted; `None` if there is no such port.
+    /// The place that stores the line of a port; `None` if there is no such port.
     fn line_of(&mut self, port: usize) -> Option<&mut Option<u32>> {
         match self {
             NodeState::Host(host) => (port == 0).then_some(&mut host.line),
@@ -601,7 +601,7 @@ impl NodeState {
 /// Why a network cannot be built.
 #[derive(Debug, Error)]
 pub enum BuildError {
-    /// The description does not fit together.
+    /// The description is not valid.
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// A capture file cannot be created.

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How long queues are, looked at in even intervals: per port, how often so many packets waited.
+//! Queue lengths sampled at fixed intervals: per port, the number of samples for each number of waiting packets.
 
 use marklab_units::{Duration, Time};
 use serde::Deserialize;
 
-/// When queues are looked at.
+/// When queues are sampled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SampleQueues {
-    /// Time between two looks, in ns.
+    /// Time between two samples, in ns.
     pub interval_ns: u64,
-    /// There is no look after this time, in ns.
+    /// Time of the last possible sample, in ns.
     pub until_ns: u64,
 }
 
-/// A port of a switch and what was seen there.
+/// A port of a switch and its samples.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SampledPort {
     /// The switch.
     pub node: usize,
     /// The port.
     pub port: usize,
-    /// How often so many packets waited, by their number.
+    /// Number of samples, by the number of waiting packets.
     pub seen: Vec<u64>,
 }
 
-/// What was seen at all ports that have a line.
+/// Samples of all switch ports that have a line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct QueueSamples {
     plan: SampleQueues,
@@ -39,7 +39,7 @@ impl QueueSamples {
         QueueSamples { plan, ports: ports.collect() }
     }
 
-    /// Notes what waits at each port now. Gives the time of the next look.
+    /// Samples each port now. Returns the time of the next sample, if there is one.
     pub(crate) fn look(&mut self, now: Time, waiting: impl Fn(usize, usize) -> usize) -> Option<Time> {
         for SampledPort { node, port, seen } in &mut self.ports {
             let packets = waiting(*node, *port);

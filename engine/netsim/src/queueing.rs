@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Description of a switch's queues, read from JSON, as the traffic manager takes it.
+//! Description of a switch's queues: read from JSON, and converted for the traffic manager.
 
 use marklab_tm::{InvalidPort, Pool, PortConfig, QueueConfig};
 use serde::Deserialize;
@@ -18,15 +18,15 @@ pub enum QueueLimit {
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Queueing {
-    /// Those of each port.
+    /// Queues of each port.
     pub queues: Vec<QueueSpec>,
-    /// How the queues of a level take turns.
+    /// How queues of the same level take turns.
     #[serde(default)]
     pub round: Round,
-    /// What the queues of a port hold together at most.
+    /// Limit of all queues of a port together.
     #[serde(default)]
     pub port_limit: Option<QueueLimit>,
-    /// What all queues of the switch share.
+    /// Memory that all queues of the switch share.
     #[serde(default)]
     pub pool: Option<PoolSpec>,
 }
@@ -35,11 +35,11 @@ pub struct Queueing {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QueueSpec {
-    /// What it holds at most.
+    /// Limit of the queue.
     pub limit: QueueLimit,
     /// Queues of a higher level go first.
     pub level: u8,
-    /// What it may send per round of its level.
+    /// Bytes that it may send per round of its level.
     pub quantum_bytes: u32,
 }
 
@@ -58,18 +58,18 @@ pub enum Round {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PoolSpec {
-    /// All of it.
+    /// Size of the memory.
     pub total_bytes: u64,
-    /// What a queue may take of what is free, in 1/128.
+    /// Limit of a queue as a multiple of the free memory, in units of 1/128.
     pub alpha_128ths: u32,
 }
 
 impl Queueing {
-    /// A port of the switch.
+    /// Configuration of a port of the switch.
     ///
     /// # Errors
     ///
-    /// A port like this cannot send.
+    /// If a port with these queues cannot send.
     pub fn port(&self) -> Result<PortConfig, InvalidPort> {
         let queue = |spec: &QueueSpec| QueueConfig {
             limit: spec.limit.into(),
@@ -83,7 +83,7 @@ impl Queueing {
         PortConfig::new(self.queues.iter().map(queue).collect(), round, self.port_limit.map(Into::into))
     }
 
-    /// What the switch's queues share.
+    /// Memory that the switch's queues share.
     pub fn pool(&self) -> Option<Pool> {
         self.pool.map(|pool| Pool { total_bytes: pool.total_bytes, alpha_128ths: pool.alpha_128ths })
     }

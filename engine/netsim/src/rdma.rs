@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! End points of RoCE as state machines: no network, no clock, no timers of their own.
 //!
-//! A queue pair carries data one way, at a rate and without a window. [`Requester`] decides which packet goes next and
-//! when to send again, [`Responder`] what to answer, [`ReactionPoint`] at what rate (DCQCN; Zhu et al., SIGCOMM 2015).
-//! Packets are counted from 0 in 64 bits; [`packet_number`] translates from the 24 bits on the wire.
+//! A queue pair carries data one way, at a rate and without a congestion window. [`Requester`] decides which packet is
+//! next and when to retransmit, [`Responder`] decides the answers, and [`ReactionPoint`] sets the rate (DCQCN; Zhu et
+//! al., SIGCOMM 2015). Packets are numbered from 0 in 64 bits; [`packet_number`] converts from the 24 bits on the wire.
 
 mod reaction;
 mod requester;
@@ -16,10 +16,10 @@ pub use responder::{Answer, Heard, Responder, ResponderConfig};
 /// Bits of a packet sequence number on the wire.
 const PSN_BITS: u32 = 24;
 
-/// Packets that may be unacknowledged: those that 24 bits tell from what was acknowledged before.
+/// Most unacknowledged packets: 24 bits distinguish these from packets that were acknowledged before.
 const MOST_UNACKNOWLEDGED: usize = 1 << (PSN_BITS - 2);
 
-/// The packet closest to `near` whose number on the wire is `psn`. `None` if that lies before the first one.
+/// The packet number closest to `near` whose number on the wire is `psn`. `None` if it lies before the first packet.
 pub fn packet_number(psn: u32, near: u64) -> Option<u64> {
     let unused = 32 - PSN_BITS;
     let distance = (psn.wrapping_sub(near as u32) << unused) as i32 >> unused;

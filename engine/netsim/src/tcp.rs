@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! TCP end points as state machines: no network, no clock, no timers of their own.
 //!
-//! A connection carries data one way. [`Sender`] decides what may be sent and when to retransmit, [`Receiver`] decides
-//! when to acknowledge and what; each is passed the time and what came in. Offsets count bytes of the stream from 0 in 64
-//! bits; [`wire_sequence`] and [`stream_offset`] translate to and from the 32 bits on the wire.
+//! A connection carries data one way. [`Sender`] decides what may be sent and when to retransmit; [`Receiver`] decides
+//! what to acknowledge and when. Callers pass them the time, and the segments or acknowledgements that arrive. Offsets
+//! count bytes of the stream from 0 in 64 bits; [`wire_sequence`] and [`stream_offset`] convert to and from the 32 bits
+//! on the wire.
 
 pub mod congestion;
 mod receiver;
@@ -15,12 +16,12 @@ pub use receiver::{AckPlan, EchoMode, Receiver, ReceiverConfig, SackBlocks};
 pub use rtt::{RtoConfig, RttEstimator};
 pub use sender::{AckEvent, Outgoing, Sender, SenderConfig, SenderStats};
 
-/// Sequence number on the wire of a stream offset; `first` is that of offset 0.
+/// Sequence number on the wire of a stream offset; `first` is the sequence number of offset 0.
 pub fn wire_sequence(first: u32, offset: u64) -> u32 {
     first.wrapping_add(offset as u32)
 }
 
-/// The stream offset closest to `near` whose sequence number is `sequence`. `None` if that lies before offset 0.
+/// The stream offset closest to `near` whose sequence number is `sequence`. `None` if it lies before offset 0.
 pub fn stream_offset(first: u32, sequence: u32, near: u64) -> Option<u64> {
     let distance = sequence.wrapping_sub(wire_sequence(first, near)) as i32;
     near.checked_add_signed(i64::from(distance))

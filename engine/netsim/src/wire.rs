@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Ethernet, IPv4 and TCP headers as bytes; in `echo` those of ICMP, in `roce` those of queue pairs.
+//! Ethernet, IPv4 and TCP headers as bytes; `echo` has those of ICMP, `roce` those of queue pairs.
 
 mod echo;
 mod ip;
@@ -15,7 +15,7 @@ pub use marklab_observe::Ecn;
 pub const HEADERS: usize = ETHERNET + IPV4 + TCP;
 const PROTOCOL_TCP: u8 = 6;
 const TCP: usize = 20;
-/// Longest TCP options written here: three SACK blocks, or a time and two of them.
+/// Longest TCP options that this module writes: three SACK blocks, or a time and two blocks.
 pub const MAX_OPTIONS: usize = 28;
 const _: () = assert!(HEADERS + MAX_OPTIONS <= INLINE_BYTES);
 
@@ -27,7 +27,7 @@ pub mod flags {
     pub const SYN: u8 = 0x02;
     /// The data should be delivered at once.
     pub const PSH: u8 = 0x08;
-    /// The acknowledgement number counts.
+    /// The acknowledgement number is valid.
     pub const ACK: u8 = 0x10;
     /// ECN echo.
     pub const ECE: u8 = 0x40;
@@ -46,7 +46,7 @@ pub struct EndPoint {
     pub port: u16,
 }
 
-/// What varies from segment to segment of a connection.
+/// Header fields that vary between segments of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header<'a> {
     /// Sequence number.
@@ -55,7 +55,7 @@ pub struct Header<'a> {
     pub ack: u32,
     /// Flags.
     pub flags: u8,
-    /// Advertised window, scaled already.
+    /// Advertised window, already scaled.
     pub window: u16,
     /// ECN field.
     pub ecn: Ecn,
@@ -88,9 +88,9 @@ pub struct Segment {
     pub ecn: Ecn,
     /// SACK blocks, as on the wire.
     pub sacks: [(u32, u32); 4],
-    /// How many of them count.
+    /// Number of valid blocks.
     pub sack_count: usize,
-    /// Value of the option [`options::timing`].
+    /// Value of the option [`options::timing`], if the segment has it.
     pub timing: Option<u32>,
     /// Bytes of payload.
     pub payload: u32,
@@ -107,7 +107,7 @@ pub enum Malformed {
     TcpChecksum,
 }
 
-/// The constant part of the headers of one direction of a connection, summed up already.
+/// The constant part of the headers of one direction of a connection, with its checksum sums.
 #[derive(Clone, Debug)]
 pub struct Template {
     bytes: [u8; HEADERS],
@@ -116,7 +116,7 @@ pub struct Template {
 }
 
 impl Template {
-    /// Headers from `src` to `dst` with that DSCP.
+    /// Headers from `src` to `dst` with this DSCP.
     pub fn new(src: EndPoint, dst: EndPoint, dscp: u8) -> Template {
         let mut bytes = [0; HEADERS];
         ip::put_headers(&mut bytes, &src, &dst, PROTOCOL_TCP, dscp << 2);
@@ -127,7 +127,7 @@ impl Template {
         Template { ipv4_sum: sum(ip), tcp_sum: pseudo + sum(tcp), bytes }
     }
 
-    /// Later segments carry this DSCP.
+    /// Sets the DSCP of later segments.
     pub fn set_dscp(&mut self, dscp: u8) {
         let ip = &mut self.bytes[ETHERNET..ETHERNET + IPV4];
         if ip[1] != dscp << 2 {
@@ -172,7 +172,7 @@ impl Template {
 }
 
 impl Segment {
-    /// Reads and checks a packet. Bytes beyond the stored ones are zeros, which no sum notices.
+    /// Reads and checks a packet. Bytes beyond the stored ones are zeros, which do not change a sum.
     pub fn parse(packet: &Packet) -> Result<Segment, Malformed> {
         let bytes = packet.stored();
         let (ip, tcp) = ip::split(bytes, PROTOCOL_TCP, HEADERS).ok_or(Malformed::Headers)?;
@@ -188,7 +188,7 @@ impl Segment {
         if fold(pseudo + sum(tcp)) != 0xffff {
             return Err(Malformed::TcpChecksum);
         }
-        // Written once, where it stays: a copy right behind the stores of its fields would have to wait for them.
+        // Written once, in its final place: a copy directly after the stores of its fields would have to wait for them.
         let Options { sacks, sack_count, timing } =
             if header_length > TCP { read_options(&tcp[TCP..header_length]) } else { Options::default() };
         Ok(Segment {
@@ -208,7 +208,7 @@ impl Segment {
     }
 }
 
-/// What hosts read of TCP options.
+/// TCP options that hosts read.
 #[derive(Default)]
 struct Options {
     sacks: [(u32, u32); 4],
@@ -241,8 +241,8 @@ fn read_options(mut options: &[u8]) -> Options {
     read
 }
 
-/// Writes a value into the option [`options::timing`] of a segment that begins its options with it, as a NIC does that
-/// stamps what it sends, and keeps the TCP checksum right (RFC 1624). Leaves other packets alone.
+/// Writes a value into the option [`options::timing`] of a segment, and updates the TCP checksum (RFC 1624), as a NIC
+/// does that stamps its segments. Leaves packets unchanged whose options do not begin with it.
 pub fn stamp(packet: &mut Packet, value: u32) {
     const SUM: usize = ETHERNET + IPV4 + 16;
     const VALUE: usize = HEADERS + options::TIMING.len();
@@ -259,25 +259,26 @@ pub fn stamp(packet: &mut Packet, value: u32) {
 
 /// TCP options.
 pub mod options {
-    /// Of a SYN: maximum segment size, SACK permitted, window scale.
+    /// Options of a SYN: maximum segment size, SACK permitted, window scale.
     pub fn syn(mss: u16, window_scale: u8) -> [u8; 12] {
         let [high, low] = mss.to_be_bytes();
         [2, 4, high, low, 1, 1, 4, 2, 1, 3, 3, window_scale]
     }
 
-    /// How [`timing`] begins: an experimental option (RFC 6994) and its identifier.
+    /// First bytes of [`timing`]: an experimental option (RFC 6994) and its identifier.
     pub const TIMING: [u8; 4] = [253, 8, 0x0d, 0xc7];
     /// Length of [`timing`].
     pub const TIMING_BYTES: usize = 8;
 
-    /// A time in ns: of data when it left its NIC, in 32 bits that wrap around; of an acknowledgement how long the data
-    /// that it answers were on their way. So one-way delays are measured as in DX (Lee et al., 2015, section 4).
+    /// Option with a time in ns. In a data segment it is the time of departure from the NIC, in 32 bits that wrap
+    /// around. In an acknowledgement it is the one-way delay of the acknowledged data. So one-way delays are measured
+    /// as in DX (Lee et al., 2015, section 4).
     pub fn timing(value: u32) -> [u8; TIMING_BYTES] {
         let ([a, b, c, d], [e, f, g, h]) = (TIMING, value.to_be_bytes());
         [a, b, c, d, e, f, g, h]
     }
 
-    /// As many SACK blocks (RFC 2018) as there is room for, three at most, written to `target`; gives the bytes used.
+    /// Writes SACK blocks (RFC 2018) to `target`: as many as there is room for, at most three. Returns the bytes used.
     pub fn sack(blocks: impl ExactSizeIterator<Item = (u32, u32)>, target: &mut [u8]) -> usize {
         let count = blocks.len().min(target.len().saturating_sub(4) / 8).min(3);
         if count == 0 {
@@ -296,7 +297,7 @@ fn be32(bytes: &[u8]) -> u32 {
     u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
 }
 
-/// Sum that folds to the ones' complement sum of the 16-bit words.
+/// A sum that folds to the ones' complement sum of the 16-bit words.
 fn sum(bytes: &[u8]) -> u64 {
     let mut chunks = bytes.chunks_exact(4);
     let whole: u64 = chunks.by_ref().map(|chunk| u64::from(be32(chunk))).sum();
@@ -382,7 +383,7 @@ mod tests {
     }
 
     proptest! {
-        /// Oracle: the segment written with the value at once.
+        /// Oracle: the segment written directly with the value.
         #[test]
         fn a_stamp_changes_the_value_and_nothing_else(first in any::<u32>(), second in any::<u32>(), payload in 0..1453u32) {
             let write = |value| {
@@ -395,7 +396,7 @@ mod tests {
             stamp(&mut packet, second);
             let segment = Segment::parse(&packet).unwrap();
             prop_assert_eq!((segment.timing, segment.payload), (Some(second), payload));
-            // The two zeros of ones' complement are the same sum.
+            // Checksums are not compared: ones' complement has two zeros for the same sum.
             let (mut stamped, mut written) = (packet.to_vec(), write(second).to_vec());
             stamped[50..52].fill(0);
             written[50..52].fill(0);

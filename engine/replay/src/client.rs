@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The end that starts flows.
+//! The client: the end that starts flows.
 
 use std::io;
 use std::num::NonZeroU64;
@@ -16,17 +16,17 @@ use crate::poller::{Interest, Poller};
 use crate::pool::{Pool, Route};
 use crate::tcp_info::SenderCounts;
 
-/// What a client replays. Instants are in ns of CLOCK_MONOTONIC.
+/// The flows that a client replays, and their times. Instants are in ns of CLOCK_MONOTONIC.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan<'a> {
     /// Flows, in any order.
     pub flows: &'a [Flow],
     /// Life of their connections.
     pub connections: Connections,
-    /// The start common to all clients. Connections of a pool are opened before it, so it should be some round trips
-    /// ahead.
+    /// The common start of all clients. It should be some round trips ahead, because connections of a pool are opened
+    /// before it.
     pub start_at_ns: u64,
-    /// When flows that have not finished are given up.
+    /// When unfinished flows are abandoned.
     pub stop_at_ns: u64,
 }
 
@@ -36,11 +36,11 @@ impl Plan<'_> {
     }
 }
 
-/// Replays flows until all have ended, the plan's stop, or until it is cancelled. Gives a record for each, in the order of
-/// the plan.
+/// Replays flows until all have ended, the plan's stop has come, or the run is cancelled. Returns a record for each
+/// flow, in the order of the plan.
 ///
 /// # Errors
-/// If a flow's DSCP is above 63, or if the kernel has no epoll instance left. What goes wrong with a flow is its status.
+/// If a flow's DSCP is above 63, or if the kernel has no epoll instance left. Errors of a flow are its status.
 pub fn replay(plan: &Plan<'_>, watch: Watch<'_>) -> io::Result<Vec<FlowRecord>> {
     if let Some(flow) = plan.flows.iter().find(|flow| flow.dscp > 63) {
         let message = format!("flow {}: DSCP {} is above 63", flow.id, flow.dscp);
@@ -48,7 +48,7 @@ pub fn replay(plan: &Plan<'_>, watch: Watch<'_>) -> io::Result<Vec<FlowRecord>> 
     }
     let mut client = Client::new(plan, watch)?;
     client.open_pools();
-    // Linux wakes a thread up to 50 us late, so as to save power.
+    // By default, Linux wakes a thread up to 50 us late to save power.
     let slack_ns = NonZeroU64::new(current_timer_slack()?);
     set_current_timer_slack(NonZeroU64::new(1))?;
     let ran = client.run();
@@ -57,14 +57,14 @@ pub fn replay(plan: &Plan<'_>, watch: Watch<'_>) -> io::Result<Vec<FlowRecord>> 
     Ok(client.records())
 }
 
-/// A connection and what it is used for.
+/// A connection and its use.
 struct Carrier {
     connection: Connection,
     route: Route,
     /// Whether the handshake is over.
     open: bool,
     flow: Option<usize>,
-    /// When its flow began.
+    /// Counts at the start of its flow.
     counts: SenderCounts,
 }
 
@@ -72,10 +72,10 @@ struct Client<'a> {
     plan: &'a Plan<'a>,
     watch: Watch<'a>,
     poller: Poller,
-    /// By token; numbers are not used again, so that no event can reach another connection than its own.
+    /// By token. Tokens are not reused, so an event cannot reach the wrong connection.
     carriers: Vec<Option<Carrier>>,
     pool: Pool,
-    /// Indices of flows in order of their start; of those, the first `started` have been started.
+    /// Indices of flows in order of their start. The first `started` of them have been started.
     order: Vec<usize>,
     started: usize,
     ended: usize,
@@ -110,8 +110,8 @@ impl<'a> Client<'a> {
         })
     }
 
-    /// Opens what is to be open before the start. A failure is not told here: the flow that misses the connection will
-    /// meet the same.
+    /// Opens the connections that are to be open before the start. Failures are not reported here: the flow that needs
+    /// the connection will meet the same failure.
     fn open_pools(&mut self) {
         let Connections::Persistent { per_pair } = self.plan.connections else { return };
         let mut routes: Vec<Route> = self.plan.flows.iter().map(|flow| (flow.peer, flow.direction)).collect();
@@ -131,7 +131,7 @@ impl<'a> Client<'a> {
             let next_ns = self.order.get(self.started).map_or(u64::MAX, |&flow| self.plan.due_ns(flow));
             self.poller.wait(next_ns.min(self.plan.stop_at_ns), &mut ready)?;
             for &token in &ready {
-                // Sockets may keep the loop busy for longer than it is to the next start.
+                // Sockets may keep the loop busy past the next start.
                 self.start_due();
                 if let Err(error) = self.go_on(token) {
                     self.fail(token, error);
@@ -141,7 +141,7 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
-    /// What is known at the end, of flows in flight too.
+    /// The records at the end, including those of unfinished flows.
     fn records(mut self) -> Vec<FlowRecord> {
         for token in 0..self.carriers.len() {
             self.drop_carrier(token, Status::Unfinished);
@@ -190,11 +190,11 @@ impl<'a> Client<'a> {
     }
 
     fn idle(&mut self, route: Route) -> Option<usize> {
-        // Those that the other end has closed in the meantime are gone.
+        // Skip connections that the other end has closed in the meantime.
         std::iter::from_fn(|| self.pool.take(route)).find(|&token| self.carriers[token].is_some())
     }
 
-    /// Begins a connection and gives its token.
+    /// Begins a connection and returns its token.
     fn open(&mut self, route: Route, dscp: u8, ttl: u8) -> Result<usize, Errno> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = net::socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?;
@@ -216,7 +216,7 @@ impl<'a> Client<'a> {
         Ok(token)
     }
 
-    /// Does what a connection can do now.
+    /// Reads or writes as far as a connection can now.
     fn go_on(&mut self, token: usize) -> Result<(), Errno> {
         let Some(carrier) = &mut self.carriers[token] else { return Ok(()) };
         if !carrier.open {
@@ -242,7 +242,10 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// A message is complete: it ends the connection's flow, or it is not meant for us.
+    /// Handles a complete message, which ends the connection's flow.
+    ///
+    /// # Errors
+    /// `PROTO` if the message does not belong to the flow.
     fn receive(&mut self, token: usize, message: Header) -> Result<(), Errno> {
         let carrier = self.carriers[token].as_mut().ok_or(Errno::PROTO)?;
         let number = carrier.flow.ok_or(Errno::PROTO)?;
@@ -273,7 +276,7 @@ impl<'a> Client<'a> {
         self.drop_carrier(token, error.into());
     }
 
-    /// Ends a connection, and with it the flow on it.
+    /// Ends a connection and the flow on it.
     fn drop_carrier(&mut self, token: usize, status: Status) {
         let Some(carrier) = self.carriers[token].take() else { return };
         let Some(flow) = carrier.flow else { return };

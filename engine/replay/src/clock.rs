@@ -9,6 +9,6 @@ const NS_PER_S: u64 = 1_000_000_000;
 #[must_use]
 pub fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
-    // Both are never negative: the clock starts at 0 when the machine does.
+    // Neither is ever negative: the clock starts at 0 when the machine boots.
     now.tv_sec as u64 * NS_PER_S + now.tv_nsec as u64
 }

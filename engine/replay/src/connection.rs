@@ -12,13 +12,14 @@ use crate::message::{HEADER_BYTES, Header};
 use crate::poller::{Interest, Poller};
 use crate::tcp_info::SenderCounts;
 
-/// Bytes per system call: the cost of a call no longer counts, and the zeros stay in the cache.
+/// Bytes per system call: so many that the cost of a call is negligible, and so few that the zeros stay in the cache.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// System calls for one connection until it is the next one's turn.
+/// System calls for one connection before the next connection's turn.
 const CALLS_PER_TURN: u32 = 8;
 
-/// What messages are made of, and where they go: it is never read, so all connections share it.
+/// Bytes of messages after their headers, and the target of received bytes. It is never read back, so all connections
+/// share it.
 pub(crate) struct Filler(Box<[u8; CHUNK_BYTES]>);
 
 impl Filler {
@@ -35,7 +36,7 @@ struct Outgoing {
 #[derive(Default)]
 struct Incoming {
     bytes: [u8; HEADER_BYTES],
-    /// Known when all of it has come.
+    /// The header, once all of it has arrived.
     header: Option<Header>,
     received: u64,
 }
@@ -43,11 +44,11 @@ struct Incoming {
 pub(crate) struct Connection {
     socket: OwnedFd,
     token: usize,
-    /// What the poller waits for.
+    /// The event that the poller waits for.
     awaited: Interest,
-    /// Code point of what is sent.
+    /// Code point of sent packets.
     dscp: u8,
-    /// And its TTL; 0 is the kernel's.
+    /// TTL of sent packets; 0 is the kernel's default.
     ttl: u8,
     outgoing: Option<Outgoing>,
     incoming: Incoming,
@@ -60,18 +61,18 @@ impl AsFd for Connection {
 }
 
 impl Connection {
-    /// Takes a socket that does not block; the poller tells of it by `token`.
+    /// Takes a non-blocking socket; the poller reports its events under `token`.
     pub(crate) fn new(socket: OwnedFd, poller: &Poller, token: usize, awaited: Interest) -> io::Result<Connection> {
         // A flow's last segment must not wait for the acknowledgement of the one before it (Nagle).
         sockopt::set_tcp_nodelay(&socket, true)?;
-        // A connection that is given up must not go on sending: its namespace would live as long. All data of one that is
-        // done was acknowledged by a receipt.
+        // An abandoned connection must not go on sending, because it would keep its namespace alive. On a finished
+        // connection, a receipt has acknowledged all data.
         sockopt::set_socket_linger(&socket, Some(Duration::ZERO))?;
         poller.add(&socket, token, awaited)?;
         Ok(Connection { socket, token, awaited, dscp: 0, ttl: 0, outgoing: None, incoming: Incoming::default() })
     }
 
-    /// The code point of what is sent from now on. Linux keeps the ECN bits of a TCP socket to itself.
+    /// Sets the code point of packets that are sent from now on. Linux keeps control of a TCP socket's ECN bits.
     pub(crate) fn set_dscp(&mut self, dscp: u8) -> io::Result<()> {
         if dscp != self.dscp {
             sockopt::set_ip_tos(&self.socket, dscp << 2)?;
@@ -80,17 +81,17 @@ impl Connection {
         Ok(())
     }
 
-    /// The TTL of what is sent from now on; 0 is the kernel's own.
+    /// Sets the TTL of packets that are sent from now on; 0 is the kernel's default.
     pub(crate) fn set_ttl(&mut self, ttl: u8) -> io::Result<()> {
         if ttl != self.ttl {
-            // As ip(7) has it: -1 is the default again.
+            // By ip(7), -1 restores the default.
             set_ip_ttl(&self.socket, if ttl == 0 { -1 } else { ttl.into() })?;
             self.ttl = ttl;
         }
         Ok(())
     }
 
-    /// What became of what it has sent so far.
+    /// The kernel's counts of the segments that it has sent so far.
     pub(crate) fn sender_counts(&self) -> SenderCounts {
         SenderCounts::of(&self.socket)
     }
@@ -104,7 +105,7 @@ impl Connection {
         if self.outgoing.is_some() { Interest::Write } else { Interest::Read }
     }
 
-    /// Tells the poller what the connection now waits for.
+    /// Tells the poller which event the connection now waits for.
     pub(crate) fn follow(&mut self, poller: &Poller) -> io::Result<()> {
         let interest = self.interest();
         if interest != self.awaited {
@@ -114,12 +115,12 @@ impl Connection {
         Ok(())
     }
 
-    /// A message to be written, which [`Connection::write`] does.
+    /// Begins a message, which [`Connection::write`] writes.
     pub(crate) fn begin(&mut self, header: Header) {
         self.outgoing = Some(Outgoing { header, sent: 0 });
     }
 
-    /// Writes what TCP takes. Gives the bytes of the message that TCP has taken so far.
+    /// Writes as much as TCP takes now. Returns the bytes of the message that TCP has taken so far.
     pub(crate) fn write(&mut self, filler: &mut Filler) -> io::Result<u64> {
         let Some(outgoing) = &mut self.outgoing else { return Ok(0) };
         let total = outgoing.header.message_bytes();
@@ -138,10 +139,10 @@ impl Connection {
         Ok(outgoing.sent)
     }
 
-    /// Reads on; gives the header of a message that is now complete.
+    /// Continues to read. Returns the header of a message that is now complete.
     ///
     /// # Errors
-    /// `CONNRESET` if the other end has closed, `PROTO` if it sent something else, and what the kernel says.
+    /// `CONNRESET` if the other end has closed, `PROTO` if it sent anything but a message, or the kernel's error.
     pub(crate) fn read(&mut self, filler: &mut Filler) -> io::Result<Option<Header>> {
         for _ in 0..CALLS_PER_TURN {
             match self.incoming.read(&self.socket, filler) {
@@ -154,7 +155,7 @@ impl Connection {
             if self.incoming.received == HEADER_BYTES as u64 {
                 let header = Header::decode(&self.incoming.bytes).ok_or(Errno::PROTO)?;
                 self.incoming.header = Some(header);
-                // What goes back, acknowledgements too, is of the flow's class: as in `netsim`.
+                // Packets in return, including acknowledgements, have the flow's class, as in `netsim`.
                 self.set_dscp(header.dscp)?;
             }
             if let Some(header) = self.incoming.header.filter(|it| it.message_bytes() == self.incoming.received) {
@@ -165,13 +166,13 @@ impl Connection {
         Ok(None)
     }
 
-    /// The message that is being received, if its header is there, and the bytes that have come.
+    /// The message that is being received, if its header has arrived, and the bytes received so far.
     pub(crate) fn incoming(&self) -> Option<(Header, u64)> {
         self.incoming.header.map(|header| (header, self.incoming.received))
     }
 }
 
-/// rustix takes no -1.
+/// Sets the TTL; the function of rustix does not take -1.
 #[expect(unsafe_code, reason = "system call")]
 fn set_ip_ttl(socket: &OwnedFd, ttl: libc::c_int) -> io::Result<()> {
     let length = size_of::<libc::c_int>() as libc::socklen_t;
@@ -192,7 +193,7 @@ impl Outgoing {
         let bytes = &mut filler.0[..left.min(CHUNK_BYTES as u64) as usize];
         let unsent = &self.header.encode()[self.sent.min(HEADER_BYTES as u64) as usize..];
         bytes[..unsent.len()].copy_from_slice(unsent);
-        // Without `MORE`, a segment would end with every chunk.
+        // Without `MORE`, every chunk would end with a segment boundary.
         let more = if left > CHUNK_BYTES as u64 { SendFlags::MORE } else { SendFlags::empty() };
         let sent = send(socket, bytes, SendFlags::NOSIGNAL | more);
         bytes[..unsent.len()].fill(0);
@@ -206,7 +207,7 @@ impl Incoming {
             None => Ok(recv(socket, &mut self.bytes[self.received as usize..], RecvFlags::empty())?.0),
             Some(header) => {
                 let left = (header.message_bytes() - self.received).min(CHUNK_BYTES as u64) as usize;
-                // TCP then drops the bytes, without copying them (tcp(7), MSG_TRUNC).
+                // With this flag, TCP drops the bytes without copying them (tcp(7), MSG_TRUNC).
                 Ok(recv(socket, &mut filler.0[..left], RecvFlags::TRUNC)?.0)
             }
         }

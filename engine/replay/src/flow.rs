@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is to be replayed, and what became of it.
+//! Flows to be replayed, and their records.
 
 use std::fmt;
 use std::net::SocketAddrV4;
@@ -9,31 +9,31 @@ use rustix::io::Errno;
 
 use crate::tcp_info::SenderCounts;
 
-/// Which way a flow's bytes go.
+/// Direction of a flow's bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Direction {
     /// The client sends them to the server.
     Push,
-    /// The client asks the server for them: one part of an incast query.
+    /// The client asks the server for them, as for one part of an incast query.
     Pull,
 }
 
 /// A flow of the list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Flow {
-    /// Its number, by which both ends know it.
+    /// Its number, by which both ends identify it.
     pub id: u32,
     /// When it starts, in ns since the common start.
     pub start_ns: u64,
     /// Address and port of the server.
     pub peer: SocketAddrV4,
-    /// Bytes of payload, the 16 that name the flow included.
+    /// Bytes of payload, including the header of 16 bytes.
     pub size_bytes: u64,
-    /// Code point of its packets, 0..=63. The two ECN bits beside it stay TCP's.
+    /// Code point of its packets, 0..=63. TCP keeps control of the two ECN bits beside it.
     pub dscp: u8,
-    /// TTL of the packets that the client sends, by which a delay line may tell flows apart; 0 leaves it to the kernel.
+    /// TTL of the client's packets, by which a delay line may distinguish flows; 0 is the kernel's default.
     pub ttl: u8,
-    /// Who sends.
+    /// The end that sends.
     pub direction: Direction,
 }
 
@@ -42,10 +42,10 @@ pub struct Flow {
 pub enum Connections {
     /// One per flow: handshake, data, close.
     New,
-    /// Taken from a pool for each server and direction; so many are opened before the common start, more when all are
-    /// busy. The one opened first is used first.
+    /// Taken from a pool per server and direction. Some are opened before the common start, and more when all are busy.
+    /// The connection opened first is used first.
     Persistent {
-        /// Open before the start, for each server and direction in the list.
+        /// Connections opened before the start, per server and direction in the list.
         per_pair: u32,
     },
 }
@@ -61,9 +61,9 @@ pub enum Status {
     NotStarted,
     /// No process listens there.
     Refused,
-    /// The other end aborted the connection, or closed it before the flow was over.
+    /// The other end aborted the connection, or closed it before the end of the flow.
     Reset,
-    /// The kernel gave up to retransmit.
+    /// The kernel gave up retransmitting.
     TimedOut,
     /// No route to the server.
     Unreachable,
@@ -94,7 +94,7 @@ impl Status {
         }
     }
 
-    /// The kernel's number of the error of [`Status::Failed`]; 0 of others.
+    /// The kernel's error number of [`Status::Failed`]; 0 for other statuses.
     #[must_use]
     pub fn errno(self) -> i32 {
         match self {
@@ -126,26 +126,26 @@ impl From<Errno> for Status {
     }
 }
 
-/// What became of a flow. Times are in ns since the common start.
+/// Result of a flow. Times are in ns since the common start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FlowRecord {
     /// The flow's number.
     pub id: u32,
-    /// When it really started; `None` if it did not.
+    /// When it actually started; `None` if it did not.
     pub start_ns: Option<u64>,
-    /// How much later that was than planned.
+    /// Delay of that start after the planned start.
     pub late_ns: u64,
-    /// When the receiver had the last byte; `None` of a flow that is not done.
+    /// When the receiver had the last byte; `None` if the flow is not done.
     pub end_ns: Option<u64>,
     /// How it ended.
     pub status: Status,
-    /// Bytes that the client gave to TCP (push) or got from it (pull); at least 16 of a flow that is done.
+    /// Bytes that the client gave to TCP (push) or got from it (pull); at least 16 if the flow is done.
     pub bytes: u64,
-    /// What became of the client's segments meanwhile.
+    /// Counts of the client's segments during the flow.
     pub sender: SenderCounts,
 }
 
-/// How far a run is, and the wish to end it; both may be shared with another thread.
+/// Progress of a run, and a request to cancel it; both may be shared with another thread.
 #[derive(Clone, Copy, Debug)]
 pub struct Watch<'a> {
     /// Counts flows that have ended.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The 16 bytes that a message begins with.
+//! The header of a message: its first 16 bytes.
 //!
 //! ```text
 //!  0      2      3      4               8                               16
@@ -11,22 +11,22 @@ pub(crate) const HEADER_BYTES: usize = 16;
 
 const MAGIC: [u8; 2] = *b"ML";
 
-/// What a message is.
+/// Kind of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
-    /// A flow's bytes follow, up to `value` of them, the header counted.
+    /// A flow of `value` bytes, including this header; at least the header.
     Data,
     /// Asks for a flow of `value` bytes.
     Request,
-    /// The last byte of a flow was there at `value` ns of CLOCK_MONOTONIC.
+    /// The last byte of a flow arrived at `value` ns of CLOCK_MONOTONIC.
     Receipt,
 }
 
-/// How a message begins.
+/// The header of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Header {
     pub(crate) kind: Kind,
-    /// Code point of the flow's packets, for what the other end sends.
+    /// Code point of the flow's packets, which the other end uses for the packets that it sends.
     pub(crate) dscp: u8,
     pub(crate) flow: u32,
     pub(crate) value: u64,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Waiting for sockets and for time.
+//! Waiting for sockets, and for points in time.
 
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
@@ -11,12 +11,12 @@ use rustix::time::Timespec;
 
 use crate::clock::now_ns;
 
-/// A run looks so often whether it is to end.
+/// Longest wait, after which a run checks again whether it is cancelled.
 const LONGEST_WAIT_NS: u64 = 20_000_000;
 
 const MOST_EVENTS: usize = 256;
 
-/// What a socket is waited for. A message is read or written, never both at once.
+/// The event that a socket waits for. A message is read or written, never both at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Interest {
     Read,
@@ -50,8 +50,8 @@ impl Poller {
         epoll::modify(&self.epoll, socket, EventData::new_u64(token as u64), interest.into())
     }
 
-    /// Fills `ready` with the tokens of sockets that can go on or have failed; at `until_ns` at the latest, or soon if
-    /// that is far.
+    /// Waits for sockets that can continue or have failed, and fills `ready` with their tokens. Returns at `until_ns`
+    /// at the latest, or after `LONGEST_WAIT_NS` if that is earlier.
     pub(crate) fn wait(&self, until_ns: u64, ready: &mut Vec<usize>) -> io::Result<()> {
         let wait_ns = until_ns.saturating_sub(now_ns()).min(LONGEST_WAIT_NS);
         let timeout = Timespec { tv_sec: 0, tv_nsec: wait_ns as i64 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Connections that carry no flow.
+//! The pool of connections that carry no flow.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -7,10 +7,11 @@ use std::net::SocketAddrV4;
 
 use crate::flow::Direction;
 
-/// What a connection is for. Directions do not share one: the window would be that of other flows' history.
+/// Server and direction of a connection. Directions do not share connections: flows of the other direction would shape
+/// the window.
 pub(crate) type Route = (SocketAddrV4, Direction);
 
-/// Idle connections of each route, by their numbers; the one opened first is used first, as in `netsim`.
+/// Idle connections per route, by their numbers. The connection opened first is used first, as in `netsim`.
 #[derive(Default)]
 pub(crate) struct Pool(BTreeMap<Route, BinaryHeap<Reverse<usize>>>);
 

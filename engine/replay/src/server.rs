@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The end that listens.
+//! The server: the end that listens.
 
 use std::io;
 use std::net::{SocketAddr, SocketAddrV4};
@@ -15,10 +15,10 @@ use crate::message::{Header, Kind};
 use crate::poller::{Interest, Poller};
 use crate::tcp_info::SenderCounts;
 
-/// Connections that may wait to be accepted: an incast opens hundreds at once, and one that overflows loses 1 s.
+/// Connections that may wait to be accepted. An incast opens hundreds at once; each one beyond the backlog loses 1 s.
 const BACKLOG: i32 = 4096;
 
-/// Connections have the tokens after it.
+/// Token of the listener; connections have the tokens after it.
 const LISTENER: usize = 0;
 
 /// A flow that was sent to the server.
@@ -26,9 +26,9 @@ const LISTENER: usize = 0;
 pub struct Arrival {
     /// The flow's number.
     pub flow: u32,
-    /// When its last byte was there, in ns of CLOCK_MONOTONIC; `None` if it has not come.
+    /// When its last byte arrived, in ns of CLOCK_MONOTONIC; `None` if it has not arrived.
     pub end_ns: Option<u64>,
-    /// Bytes that have come.
+    /// Bytes that have arrived.
     pub bytes: u64,
 }
 
@@ -37,44 +37,44 @@ pub struct Arrival {
 pub struct Departure {
     /// The flow's number.
     pub flow: u32,
-    /// What became of its segments.
+    /// Counts of its segments.
     pub sender: SenderCounts,
 }
 
-/// What a server has done.
+/// Flows of a server.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Served {
-    /// All flows that were sent to it, in the order in which they ended, and those that did not.
+    /// All flows that were sent to it, finished or not, in the order in which they ended.
     pub arrivals: Vec<Arrival>,
-    /// Those that it was asked for, in the order in which their connections were closed or used again.
+    /// All flows that it was asked for, in the order in which their connections were closed or used again.
     pub departures: Vec<Departure>,
 }
 
-/// A connection, and what it was asked for last with the counts of before.
+/// A connection, the flow that it was last asked for, and the counts before that flow.
 struct Accepted {
     connection: Connection,
     asked: Option<(u32, SenderCounts)>,
 }
 
-/// Takes flows that are sent to it, and sends those that it is asked for.
+/// Receives flows, and sends the flows that it is asked for.
 pub struct Server {
     listener: OwnedFd,
     poller: Poller,
-    /// By token; numbers are not used again, so that no event can reach another connection than its own.
+    /// By token. Tokens are not reused, so an event cannot reach the wrong connection.
     connections: Vec<Option<Accepted>>,
     served: Served,
     filler: Filler,
 }
 
 impl Server {
-    /// Listens on an address; port 0 is a free one.
+    /// Listens on an address; with port 0, on a free port.
     ///
     /// # Errors
-    /// What the kernel says: address in use, not of this host, ...
+    /// Errors of the kernel: address in use, not an address of this host, ...
     pub fn bind(address: SocketAddrV4) -> io::Result<Server> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let listener = net::socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?;
-        // The connections of the run before may still be in TIME_WAIT.
+        // Connections of the previous run may still be in TIME_WAIT.
         sockopt::set_socket_reuseaddr(&listener, true)?;
         net::bind(&listener, &address)?;
         net::listen(&listener, BACKLOG)?;
@@ -83,10 +83,10 @@ impl Server {
         Ok(Server { listener, poller, connections: vec![None], served: Served::default(), filler: Filler::new() })
     }
 
-    /// Where it listens.
+    /// The address on which it listens.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// Errors of the kernel.
     pub fn address(&self) -> io::Result<SocketAddrV4> {
         match SocketAddr::try_from(net::getsockname(&self.listener)?) {
             Ok(SocketAddr::V4(address)) => Ok(address),
@@ -97,8 +97,8 @@ impl Server {
     /// Serves until it is cancelled.
     ///
     /// # Errors
-    /// If no more connections can be accepted, for want of descriptors or memory. What goes wrong on a connection ends
-    /// that connection: the client has it as the status of a flow.
+    /// If no more connections can be accepted, for lack of descriptors or memory. An error on a connection ends that
+    /// connection, and the client reports it as the status of a flow.
     pub fn serve(mut self, watch: Watch<'_>) -> io::Result<Served> {
         let mut ready = Vec::new();
         while !watch.cancelled() {
@@ -125,7 +125,7 @@ impl Server {
                     self.connections.push(Some(Accepted { connection, asked: None }));
                 }
                 Err(Errno::AGAIN) => return Ok(()),
-                // The client has given up; it knows.
+                // The client has given up, so it needs no report.
                 Err(Errno::CONNABORTED | Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -143,7 +143,7 @@ impl Server {
         }
     }
 
-    /// A connection ends, and with it the flow on it.
+    /// Ends a connection and the flow on it.
     fn close(&mut self, token: usize) {
         let Some(mut accepted) = self.connections[token].take() else { return };
         accepted.count(&mut self.served);
@@ -154,7 +154,7 @@ impl Server {
 }
 
 impl Accepted {
-    /// Reads, and answers a message that is complete.
+    /// Reads, and answers a complete message.
     fn step(&mut self, filler: &mut Filler, served: &mut Served, watch: Watch<'_>) -> Result<(), Errno> {
         let Some(message) = self.connection.read(filler)? else { return Ok(()) };
         let answer = match message.kind {
@@ -177,8 +177,8 @@ impl Accepted {
         Ok(())
     }
 
-    /// What became of the segments of the flow that was asked for last. Its last ones are acknowledged by the time that
-    /// another is asked for, or the connection closed.
+    /// Records the counts of the flow that was last asked for. Its last segments are acknowledged by the time that
+    /// another flow is asked for, or the connection is closed.
     fn count(&mut self, served: &mut Served) {
         if let Some((flow, before)) = self.asked.take() {
             served.departures.push(Departure { flow, sender: self.connection.sender_counts() - before });

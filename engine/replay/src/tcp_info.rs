@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the kernel counts of a connection.
+//! The kernel's counts for a connection.
 
 use std::ops::Sub;
 use std::os::fd::{AsFd, AsRawFd};
 
-/// Counts of what a socket has sent (`struct tcp_info` in linux/tcp.h).
+/// Counts of the segments that a socket has sent (`struct tcp_info` in linux/tcp.h).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct SenderCounts {
-    /// Segments sent again.
+    /// Retransmitted segments.
     pub retransmissions: u64,
-    /// Retransmission timeouts; 0 before Linux 6.7, which does not tell.
+    /// Retransmission timeouts; 0 before Linux 6.7, which does not report them.
     pub timeouts: u64,
-    /// Segments that came with a CE mark, as the receiver has echoed.
+    /// Segments that arrived with a CE mark, as the receiver has echoed.
     pub marked: u64,
 }
 
-/// Where the kernel has them, in bytes from the start; the structure only ever grows at its end.
+/// Offsets in the kernel's structure, in bytes. The structure only ever grows at its end.
 const TOTAL_RETRANS: usize = 100;
 const DELIVERED_CE: usize = 196;
 const TOTAL_RTO: usize = 240;
 
 impl SenderCounts {
-    /// Counts of a TCP socket so far; none if the kernel does not tell.
+    /// Counts of a TCP socket so far; all 0 if the kernel does not report them.
     #[expect(unsafe_code, reason = "system call")]
     pub(crate) fn of(socket: impl AsFd) -> SenderCounts {
         let mut info = [0u8; 256];

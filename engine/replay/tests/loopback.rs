@@ -17,7 +17,7 @@ fn flow(id: u32, peer: SocketAddrV4, size_bytes: u64) -> Flow {
     Flow { id, start_ns: 0, peer, size_bytes, dscp: 0, ttl: 0, direction: Direction::Push }
 }
 
-/// Runs a server beside what `client` does with its address; gives what was sent to it, too.
+/// Runs a server while `client` runs with its address. Also returns the flows that were sent to it.
 fn with_server<T>(client: impl FnOnce(SocketAddrV4) -> T) -> (T, Vec<Arrival>) {
     let (result, served) = serving(client);
     (result, served.arrivals)
@@ -37,7 +37,7 @@ fn serving<T>(client: impl FnOnce(SocketAddrV4) -> T) -> (T, Served) {
     })
 }
 
-/// Ends the server, also when the client panics.
+/// Ends the server, even if the client panics.
 struct Ends<'a>(&'a AtomicBool);
 
 impl Drop for Ends<'_> {
@@ -46,7 +46,7 @@ impl Drop for Ends<'_> {
     }
 }
 
-/// Replays with a start 20 ms ahead and gives up after `run_ms`.
+/// Replays with a start 20 ms ahead, and stops after `run_ms`.
 fn run(flows: &[Flow], connections: Connections, run_ms: u64) -> Vec<FlowRecord> {
     let (ended, cancel) = (AtomicU64::new(0), AtomicBool::new(false));
     let start_at_ns = now_ns() + 20 * MS;
@@ -67,7 +67,7 @@ fn a_flow_arrives_whole_and_both_ends_agree_on_when() {
             let (start_ns, end_ns) = (record.start_ns.unwrap(), record.end_ns.unwrap());
             assert!(start_ns < end_ns, "{record:?}");
             assert_eq!(start_ns, record.late_ns, "it was planned for 0");
-            // 20 ms lie between the client's start and the common one; the receipt carries the server's own clock.
+            // The common start is 20 ms after the client's. The receipt carries the time of the server.
             let common_start_ns = arrival.end_ns.unwrap() - end_ns;
             assert!((before_ns..before_ns + 120 * MS).contains(&(common_start_ns - 20 * MS)));
         }
@@ -153,7 +153,7 @@ fn a_refused_connection_is_the_status_of_its_flow() {
     }
 }
 
-/// A listener that does `then` with its first connection once it has read a header.
+/// A listener that calls `then` with its first connection after it has read a header.
 fn stranger(then: impl FnOnce(std::net::TcpStream) + Send + 'static) -> SocketAddrV4 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();

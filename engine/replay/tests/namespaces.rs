@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Flows between two network namespaces. Root only: otherwise the tests pass, and say that they did nothing.
+//! Flows between two network namespaces. These tests need root: without it they pass, and print that they were skipped.
 
 use std::fs::File;
 use std::net::SocketAddrV4;
@@ -13,7 +13,7 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 const MS: u64 = 1_000_000;
 const RATE_BPS: u64 = 100_000_000;
-/// Ethernet and IP with TCP: headers of a full frame, and what TCP has of it without timestamps.
+/// A full frame with its headers, and its TCP payload without timestamps.
 const FRAME_BYTES: u64 = 1514;
 const SEGMENT_BYTES: u64 = 1460;
 /// DSCP 46 with ECT(0).
@@ -27,17 +27,17 @@ fn run(command: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Two namespaces and a line between them, whose first end shapes and sorts by the byte of DSCP and ECN.
+/// Two namespaces and a line between them. Its first end shapes, and classifies by the byte of DSCP and ECN.
 struct Line {
     names: [String; 2],
 }
 
 impl Line {
-    /// `None` if this cannot be made here.
+    /// `None` if namespaces cannot be made here.
     #[expect(clippy::print_stderr, reason = "a test that does nothing has to say so")]
     fn new(tag: &str) -> Option<Line> {
         if !rustix::process::geteuid().is_root() {
-            eprintln!("skipped: needs privileges, which network namespaces take");
+            eprintln!("skipped: needs privileges to make network namespaces");
             return None;
         }
         if let Some(tool) = ["ip", "tc", "ethtool", "sysctl"].iter().find(|tool| Command::new(tool).output().is_err()) {
@@ -68,7 +68,7 @@ impl Line {
         Some(line)
     }
 
-    /// Bytes that left by the class of the flow's data, and by that of all else.
+    /// Bytes sent in the class of the flow's data, and in the class of everything else.
     fn sent_bytes(&self) -> (u64, u64) {
         let sent = |class: &str| {
             let shown = run(&format!("ip netns exec {} tc -s class show dev eth0 classid {class}", self.names[0]));
@@ -85,7 +85,7 @@ impl Line {
         thread::scope(|scope| {
             let server = scope.spawn(|| in_namespace(&self.names[1], || Server::bind("0.0.0.0:5000".parse().unwrap())));
             let server = server.join().unwrap().unwrap();
-            // Sockets stay where they were made.
+            // Sockets stay in the namespace in which they were made.
             scope.spawn(move || server.serve(watch).unwrap());
             let client = scope.spawn(|| {
                 in_namespace(&self.names[0], || {
@@ -109,7 +109,7 @@ impl Drop for Line {
     }
 }
 
-/// Moves this thread into a namespace for good.
+/// Moves this thread into a namespace permanently, and calls `then`.
 fn in_namespace<T>(name: &str, then: impl FnOnce() -> T) -> T {
     let namespace = File::open(format!("/run/netns/{name}")).unwrap();
     move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
@@ -127,7 +127,7 @@ fn a_flow_takes_what_the_line_takes_in_its_class_with_ecn() {
     let size_bytes = 4_000_000_u64;
     let wire_bytes = size_bytes.div_ceil(SEGMENT_BYTES) * (FRAME_BYTES - SEGMENT_BYTES) + size_bytes;
     let ideal_ns = wire_bytes * 8 * 1_000_000_000 / RATE_BPS;
-    // Other work on the machine can only make a flow slower: the fastest of three is the flow's own.
+    // Other work on the machine can only make a flow slower, so the fastest of three counts.
     let fct_ns = (0..3).map(|id| {
         let records = line.replay(&[flow(id, "10.79.0.2:5000", size_bytes)], Connections::New);
         assert_eq!(records[0].status, Status::Done);
@@ -135,7 +135,7 @@ fn a_flow_takes_what_the_line_takes_in_its_class_with_ecn() {
     });
     let fct_ns = fct_ns.min().unwrap();
     assert!((ideal_ns * 98 / 100..ideal_ns * 110 / 100).contains(&fct_ns), "{fct_ns} ns, ideally {ideal_ns} ns");
-    // All data is of the flow's class and ECN capable, at full segments: TCP keeps its two bits of the byte.
+    // All data is in the flow's class, ECN capable, and in full segments: TCP keeps its two bits of the byte.
     let (data_bytes, other_bytes) = line.sent_bytes();
     let wire_bytes = 3 * wire_bytes;
     assert!((wire_bytes..wire_bytes + 20 * FRAME_BYTES).contains(&data_bytes), "{data_bytes} for {wire_bytes}");
@@ -148,7 +148,7 @@ fn what_the_network_does_to_a_flow_is_its_status() {
     let [a, _] = &line.names;
     run(&format!("ip netns exec {a} sysctl -qw net.ipv4.tcp_syn_retries=1"));
     run(&format!("ip -n {a} route add unreachable 10.80.0.0/24"));
-    // A neighbour that is said to be there and is not.
+    // A neighbour entry without a host.
     run(&format!("ip -n {a} neighbour add 10.79.0.3 lladdr 02:00:00:00:00:03 dev eth0 nud permanent"));
     let flows = [
         flow(0, "10.79.0.2:5000", 1000),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A connection between two hosts: both TCP end points, and what is between TCP and the NIC.
+//! A connection between two hosts: both TCP end points, and the delay line and queues between TCP and the NICs.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,7 @@ use crate::config::{Flow, Transport};
 use crate::tcp::{Receiver, Sender, SenderStats};
 use crate::wire::{EndPoint, Template};
 
-/// The end that sends data, or the one that receives it.
+/// The end that sends data (client), or the end that receives it (server).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Side {
     Client = 0,
@@ -23,11 +23,11 @@ pub(super) enum Side {
 pub(super) enum State {
     /// Nothing sent yet.
     Unopened,
-    /// SYN sent; with the time of the first one.
+    /// SYN sent; with the time of the first SYN and the number of SYNs.
     Opening { since: Time, attempts: u32 },
     /// Data may flow.
     Open,
-    /// Everything was acknowledged, the end included.
+    /// Everything is acknowledged, including the FIN.
     Closed,
 }
 
@@ -40,17 +40,17 @@ pub(super) struct Message {
     /// Bytes that the application has not written yet, and its rate.
     pub(super) unwritten: u64,
     pub(super) rate: Option<Rate>,
-    /// What the time of its last write left of a ns, in units of 1/rate ns.
+    /// Fraction of a ns that the time of its last write left over, in units of 1/rate ns.
     pub(super) carry: u64,
-    /// Counts of the sender when it began.
+    /// Counts of the sender at the start of the flow.
     pub(super) before: SenderStats,
-    /// Packets that came with congestion experienced.
+    /// Packets that arrived with congestion experienced.
     pub(super) marked: u64,
 }
 
 impl Message {
-    /// The application writes: all that is left, or a segment of `segment` bytes if its rate is limited. Gives the bytes,
-    /// and when it goes on.
+    /// The application writes all remaining bytes, or a segment of `segment` bytes if its rate is limited. Returns the
+    /// bytes, and the time until its next write.
     pub(super) fn write(&mut self, segment: u64) -> (u64, Option<Duration>) {
         let Some(rate) = self.rate else { return (std::mem::take(&mut self.unwritten), None) };
         let bytes = self.unwritten.min(segment);
@@ -63,7 +63,7 @@ impl Message {
         (bytes, Some(time))
     }
 
-    /// Bytes of the flow among those of the stream that have come in order, up to `next`.
+    /// Bytes of the flow that have arrived in order, if the stream is complete up to `next`.
     pub(super) fn delivered(&self, flow: &Flow, next: u64) -> u64 {
         next.min(self.end).saturating_sub(self.end - flow.size_bytes)
     }
@@ -86,23 +86,23 @@ pub(super) struct Connection {
     pub(super) state: State,
     pub(super) sender: Sender,
     pub(super) receiver: Receiver,
-    /// How long the data that came last were on their way, in ns, if they said when they left.
+    /// One-way delay of the latest data in ns, if its segment carried its departure time.
     pub(super) one_way_ns: Option<u32>,
-    /// Headers from the client, from the server.
+    /// Headers from the client, and from the server.
     pub(super) templates: [Template; 2],
-    /// Initial sequence numbers. Stream offset 0 follows that of the client.
+    /// Initial sequence numbers. Stream offset 0 follows the client's.
     pub(super) initial: [u32; 2],
     pub(super) identification: [u16; 2],
     pub(super) messages: VecDeque<Message>,
-    /// The flow that began last.
+    /// The flow that started last.
     pub(super) latest_flow: Option<u32>,
-    /// Closed after its first flow.
+    /// Whether it closes when its flows are written.
     pub(super) closes: bool,
-    /// What the server does to have data sent to it; of a connection that the client opens there is nothing.
+    /// State of the server that asks for data; `None` if the client opens the connection.
     pub(super) asking: Option<Box<Asking>>,
-    /// The answer to the SYN, where there is more to it than sending it.
+    /// State of the answer to the SYN, if the answer has a timer or the server opens the connection.
     pub(super) answer: Option<Box<Answer>>,
-    /// Stream offset at which the client's data ends, once a segment that says so has come to the server.
+    /// Stream offset at which the client's data ends, once its FIN has arrived at the server.
     pub(super) fin_at: Option<u64>,
     /// Delay between the client's TCP and its NIC, and the frames in it.
     pub(super) extra_delay: Duration,
@@ -113,7 +113,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// An open connection, whose ends may both take part in ECN or not.
+    /// An open connection. With `ecn`, both ends take part in ECN, if the transport does.
     pub(super) fn new(hosts: [usize; 2], ends: [EndPoint; 2], transport: &Transport, ecn: bool) -> Connection {
         let [client, server] = ends;
         let (client_port, server_port) = (u32::from(client.port), u32::from(server.port));
@@ -125,7 +125,7 @@ impl Connection {
             receiver: Receiver::new(transport.receiver(ecn)),
             one_way_ns: None,
             templates: [Template::new(client, server, 0), Template::new(server, client, 0)],
-            // Any value serves; these differ from connection to connection, which helps to read captures.
+            // Any value would do; values that differ between connections make captures easier to read.
             initial: [client_port << 16 | server_port, server_port << 16 | client_port],
             identification: [0; 2],
             messages: VecDeque::new(),
@@ -141,7 +141,7 @@ impl Connection {
         }
     }
 
-    /// Packets of both ends carry this code point from now on.
+    /// Sets the code point of later packets of both ends.
     pub(super) fn set_dscp(&mut self, dscp: u8) {
         for template in &mut self.templates {
             template.set_dscp(dscp);
@@ -153,23 +153,23 @@ impl Connection {
         self.messages.iter().all(|message| message.unwritten == 0)
     }
 
-    /// Whether the client's end of data has come to the server, and everything before it.
+    /// Whether the client's FIN and everything before it have arrived at the server.
     pub(super) fn fin_received(&self) -> bool {
         self.fin_at.is_some_and(|end| self.receiver.rcv_nxt() >= end)
     }
 
-    /// Gives back memory that a closed connection does not need.
+    /// Closes the connection, and frees memory that it no longer needs.
     pub(super) fn release(&mut self) {
         self.state = State::Closed;
         self.messages = VecDeque::new();
     }
 
-    /// Bytes of the server's stream that it has sent: its requests.
+    /// Bytes of requests that the server has sent.
     pub(super) fn asked_bytes(&self) -> u32 {
         self.asking.as_ref().map_or(0, |asking| asking.sent_bytes())
     }
 
-    /// Bytes of the server's stream that have come to the client.
+    /// Bytes of requests that have arrived at the client.
     pub(super) fn heard_bytes(&self) -> u32 {
         self.asking.as_ref().map_or(0, |asking| asking.heard_bytes())
     }

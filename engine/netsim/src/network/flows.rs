@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! When flows start: at their time, or after the end of another one.
+//! Start of flows: at a given time, or after the end of another flow.
 
 use marklab_units::{Duration, Rate, Time};
 
@@ -7,7 +7,7 @@ use super::connection::Message;
 use super::{Event, Network};
 use crate::config::{Connections, Flow};
 
-/// The flow that waits for each, if any flow waits for another.
+/// For each flow, the flow that waits for it; empty if no flow waits for another.
 pub(super) fn followers(flows: &[Flow]) -> Vec<Option<u32>> {
     if flows.iter().all(|flow| flow.after.is_none()) {
         return Vec::new();
@@ -21,14 +21,14 @@ pub(super) fn followers(flows: &[Flow]) -> Vec<Option<u32>> {
     followers
 }
 
-/// When a flow started, if it did until now.
+/// When a flow started, if it has started by now.
 pub(super) fn started(flow: &Flow, now: Time) -> Option<Time> {
     let start = Time::from_nanos(flow.start_ns);
     (flow.after.is_none() && start <= now).then_some(start)
 }
 
 impl Network {
-    /// The next flow starts, and the one after it is scheduled.
+    /// Starts the next flow, and schedules the flow after it.
     pub(super) fn start_next_flow(&mut self) {
         let number = self.next_flow;
         let later = self.flows[number + 1..].iter().position(|flow| flow.after.is_none());
@@ -43,7 +43,7 @@ impl Network {
         self.start_flow(number, None);
     }
 
-    /// A flow has come on a connection: the one that waits for it starts soon.
+    /// Schedules the flow that waits for a flow that has just ended on a connection.
     #[inline]
     pub(super) fn wake_follower(&mut self, flow: u32, connection: usize) {
         if let Some(&Some(follower)) = self.followers.get(flow as usize) {
@@ -52,7 +52,7 @@ impl Network {
         }
     }
 
-    /// A flow starts that waited for one on a connection. From now on it is one with a time of its own.
+    /// Starts a flow that waited for another flow on a connection. From now on it has a start time of its own.
     pub(super) fn start_follower(&mut self, number: usize, connection: usize) {
         let flow = &mut self.flows[number];
         flow.start_ns = self.now.nanos();
@@ -61,7 +61,7 @@ impl Network {
         self.start_flow(number, same);
     }
 
-    /// A flow starts, on a connection of its own or on the open one that it is asked for on.
+    /// Starts a flow, on a connection for it or on the open connection `asked_on`, over which it is asked for.
     fn start_flow(&mut self, number: usize, asked_on: Option<usize>) {
         if self.rdma.is_some() {
             return self.start_message(number);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How connections open: by the host that sends data, or by the one that asks for them.
+//! Opening of connections, by the host that sends data or by the host that asks for data.
 //!
-//! All of it is kept out of the code of segments with data, which it made a fifth slower as a part of it.
+//! This code is separate from the code for data segments, which ran a fifth slower when it contained the handshake.
 
 use marklab_units::{Duration, Time};
 
@@ -11,26 +11,26 @@ use super::hosts::WINDOW_SCALE;
 use crate::tcp::{RtoConfig, RttEstimator, wire_sequence};
 use crate::wire::{Ecn, Header, Segment, flags, options};
 
-/// The server's part in a connection that it opens itself: a SYN until it is answered, then a request until data come,
-/// and perhaps further ones when these have come.
+/// The server's part in a connection that it opens itself. It sends a SYN until it is answered, then a request until
+/// its data arrive, and perhaps further requests after that.
 #[derive(Debug)]
 pub(super) struct Asking {
     request_bytes: u32,
-    /// Requests that the server has sent, and those that have come to the client.
+    /// Requests that the server has sent, and requests that have arrived at the client.
     sent: u32,
     heard: u32,
-    /// Stream offset at which the answer to the latest request begins: what was sent before says nothing of it.
+    /// Stream offset at which the answer to the latest request begins: earlier data do not answer it.
     answer_at: u64,
     step: Step,
     rtt: RttEstimator,
-    /// When what is under way was sent first, and how often it was sent.
+    /// When the pending SYN or request was first sent, and how often it was sent.
     since: Time,
     attempts: u32,
-    /// When it is sent again.
+    /// When it is retransmitted.
     pub(super) deadline: Option<Time>,
 }
 
-/// What the server waits for.
+/// The event that the server waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {
     SynAck,
@@ -55,12 +55,12 @@ impl Asking {
         self.sent.wrapping_mul(self.request_bytes)
     }
 
-    /// Bytes of the requests that have come to the client.
+    /// Bytes of all requests that have arrived at the client.
     pub(super) fn heard_bytes(&self) -> u32 {
         self.heard.wrapping_mul(self.request_bytes)
     }
 
-    /// What it waits for an answer to is being sent, once more perhaps.
+    /// The pending SYN or request is being sent, for the first time or again.
     fn on_sent(&mut self, now: Time) {
         if self.attempts == 0 {
             self.since = now;
@@ -71,19 +71,19 @@ impl Asking {
         self.deadline = Some(now + self.rtt.rto());
     }
 
-    /// The SYN is answered: the request comes next.
+    /// The SYN is answered; the request is next.
     fn opened(&mut self, now: Time) {
         self.answered(now);
         self.request(0);
     }
 
-    /// The next request comes, for what begins at this offset.
+    /// Prepares the next request, for data that begin at this offset.
     fn request(&mut self, answer_at: u64) {
         (self.step, self.attempts, self.answer_at) = (Step::Data, 0, answer_at);
         self.sent += 1;
     }
 
-    /// Data came up to this offset: if they are of the answer, the request has come as well.
+    /// Data arrived up to this offset. If they belong to the answer, the request has arrived.
     pub(super) fn data_came(&mut self, now: Time, end: u64) {
         if self.step == Step::Data && end > self.answer_at {
             self.answered(now);
@@ -91,7 +91,7 @@ impl Asking {
         }
     }
 
-    /// Karn's rule: what was sent twice measures nothing.
+    /// Takes a round-trip sample. Karn's rule: a packet that was sent twice gives no sample.
     fn answered(&mut self, now: Time) {
         if self.attempts == 1 {
             self.rtt.sample(now.since(self.since));
@@ -99,14 +99,14 @@ impl Asking {
     }
 }
 
-/// The answer to a SYN. It is sent again for each SYN that comes again; with a timer also by itself, until it is
-/// acknowledged, as RFC 9293 wants it of every segment that takes a sequence number.
+/// The answer to a SYN. It is retransmitted for each repeated SYN. With a timer, it is also retransmitted at timeouts
+/// until it is acknowledged, as RFC 9293 requires of every segment that takes a sequence number.
 #[derive(Debug)]
 pub(super) struct Answer {
-    /// When it was sent first, and how often.
+    /// When it was first sent, and how often it was sent.
     since: Time,
     times: u32,
-    /// Doubles with the timer's own timeouts only. A SYN that comes again starts the timer anew, as in Linux.
+    /// Only the timer's own timeouts double it. A repeated SYN restarts the timer, as in Linux.
     rto: RttEstimator,
     pub(super) deadline: Option<Time>,
     acknowledged: bool,
@@ -126,20 +126,19 @@ impl Answer {
         self.deadline = (has_timer && !self.acknowledged).then(|| now + self.rto.rto());
     }
 
-    /// Something else than a SYN has come.
+    /// A segment other than a SYN has arrived.
     pub(super) fn acknowledged(&mut self) {
         (self.acknowledged, self.deadline) = (true, None);
     }
 
-    /// The round trip up to now. Karn's rule: what was sent twice measures nothing.
+    /// The round-trip time up to now. Karn's rule: an answer that was sent twice gives no sample.
     fn round_trip(&self, now: Time) -> Option<Duration> {
         (self.times == 1).then(|| now.since(self.since))
     }
 }
 
 impl Network {
-    /// There is something to be sent on a connection that is not open. Where the receiver opens it that waits until it
-    /// is asked for.
+    /// Opens a connection that has data to send. If the receiver opens it, the data wait for the request.
     #[cold]
     #[inline(never)]
     pub(super) fn open(&mut self, connection: usize) {
@@ -154,9 +153,9 @@ impl Network {
         }
     }
 
-    // The host that opens
+    // The opening host
 
-    /// The client sends a SYN, once more perhaps.
+    /// The client sends a SYN, for the first time or again.
     #[cold]
     #[inline(never)]
     pub(super) fn send_syn(&mut self, connection: usize) {
@@ -178,7 +177,7 @@ impl Network {
         self.arm_sender_timer(connection);
     }
 
-    /// The server sends what it waits for an answer to: a SYN, or its request.
+    /// The server sends its pending SYN or request.
     #[cold]
     #[inline(never)]
     pub(super) fn ask_for_data(&mut self, connection: usize) {
@@ -224,9 +223,9 @@ impl Network {
         }
     }
 
-    // The host that answers
+    // The answering host
 
-    /// A SYN is answered, at once.
+    /// Answers a SYN at once.
     fn answer_syn(&mut self, connection: usize) {
         let (rto, has_timer) = (self.transport.rto(), self.transport.syn_ack_timer);
         let state = &mut self.connections[connection];
@@ -241,7 +240,7 @@ impl Network {
         let state = &mut self.connections[connection];
         let side = if state.asking.is_some() { Side::Client } else { Side::Server };
         if let Some(answer) = &mut state.answer {
-            // RFC 5681 section 3.1: the host that answers begins with one segment if its answer, or the SYN, was lost.
+            // RFC 5681 section 3.1: the answering host begins with one segment if its answer, or the SYN, was lost.
             if answer.times > 0 && state.state == State::Unopened {
                 state.sender.on_lost_handshake();
             }
@@ -253,7 +252,7 @@ impl Network {
         }
     }
 
-    /// The answer may have to be sent again.
+    /// Retransmits the answer if its deadline has passed.
     #[cold]
     #[inline(never)]
     pub(super) fn answer_timer(&mut self, connection: usize) {
@@ -287,7 +286,7 @@ impl Network {
 
     // Receiving
 
-    /// A SYN comes to the server, which answers it, or the answer to its own.
+    /// The server receives a SYN, and answers it, or the SYN-ACK for its own SYN.
     #[cold]
     #[inline(never)]
     pub(super) fn server_receives_syn(&mut self, connection: usize) {
@@ -298,7 +297,7 @@ impl Network {
                 asking.opened(self.now);
                 self.ask_for_data(connection);
             }
-            // An answer that was sent twice (RFC 9293 section 3.10.7.4: what is out of the window is acknowledged).
+            // A repeated SYN-ACK (RFC 9293 section 3.10.7.4: a segment outside the window is acknowledged).
             Some(_) => {
                 let next = state.receiver.rcv_nxt();
                 self.send_ack(connection, next, false);
@@ -306,7 +305,7 @@ impl Network {
         }
     }
 
-    /// A SYN comes to the client, which answers it, or the answer to its own.
+    /// The client receives a SYN, and answers it, or the SYN-ACK for its own SYN.
     #[cold]
     #[inline(never)]
     pub(super) fn client_receives_syn(&mut self, connection: usize) {
@@ -324,7 +323,7 @@ impl Network {
         self.pump(connection);
     }
 
-    /// The client is asked for its data, once more perhaps.
+    /// The client receives a request, perhaps a repeated one.
     #[cold]
     #[inline(never)]
     pub(super) fn client_receives_request(&mut self, connection: usize, segment: &Segment) {
@@ -337,7 +336,7 @@ impl Network {
         }
         asking.heard += 1;
         if asking.heard > 1 {
-            // What is asked for now was not written before; the request acknowledges what came before it.
+            // The request acknowledges earlier data. The data of this request are not written yet.
             self.client_receives(connection, &Segment { payload: 0, ..*segment });
             return self.write_more(connection);
         }

@@ -18,7 +18,7 @@ use crate::wire::{Ecn, EndPoint, Header, MAX_OPTIONS, Segment, flags, options, s
 
 /// Scale of advertised windows (RFC 7323): 2^8.
 pub(super) const WINDOW_SCALE: u8 = 8;
-/// Client ports begin above the well-known ones; each connection has one of its own.
+/// Client ports begin above the well-known ports. Each connection has its own pair of client and server port.
 const FIRST_CLIENT_PORT: usize = 1_024;
 const CLIENT_PORTS: usize = 64_000;
 const FIRST_SERVER_PORT: usize = 5_001;
@@ -34,7 +34,7 @@ pub(super) struct Host {
     waiting: u64,
     /// First come, first served.
     fifo: Chain,
-    /// Connection ends that have packets waiting, in turn.
+    /// Connection ends with waiting packets, in the order of their turns.
     turns: VecDeque<(u32, Side)>,
 }
 
@@ -47,7 +47,7 @@ impl Host {
 /// Persistent connections between two hosts.
 #[derive(Debug, Default)]
 pub(super) struct Pool {
-    /// Connections that carry no flow; the one opened first is used first.
+    /// Connections that carry no flow. The connection opened first is used first.
     idle: BinaryHeap<Reverse<u32>>,
     /// Connections made so far.
     made: u32,
@@ -60,7 +60,7 @@ impl Network {
 
     // Flows
 
-    /// The connection that carries a flow: a fresh one, or an idle one of the pool.
+    /// The connection that carries a flow: a new one, or an idle one from the pool.
     pub(super) fn connection_for(&mut self, flow: usize) -> usize {
         let flow = self.flows[flow];
         let pair = (flow.src, flow.dst);
@@ -83,7 +83,7 @@ impl Network {
         connection
     }
 
-    /// Makes a connection; unless it is open already, its SYN goes out when the flow is written.
+    /// Makes a connection, which is open already if `open`. Otherwise its SYN is sent when the flow is written.
     pub(super) fn connect(&mut self, (src, dst): (usize, usize), open: bool, closes: bool, ecn: bool) -> usize {
         let number = self.connections.len();
         let ports = (FIRST_CLIENT_PORT + number % CLIENT_PORTS, FIRST_SERVER_PORT + number / CLIENT_PORTS);
@@ -99,7 +99,7 @@ impl Network {
         number
     }
 
-    /// The application writes: all of a flow, or the next segment of one that is limited in its rate.
+    /// The application writes: all of a flow, or the next segment of a rate-limited flow.
     pub(super) fn write_more(&mut self, connection: usize) {
         let mss = u64::from(self.transport.payload_bytes());
         let state = &mut self.connections[connection];
@@ -115,7 +115,7 @@ impl Network {
         }
     }
 
-    /// Flows whose last byte has come are finished.
+    /// Finishes flows whose last byte has arrived.
     fn finish_flows(&mut self, connection: usize) {
         loop {
             let state = &mut self.connections[connection];
@@ -138,7 +138,7 @@ impl Network {
         }
     }
 
-    /// What is known of flows that did not finish.
+    /// Records the results of unfinished flows.
     pub(super) fn record_unfinished(&mut self) {
         for state in &self.connections {
             for message in &state.messages {
@@ -150,7 +150,7 @@ impl Network {
 
     // Sending
 
-    /// Sends what window and NIC allow.
+    /// Sends the segments that window and NIC allow.
     pub(super) fn pump(&mut self, connection: usize) {
         loop {
             let state = &mut self.connections[connection];
@@ -167,7 +167,7 @@ impl Network {
     fn send_data(&mut self, connection: usize, outgoing: Outgoing) {
         let state = &self.connections[connection];
         let control = state.sender.control();
-        // RFC 3168 section 6.1.5: retransmissions are not ECN capable. Linux's DCTCP sends them so all the same.
+        // RFC 3168 section 6.1.5: retransmissions are not ECN capable. In Linux's DCTCP, they are.
         let capable = control.ecn() && (!outgoing.retransmission || control.ecn_control_packets());
         let mut flags = flags::ACK;
         if outgoing.cwr {
@@ -179,7 +179,7 @@ impl Network {
                 flags |= flags::FIN;
             }
         }
-        // The NIC puts the time in its place.
+        // The NIC fills in the time.
         let timing = options::timing(0);
         let options = if control.hears_delay() { &timing[..] } else { &[] };
         let header = Header {
@@ -194,7 +194,7 @@ impl Network {
         self.send(connection, Side::Client, header);
     }
 
-    /// A header of a segment that carries nothing.
+    /// A header of an empty segment, without sequence number, acknowledgement and flags.
     pub(super) fn blank_header(&self) -> Header<'static> {
         Header {
             sequence: 0,
@@ -214,7 +214,7 @@ impl Network {
         if capable { Ecn::Ect0 } else { Ecn::NotEct }
     }
 
-    /// The client acknowledges the server's SYN, or its FIN.
+    /// The client acknowledges the server's SYN, request or FIN.
     pub(super) fn send_client_ack(&mut self, connection: usize, fin: bool) {
         let state = &self.connections[connection];
         let sent = state.sender.snd_nxt() + u64::from(fin);
@@ -228,7 +228,7 @@ impl Network {
         self.send(connection, Side::Client, header);
     }
 
-    /// The server acknowledges everything before `next`, and tells how long the data that came last were on their way.
+    /// The server acknowledges everything before `next`, and reports the one-way delay of the latest data.
     pub(super) fn send_ack(&mut self, connection: usize, next: u64, ece: bool) {
         let state = &self.connections[connection];
         let first = state.first_data();
@@ -264,7 +264,7 @@ impl Network {
         self.send(connection, Side::Server, header);
     }
 
-    /// Makes a frame and puts it on its way: the client's through the delay line.
+    /// Makes a frame and sends it; the client's frames go through the delay line.
     pub(super) fn send(&mut self, connection: usize, side: Side, header: Header<'_>) {
         if self.pias.is_some() {
             self.tag(connection, side, &header);
@@ -278,7 +278,7 @@ impl Network {
         if side == Side::Server || (state.extra_delay == Duration::ZERO && state.delay_line.is_empty()) {
             return self.enqueue(connection, side, frame);
         }
-        // A shorter delay than that of the flow before must not let packets overtake.
+        // Even if the delay is shorter than the previous flow's, packets must not overtake.
         let earliest = self.delayed.back(&state.delay_line).map_or(Time::ZERO, |&(time, _)| time);
         let release = (self.now + state.extra_delay).max(earliest);
         self.delayed.push_back(&mut state.delay_line, (release, frame));
@@ -287,7 +287,7 @@ impl Network {
         }
     }
 
-    /// Frames leave a connection's delay line.
+    /// Releases the frames of a connection's delay line that are due.
     pub(super) fn release(&mut self, connection: usize) {
         while let Some(&(time, _)) = self.delayed.front(&self.connections[connection].delay_line) {
             if time > self.now {
@@ -355,11 +355,11 @@ impl Network {
 
     // Receiving
 
-    /// A frame comes to a host, which believes nothing but its bytes.
+    /// A host receives a frame. It relies only on the bytes of the frame.
     pub(super) fn host_receives(&mut self, node: usize, frame: Box<NetFrame>) {
         let capture = self.host(node).capture;
         self.capture(capture, &frame);
-        // Not moved out of the result: a copy right behind the stores of its fields would have to wait for them.
+        // Not moved out of the result: a copy directly after the stores of its fields would have to wait for them.
         let parsed = Segment::parse(&frame.packet);
         let segment = match &parsed {
             Ok(segment) => segment,
@@ -406,7 +406,7 @@ impl Network {
             message.marked += 1;
         }
         let plan = state.receiver.on_segment(now, offset, segment.payload, ce, cwr);
-        // The difference is right also when the 32 bits of the clock have wrapped around in between.
+        // The difference is correct even if the 32-bit clock has wrapped around in between.
         let one_way_ns = segment.timing.map(|sent_ns| (now.nanos() as u32).wrapping_sub(sent_ns));
         let before = std::mem::replace(&mut state.one_way_ns, one_way_ns);
         if fin {
@@ -433,7 +433,7 @@ impl Network {
         self.arm_receiver_timer(connection);
     }
 
-    /// Records what a connection's flow has delivered so far.
+    /// Records the bytes that a connection's flow has delivered so far.
     #[cold]
     fn trace_delivery(&mut self, connection: usize) {
         let state = &self.connections[connection];
@@ -468,7 +468,7 @@ impl Network {
                 count += 1;
             }
         }
-        // The end of data takes a sequence number, but is not part of the stream.
+        // The FIN takes a sequence number, but is not part of the stream.
         let ack = ack.min(state.sender.snd_nxt());
         let ece = segment.flags & flags::ECE != 0;
         let one_way = segment.timing.map(|one_way_ns| Duration::from_nanos(one_way_ns.into()));
@@ -483,7 +483,7 @@ impl Network {
         }
     }
 
-    // Timers: an event may come early, because the deadline was put off meanwhile, and is then scheduled anew.
+    // Timers: if the deadline was postponed in the meantime, an event comes early, and is scheduled again.
 
     fn sender_deadline(&self, connection: usize) -> Option<Time> {
         let state = &self.connections[connection];
@@ -530,7 +530,7 @@ impl Network {
         }
     }
 
-    /// Whether a timer event is the one that counts.
+    /// Whether a timer event is the pending one. Superseded events are ignored.
     fn take_pending(&mut self, connection: usize, side: Side) -> bool {
         let pending = &mut self.connections[connection].pending[side as usize];
         let current = *pending == Some(self.now);
@@ -585,7 +585,7 @@ impl Network {
     }
 }
 
-/// As a header has it.
+/// A window as a header has it, scaled and limited to 16 bits.
 fn advertised(window_bytes: u64) -> u16 {
     (window_bytes >> WINDOW_SCALE).min(u16::MAX.into()) as u16
 }

@@ -3,8 +3,8 @@
 
 use marklab_units::{Duration, Rate, Time, Transmitter};
 
-/// A transmitter and its line. Frames on it are events: those of their arrivals.
-// One cache line, as every frame needs all of it.
+/// A transmitter and its line. Frames on the line exist as events of their arrival.
+// One cache line, because every frame needs all fields.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(super) struct Line {
@@ -24,14 +24,14 @@ pub(super) struct Line {
 
 const _: () = assert!(size_of::<Line>() == 64);
 
-/// What a transmitter did.
+/// Counts of a transmitter.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct LineStats {
     /// Frames whose transmission began.
     pub frames: u64,
     /// Their bytes on the line.
     pub bytes: u64,
-    /// Time that these bytes take.
+    /// Transmission time of these bytes.
     pub busy: Duration,
 }
 
@@ -74,14 +74,14 @@ impl Line {
         self.transmitter.busy_until()
     }
 
-    /// Transmits a frame that takes `bytes` on the line. Gives the time of its arrival at the other end.
+    /// Transmits a frame that takes `bytes` on the line. Returns the time of its arrival at the other end.
     pub(super) fn transmit(&mut self, now: Time, bytes: u64) -> Time {
         self.frames += 1;
         self.bytes += bytes;
         self.interject(now, bytes)
     }
 
-    /// Transmits a frame that is not counted, behind the one under way if there is one.
+    /// Transmits a frame without counting it, behind the frame under way if there is one. Returns its time of arrival.
     pub(super) fn interject(&mut self, now: Time, bytes: u64) -> Time {
         self.transmitter.send(now, bytes);
         self.transmitter.busy_until() + self.delay

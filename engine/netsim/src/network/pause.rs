@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Lines that lose nothing: priority flow control (IEEE 802.1Qbb) with one class of packets, and what pauses a part of
-//! what a line brings only: a flow, or all for one host.
+//! Lossless lines: priority flow control (IEEE 802.1Qbb) with one class of packets, and pauses of only a part of a
+//! line's traffic: a flow, or all packets for one host.
 //!
-//! A frame is held by a switch from its arrival until it begins to leave, and counts on the line that brought it. Above
-//! XOFF the switch sends a pause frame back, at XON one that ends the pause: each goes out behind the frame under way, and
-//! before all that waits; as long as it waits, it says what is asked last. A transmitter that is asked to pause ends its
-//! frame, and begins no other. Pauses have no end of their own: a switch would send its pause frame again before the time
-//! in it runs out. Hosts receive as fast as their lines bring it, and ask for no pause.
+//! A switch holds a frame from its arrival until its transmission begins, and counts its bytes on the line that it came
+//! by. Above XOFF the switch sends a pause frame back; at XON it sends a frame that ends the pause. Each goes out
+//! behind the frame under way, and before all waiting frames. While it waits, it is updated to the latest request. A
+//! paused transmitter finishes its frame and begins no other. Pauses do not expire: a real switch would repeat its
+//! pause frame before the time in it runs out. Hosts receive at the rate of their lines, and never ask for a pause.
 //!
-//! Per destination the same is done for each host that frames go to. Per flow it is the queue that counts: a frame that
-//! finds more than XOFF in its own, divided by the queues of its port that hold packets, has its flow paused, which ends
-//! when that queue has come down to XON, divided likewise. Such pauses are a NIC's to keep, which holds back queue pairs.
-//! Answers are never held back, and have no account.
+//! Per destination, bytes are counted and paused separately for each destination host. Per flow, the queue's length
+//! counts: a frame pauses its flow if its queue holds more than XOFF, divided by the number of non-empty queues of the
+//! port. The pause ends when that queue has fallen to XON, divided likewise. NICs carry out these two kinds of pauses:
+//! they hold back queue pairs. They never hold back answers, which are not counted there either.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -21,44 +21,44 @@ use super::{Event, Network};
 use crate::config::{Per, Pfc};
 use crate::frame::NetFrame;
 
-/// A pause frame without its checksum: as short as frames are.
+/// A pause frame without its checksum: the shortest frame.
 const PAUSE_FRAME_BYTES: usize = 60;
 
-/// Pauses of a transmitter, or of parts of what it sends.
+/// Pauses of a transmitter, or of parts of its traffic.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct PauseStats {
-    /// How often it was told to pause.
+    /// Number of pauses.
     pub pauses: u64,
-    /// Pause frames that it was sent: those that begin pauses, and those that end them.
+    /// Pause frames sent to the transmitter: frames that begin pauses, and frames that end them.
     pub frames: u64,
-    /// Time that it was told to pause, or to pause something.
+    /// Time during which the transmitter, or any part of its traffic, was paused.
     pub paused: Duration,
-    /// Most bytes that its frames held at the other end, a switch.
+    /// Most bytes of its frames that the switch at the other end held.
     pub max_held_bytes: u64,
 }
 
-/// What is held and paused, by line.
+/// Held bytes and pauses, per line.
 #[derive(Debug)]
 pub(super) struct Pauses {
     pfc: Pfc,
     lines: Vec<Held>,
-    /// Per flow: flows that were asked to pause last, as line and part, with their queues, by the port that these are of.
+    /// For pauses per flow: paused flows, as line and part, with their queue, by node and port of the queue.
     flows: BTreeMap<(usize, usize), BTreeMap<(usize, u32), usize>>,
 }
 
 #[derive(Clone, Default, Debug)]
 struct Held {
-    /// What the line has brought that waits in the switch at its end.
+    /// Bytes of frames from this line that wait in the switch at its end.
     bytes: u64,
-    /// That of each part, and whether a pause was asked for last; not per flow.
+    /// The same per part, and whether the latest request was a pause. Unused for pauses per flow.
     accounts: BTreeMap<u32, Account>,
-    /// What pause frames to its transmitter say that have not come there: of which parts, and whether to pause.
+    /// Contents of pause frames that are on their way to its transmitter: parts, and whether to pause each of them.
     under_way: VecDeque<Vec<(u32, bool)>>,
-    /// Parts that its transmitter was told to pause, and since when there are any.
+    /// Parts that its transmitter has paused, and since when there are any.
     told: BTreeSet<u32>,
     since: Option<Time>,
     stats: PauseStats,
-    /// Begin and end of the last pause frame that it carried itself, for the other direction.
+    /// Start and end of the last pause frame that this line itself carried, for the other direction.
     interjected: (Time, Time),
 }
 
@@ -68,10 +68,10 @@ struct Account {
     asked: bool,
 }
 
-/// The part that is all.
+/// The part that stands for all traffic.
 const ALL: u32 = 0;
 
-/// The other direction of a line: links make two lines each.
+/// The other direction of a line: each link has two lines.
 fn opposite(line: usize) -> usize {
     line ^ 1
 }
@@ -81,13 +81,13 @@ impl Pauses {
         Pauses { pfc, lines: vec![Held::default(); lines], flows: BTreeMap::new() }
     }
 
-    /// Whether a line is busy with a pause frame.
+    /// Whether a line is transmitting a pause frame.
     pub(super) fn sends(&self, line: usize, now: Time) -> bool {
         let (begin, end) = self.lines[line].interjected;
         (begin..end).contains(&now)
     }
 
-    /// Pauses of a line's transmitter, the one under way included.
+    /// Pauses of a line's transmitter, including the current one.
     pub(super) fn stats(&self, line: usize, now: Time) -> PauseStats {
         let Held { stats, since, .. } = &self.lines[line];
         let under_way = since.map_or(Duration::ZERO, |since| now.since(since));
@@ -100,7 +100,7 @@ impl Network {
         self.pfc.as_mut().expect("a run with lossless lines")
     }
 
-    /// What a pause because of a frame would hold back; answers are part of nothing less than the line.
+    /// The part of a line's traffic that a pause because of this frame holds back. Answers belong only to the whole.
     fn part(&self, per: Per, frame: &NetFrame) -> Option<u32> {
         match per {
             Per::Port => Some(ALL),
@@ -109,7 +109,7 @@ impl Network {
         }
     }
 
-    /// What holds back a queue pair.
+    /// The part of its NIC's traffic that a queue pair belongs to.
     pub(super) fn part_of(&self, pair: usize) -> u32 {
         match self.pfc.as_ref().map(|pauses| pauses.pfc.per) {
             Some(Per::Flow) => pair as u32,
@@ -118,7 +118,8 @@ impl Network {
         }
     }
 
-    /// A frame comes by a line to a port of a switch. Gives what a pause because of it would hold back.
+    /// Counts a frame that arrives by a line at a port of a switch. Returns the part that a pause because of it holds
+    /// back.
     #[cold]
     pub(super) fn hold(&mut self, line: usize, port: usize, frame: &mut NetFrame) -> Option<u32> {
         let per = self.pauses().pfc.per;
@@ -132,7 +133,8 @@ impl Network {
         part
     }
 
-    /// The switch has taken a line's frame in, which waits at a place if it does; what it sent on at once does not count.
+    /// Asks for a pause if it is due after a line's frame has entered a switch. `place` is the port and queue of the
+    /// frame, unless it was lost. A frame that the switch sends on at once does not count.
     #[cold]
     pub(super) fn pause_if_needed(
         &mut self,
@@ -158,7 +160,7 @@ impl Network {
         }
     }
 
-    /// A flow's frame waits in a queue of a port.
+    /// Pauses a flow if the queue of its frame is too long.
     fn pause_if_long(&mut self, line: usize, flow: u32, at: (usize, usize), queue: usize) {
         let weighed = self.weighed(at, queue);
         let Pauses { pfc, flows, .. } = self.pauses();
@@ -167,14 +169,14 @@ impl Network {
         }
     }
 
-    /// Bytes in a queue, times the queues of its port that hold packets.
+    /// Bytes in a queue, times the number of non-empty queues of its port.
     fn weighed(&mut self, (node, port): (usize, usize), queue: usize) -> u64 {
         let switch = &self.switch(node).switch;
         let busy = (0..switch.queues(port)).filter(|&queue| switch.queue_depth(port, queue).packets > 0).count();
         switch.queue_depth(port, queue).bytes * busy as u64
     }
 
-    /// A frame that was held leaves a switch, or is lost there.
+    /// Uncounts a held frame that leaves a switch, or is lost there.
     #[cold]
     pub(super) fn let_go(&mut self, node: usize, frame: &mut NetFrame) {
         let Some((port, bytes)) = frame.notes.let_go() else { return };
@@ -198,7 +200,7 @@ impl Network {
         }
     }
 
-    /// Queues of a switch have become shorter, or fewer.
+    /// Ends pauses of flows whose queues at a switch have become short enough.
     fn resume_flows(&mut self, node: usize) {
         let ports: Vec<_> = self.pauses().flows.keys().copied().filter(|at| at.0 == node).collect();
         for at in ports {
@@ -221,7 +223,7 @@ impl Network {
         if let Some(account) = lines[line].accounts.get_mut(&part) {
             account.asked = pause;
         }
-        // A frame names as many parts as there are.
+        // One frame can name any number of parts.
         if lines[back].interjected.0 > now
             && let Some(waiting) = lines[line].under_way.back_mut()
         {
@@ -241,14 +243,14 @@ impl Network {
         self.events.push(arrival, Event::Pause(line as u32));
     }
 
-    /// A pause frame comes to the transmitter of a line.
+    /// A pause frame arrives at the transmitter of a line.
     #[inline(never)]
     pub(super) fn pause(&mut self, line: usize) {
         let now = self.now;
         let said = self.pauses().lines[line].under_way.pop_front().expect("a pause frame says something");
         for (part, pause) in said {
             let Held { told, since, stats, .. } = &mut self.pauses().lines[line];
-            // One that changed its mind while it waited says what is known.
+            // A frame that was updated while it waited may repeat the present state.
             if pause && told.insert(part) {
                 since.get_or_insert(now);
                 stats.pauses += 1;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Priorities of packets: PIAS (Bai et al., NSDI 2015), as far as sending hosts do it.
+//! Priorities of packets: the part of PIAS (Bai et al., NSDI 2015) that sending hosts do.
 //!
-//! A packet with data has the priority of what its flow has sent before: P0, the highest, up to the first threshold, P1
-//! up to the second, and so on. That is the offset of its first byte in the flow, so that a packet sent again has the
-//! priority that it had (as in the authors' simulations). What carries no data comes of nothing sent, and has P0. With n
-//! thresholds the code point of Pi is n - i: switches serve queues of higher numbers first.
+//! The priority of a data packet depends on the bytes that its flow sent before it: P0, the highest, up to the first
+//! threshold, P1 up to the second, and so on. These bytes are the offset of its first byte in the flow, so a
+//! retransmission keeps its priority (as in the authors' simulations). Packets without data have P0. With n thresholds,
+//! the code point of Pi is n - i, because switches serve queues of higher numbers first.
 
 use super::Network;
 use super::connection::Side;
@@ -18,11 +18,11 @@ use crate::wire::Header;
 pub struct PriorityStats {
     /// Packets with data that hosts have sent.
     pub sent: u64,
-    /// Packets that came to a switch ECN capable and left it with congestion experienced.
+    /// Packets that arrived at a switch ECN capable and left it with congestion experienced.
     pub marked: u64,
 }
 
-/// Thresholds, and what was sent by code point.
+/// Thresholds, and counts per code point.
 #[derive(Debug)]
 pub(super) struct Priorities {
     thresholds_bytes: Vec<u64>,
@@ -35,7 +35,7 @@ impl Priorities {
         Priorities { by_code_point: vec![PriorityStats::default(); thresholds_bytes.len() + 1], thresholds_bytes }
     }
 
-    /// The code point of a packet whose flow has sent so many bytes before: the thresholds that these are not above.
+    /// The code point of a packet whose flow has sent `sent_before` bytes: the number of thresholds not exceeded.
     fn code_point(&self, sent_before: u64) -> usize {
         self.thresholds_bytes.len() - self.thresholds_bytes.partition_point(|&threshold| threshold < sent_before)
     }
@@ -44,7 +44,7 @@ impl Priorities {
     #[cold]
     #[inline(never)]
     pub(super) fn marked(&mut self, frame: &NetFrame) {
-        // The type of service, the second byte of the IPv4 header.
+        // The second byte of the IPv4 header: DSCP and ECN.
         let code_point = usize::from(frame.packet.stored()[15] >> 2);
         if let Some(stats) = self.by_code_point.get_mut(code_point) {
             stats.marked += 1;
@@ -58,7 +58,7 @@ impl Priorities {
 }
 
 impl Network {
-    /// Gives the packet that a host is about to send its priority.
+    /// Sets the priority of the packet that a host is about to send.
     #[cold]
     #[inline(never)]
     pub(super) fn tag(&mut self, connection: usize, side: Side, header: &Header<'_>) {
@@ -66,13 +66,13 @@ impl Network {
         let state = &mut self.connections[connection];
         let sent_before = match (side, header.payload, state.latest_flow) {
             (Side::Client, 1.., Some(flow)) => {
-                // What all has come of is a message no more; it was written to its end.
+                // A flow that has arrived completely has no message any more; its end is the end of the stream.
                 let end = state.messages.back().map_or(state.sender.written(), |message| message.end);
                 let offset = stream_offset(state.first_data(), header.sequence, state.sender.snd_una());
-                // Data of the flow before, which are sent though they have come, have nothing to wait for.
+                // Retransmitted data of an earlier flow, which have arrived already, get the highest priority.
                 offset.unwrap_or(0).saturating_sub(end - self.flows[flow as usize].size_bytes)
             }
-            // A request is what its host begins with.
+            // A request is the first data that its host sends.
             _ => 0,
         };
         let code_point = pias.code_point(sent_before);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Probes: hosts that ask others for an echo now and then, and how long the answer takes.
+//! Probes: hosts that send echo requests at intervals, and the round-trip times of their replies.
 
 use marklab_units::{Duration, Time};
 
@@ -16,7 +16,7 @@ use crate::wire::{Echo, Malformed};
 pub struct EchoRecord {
     /// When it was sent.
     pub sent: Time,
-    /// How long its reply took; `None` if that did not come.
+    /// Time until its reply; `None` if no reply arrived.
     pub rtt: Option<Duration>,
 }
 
@@ -24,13 +24,13 @@ pub struct EchoRecord {
 #[derive(Debug)]
 pub(super) struct ProbeState {
     spec: Probe,
-    /// Never opened: it stands for the place of the probe's packets in the NICs of both hosts.
+    /// Never opened: it only holds the probe's packets in the NICs of both hosts.
     connection: u32,
     pub(super) records: Vec<EchoRecord>,
 }
 
 impl Network {
-    /// Makes the probes ready, of which each sends its first request by an event.
+    /// Prepares the probes, and schedules the first request of each.
     pub(super) fn plan_probes(&mut self, probes: &[Probe]) {
         for (number, &spec) in probes.iter().enumerate() {
             let connection = self.connect((spec.src, spec.dst), false, false, true) as u32;
@@ -39,7 +39,7 @@ impl Network {
         }
     }
 
-    /// A probe sends a request.
+    /// Sends a request of a probe, and schedules the next one.
     pub(super) fn send_probe(&mut self, number: u32) {
         let now = self.now;
         let probe = &mut self.probes[number as usize];
@@ -68,7 +68,7 @@ impl Network {
         self.enqueue(connection as usize, from, frame);
     }
 
-    /// A frame that is no TCP segment comes to a host: of a queue pair, an echo, or nothing that it can read.
+    /// A host receives a frame that is not a TCP segment: a packet of a queue pair, an echo, or an unreadable frame.
     #[cold]
     pub(super) fn host_receives_other(&mut self, node: usize, frame: Box<NetFrame>, malformed: Malformed) {
         if self.rdma.is_some()
@@ -85,7 +85,7 @@ impl Network {
         }
     }
 
-    /// Whether an echo is of one of the probes, and has come to where it belongs.
+    /// Whether an echo belongs to a probe, and has arrived at the right host.
     fn is_expected(&self, node: usize, echo: &Echo) -> bool {
         let Some(probe) = self.probes.get(usize::from(echo.identifier)) else { return false };
         let connection = &self.connections[probe.connection as usize];
@@ -100,7 +100,7 @@ impl Network {
             return self.send_echo(number, Side::Server, echo.sequence);
         }
         let (now, records) = (self.now, &mut self.probes[number as usize].records);
-        // The latest request with that number; there are 2^16 numbers.
+        // The latest request with that sequence number; there are 2^16 of them.
         let after = (records.len() as u16).wrapping_sub(echo.sequence.wrapping_add(1));
         if let Some(record) = records.iter_mut().rev().nth(after.into()) {
             record.rtt.get_or_insert(now.since(record.sent));

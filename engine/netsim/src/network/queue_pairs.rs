@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Hosts that speak RDMA: NICs that take packets from the queue pairs whose turn has come, at the rates that these have.
+//! RDMA hosts: a NIC takes packets from its queue pairs in turn, each at the rate of its queue pair.
 //!
-//! Data wait in memory, not in the NIC, which makes a packet when it sends it. Answers go before data. What a flow's
-//! sender takes longer than others, its extra delay, lies between its application and its NIC, and before it hears an
-//! answer; so that packets leave the NIC as they are paced.
+//! Data wait in memory: the NIC makes a packet when it sends it. Answers go before data. The extra delay of a flow's
+//! sender lies between its application and its NIC, and between its NIC and the handling of an answer. So packets leave
+//! the NIC as they are paced.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -20,29 +20,29 @@ use crate::rdma::{Heard, ReactionConfig, ReactionPoint, Requester, Responder, Re
 use crate::wire::roce::{Kind, Roce};
 use crate::wire::{Ecn, EndPoint};
 
-/// UDP ports of queue pairs, by which equal paths are chosen: the dynamic ones.
+/// UDP ports of queue pairs, from the dynamic range. The choice among equal-cost paths depends on them.
 const FIRST_PORT: usize = 49_152;
 const PORTS: usize = 16_384;
 
-/// What happens at a queue pair.
+/// An event of a queue pair.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum PairEvent {
     /// Its application writes.
     Write,
-    /// Its sender hears an answer that came before.
+    /// Its sender handles an answer that arrived earlier.
     Hear,
     /// Its timer may have expired.
     Timer,
 }
 
-/// All queue pairs. Frames name them by numbers that follow those of connections, which are the probes'.
+/// All queue pairs. In frames, their numbers follow those of the connections, which only probes use.
 #[derive(Debug)]
 pub(super) struct Rdma {
     rates: Dcqcn,
     pairs: Vec<QueuePair>,
     /// By node.
     nics: Vec<RdmaNic>,
-    /// Queue pairs that carry no flow, by hosts; the one made first is used first.
+    /// Queue pairs that carry no flow, by pair of hosts; the one made first is used first.
     idle: BTreeMap<(usize, usize), BinaryHeap<Reverse<u32>>>,
 }
 
@@ -51,17 +51,17 @@ pub(super) struct Rdma {
 struct RdmaNic {
     /// Acknowledgements and notifications.
     answers: Chain,
-    /// Queue pairs with packets to be sent: from when on, and of equal ones the first that came here.
+    /// Queue pairs with packets to send: by the time from which they may send, then in order of entry.
     due: BinaryHeap<Reverse<(Time, u64, u32)>>,
     /// Entries made in `due`.
     entered: u64,
     /// The earliest pending event at which a queue pair may send.
     wake: Option<Time>,
-    /// What the switch has asked to hold back, and queue pairs whose turn has come meanwhile.
+    /// Parts that the switch has asked to hold back, and the queue pairs of each whose turn has come in the meantime.
     held_back: BTreeMap<u32, Vec<u32>>,
 }
 
-/// A queue pair, one end at each of two hosts. Data go from the client to the server.
+/// A queue pair between two hosts. Data go from the client to the server.
 #[derive(Debug)]
 struct QueuePair {
     hosts: [usize; 2],
@@ -71,14 +71,14 @@ struct QueuePair {
     reaction: ReactionPoint,
     messages: VecDeque<Message>,
     latest_flow: Option<u32>,
-    /// Bytes of all messages so far.
+    /// Bytes of all messages that have started so far.
     begun: u64,
     dscp: u8,
     identification: [u16; 2],
     extra_delay: Duration,
-    /// Answers that have come, and are still to be heard.
+    /// Answers that have arrived, and that the sender has not handled yet.
     heard: Chain,
-    /// When the next packet may be sent, and the fraction of a ns that the one before left, at the rate it had.
+    /// When the next packet may be sent, and the fraction of a ns that the previous packet left over, at its rate.
     pacer: Transmitter,
     /// Whether it is in `due`.
     waiting: bool,
@@ -107,7 +107,7 @@ impl Network {
         (self.connections.len() + pair) as u32
     }
 
-    /// The flow that began last on what a frame belongs to.
+    /// The flow that started last on the connection or queue pair of a frame.
     pub(super) fn latest_flow(&self, connection: u32) -> Option<u32> {
         let pair = (connection as usize).checked_sub(self.connections.len());
         match (pair, &self.rdma) {
@@ -118,7 +118,7 @@ impl Network {
 
     // Flows
 
-    /// A flow begins on a queue pair.
+    /// Starts a flow on a queue pair.
     #[inline(never)]
     pub(super) fn start_message(&mut self, number: usize) {
         let flow = self.flows[number];
@@ -150,7 +150,7 @@ impl Network {
         }
     }
 
-    /// Queue pairs are made without packets: applications connect them before they need them, by other means.
+    /// Makes a queue pair without packets: applications connect queue pairs in advance, by other means.
     fn make_pair(&mut self, (src, dst): (usize, usize)) -> usize {
         let (transport, ns) = (self.transport, Duration::from_nanos);
         let line = self.nodes[src].host().line.expect("a host has a line");
@@ -195,7 +195,7 @@ impl Network {
         number
     }
 
-    /// The application writes: all of a flow, or the next packet of one that is limited in its rate.
+    /// The application writes: all of a flow, or the next packet of a rate-limited flow.
     fn write_message(&mut self, pair: usize) {
         let mtu = u64::from(self.transport.payload_bytes());
         let state = self.pair(pair);
@@ -208,7 +208,7 @@ impl Network {
         self.offer(pair);
     }
 
-    /// Flows whose last byte has come are finished.
+    /// Finishes flows whose last byte has arrived.
     fn finish_messages(&mut self, pair: usize) {
         let reused = matches!(self.mode, Connections::Persistent { .. });
         let rdma = self.rdma.as_mut().expect("a run with queue pairs");
@@ -230,7 +230,7 @@ impl Network {
         }
     }
 
-    /// What is known of flows that did not finish.
+    /// Records the results of unfinished flows.
     pub(super) fn record_unfinished_messages(&mut self) {
         for state in self.rdma.iter().flat_map(|rdma| &rdma.pairs) {
             for message in &state.messages {
@@ -242,7 +242,7 @@ impl Network {
 
     // NIC
 
-    /// A queue pair that has something to send stands in line for it.
+    /// Queues a queue pair for sending, if it has a packet to send and is not queued yet.
     fn offer(&mut self, pair: usize) {
         let now = self.now;
         let rdma = self.rdma();
@@ -266,7 +266,7 @@ impl Network {
         }
     }
 
-    /// Sees to it that a NIC looks for packets at a time.
+    /// Makes a NIC look for packets at a time.
     fn wake(&mut self, node: usize, time: Time) {
         let wake = &mut self.rdma().nics[node].wake;
         if wake.is_none_or(|pending| pending > time) {
@@ -286,8 +286,8 @@ impl Network {
         self.start_nic(node);
     }
 
-    /// The next frame of a host's queue pairs, and whether more are waiting. Echoes of probes have gone before.
-    // A call, as it would stand in the way of TCP's frames.
+    /// The next frame of a host's queue pairs, and whether more are waiting. Echoes of probes go first.
+    // Not inlined, because it would slow down TCP's frames.
     #[inline(never)]
     pub(super) fn queue_pair_next(&mut self, node: usize) -> Option<(Box<NetFrame>, bool)> {
         let rdma = self.rdma.as_mut().expect("a run with queue pairs");
@@ -298,7 +298,7 @@ impl Network {
         Some((frame, self.has_more(node)))
     }
 
-    /// Whether something can be sent already; what can be later wakes the NIC then.
+    /// Whether a packet can be sent now. Otherwise the NIC is woken when the next one is due.
     fn has_more(&mut self, node: usize) -> bool {
         let now = self.now;
         let nic = &self.rdma().nics[node];
@@ -329,7 +329,7 @@ impl Network {
                 continue;
             }
             self.pair(pair).waiting = false;
-            // There may be none: what was to be sent again was acknowledged meanwhile.
+            // There may be none, if the packet to retransmit was acknowledged in the meantime.
             let Some(outgoing) = self.pair(pair).requester.next_packet(now) else { continue };
             let kind = Kind::Send { first: outgoing.first, last: outgoing.last, payload: outgoing.len };
             let frame = self.make_frame(pair, Side::Client, Ecn::Ect0, outgoing.number, kind);
@@ -344,9 +344,9 @@ impl Network {
         }
     }
 
-    // Pauses of less than the line
+    // Pauses of a part of the line
 
-    /// The destination of the data of a queue pair.
+    /// The host that receives the data of a queue pair.
     pub(super) fn destination(&self, pair: usize) -> usize {
         self.rdma.as_ref().expect("a run with queue pairs").pairs[pair].hosts[Side::Server as usize]
     }
@@ -356,7 +356,7 @@ impl Network {
         frame.notes.by_client().then_some(frame.connection as usize)?.checked_sub(self.connections.len())
     }
 
-    /// A queue pair whose turn has come waits if it is held back.
+    /// Sets a queue pair aside if it is held back. Returns whether it is.
     #[cold]
     fn set_aside(&mut self, node: usize, pair: usize) -> bool {
         let part = self.part_of(pair);
@@ -364,12 +364,12 @@ impl Network {
         aside.map(|aside| aside.push(pair as u32)).is_some()
     }
 
-    /// A NIC is asked to hold back a part of what it sends.
+    /// Makes a NIC hold back a part of its traffic.
     pub(super) fn hold_back(&mut self, node: usize, part: u32) {
         self.rdma().nics[node].held_back.entry(part).or_default();
     }
 
-    /// And that it may send it again.
+    /// Lets a NIC send a part of its traffic again.
     pub(super) fn release_part(&mut self, node: usize, part: u32) {
         for pair in self.rdma().nics[node].held_back.remove(&part).into_iter().flatten() {
             self.pair(pair as usize).waiting = false;
@@ -400,7 +400,7 @@ impl Network {
 
     // Receiving
 
-    /// A packet of a queue pair comes to a host, which believes nothing but its bytes.
+    /// A host receives a packet of a queue pair. It relies only on the bytes of the packet.
     #[inline(never)]
     pub(super) fn queue_pair_receives(&mut self, node: usize, frame: Box<NetFrame>, roce: &Roce) {
         let pair = (frame.connection as usize).checked_sub(self.connections.len());
@@ -423,7 +423,7 @@ impl Network {
             self.frames.give(frame);
             return self.requester_hears(pair, roce);
         }
-        // A shorter delay than that of the flow before must not let answers overtake.
+        // Even if the delay is shorter than the previous flow's, answers must not overtake.
         let earliest = delayed.back(&state.heard).map_or(Time::ZERO, |&(time, _)| time);
         let time = (now + state.extra_delay).max(earliest);
         delayed.push_back(&mut state.heard, (time, frame));
@@ -432,7 +432,7 @@ impl Network {
         }
     }
 
-    /// Answers have been on their way through the sending host for long enough.
+    /// Handles the answers whose extra delay in the sending host is over.
     fn hear(&mut self, pair: usize) {
         loop {
             let state = &mut self.rdma.as_mut().expect("a run with queue pairs").pairs[pair];
@@ -473,7 +473,7 @@ impl Network {
         }
     }
 
-    /// Records what a queue pair's flow has delivered so far.
+    /// Records the bytes that a queue pair's flow has delivered so far.
     #[cold]
     fn trace_message(&mut self, pair: usize) {
         let state = &self.rdma.as_ref().expect("a run with queue pairs").pairs[pair];
@@ -483,7 +483,7 @@ impl Network {
         }
     }
 
-    /// Answers are not ECN capable: a mark on them would tell of the way back.
+    /// Sends an answer. Answers are not ECN capable: a mark on them would signal congestion on the return path.
     fn answer(&mut self, pair: usize, number: u64, kind: Kind) {
         let frame = self.make_frame(pair, Side::Server, Ecn::NotEct, number, kind);
         let rdma = self.rdma.as_mut().expect("a run with queue pairs");
@@ -512,7 +512,7 @@ impl Network {
         self.offer(pair);
     }
 
-    // Timers: an event may come early, because the deadline was put off meanwhile, and is then scheduled anew.
+    // Timers: if the deadline was postponed in the meantime, an event comes early, and is scheduled again.
 
     #[inline(never)]
     pub(super) fn pair_event(&mut self, event: PairEvent, pair: usize) {
@@ -549,7 +549,7 @@ impl Network {
 }
 
 impl Rdma {
-    /// A queue pair stands in line at its NIC.
+    /// Queues a queue pair at its NIC.
     fn enter(&mut self, node: usize, pair: usize, time: Time) {
         let nic = &mut self.nics[node];
         nic.due.push(Reverse((time, nic.entered, pair as u32)));
@@ -559,7 +559,7 @@ impl Rdma {
 }
 
 impl QueuePair {
-    /// A packet is sent: the next one may follow when this one has passed at the present rate.
+    /// Paces after a packet: the next packet may follow when this one has been sent at the present rate.
     fn pace(&mut self, now: Time, wire_bytes: u64) {
         self.pacer.set_rate(self.reaction.rate(now));
         self.pacer.send(now, wire_bytes);

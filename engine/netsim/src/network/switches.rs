@@ -15,7 +15,7 @@ pub(super) struct SwitchNode {
     pub(super) ports: Vec<Port>,
 }
 
-/// What the network knows of a port.
+/// State of a port in the network.
 // Half a cache line.
 #[derive(Default)]
 #[repr(align(32))]
@@ -51,9 +51,9 @@ impl Network {
         self.nodes[node].switch()
     }
 
-    /// A frame comes to a switch: parser, ingress, queue. Gives the port and the queue in which it waits, unless it was
+    /// A switch receives a frame: parser, ingress, queue. Returns the port and queue in which it waits, unless it was
     /// lost.
-    // Inlined by hand, so that the place costs nothing where it is not used.
+    // Inlined, so that the returned place costs nothing where it is not used.
     #[inline(always)]
     pub(super) fn switch_receives(
         &mut self,
@@ -129,7 +129,7 @@ impl Network {
         self.lose(node, port, Reason::Switch(loss), frame);
     }
 
-    /// Copies that a switch made wait for their ports, or were lost.
+    /// Handles the copies that a switch made: they wait for their ports, or were lost.
     #[cold]
     fn copies_made(&mut self, node: usize) {
         for copy in self.switch(node).switch.take_copies() {
@@ -137,8 +137,8 @@ impl Network {
         }
     }
 
-    /// A frame that a switch made, or took in once more, waits for a port, or was lost. The port may be one that is being
-    /// served, so that it is woken by an event.
+    /// Handles a frame that a switch copied or recirculated: it waits for a port, or was lost. The port may be the one
+    /// that is being served, so an event starts its transmission.
     #[inline(never)]
     fn stayed(&mut self, node: usize, fate: Fate<Box<NetFrame>>) {
         match fate {
@@ -156,14 +156,14 @@ impl Network {
         }
     }
 
-    /// Empties the queue of a port that leads nowhere.
+    /// Discards the frames in the queue of a port without a link.
     pub(super) fn discard_waiting(&mut self, node: usize, port: usize) {
         while let Some((frame, _)) = self.switch_next(node, port) {
             self.lose(node, Some(port), Reason::NoLink, frame);
         }
     }
 
-    /// The next frame that a port sends, and whether more are waiting.
+    /// The next frame that a switch port sends, and whether more are waiting.
     pub(super) fn switch_next(&mut self, node: usize, port: usize) -> Option<(Box<NetFrame>, bool)> {
         let now = self.now;
         loop {

@@ -3,10 +3,10 @@
 
 use marklab_units::{Duration, Rate, Time};
 
-/// Parameters; the names in parentheses are the paper's.
+/// Parameters. Names in parentheses are the paper's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReactionConfig {
-    /// Rate of the line: that of a sender that has heard nothing.
+    /// Rate of the line: the rate of a sender before its first notification.
     pub line: Rate,
     /// Smallest rate in bit/s.
     pub min_bps: u64,
@@ -18,27 +18,27 @@ pub struct ReactionConfig {
     pub rate_timer: Duration,
     /// Bytes after which the rate increases (B).
     pub byte_counter: u64,
-    /// Increases by timer or by bytes that only bring back what was lost (F).
+    /// Increases by timer or by bytes that only recover the rate before the cut (F).
     pub fast_recovery_rounds: u64,
-    /// What an additive increase adds to the target, in bit/s (R_AI).
+    /// Additive increase of the target, in bit/s (R_AI).
     pub additive_bps: u64,
-    /// What a hyper increase adds to the target, in bit/s (R_HI).
+    /// Hyper increase of the target, in bit/s (R_HI).
     pub hyper_bps: u64,
 }
 
-/// Alpha is in units of 2^-32.
+/// 1 in units of alpha, which are 2^-32.
 const ALPHA_ONE: u64 = 1 << 32;
 
 /// A sender's rate: cut by notifications, raised by a timer and by a byte counter.
 ///
-/// Timers are not events: reading the rate takes the time, and what was due until then happens first.
+/// Timers are not events: a call with the time first does everything that was due by then.
 #[derive(Clone, Debug)]
 pub struct ReactionPoint {
     config: ReactionConfig,
     rate_bps: u64,
     target_bps: u64,
     alpha: u64,
-    /// When the last notification came, from which both timers count; without one nothing limits the rate.
+    /// When the last notification arrived. Both timers count from it; without one, nothing limits the rate.
     since: Option<Time>,
     decays: u64,
     /// Increases by the timer and by the byte counter since then.
@@ -49,7 +49,7 @@ pub struct ReactionPoint {
 }
 
 impl ReactionPoint {
-    /// A sender that has heard nothing: line rate, and alpha 1.
+    /// A sender without notifications so far: line rate, and alpha 1.
     pub fn new(config: ReactionConfig) -> ReactionPoint {
         let line_bps = config.line.bps();
         ReactionPoint {
@@ -65,13 +65,13 @@ impl ReactionPoint {
         }
     }
 
-    /// The rate (R_C).
+    /// The current rate (R_C).
     pub fn rate(&mut self, now: Time) -> Rate {
         self.advance(now);
         Rate::from_bps(self.rate_bps).expect("a rate is never below the smallest one, which is not 0")
     }
 
-    /// The rate that increases lead to, in bit/s (R_T).
+    /// The target rate of increases, in bit/s (R_T).
     pub fn target_bps(&mut self, now: Time) -> u64 {
         self.advance(now);
         self.target_bps
@@ -83,7 +83,7 @@ impl ReactionPoint {
         self.alpha as f64 / ALPHA_ONE as f64
     }
 
-    /// A notification comes (Eq. 1): the cut is by the alpha before it.
+    /// Handles a notification (Eq. 1): the cut uses the alpha before it.
     pub fn on_notification(&mut self, now: Time) {
         self.advance(now);
         self.target_bps = self.rate_bps;
@@ -95,7 +95,7 @@ impl ReactionPoint {
         (self.decays, self.timer_rounds, self.byte_rounds, self.bytes) = (0, 0, 0, 0);
     }
 
-    /// So many bytes are being sent.
+    /// Counts bytes that are being sent.
     pub fn on_sent(&mut self, now: Time, bytes: u64) {
         self.advance(now);
         if self.since.is_none() {
@@ -109,7 +109,8 @@ impl ReactionPoint {
         }
     }
 
-    /// Does what timers were to do until now. Alpha and rate do not depend on each other between notifications.
+    /// Does everything that timers were due to do by now. Between notifications, alpha and rate do not depend on each
+    /// other.
     fn advance(&mut self, now: Time) {
         let Some(since) = self.since else { return };
         let elapsed = now.since(since).nanos();
@@ -134,8 +135,8 @@ impl ReactionPoint {
         }
     }
 
-    /// The paper's figure 7; a round that ends now is not among those that it looks at, so that the first F are fast
-    /// recovery.
+    /// Increases the rate as in the paper's figure 7. The round that ends now is not counted yet, so the first F rounds
+    /// are fast recovery.
     fn increase(&mut self) {
         let ReactionConfig { fast_recovery_rounds: fast, additive_bps, hyper_bps, line, .. } = self.config;
         let (timer, bytes) = (self.timer_rounds, self.byte_rounds);
@@ -191,7 +192,7 @@ mod tests {
         assert_eq!((point.rate(at(1_000_000)).bps(), point.alpha(at(1_000_000))), (40_000_000_000, 1.0));
     }
 
-    /// Oracle: with n notifications at times between which nothing else is due, alpha stays 1 and each halves the rate.
+    /// Oracle: if nothing is due between notifications, alpha stays 1 and each notification halves the rate.
     #[test]
     fn notifications_in_a_row_halve_the_rate() {
         let mut point = ReactionPoint::new(config());
@@ -262,7 +263,7 @@ mod tests {
         }
     }
 
-    /// Both beyond F rounds: what is added is R_HI.
+    /// Timer and byte counter are both beyond F rounds: the increase is R_HI.
     #[test]
     fn hyper_increase_needs_timer_and_bytes() {
         let mut point = ReactionPoint::new(config());

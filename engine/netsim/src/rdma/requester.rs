@@ -11,50 +11,50 @@ use crate::tcp::SenderStats;
 /// A packet to be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Outgoing {
-    /// Its number.
+    /// Packet number.
     pub number: u64,
     /// Bytes of payload; never 0.
     pub len: u32,
     /// Whether it begins with the first byte of a message.
     pub first: bool,
-    /// Whether it ends with the last byte written so far, so that an acknowledgement is asked for.
+    /// Whether it ends with the last byte written so far; such a packet requests an acknowledgement.
     pub last: bool,
 }
 
-/// A packet that was sent and is not acknowledged.
+/// A packet that was sent and is not yet acknowledged.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     len: u32,
     first: bool,
     last: bool,
-    /// When it was sent, if only once: what was sent again tells no round trip.
+    /// When it was sent, if only once: retransmitted packets give no round-trip sample.
     once: Option<Time>,
 }
 
-/// Sends packets in order; what the responder misses, and all after it, it sends again.
+/// Sends packets in order. It retransmits a packet that the responder misses, and all packets after it.
 #[derive(Debug)]
 pub struct Requester {
     mtu: u32,
-    /// Packets that may be unacknowledged.
+    /// Most unacknowledged packets.
     window: usize,
-    /// Fixed, as NICs have it: InfiniBand's local ACK timeout does not follow the round trips.
+    /// Fixed, as in NICs: InfiniBand's local ACK timeout does not adapt to round-trip times.
     timeout: Duration,
     unacknowledged: VecDeque<Sent>,
-    /// Number of the first of them.
+    /// Number of the first unacknowledged packet.
     oldest: u64,
-    /// How many of them have been sent since the last time that the requester went back.
+    /// Unacknowledged packets that were sent since the requester last went back.
     sent: usize,
-    /// Bytes that are in no packet yet, and whether they begin a message.
+    /// Written bytes that are not in a packet yet, and whether they begin a message.
     unsent: u64,
     begins: bool,
     deadline: Option<Time>,
-    /// Counts so far; entries into recovery are the times that it went back because the responder said so.
+    /// Counts so far; entries into fast recovery count how often a NACK made it go back.
     pub stats: SenderStats,
 }
 
 impl Requester {
-    /// A requester with nothing to send, whose packets carry `mtu` bytes at most. Full ones of which `window` bytes are
-    /// made are as many as may be unacknowledged, if that is given.
+    /// A requester with nothing to send, whose packets carry at most `mtu` bytes. If there is a `window` in bytes, it
+    /// limits unacknowledged packets to the number of full packets in it.
     pub fn new(mtu: u32, window: Option<u64>, timeout: Duration) -> Requester {
         let most = MOST_UNACKNOWLEDGED as u64;
         Requester {
@@ -76,28 +76,28 @@ impl Requester {
         self.begins = true;
     }
 
-    /// The application writes so many bytes more. A packet holds bytes of one message only, as the one before has come
-    /// when the next one begins.
+    /// The application writes more bytes. A packet holds bytes of one message only, because a message begins after the
+    /// previous one has arrived.
     pub fn write(&mut self, bytes: u64) {
         self.unsent += bytes;
     }
 
-    /// When [`Requester::on_timeout`] is due, unless something is acknowledged before.
+    /// When [`Requester::on_timeout`] is due, unless a packet is acknowledged before.
     pub fn deadline(&self) -> Option<Time> {
         self.deadline
     }
 
-    /// Number of the first packet that is not acknowledged.
+    /// Number of the first unacknowledged packet.
     pub fn oldest(&self) -> u64 {
         self.oldest
     }
 
-    /// Whether there is a packet to be sent.
+    /// Whether there is a packet to send.
     pub fn has_next(&self) -> bool {
         self.sent < self.unacknowledged.len() || (self.unsent > 0 && self.sent < self.window)
     }
 
-    /// The packet that is to be sent next. The caller sends it.
+    /// The next packet. The caller sends it.
     pub fn next_packet(&mut self, now: Time) -> Option<Outgoing> {
         if !self.has_next() {
             return None;
@@ -118,7 +118,7 @@ impl Requester {
         Some(Outgoing { number, len, first, last })
     }
 
-    /// The responder has all packets before `next`. Gives the round trip of the last of them, if it was sent once.
+    /// The responder has all packets before `next`. Returns the round-trip time of the last one, if it was sent once.
     pub fn on_ack(&mut self, now: Time, next: u64) -> Option<Duration> {
         let news = next.checked_sub(self.oldest).filter(|&news| news > 0)? as usize;
         if news > self.unacknowledged.len() {
@@ -134,7 +134,7 @@ impl Requester {
         Some(rtt)
     }
 
-    /// The responder misses packet `next`, and takes none after it before that one comes.
+    /// The responder misses packet `next`, and takes no later packet before it arrives.
     pub fn on_nack(&mut self, now: Time, next: u64) -> Option<Duration> {
         let rtt = self.on_ack(now, next);
         if next == self.oldest && self.sent > 0 {

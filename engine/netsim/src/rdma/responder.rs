@@ -6,37 +6,37 @@ use marklab_units::{Duration, Time};
 /// How a responder behaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ResponderConfig {
-    /// Packets per acknowledgement; the end of a message is acknowledged at once.
+    /// Packets per acknowledgement. The end of a message is acknowledged at once.
     pub ack_every: u32,
-    /// Time between notifications at least (N).
+    /// Shortest time between notifications (N).
     pub notification_interval: Duration,
 }
 
-/// A packet that came.
+/// A packet that arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Heard {
     /// Its number.
     pub number: u64,
     /// Bytes of payload.
     pub len: u32,
-    /// Whether an acknowledgement is asked for.
+    /// Whether it requests an acknowledgement.
     pub ack_request: bool,
-    /// Whether it met congestion.
+    /// Whether it is marked (CE).
     pub ce: bool,
 }
 
-/// What a packet is answered with.
+/// The answers to a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Answer {
     /// A notification of congestion (CNP).
     pub notification: bool,
-    /// An acknowledgement of all packets before the next one expected.
+    /// An acknowledgement of all packets before the next expected packet.
     pub acknowledge: bool,
-    /// The next packet expected was skipped, so the acknowledgement is a NACK.
+    /// The next expected packet was skipped, so the acknowledgement is a NACK.
     pub missing: bool,
 }
 
-/// Takes packets in order, and no others.
+/// Takes packets only in order.
 #[derive(Debug)]
 pub struct Responder {
     config: ResponderConfig,
@@ -44,7 +44,7 @@ pub struct Responder {
     delivered: u64,
     /// Packets since the last acknowledgement.
     pending: u32,
-    /// Whether a NACK has told the sender that the expected packet is missing; there is one for each gap.
+    /// Whether a NACK for the expected packet was sent. There is one NACK per gap.
     told: bool,
     notified: Option<Time>,
 }
@@ -55,17 +55,17 @@ impl Responder {
         Responder { config, expected: 0, delivered: 0, pending: 0, told: false, notified: None }
     }
 
-    /// The next packet.
+    /// Number of the next expected packet.
     pub fn expected(&self) -> u64 {
         self.expected
     }
 
-    /// Bytes that came in order.
+    /// Bytes that arrived in order.
     pub fn delivered(&self) -> u64 {
         self.delivered
     }
 
-    /// A packet comes.
+    /// Handles a packet, and returns the answers to send.
     pub fn on_packet(&mut self, now: Time, heard: Heard) -> Answer {
         let notification = heard.ce && self.may_notify(now);
         if notification {
@@ -83,7 +83,7 @@ impl Responder {
             self.pending += 1;
             due |= self.pending >= self.config.ack_every;
         } else {
-            // The sender does not know that it has come: the acknowledgement was lost, or is late.
+            // The sender does not know that this packet has arrived: the acknowledgement was lost, or is late.
             due = true;
         }
         if due {
@@ -156,7 +156,7 @@ mod tests {
     }
 
     proptest! {
-        /// Oracle: a list of what was taken.
+        /// Oracle: a count of the packets that came in order.
         #[test]
         fn packets_are_taken_once_and_in_order(numbers in prop::collection::vec(0..12u64, 0..100)) {
             let mut responder = responder(2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Congestion control: how a sender's window answers to acknowledgements, marks, delays and losses.
+//! Congestion control: how a sender's window reacts to acknowledgements, marks, delays and losses.
 
 use marklab_units::Duration;
 
@@ -18,11 +18,11 @@ pub use reno::Reno;
 pub struct Window {
     /// Bytes that may be in flight.
     pub cwnd: u64,
-    /// Below it the window doubles every round trip.
+    /// Below this threshold, the window doubles every round trip.
     pub ssthresh: u64,
     /// Largest segment.
     pub mss: u64,
-    /// Bytes acknowledged in congestion avoidance since the window grew (RFC 3465).
+    /// Bytes acknowledged in congestion avoidance since the window last grew (RFC 3465).
     pub bytes_acked: u64,
 }
 
@@ -32,8 +32,8 @@ impl Window {
         Window { cwnd: mss * initial_segments, ssthresh: u64::MAX, mss, bytes_acked: 0 }
     }
 
-    /// Slow start and congestion avoidance of RFC 5681, counting bytes (RFC 3465): one segment per window's worth of
-    /// acknowledged bytes.
+    /// Grows the window by slow start and congestion avoidance of RFC 5681, counting bytes (RFC 3465). In congestion
+    /// avoidance, it grows by one segment per window of acknowledged bytes.
     pub fn grow_reno(&mut self, acked: u64) {
         if self.cwnd < self.ssthresh {
             self.cwnd += acked;
@@ -46,7 +46,7 @@ impl Window {
         }
     }
 
-    /// Sets window and threshold after congestion, two segments at least.
+    /// Sets window and threshold after congestion, to at least two segments.
     pub fn reduce_to(&mut self, cwnd: u64) {
         self.cwnd = cwnd.max(2 * self.mss);
         self.ssthresh = self.cwnd;
@@ -54,67 +54,67 @@ impl Window {
     }
 }
 
-/// What an acknowledgement of new data tells.
+/// An acknowledgement of new data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Acked {
     /// Bytes newly acknowledged.
     pub bytes: u64,
-    /// Whether it tells of congestion.
+    /// Whether it signals congestion.
     pub congested: bool,
-    /// First byte not acknowledged, after this acknowledgement.
+    /// First unacknowledged byte after this acknowledgement.
     pub snd_una: u64,
-    /// Next byte to be sent.
+    /// Next new byte to send.
     pub snd_nxt: u64,
 }
 
 /// A congestion control algorithm. One instance per connection.
 pub trait CongestionControl: Send + std::fmt::Debug {
-    /// Whether packets are sent as ECN capable.
+    /// Whether data packets are ECN capable.
     fn ecn(&self) -> bool;
 
-    /// Whether packets other than data are ECN capable as well, as in Linux's DCTCP.
+    /// Whether all other packets are ECN capable too, as in Linux's DCTCP.
     fn ecn_control_packets(&self) -> bool {
         false
     }
 
-    /// Whether one-way delays are to be measured.
+    /// Whether it needs measurements of one-way delays.
     fn hears_delay(&self) -> bool {
         false
     }
 
-    /// Whether an acknowledgement with this echo, and with this one-way delay of the data that it answers, tells of
-    /// congestion. Sees every acknowledgement, once.
+    /// Whether an acknowledgement with this echo, and with this one-way delay of the acknowledged data, signals
+    /// congestion. Called once for every acknowledgement.
     fn congested(&mut self, ece: bool, _one_way: Option<Duration>) -> bool {
         ece && self.ecn()
     }
 
-    /// Sees every acknowledgement of new data, before the window reacts.
+    /// Called for every acknowledgement of new data, before the window reacts.
     fn on_ack(&mut self, _acked: Acked) {}
 
-    /// Lets the window grow by an acknowledgement that found it in full use.
+    /// Grows the window after an acknowledgement. With cwnd validation, called only if the window limited the sender.
     fn grow(&mut self, window: &mut Window, acked: u64) {
         window.grow_reno(acked);
     }
 
-    /// Reduces the window after a sign of congestion that is no loss; called at most once per window of data.
+    /// Reduces the window after a sign of congestion other than a loss. Called at most once per window of data.
     fn on_congestion(&mut self, window: &mut Window);
 
-    /// Reduces the window after a loss; called at most once per window of data.
+    /// Reduces the window after a loss. Called at most once per window of data.
     fn on_loss(&mut self, window: &mut Window, flight: u64) {
         window.reduce_to(flight / 2);
     }
 
-    /// Whether a loss reduces a window that marks have just reduced; RFC 3168 section 6.1.2 says that it does not.
+    /// Whether a loss reduces a window that marks have just reduced. By RFC 3168 section 6.1.2, it does not.
     fn loss_after_marks(&self) -> bool {
         false
     }
 
-    /// The shortest one-way delay so far, which others are compared with.
+    /// The shortest one-way delay so far, with which other delays are compared.
     fn base_delay(&self) -> Option<Duration> {
         None
     }
 
-    /// A number that describes the state, for traces: DCTCP's alpha.
+    /// A number that describes the state: DCTCP's alpha.
     fn alpha(&self) -> Option<f64> {
         None
     }

@@ -8,18 +8,18 @@ use marklab_units::{Duration, Time};
 pub enum EchoMode {
     /// The connection does not use ECN.
     None,
-    /// RFC 3168: every acknowledgement after a mark carries the echo until the sender says that it reduced.
+    /// RFC 3168: every acknowledgement after a mark carries the echo, until the sender signals a reduction (CWR).
     Latched,
-    /// RFC 8257 section 3.2: the echo tells exactly which segments were marked, and a change of it is acknowledged at once.
+    /// RFC 8257 section 3.2: the echo shows exactly which segments were marked; a change is acknowledged at once.
     Dctcp,
 }
 
 /// How a receiver behaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReceiverConfig {
-    /// Segments per acknowledgement; 1 acknowledges each.
+    /// Segments per acknowledgement; with 1, each segment is acknowledged.
     pub ack_every: u32,
-    /// Longest time that an acknowledgement is held back.
+    /// Longest time that an acknowledgement is delayed.
     pub ack_delay: Duration,
     /// Echo of marks.
     pub echo: EchoMode,
@@ -30,7 +30,7 @@ pub struct ReceiverConfig {
 pub struct SackBlocks {
     /// Ranges of stream offsets.
     pub blocks: [(u64, u64); 3],
-    /// How many count.
+    /// Number of valid blocks.
     pub len: usize,
 }
 
@@ -41,25 +41,25 @@ impl SackBlocks {
     }
 }
 
-/// Acknowledgements to be sent now, each with its echo.
+/// Acknowledgements to send now, each with its echo.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct AckPlan {
-    /// One for what came before this segment: next byte expected then, and the echo. Sent first.
+    /// An acknowledgement for data before this segment: the next byte that was expected then, and the echo. Sent first.
     pub earlier: Option<(u64, bool)>,
-    /// One for everything so far, with this echo.
+    /// An acknowledgement for everything so far, with this echo.
     pub now: Option<bool>,
 }
 
-/// Puts a stream together and acknowledges it.
+/// Reassembles a stream and acknowledges it.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     config: ReceiverConfig,
     rcv_nxt: u64,
-    /// Ranges beyond `rcv_nxt`, the most recently touched first.
+    /// Received ranges beyond `rcv_nxt`, the most recently extended first.
     islands: Vec<(u64, u64)>,
     /// Segments not acknowledged yet.
     pending: u32,
-    /// Echo of the next acknowledgement: latched, or DCTCP's state.
+    /// Echo of the next acknowledgement: the latched mark, or DCTCP's state.
     echo: bool,
     deadline: Option<Time>,
 }
@@ -70,12 +70,12 @@ impl Receiver {
         Receiver { config, rcv_nxt: 0, islands: Vec::new(), pending: 0, echo: false, deadline: None }
     }
 
-    /// Next byte expected: everything before it has come.
+    /// Next expected byte: everything before it has arrived.
     pub fn rcv_nxt(&self) -> u64 {
         self.rcv_nxt
     }
 
-    /// When [`Receiver::on_ack_timer`] is due, unless an acknowledgement goes out before.
+    /// When [`Receiver::on_ack_timer`] is due, unless an acknowledgement is sent before.
     pub fn deadline(&self) -> Option<Time> {
         self.deadline
     }
@@ -90,17 +90,17 @@ impl Receiver {
         report
     }
 
-    /// A segment comes in: `len` bytes from `offset`, with or without congestion experienced (`ce`), and the sender's
-    /// word that it reduced its window (`cwr`).
+    /// Handles a segment of `len` bytes from `offset`. `ce` is congestion experienced; `cwr` is the sender's signal
+    /// that it reduced its window.
     pub fn on_segment(&mut self, now: Time, offset: u64, len: u32, ce: bool, cwr: bool) -> AckPlan {
         let mut plan = AckPlan::default();
         let mut changed = false;
         match self.config.echo {
             EchoMode::None => {}
-            // A mark on the very segment that carries CWR is news (RFC 3168 section 6.1.3).
+            // A mark on the segment that carries CWR is a new mark (RFC 3168 section 6.1.3).
             EchoMode::Latched => self.echo = ce || (self.echo && !cwr),
             EchoMode::Dctcp => {
-                // A change is acknowledged at once, and before it, with the old echo, what has waited so far.
+                // A change is acknowledged at once. Segments that waited are acknowledged before it, with the old echo.
                 changed = ce != self.echo;
                 if changed && self.pending > 0 {
                     plan.earlier = Some((self.rcv_nxt, self.echo));
@@ -112,7 +112,7 @@ impl Receiver {
         let had_islands = !self.islands.is_empty();
         let in_order = self.take(offset, offset + u64::from(len));
         self.pending += 1;
-        // Out of order, filling a hole, or nothing new: acknowledged at once (RFC 5681 section 4.2).
+        // A segment out of order, one that fills a gap, or a duplicate is acknowledged at once (RFC 5681 section 4.2).
         if changed || !in_order || had_islands || self.pending >= self.config.ack_every {
             plan.now = Some(self.acknowledge());
         } else if self.deadline.is_none() {
@@ -121,26 +121,26 @@ impl Receiver {
         plan
     }
 
-    /// The deadline has passed: an acknowledgement with this echo is due.
+    /// The deadline has passed: an acknowledgement with the returned echo is due.
     pub fn on_ack_timer(&mut self) -> bool {
         self.acknowledge()
     }
 
-    /// Takes note that everything so far is being acknowledged; gives the echo.
+    /// Notes that everything so far is being acknowledged. Returns the echo.
     pub fn acknowledge(&mut self) -> bool {
         self.pending = 0;
         self.deadline = None;
         self.echo
     }
 
-    /// Adds a range; true if it brought the next byte expected.
+    /// Adds a range. Returns whether it contained the next expected byte.
     fn take(&mut self, start: u64, end: u64) -> bool {
         if end <= self.rcv_nxt {
             return false;
         }
         if start <= self.rcv_nxt {
             self.rcv_nxt = end;
-            // An island that is reached may reach the next one.
+            // The end of an island that is reached may reach the next island.
             while let Some(at) = self.islands.iter().position(|&(start, _)| start <= self.rcv_nxt) {
                 let (_, end) = self.islands.remove(at);
                 self.rcv_nxt = self.rcv_nxt.max(end);

@@ -14,7 +14,7 @@ pub struct RtoConfig {
     pub initial: Duration,
 }
 
-/// Smoothed round-trip time, its variation and the timeout that follows.
+/// Smoothed round-trip time, its variation and the resulting timeout.
 #[derive(Clone, Debug)]
 pub struct RttEstimator {
     config: RtoConfig,
@@ -31,7 +31,7 @@ impl RttEstimator {
         RttEstimator { config, smoothed: None, minimum: None, backoff: 0 }
     }
 
-    /// Takes a sample (RFC 6298 section 2), which also ends backing off.
+    /// Takes a sample (RFC 6298 section 2), which also ends the back-off.
     pub fn sample(&mut self, rtt: Duration) {
         self.minimum = Some(self.minimum.map_or(rtt, |minimum| minimum.min(rtt)));
         let rtt = rtt.nanos();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is in flight: one record per segment sent and not yet acknowledged (RFC 6675, by segments), and of segments sent
-//! again those that were lost again (RFC 8985).
+//! Segments in flight: one record per segment that is sent and not yet acknowledged. Losses are found by RFC 6675,
+//! counted in segments, and lost retransmissions by RFC 8985.
 
 use std::collections::VecDeque;
 
@@ -11,13 +11,13 @@ const DUP_THRESH: usize = 3;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
-    /// Sent, nothing heard.
+    /// Sent, without any acknowledgement.
     InFlight,
     /// Selectively acknowledged.
     Sacked,
-    /// Lost, to be sent again.
+    /// Lost, to be retransmitted.
     Lost,
-    /// Sent again, nothing heard.
+    /// Retransmitted, without any acknowledgement.
     Resent,
 }
 
@@ -26,7 +26,7 @@ struct Segment {
     start: u64,
     len: u32,
     state: State,
-    /// Ever sent again: gives no round-trip sample (Karn).
+    /// Whether it was ever retransmitted; then it gives no round-trip sample (Karn).
     resent: bool,
     sent: Time,
 }
@@ -43,22 +43,22 @@ pub(super) struct Scoreboard {
     sacked: usize,
     /// Segments in state `Resent`.
     resent: usize,
-    /// When the last sent of the segments that have arrived was sent, and its first byte: those sent in one moment left in
-    /// the order of their bytes.
+    /// Of the segments that have arrived, the one sent last: when it was sent, and its first byte. Segments that were
+    /// sent at the same time left in the order of their bytes.
     latest: (Time, u64),
 }
 
-/// What an acknowledgement changed.
+/// Effect of an acknowledgement.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Change {
-    /// When the latest segment acknowledged that was sent once only was sent.
+    /// Latest sending time of the newly acknowledged segments that were sent only once.
     pub(super) sent: Option<Time>,
     /// Whether segments were found lost.
     pub(super) new_loss: bool,
 }
 
 impl Scoreboard {
-    /// Bytes that are estimated to be in the network.
+    /// Estimate of the bytes in the network.
     pub(super) fn pipe(&self) -> u64 {
         self.pipe
     }
@@ -77,8 +77,8 @@ impl Scoreboard {
         self.pipe += u64::from(len);
     }
 
-    /// Takes note of a cumulative acknowledgement and of selective ones, `[start, end)` each. What was sent after
-    /// `back_since` can not be back yet: of a segment sent again since then, an earlier copy is what arrived.
+    /// Handles a cumulative acknowledgement and selective ones, `[start, end)` each. A segment that was sent after
+    /// `back_since` cannot be acknowledged yet: if it was retransmitted since then, an earlier copy has arrived.
     pub(super) fn acknowledge(&mut self, una: u64, sacks: &[(u64, u64)], back_since: Time) -> Change {
         let mut change = Change::default();
         while let Some(segment) = self.segments.front().copied() {
@@ -117,14 +117,14 @@ impl Scoreboard {
         change
     }
 
-    /// A segment has arrived that was in that state before.
+    /// Notes that a segment has arrived. `segment` is its state before.
     fn arrived(&mut self, segment: Segment, back_since: Time) {
         if segment.state != State::Sacked && (!segment.resent || segment.sent <= back_since) {
             self.latest = self.latest.max((segment.sent, segment.start));
         }
     }
 
-    /// Takes a segment out of the counts of its state.
+    /// Removes a segment from the counts of its state.
     fn leave(&mut self, segment: Segment) {
         match segment.state {
             State::InFlight => self.pipe -= u64::from(segment.len),
@@ -137,7 +137,7 @@ impl Scoreboard {
         }
     }
 
-    /// Marks segments lost that have enough selectively acknowledged ones above them.
+    /// Marks segments as lost that have enough selectively acknowledged segments above them.
     fn find_losses(&mut self) -> bool {
         if self.sacked < DUP_THRESH {
             return false;
@@ -159,8 +159,8 @@ impl Scoreboard {
         found
     }
 
-    /// Marks segments lost that were sent again, and before one that has arrived: RFC 8985 section 6.2, without a window for
-    /// reordering, as in Linux before any was seen.
+    /// Marks retransmitted segments as lost if a segment that was sent later has arrived: RFC 8985 section 6.2, without
+    /// a reordering window, as in Linux before it has seen reordering.
     fn find_lost_again(&mut self) -> bool {
         let lost_before = self.lost;
         for segment in &mut self.segments {
@@ -174,7 +174,7 @@ impl Scoreboard {
         self.lost > lost_before
     }
 
-    /// After a timeout everything that was not selectively acknowledged counts as lost.
+    /// Counts everything that was not selectively acknowledged as lost, after a timeout.
     pub(super) fn lose_all(&mut self) {
         for segment in &mut self.segments {
             if segment.state != State::Sacked && segment.state != State::Lost {
@@ -190,7 +190,7 @@ impl Scoreboard {
         self.first_lost().map(|at| self.segments[at].len)
     }
 
-    /// Records that the first lost segment is sent again; gives its start and length.
+    /// Records that the first lost segment is retransmitted. Returns its start and length.
     pub(super) fn resend(&mut self, now: Time) -> Option<(u64, u32)> {
         let at = self.first_lost()?;
         let segment = &mut self.segments[at];
@@ -245,13 +245,13 @@ mod tests {
         board.acknowledge(0, &[(200, 500)], LATER); // the first two are lost
         assert_eq!((board.resend(at(50)), board.resend(at(50))), (Some((0, 100)), Some((100, 100))));
         board.push(500, 100, at(50));
-        // One that was sent before tells nothing.
+        // A segment that was sent before gives no information.
         assert!(!board.acknowledge(0, &[], LATER).new_loss);
-        // The second was sent in the same moment, and after the first.
+        // The second was sent at the same time, and after the first.
         assert!(board.acknowledge(0, &[(100, 500)], LATER).new_loss);
         assert_eq!((board.pipe(), board.next_lost()), (100, Some(100)));
         assert_eq!(board.resend(at(60)), Some((0, 100)));
-        // What arrives now was sent before.
+        // The segment that arrives now was sent before.
         assert!(!board.acknowledge(0, &[(100, 600)], LATER).new_loss);
         board.push(600, 100, at(61));
         assert!(board.acknowledge(0, &[(100, 700)], LATER).new_loss);
@@ -265,7 +265,7 @@ mod tests {
             board.acknowledge(0, &[(200, 500)], LATER);
             board.resend(at(50));
             board.resend(at(60));
-            // Acknowledged at 70: the copy of 60 if that is a round trip ago, else the first one, late.
+            // Acknowledged at 70: the copy sent at 60 if that is at least a round trip ago, else the first one, late.
             let change = board.acknowledge(0, &[(100, 500)], at(70 - rtt));
             assert_eq!(change.new_loss, lost_again, "{rtt} ns");
         }
@@ -282,7 +282,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is acknowledged in whatever order, the counts are those of a recount.
+        /// For any acknowledgements in any order, the counts match a recount.
         #[test]
         fn counts_match_a_recount(
             steps in prop::collection::vec((0..4u8, 0..20u64, 0..6u64), 1..40),

@@ -7,7 +7,7 @@ use super::congestion::{Acked, CongestionControl, Window};
 use super::rtt::{RtoConfig, RttEstimator};
 use super::scoreboard::Scoreboard;
 
-/// How a sender behaves, whatever its congestion control.
+/// Settings of a sender that do not depend on its congestion control.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SenderConfig {
     /// Largest segment in bytes.
@@ -16,15 +16,15 @@ pub struct SenderConfig {
     pub initial_window: u32,
     /// Timeouts.
     pub rto: RtoConfig,
-    /// Bytes that may be unacknowledged: the receiver's window.
+    /// Most unacknowledged bytes: the receiver's window.
     pub receive_window: u64,
-    /// Whether the window grows only while it is what limits the sender (RFC 7661, as in Linux).
+    /// Whether the window grows only while it limits the sender (RFC 7661, as in Linux).
     pub cwnd_validation: bool,
-    /// Whether a window that was idle for a timeout starts again at the initial one (RFC 2861, as in Linux).
+    /// Whether a window restarts at the initial window after it was idle for a timeout (RFC 2861, as in Linux).
     pub idle_restart: bool,
 }
 
-/// A segment to be sent.
+/// A segment to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Outgoing {
     /// First byte.
@@ -33,13 +33,13 @@ pub struct Outgoing {
     pub len: u32,
     /// Whether it was sent before.
     pub retransmission: bool,
-    /// Whether it tells the receiver that the window was reduced.
+    /// Whether it signals the receiver that the window was reduced (CWR).
     pub cwr: bool,
     /// Whether it ends with the last byte written so far.
     pub last: bool,
 }
 
-/// An acknowledgement that came in.
+/// An acknowledgement that arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AckEvent<'a> {
     /// Next byte that the receiver expects.
@@ -48,14 +48,14 @@ pub struct AckEvent<'a> {
     pub sacks: &'a [(u64, u64)],
     /// Congestion experienced echo.
     pub ece: bool,
-    /// How long the data that it answers were on their way, if that is measured.
+    /// One-way delay of the acknowledged data, if it is measured.
     pub one_way: Option<Duration>,
 }
 
 /// Counts of a sender.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct SenderStats {
-    /// Segments sent again, SYNs among them.
+    /// Retransmitted segments, including SYNs.
     pub retransmissions: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
@@ -67,12 +67,12 @@ pub struct SenderStats {
     pub rtt_samples: u64,
     /// Their sum in ns.
     pub rtt_ns: u64,
-    /// Sum of the windows in bytes that they ended with.
+    /// Sum of the windows at the ends of these round trips, in bytes.
     pub cwnd_bytes: u64,
 }
 
 impl SenderStats {
-    /// What was counted since an earlier time.
+    /// Counts since an earlier time.
     #[must_use]
     pub fn since(self, earlier: SenderStats) -> SenderStats {
         SenderStats {
@@ -87,12 +87,13 @@ impl SenderStats {
     }
 }
 
-/// Why the window is being held back.
+/// Phase of the window after a reduction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
-    /// Not at all.
+    /// No reduction is under way.
     Open,
-    /// Reduced because of marks; until this byte is acknowledged the window neither shrinks again nor grows.
+    /// Reduced because of marks or delays. Until this byte is acknowledged, the window does not grow, and further marks
+    /// do not reduce it.
     Reduced(u64),
     /// Repairing losses until this byte is acknowledged.
     Recovery(u64),
@@ -111,11 +112,11 @@ pub struct Sender {
     phase: Phase,
     snd_una: u64,
     snd_nxt: u64,
-    /// End of what the application has written.
+    /// Stream offset of the end of written data.
     written: u64,
-    /// The next new segment tells that the window was reduced.
+    /// Whether the next new segment carries CWR.
     cwr: bool,
-    /// Next new byte when the window was last reduced: marks on what was sent before are answered.
+    /// Next new byte when the window was last reduced. Marks on earlier bytes are answered already.
     answered: Option<u64>,
     deadline: Option<Time>,
     last_sent: Time,
@@ -124,7 +125,7 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// A sender whose connection is established and which has nothing to send.
+    /// A sender on an established connection, with nothing to send.
     pub fn new(config: SenderConfig, control: Box<dyn CongestionControl>) -> Sender {
         Sender {
             window: Window::new(config.mss.into(), config.initial_window.into()),
@@ -164,12 +165,12 @@ impl Sender {
         &self.rtt
     }
 
-    /// When [`Sender::on_timeout`] is due, unless acknowledgements come before.
+    /// When [`Sender::on_timeout`] is due, unless acknowledgements arrive before.
     pub fn deadline(&self) -> Option<Time> {
         self.deadline
     }
 
-    /// First byte not acknowledged.
+    /// First unacknowledged byte.
     pub fn snd_una(&self) -> u64 {
         self.snd_una
     }
@@ -179,17 +180,17 @@ impl Sender {
         self.snd_nxt
     }
 
-    /// End of what the application has written.
+    /// Stream offset of the end of written data.
     pub fn written(&self) -> u64 {
         self.written
     }
 
-    /// The application writes so many bytes more.
+    /// The application writes more bytes.
     pub fn write(&mut self, bytes: u64) {
         self.written += bytes;
     }
 
-    /// The next segment that window and data allow. The caller sends it.
+    /// The next segment, if window and data allow one. The caller sends it.
     pub fn next_segment(&mut self, now: Time) -> Option<Outgoing> {
         if self.config.idle_restart && self.board.is_empty() {
             self.restart_if_idle(now);
@@ -242,10 +243,10 @@ impl Sender {
         pipe == 0 || pipe + u64::from(len) <= self.window.cwnd
     }
 
-    /// An acknowledgement comes in. Gives the round trip, if it ends one.
+    /// Handles an acknowledgement. Returns the round-trip time if it gives a sample.
     pub fn on_ack(&mut self, now: Time, event: AckEvent<'_>) -> Option<Duration> {
         if event.ack > self.snd_nxt || event.ack < self.snd_una {
-            return None; // for data never sent, or overtaken by a later one
+            return None; // for data never sent, or overtaken by a later acknowledgement
         }
         let cwnd_limited = self.board.pipe() + u64::from(self.config.mss) > self.window.cwnd;
         let flight = self.snd_nxt - self.snd_una;
@@ -294,12 +295,12 @@ impl Sender {
         }
     }
 
-    /// Fast recovery. Whether a window already reduced because of marks is reduced again is up to the congestion control.
+    /// Enters fast recovery. The congestion control decides whether a window that marks have reduced is reduced again.
     fn enter_recovery(&mut self, flight: u64) {
         match self.phase {
             Phase::Recovery(_) | Phase::Loss(_) => return,
             Phase::Open => {
-                // During a long recovery more was sent than a window: what came after the gap is still part of the flight.
+                // A long recovery sends more than a window: data received after the gap still count as in flight.
                 let used = flight.min(self.window.cwnd);
                 self.control.on_loss(&mut self.window, used);
                 self.tell_reduction();
@@ -311,9 +312,9 @@ impl Sender {
         self.phase = Phase::Recovery(self.snd_nxt);
     }
 
-    /// RFC 3168 section 6.1.2: the first new segment after a reduction, whatever its reason, carries CWR. Until the
-    /// receiver has seen it, its acknowledgements repeat an echo that is answered already; the last of these
-    /// acknowledges just what was sent before.
+    /// RFC 3168 section 6.1.2: the first new segment after a reduction for any reason carries CWR. Until the receiver
+    /// has seen it, its acknowledgements repeat an echo that is answered already. The last of these acknowledges
+    /// exactly the data before that segment.
     fn tell_reduction(&mut self) {
         self.cwr = self.control.ecn();
         self.answered = Some(self.snd_nxt);
@@ -329,19 +330,19 @@ impl Sender {
         }
     }
 
-    /// Bytes that may be unacknowledged: the receiver's window.
+    /// Most unacknowledged bytes: the receiver's window.
     pub fn receive_window(&self) -> u64 {
         self.config.receive_window
     }
 
-    /// The receiver's window is another one, unless it is 0.
+    /// Sets the receiver's window, unless the new value is 0.
     pub fn limit_to(&mut self, receive_window: u64) {
         if receive_window > 0 {
             self.config.receive_window = receive_window;
         }
     }
 
-    /// A SYN was not answered in time and is sent again: the first window is one segment (RFC 5681 section 3.1).
+    /// A SYN was not answered in time and is retransmitted: the first window is one segment (RFC 5681 section 3.1).
     pub fn on_syn_timeout(&mut self) {
         self.on_lost_handshake();
         self.on_repeated();
@@ -352,7 +353,7 @@ impl Sender {
         self.window.cwnd = self.window.mss;
     }
 
-    /// What opens the connection, or asks for data, was not answered in time and is sent again.
+    /// A packet of the handshake, or a request, was not answered in time and is retransmitted.
     pub fn on_repeated(&mut self) {
         self.stats.timeouts += 1;
         self.stats.retransmissions += 1;
@@ -471,7 +472,7 @@ mod tests {
             ack(&mut sender, at(100), 0, &[(1, sacked)], false);
         }
         assert_eq!(sender.window().cwnd, 5_000);
-        // Six in flight of ten (three sacked, one lost): above the window, so nothing goes out yet.
+        // Six of ten in flight (three sacked, one lost): above the window, so nothing is sent yet.
         assert_eq!(send_all(&mut sender, at(100)), [0u64; 0]);
         ack(&mut sender, at(110), 0, &[(1, 6)], false);
         assert_eq!(send_all(&mut sender, at(110)), [0]); // pipe 4 + 1
@@ -489,7 +490,7 @@ mod tests {
         send_all(&mut sender, at(0));
         ack(&mut sender, at(100), 0, &[(1, 10)], false);
         assert_eq!(send_all(&mut sender, at(100)), [0, 10, 11, 12, 13]);
-        // 14 segments were not acknowledged, of which 9 had arrived long ago; the window was 5.
+        // 14 segments were not acknowledged, but 9 of them had arrived long ago; the window was 5.
         ack(&mut sender, at(200), 10, &[(11, 14)], false);
         assert_eq!((sender.window().cwnd, sender.stats.fast_recoveries), (2_500, 2));
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! ICMP echo requests and replies (RFC 792): what `ping` sends.
+//! ICMP echo requests and replies (RFC 792), as `ping` sends them.
 
 use marklab_pipeline::{INLINE_BYTES, Packet};
 
@@ -22,9 +22,9 @@ pub struct Echo {
     pub dscp: u8,
     /// Whether it is the reply.
     pub reply: bool,
-    /// Which series of requests it belongs to.
+    /// Identifier of its series of requests.
     pub identifier: u16,
-    /// Its number in the series.
+    /// Sequence number in the series.
     pub sequence: u16,
     /// Bytes of data.
     pub data: u32,
@@ -34,7 +34,7 @@ impl Echo {
     /// Length of the headers of its frame.
     pub const HEADERS: usize = ETHERNET + IPV4 + ICMP;
 
-    /// Writes the frame between two hosts whose addresses are those of the echo; it is not ECN capable.
+    /// Writes the frame from `src` to `dst`, whose addresses must be those of the echo. The frame is not ECN capable.
     pub fn write(&self, packet: &mut Packet, src: &EndPoint, dst: &EndPoint) {
         let mut bytes = [0; INLINE_BYTES];
         ip::put_headers(&mut bytes, src, dst, PROTOCOL_ICMP, self.dscp << 2);
@@ -48,7 +48,7 @@ impl Echo {
         packet.set_from(&bytes, Self::HEADERS, self.data as usize);
     }
 
-    /// Reads and checks a frame; `None` if it is no echo, or a damaged one.
+    /// Reads and checks a frame; `None` if it is not an echo, or is damaged.
     pub fn parse(packet: &Packet) -> Option<Echo> {
         let bytes = packet.stored();
         let (ip, icmp) = ip::split(bytes, PROTOCOL_ICMP, Self::HEADERS)?;

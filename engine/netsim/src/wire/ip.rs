@@ -6,7 +6,7 @@ use super::{EndPoint, fold, sum};
 pub(super) const ETHERNET: usize = 14;
 pub(super) const IPV4: usize = 20;
 
-/// What all frames from one host to another begin with: all but lengths, identification and checksum.
+/// Writes the Ethernet and IPv4 headers of frames between two hosts, without length, identification and checksum.
 pub(super) fn put_headers(bytes: &mut [u8], src: &EndPoint, dst: &EndPoint, protocol: u8, traffic_class: u8) {
     bytes[0..6].copy_from_slice(&dst.mac);
     bytes[6..12].copy_from_slice(&src.mac);
@@ -21,7 +21,7 @@ pub(super) fn put_headers(bytes: &mut [u8], src: &EndPoint, dst: &EndPoint, prot
     ip[16..20].copy_from_slice(&dst.ip.to_be_bytes());
 }
 
-/// Puts length and identification into an IPv4 header, and the checksum over it; `rest` is the sum of what it has already.
+/// Writes length, identification and checksum into an IPv4 header. `rest` is the sum of the header before.
 pub(super) fn finish(ip: &mut [u8], length: u16, identification: u16, rest: u64) {
     ip[2..4].copy_from_slice(&length.to_be_bytes());
     ip[4..6].copy_from_slice(&identification.to_be_bytes());
@@ -29,19 +29,20 @@ pub(super) fn finish(ip: &mut [u8], length: u16, identification: u16, rest: u64)
     ip[10..12].copy_from_slice(&checksum.to_be_bytes());
 }
 
-/// The IPv4 header of a frame and what follows it, if that is of a protocol, and the frame has so many bytes at least.
+/// The IPv4 header of a frame and the bytes after it, if the protocol is `protocol` and the frame has at least `least`
+/// bytes.
 pub(super) fn split(bytes: &[u8], protocol: u8, least: usize) -> Option<(&[u8], &[u8])> {
     let expected = bytes.len() >= least && bytes[12..15] == [0x08, 0x00, 0x45] && bytes[ETHERNET + 9] == protocol;
     expected.then(|| bytes[ETHERNET..].split_at(IPV4))
 }
 
-/// The length that an IPv4 header states, if it is that of a frame of so many bytes.
+/// The length in an IPv4 header, if it matches a frame of `frame_bytes`.
 pub(super) fn length(ip: &[u8], frame_bytes: usize) -> Option<usize> {
     let length = usize::from(u16::from_be_bytes([ip[2], ip[3]]));
     (length + ETHERNET == frame_bytes).then_some(length)
 }
 
-/// Whether the checksum of an IPv4 header is right.
+/// Whether the checksum of an IPv4 header is correct.
 pub(super) fn is_sound(ip: &[u8]) -> bool {
     fold(sum(ip)) == 0xffff
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Packets of queue pairs, as RoCEv2 has them: UDP, then InfiniBand's base transport header, BTH (InfiniBand
+//! Packets of queue pairs in the format of RoCEv2: UDP, then InfiniBand's base transport header, BTH (InfiniBand
 //! Architecture Specification, volume 1, section 9.2 and annex A17).
 //!
-//! Two things differ. The invariant CRC at the end of a packet is left out, as are the bytes that pad a payload to words;
-//! the UDP checksum, which RoCEv2 leaves 0, stands for it. So headers are as long as those of TCP.
+//! Two things differ from RoCEv2. The invariant CRC at the end of a packet is left out, and so are the bytes that pad a
+//! payload to whole words. The UDP checksum, which is 0 in RoCEv2, replaces the CRC. So headers are as long as TCP's.
 
 use marklab_pipeline::{INLINE_BYTES, Packet};
 
@@ -12,7 +12,7 @@ use super::{Ecn, EndPoint, be32, fold, sum};
 
 const UDP: usize = 8;
 const BTH: usize = 12;
-/// Of acknowledgements: syndrome and message sequence number.
+/// ACK extended transport header of acknowledgements: syndrome and message sequence number.
 const AETH: usize = 4;
 /// Reserved bytes of a notification.
 const CNP_RESERVED: u32 = 16;
@@ -31,25 +31,25 @@ const SEND_LAST: u8 = 0x02;
 const SEND_ONLY: u8 = 0x04;
 const ACKNOWLEDGE: u8 = 0x11;
 const CNP: u8 = 0x81;
-/// Syndrome of an acknowledgement without a limit, and of a NACK for a packet out of order.
+/// Syndromes of an acknowledgement without a credit limit, and of a NACK for a packet out of order.
 const SYNDROME_ACK: u8 = 0x1f;
 const SYNDROME_NACK: u8 = 0x60;
 
-/// What a packet is.
+/// Kind of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// Data; whether a message begins, and whether one ends with it, for which it asks for an acknowledgement.
+    /// Data.
     Send {
-        /// It has the first byte.
+        /// Whether it has the first byte of a message.
         first: bool,
-        /// It has the last byte.
+        /// Whether it has the last byte of a message; then it requests an acknowledgement.
         last: bool,
         /// Bytes of payload.
         payload: u32,
     },
-    /// All packets up to its number have come.
+    /// All packets up to its number have arrived.
     Ack,
-    /// All before its number, and then others, but not the one of its number.
+    /// All packets before its number have arrived, and later ones, but not the packet with its number.
     Nack,
     /// Packets of the queue pair met congestion.
     Notification,
@@ -72,13 +72,13 @@ pub struct Roce {
     pub queue_pair: u32,
     /// Packet sequence number, in 24 bits.
     pub psn: u32,
-    /// What it is.
+    /// Kind of the packet.
     pub kind: Kind,
 }
 
 impl Roce {
-    /// Writes the frame between two hosts whose addresses are those of the packet. The source's port spreads queue pairs
-    /// over equal paths.
+    /// Writes the frame from `src` to `dst`, whose addresses must be those of the packet. The source port spreads queue
+    /// pairs over equal-cost paths.
     pub fn write(&self, packet: &mut Packet, src: &EndPoint, dst: &EndPoint) {
         let (opcode, syndrome, payload) = match self.kind {
             Kind::Send { first, last, payload } => (send_opcode(first, last), None, payload),
@@ -102,14 +102,14 @@ impl Roce {
         bth[2..4].copy_from_slice(&DEFAULT_PARTITION.to_be_bytes());
         bth[4..8].copy_from_slice(&(self.queue_pair & 0xff_ffff).to_be_bytes());
         let asks = matches!(self.kind, Kind::Send { last: true, .. });
-        // A notification is of no packet.
+        // A notification does not refer to a packet.
         let psn = if self.kind == Kind::Notification { 0 } else { self.psn & 0xff_ffff };
         bth[8..12].copy_from_slice(&(u32::from(asks) << 31 | psn).to_be_bytes());
         if let Some(syndrome) = syndrome {
             bth[BTH] = syndrome;
         }
         let pseudo = ip::pseudo_sum(ip, PROTOCOL_UDP, udp_length.into());
-        // 0 would say that there is no checksum (RFC 768).
+        // 0 would mean that there is no checksum (RFC 768).
         let checksum = match !fold(pseudo + sum(udp)) {
             0 => 0xffff,
             checksum => checksum,
@@ -118,7 +118,7 @@ impl Roce {
         packet.set_from(&bytes, stored, payload as usize);
     }
 
-    /// Reads and checks a frame; `None` if it is no packet of a queue pair, or a damaged one.
+    /// Reads and checks a frame; `None` if it is not a packet of a queue pair, or is damaged.
     pub fn parse(packet: &Packet) -> Option<Roce> {
         let bytes = packet.stored();
         let (ip, udp) = ip::split(bytes, PROTOCOL_UDP, HEADERS)?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Flows that their receivers ask for: handshake, request, answer, and what is done when one of them is lost.
+//! Flows that their receivers ask for: handshake, request, answer, and the repair of a loss of any of them.
 
 use marklab_netsim::{Config, Connections, Control, Flow, Outcome, QueueLimit};
 use marklab_pipeline::State;
@@ -9,7 +9,7 @@ use crate::support::*;
 
 const DELAY: u64 = 20 * US;
 const REQUEST: u64 = 300;
-/// Frames of a SYN and its answer: 54 bytes and 12 of options.
+/// Frames of a SYN and its answer: headers of 54 bytes, and 12 bytes of options.
 const SYN: u64 = 66;
 const INITIAL_RTO: u64 = 30 * MS;
 
@@ -18,12 +18,12 @@ fn asked(control: Control) -> Config {
     Config { connections, ..star(&[(GBPS, DELAY); 2], QueueLimit::Packets(1000), control) }
 }
 
-/// ns from host to host of a frame, over both lines of 1 Gb/s.
+/// ns that a frame takes from host to host, over both lines of 1 Gb/s.
 fn across(frame_bytes: u64) -> u64 {
     2 * ((frame_bytes.max(60) + 24) * 8 + DELAY)
 }
 
-/// ns until so many segments have come that are sent at once, after a handshake and a request without a loss.
+/// ns until `segments` segments, sent at once, have arrived, after a handshake and a request without a loss.
 fn undisturbed(segments: u64) -> u64 {
     2 * across(SYN) + across(54 + REQUEST) + across(54 + MSS) + (segments - 1) * (54 + MSS + 24) * 8
 }
@@ -50,7 +50,7 @@ fn the_extra_delay_is_that_of_the_host_with_the_data() {
     assert_eq!(fct(&outcome, 0), undisturbed(2) + 2 * extra_delay_ns, "of the SYN-ACK and of the data");
 }
 
-/// ECN+ (SIGCOMM 2005), section 3.2: the SYN is not ECN capable, its answer is, if both ends take part in ECN.
+/// ECN+ (SIGCOMM 2005), section 3.2: the SYN is not ECN capable; its answer is, if both ends take part in ECN.
 #[test]
 fn ecn_plus_makes_answers_to_syns_ecn_capable() {
     for (control, ecn, plus, negotiated, syn_ack_ecn, data_ecn) in [
@@ -69,7 +69,7 @@ fn ecn_plus_makes_answers_to_syns_ecn_capable() {
         assert_eq!((syn_ack.src, syn_ack.syn, syn_ack.ecn, syn_ack.ece), (ip(0), true, syn_ack_ecn, negotiated));
         assert_eq!((request.src, u64::from(request.payload), request.syn), (ip(1), REQUEST, false));
         assert_eq!((data.src, u64::from(data.payload), data.ecn), (ip(0), MSS, data_ecn));
-        // Numbers of both streams fit together.
+        // Sequence and acknowledgement numbers of both streams match.
         assert_eq!(syn_ack.ack, syn.sequence.wrapping_add(1));
         assert_eq!((request.sequence, request.ack), (syn_ack.ack, syn_ack.sequence.wrapping_add(1)));
         assert_eq!((data.sequence, data.ack), (request.ack, request.end()));
@@ -110,21 +110,21 @@ fn with_timer(connections: Connections) -> Config {
 
 const ASKED: Connections = Connections::Asked { request_bytes: REQUEST as u32 };
 
-/// Ports of the one that opens a connection to send a segment on it or have it sent, and of the other; and how long
-/// that takes.
+/// Kinds of connections, each with the port of the host that opens it, the port of the other host, and the time of a
+/// flow of one segment without a loss.
 fn kinds() -> [(Connections, u64, u64, u64); 2] {
-    // ACK and data leave one behind the other.
+    // ACK and data are sent back to back.
     let pushed = 2 * across(SYN) + 84 * 8 + across(54 + MSS);
     [(ASKED, 1, 0, undisturbed(1)), (Connections::New, 0, 1, pushed)]
 }
 
-/// RFC 9293: a SYN-ACK is sent again until it is acknowledged, also if the SYN does not come again.
+/// RFC 9293: a SYN-ACK is retransmitted until it is acknowledged, even if the SYN is not repeated.
 #[test]
 fn an_answer_has_a_timer_of_its_own() {
     for (connections, opener, other, alone) in kinds() {
         for (syns, answers, timeouts) in [
             (&[][..], &[][..], 0),
-            // The timer and the SYN that comes again, in one round trip.
+            // The timer and the repeated SYN, in one round trip.
             (&[], &[1], 1),
             (&[2], &[1], 1),
             (&[2], &[1, 2], 3),
@@ -156,7 +156,7 @@ fn without_a_timer_an_answer_waits_for_the_syn() {
     }
 }
 
-/// The flow takes longer than the timer would.
+/// The flow takes longer than the timer.
 #[test]
 fn what_is_acknowledged_is_not_answered_again() {
     for (connections, opener, other, _) in kinds() {
@@ -170,7 +170,7 @@ fn what_is_acknowledged_is_not_answered_again() {
     }
 }
 
-/// Two answers, as the timer and the SYN that came again made one each: the second is acknowledged, and nothing else.
+/// The timer and the repeated SYN cause one answer each: the second is acknowledged, and has no other effect.
 #[test]
 fn an_answer_that_comes_twice_is_acknowledged() {
     for (connections, opener, other, _) in kinds() {
@@ -185,15 +185,15 @@ fn an_answer_that_comes_twice_is_acknowledged() {
         let bare = frames.iter().filter(|frame| {
             frame.src == ip(opener as usize) && !frame.syn && frame.payload == 0 && frame.ack == acknowledged
         });
-        // The client acknowledges the first answer by itself, who asks does so by the request.
+        // A client acknowledges the first answer with an ACK of its own, a host that asks for data with its request.
         let expected = if connections == ASKED { 1 } else { 2 };
         assert_eq!(bare.count(), expected, "{connections:?}");
-        // One SYN and one SYN-ACK were sent again by timers.
+        // Timers retransmitted one SYN and one SYN-ACK.
         assert_eq!((outcome.flows[0].sender.timeouts, outcome.flows[0].sender.retransmissions), (2, 2));
     }
 }
 
-/// The handshake has measured the round trip, so that the least timeout counts.
+/// The handshake has measured the round trip, so the smallest timeout applies.
 #[test]
 fn a_lost_request_is_sent_again() {
     let config = asked(Control::EcnStar);
@@ -202,7 +202,7 @@ fn a_lost_request_is_sent_again() {
     assert_eq!(outcome.flows[0].sender.timeouts, 1);
 }
 
-/// Both hosts have measured the round trip in the handshake, so both wait for the least timeout.
+/// Both hosts have measured the round trip in the handshake, so both wait for the smallest timeout.
 #[test]
 fn lost_data_come_once_and_the_request_twice() {
     // The first frame towards host 1 is the answer to the SYN.
@@ -224,6 +224,6 @@ fn requests_that_do_not_fit_are_refused() {
     for request_bytes in [0, MSS as u32 + 1] {
         let config = Config { connections: Connections::Asked { request_bytes }, ..asked(Control::Reno) };
         let error = build(&config, &Program::of("droptail"), |_| (), vec![flow(0, 0, 1, 1)]).err().unwrap();
-        assert!(error.to_string().contains("fits into a segment"), "{error}");
+        assert!(error.to_string().contains("fit into a segment"), "{error}");
     }
 }

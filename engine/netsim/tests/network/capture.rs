@@ -11,8 +11,8 @@ use crate::support::*;
 
 const SENDERS: usize = 2;
 
-/// Two senders that fill a queue marked above 5 packets, with connections of their own, captured at a sender, at the
-/// switch's port to the receiver and at the receiver.
+/// Two senders, each with a connection of its own, that fill a queue with marks above 5 packets. Captures are at a
+/// sender, at the switch's port to the receiver, and at the receiver.
 fn marked_run(control: Control, name: &str) -> (Vec<PathBuf>, u64, u64) {
     let mut config =
         star(&[(10 * GBPS, 10 * US), (10 * GBPS, 10 * US), (GBPS, 10 * US)], QueueLimit::Packets(30), control);
@@ -43,7 +43,7 @@ fn checksums_and_ecn_fields_are_right_in_every_frame() {
         let to_receiver = |frames: &[Captured]| -> Vec<Captured> {
             frames.iter().filter(|frame| frame.dst == ip(SENDERS)).cloned().collect()
         };
-        // What leaves the port comes to the receiver, one delay and one transmission later.
+        // Packets that leave the port arrive at the receiver one delay and one transmission later.
         let (left, came) = (to_receiver(&port), to_receiver(&receiver));
         // The run ends with a segment that finishes the last flow; one more may be on the line.
         assert!((came.len()..=came.len() + 1).contains(&left.len()));
@@ -53,21 +53,21 @@ fn checksums_and_ecn_fields_are_right_in_every_frame() {
         }
         assert_eq!(left.iter().filter(|frame| frame.ecn == 3).count() as u64, marked);
         assert!(came.iter().all(|frame| frame.ttl == 63 && (frame.src == ip(1) || frame.dscp == 10)));
-        // Hosts send no mark themselves, data as ECT(0), and a time to live that no switch has seen.
+        // Hosts send no marks, data as ECT(0), and the initial time to live.
         let sent: Vec<_> = sender.iter().filter(|frame| frame.src == ip(0)).collect();
         assert!(sent.iter().all(|frame| frame.ttl == 64 && frame.ecn != 3 && (frame.payload == 0 || frame.ecn == 2)));
-        // Echoes come back while there are marks, and are answered.
+        // Echoes arrive while there are marks, and are answered.
         let echoes = sender.iter().filter(|frame| frame.dst == ip(0) && frame.ece && !frame.syn).count();
         let answers = sent.iter().filter(|frame| frame.cwr && !frame.syn).count();
         assert!(echoes > 0 && answers > 0, "{echoes} echoes, {answers} answers");
-        // In order of time, at each place.
+        // Each capture is in order of time.
         for frames in [&sender, &port, &receiver] {
             assert!(frames.is_sorted_by_key(|frame| frame.time_ns));
         }
     }
 }
 
-/// RFC 8257: with each segment acknowledged, the share of echoes is the share of marks, segment by segment.
+/// RFC 8257: if each segment is acknowledged, the echoes equal the marks, segment by segment.
 #[test]
 fn each_mark_of_dctcp_is_echoed_in_its_acknowledgement() {
     let (paths, ..) = marked_run(Control::Dctcp, "capture-echo");
@@ -76,14 +76,14 @@ fn each_mark_of_dctcp_is_echoed_in_its_acknowledgement() {
         let data = receiver.iter().filter(|frame| frame.src == ip(sender) && frame.payload > 0);
         let marks: Vec<_> = data.map(|frame| (frame.end(), frame.ecn == 3)).collect();
         let answers = receiver.iter().filter(|frame| frame.dst == ip(sender) && !frame.syn);
-        // The end of data takes a sequence number.
+        // A FIN takes a sequence number.
         let echoes: Vec<_> = answers.map(|frame| (frame.ack - u32::from(frame.fin), frame.ece)).collect();
         assert_eq!(marks, echoes);
     }
 }
 
-/// RFC 3168 section 6.1.2: one reduction per window. Between two segments with CWR lies an acknowledgement of the first
-/// of them, and after each the segments in flight are at most half of what they were.
+/// RFC 3168 section 6.1.2: one reduction per window. The first of two segments with CWR is acknowledged before the
+/// second is sent, and each reduction halves the segments in flight.
 #[test]
 fn ecn_star_halves_once_per_window() {
     let mut config = star(&[(10 * GBPS, 50 * US), (GBPS, 50 * US)], QueueLimit::Packets(1000), Control::EcnStar);
@@ -120,7 +120,7 @@ fn ecn_star_halves_once_per_window() {
 #[test]
 fn reno_sets_no_ecn_bit() {
     let (paths, marked, _) = marked_run(Control::Reno, "capture-reno");
-    assert_eq!(marked, 0, "what is not capable cannot be marked");
+    assert_eq!(marked, 0, "packets that are not ECN capable cannot be marked");
     for path in paths {
         let frames = pcap::read(&path);
         assert!(frames.len() > 600);

@@ -6,7 +6,7 @@ use marklab_netsim::{Connections, Control, Flow, QueueLimit};
 use crate::pcap;
 use crate::support::*;
 
-/// A round trip takes longer than the segments of the third round, so that rounds stay apart.
+/// A round trip takes longer than the segments of the third round, so rounds do not overlap.
 const DELAY: u64 = 200 * US;
 /// Line, switch, line.
 const HOPS: u64 = 2;
@@ -27,22 +27,22 @@ fn rounds(segments: u64) -> (u64, u64) {
     (round, left)
 }
 
-/// From the first bit at the sender to the last at the receiver.
+/// Time from the first bit at the sender to the last bit at the receiver.
 ///
-/// Segments of a round leave back to back, since acknowledgements of the round before come as fast as its segments left
-/// and allow two each. A round begins when the first acknowledgement of the one before it comes: after `ack_every`
-/// segments.
+/// Segments of a round leave back to back: acknowledgements of the previous round arrive at the rate of its segments,
+/// and allow two segments for each. A round begins at the first acknowledgement of the previous round: after
+/// `ack_every` segments.
 fn stream_ns(size: u64, ack_every: u64) -> u64 {
     let (full, ack) = (at_1g(MSS), at_1g(0));
     let (segments, last) = cut(size);
     let (round, in_round) = rounds(segments);
     let round_trip = ack_every * full + (HOPS - 1) * full + HOPS * ack + 2 * HOPS * DELAY;
-    // On the second line the last segment waits for the one before it, if they came back to back.
+    // On the second line, the last segment waits for the segment before it, if they arrived back to back.
     let before = (in_round - 1) * full + if in_round > 1 { full } else { at_1g(last) };
     (round - 1) * round_trip + before + at_1g(last) + HOPS * DELAY
 }
 
-/// SYN there, SYN-ACK back, and the ACK that goes before the data.
+/// SYN, SYN-ACK, and the ACK that is sent before the data.
 fn handshake_ns() -> u64 {
     2 * HOPS * (syn_at_1g() + DELAY) + at_1g(0)
 }
@@ -56,7 +56,7 @@ fn measured(size: u64, ack_every: u64, connections: Connections, control: Contro
     fct(&outcome, 0)
 }
 
-/// Around a segment, around the initial window, around the window of the second round, into the third.
+/// Sizes around a segment, around the initial window, around the window of the second round, and in the third round.
 fn sizes() -> Vec<u64> {
     let boundaries = [1, 2, 9, 10, 11, 29, 30, 31, 70].map(|segments| segments * MSS);
     let mut sizes: Vec<u64> = boundaries.iter().flat_map(|&size| [size - 1, size, size + 1]).collect();
@@ -85,8 +85,8 @@ fn a_flow_on_a_new_connection_takes_the_handshake_as_well() {
     }
 }
 
-/// More flows than connections open before the run: the second one pays for its handshake, and a flow that comes after
-/// both takes a connection that is open.
+/// More flows at once than open connections: the second flow needs a handshake, and a flow after both uses an open
+/// connection.
 #[test]
 fn a_pool_opens_a_connection_when_all_are_busy() {
     let config = star(&[(GBPS, DELAY); 2], QueueLimit::Packets(1000), Control::Dctcp);
@@ -97,7 +97,7 @@ fn a_pool_opens_a_connection_when_all_are_busy() {
     assert_eq!(times, [alone, handshake_ns() + alone, alone]);
 }
 
-/// The extra delay lies between TCP and NIC: on the way of SYN, ACK and data, once each in a row of three.
+/// The extra delay lies between TCP and NIC: it delays the SYN once, and then ACK and data together once.
 #[test]
 fn extra_delay_counts_once_per_way_there() {
     const EXTRA: u64 = 33 * US;
@@ -111,7 +111,7 @@ fn extra_delay_counts_once_per_way_there() {
     }
 }
 
-/// An application of rate R writes segment after segment, each the time of its payload at R after the one before.
+/// An application of rate R writes segment by segment. The time between two writes is that of a payload at R.
 #[test]
 fn a_rate_limited_application_sets_the_pace() {
     let config = star(&[(GBPS, DELAY); 2], QueueLimit::Packets(1000), Control::Dctcp);
@@ -120,8 +120,8 @@ fn a_rate_limited_application_sets_the_pace() {
     assert_eq!(fct(&outcome, 0), 4 * MSS * 8 * 10 + stream_ns(MSS, 1));
 }
 
-/// At 25 Gb/s segments are written every 467.2 ns: the fractions of four intervals are not lost, and the last write begins
-/// on the whole ns before its time.
+/// At 25 Gb/s, segments are written every 467.2 ns. The fractions of intervals add up, and each write begins at its
+/// exact time rounded down to whole ns.
 #[test]
 fn an_application_keeps_its_rate_in_the_long_run() {
     let config = star(&[(100 * GBPS, DELAY); 2], QueueLimit::Packets(1000), Control::Dctcp);
@@ -133,7 +133,7 @@ fn an_application_keeps_its_rate_in_the_long_run() {
     }
 }
 
-/// At 10 Gb/s a full frame takes 1230.4 ns. What transmitters round off stays below a ns per line.
+/// At 10 Gb/s a full frame takes 1230.4 ns. Rounding of transmitters stays below a ns per line.
 #[test]
 fn fractions_of_a_ns_do_not_add_up() {
     let config = star(&[(10 * GBPS, 10 * US); 2], QueueLimit::Packets(1000), Control::Dctcp);
@@ -147,7 +147,7 @@ fn fractions_of_a_ns_do_not_add_up() {
     }
 }
 
-/// Sequence numbers have 32 bits, streams have more: 5 GB in the largest segments there are.
+/// A stream beyond 32-bit sequence numbers: 5 GB in the largest segments.
 #[test]
 fn a_stream_longer_than_its_sequence_numbers_is_whole() {
     const SEGMENT: u64 = 65_000;
@@ -156,13 +156,13 @@ fn a_stream_longer_than_its_sequence_numbers_is_whole() {
     config.transport.mss_bytes = SEGMENT as u32;
     let outcome = run(&config, &Program::of("droptail"), |_| (), vec![flow(0, 0, 1, SEGMENTS * SEGMENT)]);
     assert_eq!((outcome.ledger.total(), outcome.flows[0].sender.retransmissions), (0, 0));
-    // Ten segments last longer than a round trip, so that the line never waits.
+    // Ten segments take longer than a round trip, so the line is never idle.
     let exact = (SEGMENTS + 1) as f64 * (wire_bytes(SEGMENT) * 8) as f64 / 100.0 + 2e3;
     let off = exact - fct(&outcome, 0) as f64;
     assert!((0.0..2.0).contains(&off), "{off} ns before {exact}");
 }
 
-/// What may be under way is the receiver's window, which its acknowledgements tell: a window per round trip.
+/// The receiver advertises its window in acknowledgements, and the sender sends one window per round trip.
 #[test]
 fn a_connection_has_the_receive_window_of_the_flow_that_it_is_made_for() {
     let (windows, rounds) = ([0, 2 * MSS, 4 * MSS], [1, 4, 2]);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Long flows at one bottleneck, against the closed forms of their congestion control.
 //!
-//! DCTCP: Alizadeh et al., "Data Center TCP" (SIGCOMM 2010), section 3.3, for N flows in step, capacity C, round-trip
-//! time RTT and marks above K packets:
+//! DCTCP: Alizadeh et al., "Data Center TCP" (SIGCOMM 2010), section 3.3, for N synchronised flows, capacity C,
+//! round-trip time RTT and marks above K packets:
 //!
 //! - W* = (C RTT + K) / N, the window at which the queue reaches K;
 //! - alpha^2 (1 - alpha / 4) = (2 W* + 1) / (W* + 1)^2, roughly alpha = sqrt(2 / W*);
@@ -17,7 +17,7 @@ use marklab_units::{Duration, Time};
 
 use crate::support::*;
 
-/// Senders' links are faster, so that the queue is at the switch.
+/// Senders' links are faster, so the queue builds at the switch.
 const SENDER: u64 = 40 * GBPS;
 const BOTTLENECK: u64 = 10 * GBPS;
 const DELAY: u64 = 24 * US;
@@ -44,7 +44,7 @@ struct Dctcp {
 /// Steady-state alpha at W*.
 fn dctcp_alpha(w: f64) -> f64 {
     let target = (2.0 * w + 1.0) / (w + 1.0).powi(2);
-    // Monotonous in 0..=1: by bisection.
+    // Bisection: the left side is monotonic in 0..=1.
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..60 {
         let alpha: f64 = (low + high) / 2.0;
@@ -63,7 +63,7 @@ fn ms(ms: u64) -> Duration {
     Duration::from_micros(ms * 1000)
 }
 
-/// `senders` hosts and, behind them, one receiver.
+/// `senders` hosts, followed by one receiver.
 fn config(senders: usize, control: Control, limit: u64) -> Config {
     let mut hosts = vec![(SENDER, DELAY); senders];
     hosts.push((BOTTLENECK, DELAY));
@@ -77,7 +77,7 @@ fn endless(senders: usize) -> Vec<Flow> {
     (0..senders).map(|sender| flow(0, sender, senders, 1 << 40)).collect()
 }
 
-/// What a queue did after `from`.
+/// Behaviour of a queue after `from`.
 #[derive(Debug)]
 struct Swing {
     min: u64,
@@ -95,13 +95,13 @@ fn swing(trace: &QueueTrace, from: u64) -> Swing {
     }
 }
 
-/// A run from `from` to `until`, warm-up left out: two runs that differ in their end only.
+/// A run from `from` to `until`, without warm-up: the difference of two runs that differ only in their end.
 struct Steady {
-    /// Of the run to `until`.
+    /// Outcome of the run to `until`.
     outcome: Outcome,
     /// Segments that each sender sent.
     sent: Vec<u64>,
-    /// Share of the time in which the bottleneck transmitted.
+    /// Fraction of time in which the bottleneck transmitted.
     used: f64,
     /// Reductions of the first flow because of marks, and because of losses.
     reductions: u64,
@@ -148,8 +148,8 @@ fn assert_near(what: &str, measured: f64, expected: f64, tolerance: f64) {
     assert!((measured - expected).abs() <= tolerance, "{what}: {measured} instead of {expected} +- {tolerance}");
 }
 
-/// The switch counts packets behind the one on the line and marks what finds more than K of them: the first mark is on
-/// the packet that makes K + 2, one more than in the paper's account.
+/// The switch does not count the packet on the line, and marks a packet that finds more than K others waiting. So the
+/// first mark is on the packet that makes K + 2, one more than in the paper.
 #[test]
 fn one_dctcp_flow_fills_the_link_with_the_queue_below_k() {
     for k in [20, 40, 65, 130] {
@@ -158,25 +158,26 @@ fn one_dctcp_flow_fills_the_link_with_the_queue_below_k() {
         let Swing { min, max, marked } = steady.swing;
         let seen = format!("K = {k}: {:?}", steady.swing);
         assert_eq!((steady.lost, steady.outcome.flows[0].sender.retransmissions), (0, 0));
-        // Payload at the share of a full frame.
+        // Goodput is the line rate times the fraction of payload in a full frame.
         assert!(steady.used > 0.9999, "{seen}: {}", steady.used);
         let goodput = (steady.sent[0] * MSS * 8) as f64 / 40e6;
         assert_near("goodput in Gb/s", goodput, 10.0 * 1460.0 / 1538.0, 0.01);
         assert_eq!(max, k + 2, "{seen}");
         assert_near(&format!("amplitude, {seen}"), (max - min) as f64, theory.amplitude, 1.0);
-        // While it answers a mark the window stands still for one round trip, which the paper leaves out: periods are
-        // one round trip longer than the amplitude's 7 to 10, and the share of marks is lower by less than that.
+        // After a mark, the window does not grow for one round trip, which the paper neglects. So periods are one round
+        // trip longer than the amplitude's 7 to 10, and the fraction of marks is lower, by a smaller factor.
         assert_near(&format!("alpha, {seen}"), marked / theory.alpha, 0.95, 0.05);
-        // As many round trips as segments given up, and that one. 20 to 45 periods, of which one may be cut.
+        // A period has one round trip per segment of the reduction, and that extra one. There are 20 to 45 periods, one
+        // of them perhaps cut off.
         let queue = k as f64 + 2.0 - theory.amplitude / 2.0;
         let period = (theory.amplitude + 1.0) * (round_trip() + queue * SEGMENT);
         assert_near(&format!("reductions, {seen}"), steady.reductions as f64 * period / 40e6, 1.05, 0.06);
     }
 }
 
-/// An acknowledgement of two segments lets two go at once. When the queue first passes K, only the second of a pair finds
-/// it too long: half of a round trip's packets are marked, which with alpha^2 (W* + 1) / 2 = 1/2 instead of 1 makes alpha
-/// and the periods smaller by the root of 2.
+/// An acknowledgement of two segments releases two at once. When the queue first passes K, only the second of each pair
+/// finds it too long, so half of a round trip's packets are marked. With alpha^2 (W* + 1) / 2 = 1/2 instead of 1, alpha
+/// and the periods are smaller by a factor of the square root of 2.
 #[test]
 fn with_delayed_acknowledgements_every_second_packet_is_marked() {
     for k in [20, 40, 65, 130] {
@@ -195,8 +196,8 @@ fn with_delayed_acknowledgements_every_second_packet_is_marked() {
     }
 }
 
-/// In step the peaks of N flows add up to K + N. They do not stay in step for long, which takes nothing off the largest
-/// swing.
+/// The peaks of N synchronised flows add up to K + N. Flows do not stay synchronised for long, but this does not reduce
+/// the largest swing.
 #[test]
 fn the_queue_of_many_dctcp_flows_peaks_at_k_plus_n() {
     for (flows, k) in [(2, 40), (4, 40), (8, 40), (8, 65)] {
@@ -208,12 +209,12 @@ fn the_queue_of_many_dctcp_flows_peaks_at_k_plus_n() {
         assert_near(&seen, steady.swing.max as f64, (k + 1 + flows as u64) as f64, 1.0);
         let amplitude = (steady.swing.max - steady.swing.min) as f64;
         assert_near(&format!("amplitude, {seen}"), amplitude / theory.amplitude, 1.0, 0.2);
-        assert!(steady.swing.marked < theory.alpha, "{seen}: more marks than in step, {}", theory.alpha);
+        assert!(steady.swing.marked < theory.alpha, "{seen}: more marks than if synchronised, {}", theory.alpha);
     }
 }
 
-/// Jain's index over flows of one bottleneck. A DCTCP flow gives up a share only by alpha / 2 at a time, hence over
-/// half a second, some 4000 round trips.
+/// Jain's index over flows of one bottleneck. A DCTCP flow reduces its rate only by alpha / 2 at a time, so the test
+/// runs for half a second, some 4000 round trips.
 #[test]
 fn flows_share_equally() {
     for (control, flows) in [(Control::Dctcp, 2), (Control::Dctcp, 4), (Control::Dctcp, 8), (Control::EcnStar, 4)] {
@@ -227,7 +228,7 @@ fn flows_share_equally() {
     }
 }
 
-/// Below C RTT / 7 (11 packets here) the queue runs empty between reductions: the link idles, and less so the larger K.
+/// Below C RTT / 7 (11 packets here), the queue runs empty between reductions and the link idles, less with larger K.
 #[test]
 fn a_threshold_far_below_the_rule_leaves_the_link_idle() {
     let used = [0, 1, 2, 20]
@@ -235,13 +236,14 @@ fn a_threshold_far_below_the_rule_leaves_the_link_idle() {
     assert!(used.is_sorted() && used[2] < 0.999 && used[3] > 0.9999, "{used:?}");
 }
 
-/// The paper's model without a network: a segment is marked that finds W* others in flight. From 1 on, alpha falls by g
-/// per window until the first mark, and comes to swing around the closed form.
+/// The paper's model without a network: a segment is marked if it finds W* others in flight. Alpha starts at 1, falls
+/// by a factor of 1 - g per window until the first mark, and then oscillates around the closed form.
 ///
-/// A period has (W* + 1) alpha / 2 round trips of growth, 5 to 10 here, one that answers the mark, and on average half
-/// of one until the window has grown to a whole segment. The paper counts the first only; alpha goes with the root of
-/// the period, hence is up to 13 % less. Towards W* = 245, where the paper's condition g < 1.386 / sqrt(2 W*) fails,
-/// alpha decays ever more between marks, cuts are smaller than its mean would have them, and the mean rises again.
+/// A period has (W* + 1) alpha / 2 round trips of growth, 5 to 10 here, one round trip that answers the mark, and on
+/// average half a round trip until the window has grown to a whole segment. The paper counts only the first part. Alpha
+/// goes with the square root of this part's fraction of the period, so it is up to 13 % less. Towards W* = 245, where
+/// the paper's condition g < 1.386 / sqrt(2 W*) fails, alpha decays more and more between marks, cuts are smaller than
+/// the mean of alpha would give, and the mean rises again.
 #[test]
 fn alpha_converges_to_the_closed_form() {
     for w in [60u64, 100, 144] {
@@ -267,8 +269,8 @@ fn alpha_converges_to_the_closed_form() {
             sender.on_ack(Time::ZERO, AckEvent { ack, sacks: &[], ece, one_way: None });
             alphas.push(sender.control().alpha().unwrap());
         }
-        // The first acknowledgement ends a window of its own: RFC 8257 section 3.3 lets WindowEnd begin at SND.UNA.
-        // Then slow start goes through windows of 2, 4 and 8 segments.
+        // The first acknowledgement ends a window of its own, because in RFC 8257 section 3.3 WindowEnd begins at
+        // SND.UNA. Then slow start goes through windows of 2, 4 and 8 segments.
         for (decays, acknowledged) in [(0, 0), (1, 1), (2, 2), (3, 6), (4, 14)] {
             assert_near("alpha without marks", alphas[acknowledged], (15.0f64 / 16.0).powi(decays), 1e-5);
         }
@@ -280,8 +282,8 @@ fn alpha_converges_to_the_closed_form() {
     }
 }
 
-/// A window that is halved at pipe + K: the sawtooth's trough is (pipe + K) / 2, hence a queue of (K - pipe) / 2, and a
-/// tooth holds 3/8 (pipe + K)^2 packets. Marks come for one round trip, but each is answered once.
+/// A window that is halved at pipe + K: the sawtooth's minimum is (pipe + K) / 2, which is a queue of (K - pipe) / 2,
+/// and a tooth has 3/8 (pipe + K)^2 packets. Marks arrive for one round trip, but cause only one reduction.
 #[test]
 fn ecn_star_halves_once_per_tooth() {
     for k in [90, 100, 130] {
@@ -295,7 +297,7 @@ fn ecn_star_halves_once_per_tooth() {
     }
 }
 
-/// Halving empties a queue marked at less than pipe: the link idles (RFC 3168 flows need K of a whole C RTT).
+/// Halving empties a queue with a threshold below C RTT, and the link idles (RFC 3168 flows need K of a whole C RTT).
 #[test]
 fn ecn_star_needs_a_threshold_of_a_whole_pipe() {
     let used = [10, 20, 40, 90].map(|k| {
@@ -304,8 +306,8 @@ fn ecn_star_needs_a_threshold_of_a_whole_pipe() {
     assert!(used.is_sorted() && used[2] < 0.97 && used[3] > 0.9999, "{used:?}");
 }
 
-/// The same sawtooth with losses instead of marks: halved when pipe and the queue's limit are full. One packet is lost
-/// per tooth, and sent again without a timeout.
+/// The same sawtooth with losses instead of marks: the window is halved when pipe and queue are full. One packet is
+/// lost per tooth, and retransmitted without a timeout.
 #[test]
 fn reno_saws_between_a_full_queue_and_half_the_window() {
     for limit in [80, 100, 130] {

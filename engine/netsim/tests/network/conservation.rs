@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Nothing is made and nothing vanishes, whatever flows, queues and transports there are.
+//! Conservation: packets and bytes are neither created nor lost without account, for any flows, queues and transports.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ fn losses(outcome: &Outcome) -> BTreeMap<Reason, u64> {
     losses
 }
 
-/// The bytes of a flow that came, each counted once, by the port pair of its connection.
+/// Bytes received by a host, each counted once, by the source of the connection.
 fn bytes_received(frames: &[Captured], host: usize) -> BTreeMap<(u32, u16), u64> {
     let mut ranges: BTreeMap<(u32, u16), Vec<(u32, u32)>> = BTreeMap::new();
     for frame in frames.iter().filter(|frame| frame.dst == ip(host) && frame.payload > 0) {
@@ -41,14 +41,14 @@ fn bytes_received(frames: &[Captured], host: usize) -> BTreeMap<(u32, u16), u64>
     ranges.into_iter().map(|(connection, ranges)| (connection, total(ranges))).collect()
 }
 
-/// Checks a run of `flows` whose last one starts when all others have come to rest.
+/// Checks a run of `flows`; the last one starts after all others have ended and the network is idle.
 fn check(config: &Config, outcome: &Outcome, flows: &[Flow], frames: &[Vec<Captured>]) -> Result<(), TestCaseError> {
     let switch = switch_of(config);
     let losses = losses(outcome);
     let lost = |reason| losses.get(&reason).copied().unwrap_or(0);
     prop_assert!(outcome.flows.iter().all(|flow| flow.fct.is_some()), "not all flows finished");
 
-    // The last event is the arrival of the last flow's last segment, which is answered if nothing holds the answer back.
+    // The last event is the arrival of the last flow's last segment. Its answer is in flight, unless it is delayed.
     let in_flight = match config.connections {
         Connections::Persistent { .. } if config.transport.ack_every_segments > 1 => 0,
         _ => 1,
@@ -67,7 +67,7 @@ fn check(config: &Config, outcome: &Outcome, flows: &[Flow], frames: &[Vec<Captu
     prop_assert!(losses.keys().all(|reason| known.contains(reason)), "{losses:?}");
     prop_assert_eq!(outcome.link_transmissions, sent - in_flight + forwarded);
 
-    // No byte is delivered twice as new, or left out.
+    // Every byte is delivered exactly once.
     let mut expected = [0; HOSTS];
     for flow in flows {
         expected[flow.dst] += flow.size_bytes;
@@ -83,7 +83,7 @@ fn check(config: &Config, outcome: &Outcome, flows: &[Flow], frames: &[Vec<Captu
             streams.sort_unstable();
             prop_assert_eq!(streams, sizes);
         }
-        // What is marked was capable, and Reno never is.
+        // Reno's packets are never ECN capable, so never marked.
         let reno = config.transport.control == Control::Reno;
         prop_assert!(!reno || frames.iter().all(|frame| (frame.ecn, frame.ece, frame.cwr) == (0, false, false)));
     }
@@ -138,7 +138,7 @@ proptest! {
     }
 }
 
-/// Packets that a NIC has no room for are lost there, and sent again.
+/// Packets beyond a NIC's limit are lost there, and retransmitted.
 #[test]
 fn a_full_nic_loses_packets_at_the_host() {
     let mut config = star(&[(GBPS, DELAY), (GBPS, DELAY)], QueueLimit::Packets(100), Control::Reno);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Frames that a switch makes, or takes in once more, reach their ports and are accounted for.
+//! Frames that a switch copies or recirculates reach their ports and are accounted for.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ const RECIRCULATE: u64 = 4;
 const RECIRCULATE_EVER: u64 = 5;
 const FAIL: u64 = 6;
 
-/// Sender, receiver, and a host that gets copies; port 3 leads nowhere.
+/// Hosts 0 and 1 send and receive; host 2 gets copies; port 3 leads nowhere.
 const WATCHER: usize = 2;
 const NOWHERE: usize = 3;
 
@@ -30,7 +30,7 @@ fn network() -> Config {
     config
 }
 
-/// The last one starts when all copies of the others have come.
+/// The last flow starts after all copies of the others have arrived.
 fn flows() -> Vec<Flow> {
     vec![flow(0, 0, 1, 40 * MSS), flow(10 * US, 1, 0, 20 * MSS), flow(1_000 * MS, 0, 1, 1)]
 }
@@ -61,7 +61,7 @@ fn losses(outcome: &Outcome) -> BTreeMap<(usize, Option<usize>, Reason), u64> {
     outcome.ledger.iter().map(|(node, port, reason, packets)| ((node, port, reason), packets)).collect()
 }
 
-/// Frames that the switch began to send by each port.
+/// Frames that the switch began to send, per port.
 fn forwarded(outcome: &Outcome) -> [u64; 3] {
     [0, 1, 2].map(|port| outcome.lines.iter().find(|line| line.from == (3, port)).unwrap().stats.frames)
 }
@@ -74,7 +74,7 @@ fn times(outcome: &Outcome) -> [u64; 2] {
     [0, 1].map(|number| fct(outcome, number))
 }
 
-/// Copies for a port of their own delay no other packet: packets, times and queues of the others are as without them.
+/// Copies for a port of their own delay no other packet: packets, times and queues of the other ports do not change.
 #[test]
 fn a_watcher_gets_a_copy_of_each_frame_and_nothing_else_changes() {
     let plain = run_mode(STRAIGHT, &[]);
@@ -88,14 +88,14 @@ fn a_watcher_gets_a_copy_of_each_frame_and_nothing_else_changes() {
         let came: u64 = losses(&watched).values().sum();
         assert_eq!(losses(&watched).into_keys().collect::<Vec<_>>(), [(WATCHER, None, Reason::NoConnection)]);
         assert_eq!(enqueued(&watched)[WATCHER], to_0 + to_1);
-        // A copy of the last segment may still be on its way.
+        // Copies of the last segment may still be on their way.
         assert!(came <= copies && copies <= to_0 + to_1 && came + 2 >= to_0 + to_1, "{came} {copies}");
     }
 }
 
 #[test]
 fn a_group_sends_to_all_of_its_ports() {
-    // To the receiver's port goes what the sender sent, and what the receiver itself sent.
+    // Each port gets the packets of both hosts.
     let outcome = run_mode(MULTICAST, &[0, 1]);
     let [to_0, to_1, none, _] = enqueued(&outcome);
     assert_eq!((to_0, none), (to_1, 0));
@@ -113,19 +113,19 @@ fn copies_for_a_port_without_a_link_are_lost_there() {
     }
 }
 
-/// Clones for the port that is being served: the line goes on with them.
+/// Clones for the port that is being served: its line continues with them.
 #[test]
 fn copies_may_follow_their_original() {
     let outcome = run_mode(CLONE_EGRESS, &[1]);
     let ([to_0, to_1, _], [queued_0, queued_1, ..]) = (forwarded(&outcome), enqueued(&outcome));
-    // Host 1 gets what host 0 sent, a copy of that, and a copy of what it sent itself. Its last answer is on its way.
+    // Host 1 gets the frames of host 0, a copy of each, and a copy of each of its own. Its last answer is on its way.
     let sent = [0, 1].map(|host| frames_from(&outcome, host));
     assert_eq!((queued_0, queued_1), (sent[1] - 1, 2 * sent[0] + sent[1] - 1));
-    // Of the copies of the last flow some may wait.
+    // Some copies of the last flow may still wait.
     assert!(to_0 == queued_0 && queued_1 - to_1 <= 2, "{queued_1} {to_1}");
 }
 
-/// Another round takes no time, so that all is as before but for the queues' counts.
+/// Recirculation takes no time, so only the queues' counts change.
 #[test]
 fn a_recirculated_frame_waits_once_more_and_leaves() {
     let (plain, twice) = (run_mode(STRAIGHT, &[]), run_mode(RECIRCULATE, &[]));

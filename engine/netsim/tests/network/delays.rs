@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One-way delays as hosts measure them, and what senders make of them.
+//! One-way delays as hosts measure them, and how senders react to them.
 
 use marklab_netsim::{Config, Control, Outcome, QueueLimit, Transport};
 
 use crate::support::*;
 
 const DELAY: u64 = 20 * US;
-/// A threshold that no queue reaches: the largest that the program takes.
+/// A threshold that no queue reaches: the largest value that the program accepts.
 const NEVER: u64 = (1 << 19) - 1;
-/// What the option that measures delays leaves of a segment.
+/// Payload of a full segment with the option that measures delays.
 const PAYLOAD: u64 = MSS - 8;
 
 fn hearing(control: Control, threshold_ns: u64, hosts: &[(u64, u64)]) -> Config {
@@ -16,7 +16,7 @@ fn hearing(control: Control, threshold_ns: u64, hosts: &[(u64, u64)]) -> Config 
     Config { transport, ..star(hosts, QueueLimit::Packets(1000), control) }
 }
 
-/// ns that a full frame takes on a line of 1 Gb/s: as long as one without the option and with more payload.
+/// ns that a full frame takes on a line of 1 Gb/s: the same with the option and less payload as without it.
 fn full_frame() -> u64 {
     (MSS + 54 + 24) * 8
 }
@@ -48,7 +48,7 @@ fn contend(control: Control, threshold_ns: u64, k_packets: u64) -> Outcome {
     run(&config, &Program::of("dctcp-red"), |state| set_params(state, &[("k_pkts", k_packets)]), flows)
 }
 
-/// Mean queue in packets from 100 ms on, by time.
+/// Time-weighted mean of the queue from 100 ms on, in packets.
 fn mean_queue(outcome: &Outcome) -> f64 {
     let rows = outcome.traces[0].port().rows();
     let (mut area, mut time) = (0.0, 0.0);
@@ -60,7 +60,7 @@ fn mean_queue(outcome: &Outcome) -> f64 {
     area / time
 }
 
-/// With one bottleneck, a queue of K packets and the delay that it makes say the same (EAR, section 3.1).
+/// With one bottleneck, a queue of K packets and the delay that it causes are equivalent signals (EAR, section 3.1).
 #[test]
 fn one_queue_is_controlled_by_its_delay_as_by_its_length() {
     let k = 40;
@@ -77,7 +77,7 @@ fn ear_keeps_to_the_lower_of_its_signals() {
     let by_delay = mean_queue(&contend(Control::Ear, low * full_frame(), high));
     let by_delay_alone = mean_queue(&contend(Control::Ear, low * full_frame(), NEVER));
     assert!((by_delay / by_marks - 1.0).abs() < 0.2, "{by_marks} {by_delay}");
-    assert_eq!(by_delay, by_delay_alone, "no mark is needed, as the queue never comes to the threshold");
+    assert_eq!(by_delay, by_delay_alone, "the queue never reaches the marking threshold");
     assert!(mean_queue(&contend(Control::Ear, high * full_frame(), NEVER)) > 2.0 * by_delay);
 }
 

@@ -9,7 +9,7 @@ use marklab_pipeline::State;
 use crate::pcap;
 use crate::support::*;
 
-/// Everything that a run tells.
+/// All results of a run as text.
 pub(crate) fn told(outcome: &Outcome) -> String {
     let switches = outcome.switches.iter().map(|switch| {
         let state = &switch.state;
@@ -32,7 +32,7 @@ pub(crate) fn told(outcome: &Outcome) -> String {
     )
 }
 
-/// A crowded run: eight senders of different sizes at once, marks and losses.
+/// A crowded run: eight simultaneous senders, flows of different sizes, marks and losses.
 fn crowd(control: Control, capture: &str) -> (Config, Vec<Flow>) {
     let mut hosts = vec![(10 * GBPS, 5 * US); 8];
     hosts.push((10 * GBPS, 5 * US));
@@ -61,7 +61,7 @@ fn the_same_run_twice_gives_the_same_bytes() {
             let (config, flows) = crowd(control, name);
             let setup = |state: &mut _| set_params(state, &[("k_pkts", 20)]);
             let outcome = run(&config, &Program::of("dctcp-red"), setup, flows);
-            assert!(outcome.ledger.total() > 0, "the run is to have losses");
+            assert!(outcome.ledger.total() > 0, "the run must have losses");
             (told(&outcome), read(&config))
         };
         let (first, second) = (outcome("determinism-1"), outcome("determinism-2"));
@@ -69,7 +69,7 @@ fn the_same_run_twice_gives_the_same_bytes() {
     }
 }
 
-/// Every scheme, RED's random draws included.
+/// Several schemes, including RED's random draws.
 #[test]
 fn interpreter_and_machine_code_give_the_same_run() {
     for scheme in ["droptail", "dctcp-red", "red", "tcn", "codel", "ecn-sharp"] {
@@ -86,7 +86,7 @@ fn interpreter_and_machine_code_give_the_same_run() {
     }
 }
 
-/// Parameters that let a scheme mark in a run of a few milliseconds with a queue of 60 packets.
+/// Parameters with which a scheme marks in a run of a few milliseconds with a queue of 60 packets.
 fn crowd_params(state: &mut State, scheme: &str) {
     let params: &[(&str, u64)] = match scheme {
         "dctcp-red" => &[("k_pkts", 20)],
@@ -102,7 +102,7 @@ fn crowd_params(state: &mut State, scheme: &str) {
     set_params(state, params);
 }
 
-/// Flows that start at the same time on hosts that are alike: the earlier in the list, the earlier everywhere.
+/// Flows that start at the same time on identical hosts: the order of the list is the order everywhere.
 #[test]
 fn ties_follow_the_order_of_the_flow_list() {
     let order = [3, 0, 2, 1];
@@ -114,10 +114,10 @@ fn ties_follow_the_order_of_the_flow_list() {
     let came = frames.iter().filter(|frame| frame.payload > 0).map(|frame| frame.src);
     let expected: Vec<u32> = order.iter().chain(&order).map(|&sender| ip(sender)).collect();
     assert_eq!(came.collect::<Vec<_>>(), expected);
-    // Each segment of another waits its turn: by the time of one segment more.
+    // Each flow waits for one more segment than the flow before it.
     let times: Vec<u64> = (0..4).map(|flow| fct(&outcome, flow)).collect();
     assert!(times.windows(2).all(|pair| pair[1] == pair[0] + at_1g(MSS)), "{times:?}");
-    // From one host as well.
+    // The same for flows from one host.
     let mut config = star(&[(GBPS, 10 * US); 2], QueueLimit::Packets(100), Control::Dctcp);
     config.connections = Connections::New;
     let path = capture_host(&mut config, 0, "determinism-one-host");

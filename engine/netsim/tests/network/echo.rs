@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What receivers echo: the exact acknowledgements for given marks.
+//! Echoes of marks: the exact acknowledgements of receivers for given marks.
 
 use marklab_netsim::{Connections, Control, QueueLimit};
 
@@ -9,14 +9,14 @@ use crate::support::*;
 const DELAY: u64 = 20 * US;
 const ACK_DELAY: u64 = 500 * US;
 
-/// Acknowledgements of a flow, each as segments acknowledged and echo; `marks` are the numbers of marked segments.
+/// Acknowledgements of a flow, each as acknowledged segments and echo. `marks` are the numbers of marked segments.
 fn acknowledgements(name: &str, control: Control, ack_every: u32, segments: u64, marks: &[u64]) -> Vec<(u64, bool)> {
     let mut config = star(&[(GBPS, DELAY); 2], QueueLimit::Packets(1000), control);
     config.transport.ack_every_segments = ack_every;
     config.transport.ack_delay_ns = ACK_DELAY;
     config.transport.initial_window_segments = segments as u32;
     let path = capture_host(&mut config, 1, name);
-    // A second flow, long after, lets the run go on until the delayed acknowledgement of the first one has gone out.
+    // A second flow, much later, keeps the run going until the delayed acknowledgement of the first flow is sent.
     let flows = vec![flow(0, 0, 1, segments * MSS), flow(5 * MS, 0, 1, MSS)];
     let outcome =
         run(&config, &Program::of("scripted"), |state| script(state, "mark", 1, marks.iter().copied()), flows);
@@ -42,9 +42,9 @@ fn dctcp_echoes_each_mark_when_each_segment_is_acknowledged() {
     }
 }
 
-/// RFC 8257 section 3.2 and figure 1 with m = 2. A change of state sends an acknowledgement at once; segments of the old
-/// state that still wait are acknowledged first and apart, as the section allows, so that every byte is told with its
-/// own mark.
+/// RFC 8257 section 3.2 and figure 1 with m = 2. A change of state sends an acknowledgement at once. Segments of the
+/// old state that still wait are acknowledged before it and separately, as the section allows, so every byte is
+/// acknowledged with its own mark.
 #[test]
 fn dctcp_acknowledges_at_once_when_marks_begin_or_end() {
     const NO: bool = false;
@@ -54,18 +54,18 @@ fn dctcp_acknowledges_at_once_when_marks_begin_or_end() {
     let cases: [Case; 9] = [
         // No change: every second segment.
         (&[], &[(2, NO), (4, NO), (6, NO), (8, NO)]),
-        // From the start: a change at the first segment, with nothing before it.
+        // A change at the first segment.
         (&[1, 2, 3, 4, 5, 6, 7, 8], &[(1, CE), (3, CE), (5, CE), (7, CE), (8, CE)]),
-        // A change when nothing waits.
+        // A change when no segment waits.
         (&[3, 4, 5, 6, 7, 8], &[(2, NO), (3, CE), (5, CE), (7, CE), (8, CE)]),
         // A change when a segment waits.
         (&[4, 5, 6, 7, 8], &[(2, NO), (3, NO), (4, CE), (6, CE), (8, CE)]),
-        // A single mark: there and back.
+        // A single mark: a change, and a change back.
         (&[3], &[(2, NO), (3, CE), (4, NO), (6, NO), (8, NO)]),
         (&[4], &[(2, NO), (3, NO), (4, CE), (5, NO), (7, NO), (8, NO)]),
-        // Each segment a change.
+        // A change at each segment.
         (&[2, 4, 6, 8], &[(1, NO), (2, CE), (3, NO), (4, CE), (5, NO), (6, CE), (7, NO), (8, CE)]),
-        // An end when a segment waits.
+        // Marks end when a segment waits.
         (&[1, 2], &[(1, CE), (2, CE), (3, NO), (5, NO), (7, NO), (8, NO)]),
         // A mark on the last segment needs no timer.
         (&[8], &[(2, NO), (4, NO), (6, NO), (7, NO), (8, CE)]),
@@ -76,7 +76,7 @@ fn dctcp_acknowledges_at_once_when_marks_begin_or_end() {
     }
 }
 
-/// Whatever is marked, the bytes acknowledged with an echo are those of marked segments.
+/// For any marks, the bytes acknowledged with an echo are those of marked segments.
 #[test]
 fn dctcp_tells_exactly_how_many_bytes_were_marked() {
     for pattern in 0..64u64 {
@@ -94,7 +94,7 @@ fn dctcp_tells_exactly_how_many_bytes_were_marked() {
     }
 }
 
-/// RFC 3168 section 6.1.3: once marked, every acknowledgement carries the echo until CWR comes; and section 6.1.2: the
+/// RFC 3168 section 6.1.3: after a mark, every acknowledgement carries the echo until CWR arrives. Section 6.1.2: the
 /// first new segment after the reduction carries CWR.
 #[test]
 fn ecn_star_echoes_until_the_sender_has_answered() {
@@ -107,7 +107,7 @@ fn ecn_star_echoes_until_the_sender_has_answered() {
     let first = frames[0].sequence;
     let cwr: Vec<_> = frames.iter().filter(|frame| frame.cwr).collect();
     assert_eq!(cwr.len(), 1, "one answer to one mark");
-    // Acknowledgements of what came before the CWR segment, from the mark on, carry the echo; no other does.
+    // Acknowledgements from the mark until the CWR segment arrives carry the echo; no others do.
     let answered = cwr[0].end().wrapping_sub(first);
     for frame in frames.iter().filter(|frame| frame.src == ip(1)) {
         let acked = frame.ack.wrapping_sub(first);
@@ -116,7 +116,7 @@ fn ecn_star_echoes_until_the_sender_has_answered() {
     }
 }
 
-/// RFC 1122 section 4.2.3.2: an ACK for every second segment, and for a single one after the delay.
+/// RFC 1122 section 4.2.3.2: an ACK for every second segment, and for a single segment after the delay.
 #[test]
 fn a_lone_segment_is_acknowledged_after_the_delay() {
     for (segments, expected) in [(1, ACK_DELAY), (2, 0), (3, ACK_DELAY)] {
@@ -132,7 +132,7 @@ fn a_lone_segment_is_acknowledged_after_the_delay() {
     }
 }
 
-/// RFC 3168 section 6.1.1: the handshake negotiates ECN; without it no ECN bit is ever set.
+/// RFC 3168 section 6.1.1: the handshake negotiates ECN. Without negotiation no ECN bit is ever set.
 #[test]
 fn the_handshake_negotiates_ecn() {
     for (control, syn_flags, syn_ack_ece, syn_ecn, data_ecn) in [

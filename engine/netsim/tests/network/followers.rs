@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Flows that wait for another one: when they start, and what goes over the connection that they share.
+//! Flows that wait for another flow: their start times, and the packets on a connection that both flows share.
 
 use marklab_netsim::{Config, Connections, Control, Flow, Predecessor, QueueLimit};
 use marklab_pipeline::State;
@@ -18,7 +18,7 @@ fn between(connections: Connections) -> Config {
     Config { connections, ..star(&[(GBPS, DELAY); 2], QueueLimit::Packets(1000), Control::EcnStar) }
 }
 
-/// A flow that starts so many ns after the end of another one.
+/// A flow that starts `pause_ns` after the end of flow `flow`.
 fn later(flow: u32, same_connection: bool, pause_ns: u64, size_bytes: u64) -> Flow {
     Flow { after: Some(Predecessor { flow, same_connection }), ..self::flow(pause_ns, 0, 1, size_bytes) }
 }
@@ -27,7 +27,7 @@ fn across(frame_bytes: u64) -> u64 {
     2 * ((frame_bytes.max(60) + 24) * 8 + DELAY)
 }
 
-/// ns until so many segments have come that are sent at once when the request comes.
+/// ns until `segments` segments have arrived that are sent at once when the request arrives.
 fn asked_for(segments: u64) -> u64 {
     across(54 + REQUEST) + across(54 + MSS) + (segments - 1) * (54 + MSS + 24) * 8
 }
@@ -41,7 +41,7 @@ fn a_follower_starts_after_the_end_of_the_other() {
         assert_eq!(outcome.starts[2], Some(Time::from_nanos(start)), "{connections:?}");
         let alone = run(&between(connections), &Program::of("droptail"), |_| (), vec![flow(0, 0, 1, 4 * MSS)]);
         assert_eq!(fct(&outcome, 2), fct(&alone, 0), "{connections:?}");
-        assert_eq!(outcome.arrivals_end, Time::from_nanos(6 * US), "of those that do not wait");
+        assert_eq!(outcome.arrivals_end, Time::from_nanos(6 * US), "the last flow that does not wait");
     }
 }
 
@@ -51,11 +51,11 @@ fn a_flow_is_asked_for_on_the_connection_of_the_one_before() {
     let mut config = between(ASKED);
     let path = capture_host(&mut config, 1, "followers-same");
     let outcome = run(&config, &Program::of("droptail"), |_| (), flows);
-    // The last request comes behind the acknowledgement that goes out at the same time.
+    // The last request follows the acknowledgement that is sent at the same time.
     assert_eq!((fct(&outcome, 1), fct(&outcome, 2)), (asked_for(3), at_1g(0) + asked_for(1)), "no handshake");
     let frames = pcap::read(&path);
     assert_eq!(frames.iter().filter(|frame| frame.syn).count(), 2);
-    // Both streams are whole: three requests, six segments and the end.
+    // Both streams are complete: three requests, six segments and the FIN.
     let of = |host: usize| frames.iter().filter(move |frame| frame.src == ip(host));
     let requests: Vec<_> = of(1).filter(|frame| frame.payload > 0).collect();
     for (before, after) in requests.iter().zip(&requests[1..]) {
@@ -66,10 +66,10 @@ fn a_flow_is_asked_for_on_the_connection_of_the_one_before() {
     assert_eq!(last.ack, answers.wrapping_add(1 + 6 * MSS as u32 + 1));
     let heard: Vec<_> = of(0).map(|frame| frame.ack.wrapping_sub(requests[0].sequence) / REQUEST as u32).collect();
     assert_eq!(heard.iter().max(), Some(&3), "{heard:?}");
-    assert!(heard.is_sorted(), "nothing is acknowledged before it came: {heard:?}");
+    assert!(heard.is_sorted(), "no acknowledgement comes early: {heard:?}");
 }
 
-/// The round trip is known from what came before, so that the least timeout counts.
+/// The round trip is known from earlier packets, so the smallest timeout applies.
 #[test]
 fn a_lost_further_request_is_sent_again() {
     let flows = vec![flow(0, 0, 1, 2 * MSS), later(0, true, PAUSE, 2 * MSS)];
@@ -90,11 +90,11 @@ fn a_request_acknowledges_what_came_before_it() {
     assert_eq!((outcome.flows[0].sender.timeouts, outcome.flows[1].sender.timeouts), (0, 0));
 }
 
-/// What is sent once more though it has come is not taken for the answer to the next request.
+/// Retransmitted data that have arrived before are not taken for the answer to the next request.
 #[test]
 fn old_data_do_not_answer_a_request() {
     let flows = vec![flow(0, 0, 1, 2 * MSS), later(0, true, PAUSE, 2 * MSS)];
-    // All acknowledgements of the first flow until its sender's timeout, and the request, which is between them.
+    // Drop all acknowledgements of the first flow until its sender's timeout, and the request, which is between them.
     let mut config = between(ASKED);
     config.transport.min_rto_ns = PAUSE + 2 * MS;
     let lost = |state: &mut State| script(state, "drop", 0, [3, 4, 5]);
@@ -120,18 +120,18 @@ fn flows_that_cannot_follow_are_refused() {
         assert!(error.contains(reason), "{error}");
     };
     let first = flow(0, 0, 1, 1);
-    refused(ASKED, vec![later(0, false, 0, 1)], "flow 0: a flow can only wait for one above it");
+    refused(ASKED, vec![later(0, false, 0, 1)], "flow 0: a flow can only wait for a flow above it");
     refused(ASKED, vec![first, later(0, false, 0, 1), later(0, false, 0, 1)], "flow 2: another flow waits");
-    refused(Connections::New, vec![first, later(0, true, 0, 1)], "only receivers ask again");
+    refused(Connections::New, vec![first, later(0, true, 0, 1)], "only if receivers open connections");
     let elsewhere = Flow { src: 1, dst: 0, ..later(0, true, 0, 1) };
-    refused(ASKED, vec![first, elsewhere], "between two hosts");
+    refused(ASKED, vec![first, elsewhere], "must have the same hosts");
     refused(ASKED, vec![flow(5, 0, 1, 1), later(0, true, 0, 1), flow(4, 0, 1, 1)], "flow 2: flows must be in order");
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Whatever is lost on the way, all bytes of a chain of flows come, one flow after the other.
+    /// For any losses, all bytes of a chain of flows arrive, one flow after the other.
     #[test]
     fn all_of_a_chain_come_in_order(
         sizes in prop::collection::vec(1..20 * MSS, 1..6),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Hosts: what they send in which order, and what they refuse.
+//! Hosts: the order in which they send, the ECN fields that they set, and the packets and settings that they refuse.
 
 use marklab_netsim::{Config, Control, Discipline, Outcome, QueueLimit, Reason, wire::Malformed};
 use marklab_pipeline::State;
@@ -10,11 +10,11 @@ use crate::support::*;
 
 const DELAY: u64 = 10 * US;
 
-/// Two flows of a host at once; gives whose segments left in which order.
+/// The destinations of sent segments, in order, of two simultaneous flows of a host.
 fn order_of_sending(discipline: Discipline, budget_segments: u64, name: &str) -> Vec<u32> {
     let mut config = star(&[(GBPS, DELAY); 3], QueueLimit::Packets(100), Control::Dctcp);
     config.nic.discipline = discipline;
-    // A segment is let in while less than the budget waits.
+    // A segment is added while less than the budget waits.
     config.nic.budget_bytes = budget_segments * 1514;
     let path = capture_host(&mut config, 0, name);
     run(&config, &Program::of("droptail"), |_| (), vec![flow(0, 0, 1, 6 * MSS), flow(0, 0, 2, 6 * MSS)]);
@@ -25,21 +25,21 @@ fn order_of_sending(discipline: Discipline, budget_segments: u64, name: &str) ->
 #[test]
 fn a_fair_nic_takes_connections_in_turn_and_a_fifo_does_not() {
     let fair = order_of_sending(Discipline::Fair, 100, "hosts-fair");
-    // The first segment leaves before the second flow has begun.
+    // The first segment leaves before the second flow starts.
     assert_eq!(fair, [1, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 2]);
     let fifo = order_of_sending(Discipline::Fifo, 100, "hosts-fifo");
     assert_eq!(fifo, [1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2]);
 }
 
-/// Linux: TCP small queues. What a connection may have in the NIC bounds what others wait behind.
+/// Like TCP small queues in Linux: the budget of a connection in the NIC limits how long others wait behind it.
 #[test]
 fn a_budget_below_tcp_mixes_connections_even_in_a_fifo() {
     let order = order_of_sending(Discipline::Fifo, 2, "hosts-budget");
-    // One is on the line and two wait when the second flow begins; then each that leaves lets the next one in.
+    // One segment is on the line and two wait when the second flow begins. Then each departure admits another segment.
     assert_eq!(order, [1, 1, 1, 2, 2, 1, 1, 2, 2, 1, 2, 2]);
 }
 
-/// RFC 3168 section 6.1.5: retransmissions are not ECN capable; Linux's DCTCP sends them so all the same.
+/// RFC 3168 section 6.1.5: retransmissions are not ECN capable. In Linux's DCTCP, they are.
 #[test]
 fn retransmissions_are_ecn_capable_in_dctcp_only() {
     for (control, ecn) in [(Control::Dctcp, 2), (Control::EcnStar, 0), (Control::Reno, 0)] {
@@ -64,7 +64,7 @@ fn broken(config: &Config, lower_ttl: u64, other_port: u64) -> Outcome {
     run(config, &Program::of("broken"), setup, vec![flow(0, 0, 1, MSS)])
 }
 
-/// Hosts believe nothing but bytes: a program that breaks a header breaks the run, with an error that names the place.
+/// Hosts rely only on bytes: if a program breaks a header, packets are lost, with a reason that names the place.
 #[test]
 fn a_program_that_breaks_headers_loses_packets_at_hosts() {
     let mut config = star(&[(GBPS, DELAY); 2], QueueLimit::Packets(100), Control::Dctcp);
@@ -84,7 +84,7 @@ fn a_program_that_sends_packets_nowhere_is_told_so() {
     config.stop_ns = 100 * MS;
     let no_port = broken(&config, 0, 2);
     assert_eq!(no_port.ledger.iter().collect::<Vec<_>>(), [(2, None, Reason::Switch(Loss::NoPort), 3)]);
-    // Back where it came from: the host has no connection that sends so.
+    // Back to the sender, which has no connection for these packets.
     let back = broken(&config, 0, 0);
     assert_eq!(back.ledger.iter().collect::<Vec<_>>(), [(0, None, Reason::NoConnection, 3)]);
     // A port without a link.
@@ -96,7 +96,8 @@ fn a_program_that_sends_packets_nowhere_is_told_so() {
     assert_eq!(no_link.ledger.iter().collect::<Vec<_>>(), [(2, Some(1), Reason::NoLink, 3)]);
 }
 
-/// RFC 6298 section 2.5 bounds a timeout at 60 s or more; a longer one would make the estimator's bounds cross.
+/// By RFC 6298 section 2.5, an upper limit of timeouts must be at least 60 s. Here it is 60 s. A longer smallest
+/// timeout would make the estimator's bounds cross.
 #[test]
 fn a_timeout_of_a_minute_is_the_longest() {
     let refused = |min_rto_ns, initial_rto_ns| {

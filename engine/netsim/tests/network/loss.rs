@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Losses: what repairs them, and when, to the ns.
+//! Losses: how they are repaired, and when, to the ns.
 
 use marklab_netsim::{Config, Connections, Control, Outcome, QueueLimit, Reason};
 use marklab_switch::Loss;
@@ -14,7 +14,7 @@ fn config(control: Control) -> Config {
     star(&[(GBPS, DELAY); 2], QueueLimit::Packets(1000), control)
 }
 
-/// Runs one flow of full segments; the switch drops the packets of these numbers on the way there.
+/// Runs one flow of full segments; the switch drops the packets with these numbers on the way to the receiver.
 fn with_drops(config: &Config, segments: u64, drops: &[u64]) -> Outcome {
     let setup = |state: &mut _| script(state, "drop", 1, drops.iter().copied());
     let outcome = run(config, &Program::of("scripted"), setup, vec![flow(0, 0, 1, segments * MSS)]);
@@ -31,35 +31,35 @@ fn round_trip(payload: u64) -> u64 {
     HOPS * (at_1g(payload) + at_1g(0) + 2 * DELAY)
 }
 
-/// Time of the segment with that number in a burst that begins at 0, until it is at the receiver.
+/// Arrival time of the segment with this number, in a burst that begins at 0.
 fn burst(number: u64) -> u64 {
     (number + HOPS - 1) * at_1g(MSS) + HOPS * DELAY
 }
 
-/// Acknowledgement on its way back.
+/// Time of an acknowledgement on the way back.
 fn ack_ns() -> u64 {
     HOPS * (at_1g(0) + DELAY)
 }
 
-/// An acknowledgement with one SACK block: 12 bytes of options.
+/// The same with one SACK block: 12 bytes of options.
 fn sack_ns() -> u64 {
     HOPS * (at_1g(12) + DELAY)
 }
 
-/// Ten segments, the first of which is lost: the third SACK shows it (RFC 6675), the window is halved to 5, and the
-/// retransmission waits until fewer than 5 segments are in flight: 9 are not acknowledged, of which 5 SACKs leave 4.
+/// The first of ten segments is lost. The third SACK shows it (RFC 6675), and the window is halved to 5. The
+/// retransmission waits until fewer than 5 segments are in flight: 5 SACKs reduce 9 segments to 4.
 #[test]
 fn three_sacks_repair_a_loss_without_timeout() {
     for control in [Control::Reno, Control::EcnStar, Control::Dctcp] {
         let outcome = with_drops(&config(control), 10, &[1]);
         let sender = outcome.flows[0].sender;
         assert_eq!((sender.retransmissions, sender.timeouts, sender.fast_recoveries), (1, 0, 1), "{control:?}");
-        // The fifth SACK is that of segment 6.
+        // The fifth SACK is for segment 6.
         assert_eq!(fct(&outcome, 0), burst(6) + sack_ns() + burst(1), "{control:?}");
     }
 }
 
-/// Seven of ten segments are lost in one burst, and three come after them: no timeout is needed.
+/// Up to seven of ten segments are lost, with three segments after them: no timeout is needed.
 #[test]
 fn sacks_repair_many_losses_of_one_window() {
     for drops in [vec![2, 4, 6], vec![1, 2, 3, 4, 5, 6, 7], vec![7], vec![1, 7]] {
@@ -70,7 +70,7 @@ fn sacks_repair_many_losses_of_one_window() {
     }
 }
 
-/// A retransmission is lost as well: what was sent after it and arrives shows it, a round trip later.
+/// A retransmission is lost too: a segment that was sent after it and arrives shows the loss, a round trip later.
 #[test]
 fn lost_retransmissions_are_found_without_timeout() {
     let (segments, window) = (40, 10);
@@ -82,27 +82,27 @@ fn lost_retransmissions_are_found_without_timeout() {
             assert_eq!(sender.fast_recoveries, 1, "{control:?} {drops:?}");
             fct(&outcome, 0)
         };
-        // The first of the window, and its copy right after the window.
+        // The first segment of the window, and its retransmission directly after the window.
         let once = repaired(&[1]);
         let twice = repaired(&[1, window + 1]);
         assert!(twice > once && twice - once < 3 * round_trip(MSS), "{control:?}: {once} and {twice} ns");
     }
 }
 
-/// With fewer than three segments behind it a loss takes the timer. It was set anew by the last acknowledgement that
-/// brought something new, and with round trips far below it is the smallest timeout.
+/// A loss with fewer than three segments behind it needs the timer. The last acknowledgement of new data restarted the
+/// timer. With much shorter round trips, it is the smallest timeout.
 #[test]
 fn a_tail_loss_takes_the_smallest_timeout_exactly() {
     for control in [Control::Reno, Control::EcnStar, Control::Dctcp] {
         for min_rto in [1, 5, 10].map(|ms| ms * MS) {
             let mut config = config(control);
             config.transport.min_rto_ns = min_rto;
-            // The last of ten: the acknowledgement of the ninth sets the timer.
+            // The last of ten segments: the acknowledgement of the ninth restarts the timer.
             let outcome = with_drops(&config, 10, &[10]);
             let sender = outcome.flows[0].sender;
             assert_eq!((sender.retransmissions, sender.timeouts, sender.fast_recoveries), (1, 1, 0));
             assert_eq!(fct(&outcome, 0), burst(9) + ack_ns() + min_rto + burst(1));
-            // The last three: the window restarts with one segment, then two.
+            // The last three segments: the window restarts with one segment, then two.
             let outcome = with_drops(&config, 10, &[8, 9, 10]);
             let sender = outcome.flows[0].sender;
             assert_eq!((sender.retransmissions, sender.timeouts, sender.fast_recoveries), (3, 1, 0));
@@ -111,7 +111,7 @@ fn a_tail_loss_takes_the_smallest_timeout_exactly() {
     }
 }
 
-/// A queue of three packets and one on the line take four of a burst of ten that comes ten times as fast as it leaves.
+/// Of a burst of ten packets at ten times the rate of the port, three fit into the queue and one onto the line.
 #[test]
 fn a_full_queue_drops_the_tail_of_a_burst() {
     let mut config = star(&[(10 * GBPS, DELAY), (GBPS, DELAY)], QueueLimit::Packets(3), Control::Reno);
@@ -125,8 +125,8 @@ fn a_full_queue_drops_the_tail_of_a_burst() {
     assert_eq!(outcome.traces[0].port().rows().iter().map(|row| row.max_packets).max(), Some(3));
     let sender = outcome.flows[0].sender;
     assert_eq!((sender.retransmissions, sender.timeouts), (6, 1));
-    // Segments take 1230.4 ns on the first line and 12304 ns on the second; the fourth leaves as the fourth of a burst
-    // there. Then one segment, two, and the last three.
+    // Segments take 1230.4 ns on the first line and 12304 ns on the second. The first four leave there back to back.
+    // Then follow one segment, two, and the last three.
     let fast = |payload: u64| wire_bytes(payload) * 8 / 10;
     let first_four = fast(MSS) + 4 * at_1g(MSS) + 2 * DELAY;
     let back = at_1g(0) + fast(0) + 2 * DELAY;
@@ -136,7 +136,7 @@ fn a_full_queue_drops_the_tail_of_a_burst() {
     assert!(off <= 6, "{off} ns beside {expected}: more than a ns for each rounded transmission");
 }
 
-/// RFC 6298 section 5.5: each timeout doubles the next one.
+/// RFC 6298 section 5.5: each timeout is twice the previous one.
 #[test]
 fn timeouts_double() {
     for lost in 1..=8u64 {
@@ -154,12 +154,12 @@ fn timeouts_double() {
 #[test]
 fn timeouts_stop_doubling_at_a_minute() {
     let outcome = with_drops(&config(Control::Reno), 1, &(1..=14).collect::<Vec<_>>());
-    // 30 ms double up to 30 ms * 2^10 = 30.72 s; the 12th to 14th take 60 s.
+    // 30 ms double up to 30 ms * 2^10 = 30.72 s; the 12th to 14th timeouts take 60 s.
     assert_eq!(fct(&outcome, 0), 30 * MS * ((1 << 11) - 1) + 3 * 60_000 * MS + burst(1));
 }
 
-/// RFC 6298 sections 3 and 5.7: a retransmission gives no sample (Karn), so that the timeout stays doubled until a
-/// segment that was sent once is acknowledged.
+/// RFC 6298 sections 3 and 5.7: a retransmission gives no sample (Karn), so the timeout stays doubled until a segment
+/// that was sent only once is acknowledged.
 #[test]
 fn only_a_sample_ends_backing_off() {
     let config = config(Control::Reno);
@@ -203,26 +203,26 @@ fn a_lost_syn_leaves_a_window_of_one_segment() {
     assert_eq!(fct(&outcome, 0), opened + round_trip(MSS) + burst(2));
 }
 
-/// Karn's rule for the handshake: a SYN sent twice gives no round-trip sample, so that the next timeout is the initial
-/// one, and one sent once does, so that it is the smallest.
+/// Karn's rule for the handshake: a SYN that was sent twice gives no round-trip sample, so the next timeout is the
+/// initial one. A SYN that was sent once gives a sample, so the next timeout is the smallest one.
 #[test]
 fn a_syn_sent_twice_gives_no_sample() {
     let mut config = config(Control::Dctcp);
     config.connections = Connections::New;
     let opened = 2 * HOPS * (syn_at_1g() + DELAY);
-    // Packets there: SYN, ACK, data; or SYN, SYN, ACK, data.
+    // Packets to the receiver: SYN, ACK, data; or SYN, SYN, ACK, data.
     for (drops, waited) in [
         ([3, 60], config.transport.min_rto_ns),
         ([1, 4], config.transport.initial_rto_ns + config.transport.initial_rto_ns),
     ] {
         let setup = |state: &mut _| script(state, "drop", 1, drops);
         let outcome = run(&config, &Program::of("scripted"), setup, vec![flow(0, 0, 1, MSS)]);
-        // The second time no ACK goes before the data.
+        // No ACK is sent before the retransmitted data.
         assert_eq!(fct(&outcome, 0), opened + waited + burst(1), "{drops:?}");
     }
 }
 
-/// A lost acknowledgement costs nothing when a later one comes; a lost last one costs no time of the flow.
+/// A lost acknowledgement costs no time when a later one arrives, nor when it is the last of the flow.
 #[test]
 fn lost_acknowledgements_are_made_good_by_later_ones() {
     let config = config(Control::Dctcp);
@@ -235,8 +235,8 @@ fn lost_acknowledgements_are_made_good_by_later_ones() {
     }
 }
 
-/// RFC 3168 section 6.1.2: the first new segment after a reduction for any reason carries CWR, so that the echo of a
-/// mark before it ends. Losses that only the timer repairs reduce it here.
+/// RFC 3168 section 6.1.2: the first new segment after a reduction for any reason carries CWR, which ends the echo of
+/// an earlier mark. The reason here is a loss that only the timer repairs.
 #[test]
 fn a_timeout_is_told_by_cwr() {
     let mut config = config(Control::EcnStar);
@@ -247,11 +247,11 @@ fn a_timeout_is_told_by_cwr() {
     let frames = pcap::read(&path);
     let first = frames[0].sequence;
     let told = frames.iter().filter(|frame| frame.cwr).map(|frame| u64::from(frame.sequence - first) / MSS);
-    // Two more had been sent when segment 1 was acknowledged; the first one after the timeout is number 13.
+    // Two more were sent when segment 1 was acknowledged, so the first new segment after the timeout is number 13.
     assert_eq!(told.collect::<Vec<_>>(), [12]);
 }
 
-/// What comes out of order is reported: holes, then nothing.
+/// Receivers report segments that arrive out of order, until the holes are filled.
 #[test]
 fn receivers_report_what_they_have_beyond_a_hole() {
     let mut config = config(Control::Reno);
@@ -282,14 +282,14 @@ fn receivers_report_what_they_have_beyond_a_hole() {
     assert_eq!(told, expected);
 }
 
-/// The end of data that comes before a hole is filled is acknowledged once it is.
+/// A FIN that arrives beyond a hole is acknowledged when the hole is filled.
 #[test]
 fn an_end_of_data_beyond_a_hole_is_acknowledged() {
     for drops in [vec![], vec![5], vec![9, 10], vec![11]] {
         let mut config = config(Control::Dctcp);
         config.connections = Connections::New;
         let path = capture_host(&mut config, 0, "loss-fin");
-        // SYN and ACK are packets 1 and 2. A second flow lets the run go on until the first connection is closed.
+        // SYN and ACK are packets 1 and 2. A second flow keeps the run going until the first connection is closed.
         let flows = vec![flow(0, 0, 1, 10 * MSS), flow(1_000 * MS, 0, 1, MSS)];
         run(&config, &Program::of("scripted"), |state| script(state, "drop", 1, drops.iter().copied()), flows);
         let frames = pcap::read(&path);

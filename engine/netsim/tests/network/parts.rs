@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Pauses of a part of what a line brings: a flow, or all for one host.
+//! Pauses of a part of a line's traffic: a flow, or all packets for one host.
 
 use marklab_netsim::{Config, Control, Flow, Node, Outcome, PauseStats, Per, Pfc, QueueLimit, QueueSpec};
 use marklab_pipeline::{ActionSpec, EntrySpec, KeyMatch, State};
@@ -20,8 +20,8 @@ fn full() -> u64 {
     at_4g(wire_bytes(MSS))
 }
 
-/// Host 0 with a line of 4 Gb/s, hosts 1 and 2 with 1 Gb/s each. A pause begins with the third packet that waits, and ends
-/// with the one before the last. Lines back carry nothing but pause frames until the end.
+/// Hosts 0 and 3 have lines of 4 Gb/s, hosts 1 and 2 lines of 1 Gb/s. A pause begins when a third packet waits, and
+/// ends when one packet waits. Until the end, lines back carry only pause frames.
 fn config(per: Per) -> Config {
     let hosts = [(FAST, DELAY), (GBPS, DELAY), (GBPS, DELAY), (FAST, DELAY)];
     let mut config = star(&hosts, QueueLimit::Packets(10_000), Control::Dcqcn);
@@ -44,19 +44,19 @@ fn switch_queue(outcome: &Outcome, port: usize) -> u64 {
     outcome.switches[0].ports[port].queue.max.packets
 }
 
-/// The first pause of a long flow from host 0 to host 1 that waits in one queue, in ns: from when to when, and packets sent
+/// The first pause of a long flow from host 0 to host 1 that waits in one queue: start and end in ns, and packets sent
 /// before it.
 fn first_pause() -> (u64, u64, u64) {
     let first_arrival = full() + DELAY;
     let frame_back = at_4g(PAUSE_WIRE) + DELAY;
-    // Of packets 0, 1, 2, 3 only the first has begun to leave when the last comes.
+    // Of packets 0, 1, 2, 3, only the first has begun to leave when the last arrives.
     let from = first_arrival + 3 * full() + frame_back;
     let packets = from / full() + 1;
-    // All but one have begun to leave.
+    // All packets but one have begun to leave.
     (from, first_arrival + (packets - 2) * 4 * full() + frame_back, packets)
 }
 
-/// A flow alone is paused as a line would be: the queue is its own, and all that the line brings.
+/// A flow alone is paused like a line: it has the queue for itself, and is all traffic of the line.
 #[test]
 fn a_flow_alone_is_paused_and_goes_on_to_the_ns() {
     let (from, to, packets) = first_pause();
@@ -72,14 +72,14 @@ fn a_flow_alone_is_paused_and_goes_on_to_the_ns() {
     }
 }
 
-/// Within the pause of a long flow to host 1 a short one begins, from the same host to host 2. Paused per port both wait; per
-/// flow and per destination the short one is as fast as alone.
+/// During the pause of a long flow to host 1, a short flow begins, from the same host to host 2. With pauses per port,
+/// both wait. Per flow and per destination, the short flow is as fast as alone.
 #[test]
 fn another_flow_on_the_line_goes_on() {
     let (from, to, _) = first_pause();
     let start = from + 50 * US;
     let alone = 5 * full() + 2 * DELAY;
-    // When the line goes on, a packet of the long flow is before it.
+    // When the line continues, a packet of the long flow goes first.
     for (per, expected) in [(Per::Port, to + full() + alone - start), (Per::Flow, alone), (Per::Destination, alone)] {
         let outcome = run_flows(&config(per), vec![flow(0, 0, 1, 40 * MSS), flow(start, 0, 2, MSS)]);
         assert_eq!(fct(&outcome, 1), expected, "{per:?}");
@@ -88,8 +88,8 @@ fn another_flow_on_the_line_goes_on() {
     }
 }
 
-/// Within the pause of a flow another begins, between the same hosts. Per destination both are held back. Per flow the one
-/// packet of the second comes to the queue, which has it paused as well.
+/// During the pause of a flow, another flow begins between the same hosts. Per destination, both are held back. Per
+/// flow, the only packet of the second flow reaches the queue, and the second flow is paused too.
 #[test]
 fn to_the_same_host_a_flow_waits_in_the_queue_or_in_the_nic() {
     let (from, to, packets) = first_pause();
@@ -103,7 +103,7 @@ fn to_the_same_host_a_flow_waits_in_the_queue_or_in_the_nic() {
     assert_eq!(pauses_of(&outcome, 0).pauses, 2);
 }
 
-/// Ports have so many queues that take turns.
+/// Gives ports `count` queues that take turns.
 fn bring_queues(config: &mut Config, count: usize) {
     let node = switch_of(config);
     if let Node::Switch { queueing, .. } = &mut config.nodes[node] {
@@ -112,7 +112,7 @@ fn bring_queues(config: &mut Config, count: usize) {
     }
 }
 
-/// And `bfc` deals them out.
+/// Lets `bfc` assign flows to `count` queues.
 fn deal_out(count: usize) -> impl Fn(&mut State) {
     move |state| {
         set_default(state, "steering.steering_params", "set_steering", &[("last", count as u64 - 1)]);
@@ -125,8 +125,8 @@ fn deal_out(count: usize) -> impl Fn(&mut State) {
     }
 }
 
-/// With queues of their own, flows are paused above an even share of XOFF: two flows each at half of it, which is what
-/// makes what waits for a port no longer with two flows than with one.
+/// With queues of their own, flows are paused above an even share of XOFF, so two flows at half of it. Thus the backlog
+/// of a port is no longer with two flows than with one.
 #[test]
 fn a_flow_has_a_share_of_the_threshold() {
     let mut config = star(&[(FAST, US), (GBPS, US), (FAST, US)], QueueLimit::Packets(10_000), Control::Dcqcn);
@@ -139,23 +139,23 @@ fn a_flow_has_a_share_of_the_threshold() {
         assert!(outcome.flows.iter().all(|flow| flow.fct.is_some() && flow.sender.retransmissions == 0));
         (switch_queue(&outcome, 1), outcome)
     };
-    // A round trip of 2 us, a pause frame and two frames are four packets of 4 Gb/s at most.
+    // A round trip of 2 us, a pause frame and two frames are at most four packets at 4 Gb/s.
     let (one, outcome) = long(vec![flow(0, 0, 1, 2_000 * MSS)]);
     assert!((41..=45).contains(&one), "{one}");
     assert!(pauses_of(&outcome, 0).pauses > 0);
-    // Each brings as much after the pause; one that came first had the whole threshold for itself.
+    // Each flow brings as many packets after the pause. The first flow had the whole threshold for itself at first.
     let (two, outcome) = long(vec![flow(0, 0, 1, 2_000 * MSS), flow(0, 2, 1, 2_000 * MSS)]);
     assert!((41..=50).contains(&two), "{two}");
     assert!(pauses_of(&outcome, 0).pauses > 0 && pauses_of(&outcome, 2).pauses > 0);
-    // The line was never idle: pauses end when there is still something to send.
+    // The line was never idle: pauses end while packets still wait.
     let last = outcome.flows.iter().map(|flow| flow.fct.unwrap().nanos()).max().unwrap();
     assert!(last < 4_000 * 4 * full() + 20 * US, "{last}");
-    // In one queue both would be held back by the longer one; DWRR serves them evenly.
+    // In one queue, the longer backlog would hold back both flows. DWRR serves them evenly.
     let fcts: Vec<_> = outcome.flows.iter().map(|flow| flow.fct.unwrap().nanos()).collect();
     assert!(fcts[0].abs_diff(fcts[1]) < 60 * 4 * full(), "{fcts:?}");
 }
 
-/// More flows than queues: those that share one are paused and go on together, and none is forgotten.
+/// More flows than queues: flows that share a queue are paused and resumed together, and all of them are resumed.
 #[test]
 fn flows_that_share_a_queue_all_go_on() {
     let mut config = star(&[(40 * GBPS, US); 9], QueueLimit::Packets(10_000), Control::Dcqcn);
@@ -168,19 +168,19 @@ fn flows_that_share_a_queue_all_go_on() {
     for host in 0..8 {
         assert!(outcome.flows[host].fct.is_some() && pauses_of(&outcome, host).pauses > 0, "{host}");
     }
-    // The same again, and by the interpreter.
+    // The same results in a second run, and with the interpreter.
     assert_eq!(found(&Program::of("bfc")).flows, outcome.flows);
     assert_eq!(found(&Program::of("bfc").interpreted()).flows, outcome.flows);
 }
 
-/// A window is full when so much is not acknowledged: a round trip brings no more than that.
+/// A window limits unacknowledged bytes, so no more than a window is sent per round trip.
 #[test]
 fn a_window_limits_what_is_on_the_way() {
     for (window, packets) in [(MSS, 1), (2 * MSS, 2), (5 * MSS - 1, 4), (5 * MSS, 5)] {
         let mut config = star(&[(GBPS, DELAY); 2], QueueLimit::Packets(100), Control::Dcqcn);
         config.transport.dcqcn.as_mut().unwrap().window_bytes = Some(window);
         let outcome = run_flows(&config, vec![flow(0, 0, 1, 20 * MSS)]);
-        // Two lines and an acknowledgement of 84 bytes back; then the next packet leaves.
+        // A packet over two lines, and its acknowledgement of 84 bytes back; then the next packet leaves.
         let round_trip = 2 * (at_1g(MSS) + DELAY) + 2 * (84 * 8 + DELAY);
         let rounds = 20u64.div_ceil(packets) - 1;
         let last = (20 - rounds * packets - 1) * at_1g(MSS) + 2 * (at_1g(MSS) + DELAY);
@@ -206,13 +206,13 @@ fn parts_that_no_sender_can_hold_back_are_refused() {
     let mut small = star(&[(GBPS, US); 2], QueueLimit::Packets(100), Control::Dcqcn);
     small.transport.ack_every_segments = 2;
     small.transport.dcqcn.as_mut().unwrap().window_bytes = Some(2 * MSS - 1);
-    assert!(refused(&small).contains("smaller than what an acknowledgement covers"));
+    assert!(refused(&small).contains("smaller than the packets that one acknowledgement covers"));
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// All bytes arrive, whatever is paused when, with queues that have room for it.
+    /// With large enough queues, all bytes arrive for any pauses.
     #[test]
     fn everything_arrives(
         flows in flows(5),
@@ -232,7 +232,8 @@ proptest! {
             prop_assert!(record.fct.is_some() && record.sender.retransmissions == 0);
             prop_assert_eq!(record.delivered_bytes, flow.size_bytes);
         }
-        // Per destination a line holds its room for each of the four other hosts, and answers, which are not held back.
+        // Per destination, a line may hold that room for each of the four other hosts, and answers, which are not
+        // paused.
         if per == Per::Destination {
             for (host, &(rate, delay)) in lines.iter().enumerate() {
                 let answered: u64 = flows.iter().filter(|flow| flow.dst == host).map(|flow| flow.size_bytes.div_ceil(MSS)).sum();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Lossless lines: pauses to the ns, and no loss within the room that the formula asks for.
+//! Lossless lines: pauses to the ns, and no loss with the headroom that the formula requires.
 
 use marklab_netsim::{Config, Control, Flow, Node, Outcome, PauseStats, Per, Pfc, QueueLimit};
 use marklab_units::Time;
@@ -22,12 +22,12 @@ fn full() -> u64 {
     at_4g(wire_bytes(MSS))
 }
 
-/// One sender of 4 Gb/s, a receiver of 1 Gb/s, and one that sends the other way. A pause begins with the third packet that
-/// waits, and ends with the one before the last.
+/// A sender of 4 Gb/s, a receiver of 1 Gb/s, and a host that sends to the sender. A pause begins when a third packet
+/// waits, and ends when one packet waits.
 fn config() -> Config {
     let mut config = star(&[(FAST, DELAY), (GBPS, DELAY), (FAST, DELAY)], QueueLimit::Packets(10_000), Control::Dcqcn);
     config.pfc = Some(Pfc { per: Per::Port, xoff_bytes: FRAME * 5 / 2, xon_bytes: FRAME * 3 / 2 });
-    // Lines back carry nothing but pause frames until the end.
+    // Until the end, lines back carry only pause frames.
     config.transport.ack_every_segments = 10_000;
     config.transport.min_rto_ns = 1000 * MS;
     config.transport.dcqcn.as_mut().unwrap().min_rate_bps = GBPS;
@@ -38,20 +38,20 @@ fn pauses_of(outcome: &Outcome, host: usize) -> PauseStats {
     outcome.lines.iter().find(|line| line.from == (host, 0)).unwrap().pauses.unwrap()
 }
 
-/// Times of the one pause of a burst, in ns from its first packet on: from when to when, and packets sent before it.
-/// `wait` is what the line back is busy with when a pause frame comes to it.
+/// The one pause of a burst: start and end in ns from its first packet on, and packets sent before it. A pause frame
+/// waits for `wait` ns, because the line back is busy.
 fn one_pause(wait: u64) -> (u64, u64, u64) {
     let first_arrival = full() + DELAY;
     let frame_back = wait + at_4g(PAUSE_WIRE) + DELAY;
-    // The receiver's line takes four times as long, so that of packets 0, 1, 2, 3 only the first has begun to leave.
+    // The receiver's line takes four times as long, so of packets 0, 1, 2, 3 only the first has begun to leave.
     let from = first_arrival + 3 * full() + frame_back;
     let packets = from / full() + 1;
-    // All but one have begun to leave.
+    // All packets but one have begun to leave.
     let to = first_arrival + (packets - 2) * 4 * full() + frame_back;
     (from, to, packets)
 }
 
-/// The queue is empty long before the sender goes on, so that each burst is like the first.
+/// The queue is empty long before the sender continues, so each burst is like the first.
 #[test]
 fn a_sender_is_paused_and_goes_on_to_the_ns() {
     let (from, to, packets) = one_pause(0);
@@ -66,10 +66,11 @@ fn a_sender_is_paused_and_goes_on_to_the_ns() {
     }
 }
 
-/// Data on the line back do not hold up a pause frame for longer than the frame that has begun.
+/// On a line back with data, a pause frame waits only for the frame under way.
 #[test]
 fn a_pause_frame_waits_for_the_frame_under_way_only() {
-    // Frames of the other flow begin 1000 ns behind the arrivals here, and 168 later once a pause frame has gone between.
+    // Frames of the other flow begin 1000 ns behind the arrivals here, and 168 ns later after a pause frame between
+    // them.
     let offset = 1_000;
     let (from, _, packets) = one_pause(offset);
     let (_, to, _) = one_pause(offset + at_4g(PAUSE_WIRE));
@@ -79,8 +80,8 @@ fn a_pause_frame_waits_for_the_frame_under_way_only() {
     assert_eq!((found.pauses, found.paused.nanos()), (1, to - from));
 }
 
-/// Of small packets that come in pairs, one each from two hosts, the second waits until the first has left: it asks for a
-/// pause and ends it, many times within a frame of the line back. No more than one pause frame waits there.
+/// Small packets arrive in pairs, one from each of two hosts. The second of a pair waits until the first has left: it
+/// asks for a pause and ends it, many times within one frame of the line back. At most one pause frame waits there.
 #[test]
 fn a_pause_frame_that_waits_says_what_is_asked_last() {
     let slow = 3 * GBPS / 2;
@@ -95,13 +96,13 @@ fn a_pause_frame_that_waits_says_what_is_asked_last() {
     let waited = outcome.switches[0].ports[1].queue.enqueued;
     assert_eq!(waited, 2 * pairs, "all have come");
     let found = pauses_of(&outcome, 3);
-    // A full frame takes 8.2 us of the line back, and a pair of small packets 0.4 us.
+    // A full frame takes 8.2 us on the line back; pairs of small packets are 0.4 us apart.
     assert!(found.frames > 1, "{found:?}");
     assert!(found.frames < pairs, "each pair would make two: {found:?}");
     assert_eq!(outcome.ledger.total(), 0);
 }
 
-/// A run that ends within a pause has counted it.
+/// A run that ends during a pause counts it.
 #[test]
 fn a_pause_under_way_counts() {
     let (from, _, packets) = one_pause(0);
@@ -110,8 +111,9 @@ fn a_pause_under_way_counts() {
     assert_eq!(pauses_of(&outcome, 0).paused.nanos(), outcome.end.since(Time::from_nanos(from)).nanos());
 }
 
-/// Bytes that a line may still bring after it has brought more than XOFF: those of two propagation delays, of the frame
-/// that the pause frame waits for, of the pause frame, and of the frame that has begun when it comes.
+/// Bytes that may still arrive by a line after more than XOFF are held. They are those of two propagation delays, of
+/// the frame that the pause frame waits for, of the pause frame, and of the frame under way when the pause frame
+/// arrives.
 pub(crate) fn headroom(rate_bps: u64, delay_ns: u64) -> u64 {
     2 * delay_ns * rate_bps / 8_000_000_000 + 2 * wire_bytes(MSS) + PAUSE_WIRE
 }
@@ -134,7 +136,7 @@ fn forty_senders_lose_nothing() {
             assert!(outcome.flows[host].fct.is_some());
         }
         assert_eq!(outcome.flows.iter().map(|flow| flow.sender.retransmissions).sum::<u64>(), 0, "{control:?}");
-        // The line was busy from the first packet on, but for its way: bytes on the line at its rate.
+        // The line was busy from the first packet on, so the time is roughly the bytes on the line at its rate.
         let last = outcome.flows.iter().map(|flow| flow.fct.unwrap().nanos()).max().unwrap();
         let packets = 1_000_000u64.div_ceil(MSS);
         let least = 40 * (1_000_000 + packets * (wire_bytes(MSS) - MSS)) * 8 / 40;
@@ -142,7 +144,7 @@ fn forty_senders_lose_nothing() {
     }
 }
 
-/// Gives a switch's queues so much room.
+/// Makes lines lossless, and limits a switch's queues to `bytes`.
 fn lossless(config: &mut Config, pfc: Pfc, bytes: u64) {
     config.pfc = Some(pfc);
     let node = switch_of(config);
@@ -179,7 +181,8 @@ pub(crate) fn flows(hosts: usize) -> impl Strategy<Value = Vec<Flow>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Oracle: the formula for what a line brings after XOFF. What the queue is given is what all lines may hold.
+    /// Oracle: the formula for the bytes that arrive after XOFF. The queue has room for the most that all lines may
+    /// hold.
     #[test]
     fn nothing_is_lost_within_the_headroom(
         flows in flows(5),

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use etherparse::{NetHeaders, PacketHeaders, TcpOptionElement, TransportHeader};
 
-/// A captured TCP segment whose checksums are right.
+/// A captured TCP segment whose checksums are correct.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Captured {
     pub(crate) time_ns: u64,
@@ -35,7 +35,7 @@ impl Captured {
     }
 }
 
-/// Every frame of a capture; panics at the first that is not whole or has a wrong checksum.
+/// Every frame of a capture. Panics at the first frame that is cut or has a wrong checksum.
 #[track_caller]
 pub(crate) fn read(path: &Path) -> Vec<Captured> {
     let bytes = std::fs::read(path).expect("the capture can be read");

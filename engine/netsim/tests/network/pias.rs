@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Priorities by what a flow has sent (PIAS): tags in captures against a count over thresholds, and what strict queues do
-//! with them.
+//! Priorities by bytes that a flow has sent (PIAS): tags in captures against a count of thresholds, and their effect in
+//! strict-priority queues.
 
 use std::cell::Cell;
 
@@ -16,7 +16,7 @@ fn pias(thresholds_bytes: &[u64]) -> Option<Pias> {
     Some(Pias { thresholds_bytes: thresholds_bytes.to_vec() })
 }
 
-/// Two hosts, with a capture at the sender; a queue of 30 packets marks above 10.
+/// Two hosts, with a capture at the sender and queues of 30 packets.
 fn config(thresholds: &[u64], connections: Connections, name: &str) -> Config {
     let mut config = star(&[(10 * GBPS, 10 * US), (GBPS, 10 * US)], QueueLimit::Packets(30), Control::Dctcp);
     (config.pias, config.connections) = (pias(thresholds), connections);
@@ -28,12 +28,12 @@ fn run_marked(config: &Config, flows: Vec<Flow>) -> Outcome {
     run(config, &Program::of("dctcp-red"), |state| set_params(state, &[("k_pkts", 10)]), flows)
 }
 
-/// The code point of a packet, of which `sent_before` bytes of its flow were sent before.
+/// The code point of a packet whose flow has sent `sent_before` bytes before.
 fn expected(thresholds: &[u64], sent_before: u64) -> u8 {
     thresholds.iter().filter(|&&threshold| sent_before <= threshold).count() as u8
 }
 
-/// What the sender sent, of which the first byte of data has the sequence number `first`.
+/// Data packets of the sender: stream offset and code point.
 fn data(frames: &[Captured]) -> Vec<(u64, u8)> {
     let data: Vec<_> = frames.iter().filter(|frame| frame.src == ip(0) && frame.payload > 0).collect();
     let first = data[0].sequence;
@@ -44,7 +44,7 @@ fn captured(config: &Config) -> Vec<Captured> {
     pcap::read(&config.captures[0].path)
 }
 
-/// The third packet has 2 MSS before it: it is demoted where the threshold is one byte less.
+/// The third packet has 2 MSS before it: it is demoted if the threshold is one byte less.
 #[test]
 fn a_packet_beyond_the_threshold_by_one_byte_is_demoted() {
     for (threshold, third) in [(2 * MSS - 1, 0), (2 * MSS, 1), (2 * MSS + 1, 1)] {
@@ -68,7 +68,7 @@ fn what_carries_no_data_has_the_highest_priority() {
     }
 }
 
-/// Segments that the switch has dropped are sent again with the tag that they had.
+/// Segments that the switch drops are retransmitted with the same tag.
 #[test]
 fn what_is_sent_again_keeps_its_priority() {
     let thresholds = [5 * MSS, 20 * MSS];
@@ -88,7 +88,7 @@ fn what_is_sent_again_keeps_its_priority() {
     }
 }
 
-/// On a connection that stays, each flow begins at the top.
+/// On a persistent connection, each flow begins with the highest priority.
 #[test]
 fn a_flow_begins_anew_on_a_connection_that_carried_another() {
     let thresholds = [10 * MSS];
@@ -104,7 +104,7 @@ fn a_flow_begins_anew_on_a_connection_that_carried_another() {
     assert_eq!(priorities.iter().map(|each| each.sent).collect::<Vec<_>>(), [2 * 11, 2 * 15]);
 }
 
-/// An application that writes slowly has sent what it has written, not what it will.
+/// For a slow application, the bytes sent so far count, not the size of the flow.
 #[test]
 fn a_slow_application_is_demoted_by_what_it_has_sent() {
     let thresholds = [3 * MSS, 6 * MSS];
@@ -117,7 +117,7 @@ fn a_slow_application_is_demoted_by_what_it_has_sent() {
     }
 }
 
-/// A long flow has a standing queue in the lower level; a short one waits for the frame under way and for nothing else.
+/// A long flow has a standing queue in the lower level. A short flow waits only for the frame under way.
 #[test]
 fn a_short_flow_overtakes_a_long_one() {
     let (segments, start) = (5, 500 * US + 7);
@@ -129,11 +129,11 @@ fn a_short_flow_overtakes_a_long_one() {
         fct(&queues::run_all(&config, flows), 1)
     };
     let (delay, at_4g) = (10 * US, at_1g(MSS) / 4);
-    // Frames of the long flow follow each other on the second line from the time on that the first has come.
+    // Frames of the long flow leave back to back on the second line, from the arrival of the first on.
     let (first, arrival) = (at_4g + delay, start + at_4g + delay);
     let begin = first + (arrival - first).div_ceil(at_1g(MSS)) * at_1g(MSS);
     assert_eq!(fct_behind_long(&[10 * MSS]), begin + segments * at_1g(MSS) + delay - start);
-    // With one level it is behind all of it.
+    // With one level, it waits behind the whole long flow.
     assert_eq!(fct_behind_long(&[]), first + (100 + segments) * at_1g(MSS) + delay - start);
 }
 
@@ -152,7 +152,7 @@ fn one_level_is_a_run_without_priorities() {
     assert_eq!(tagged.2.unwrap()[0].sent, data);
 }
 
-/// By priority, marks are those that ports have made.
+/// Marks by priority add up to the marks of ports.
 #[test]
 fn marks_are_counted_by_priority() {
     let config = config(&[20 * MSS, 60 * MSS], Connections::New, "pias-marks");
@@ -167,7 +167,8 @@ fn marks_are_counted_by_priority() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Of what is sent once, priorities never rise; all of it has the tag that counting gives, losses or not.
+    /// Priorities of first transmissions never rise. With or without losses, every packet has the tag that a count
+    /// gives.
     #[test]
     fn priorities_of_a_flow_never_rise(
         thresholds in prop::collection::btree_set(1u64..400_000, 0..8),

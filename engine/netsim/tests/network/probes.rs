@@ -6,7 +6,7 @@ use marklab_netsim::{Config, Control, EchoRecord, Outcome, Probe, QueueLimit};
 use crate::support::*;
 
 const DELAY: u64 = 20 * US;
-/// Long enough for some requests, and none of the flow's business.
+/// Long enough for some requests.
 const FLOW_BYTES: u64 = 100 * MSS;
 const HEADERS: u32 = 42;
 
@@ -26,16 +26,16 @@ fn rtts(records: &[EchoRecord]) -> Vec<Option<u64>> {
     records.iter().map(|record| record.rtt.map(|rtt| rtt.nanos())).collect()
 }
 
-/// ns on a line of 1 Gb/s: padded to 60 bytes, 24 around them.
+/// ns of a frame on a line of 1 Gb/s: padded to 60 bytes, and 24 bytes of checksum, preamble and gap.
 fn at_1g_frame(bytes: u32) -> u64 {
     (u64::from(bytes).max(60) + 24) * 8
 }
 
-/// Four lines, each with its delay.
+/// A round trip takes four lines, each with its delay.
 #[test]
 fn in_an_empty_network_a_round_trip_is_what_its_lines_take() {
     for bytes in [HEADERS, 59, 60, 61, 98, 1514] {
-        // Nothing else is on the way: the flow goes the other way round.
+        // The path is empty: the flow has another sender, and starts later.
         let outcome = probed(&with(vec![probe(bytes, 10 * MS)]), vec![flow(MS, 2, 1, 1)]);
         let (sent, rtt) = (outcome.probes[0][0].sent.nanos(), outcome.probes[0][0].rtt.map(|rtt| rtt.nanos()));
         assert_eq!((sent, rtt), (5 * US, Some(4 * (at_1g_frame(bytes) + DELAY))), "{bytes} bytes");
@@ -55,7 +55,7 @@ fn requests_come_at_their_interval_and_those_under_way_have_no_round_trip() {
     assert_eq!(outcome.flows[0].delivered_bytes, FLOW_BYTES);
 }
 
-/// A probe waits in the queue that it goes through: its round trip is longer by what stands there.
+/// A probe waits in the queue on its path, which makes its round trip longer.
 #[test]
 fn a_round_trip_holds_the_queue() {
     let mut config = with(vec![Probe { start_ns: 3 * MS, ..probe(98, 500 * US) }]);
@@ -95,7 +95,7 @@ fn probes_that_cannot_be_sent_are_refused() {
     let bad = [
         (Probe { dst: 0, ..good }, "between two hosts"),
         (Probe { dst: 3, ..good }, "between two hosts"),
-        (Probe { interval_ns: 0, ..good }, "interval of 0"),
+        (Probe { interval_ns: 0, ..good }, "interval must be above 0"),
         (Probe { frame_bytes: HEADERS - 1, ..good }, "42..65000"),
         (Probe { frame_bytes: 65_001, ..good }, "42..65000"),
         (Probe { dscp: 64, ..good }, "0..63"),

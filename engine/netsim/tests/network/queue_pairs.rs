@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Queue pairs: pacing, notifications and go-back-N to the ns, and what DCQCN makes of it.
+//! Queue pairs: pacing, notifications and go-back-N to the ns, and the rates that DCQCN sets.
 
 use marklab_netsim::{Config, Connections, Control, Flow, Outcome, QueueLimit, Reason};
 use marklab_switch::Loss;
@@ -9,7 +9,7 @@ use crate::support::*;
 
 const DELAY: u64 = 20 * US;
 const HOPS: u64 = 2;
-/// Never, in times of these tests.
+/// Longer than any run of these tests.
 const NEVER: u64 = 1_000_000 * MS;
 
 /// ns that a full packet takes at 1 Gb/s: headers are as long as TCP's.
@@ -17,12 +17,12 @@ fn full() -> u64 {
     at_1g(MSS)
 }
 
-/// ns from the begin of a full packet's transmission to its arrival.
+/// ns from the start of a full packet's transmission to its arrival.
 fn way() -> u64 {
     HOPS * (full() + DELAY)
 }
 
-/// ns that an answer of so many bytes takes on an empty way back.
+/// ns that an answer of `bytes` takes on an empty path back.
 fn answer_ns(bytes: u64) -> u64 {
     HOPS * (8 * (bytes.max(60) + 24) + DELAY)
 }
@@ -34,7 +34,8 @@ fn config() -> Config {
     star(&[(GBPS, DELAY); 2], QueueLimit::Packets(1000), Control::Dcqcn)
 }
 
-/// Runs one flow of full packets; the switch does this to the packets of these numbers on the way there.
+/// Runs one flow of full packets. The switch applies `what` to the packets with these numbers on the way to the
+/// receiver.
 fn scripted(config: &Config, packets: u64, what: &str, numbers: &[u64]) -> Outcome {
     let setup = |state: &mut _| script(state, what, 1, numbers.iter().copied());
     run(config, &Program::of("scripted"), setup, vec![flow(0, 0, 1, packets * MSS)])
@@ -60,7 +61,7 @@ fn an_application_limits_the_rate() {
     assert_eq!(fct(&outcome, 0), 9 * 4 * 8 * MSS + way());
 }
 
-/// Flows of a host take turns, packet by packet: each has finished a round after the other.
+/// Flows of a host take turns, packet by packet: the second finishes one packet after the first.
 #[test]
 fn queue_pairs_of_a_nic_take_turns() {
     let config = star(&[(GBPS, DELAY); 3], QueueLimit::Packets(1000), Control::Dcqcn);
@@ -69,7 +70,7 @@ fn queue_pairs_of_a_nic_take_turns() {
     assert_eq!((fct(&outcome, 0), fct(&outcome, 1)), (198 * full() + way(), 199 * full() + way()));
 }
 
-/// Oracle: one notification halves the rate from the first packet on that is sent after it was heard.
+/// Oracle: one notification halves the rate, from the first packet on that is sent after it arrives.
 #[test]
 fn a_notification_halves_the_rate() {
     for (marked, extra_delay_ns) in [(1, 0), (7, 0), (7, 100 * US)] {
@@ -80,7 +81,7 @@ fn a_notification_halves_the_rate() {
         let setup = |state: &mut _| script(state, "mark", 1, [marked]);
         let flows = vec![Flow { extra_delay_ns, ..flow(0, 0, 1, packets * MSS) }];
         let outcome = run(&config, &Program::of("scripted"), setup, flows);
-        // From the first packet on the line. A sender's extra delay is that of what it hears.
+        // From the transmission of the first packet on. A sender's extra delay applies to the answers that it receives.
         let heard = (marked - 1) * full() + way() + answer_ns(CNP_BYTES) + extra_delay_ns;
         let at_full_rate = heard / full() + 1;
         let sent_last = at_full_rate * full() + (packets - 1 - at_full_rate) * 2 * full();
@@ -128,17 +129,17 @@ fn notifications_come_once_per_interval_and_set_the_rate() {
             send += full() as f64 * line / rate;
         }
     }
-    // Those that the sender has heard when the last packet comes.
+    // Notifications that the sender has not handled when the last packet arrives do not count.
     let unheard = heard.iter().filter(|&&time| time > send + way() as f64).count();
     assert_eq!(outcome.flows[0].sender.ecn_reductions, count - unheard as u64);
     let expected = send + way() as f64;
-    // A gap is a whole number of ns, of a rate that is a whole number of bit/s.
+    // The simulator rounds gaps to whole ns, and rates to whole bit/s.
     assert!((fct(&outcome, 0) as f64 - expected).abs() < 2.0 * packets as f64, "{} {expected}", fct(&outcome, 0));
     assert_eq!(outcome.flows[0].marked, packets);
     assert!(expected > 5.0 * (packets * full()) as f64, "the rate was low");
 }
 
-/// Oracle: the packet behind the lost one makes the responder ask for it; the sender goes back with its next packet.
+/// Oracle: the packet behind the lost one makes the responder send a NACK; the sender goes back with its next packet.
 #[test]
 fn a_loss_is_sent_again_with_all_that_follows() {
     let packets = 40;
@@ -155,7 +156,7 @@ fn a_loss_is_sent_again_with_all_that_follows() {
     }
 }
 
-/// Behind the last packet there is none that tells of its loss, and a lost answer to a loss is not given again.
+/// No packet behind the last one shows its loss, and a lost NACK is not repeated.
 #[test]
 fn the_timeout_repairs_what_nothing_tells_of() {
     let mut config = config();
@@ -165,7 +166,7 @@ fn the_timeout_repairs_what_nothing_tells_of() {
     assert_eq!(fct(&outcome, 0), acknowledged + 5 * MS + way());
     assert_eq!((outcome.flows[0].sender.timeouts, outcome.flows[0].sender.retransmissions), (1, 1));
 
-    // The only NACK is lost: the switch drops the fourth packet back, behind acknowledgements of 1 to 3.
+    // The only NACK is lost: the switch drops the fourth packet on the way back, after acknowledgements of 1 to 3.
     let setup = |state: &mut _| {
         script(state, "drop", 1, [4]);
         script(state, "drop", 0, [4]);
@@ -176,7 +177,7 @@ fn the_timeout_repairs_what_nothing_tells_of() {
     assert_eq!((outcome.flows[0].sender.timeouts, outcome.flows[0].sender.fast_recoveries), (1, 0));
 }
 
-/// Two senders of 10 Gb/s, the second of which begins later, with the marks of the paper: half of the line each.
+/// Two senders of 10 Gb/s with the paper's marking; the second begins later. Each gets half of the line.
 #[test]
 fn two_flows_come_to_fair_shares() {
     let mut config = star(&[(10 * GBPS, 2 * US); 3], QueueLimit::Packets(10_000), Control::Dcqcn);
@@ -208,8 +209,8 @@ fn rates_that_cannot_be_are_refused() {
         change(&mut config);
         build(&config, &Program::of("droptail"), |_| (), vec![flow(0, 0, 1, 1)]).err().unwrap().to_string()
     };
-    assert!(refused(|config| config.transport.dcqcn = None).contains("for DCQCN, and for nothing else"));
-    assert!(refused(|config| config.transport.control = Control::Dctcp).contains("for nothing else"));
+    assert!(refused(|config| config.transport.dcqcn = None).contains("DCQCN needs rates"));
+    assert!(refused(|config| config.transport.control = Control::Dctcp).contains("other transports must have none"));
     assert!(refused(|config| config.transport.dcqcn.as_mut().unwrap().alpha_timer_ns = 0).contains("above 0"));
     assert!(refused(|config| config.transport.dcqcn.as_mut().unwrap().min_rate_bps = 0).contains("above 0"));
     assert!(refused(|config| config.transport.dcqcn.as_mut().unwrap().min_rate_bps = 2 * GBPS).contains("of a line"));
@@ -233,7 +234,7 @@ fn flows(hosts: usize) -> impl Strategy<Value = Vec<Flow>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever is lost, on the way there and back, by decision and in full queues: every byte is delivered, once.
+    /// With any losses in both directions, by decision and in full queues, every byte is delivered exactly once.
     #[test]
     fn every_flow_is_delivered_exactly_once(
         flows in flows(4),
@@ -260,7 +261,7 @@ proptest! {
             prop_assert!(record.fct.is_some());
             prop_assert_eq!(record.delivered_bytes, flow.size_bytes);
         }
-        // What is handed over in order adds up to each flow, no byte twice.
+        // Bytes delivered in order add up to the size of each flow, so no byte counts twice.
         let rows = outcome.flow_trace.as_ref().unwrap().rows();
         for (number, flow) in flows.iter().enumerate() {
             let delivered: u64 = rows.iter().filter(|row| row.flow == number as u32).map(|row| row.bytes).sum();
@@ -268,7 +269,7 @@ proptest! {
         }
         let known = [Reason::Switch(Loss::QueueFull), Reason::Switch(Loss::Egress)];
         prop_assert!(outcome.ledger.iter().all(|(_, _, reason, _)| known.contains(&reason)));
-        // Data that were sent are first transmissions or again; all others are answers.
+        // Sent frames are first transmissions, retransmissions, or answers.
         let packets: u64 = flows.iter().map(|flow| flow.size_bytes.div_ceil(MSS)).sum();
         let again: u64 = outcome.flows.iter().map(|flow| flow.sender.retransmissions).sum();
         let sent: u64 = (0..4).map(|host| frames_from(&outcome, host)).sum();

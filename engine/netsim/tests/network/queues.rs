@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Switch ports with many queues: services by code point share the bottleneck as its scheduler says.
+//! Switch ports with many queues: services, one per code point, share the bottleneck as its scheduler is configured.
 
 use marklab_netsim::{Config, Control, Flow, Node, Outcome, QueueLimit, QueueSpec, Queueing, Round};
 use marklab_pipeline::{ActionSpec, EntrySpec, KeyMatch, State};
@@ -11,7 +11,7 @@ const DELAY: u64 = 10 * US;
 pub(crate) const FRAME: u32 = 1514;
 const MB: u64 = 1_000_000;
 
-/// `senders` hosts and, behind them, one receiver; ports with these queues (level, quantum).
+/// `senders` hosts, followed by one receiver; ports with these queues (level, quantum).
 pub(crate) fn config(senders: usize, round: Round, queues: &[(u8, u32)], port_limit: Option<QueueLimit>) -> Config {
     let mut hosts = vec![(4 * GBPS, DELAY); senders];
     hosts.push((GBPS, DELAY));
@@ -29,7 +29,7 @@ pub(crate) fn flows(senders: usize, sizes: &[u64]) -> Vec<Flow> {
     sizes.iter().enumerate().map(of).collect()
 }
 
-/// Code point n is that of queue n; a queue marks above `k_pkts`.
+/// Maps code point n to queue n; queues mark above `k_pkts`.
 fn services(state: &mut State) {
     set_params(state, &[("k_pkts", 20)]);
     for service in 1..8u64 {
@@ -48,7 +48,7 @@ fn fct_ms(outcome: &Outcome) -> Vec<f64> {
     outcome.flows.iter().map(|flow| flow.fct.expect("it finishes").nanos() as f64 / 1e6).collect()
 }
 
-/// Sizes in the ratio of the quanta take equally long.
+/// Flows whose sizes are in the ratio of the quanta take equally long.
 #[test]
 fn services_share_by_their_quanta() {
     for round in [Round::Deficit, Round::Weighted] {
@@ -61,7 +61,7 @@ fn services_share_by_their_quanta() {
     }
 }
 
-/// A flow of the upper level is as fast as if it were alone.
+/// A flow of the upper level is as fast as alone.
 #[test]
 fn the_upper_level_does_not_notice_the_lower_one() {
     let config = config(2, Round::Deficit, &[(0, FRAME), (1, FRAME)], None);
@@ -72,7 +72,7 @@ fn the_upper_level_does_not_notice_the_lower_one() {
     assert!((both[0] / work - 1.0).abs() < 0.02, "the line is never idle: {} ms instead of {work}", both[0]);
 }
 
-/// A port's own limit holds for its queues together, as the report says.
+/// A port's own limit applies to all of its queues together, as the report shows.
 #[test]
 fn a_port_limit_holds_for_all_queues_together() {
     let config = config(4, Round::Deficit, &[(0, FRAME); 4], Some(QueueLimit::Bytes(96_000)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Descriptions that cannot be run are refused, by a message that names the object and its value.
+//! Descriptions that cannot be run are refused with a message that names the object and its value.
 
 use marklab_netsim::{Config, Control, Flow, Node, QueueLimit};
 
@@ -13,7 +13,7 @@ fn pair() -> Config {
     star(&[(GBPS, US); 2], QueueLimit::Packets(100), Control::Dctcp)
 }
 
-/// A byte of DSCP and ECN has six bits for it; of 64 there would be 0 left.
+/// The DSCP has six bits of its byte; 64 would become 0.
 #[test]
 fn a_code_point_is_0_to_63() {
     let of = |dscp| refusal(&pair(), Flow { dscp, ..flow(0, 0, 1, 1) });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Queues looked at in even intervals, round trips and windows that TCP measures.
+//! Queues sampled at fixed intervals, and round trips that TCP measures.
 
 use marklab_netsim::{Config, Control, QueueLimit, SampleQueues};
 
@@ -42,7 +42,7 @@ fn what_is_seen_is_what_a_trace_holds() {
     }
     let mut seen = outcome.queue_samples.unwrap().ports.remove(2).seen;
     seen.resize(1001, 0);
-    // A change at the very time of a look may come before or after it.
+    // A change at the time of a sample may be processed before or after the sample.
     let apart: u64 = seen.iter().zip(&expected).map(|(&seen, &expected): (&u64, &u64)| seen.abs_diff(expected)).sum();
     assert!(apart <= 80, "{apart} of {} looks", 40 * MS / interval);
     assert!(seen.iter().skip(50).sum::<u64>() > 1000);
@@ -51,7 +51,7 @@ fn what_is_seen_is_what_a_trace_holds() {
 #[test]
 fn an_interval_of_0_is_refused() {
     let error = build(&sampled(0, MS), &Program::of("droptail"), |_| (), vec![flow(0, 0, 2, 1)]).err().unwrap();
-    assert!(error.to_string().contains("never ends"), "{error}");
+    assert!(error.to_string().contains("must be above 0"), "{error}");
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn round_trips_and_windows_are_those_of_the_lines() {
     let outcome = run(&config, &Program::of("droptail"), |_| (), vec![flow(0, 0, 1, MSS), flow(MS, 0, 1, MSS)]);
     let (data, ack) = ((MSS + 78) * 8, 84 * 8);
     let rtt = 2 * (data + DELAY) + 2 * (ack + DELAY);
-    // The first is over before its acknowledgement comes, and so without a sample of its own.
+    // The first flow ends before its acknowledgement arrives, so it has no sample of its own.
     assert_eq!(outcome.flows[0].sender.rtt_samples, 0);
     assert_eq!(outcome.rtts.len(), 1);
     let found = outcome.rtts.max();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Networks around one switch, the programs it runs, and what their lines take.
+//! Networks around one switch, programs for that switch, and transmission times on its lines.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub(crate) const MSS: u64 = 1460;
 const HEADERS: u64 = 54;
 /// Options of a SYN: segment size, SACK permitted, window scale.
 const SYN_OPTIONS: u64 = 12;
-/// Shortest frame, and checksum, preamble and gap of each (IEEE 802.3).
+/// Length of the shortest frame, and checksum, preamble and gap of each frame (IEEE 802.3).
 const FRAMING: Framing = Framing { min_bytes: 60, overhead_bytes: 24 };
 
 pub(crate) const GBPS: u64 = 1_000_000_000;
@@ -30,7 +30,7 @@ pub(crate) fn wire_bytes(payload: u64) -> u64 {
     (HEADERS + payload).max(60) + 24
 }
 
-/// ns that a segment takes at 1 Gb/s: a whole number for any length, so that nothing is rounded.
+/// ns that a segment takes at 1 Gb/s: a whole number for any length, so nothing is rounded.
 pub(crate) fn at_1g(payload: u64) -> u64 {
     wire_bytes(payload) * 8
 }
@@ -49,7 +49,7 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// A scheme of the lab, or a program beside these tests, as machine code.
+    /// A scheme of the lab, or a program of these tests, as machine code.
     pub(crate) fn of(name: &'static str) -> Program {
         static COMPILED: OnceLock<Mutex<BTreeMap<&str, Program>>> = OnceLock::new();
         let mut compiled = COMPILED.get_or_init(Mutex::default).lock().unwrap();
@@ -71,7 +71,7 @@ impl Program {
         Program { ir, layout, engine }
     }
 
-    /// The same program run by the interpreter.
+    /// The same program, run by the interpreter.
     pub(crate) fn interpreted(&self) -> Program {
         Program { engine: Arc::new(Interpreter::new(&self.ir, &self.layout)), ..self.clone() }
     }
@@ -92,7 +92,7 @@ pub(crate) fn set_default(state: &mut State, table: &str, name: &str, params: &[
     state.set_default_action(table, &action(name, params)).unwrap();
 }
 
-/// Tells `scripted` to `mark` or `drop` the packets of these numbers, from 1 on, that leave by a port.
+/// Makes `scripted` `mark` or `drop` the packets with these numbers, from 1 on, that leave by a port.
 pub(crate) fn script(state: &mut State, what: &str, port: u64, numbers: impl IntoIterator<Item = u64>) {
     for number in numbers {
         let exact = |value: u64| KeyMatch::Exact(value.into());
@@ -124,7 +124,7 @@ pub(crate) fn ip(host: usize) -> u32 {
     0x0a00_0001 + host as u32
 }
 
-/// TCP of a run, the application's congestion control aside: each segment acknowledged, so that rounds are simple.
+/// TCP settings with this congestion control. Each segment is acknowledged, so rounds are simple.
 pub(crate) fn transport(control: Control) -> Transport {
     Transport {
         control,
@@ -146,8 +146,8 @@ pub(crate) fn transport(control: Control) -> Transport {
     }
 }
 
-/// Hosts around one switch, which is the node behind them; host `i` has port `i`. Rate and delay are those of each
-/// host's link. Connections are persistent.
+/// Hosts around one switch, which is the last node; host `i` has port `i`. `hosts` has rate and delay of each host's
+/// link. Connections are persistent.
 pub(crate) fn star(hosts: &[(u64, u64)], queue: QueueLimit, control: Control) -> Config {
     let host = |number| Node::Host { name: format!("h{number}"), mac: mac(number), ip: ip(number) };
     let mut nodes: Vec<Node> = (0..hosts.len()).map(host).collect();
@@ -176,7 +176,7 @@ pub(crate) fn switch_of(config: &Config) -> usize {
     config.nodes.len() - 1
 }
 
-/// Records the queue towards a host of a [`star`], every change of it.
+/// Records every change of the queue towards a host of a [`star`].
 pub(crate) fn trace_queue(config: &mut Config, host: usize) {
     config.traces.push(Trace {
         node: switch_of(config),
@@ -187,7 +187,7 @@ pub(crate) fn trace_queue(config: &mut Config, host: usize) {
     });
 }
 
-/// Captures what a host sends and receives; `name` is unique among all tests.
+/// Captures the frames that a host sends and receives. `name` must be unique among all tests.
 pub(crate) fn capture_host(config: &mut Config, host: usize, name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.pcap"));
     config.captures.push(Capture { node: host, port: 0, path: path.clone() });
@@ -210,7 +210,7 @@ pub(crate) fn flow(start_ns: u64, src: usize, dst: usize, size_bytes: u64) -> Fl
     }
 }
 
-/// A [`star`] whose switch runs a program, `setup` having programmed its tables.
+/// A [`star`] whose switch runs a program; `setup` fills its tables.
 pub(crate) fn build(
     config: &Config,
     program: &Program,
@@ -220,7 +220,7 @@ pub(crate) fn build(
     build_switch(config, program, |switch| setup(switch.state_mut()), flows)
 }
 
-/// The same, `setup` having programmed whatever the switch has.
+/// The same; `setup` has access to the whole switch.
 pub(crate) fn build_switch(
     config: &Config,
     program: &Program,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Records over time agree with what else is known of a run.
+//! Traces over time agree with the other results of a run.
 
 use marklab_netsim::{Cell, Control, Flow, Outcome, QueueLimit, QueueTrace, Round, TraceRow};
 
@@ -8,7 +8,7 @@ use crate::support::*;
 
 const SIZE: u64 = 10 * 1_000_000;
 
-/// Four queues, the last above the others; the flow of the upper one is limited by its sender.
+/// Four queues, the last on a level above the others. Its flow is rate-limited by its sender.
 fn four_queues(quanta: &[u32; 3], interval_ns: u64) -> Outcome {
     let [a, b, c] = *quanta;
     let mut config = config(4, Round::Deficit, &[(0, a), (0, b), (0, c), (1, FRAME)], None);
@@ -36,7 +36,7 @@ fn a_port_is_the_sum_of_its_queues() {
     assert_eq!(sum(trace.port(), |row| row.departed), port.queue.enqueued);
     assert_eq!(sum(trace.port(), |row| row.marked), port.marked);
     assert_eq!(trace.port().rows().iter().map(|row| row.max_packets).max(), Some(port.queue.max.packets));
-    // At the end of each interval, what a queue held last counts.
+    // The last backlogs of the queues in an interval add up to that of the port.
     for row in trace.port().rows() {
         let held = |queue: &QueueTrace| {
             let rows = queue.rows();
@@ -47,7 +47,7 @@ fn a_port_is_the_sum_of_its_queues() {
     }
 }
 
-/// While three queues are backlogged, each sees a round of as many frames as the quanta add up to, at 1 Gb/s.
+/// While three queues are backlogged, a round at 1 Gb/s takes as many frames as the quanta add up to.
 #[test]
 fn a_round_takes_what_the_quanta_take() {
     for (quanta, frames) in [([FRAME; 3], 3), ([2 * FRAME, FRAME, FRAME], 4)] {
@@ -71,7 +71,7 @@ fn a_queue_above_the_others_takes_no_turns() {
     assert_eq!(rounds[3], 0);
 }
 
-/// What a flow delivers adds up to its size; a paced one to its rate in each interval.
+/// Delivered bytes of a flow add up to its size; of a paced flow, they match its rate in each interval.
 #[test]
 fn flows_deliver_their_bytes_at_their_rate() {
     let mut config = star(&[(GBPS, 10 * US); 3], QueueLimit::Packets(1000), Control::Dctcp);
@@ -85,12 +85,12 @@ fn flows_deliver_their_bytes_at_their_rate() {
         assert_eq!(outcome.flows[number as usize].delivered_bytes, size);
     }
     let inner = trace.rows().iter().filter(|row| row.flow == 0 && (20 * MS..100 * MS).contains(&row.time.nanos()));
-    // 100 Mb/s for 10 ms are 125 kB, to a segment.
+    // 100 Mb/s for 10 ms are 125 kB, within a segment.
     let off: Vec<_> = inner.map(|row| row.bytes.abs_diff(125_000)).collect();
     assert!(off.len() == 8 && off.iter().all(|&off| off < MSS), "{off:?}");
 }
 
-/// Every packet, in order: when it came and left, whose it was, whether it was marked.
+/// Every packet is recorded in order: its arrival and departure, its flow, and whether it was marked.
 #[test]
 fn packets_are_recorded_one_by_one() {
     let mut config = star(&[(GBPS, 10 * US); 3], QueueLimit::Packets(1000), Control::Dctcp);
@@ -114,7 +114,7 @@ fn packets_are_recorded_one_by_one() {
         assert_eq!(own.iter().map(|row| u64::from(row.bytes)).sum::<u64>(), segments * (MSS + 54));
         assert!(own.iter().all(|row| row.five_tuple == five_tuple));
     }
-    // Acknowledgements of the flow that goes the other way are the receiver's.
+    // Acknowledgements of the flow in the other direction come from that flow's receiver.
     let last = packets[packets.len() - 1];
     assert_eq!((last.flow, last.five_tuple), (Some(2), 5));
     trace_queue(&mut config, 0);
@@ -122,7 +122,7 @@ fn packets_are_recorded_one_by_one() {
     assert!(outcome.traces[1].packets().is_none());
 }
 
-/// An unfinished flow has delivered what its trace says.
+/// The delivered bytes of an unfinished flow match its trace.
 #[test]
 fn what_an_unfinished_flow_delivered_is_known() {
     let mut config = star(&[(GBPS, 10 * US); 2], QueueLimit::Packets(1000), Control::Dctcp);
@@ -134,7 +134,7 @@ fn what_an_unfinished_flow_delivered_is_known() {
     assert!(delivered > 20 * MS * MSS / at_1g(MSS) * 9 / 10, "{delivered}");
 }
 
-/// A sample for each row; the last is what the register holds in the end.
+/// There is a sample for each row; the last one is the register's value at the end.
 #[test]
 fn registers_are_recorded_beside_their_port() {
     let mut config = config(2, Round::Deficit, &[(0, FRAME), (0, FRAME)], None);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The same network with a program for either architecture.
+//! The same network with a program for v1model and with its twin for TNA.
 
 use marklab_netsim::{Control, Outcome, QueueLimit};
 
 use crate::support::*;
 
-/// Cells of a full frame, 1,514 bytes of 80 each.
+/// Cells of 80 bytes in a full frame of 1,514 bytes.
 const FULL_FRAME_CELLS: u64 = 19;
 const K_PKTS: u64 = 12;
 
-/// Flows to one host that start one after the other, so that no two SYNs wait together.
+/// Runs flows to one host. They start one after the other, so no two SYNs wait at the same time.
 fn outcome(program: &'static str, params: &[(&str, u64)]) -> Outcome {
     let mut config = star(&[(40 * GBPS, 5 * US); 4], QueueLimit::Packets(40), Control::Dctcp);
     config.links[0].rate_bps = 10 * GBPS;
@@ -18,8 +18,8 @@ fn outcome(program: &'static str, params: &[(&str, u64)]) -> Outcome {
     run(&config, &Program::of(program), |state| set_params(state, params), flows.collect())
 }
 
-/// Both mark when more than K packets wait, as the TNA twin's K is that many full frames: frames come and go at the same
-/// nanosecond then.
+/// Both programs mark when more than K packets wait, because the TNA twin's K is that many full frames. So frames
+/// arrive and leave at the same nanosecond.
 #[test]
 fn marks_on_cells_of_full_frames_are_marks_on_packets() {
     let ours = outcome("twin", &[("k_cells", FULL_FRAME_CELLS * K_PKTS)]);

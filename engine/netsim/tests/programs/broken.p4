@@ -1,4 +1,4 @@
-// Two ports, each forwarded to the other; lowers the time to live and forgets the checksum, or sends by a port 2.
+// Forwards two ports to each other. May lower the time to live without the checksum, or send by another port.
 #include <core.p4>
 #include <v1model.p4>
 #include "include/headers.p4"

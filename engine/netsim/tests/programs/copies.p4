@@ -1,4 +1,4 @@
-// A router that makes copies of packets, or takes them in once more, as a table tells it.
+// A router that copies or recirculates packets, in the mode that a table sets.
 #include <core.p4>
 #include <v1model.p4>
 #include "include/headers.p4"

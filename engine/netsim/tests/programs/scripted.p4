@@ -1,4 +1,4 @@
-// A switch that marks or drops the packets it is told to, by their number at each port: losses and marks at will.
+// A switch that marks or drops the packets listed in a table, by their number at each port.
 #include <core.p4>
 #include <v1model.p4>
 #include "include/marking.p4"

@@ -1,4 +1,4 @@
-/* The lab's switch with the marking of dctcp-red, for Tofino: K is cells. */
+/* The lab's switch with the marking of dctcp-red, for Tofino: K is in cells. */
 
 #include <core.p4>
 #include <tna.p4>

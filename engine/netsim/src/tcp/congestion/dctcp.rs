@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! DCTCP (RFC 8257): the window is reduced in proportion to the share of bytes that met congestion. Marks say so, and
-//! in the variants of the EAR paper (APNet 2017, sections 3.1 and 4.1) delays instead, or both.
+//! DCTCP (RFC 8257): the window is reduced in proportion to the fraction of bytes that met congestion. The sign of
+//! congestion is a mark; in the variants of the EAR paper (APNet 2017, sections 3.1 and 4.1) it is a delay, or either.
 
 use marklab_units::Duration;
 
@@ -15,7 +15,7 @@ impl Alpha {
     /// The initial value that RFC 8257 section 4.2 recommends: assume congestion.
     pub const FULL: Alpha = Alpha(Alpha::ONE);
 
-    /// As a number.
+    /// The estimate as a floating-point number.
     pub fn as_f64(self) -> f64 {
         f64::from(self.0) / f64::from(Alpha::ONE)
     }
@@ -38,7 +38,7 @@ pub struct Dctcp {
     alpha: Alpha,
     /// g = 2^-gain_shift.
     gain_shift: u32,
-    /// Bytes acknowledged, and of these marked, in the present observation window.
+    /// Bytes acknowledged in the present observation window, and the marked bytes among them.
     acked: u64,
     marked: u64,
     /// The observation window ends when this byte is acknowledged.
@@ -49,8 +49,8 @@ pub struct Dctcp {
 }
 
 impl Dctcp {
-    /// With alpha = 1 and g = 2^-`gain_shift`; RFC 8257 recommends 1/16. Its section 3.5 has losses halve the window as in
-    /// any TCP, also after marks, whose cut may have been small; Linux does so since version 5.1 (2019).
+    /// With alpha = 1 and g = 2^-`gain_shift`; RFC 8257 recommends 1/16. By its section 3.5, a loss halves the window
+    /// as in any TCP, even after marks, which may have reduced it little. Linux does so since version 5.1 (2019).
     pub fn new(gain_shift: u32, loss_after_marks: bool) -> Dctcp {
         Dctcp {
             alpha: Alpha::FULL,
@@ -64,13 +64,13 @@ impl Dctcp {
         }
     }
 
-    /// EAR: delays beyond a threshold tell of congestion as well.
+    /// EAR: delays beyond a threshold signal congestion too.
     #[must_use]
     pub fn and_delay(self, threshold: Duration) -> Dctcp {
         Dctcp { delay: Some(DelaySignal::new(threshold)), ..self }
     }
 
-    /// Delay-based DCTCP: they do in place of marks.
+    /// Delay-based DCTCP: delays beyond a threshold signal congestion instead of marks.
     #[must_use]
     pub fn by_delay(self, threshold: Duration) -> Dctcp {
         Dctcp { hears_marks: false, ..self.and_delay(threshold) }
@@ -91,13 +91,13 @@ impl CongestionControl for Dctcp {
     }
 
     fn congested(&mut self, ece: bool, one_way: Option<Duration>) -> bool {
-        // The delay is looked at in any case, as it may be the shortest so far.
+        // The delay is always evaluated, because it may be the shortest so far.
         let late = self.delay.as_mut().zip(one_way).is_some_and(|(signal, delay)| signal.exceeds(delay));
         late || (ece && self.hears_marks)
     }
 
-    /// Section 3.3: alpha is updated once per window of data. As in Linux and ns-3 the window ends with the last byte
-    /// that was sent in it; the RFC's wording would wait for one acknowledgement more.
+    /// Section 3.3: alpha is updated once per window of data. As in Linux and ns-3, the window ends when the last byte
+    /// that was sent in it is acknowledged. The RFC's wording would wait for one more acknowledgement.
     fn on_ack(&mut self, acked: Acked) {
         self.acked += acked.bytes;
         if acked.congested {
@@ -132,7 +132,7 @@ impl CongestionControl for Dctcp {
 mod tests {
     use super::*;
 
-    /// One observation window of ten segments, of which `marked` come back with ECE.
+    /// One observation window of ten segments; `marked` of them are acknowledged with ECE.
     fn observe(dctcp: &mut Dctcp, marked: u64, window: u64) {
         for segment in 0..10 {
             dctcp.on_ack(Acked {

@@ -3,7 +3,7 @@
 
 use marklab_units::Duration;
 
-/// Data that were on their way for longer than the shortest delay seen by a threshold tell of congestion.
+/// Signals congestion when a one-way delay exceeds the shortest delay so far by more than a threshold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DelaySignal {
     threshold: Duration,
@@ -11,12 +11,12 @@ pub struct DelaySignal {
 }
 
 impl DelaySignal {
-    /// A signal of a connection that has seen nothing.
+    /// The signal of a connection without samples.
     pub fn new(threshold: Duration) -> DelaySignal {
         DelaySignal { threshold, base: None }
     }
 
-    /// Takes a one-way delay; whether it tells of congestion.
+    /// Takes a one-way delay, and returns whether it signals congestion.
     pub fn exceeds(&mut self, one_way: Duration) -> bool {
         let base = self.base.map_or(one_way, |base| base.min(one_way));
         self.base = Some(base);
