@@ -273,7 +273,7 @@ impl<'a> Lowerer<'a> {
         self.make_globals()?;
         match self.instance(main) {
             Some(Object::Package(package)) => self.architecture.package(self, &package, span),
-            _ => self.internal(span, "`main` is no package"),
+            _ => self.internal(span, "`main` is not a package"),
         }
     }
 

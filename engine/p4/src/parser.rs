@@ -51,7 +51,7 @@ pub(crate) fn parse(tokens: &[Token], diagnostics: &mut Diagnostics) -> Vec<Decl
 fn advice_on(found: &TokenKind, expected: &str) -> Option<&'static str> {
     match (found, expected) {
         (TokenKind::Assign, "`)`") => Some("`==` compares, `=` assigns"),
-        (TokenKind::Concat, _) if expected.starts_with("`=`") => Some("`++` joins bits; `+= 1` counts"),
+        (TokenKind::Concat, _) if expected.starts_with("`=`") => Some("`++` concatenates bits; use `+= 1` to count"),
         (_, "`;`") => Some("end this with `;`"),
         _ => None,
     }
@@ -257,7 +257,7 @@ impl Parser<'_> {
         if !self.unclosed {
             let problem = Problem::UnexpectedToken { found: self.peek().to_string(), expected: "`}`".into() };
             let entry = self.diagnostics.error(self.span(), problem).label(brace, "this is still open");
-            entry.help("close it, or a brace inside of it, before this");
+            entry.help("close it, or a brace inside it, before this point");
         }
         self.unclosed = true;
     }

@@ -285,7 +285,7 @@ impl Preprocessor<'_> {
         };
         if open.closed {
             let problem = Problem::AfterElse { directive: name.text.clone() };
-            self.diagnostics.error(name.span, problem).label(open.span, "of this");
+            self.diagnostics.error(name.span, problem).label(open.span, "the condition starts here");
         }
         let is_else = &*name.text == "else";
         open.closed |= is_else;
@@ -335,7 +335,7 @@ impl Preprocessor<'_> {
             () => return self.open(&name, quoted, span, file, depth),
         };
         self.too_many = true;
-        self.diagnostics.error(span, limit).help("does a file include itself? `#ifndef NAME_P4` around it ends that");
+        self.diagnostics.error(span, limit).help("if a file includes itself, guard it with `#ifndef NAME_P4`");
     }
 
     fn open(&mut self, name: &str, quoted: bool, span: Span, file: FileId, depth: usize) {

@@ -79,7 +79,7 @@ pub(super) fn duplicate_names(lowerer: &mut Lowerer<'_>) {
         let problem = Problem::SameName { what, name: name.into() };
         let entry = lowerer.diagnostics.error(span, problem);
         match first == span {
-            true => entry.help("its control is there twice: let `@name` begin without a dot").done(),
+            true => entry.help("its control is instantiated twice: remove the dot at the start of `@name`").done(),
             false => entry.label(first, "the other one").help("give one of them another `@name`").done(),
         }
     }

@@ -88,7 +88,7 @@ impl Checker<'_> {
         let entry = self.diagnostics.error(span, problem);
         match (widths, newtype) {
             (true, _) => entry.help("cast one operand to the type of the other").done(),
-            (_, true) => entry.help("a `type` has no operators: cast to the type below it").done(),
+            (_, true) => entry.help("a `type` has no operators: cast to its underlying type").done(),
             _ => entry.done(),
         }
         Self::poison(span)

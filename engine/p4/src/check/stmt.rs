@@ -113,7 +113,7 @@ impl Checker<'_> {
             let problem = Problem::VariableType { ty: self.show(&ty) };
             let entry = self.diagnostics.error(decl.ty.span, problem);
             if objects {
-                entry.help(format!("to make an instance, write its arguments: `T(...) {};`", decl.name.name));
+                entry.help(format!("to create an instance, write its arguments: `T(...) {};`", decl.name.name));
             }
             self.declare(&decl.name, Symbol::Poison);
             return None;
@@ -167,7 +167,7 @@ impl Checker<'_> {
         };
         let entry = self.diagnostics.error(dst.span, Problem::NotWritable {});
         if let Some(declared) = declared {
-            entry.label(declared, "declared here, to be read only");
+            entry.label(declared, "declared read-only here");
         }
     }
 

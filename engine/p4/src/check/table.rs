@@ -83,7 +83,7 @@ impl Checker<'_> {
                 let other = found.map(|entry| entry.span);
                 let mut entry = self.diagnostics.error(span, Problem::NoDefaultAction {});
                 if let Some(other) = other {
-                    entry = entry.label(other, "this is no action without parameters");
+                    entry = entry.label(other, "this is not an action without parameters");
                 }
                 return entry.help("include `core.p4`, which declares it").done();
             }
@@ -106,7 +106,7 @@ impl Checker<'_> {
             if a > b {
                 let span = before.name.span;
                 let problem = Problem::PropertyOrder { property: after.name.name.clone(), before: first };
-                self.diagnostics.error(after.name.span, problem).label(span, "it is here");
+                self.diagnostics.error(after.name.span, problem).label(span, "this must come first");
             }
         }
     }
@@ -146,7 +146,7 @@ impl Checker<'_> {
                 None if expr.ty.is_poison() => String::new(),
                 None => {
                     let entry = self.diagnostics.error(expr.span, Problem::KeyNeedsName {});
-                    entry.help("add `@name(\"...\")` behind the match kind");
+                    entry.help("add `@name(\"...\")` after the match kind");
                     String::new()
                 }
             };
@@ -286,7 +286,7 @@ impl Checker<'_> {
         if let Some(annotation) = entry.annotations.iter().find(|annotation| &*annotation.name.name == flag) {
             let span = annotation.name.span;
             let problem = Problem::ActionNotHere { action: action.path.name.name.clone(), annotation: flag };
-            self.diagnostics.error(action.span, problem).label(span, "said here");
+            self.diagnostics.error(action.span, problem).label(span, "marked here");
             return None;
         }
         let params = self.program.actions[id.index()].params.clone();

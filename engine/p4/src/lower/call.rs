@@ -27,7 +27,7 @@ impl Lowerer<'_> {
             Callee::Function(id) => self.function_call(*id, call, ty, span),
             Callee::Method(object, method) => {
                 let Value::Object(Object::Extern(object)) = self.expr(object)? else {
-                    return self.internal(span, "a method of something that is no extern");
+                    return self.internal(span, "a method of something that is not an extern");
                 };
                 self.architecture.call_method(self, &object, *method, call, ty, span)
             }
@@ -38,7 +38,7 @@ impl Lowerer<'_> {
             }
             Callee::Block(object) => {
                 let Value::Object(Object::Block(id)) = self.expr(object)? else {
-                    return self.internal(span, "something is applied that is no parser or control");
+                    return self.internal(span, "something is applied that is not a parser or control");
                 };
                 self.apply_block(id, &call.args, span)?;
                 Ok(Value::Void)

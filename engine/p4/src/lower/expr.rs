@@ -171,7 +171,7 @@ impl Lowerer<'_> {
             self.store(&storage.clone().into(), stack, expr.span)?;
             let place = match fold::number(&index).and_then(|number| usize::try_from(&number).ok()) {
                 Some(number) => Lvalue::from(storage).part(number),
-                None => return self.unsupported(expr.span, "a run-time index into a value that is no variable"),
+                None => return self.unsupported(expr.span, "a run-time index into a value that is not a variable"),
             };
             return match place {
                 Some(place) => self.read(&place, expr.span),

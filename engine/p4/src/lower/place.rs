@@ -95,7 +95,7 @@ impl Lowerer<'_> {
         };
         match part {
             Some(part) => Ok(part),
-            None => self.internal(span, "this is no place"),
+            None => self.internal(span, "this is not a place"),
         }
     }
 
@@ -134,7 +134,7 @@ impl Lowerer<'_> {
                     places.iter().map(|place| self.element(place, Value::Scalar(index.clone()), span)).collect();
                 Ok(Lvalue::Choice(outer.clone(), inner?.into()))
             }
-            _ => self.internal(span, "this is no stack"),
+            _ => self.internal(span, "this is not a stack"),
         }
     }
 

@@ -276,7 +276,7 @@ impl Lowerer<'_> {
         let operands = self.operands(&[lo, hi])?;
         let [lo, hi] = <[Value; 2]>::try_from(operands).expect("two operands");
         let Lvalue::Storage(Storage::Scalar(slot), _) = place else {
-            return self.unsupported(span, "a range of values that are no numbers");
+            return self.unsupported(span, "a range of values that are not numbers");
         };
         let ty = self.out.slots[slot.index()].ty;
         let (lo, hi) = (self.scalar_of(lo, ty, span)?, self.scalar_of(hi, ty, span)?);

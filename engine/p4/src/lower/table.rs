@@ -145,7 +145,7 @@ impl Lowerer<'_> {
                 _ => return self.internal(use_.span, "an argument is missing"),
             };
             let Some(ty) = self.scalar_type_of(&param.ty) else {
-                return self.internal(use_.span, "an action parameter that is no scalar");
+                return self.internal(use_.span, "an action parameter that is not a scalar");
             };
             let ir::ExprKind::Const(image) = fold::cast(value, ty, use_.span).kind else {
                 return self.fail(use_.span, Problem::NotConstant {});

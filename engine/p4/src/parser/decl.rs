@@ -236,7 +236,7 @@ impl Parser<'_> {
             Prototype { annotations, is_abstract, returns: None, name, type_params: Vec::new(), params }
         } else if self.at_name() && *self.peek_at(1) == TokenKind::LParen {
             let method = self.name()?;
-            let help = format!("write `void` if it gives nothing; a constructor is named `{}`", object.name);
+            let help = format!("write `void` if it returns nothing; a constructor must be named `{}`", object.name);
             self.diagnostics.error(method.span, Problem::NoReturnType { method: method.name }).help(help);
             return Err(Failed);
         } else {
@@ -298,8 +298,8 @@ impl Parser<'_> {
                 parser.bump();
                 apply = Some(parser.block()?);
             } else if apply.is_some() {
-                let advice = "declarations stand before the `apply` block";
-                return parser.unexpected_but("`}` behind the `apply` block", Some(advice));
+                let advice = "put declarations before the `apply` block";
+                return parser.unexpected_but("`}` after the `apply` block", Some(advice));
             } else {
                 locals.push(parser.local_declaration(annotations)?);
             }
@@ -358,7 +358,7 @@ impl Parser<'_> {
                 transition = Some(parser.transition()?);
                 Ok(None)
             }
-            _ if transition.is_some() => parser.unexpected("`}` behind the transition"),
+            _ if transition.is_some() => parser.unexpected("`}` after the transition"),
             _ => Ok(Some(parser.statement_or_declaration()?)),
         })?;
         self.names.pop();

@@ -225,7 +225,7 @@ impl Parser<'_> {
             _ => {
                 let entry = self.diagnostics.error(start, Problem::TypeAsExpression {});
                 if let TypeKind::Name(path) | TypeKind::Specialized(path, _) = &ty.kind {
-                    entry.help(format!("an instance of it is made with parentheses: `{}(...)`", path.name.name));
+                    entry.help(format!("create an instance of it with parentheses: `{}(...)`", path.name.name));
                 }
                 Err(Failed)
             }

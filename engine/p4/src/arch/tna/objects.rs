@@ -219,7 +219,7 @@ fn math_unit(lowerer: &mut Lowerer<'_>, new: &NewExtern<'_>, name: String) -> Lo
         }
         let (invert, shift, scale, table) = by_operation(&op, f64::from(factor) / f64::from(divisor));
         if op == "RSQR" {
-            return lowerer.unsupported(new.span, "`MathOp_t.RSQR`, whose table p4c computes wrong: give the table");
+            return lowerer.unsupported(new.span, "`MathOp_t.RSQR` (p4c computes its table wrong; give the table)");
         }
         return Ok(MathUnit { name, invert, shift, scale, table, span: new.span });
     }

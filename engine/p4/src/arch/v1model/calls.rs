@@ -112,7 +112,7 @@ pub(crate) fn call_function(
         }
         "truncate" => {
             let parts = [Part::Parser, Part::VerifyChecksum, Part::Ingress, Part::Egress];
-            only_in(lowerer, function, &parts, "what comes before the deparser", span)?;
+            only_in(lowerer, function, &parts, "a block before the deparser", span)?;
             ExternCall::Request(Request::Truncate(args.scalar(lowerer, 0)?))
         }
         "assert" | "assume" => {
@@ -144,7 +144,7 @@ fn hash(lowerer: &mut Lowerer<'_>, args: &Args<'_>, span: Span) -> Lowered<Value
     let (base, max) = (args.scalar(lowerer, 2)?, args.scalar(lowerer, 4)?);
     let data = args.value(lowerer, 3)?;
     if matches!(data, Value::Scalar(_)) {
-        lowerer.beyond_bmv2("a hash of something that is no list", Some("put braces around it"), span);
+        lowerer.beyond_bmv2("a hash of something that is not a list", Some("put braces around it"), span);
     }
     let data = data::fields(lowerer, data, span)?;
     let ty = result_type(lowerer, &dst, base.ty, span)?;

@@ -76,7 +76,7 @@ fn narrow_prefixes(lowerer: &mut Lowerer<'_>) {
     let narrow = keys.filter(|key| key.kind == MatchKind::Lpm && !key.expr.ty.width.is_multiple_of(8));
     let found: Vec<(Span, u32)> = narrow.map(|key| (key.expr.span, key.expr.ty.width)).collect();
     for (span, width) in found {
-        let help = "simple_switch counts the prefix from the highest bit of a byte: let the key have whole bytes";
+        let help = "simple_switch counts the prefix from the highest bit of a byte: use a key of whole bytes";
         lowerer.diagnostics.warning(span, Problem::PrefixOfOddWidth { width }).help(help);
     }
 }
