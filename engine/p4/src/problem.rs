@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The closed list of everything that can be wrong.
+//! The closed list of problems that the front end reports.
 //!
-//! Ids are stable: `E01` preprocessor, `E02` words and grammar, `E03` names, `E04` types, `E05` statements and
-//! declarations, `E06` tables, `E07` what the architecture asks for, `U` not supported, `I` our own faults, `W` warnings.
-//! Each has a case in `tests/err`. `E10` to `E16` and `W10` are `marklab-tofino`'s, a list of its own.
+//! Ids are stable: `E01` preprocessor, `E02` tokens and grammar, `E03` names, `E04` types, `E05` statements and
+//! declarations, `E06` tables, `E07` rules of the architecture, `U` not supported, `I` internal errors, `W` warnings.
+//! Each but `I0001` has a case in `tests`. `E10` to `E16` and `W10` belong to the separate list of `marklab-tofino`.
 
 mod remedy;
 
@@ -11,16 +11,16 @@ use std::fmt;
 
 use crate::token::Name;
 
-/// Whose matter a message is.
+/// Category of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Category {
     /// The program is wrong (`E...`).
     Error,
-    /// The program is fine as far as is known, but asks for what is not supported (`U...`).
+    /// The program may be valid, but uses something that is not supported (`U...`).
     Unsupported,
-    /// The front end itself is wrong (`I...`).
+    /// The front end has a bug (`I...`).
     Internal,
-    /// The program can be compiled but is probably not meant so (`W...`).
+    /// The program can be compiled, but probably does not do what its author meant (`W...`).
     Warning,
 }
 
@@ -35,12 +35,12 @@ impl fmt::Display for Category {
     }
 }
 
-/// A closed list of what can be wrong: an enum, its ids and texts.
+/// A closed list of problems: an enum with ids and texts.
 pub trait Kind: fmt::Display {
     /// The stable id: `E0301`.
     fn id(&self) -> &'static str;
 
-    /// Whose matter it is: the id's letter tells.
+    /// The category, from the first letter of the id.
     fn category(&self) -> Category {
         match self.id().as_bytes()[0] {
             b'E' => Category::Error,
@@ -51,7 +51,7 @@ pub trait Kind: fmt::Display {
     }
 }
 
-/// Declares a closed list: `problems! { /// What it is of. Name; "E0101" Variant { field: Type } = "{field} is wrong"; }`
+/// Declares a closed list: `problems! { /// Documentation. Name; "E0101" Variant { field: Type } = "{field} is wrong"; }`
 #[macro_export]
 macro_rules! problems {
     ($(#[$doc:meta])* $list:ident;
@@ -63,7 +63,7 @@ macro_rules! problems {
         }
 
         impl $list {
-            /// Ids of all of them.
+            /// Ids of all problems.
             pub const IDS: &'static [&'static str] = &[$($id),*];
 
             /// The stable id.
@@ -87,7 +87,7 @@ macro_rules! problems {
 }
 
 problems! {
-    /// What can be wrong; the text is that of the message.
+    /// A problem of a program; its text is the message.
     Problem;
 
     "E0101" CannotRead { path: String, reason: String } = "cannot read `{path}`: {reason}";

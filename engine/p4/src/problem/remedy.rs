@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What to do about a problem, where that does not depend on where it happened.
+//! Remedies for problems, where they do not depend on the context.
 
 use super::Problem;
 
@@ -12,7 +12,7 @@ const OVERLOADS: &str = "overloads must differ in the number or the names of the
 const WRITABLE: &str = "only variables and `out` or `inout` parameters can be assigned to";
 
 impl Problem {
-    /// General advice, if there is any that the message does not give by itself.
+    /// General advice, unless the message already contains it.
     pub(crate) fn remedy(&self) -> Option<String> {
         let written = match self {
             Problem::AnnotationString { name } => format!("write `@{name}(\"text\")`"),
@@ -32,7 +32,7 @@ impl Problem {
         self.remedy_of_text().or_else(|| self.remedy_of_types()).or_else(|| self.remedy_of_code())
     }
 
-    /// Preprocessor, words, grammar and names.
+    /// Preprocessor, tokens, grammar and names.
     fn remedy_of_text(&self) -> Option<&'static str> {
         Some(match self {
             Problem::UnterminatedIf {} => "end it with `#endif`",
@@ -76,7 +76,7 @@ impl Problem {
         })
     }
 
-    /// Statements, declarations, tables and what an architecture asks for.
+    /// Statements, declarations, tables and rules of the architecture.
     fn remedy_of_code(&self) -> Option<&'static str> {
         Some(match self {
             Problem::NotWritable {} | Problem::ArgumentNotWritable { .. } => WRITABLE,
@@ -129,7 +129,7 @@ impl Problem {
     }
 }
 
-/// Casts are few (spec section 8.11).
+/// Advice for a cast that is not allowed (spec section 8.11).
 fn casts(from: &str, to: &str) -> Option<&'static str> {
     let is_bits = |ty: &str| ty.starts_with("bit<") || ty.starts_with("int<");
     match (from, to) {
@@ -139,7 +139,7 @@ fn casts(from: &str, to: &str) -> Option<&'static str> {
     }
 }
 
-/// What to declare when there can be no variable or constant of a type.
+/// What to write if a type cannot be the type of a variable or constant.
 fn instead_of(ty: &str) -> Option<&'static str> {
     match ty {
         "int" => Some("give it a width, as in `bit<32>`"),
@@ -149,7 +149,7 @@ fn instead_of(ty: &str) -> Option<&'static str> {
     }
 }
 
-/// What headers and their like are made of (spec section 7.2.8).
+/// The types that headers and header unions can hold (spec section 7.2.8).
 fn parts_of(whole: &str) -> Option<&'static str> {
     Some(match whole {
         "a header" => "headers hold bits, `bool`, enums of bits, `varbit`, and structs of bits",
@@ -158,7 +158,7 @@ fn parts_of(whole: &str) -> Option<&'static str> {
     })
 }
 
-/// The sets that a key of some kind is compared with (spec section 14.2.1.4).
+/// The sets with which a key of a match kind can be compared (spec section 14.2.1.4).
 fn sets_of(kind: &str) -> Option<&'static str> {
     Some(match kind {
         "exact" => "an `exact` key is compared with a value",
