@@ -51,7 +51,7 @@ pub trait Kind: fmt::Display {
     }
 }
 
-/// Declares a closed list: `problems! { /// Documentation. Name; "E0101" Variant { field: Type } = "{field} is wrong"; }`
+/// Declares a closed list: `problems! { /// Doc comment. Name; "E0101" Variant { field: Type } = "{field} is wrong"; }`
 #[macro_export]
 macro_rules! problems {
     ($(#[$doc:meta])* $list:ident;
@@ -299,7 +299,8 @@ problems! {
     "E0711" PropertyObject { name: Name, wanted: &'static str } = "property `{name}` needs {wanted}";
     "E0712" PackageShape { name: Name } = "`{name}` is not declared as `v1model.p4` declares it";
     "E0713" MainNotPackage {} = "`main` must be an instance of a package";
-    "E0714" HeaderBits { name: Name, bits: u32 } = "header `{name}` has {bits} bits, which is not a whole number of bytes";
+    "E0714" HeaderBits { name: Name, bits: u32 } =
+        "header `{name}` has {bits} bits, which is not a whole number of bytes";
     "E0715" TwoLpmKeys { table: Name } = "table `{table}` has more than one `lpm` key";
     "E0716" MeterUnread { table: Name } = "no action of table `{table}` reads its direct meter";
     "E0717" MeterUnattached { meter: Name } = "no table names direct meter `{meter}` in its `meters`";
