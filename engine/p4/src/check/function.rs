@@ -202,7 +202,7 @@ impl Checker<'_> {
         id
     }
 
-    /// Checks that parameters without direction come last, with types that table entries can supply (spec section 14.1).
+    /// Checks that parameters without direction come last, with types that entries can supply (spec section 14.1).
     fn action_params(&mut self, params: &[Param]) {
         let first = params.iter().position(|param| param.direction == Direction::None).unwrap_or(params.len());
         for param in &params[first..] {
