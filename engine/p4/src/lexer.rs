@@ -91,7 +91,7 @@ fn number(token: &PpToken, tokens: &mut Vec<Token>, diagnostics: &mut Diagnostic
     while at < text.len() {
         let rest = &text[at..];
         let piece = piece(rest);
-        // A token with a line splice is longer in the file than its text; then each piece gets the range of the whole token.
+        // A token with a line splice is longer in the file than its text; then all pieces get the range of the token.
         let exact = token.span.end - token.span.start == text.len() as u32;
         let span = match exact {
             true => Span {
