@@ -345,7 +345,7 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// Finds a file: beside the including one (`"..."` only), then in the include folders, then among the built-in ones.
+    /// Finds a file: beside the including one (`"..."` only), in the include folders, then among the built-in ones.
     fn find(&self, name: &str, quoted: bool, from: FileId) -> Result<(PathBuf, String), String> {
         let here = self.sources.file(from).path.parent().map(Path::to_path_buf);
         let folders = here.into_iter().filter(|_| quoted).chain(self.options.include_dirs.iter().cloned());

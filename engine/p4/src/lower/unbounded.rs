@@ -20,7 +20,7 @@ use super::{Lowered, Lowerer};
 const MAX_WIDTH: u32 = 1 << 12;
 
 impl Lowerer<'_> {
-    /// Lowers an expression of type `int`, to a number if it is constant, else to a signed scalar.
+    /// Lowers an expression of type `int`: to a number if it is constant, otherwise to a signed scalar.
     pub(super) fn unbounded(&mut self, expr: &Expr) -> Lowered<Value> {
         let span = expr.span;
         match &expr.kind {

@@ -253,8 +253,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether the next `<` opens type arguments of `operand` (`realTypeArgumentList` of the grammar). It does if a type
-    /// follows that does not begin an expression such as `T.member` or `T(args)`.
+    /// Whether the next `<` opens type arguments of `operand` (`realTypeArgumentList` of the grammar). It does if a
+    /// type follows that does not begin an expression such as `T.member` or `T(args)`.
     fn starts_type_arguments(&self, operand: &Expr) -> bool {
         if !matches!(operand.kind, ExprKind::Path(_) | ExprKind::Member(..) | ExprKind::TypeMember(..)) {
             return false;
