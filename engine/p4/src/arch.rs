@@ -3,7 +3,7 @@
 //!
 //! Lowering itself handles parsers, controls, tables and values. For everything that an architecture declares, it calls
 //! an [`Architecture`]. The architectures are implemented here, and [`lower`] selects one by the package of `main`.
-//! Calls are first looked up in the core library.
+//! Functions are first looked up in the core library.
 
 mod args;
 pub(crate) mod core;

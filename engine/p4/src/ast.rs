@@ -83,7 +83,7 @@ pub(crate) enum TypeKind {
 pub(crate) struct Expr {
     pub(crate) kind: ExprKind,
     pub(crate) span: Span,
-    /// Nodes from here down to the deepest leaf; bounded, since later passes recurse.
+    /// Number of nodes from here down to the deepest leaf; limited, since later passes recurse.
     pub(crate) height: u32,
 }
 
@@ -360,7 +360,7 @@ impl BlockKind {
     }
 }
 
-/// What parser and control declarations share with their types.
+/// The part that parser and control declarations share with their types.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct BlockTypeDecl {
     pub(crate) kind: BlockKind,

@@ -64,7 +64,7 @@ pub(crate) fn check(decls: &[Decl], tokens: &[Token], diagnostics: &mut Diagnost
     checker.program
 }
 
-/// What kind of code is being checked.
+/// Kind of code that is being checked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Place {
     TopLevel,

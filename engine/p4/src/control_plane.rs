@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a control plane can name in a program: tables, actions, extern objects, value sets, types.
+//! Objects of a program that a control plane can name: tables, actions, extern objects, value sets, types.
 //!
 //! The IR is made for execution: inlined, flattened, without unreachable code. A control plane needs the objects as
 //! their author declared them, with annotations and types. This view has the contents of P4Runtime's P4Info, but not
@@ -191,7 +191,7 @@ pub struct Table {
     pub const_entries: bool,
     /// Its entries in source order, or by priority if priorities in the source are out of order.
     pub entries: Vec<Entry>,
-    /// Further properties, `size` included.
+    /// Further properties, including `size`.
     pub properties: Vec<Property>,
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Data of lowering about an architecture: its name, the role of each block, and the extern instances.
 //!
-//! Data only. `arch` implements the meaning of externs.
+//! `arch` implements the meaning of externs.
 
 use rustc_hash::FxHashMap;
 

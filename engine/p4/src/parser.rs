@@ -185,7 +185,7 @@ impl Parser<'_> {
                 let span = self.bump().span;
                 Ok(Ident { name, span })
             }
-            // `_` is refused by name later, with the declaration at hand.
+            // Reported here, so that the declaration can still be parsed.
             None if *self.peek() == TokenKind::Underscore => {
                 let span = self.bump().span;
                 self.diagnostics.error(span, Problem::UnderscoreName {});

@@ -300,7 +300,7 @@ impl<'a> Walk<'a> {
 #[derive(Clone, Copy, Default, Debug)]
 struct Count {
     number: usize,
-    /// Whether a table is one of them, whose entries give its parameters.
+    /// Whether a table is among them: its entries supply the parameters.
     by_table: bool,
 }
 

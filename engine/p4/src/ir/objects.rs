@@ -201,8 +201,8 @@ pub struct MathUnit {
 
 /// A low-pass filter, or one followed by a random drop (TNA).
 ///
-/// The average a follows samples v in continuous time: a += (v - a) * (1 - exp(-dt / tau)), with the time constant for a
-/// gain if v > a and that for a decay otherwise, both set by the control plane; the first sample is the average.
+/// The average a follows samples v in continuous time: a += (v - a) * (1 - exp(-dt / tau)). tau is the time constant for
+/// gain if v > a, and for decay otherwise; the control plane sets both. The first sample is the initial average.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Filter {
     /// Control-plane name.

@@ -206,7 +206,7 @@ impl Lowerer<'_> {
     }
 }
 
-/// What was visible before an object was entered.
+/// What was visible before an object was entered, to be restored.
 #[derive(Debug)]
 pub(super) struct Entered {
     object: Option<ObjectId>,
