@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2013 Barefoot Networks, Inc. (declarations, those of p4c)
 // SPDX-License-Identifier: Apache-2.0
-/* The core library of P4_16 (spec appendix D): what every architecture builds upon. */
+/* The core library of P4_16 (spec appendix D): the basis of every architecture. */
 
 #ifndef _CORE_P4_
 #define _CORE_P4_
@@ -8,8 +8,8 @@
 /* The numbers of the errors are their positions; a program's own errors follow. */
 error {
     NoError,
-    PacketTooShort,         // the packet ends before the bits asked for
-    NoMatch,                // no case of a select holds
+    PacketTooShort,         // the packet is too short for the requested bits
+    NoMatch,                // no case of a select matches
     StackOutOfBounds,       // an element that a header stack does not have
     HeaderTooShort,         // more bits than a varbit field can hold
     ParserTimeout,          // the parser ran for too long
@@ -18,9 +18,9 @@ error {
 
 /* The packet as the parser sees it: bits in front of a cursor. */
 extern packet_in {
-    /* Reads a header of fixed size, or the next element of a stack, and moves the cursor behind it. */
+    /* Reads a header of fixed size, or the next element of a stack, and moves the cursor past it. */
     void extract<T>(out T hdr);
-    /* Reads a header with one varbit field, to which the given number of bits goes. */
+    /* Reads a header with one varbit field, which gets the given number of bits. */
     void extract<T>(out T variableSizeHeader, in bit<32> variableFieldSizeInBits);
     /* Reads without moving the cursor. */
     T lookahead<T>();
@@ -32,7 +32,7 @@ extern packet_in {
 
 /* The packet as the deparser writes it. */
 extern packet_out {
-    /* Appends a header if it is valid; of stacks, unions and structs every valid header. */
+    /* Appends a header if it is valid; for stacks, unions and structs, every valid header. */
     void emit<T>(in T hdr);
 }
 
@@ -49,7 +49,7 @@ match_kind {
     lpm
 }
 
-/* Checked when the program is compiled; the value is always true. */
+/* Checked at compile time; the value is always true. */
 extern bool static_assert(bool check, string message);
 extern bool static_assert(bool check);
 

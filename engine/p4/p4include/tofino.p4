@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2024 Intel Corporation (declarations, those of p4c)
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The Tofino Native Architecture, as p4c's Tofino back end declares it; __TARGET_TOFINO__ says which chip.
+ * The Tofino Native Architecture, as p4c's Tofino back end declares it; __TARGET_TOFINO__ selects the chip.
  *
  *   IngressParser -> Ingress -> IngressDeparser -> (traffic manager) -> EgressParser -> Egress -> EgressDeparser
  *
@@ -43,7 +43,7 @@ typedef bit<L1_EXCLUSION_ID_WIDTH> L1ExclusionId_t;
 typedef bit<L2_EXCLUSION_ID_WIDTH> L2ExclusionId_t;
 typedef error ParserError_t;
 
-// Bits in front of a packet that is no resubmitted one, behind its intrinsic header.
+// Bits in front of a packet that is not resubmitted, after its intrinsic header.
 #if __TARGET_TOFINO__ == 2
 const bit<32> PORT_METADATA_SIZE = 32w192;
 #else
@@ -160,7 +160,7 @@ struct ingress_intrinsic_metadata_for_tm_t {
 }
 
 #if __TARGET_TOFINO__ == 2
-/* What the traffic manager tells the ghost thread of a queue. */
+/* Report of the traffic manager on a queue, for the ghost thread. */
 @__intrinsic_metadata @__ghost_metadata
 header ghost_intrinsic_metadata_t {
     bit<1> ping_pong;

@@ -33,7 +33,7 @@ const bit<32> __v1model_version = V1MODEL_VERSION;
 typedef bit<9> PortId_t;
 #endif
 
-/* What the switch knows of a packet; @alias is the name under which BMv2 keeps the field. */
+/* The switch's data about a packet; @alias is BMv2's name for the field. */
 @metadata @name("standard_metadata")
 struct standard_metadata_t {
 #if V1MODEL_VERSION >= 20200408
@@ -63,7 +63,7 @@ struct standard_metadata_t {
     bit<16>  mcast_grp;         // multicast group, 0 for none
     @alias("intrinsic_metadata.egress_rid")
     bit<16>  egress_rid;        // which copy of a multicast packet
-    bit<1>   checksum_error;    // whether verify_checksum found a wrong one
+    bit<1>   checksum_error;    // whether verify_checksum found a wrong checksum
     error    parser_error;
     @alias("intrinsic_metadata.priority")
     bit<3>   priority;          // selects the queue
@@ -122,7 +122,7 @@ extern direct_meter<T> {
     void read(out T result);
 }
 
-/* An array of cells that keep their value from packet to packet and begin with 0. */
+/* An array of cells that keep their value from packet to packet and start at 0. */
 #if V1MODEL_VERSION >= 20200408
 extern register<T, I> {
     register(bit<32> size);
@@ -164,7 +164,7 @@ enum HashAlgorithm {
 @deprecated("Please use mark_to_drop(standard_metadata) instead.")
 extern void mark_to_drop();
 
-/* Makes the packet one to be dropped at the end of the control, unless the metadata is changed again. */
+/* Marks the packet to be dropped at the end of the control, unless the metadata is changed again. */
 @pure
 extern void mark_to_drop(inout standard_metadata_t standard_metadata);
 
@@ -172,7 +172,7 @@ extern void mark_to_drop(inout standard_metadata_t standard_metadata);
 @pure
 extern void hash<O, T, D, M>(out O result, in HashAlgorithm algo, in T base, in D data, in M max);
 
-/* As action_profile, but an entry may refer to a group, of which a hash of the selector keys picks one member. */
+/* Like action_profile, but an entry may refer to a group: a hash of the selector keys picks one of its members. */
 extern action_selector {
     action_selector(HashAlgorithm algorithm, bit<32> size, bit<32> outputWidth);
 }
@@ -188,31 +188,31 @@ extern Checksum16 {
     bit<16> get<D>(in D data);
 }
 
-/* Only in VerifyChecksum: sets checksum_error if the condition holds and the checksum does not. */
+/* Only in VerifyChecksum: sets checksum_error if the condition holds and the checksum is wrong. */
 extern void verify_checksum<T, O>(in bool condition, in T data, in O checksum, HashAlgorithm algo);
 
 /* Only in ComputeChecksum: stores the checksum if the condition holds. */
 @pure
 extern void update_checksum<T, O>(in bool condition, in T data, inout O checksum, HashAlgorithm algo);
 
-/* The same over the data and all bytes that the parser left. */
+/* The same, over the data and all bytes after the parsed headers. */
 extern void verify_checksum_with_payload<T, O>(in bool condition, in T data, in O checksum, HashAlgorithm algo);
 @noSideEffects
 extern void update_checksum_with_payload<T, O>(in bool condition, in T data, inout O checksum, HashAlgorithm algo);
 
 /*
- * Copies and second passes. Of the user's metadata only the fields annotated @field_list(..., index, ...) come along.
+ * Copies and second passes. Of user metadata, only fields with @field_list(..., index, ...) survive.
  */
 extern void clone(in CloneType type, in bit<32> session);
 
 @deprecated("Please use 'resubmit_preserving_field_list' instead")
 extern void resubmit<T>(in T data);
-/* Only in ingress: sends the packet, as it came, to the parser again. */
+/* Only in ingress: sends the packet, as received, to the parser again. */
 extern void resubmit_preserving_field_list(bit<8> index);
 
 @deprecated("Please use 'recirculate_preserving_field_list' instead")
 extern void recirculate<T>(in T data);
-/* Only in egress: sends the packet, as it leaves, to the parser. */
+/* Only in egress: sends the packet, as deparsed, to the parser. */
 extern void recirculate_preserving_field_list(bit<8> index);
 
 @deprecated("Please use 'clone_preserving_field_list' instead")
@@ -220,14 +220,14 @@ extern void clone3<T>(in CloneType type, in bit<32> session, in T data);
 /* I2E in ingress, E2E in egress; the last call of a pass counts. */
 extern void clone_preserving_field_list(in CloneType type, in bit<32> session, bit<8> index);
 
-/* Sends no more than so many bytes. */
+/* Sends at most the given number of bytes. */
 extern void truncate(in bit<32> length);
 
 /* A condition that the program relies on. */
 extern void assert(in bool check);
 extern void assume(in bool check);
 
-/* Writes to the log; each {} stands for the next of the values. */
+/* Writes to the log; each {} is replaced by the next value. */
 extern void log_msg(string msg);
 extern void log_msg<T>(string msg, in T data);
 

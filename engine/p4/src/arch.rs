@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What an architecture gives to a program: the meaning of its package and its externs.
+//! Architectures: the meaning of their packages and externs.
 //!
-//! Lowering knows parsers, controls, tables and values. For all that the declarations of an architecture name it asks an
-//! [`Architecture`], which is implemented here: [`lower`] finds it by the package of `main`, and the core library is asked
-//! before it.
+//! Lowering itself handles parsers, controls, tables and values. For everything that an architecture declares, it calls
+//! an [`Architecture`]. The architectures are implemented here, and [`lower`] selects one by the package of `main`.
+//! Functions are first looked up in the core library.
 
 mod args;
 pub(crate) mod core;

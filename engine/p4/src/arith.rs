@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What operators compute (spec sections 8.5 to 8.10), on values of any width.
+//! Results of operators (spec sections 8.5 to 8.10) on values of any width.
 //!
-//! The checker, the folding of the IR and the interpreter use nothing else. The JIT computes in registers what fits, and
-//! comes here for the rest.
+//! The checker, the constant folding of the IR and the interpreter compute only here. The JIT computes in registers if
+//! the values fit, and calls these functions otherwise.
 
 use num_bigint::{BigInt, BigUint, Sign};
 
 use crate::ast::BinaryOp;
 use crate::ir::{self, Expr, ExprKind, Ty};
 
-/// Largest result of a shift or product of `int`s, in bits: a program can ask for more than memory holds.
+/// Largest result of a shift or product of `int`s, in bits: without a limit it could exceed the memory.
 const MAX_BITS: u64 = 1 << 20;
 
 /// Why an operation has no value.
@@ -62,7 +62,7 @@ pub fn from_image(image: &BigUint, width: u32, signed: bool) -> BigInt {
     wrap(&BigInt::from(image.clone()), width, signed)
 }
 
-/// An arithmetic or bitwise operation on operands of one type; for shifts, `b` may have any.
+/// An arithmetic or bitwise operation on operands of one type; for shifts, `b` may have any type.
 pub(crate) fn binary(op: BinaryOp, size: Size, a: &BigInt, b: &BigInt) -> Result<BigInt, ArithError> {
     let exact = match op {
         BinaryOp::Add | BinaryOp::AddSat => a + b,
@@ -82,7 +82,7 @@ pub(crate) fn binary(op: BinaryOp, size: Size, a: &BigInt, b: &BigInt) -> Result
         BinaryOp::BitOr => a | b,
         BinaryOp::BitXor => a ^ b,
         BinaryOp::Shl | BinaryOp::Shr => shift(op, size, a, b)?,
-        _ => unreachable!("`{}` is no arithmetic", op.text()),
+        _ => unreachable!("`{}` is not arithmetic", op.text()),
     };
     Ok(match (size, op) {
         (None, _) => exact,
@@ -110,7 +110,7 @@ fn shift(op: BinaryOp, size: Size, a: &BigInt, by: &BigInt) -> Result<BigInt, Ar
     }
 }
 
-/// An operation on one number, as exact as `int`.
+/// A unary operation, exact as for `int`.
 pub(crate) fn unary(op: ir::UnaryOp, a: &BigInt) -> BigInt {
     match op {
         ir::UnaryOp::Neg => -a,
@@ -118,7 +118,7 @@ pub(crate) fn unary(op: ir::UnaryOp, a: &BigInt) -> BigInt {
     }
 }
 
-/// A number above another one of `low_width` bits.
+/// `high ++ low`, where `low` has `low_width` bits.
 pub(crate) fn concat(high: &BigInt, low: &BigInt, low_width: u32) -> BigInt {
     (high << low_width) + BigInt::from(image(low, low_width))
 }
@@ -132,7 +132,7 @@ pub(crate) fn compare(op: BinaryOp, a: &BigInt, b: &BigInt) -> bool {
         BinaryOp::Le => a <= b,
         BinaryOp::Gt => a > b,
         BinaryOp::Ge => a >= b,
-        _ => unreachable!("`{}` is no comparison", op.text()),
+        _ => unreachable!("`{}` is not a comparison", op.text()),
     }
 }
 
@@ -145,9 +145,9 @@ pub(crate) fn slice(value: &BigInt, width: u32, hi: u32, lo: u32) -> BigInt {
 /// An operator without its operands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Operator {
-    /// Of one operand.
+    /// Unary.
     Unary(ir::UnaryOp),
-    /// Of two operands.
+    /// Binary.
     Binary(ir::BinaryOp),
     /// Bits `hi..=lo`.
     Slice {
@@ -156,14 +156,14 @@ pub enum Operator {
         /// Lowest bit.
         lo: u32,
     },
-    /// The first operand above the second.
+    /// Concatenation; the first operand gives the high bits.
     Concat,
-    /// Another width or sign.
+    /// Change of width or sign.
     Cast,
 }
 
 impl Operator {
-    /// The operator of an expression and its operands; `None` for what is not computed from operands alone.
+    /// The operator of an expression and its operands; `None` if the value does not depend on operands alone.
     pub fn of(expr: &Expr) -> Option<(Operator, Vec<&Expr>)> {
         match &expr.kind {
             ExprKind::Unary(op, of) => Some((Operator::Unary(*op), vec![of])),
@@ -183,14 +183,14 @@ impl Operator {
     ///
     /// # Panics
     ///
-    /// If the number of operands is not the operator's.
+    /// If the number of operands is wrong for the operator.
     pub fn apply(self, operands: &[(BigUint, Ty)], to: Ty) -> Option<BigUint> {
         let number = |(value, ty): &(BigUint, Ty)| from_image(value, ty.width, ty.signed);
         let value = match (self, operands) {
             (Operator::Unary(op), [of]) => unary(op, &number(of)),
             (Operator::Binary(op), [left, right]) => {
                 let size = Some((left.1.width, left.1.signed));
-                // An amount of a shift has no sign.
+                // A shift amount has no sign.
                 let is_shift = matches!(op, ir::BinaryOp::Shl | ir::BinaryOp::Shr);
                 let right = if is_shift { BigInt::from(right.0.clone()) } else { number(right) };
                 match plain(op) {
@@ -269,7 +269,7 @@ mod tests {
         assert_eq!(slice(&0xabcd.into(), 16, 15, 8), 0xab.into());
     }
 
-    /// The number that the low `width` bits of another one stand for.
+    /// The number that the low `width` bits of `value` represent.
     fn small(value: i64, width: u32, signed: bool) -> i64 {
         let image = value.rem_euclid(1 << width);
         if signed && image >= 1 << (width - 1) { image - (1 << width) } else { image }

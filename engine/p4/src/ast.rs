@@ -33,7 +33,7 @@ pub(crate) struct Path {
 pub(crate) struct Annotation {
     pub(crate) name: Ident,
     pub(crate) body: AnnotationBody,
-    /// All of it, from the `@`.
+    /// The whole annotation, from the `@`.
     pub(crate) span: Span,
 }
 
@@ -83,7 +83,7 @@ pub(crate) enum TypeKind {
 pub(crate) struct Expr {
     pub(crate) kind: ExprKind,
     pub(crate) span: Span,
-    /// Nodes from here down to the deepest leaf; bounded, since later passes recurse.
+    /// Number of nodes from here down to the deepest leaf; limited, since later passes recurse.
     pub(crate) height: u32,
 }
 
@@ -98,7 +98,7 @@ pub(crate) enum ExprKind {
     InvalidHeader,
     /// `...`
     Dots,
-    /// `default` or `_` where a set of values may stand
+    /// `default` or `_` in place of a set of values
     Any,
     Index(Box<Expr>, Box<Expr>),
     /// `e[hi:lo]`
@@ -176,12 +176,12 @@ pub(crate) enum BinaryOp {
 }
 
 impl BinaryOp {
-    /// Whether it gives a truth value of two values of one type.
+    /// Whether it compares two values of one type.
     pub(crate) const fn is_comparison(self) -> bool {
         matches!(self, BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge | BinaryOp::Eq | BinaryOp::Ne)
     }
 
-    /// As it is written.
+    /// Source text.
     pub(crate) const fn text(self) -> &'static str {
         match self {
             BinaryOp::Mul => "*",
@@ -218,12 +218,12 @@ pub(crate) enum Direction {
 }
 
 impl Direction {
-    /// Whether a value comes back.
+    /// Whether a call writes the argument.
     pub(crate) fn writes(self) -> bool {
         matches!(self, Direction::Out | Direction::Inout)
     }
 
-    /// As it is written.
+    /// Source text.
     pub(crate) const fn text(self) -> &'static str {
         match self {
             Direction::None => "no direction",
@@ -245,7 +245,7 @@ pub(crate) struct Param {
     pub(crate) span: Span,
 }
 
-/// Everything that may stand at top level or among local declarations.
+/// A declaration at top level or inside a parser, control or function.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Decl {
     Const(ConstDecl),
@@ -294,7 +294,7 @@ pub(crate) struct InstanceDecl {
     pub(crate) init: Option<Initializer>,
 }
 
-/// `= { ... }` behind an instance: implementations of abstract methods.
+/// `= { ... }` after an instance: implementations of abstract methods.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Initializer {
     pub(crate) members: Vec<Decl>,
@@ -360,7 +360,7 @@ impl BlockKind {
     }
 }
 
-/// What parser and control declarations share with their types.
+/// The part that parser and control declarations share with their types.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct BlockTypeDecl {
     pub(crate) kind: BlockKind,
@@ -402,7 +402,7 @@ pub(crate) struct SelectCase {
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct KeysetExpr {
     pub(crate) sets: Vec<Expr>,
-    /// Whether it was written with parentheres around more than one set, or around one that is no expression.
+    /// Whether it was written with parentheses around more than one set, or around one that is not an expression.
     pub(crate) tuple: bool,
     pub(crate) span: Span,
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Names, types and constants: from the syntax tree to the checked program.
 //!
-//! One pass in source order, since P4 declares before use (spec section 6.8). What is broken becomes a poisoned node,
-//! which fits everywhere, so that each cause is reported once.
+//! One pass in source order, since P4 declares before use (spec section 6.8). A broken construct becomes a
+//! poisoned node, which is accepted everywhere, so that each cause is reported only once.
 
 mod annotation;
 mod block;
@@ -39,7 +39,7 @@ use crate::types::Type;
 pub(crate) use annotation::string as annotation_string;
 use scope::{Entry, Scopes, Symbol};
 
-/// Checks a program. What is broken is left out or poisoned; then `diagnostics` has an error.
+/// Checks a program. Broken constructs are omitted or poisoned; `diagnostics` then has an error.
 pub(crate) fn check(decls: &[Decl], tokens: &[Token], diagnostics: &mut Diagnostics) -> Program {
     let mut checker = Checker {
         diagnostics,
@@ -64,7 +64,7 @@ pub(crate) fn check(decls: &[Decl], tokens: &[Token], diagnostics: &mut Diagnost
     checker.program
 }
 
-/// What kind of code is being checked.
+/// Kind of code that is being checked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Place {
     TopLevel,
@@ -91,24 +91,24 @@ struct Checker<'a> {
     /// Types found for inference variables.
     infer: Vec<Option<Type>>,
     place: Place,
-    /// What the present function returns.
+    /// Return type of the current function.
     returns: Option<Type>,
-    /// Loops around the present statement.
+    /// Number of loops around the current statement.
     loops: usize,
     /// The parser or control being checked.
     block: Option<BlockId>,
     /// The table being checked.
     table: Option<TableId>,
-    /// Whether its list of actions has an unknown one, which may be the one that is missed later.
+    /// Whether its list of actions has an unknown one: an action that is missing later may be that one.
     broken_actions: bool,
     /// Type of the extern instance whose abstract methods are being checked: the type of `this`.
     method_owner: Option<Type>,
-    /// Literals that are not decimal, as they are written, for keys that are named after them.
+    /// Literals that are not decimal, as written, for keys that are named after them.
     literals: OnceCell<FxHashMap<Span, String>>,
 }
 
 impl Checker<'_> {
-    /// `error` and `match_kind` constants, which all declarations of their kind share whatever their order.
+    /// Collects `error` and `match_kind` constants first: all declarations share them, in any order.
     fn collect_constants(&mut self, decls: &[Decl]) {
         for decl in decls {
             let (list, what, names) = match decl {
@@ -127,7 +127,7 @@ impl Checker<'_> {
         }
     }
 
-    /// `main` is an instance and no type.
+    /// Reports a type named `main`, which must be an instance.
     fn no_other_main(&mut self) {
         if let Some(&Entry { symbol: Symbol::Type(_) | Symbol::Overloads(_), span }) = self.scopes.find("main", true) {
             self.error(span, Problem::MainNotPackage {});
@@ -138,7 +138,7 @@ impl Checker<'_> {
         self.block.is_some_and(|block| self.program.blocks[block.index()].kind == ast::BlockKind::Parser)
     }
 
-    /// Runs something in a scope of its own.
+    /// Runs `inner` in a new scope.
     fn scoped<T>(&mut self, inner: impl FnOnce(&mut Self) -> T) -> T {
         self.scopes.push();
         let result = inner(self);
@@ -146,7 +146,7 @@ impl Checker<'_> {
         result
     }
 
-    /// Runs something in another place.
+    /// Runs `inner` with `place` as the kind of code.
     fn within<T>(&mut self, place: Place, inner: impl FnOnce(&mut Self) -> T) -> T {
         let outer = std::mem::replace(&mut self.place, place);
         let result = inner(self);
@@ -154,7 +154,7 @@ impl Checker<'_> {
         result
     }
 
-    /// Declares a name in the present scope.
+    /// Declares a name in the current scope.
     fn declare(&mut self, name: &Ident, symbol: Symbol) {
         if name.is_underscore() {
             return; // reported by the parser
@@ -183,8 +183,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Declares a parser, control or package. Several may have one name if their constructors differ in number or names
-    /// of parameters (spec section 6.8.1).
+    /// Declares a parser, control or package. Several may share a name if their constructors differ in the number or
+    /// names of parameters (spec section 6.8.1).
     fn declare_constructible(&mut self, name: &Ident, ty: Type) {
         let kind = std::mem::discriminant(&ty);
         match self.scopes.declare(&name.name, Entry { symbol: Symbol::Type(ty.clone()), span: name.span }) {
@@ -227,7 +227,7 @@ impl Checker<'_> {
         None
     }
 
-    /// Reports an unknown name: it may be declared too late, or a similar one is meant.
+    /// Reports an unknown name. It may be declared too late, or be misspelt.
     fn unknown(&mut self, name: &Ident, problem: Problem, near: Option<String>) {
         let entry = self.diagnostics.error(name.span, problem);
         if !entry.is_shown() {
@@ -242,13 +242,13 @@ impl Checker<'_> {
         }
     }
 
-    /// The full name of an enum's member.
+    /// The full name of an enum member.
     fn enum_with(&self, member: &str) -> Option<String> {
         let has = |decl: &&crate::typed::Enum| decl.members.iter().any(|known| &*known.name == member);
         self.program.enums.iter().find(has).map(|decl| format!("{}.{member}", decl.name))
     }
 
-    /// The literal of that place in its own base, unless that is 10.
+    /// The literal at a position in its own base, unless that is 10.
     fn literal_text(&self, span: Span) -> Option<&String> {
         let literals = self.literals.get_or_init(|| {
             let texts = self.tokens.iter().filter_map(|token| match &token.kind {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a control plane can name in a program: tables, actions, extern objects, value sets, types.
+//! Objects of a program that a control plane can name: tables, actions, extern objects, value sets, types.
 //!
-//! The IR is made for running: inlined, flattened, without what no packet reaches. A control plane wants the opposite,
-//! the objects as their author declared them, with annotations and types. This is that view. It has what P4Runtime's
-//! P4Info is made of, and knows nothing of P4Info's form (identifiers, messages).
+//! The IR is made for execution: inlined, flattened, without unreachable code. A control plane needs the objects as
+//! their author declared them, with annotations and types. This view has the contents of P4Runtime's P4Info, but not
+//! its format (identifiers, messages).
 //!
-//! Which objects there are and in which order follows p4c, whose P4Info is made behind its front end: controls are
-//! inlined where they are instantiated, tables that are never applied and actions that are never run are gone, actions of
-//! the top level come first in each control that runs them, extern objects always stay.
+//! The choice and order of objects follow p4c, which generates P4Info after its front end: controls are inlined where
+//! they are instantiated, tables that are never applied and actions that are never run are removed, top-level actions
+//! come first in each control that runs them, and extern objects always stay.
 //!
 //! - [`walk`]: instances and what they hold; [`used`]: what their code uses; [`table`]: tables;
 //! - [`value`]: constants; [`types`]: types; [`annotation`]: annotations.
@@ -33,36 +33,36 @@ pub struct ControlPlane {
     pub annotations: Vec<Annotation>,
     /// Tables that are applied.
     pub tables: Vec<Table>,
-    /// Actions that tables or controls run; one entry for each control in which they are.
+    /// Actions that tables or controls run; one entry for each control that has the action.
     pub actions: Vec<Action>,
     /// Instances of extern objects.
     pub objects: Vec<Object>,
     /// Value sets that parsers use.
     pub value_sets: Vec<ValueSet>,
-    /// Calls of extern functions in controls, those of an action once for each copy that p4c makes of it.
+    /// Calls of extern functions in controls. A call in an action is listed for each copy that p4c makes of the action.
     pub calls: Vec<Call>,
     /// Structs, headers and header unions.
     pub fields: Vec<Fields>,
     /// Enums.
     pub enums: Vec<Enum>,
-    /// Types made by `type`.
+    /// Types declared with `type`.
     pub new_types: Vec<NewType>,
     /// Members of `error`.
     pub errors: Vec<String>,
 }
 
-/// An annotation; `@name` is included although names are applied already.
+/// An annotation. `@name` is included, although it has already been applied.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Annotation {
     /// Without the `@`.
     pub name: String,
-    /// Whether it is of the form `@name[...]`.
+    /// Whether it has the form `@name[...]`.
     pub structured: bool,
     /// The body's tokens, with blanks between them; empty if it is structured.
     pub text: String,
-    /// The body as a list of literals, as far as it is one.
+    /// The body as a list of literals, if it is one.
     pub values: Option<Vec<Value>>,
-    /// The body as `key = literal` pairs, as far as it is such.
+    /// The body as `key = literal` pairs, if it consists of them.
     pub pairs: Option<Vec<(String, Value)>>,
 }
 
@@ -70,7 +70,7 @@ pub struct Annotation {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Value {
-    /// Decimal; of a member of a serializable enum, its value.
+    /// Decimal number; for a member of a serializable enum, its value.
     Number(String),
     /// `true` or `false`.
     Bool(bool),
@@ -80,7 +80,7 @@ pub enum Value {
     Member(String),
     /// Control-plane name of an extern object.
     Object(String),
-    /// An extern object made in place.
+    /// An extern object created in place.
     New(Box<Object>),
 }
 
@@ -108,11 +108,11 @@ pub enum TypeRef {
     Tuple(Vec<TypeRef>),
     /// Element and length.
     Stack(Box<TypeRef>, u32),
-    /// One that no control plane can hold, as it is written.
+    /// A type that no control plane can hold, as written.
     Other(String),
 }
 
-/// What a struct is.
+/// Kind of a type with fields.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FieldsKind {
@@ -124,10 +124,10 @@ pub enum FieldsKind {
     Union,
 }
 
-/// A struct, header or header union. One of generic type has an entry for each list of type arguments.
+/// A struct, header or header union. A generic type has an entry for each list of type arguments.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Fields {
-    /// What it is.
+    /// Its kind.
     pub kind: FieldsKind,
     /// Control-plane name.
     pub name: String,
@@ -156,18 +156,18 @@ pub struct Enum {
     pub name: String,
     /// Type of its values, if it is serializable.
     pub underlying: Option<TypeRef>,
-    /// Names and values; without underlying type, the values are their places.
+    /// Names and values; without an underlying type, the values are the indices.
     pub members: Vec<(String, Value)>,
 }
 
-/// A type made by `type`.
+/// A type declared with `type`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct NewType {
     /// Control-plane name.
     pub name: String,
     /// Its annotations.
     pub annotations: Vec<Annotation>,
-    /// The type that it is made from.
+    /// Its underlying type.
     #[serde(rename = "type")]
     pub ty: TypeRef,
 }
@@ -181,17 +181,17 @@ pub struct Table {
     pub annotations: Vec<Annotation>,
     /// Its keys, in order.
     pub keys: Vec<Key>,
-    /// Its actions, the implied one included, in order.
+    /// Its actions in order, including the implied default action.
     pub actions: Vec<ActionRef>,
-    /// What it does without an entry.
+    /// The action that runs on a miss.
     pub default_action: ActionCall,
     /// Whether the default action cannot be changed.
     pub const_default: bool,
-    /// Whether the table's entries are declared as constant, even if there is none.
+    /// Whether the entries are declared constant, even if there are none.
     pub const_entries: bool,
-    /// Its entries, in source order; those with priorities that are out of order, in that of the priorities.
+    /// Its entries in source order, or by priority if priorities in the source are out of order.
     pub entries: Vec<Entry>,
-    /// Further properties, `size` included.
+    /// Further properties, including `size`.
     pub properties: Vec<Property>,
 }
 
@@ -210,7 +210,7 @@ pub struct Key {
 pub struct ActionRef {
     /// Control-plane name.
     pub action: String,
-    /// Annotations of this mention; an implied action has `@defaultonly`.
+    /// Annotations in the list; an implied action has `@defaultonly`.
     pub annotations: Vec<Annotation>,
 }
 
@@ -228,9 +228,9 @@ pub struct ActionCall {
 pub struct Entry {
     /// One set for each key.
     pub keys: Vec<KeySet>,
-    /// What it runs.
+    /// The action that it runs.
     pub action: ActionCall,
-    /// The larger wins; `None` if no key needs one.
+    /// The largest wins; `None` if no key needs a priority.
     pub priority: Option<u64>,
     /// Whether it cannot be changed.
     pub is_const: bool,
@@ -268,7 +268,7 @@ pub struct Action {
     pub name: String,
     /// Its annotations.
     pub annotations: Vec<Annotation>,
-    /// Parameters that table entries give; none of an action that only code runs.
+    /// Parameters that table entries supply; empty if only code runs the action.
     pub params: Vec<Field>,
 }
 
@@ -278,13 +278,13 @@ pub struct Object {
     /// Name of its type.
     #[serde(rename = "extern")]
     pub of: String,
-    /// Control-plane name; empty if it is made in place.
+    /// Control-plane name; empty if it is created in place.
     pub name: String,
     /// Its annotations.
     pub annotations: Vec<Annotation>,
     /// Its type arguments.
     pub type_args: Vec<TypeRef>,
-    /// Arguments of its constructor, by parameter, as far as they are constants.
+    /// Arguments of its constructor that are constants, by parameter.
     pub args: BTreeMap<String, Value>,
 }
 
@@ -298,7 +298,7 @@ pub struct ValueSet {
     /// Type of its elements.
     #[serde(rename = "type")]
     pub ty: TypeRef,
-    /// Number of its elements, at most.
+    /// Maximum number of elements.
     pub size: Option<Value>,
 }
 

@@ -1,44 +1,44 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the front end tells its user.
+//! Messages of the front end to its user.
 //!
-//! Every message is a [`Problem`] of a closed list ([`problems`](crate::problem)), with a stable id. Where it happened,
-//! second places and advice belong to the [`Diagnostic`] around it.
+//! Every message is a [`Problem`] of a closed list ([`problems`](crate::problem)), with a stable id. The [`Diagnostic`]
+//! around it adds the position, related positions and advice.
 
 mod render;
 
 pub use crate::problem::{Category, Kind, Problem};
 use crate::source::{SourceMap, Span};
 
-/// Most errors that one compilation reports.
+/// Maximum number of errors that one compilation reports.
 const MAX_ERRORS: usize = 100;
 
-/// Most messages of all kinds.
+/// Maximum number of messages; beyond it, warnings are dropped.
 const MAX_MESSAGES: usize = 1_000;
 
-/// A second place that has to do with a message.
+/// A position that is related to a message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Label {
     /// Where.
     pub span: Span,
-    /// What is there.
+    /// Text at that position.
     pub text: String,
 }
 
-/// A message: of the front end, or of who looks at what it made.
+/// A message of the front end, or of a crate that checks its result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Diagnostic<K = Problem> {
     /// What is wrong.
     pub problem: K,
     /// Where.
     pub span: Span,
-    /// Other places to look at.
+    /// Related positions.
     pub labels: Vec<Label>,
     /// What to do about it.
     pub help: Option<String>,
 }
 
 impl<K: Kind> Diagnostic<K> {
-    /// Whose matter it is.
+    /// The category of the problem.
     pub fn category(&self) -> Category {
         self.problem.category()
     }
@@ -56,11 +56,11 @@ pub(crate) struct Diagnostics {
     errors: usize,
 }
 
-/// The message just reported, for adding to it.
+/// The message just reported, to which more can be added.
 pub(crate) struct Entry<'a>(Option<&'a mut Diagnostic>);
 
 impl Entry<'_> {
-    /// Adds a second place.
+    /// Adds a related position.
     pub(crate) fn label(self, span: Span, text: impl Into<String>) -> Self {
         let mut entry = self;
         if let Some(diagnostic) = &mut entry.0 {
@@ -69,7 +69,7 @@ impl Entry<'_> {
         entry
     }
 
-    /// Adds advice, in place of what the problem has by itself.
+    /// Adds advice, which replaces the general advice for the problem.
     pub(crate) fn help(self, text: impl Into<String>) -> Self {
         let mut entry = self;
         if let Some(diagnostic) = &mut entry.0 {
@@ -78,17 +78,17 @@ impl Entry<'_> {
         entry
     }
 
-    /// Whether the message will be shown: it is not one of too many, nor one that is known. Advice on others is in vain.
+    /// Whether the message will be shown: it is neither a duplicate nor beyond the limit. Others need no advice.
     pub(crate) fn is_shown(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Nothing to add.
+    /// Ends a report to which nothing more is added.
     pub(crate) fn done(self) {}
 }
 
 impl Diagnostics {
-    /// Reports a problem; the same one at the same place only once.
+    /// Reports a problem; the same one at the same position only once.
     pub(crate) fn report(&mut self, span: Span, problem: Problem) -> Entry<'_> {
         let is_error = problem.category() != Category::Warning;
         let is_known = || self.list.iter().any(|old| old.span == span && old.problem == problem);
@@ -128,7 +128,7 @@ impl Diagnostics {
         self.list.is_empty()
     }
 
-    /// All messages by place, those of one file together; at one place in the order in which they were found.
+    /// All messages, ordered by file and position; at one position, in the order in which they were found.
     pub(crate) fn into_list(mut self) -> Vec<Diagnostic> {
         self.list.sort_by_key(|diagnostic| (diagnostic.span.file, diagnostic.span.start));
         self.list

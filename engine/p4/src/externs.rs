@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What lowering keeps of an architecture: which it is, the part that a block plays, what became of extern instances.
+//! Data of lowering about an architecture: its name, the role of each block, and the extern instances.
 //!
-//! Data only. What externs mean is in `arch`.
+//! `arch` implements the meaning of externs.
 
 use rustc_hash::FxHashMap;
 
@@ -20,7 +20,7 @@ pub(crate) enum Kind {
     Tna,
 }
 
-/// The part that a block plays; some externs belong to one part only.
+/// The role of a block in the architecture; some externs are allowed in one role only.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Part {
     Parser,
@@ -31,7 +31,7 @@ pub(crate) enum Part {
     Deparser,
 }
 
-/// What became of an extern instance.
+/// The lowered form of an extern instance.
 #[derive(Clone, Debug)]
 pub(crate) enum Handle {
     Core(CoreHandle),
@@ -39,7 +39,7 @@ pub(crate) enum Handle {
     Tna(TnaHandle),
 }
 
-/// Properties of a table that are the architecture's.
+/// Properties of a table that the architecture defines.
 #[derive(Default, Debug)]
 pub(crate) struct TableProperties {
     pub(crate) size: Option<u64>,
@@ -48,14 +48,14 @@ pub(crate) struct TableProperties {
     pub(crate) profile: Option<ProfileId>,
 }
 
-/// Objects of the core library; a program is given them, it does not make them.
+/// Objects of the core library. A program receives them as parameters and cannot create them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum CoreHandle {
     PacketIn,
     PacketOut,
 }
 
-/// What became of an extern instance of v1model.
+/// The lowered form of an extern instance of v1model.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum V1ModelHandle {
     Register(RegisterId),
@@ -65,11 +65,11 @@ pub(crate) enum V1ModelHandle {
     DirectMeter(MeterId),
     Profile(ProfileId),
     Checksum16,
-    /// Of a type that v1model does not have.
+    /// An instance of an extern that v1model does not have.
     Foreign,
 }
 
-/// What became of an extern instance of TNA.
+/// The lowered form of an extern instance of TNA.
 #[derive(Clone, Debug)]
 pub(crate) enum TnaHandle {
     Register(RegisterId),
@@ -77,7 +77,7 @@ pub(crate) enum TnaHandle {
     RegisterAction(usize),
     MathUnit(MathUnitId),
     Polynomial(Crc),
-    /// `None` of `IDENTITY`.
+    /// `None` for `IDENTITY`.
     Hash(Option<HashAlgorithm>),
     Random,
     Counter(CounterId),
@@ -92,11 +92,11 @@ pub(crate) enum TnaHandle {
     Mirror,
     Resubmit,
     Digest,
-    /// What has no effect here: `ParserPriority`, `Alpm`, `Atcam`, `IdleTimeout`.
+    /// An extern without effect here: `ParserPriority`, `Alpm`, `Atcam`, `IdleTimeout`.
     Idle,
 }
 
-/// What the externs of a TNA program are, beyond their handles.
+/// Data of a TNA program's externs, besides their handles.
 #[derive(Default, Debug)]
 pub(crate) struct TnaExterns {
     pub(crate) actions: Vec<NewAction>,
@@ -104,7 +104,7 @@ pub(crate) struct TnaExterns {
     pub(crate) sums: Vec<FxHashMap<BlockId, SlotId>>,
 }
 
-/// A `RegisterAction`, whose body is lowered where it is first executed: it sees the variables of its control.
+/// A `RegisterAction`. Its body is lowered where it is first executed, since it uses the variables of its control.
 #[derive(Debug)]
 pub(crate) struct NewAction {
     pub(crate) name: String,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The typed, flat form of a program, ready to be run.
+//! The typed, flat form of a program, ready to run.
 //!
 //! Everything generic is instantiated; sub-parsers, sub-controls, functions and directly called actions are inlined;
-//! structs, headers, unions and tuples are scattered into scalar *slots*. What is left is small: scalar expressions
+//! structs, headers, unions and tuples are scattered into scalar *slots*. What remains is small: scalar expressions
 //! without side effects, structured statements, parser states, tables, actions, extern instances.
 //!
 //! # Values
@@ -16,7 +16,7 @@
 //! A slot is one scalar (or one `varbit`). [`Class::Packet`] slots (headers, validity, user and intrinsic metadata)
 //! live as long as the packet is in the switch; [`Class::Local`] slots belong to one block and are 0 when it starts,
 //! as locals are on BMv2. Elements of a header stack have equal shape and lie `stride` slots apart, so a run-time
-//! index is `slot + index * stride`; reading outside of the stack gives 0 and writing outside does nothing.
+//! index is `slot + index * stride`; reading outside the stack gives 0 and writing outside it does nothing.
 
 mod calls;
 mod objects;
@@ -40,7 +40,7 @@ macro_rules! index_type {
         pub struct $name(pub u32);
 
         impl $name {
-            /// This number as an index into the vector it names a place in.
+            /// This id as an index into its vector.
             pub const fn index(self) -> usize {
                 self.0 as usize
             }
@@ -88,25 +88,25 @@ index_type! {
 pub struct Program {
     /// File name of the main source.
     pub name: String,
-    /// Which block plays which part.
+    /// The architecture, with the block for each of its roles.
     pub arch: Arch,
     /// All storage.
     pub slots: Vec<Slot>,
-    /// All header instances, stack elements and union members included.
+    /// All header instances, including stack elements and union members.
     pub headers: Vec<Header>,
     /// All header stacks.
     pub stacks: Vec<Stack>,
     /// Programmable blocks.
     pub blocks: Vec<Block>,
-    /// Actions that tables refer to. An action with arguments bound by a table's `actions` list has a copy per list.
+    /// Actions of tables. An action with arguments bound in a table's `actions` has a copy for each such list.
     pub actions: Vec<Action>,
-    /// Bodies of actions that are called like functions, where their statements stand.
+    /// Source ranges of the bodies of actions that are called like functions.
     pub called_actions: Vec<Span>,
     /// Tables.
     pub tables: Vec<Table>,
     /// `register` arrays.
     pub registers: Vec<Register>,
-    /// TNA: what may be done to a cell of a register in one access.
+    /// TNA: operations on a cell of a register in one access.
     pub register_actions: Vec<RegisterAction>,
     /// TNA: `MathUnit`s.
     pub math_units: Vec<MathUnit>,
@@ -120,8 +120,8 @@ pub struct Program {
     pub profiles: Vec<Profile>,
     /// Parser value sets.
     pub value_sets: Vec<ValueSet>,
-    /// Externs that the program calls and the architecture does not have: their calls are left out, so a program with
-    /// any can be looked at, but not run.
+    /// Externs that the program calls and the architecture does not have. Their calls are omitted, so the program can
+    /// be examined, but not run.
     pub foreign: Vec<String>,
     /// Names of the `error` constants, in order: the code of an error is its index.
     pub errors: Vec<String>,
@@ -162,7 +162,7 @@ impl Arch {
         }
     }
 
-    /// The blocks with the parts that they play, in the order in which a packet meets them; a ghost comes last.
+    /// The blocks with their roles, in the order in which a packet passes through them; a ghost comes last.
     pub fn parts(&self) -> Vec<(&'static str, BlockId)> {
         match *self {
             Arch::V1Model { parser, verify_checksum, ingress, egress, compute_checksum, deparser } => vec![
@@ -191,13 +191,13 @@ impl Arch {
 /// The blocks of a pipeline of Tofino.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tna {
-    /// Which chip's interface the program includes.
+    /// The chip whose interface the program includes.
     pub chip: Chip,
     /// Before the traffic manager.
     pub ingress: Gress,
-    /// After it; begins with the bytes that the ingress deparser made.
+    /// After the traffic manager; starts with the bytes from the ingress deparser.
     pub egress: Gress,
-    /// Tofino 2: runs on reports of queue lengths.
+    /// Tofino 2: the ghost thread, which runs on reports of queue lengths.
     pub ghost: Option<BlockId>,
 }
 
@@ -245,7 +245,7 @@ impl Ty {
     }
 }
 
-/// How long a slot's value lives.
+/// Lifetime of a slot's value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Class {
     /// From the parser to the deparser, through the queue: headers, user and intrinsic metadata.
@@ -257,13 +257,13 @@ pub enum Class {
 /// One scalar or `varbit` of storage.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Slot {
-    /// Where it comes from, as a user would write it: `hdr.ipv4.ttl`, `meta.nhop`; `$valid` ends a validity bit.
+    /// Its source, as a user would write it: `hdr.ipv4.ttl`, `meta.nhop`; `$valid` ends a validity bit.
     pub name: String,
     /// Type of the value. For a `varbit` the largest width, unsigned.
     pub ty: Ty,
-    /// For a `varbit`: the slot (`bit<32>`) that holds its present width in bits.
+    /// For a `varbit`: the slot (`bit<32>`) that holds its current width in bits.
     pub varbit_width: Option<SlotId>,
-    /// How long it lives.
+    /// Lifetime.
     pub class: Class,
 }
 
@@ -278,7 +278,7 @@ pub struct Header {
     pub fields: Vec<SlotId>,
 }
 
-/// A header stack; its elements are `len` headers from `first` on.
+/// A header stack; its elements are `len` consecutive headers from `first`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Stack {
     /// `hdr.mpls`.
@@ -287,7 +287,7 @@ pub struct Stack {
     pub first: HeaderId,
     /// Number of elements.
     pub len: u32,
-    /// Distance in slots between the same field of neighbours.
+    /// Distance in slots between the same field of adjacent elements.
     pub stride: u32,
     /// `bit<32>` slot with the parser's `nextIndex`.
     pub next_index: SlotId,
@@ -311,12 +311,12 @@ pub enum BlockBody {
     Control(Vec<Stmt>),
 }
 
-/// States of a parser, sub-parsers included.
+/// States of a parser, including its sub-parsers.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ParserBody {
     /// All states.
     pub states: Vec<State>,
-    /// Where it begins.
+    /// The first state.
     pub start: StateId,
 }
 
@@ -325,9 +325,9 @@ pub struct ParserBody {
 pub struct State {
     /// Its name; a state of a sub-parser is prefixed by the instance.
     pub name: String,
-    /// What it does first.
+    /// Statements that run first.
     pub body: Vec<Stmt>,
-    /// Where it goes then.
+    /// The transition that follows.
     pub next: Transition,
     /// The state in the source.
     pub span: Span,
@@ -340,18 +340,18 @@ pub enum Target {
     State(StateId),
     /// The packet is parsed.
     Accept,
-    /// Parsing ends with the error that is set (v1model then goes on to ingress all the same).
+    /// Parsing ends with the current error (v1model still continues with ingress).
     Reject,
 }
 
 /// How a state ends.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Transition {
-    /// Always there.
+    /// Unconditional.
     Goto(Target),
     /// The first case whose sets all match. Without a match: `error.NoMatch` and reject.
     Select {
-        /// Values to look at.
+        /// Values to match.
         keys: Vec<Expr>,
         /// Cases in source order; each has one set per key.
         cases: Vec<(Vec<KeySet>, Target)>,
@@ -367,11 +367,11 @@ pub enum KeySet {
     Any,
     /// One value.
     Value(BigUint),
-    /// `value &&& mask`; `value` is masked already.
+    /// `value &&& mask`; `value` is already masked.
     Mask {
-        /// Bits to be equal.
+        /// Bits that must be equal.
         value: BigUint,
-        /// Bits that count.
+        /// Bits that are compared.
         mask: BigUint,
     },
     /// `lo .. hi`, both included, in the order of the key's type.
@@ -381,14 +381,14 @@ pub enum KeySet {
         /// Largest member.
         hi: BigUint,
     },
-    /// Whatever the control plane put into the set.
+    /// The members that the control plane added to the set.
     ValueSet(ValueSetId),
 }
 
 /// A place that can be read and written.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Place {
-    /// The slot, or that of element 0.
+    /// The slot, or the slot in element 0.
     pub slot: SlotId,
     /// For a run-time index into a stack.
     pub index: Option<Index>,
@@ -418,14 +418,14 @@ pub struct HeaderRef {
     pub index: Option<Index>,
 }
 
-/// A scalar expression; has no side effects and always a value.
+/// A scalar expression; it has no side effects, and always a value.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Expr {
     /// What it is.
     pub kind: ExprKind,
     /// Type of its value.
     pub ty: Ty,
-    /// Where it stands in the source.
+    /// Source range.
     pub span: Span,
 }
 
@@ -458,12 +458,12 @@ pub enum ExprKind {
         /// Lowest bit taken.
         lo: u32,
     },
-    /// Left operand above right operand; widths add up.
+    /// Concatenation; the left operand gives the high bits. Widths add up.
     Concat(Box<Expr>, Box<Expr>),
     /// Change of width or sign: truncated, or extended with the sign if the *operand* is signed, else with zeros.
     Cast(Box<Expr>),
-    /// Parser only: `width` bits that lie `offset` bits beyond the cursor, not consumed. Too short a packet ends
-    /// parsing with `error.PacketTooShort`.
+    /// Parser only: `width` bits that lie `offset` bits after the cursor, not consumed. If the packet is too short,
+    /// parsing ends with `error.PacketTooShort`.
     Lookahead {
         /// Distance from the cursor in bits.
         offset: u32,
@@ -490,9 +490,9 @@ pub enum BinaryOp {
     Sub,
     /// `*`
     Mul,
-    /// `/`, unsigned; by 0 gives 0 and counts a fault.
+    /// `/`, unsigned; division by 0 gives 0 and counts a fault.
     Div,
-    /// `%`, unsigned; by 0 gives 0 and counts a fault.
+    /// `%`, unsigned; division by 0 gives 0 and counts a fault.
     Mod,
     /// `|+|`, saturates in the type's range.
     AddSat,
@@ -504,15 +504,15 @@ pub enum BinaryOp {
     Or,
     /// `^`
     Xor,
-    /// `<<`; the right operand is unsigned of any width, amounts of width or more give 0.
+    /// `<<`; the right operand is unsigned of any width. Shifting by the width or more gives 0.
     Shl,
-    /// `>>`; likewise; arithmetic if the left operand is signed.
+    /// `>>`; like `<<`; arithmetic if the left operand is signed.
     Shr,
     /// `==`; operands of equal type, result `bit<1>`.
     Eq,
     /// `!=`
     Ne,
-    /// `<` by the operands' sign.
+    /// `<`, signed if the operands are.
     Lt,
     /// `<=`
     Le,
@@ -527,7 +527,7 @@ pub enum BinaryOp {
 pub struct Stmt {
     /// What it does.
     pub kind: StmtKind,
-    /// Where it stands in the source.
+    /// Source range.
     pub span: Span,
 }
 
@@ -541,12 +541,12 @@ pub enum StmtKind {
         /// What.
         src: Expr,
     },
-    /// Makes a header valid; its fields become 0 if it was invalid. Siblings in a union are invalidated by
-    /// statements of their own.
+    /// Makes a header valid; its fields become 0 if it was invalid. Separate statements invalidate its siblings in a
+    /// union.
     SetValid(HeaderRef),
     /// Makes a header invalid.
     SetInvalid(HeaderRef),
-    /// Either way.
+    /// Branch.
     If {
         /// `bit<1>`.
         cond: Expr,
@@ -555,13 +555,13 @@ pub enum StmtKind {
         /// If 0.
         otherwise: Vec<Stmt>,
     },
-    /// Jumps to the case that holds the value; cases are disjoint.
+    /// Jumps to the case that contains the value; cases are disjoint.
     Switch {
         /// Value.
         value: Expr,
         /// Cases.
         cases: Vec<(Vec<BigUint>, Vec<Stmt>)>,
-        /// If none holds it.
+        /// If no case contains it.
         default: Vec<Stmt>,
     },
     /// A body that `Break(label)` leaves.
@@ -571,18 +571,18 @@ pub enum StmtKind {
         /// Its statements.
         body: Vec<Stmt>,
     },
-    /// A body that is run again and again; `Break` leaves it, `Continue` starts it anew.
+    /// A body that repeats; `Break` leaves it, `Continue` restarts it.
     Loop {
         /// Its name.
         label: Label,
         /// Its statements.
         body: Vec<Stmt>,
     },
-    /// To the end of the block or loop of that name. `return` is a break out of the inlined body.
+    /// Jump to the end of the labelled block or loop. `return` becomes a break out of the inlined body.
     Break(Label),
-    /// To the start of the loop of that name.
+    /// Jump to the start of the labelled loop.
     Continue(Label),
-    /// Ends the programmable block, from inside of actions as well.
+    /// Ends the programmable block, also from inside an action.
     Exit,
     /// Looks up a table and runs the action found.
     Apply {
@@ -603,14 +603,14 @@ pub enum StmtKind {
         /// Width in bits of its `varbit` field.
         varbit_width: Option<Expr>,
     },
-    /// Parser: reads the next element of a stack; `StackOutOfBounds` and reject beyond its end.
+    /// Parser: reads the next element of a stack. Sets `StackOutOfBounds` and rejects after the last element.
     ExtractNext {
         /// Stack.
         stack: StackId,
         /// Width in bits of the element's `varbit` field.
         varbit_width: Option<Expr>,
     },
-    /// Parser: moves the cursor by so many bits (`bit<32>`), without reading.
+    /// Parser: moves the cursor by a number of bits (`bit<32>`), without reading.
     Advance(Expr),
     /// Parser: sets the error and rejects unless the condition holds.
     Verify {
@@ -629,8 +629,8 @@ impl Program {
         self.intrinsics.iter().find(|(known, _)| known == name).map(|&(_, slot)| slot)
     }
 
-    /// The fields of user metadata with `@field_list(index)`: what survives a clone, resubmission or recirculation that
-    /// names the list.
+    /// The fields of user metadata with `@field_list(index)`, which survive a clone, resubmission or recirculation with
+    /// that list.
     pub fn field_list(&self, index: u32) -> impl Iterator<Item = SlotId> {
         let name = format!("@field_list({index})");
         self.intrinsics.iter().filter(move |(known, _)| *known == name).map(|&(_, slot)| slot)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From preprocessing tokens to tokens of P4_16 (spec section 6.2).
 //!
-//! The cutting into words is done by the preprocessor, which must know line splices and directives; logos, which works
-//! on plain text, would only do it again. What is left are keywords, numbers and the line structure of `@pragma`.
+//! The preprocessor splits text into tokens, because it must know line splices and directives; a lexer for plain text
+//! such as logos would repeat that work. What remains are keywords, numbers and the line structure of `@pragma`.
 
 use std::rc::Rc;
 
@@ -15,7 +15,7 @@ use crate::token::{IntLiteral, Name, Token, TokenKind};
 
 /// Largest width of a literal's type.
 pub(crate) const MAX_WIDTH: u32 = 65_536;
-/// Most digits of a literal: conversion takes quadratic time.
+/// Maximum number of digits of a literal: conversion takes quadratic time.
 const MAX_DIGITS: usize = 20_000;
 
 /// Turns preprocessed text into tokens, the last of which is [`TokenKind::Eof`].
@@ -84,14 +84,14 @@ fn unescape(literal: &str) -> Name {
     text.into()
 }
 
-/// Cuts a preprocessing number, which may hold several tokens: `0..5` is three.
+/// Splits a preprocessing number, which may contain several tokens: `0..5` is three.
 fn number(token: &PpToken, tokens: &mut Vec<Token>, diagnostics: &mut Diagnostics) {
     let text = &*token.text;
     let mut at = 0;
     while at < text.len() {
         let rest = &text[at..];
         let piece = piece(rest);
-        // A token with a line splice inside is longer in the file than its text; then all pieces get its whole place.
+        // A token with a line splice is longer in the file than its text; then all pieces get the range of the token.
         let exact = token.span.end - token.span.start == text.len() as u32;
         let span = match exact {
             true => Span {

@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! P4_16 front end: source text to typed, flat IR.
 //!
-//! Knows nothing of packets in flight. The parts, in the order in which a program passes through them:
+//! It does not process packets. Its parts, in the order of compilation:
 //!
-//! - [`source`], [`loader`]: files, where they come from, and places in them;
+//! - [`source`], [`loader`]: source files, how they are read, and positions in them;
 //! - `preprocess`: the C preprocessor; `lexer`: tokens;
 //! - `parser`: tokens to the syntax tree (`ast`);
-//! - `check`: names, types and constants, giving the checked program (`typed`, `types`);
-//! - `lower`: instances, inlining and flattening, with `externs`, what it keeps of an architecture;
-//! - `arch`: what an architecture's externs mean, which it tells `lower`;
-//! - [`arith`]: what operators compute, wherever they are computed;
+//! - `check`: names, types and constants; the result is the checked program (`typed`, `types`);
+//! - `lower`: instances, inlining and flattening; `externs`: its data about the architecture;
+//! - `arch`: the meaning of an architecture's externs, for `lower`;
+//! - [`arith`]: the results of operators, at compile time and at run time;
 //! - [`ir`]: the result, which `marklab-pipeline` runs;
-//! - [`control_plane`]: the same program as its author declared it, for those who name its objects from outside;
+//! - [`control_plane`]: the same program as its author declared it, for code that names its objects from outside;
 //! - [`diagnostics`]: messages, of which [`Problem`] is the closed list; `outlook`: advice about unknown names.
 //!
-//! What never happens here: a panic for a bad program, a message without a place, a construct that is dropped in
-//! silence. What a program may ask for but the front end cannot give is reported as *unsupported*, which is a category
-//! of its own.
+//! The front end never panics on a bad program, reports without a position, or drops a construct silently. A valid
+//! construct that it cannot compile is reported as *unsupported*, a category of its own.
 
 mod arch;
 pub mod arith;
@@ -46,10 +45,10 @@ pub use diagnostics::{Category, Diagnostic, Kind, Problem};
 use loader::{Disk, Loader};
 use source::SourceMap;
 
-/// Stack of the thread that compiles: passes recurse over programs, whose nesting the parser bounds.
+/// Stack of the compiler thread. Its passes recurse over the program, whose nesting the parser limits.
 const STACK_BYTES: usize = 256 << 20;
 
-/// How to compile.
+/// Options of a compilation.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Options {
     /// Folders in which `#include` looks, in order.
@@ -58,18 +57,18 @@ pub struct Options {
     pub defines: Vec<(String, String)>,
 }
 
-/// What came of compiling a program.
+/// Result of a compilation.
 #[derive(Clone, Debug)]
 pub struct Compilation {
     /// All files that were read.
     pub sources: SourceMap,
     /// The program, unless there was an error.
     pub program: Option<ir::Program>,
-    /// What a control plane can name in it; there if the program is.
+    /// The objects that a control plane can name; present if the program is.
     pub control_plane: Option<ControlPlane>,
-    /// Messages by place.
+    /// Messages, ordered by position.
     pub diagnostics: Vec<Diagnostic>,
-    /// A hash over the preprocessed text, which names results that depend on it.
+    /// Hash of the preprocessed text, to name results that depend on it.
     pub digest: String,
 }
 
@@ -94,7 +93,7 @@ pub fn compile(main: &Path, options: &Options) -> Compilation {
 ///
 /// # Panics
 ///
-/// If the system has no memory for another thread.
+/// If the system cannot start another thread.
 pub fn compile_with(main: &Path, options: &Options, loader: &(dyn Loader + Sync)) -> Compilation {
     std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().name("p4".into()).stack_size(STACK_BYTES);
@@ -117,8 +116,8 @@ fn compile_here(main: &Path, options: &Options, loader: &dyn Loader) -> Compilat
     Compilation { sources, program, control_plane, diagnostics: diagnostics.into_list(), digest }
 }
 
-/// From preprocessed text to the IR. Each stage needs the one before it without errors: it would otherwise report what
-/// only follows from them. `end` is where the main file ends.
+/// Translates preprocessed text to the IR. A stage runs only if the stages before it found no errors: it would report
+/// the consequences of those errors again. `end` is the end of the main file.
 fn translate(
     words: &[preprocess::lex::PpToken],
     name: &str,
@@ -133,7 +132,7 @@ fn translate(
     let typed = check::check(&decls, &tokens, diagnostics);
     passed(diagnostics)?;
     let Some(main) = typed.main else {
-        // What comes last may lie in an included file, and there may be nothing at all.
+        // The last token may lie in an included file, and there may be no token at all.
         let last = tokens.last().map(|token| token.span).filter(|span| span.file == end.file);
         let end = last.unwrap_or(end);
         diagnostics.error(end, Problem::NoMain {}).help("end the program with `V1Switch(...) main;`");
@@ -143,7 +142,7 @@ fn translate(
     Some((program, control_plane::describe(&typed, main)))
 }
 
-/// FNV-1a over 128 bits: stable across machines and versions, and no dependency. It need not resist attacks.
+/// 128-bit FNV-1a: stable across machines and versions, without a dependency. It need not resist attacks.
 fn digest(words: &[preprocess::lex::PpToken]) -> String {
     const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;

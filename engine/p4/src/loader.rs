@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where source files come from.
+//! Sources of files.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Gives the text of files, so that tests and fuzzing need no disk.
+/// Reads the text of files. Tests and fuzzing replace it, so that they need no disk.
 pub trait Loader {
     /// Reads a whole file.
     ///
     /// # Errors
     ///
-    /// `NotFound` lets an `#include` look in the next folder; any other error ends the search.
+    /// `NotFound` makes an `#include` search the next folder; any other error ends the search.
     fn load(&self, path: &Path) -> io::Result<String>;
 }
 
@@ -22,7 +22,7 @@ pub struct Disk;
 impl Loader for Disk {
     fn load(&self, path: &Path) -> io::Result<String> {
         if path.is_dir() {
-            return Err(io::ErrorKind::NotFound.into()); // `#include <dir>` looks further, as cpp does
+            return Err(io::ErrorKind::NotFound.into()); // `#include <dir>` searches further, as in cpp
         }
         let bytes = std::fs::read(path)?;
         String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "not valid UTF-8"))

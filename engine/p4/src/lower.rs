@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From the checked program to the flat IR: instances made, calls inlined, structs scattered into slots.
+//! Lowers the checked program to the flat IR: creates instances, inlines calls, scatters structs into slots.
 //!
 //! - [`object`]: instances of parsers, controls and externs;
 //! - [`storage`], [`value`], [`place`]: where values live, what they are, how they are read and written;
 //! - [`expr`], [`unbounded`], [`fold`]: expressions; [`call`]: inlining; [`stmt`]: statements;
 //! - [`parser`], [`control`], [`table`]: the blocks.
 //!
-//! The evaluation order of P4 (spec section 8) is kept by *freezing*: a value that was computed before something with
+//! *Freezing* keeps the evaluation order of P4 (spec section 8): a value that was computed before an expression with
 //! side effects is stored in a temporary.
 
 mod call;
@@ -37,21 +37,21 @@ pub(crate) use object::{BlockObject, NewExtern};
 pub(crate) use storage::{Lvalue, Storage, flatten};
 pub(crate) use value::{ExternObject, Object, ObjectId, PackageObject, Value};
 
-/// Lowering went wrong; the reason has been reported.
+/// Lowering failed; the reason has been reported.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Failed;
 
 pub(crate) type Lowered<T> = Result<T, Failed>;
 
-/// What an architecture gives to lowering: the seam between the language and its externs.
+/// An architecture as lowering uses it: the interface between the language and its externs.
 pub(crate) trait Architecture {
-    /// Which it is.
+    /// The architecture's kind.
     fn kind(&self) -> Kind;
 
-    /// Lowers the blocks that `main` names, when all instances are made.
+    /// Lowers the blocks that `main` names, after all instances are created.
     fn package(&self, lowerer: &mut Lowerer<'_>, package: &PackageObject, span: Span) -> Lowered<ir::Arch>;
 
-    /// Makes an extern instance.
+    /// Creates an extern instance.
     fn instantiate(&self, lowerer: &mut Lowerer<'_>, new: &NewExtern<'_>) -> Lowered<Handle>;
 
     /// Calls a method of an extern instance.
@@ -75,7 +75,7 @@ pub(crate) trait Architecture {
         span: Span,
     ) -> Lowered<Value>;
 
-    /// Looks at the properties of a table that the language leaves to the architecture.
+    /// Lowers the properties of a table that the language leaves to the architecture.
     fn table_properties(&self, lowerer: &mut Lowerer<'_>, table: &typed::Table, name: &str)
     -> Lowered<TableProperties>;
 }
@@ -126,7 +126,7 @@ pub(crate) fn lower(
     })
 }
 
-/// The parts of the program made so far.
+/// The parts of the program generated so far.
 #[derive(Default, Debug)]
 pub(crate) struct Output {
     pub(crate) slots: Vec<ir::Slot>,
@@ -148,7 +148,7 @@ pub(crate) struct Output {
     pub(crate) intrinsics: Vec<(String, ir::SlotId)>,
 }
 
-/// What a variable or parameter stands for at present.
+/// The current meaning of a variable or parameter.
 #[derive(Clone, Debug)]
 pub(crate) enum Binding {
     Place(Lvalue),
@@ -159,11 +159,11 @@ pub(crate) enum Binding {
 #[derive(Debug)]
 struct Frame {
     kind: FrameKind,
-    /// What `return` leaves.
+    /// The block that `return` leaves.
     label: ir::Label,
-    /// Where the result goes.
+    /// Destination of the result.
     result: Option<Lvalue>,
-    /// Results to be copied to their arguments, also on the way out of an `exit`.
+    /// Results to be copied to their arguments, also at an `exit`.
     copy_outs: Vec<(Lvalue, Lvalue, Type)>,
 }
 
@@ -173,60 +173,61 @@ enum FrameKind {
     Inline,
     /// A directly called action.
     Action,
-    /// An action that a table runs: `exit` sets this flag, if there is one, and leaves the rest to the code that applied
-    /// the table.
+    /// An action that a table runs: `exit` sets this flag, if there is one; the code that applied the table does the
+    /// rest.
     TableAction { exit_flag: Option<ir::SlotId> },
 }
 
-/// Most statements of a program, with its calls inlined.
+/// Maximum number of statements of a program, with its calls inlined.
 const MAX_WORK: usize = 1 << 20;
 
 pub(crate) struct Lowerer<'a> {
     pub(crate) program: &'a typed::Program,
     pub(crate) diagnostics: &'a mut Diagnostics,
     pub(crate) out: Output,
-    /// By variable.
+    /// Current binding of each variable.
     bindings: Vec<Option<Binding>>,
-    /// By instance declaration: what it is in the present block.
+    /// The object of each instance declaration in the current block.
     instances: Vec<Option<Object>>,
-    /// Type arguments in force.
+    /// Current type arguments.
     types: FxHashMap<TypeParamId, Type>,
     pub(crate) objects: Vec<BlockObject>,
     /// Actions at top level, by block.
     global_actions: FxHashMap<(ir::BlockId, ActionId), ir::ActionId>,
     /// Members of header unions.
     unions: Vec<Vec<ir::HeaderId>>,
-    /// The header that a slot is a field of.
+    /// The header to which a slot belongs as a field.
     pub(crate) slot_headers: FxHashMap<ir::SlotId, ir::HeaderId>,
     /// The type of every header.
     pub(crate) header_types: Vec<(FieldsId, ir::HeaderId)>,
     /// Where meters are declared.
     pub(crate) meter_spans: Vec<Span>,
-    /// Statements that apply sub-controls and sub-parsers: what copies arguments has their place.
+    /// Source ranges of statements that apply sub-controls and sub-parsers. Statements that copy their arguments have
+    /// the same range.
     pub(crate) applications: FxHashSet<Span>,
     /// The block being lowered.
     pub(crate) block: ir::BlockId,
-    /// The part that it plays.
+    /// The role of that block.
     pub(crate) part: Part,
     /// The architecture of `main`.
     architecture: &'static dyn Architecture,
-    /// What TNA's externs are, beyond their handles.
+    /// Data of TNA's externs, besides their handles.
     pub(crate) tna: TnaExterns,
     /// The parser or control instance being lowered.
     object: Option<ObjectId>,
     next_label: u32,
     next_temp: u32,
-    /// Statements written and bodies inlined.
+    /// Number of statements emitted and bodies inlined.
     work: usize,
-    /// Code being written, innermost last.
+    /// Code being generated, innermost last.
     code: Vec<Vec<ir::Stmt>>,
     frames: Vec<Frame>,
-    /// Labels of `break` and `continue` in loops around.
+    /// Labels of `break` and `continue` of the enclosing loops.
     loops: Vec<(ir::Label, ir::Label)>,
     parser: Option<parser::Builder>,
-    /// Whether the place of an `extract` is being lowered, which sees to the bounds of a stack's `next` itself.
+    /// Whether the argument of an `extract` is being lowered: `extract` checks the bounds of a stack's `next` itself.
     pub(crate) extracting: bool,
-    /// The place that new statements have.
+    /// Source range of new statements.
     span: Span,
 }
 
@@ -267,17 +268,17 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    /// Makes all instances and lowers the blocks that `main` names.
+    /// Creates all instances and lowers the blocks that `main` names.
     fn main(&mut self, main: InstanceId) -> Lowered<ir::Arch> {
         let span = self.program.instances[main.index()].span;
         self.make_globals()?;
         match self.instance(main) {
             Some(Object::Package(package)) => self.architecture.package(self, &package, span),
-            _ => self.internal(span, "`main` is no package"),
+            _ => self.internal(span, "`main` is not a package"),
         }
     }
 
-    /// Warns of a construct that runs here and that BMv2's compiler refuses.
+    /// Warns of a construct that runs here, but that BMv2's compiler refuses.
     pub(crate) fn beyond_bmv2(&mut self, what: &'static str, help: Option<&str>, span: Span) {
         if self.architecture.kind() == Kind::V1Model {
             let entry = self.diagnostics.warning(span, Problem::BeyondBmv2 { what });
@@ -288,7 +289,7 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    /// Warns of a loop that runs here, and whose body alone BMv2's compiler keeps.
+    /// Warns of a loop that runs here, but of which BMv2's compiler keeps only the body.
     fn loop_runs_once(&mut self, span: Span) {
         if self.architecture.kind() == Kind::V1Model {
             let entry = self.diagnostics.warning(span, Problem::LoopRunsOnce {});
@@ -302,13 +303,13 @@ impl<'a> Lowerer<'a> {
         Err(Failed)
     }
 
-    /// Reports an error of the user that only shows now.
+    /// Reports an error in the program that is found only now.
     pub(crate) fn fail<T>(&mut self, span: Span, problem: Problem) -> Lowered<T> {
         self.diagnostics.error(span, problem);
         Err(Failed)
     }
 
-    /// Reports an error of ours, unless it may follow from one of the program's.
+    /// Reports an internal error, unless an error in the program may have caused it.
     pub(crate) fn internal<T>(&mut self, span: Span, what: impl Into<String>) -> Lowered<T> {
         if self.diagnostics.errors() == 0 {
             self.diagnostics.error(span, Problem::Internal { what: what.into() });
@@ -320,7 +321,7 @@ impl<'a> Lowerer<'a> {
         ty.show(self.program)
     }
 
-    /// A type with the type arguments in force put in.
+    /// A type with the current type arguments substituted.
     pub(crate) fn concrete(&self, ty: &Type) -> Type {
         if self.types.is_empty() {
             return ty.clone();
@@ -333,14 +334,14 @@ impl<'a> Lowerer<'a> {
         ir::Label(self.next_label - 1)
     }
 
-    /// Adds a statement to the code being written.
+    /// Adds a statement to the code being generated.
     pub(crate) fn emit(&mut self, kind: ir::StmtKind) {
         self.work += 1;
         let stmt = ir::Stmt { kind, span: self.span };
-        self.code.last_mut().expect("code is only written inside of blocks").push(stmt);
+        self.code.last_mut().expect("code is only generated inside blocks").push(stmt);
     }
 
-    /// Counts a body that is inlined: few lines that call each other could ask for any number.
+    /// Counts an inlined body: a few lines that call each other could require any number of them.
     fn count_inlined(&mut self, span: Span) -> Lowered<()> {
         self.work += 1;
         if self.work > MAX_WORK {
@@ -350,7 +351,7 @@ impl<'a> Lowerer<'a> {
         Ok(())
     }
 
-    /// Runs something and gives the code that it writes.
+    /// Runs `inner` and returns the code that it generates.
     fn collect<T>(&mut self, inner: impl FnOnce(&mut Self) -> Lowered<T>) -> Lowered<(Vec<ir::Stmt>, T)> {
         self.code.push(Vec::new());
         let result = inner(self);
@@ -358,12 +359,12 @@ impl<'a> Lowerer<'a> {
         result.map(|value| (code, value))
     }
 
-    /// Sets bindings, and gives what they were.
+    /// Sets bindings, and returns the previous ones.
     fn bind(&mut self, new: Vec<(VarId, Binding)>) -> Vec<(VarId, Option<Binding>)> {
         new.into_iter().map(|(var, binding)| (var, self.bindings[var.index()].replace(binding))).collect()
     }
 
-    /// Sets type arguments, and gives what was in force.
+    /// Sets type arguments, and returns the previous ones.
     fn bind_types(&mut self, args: &[(TypeParamId, Type)]) -> Vec<(TypeParamId, Option<Type>)> {
         args.iter().map(|(param, arg)| (*param, self.types.insert(*param, arg.clone()))).collect()
     }
@@ -383,7 +384,7 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    /// The number that a constant expression stands for.
+    /// The value of a constant expression.
     pub(crate) fn number_of(&self, expr: &ir::Expr) -> Option<num_bigint::BigInt> {
         fold::number(expr)
     }
@@ -393,7 +394,7 @@ impl<'a> Lowerer<'a> {
         fold::cast(expr, ty, span)
     }
 
-    /// The object that an instance declaration stands for at present.
+    /// The current object of an instance declaration.
     pub(crate) fn instance(&self, id: InstanceId) -> Option<Object> {
         self.instances[id.index()].clone()
     }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What lies behind a name that is not known (yet): advice for messages, nothing that decides.
+//! Advice for messages about unknown names. It does not affect the compilation.
 
 use crate::source::Span;
 use crate::token::{Token, TokenKind};
 
-/// What `core.p4` and `v1model.p4` declare and nearly every program uses.
+/// Names that `core.p4` and `v1model.p4` declare and nearly every program uses.
 const STANDARD: &[&str] = &[
     "action_profile",
     "action_selector",
@@ -26,12 +26,12 @@ const STANDARD: &[&str] = &[
     "verify_checksum",
 ];
 
-/// What to do about a missing name of the architecture, if it is one.
+/// Advice for an unknown name, if the architecture declares it.
 pub(crate) fn missing_include(name: &str) -> Option<&'static str> {
     STANDARD.contains(&name).then_some("begin the program with `#include <core.p4>` and `#include <v1model.p4>`")
 }
 
-/// Whether a declaration of the program, and nothing inside of one, begins so.
+/// Whether the token begins a top-level declaration and cannot occur inside one.
 pub(crate) fn only_at_top_level(kind: &TokenKind) -> bool {
     matches!(
         kind,
@@ -46,7 +46,7 @@ pub(crate) fn only_at_top_level(kind: &TokenKind) -> bool {
     )
 }
 
-/// Where the name used at `place` is declared too late: behind its use, but where it could be seen from there.
+/// Position of a declaration that comes after the use of its name at `place`, in a scope that is visible there.
 pub(crate) fn declared_later(tokens: &[Token], place: Span, name: &str) -> Option<Span> {
     let start = tokens.iter().position(|token| token.span == place)?;
     let (mut depth, mut outermost) = (0, 0);

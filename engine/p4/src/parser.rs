@@ -2,10 +2,10 @@
 //! Recursive-descent parser: one method per production of the grammar (spec appendix G).
 //!
 //! P4 cannot be parsed without knowing which names are types (spec section 6.1): `(a)(b)` is a cast or a call. So the
-//! parser keeps a scoped table of names ([`names`]). Nothing else is decided here.
+//! parser keeps a scoped table of names ([`names`]). It resolves nothing else.
 //!
-//! A production that fails has reported why and gives [`Failed`]; lists of declarations, statements and the like catch
-//! it, skip to a place where they can go on, and so report several errors per run.
+//! A production that fails reports the reason and returns [`Failed`]. Lists of declarations, statements and other
+//! items catch it and skip to a point where they can continue, so that a run reports several errors.
 
 mod annotation;
 mod decl;
@@ -23,7 +23,7 @@ use crate::token::{Name, Token, TokenKind};
 
 use names::{NameKind, Names};
 
-/// Deepest nesting of types, expressions and statements: later passes recurse over them.
+/// Maximum nesting of types, expressions and statements: later passes recurse over them.
 const MAX_DEPTH: u32 = 400;
 
 /// The production could not be parsed; the reason has been reported.
@@ -32,7 +32,7 @@ pub(crate) struct Failed;
 
 type Parsed<T> = Result<T, Failed>;
 
-/// Parses a program; broken parts are left out and reported.
+/// Parses a program; broken parts are reported and omitted.
 pub(crate) fn parse(tokens: &[Token], diagnostics: &mut Diagnostics) -> Vec<Decl> {
     let mut parser = Parser {
         tokens,
@@ -47,11 +47,11 @@ pub(crate) fn parse(tokens: &[Token], diagnostics: &mut Diagnostics) -> Vec<Decl
     parser.program()
 }
 
-/// What is probably meant by a token where another was expected.
+/// Advice on a token where another one was expected.
 fn advice_on(found: &TokenKind, expected: &str) -> Option<&'static str> {
     match (found, expected) {
         (TokenKind::Assign, "`)`") => Some("`==` compares, `=` assigns"),
-        (TokenKind::Concat, _) if expected.starts_with("`=`") => Some("`++` joins bits; `+= 1` counts"),
+        (TokenKind::Concat, _) if expected.starts_with("`=`") => Some("`++` concatenates bits; use `+= 1` to count"),
         (_, "`;`") => Some("end this with `;`"),
         _ => None,
     }
@@ -63,11 +63,11 @@ struct Parser<'a> {
     diagnostics: &'a mut Diagnostics,
     names: Names,
     depth: u32,
-    /// Whether a brace is missing: what is open ends here, without more messages.
+    /// Whether a brace is missing: all open items end here, without further messages.
     unclosed: bool,
-    /// The token that was refused last: one message about it is enough.
+    /// Index of the last unexpected token: one message about it is enough.
     refused: Option<usize>,
-    /// Whether the rest of the program is not looked at, since nothing in it could be understood.
+    /// Whether parsing stopped, because the rest of the program cannot be understood.
     stopped: bool,
 }
 
@@ -90,7 +90,7 @@ impl Parser<'_> {
         start.to(self.tokens[self.at.saturating_sub(1)].span)
     }
 
-    /// Goes on to the next token; stays at the end of the file.
+    /// Consumes a token; stays at the end of the file.
     fn bump(&mut self) -> Token {
         let token = self.tokens[self.at].clone();
         if self.at + 1 < self.tokens.len() {
@@ -114,12 +114,12 @@ impl Parser<'_> {
         self.unexpected(format!("`{kind}`"))
     }
 
-    /// Reports the present token, of which something else was expected.
+    /// Reports that the current token is not the expected one.
     fn unexpected<T>(&mut self, expected: impl Into<String>) -> Parsed<T> {
         self.unexpected_but(expected, None)
     }
 
-    /// As [`Self::unexpected`], with advice.
+    /// Like [`Self::unexpected`], with advice.
     fn unexpected_but<T>(&mut self, expected: impl Into<String>, advice: Option<&str>) -> Parsed<T> {
         if self.stopped || self.refused == Some(self.at) {
             return Err(Failed);
@@ -127,7 +127,7 @@ impl Parser<'_> {
         self.refused = Some(self.at);
         let Token { kind, mut span, first } = self.tokens[self.at].clone();
         let expected: String = expected.into();
-        // What is missing at the end of a line is missing there and not at the start of the next.
+        // A `;` that is missing at the end of a line is reported there, not at the start of the next line.
         if let Some(before) = self.at.checked_sub(1).map(|before| self.tokens[before].span)
             && expected == "`;`"
             && first
@@ -153,7 +153,7 @@ impl Parser<'_> {
         Err(Failed)
     }
 
-    /// Runs a production that may contain itself, within the depth bound.
+    /// Runs a production that may contain itself, within the depth limit.
     fn nested<T>(&mut self, production: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.depth >= MAX_DEPTH {
             self.diagnostics.error(self.span(), Problem::TooDeep { limit: MAX_DEPTH });
@@ -165,7 +165,7 @@ impl Parser<'_> {
         result
     }
 
-    /// The name that a token stands for where any name may stand (`name` of the grammar).
+    /// The name of a token where any name is allowed (`name` of the grammar).
     fn as_name(&self, kind: &TokenKind) -> Option<Name> {
         match kind {
             TokenKind::Ident(name) => Some(name.clone()),
@@ -185,7 +185,7 @@ impl Parser<'_> {
                 let span = self.bump().span;
                 Ok(Ident { name, span })
             }
-            // `_` is refused by name later, with the declaration at hand.
+            // Reported here, so that the declaration can still be parsed.
             None if *self.peek() == TokenKind::Underscore => {
                 let span = self.bump().span;
                 self.diagnostics.error(span, Problem::UnderscoreName {});
@@ -195,14 +195,14 @@ impl Parser<'_> {
         }
     }
 
-    /// A name that is declared as a type from here on.
+    /// A name, which is declared as a type from here on.
     fn type_name_declaration(&mut self) -> Parsed<Ident> {
         let name = self.name()?;
         self.names.declare(&name.name, NameKind::Type);
         Ok(name)
     }
 
-    /// A list of items between delimiters that have been or will be read by the caller, separated by commas.
+    /// A list of items separated by commas. The caller reads the delimiters around it.
     fn comma_list<T>(&mut self, close: &TokenKind, mut item: impl FnMut(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
         let mut items = Vec::new();
         if self.peek() == close {
@@ -216,7 +216,7 @@ impl Parser<'_> {
         }
     }
 
-    /// As [`Self::comma_list`], a comma behind the last item being allowed.
+    /// Like [`Self::comma_list`], but a comma after the last item is allowed.
     fn comma_list_trailing<T>(
         &mut self,
         close: &TokenKind,
@@ -257,12 +257,12 @@ impl Parser<'_> {
         if !self.unclosed {
             let problem = Problem::UnexpectedToken { found: self.peek().to_string(), expected: "`}`".into() };
             let entry = self.diagnostics.error(self.span(), problem).label(brace, "this is still open");
-            entry.help("close it, or a brace inside of it, before this");
+            entry.help("close it, or a brace inside it, before this point");
         }
         self.unclosed = true;
     }
 
-    /// Parses an item; if that fails, skips it. Always moves on, unless a brace is missing.
+    /// Parses an item; if that fails, skips it. Always makes progress, unless a brace is missing.
     fn item_or_skip<T>(&mut self, items: &mut Vec<T>, item: &mut impl FnMut(&mut Self) -> Parsed<T>) {
         let start = self.at;
         let (depth, scopes) = (self.depth, self.names.depth());
@@ -281,7 +281,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether the present token begins the broken item or stands where its name should.
+    /// Whether the current token begins the broken item, or is in the place of its name.
     fn after_keyword(&self, start: usize) -> bool {
         self.at == start || names::starts_declaration(&self.tokens[self.at - 1].kind)
     }

@@ -2,8 +2,8 @@
 //! The C preprocessor, as far as programs use it (C11 6.10; `cpp -undef -nostdinc -x assembler-with-cpp`, which is
 //! what p4c runs).
 //!
-//! Own code instead of the system's `cpp`, so that every token knows the place that the author wrote. What comes out
-//! of a macro has the place where the macro is used. Unknown directives are skipped, as p4c's lexer skips them.
+//! This replaces the system's `cpp`, so that every token keeps its position in the source. Tokens from a macro have the
+//! position of the macro's use. Unknown directives are skipped, as in p4c's lexer.
 
 mod condition;
 pub(crate) mod lex;
@@ -22,9 +22,9 @@ use crate::token::Name;
 use lex::{PpKind, PpToken};
 use macros::{Expander, Macro};
 
-/// Deepest nesting of includes, as in GNU cpp.
+/// Maximum nesting of includes, as in GNU cpp.
 const MAX_INCLUDE_DEPTH: usize = 200;
-/// Most files that one compilation may open: files that include each other twice would double at each level.
+/// Maximum number of files in one compilation: files that include each other twice would double at each level.
 const MAX_FILES: usize = 4_000;
 
 /// The interfaces that come with the front end.
@@ -35,10 +35,10 @@ const BUILTIN: [(&str, &str); 5] = [
     ("tna.p4", include_str!("../p4include/tna.p4")),
     ("t2na.p4", include_str!("../p4include/t2na.p4")),
 ];
-/// Folder that the built-in files seem to lie in.
+/// Folder that messages show for the built-in files.
 const BUILTIN_FOLDER: &str = "p4include";
 
-/// Preprocesses a program into tokens without newlines. Gives the number of its main file as well.
+/// Preprocesses a program into tokens without newlines. Also returns the id of its main file.
 pub(crate) fn preprocess(
     main: &Path,
     options: &Options,
@@ -84,9 +84,9 @@ struct Preprocessor<'a> {
     output: Vec<PpToken>,
     produced: usize,
     counter: usize,
-    /// For files with `#line`: what to add to the line number, by file.
+    /// For files with `#line`: the offset of the line number, by file.
     line_shift: Vec<(FileId, i64)>,
-    /// Whether a limit of includes was met: from then on there are no more.
+    /// Whether a limit of includes was reached: further includes are ignored.
     too_many: bool,
 }
 
@@ -94,18 +94,18 @@ struct Preprocessor<'a> {
 struct Conditional {
     /// The `#if`, for messages.
     span: Span,
-    /// Whether the lines of the present branch count.
+    /// Whether the lines of the current branch are compiled.
     active: bool,
-    /// Whether some branch was taken, so that no later one is.
+    /// Whether a branch was taken, which excludes all later ones.
     taken: bool,
-    /// Whether the `#if` itself stands in lines that count.
+    /// Whether the `#if` itself is in lines that are compiled.
     live: bool,
-    /// Whether `#else` was there.
+    /// Whether there was an `#else`.
     closed: bool,
 }
 
 impl Preprocessor<'_> {
-    /// `__TARGET_BMV2__` is what p4c-bm2-ss defines; the others are what remains of cpp's own under `-undef`.
+    /// p4c-bm2-ss defines `__TARGET_BMV2__`; cpp defines the others even with `-undef`.
     fn predefine(&mut self) {
         let defined = [("__TARGET_BMV2__", "1"), ("__STDC__", "1"), ("__STDC_HOSTED__", "1"), ("__ASSEMBLER__", "1")];
         for (name, value) in defined {
@@ -148,7 +148,7 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// Expands the text gathered since the last directive.
+    /// Expands the text collected since the last directive.
     fn flush(&mut self, run: &mut Vec<PpToken>) {
         if run.is_empty() {
             return;
@@ -183,7 +183,7 @@ impl Preprocessor<'_> {
         expander.expand(tokens)
     }
 
-    /// Carries out a directive: `line` is what follows the `#`, up to the newline.
+    /// Executes a directive. `line` is what follows the `#`, up to the newline.
     fn directive(
         &mut self,
         line: &[PpToken],
@@ -285,7 +285,7 @@ impl Preprocessor<'_> {
         };
         if open.closed {
             let problem = Problem::AfterElse { directive: name.text.clone() };
-            self.diagnostics.error(name.span, problem).label(open.span, "of this");
+            self.diagnostics.error(name.span, problem).label(open.span, "the condition starts here");
         }
         let is_else = &*name.text == "else";
         open.closed |= is_else;
@@ -335,7 +335,7 @@ impl Preprocessor<'_> {
             () => return self.open(&name, quoted, span, file, depth),
         };
         self.too_many = true;
-        self.diagnostics.error(span, limit).help("does a file include itself? `#ifndef NAME_P4` around it ends that");
+        self.diagnostics.error(span, limit).help("if a file includes itself, guard it with `#ifndef NAME_P4`");
     }
 
     fn open(&mut self, name: &str, quoted: bool, span: Span, file: FileId, depth: usize) {
@@ -345,7 +345,7 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// Looks for a file: beside the including one (`"..."` only), in the include folders, among the built-in ones.
+    /// Finds a file: beside the including one (`"..."` only), in the include folders, then among the built-in ones.
     fn find(&self, name: &str, quoted: bool, from: FileId) -> Result<(PathBuf, String), String> {
         let here = self.sources.file(from).path.parent().map(Path::to_path_buf);
         let folders = here.into_iter().filter(|_| quoted).chain(self.options.include_dirs.iter().cloned());
@@ -363,7 +363,7 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// `#line N "file"` changes `__LINE__` only: messages keep to the text that was read.
+    /// `#line N "file"` changes only `__LINE__`: messages use the lines of the file.
     fn line(&mut self, span: Span, rest: &[PpToken]) {
         let rest = self.expand(rest.to_vec());
         let number = rest.first().filter(|token| token.kind == PpKind::Number);
@@ -377,7 +377,7 @@ impl Preprocessor<'_> {
     }
 }
 
-/// The text of a directive's operand, white space as one blank.
+/// The text of a directive's operand, with white space as single blanks.
 fn join(tokens: &[PpToken]) -> String {
     let mut text = String::new();
     for token in tokens {
@@ -394,7 +394,7 @@ fn join_exactly(tokens: &[PpToken]) -> String {
 }
 
 trait Line {
-    /// What follows the `#` of a directive.
+    /// The tokens after the `#` of a directive.
     fn strip_prefix_hash(&self) -> Option<&Self>;
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The closed list of everything that can be wrong.
+//! The closed list of problems that the front end reports.
 //!
-//! Ids are stable: `E01` preprocessor, `E02` words and grammar, `E03` names, `E04` types, `E05` statements and
-//! declarations, `E06` tables, `E07` what the architecture asks for, `U` not supported, `I` our own faults, `W` warnings.
-//! Each has a case in `tests/err`. `E10` to `E16` and `W10` are `marklab-tofino`'s, a list of its own.
+//! Ids are stable: `E01` preprocessor, `E02` tokens and grammar, `E03` names, `E04` types, `E05` statements and
+//! declarations, `E06` tables, `E07` rules of the architecture, `U` not supported, `I` internal errors, `W` warnings.
+//! Each but `I0001` has a case in `tests`. `E10` to `E16` and `W10` belong to the separate list of `marklab-tofino`.
 
 mod remedy;
 
@@ -11,16 +11,16 @@ use std::fmt;
 
 use crate::token::Name;
 
-/// Whose matter a message is.
+/// Category of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Category {
     /// The program is wrong (`E...`).
     Error,
-    /// The program is fine as far as is known, but asks for what is not supported (`U...`).
+    /// The program may be valid, but uses something that is not supported (`U...`).
     Unsupported,
-    /// The front end itself is wrong (`I...`).
+    /// The front end has a bug (`I...`).
     Internal,
-    /// The program can be compiled but is probably not meant so (`W...`).
+    /// The program can be compiled, but probably does not do what its author meant (`W...`).
     Warning,
 }
 
@@ -35,12 +35,12 @@ impl fmt::Display for Category {
     }
 }
 
-/// A closed list of what can be wrong: an enum, its ids and texts.
+/// A closed list of problems: an enum with ids and texts.
 pub trait Kind: fmt::Display {
     /// The stable id: `E0301`.
     fn id(&self) -> &'static str;
 
-    /// Whose matter it is: the id's letter tells.
+    /// The category, from the first letter of the id.
     fn category(&self) -> Category {
         match self.id().as_bytes()[0] {
             b'E' => Category::Error,
@@ -51,7 +51,7 @@ pub trait Kind: fmt::Display {
     }
 }
 
-/// Declares a closed list: `problems! { /// What it is of. Name; "E0101" Variant { field: Type } = "{field} is wrong"; }`
+/// Declares a closed list: `problems! { /// Doc comment. Name; "E0101" Variant { field: Type } = "{field} is wrong"; }`
 #[macro_export]
 macro_rules! problems {
     ($(#[$doc:meta])* $list:ident;
@@ -63,7 +63,7 @@ macro_rules! problems {
         }
 
         impl $list {
-            /// Ids of all of them.
+            /// Ids of all problems.
             pub const IDS: &'static [&'static str] = &[$($id),*];
 
             /// The stable id.
@@ -87,7 +87,7 @@ macro_rules! problems {
 }
 
 problems! {
-    /// What can be wrong; the text is that of the message.
+    /// A problem of a program; its text is the message.
     Problem;
 
     "E0101" CannotRead { path: String, reason: String } = "cannot read `{path}`: {reason}";
@@ -97,11 +97,11 @@ problems! {
     "E0105" BadInclude {} = "`#include` expects \"file\" or <file>";
     "E0106" UnterminatedIf {} = "this condition has no `#endif`";
     "E0107" NoIf { directive: Name } = "`#{directive}` without `#if`";
-    "E0108" AfterElse { directive: Name } = "`#{directive}` behind `#else`";
+    "E0108" AfterElse { directive: Name } = "`#{directive}` after `#else`";
     "E0109" MacroName {} = "expected the name of a macro";
     "E0110" BadMacroParameters {} = "malformed parameters of a macro";
     "E0111" PasteAtEdge {} = "`##` cannot stand at the start or end of a macro";
-    "E0112" BadPaste { left: Name, right: Name } = "`{left}` and `{right}` do not make one token";
+    "E0112" BadPaste { left: Name, right: Name } = "pasting `{left}` and `{right}` does not give one token";
     "E0113" UnterminatedMacroCall { name: Name } = "the arguments of macro `{name}` have no closing parenthesis";
     "E0114" MacroArguments { name: Name, wanted: usize, found: usize } =
         "macro `{name}` takes {wanted} argument(s), {found} given";
@@ -118,7 +118,7 @@ problems! {
     "E0205" UnexpectedToken { found: String, expected: String } = "found `{found}`, expected {expected}";
     "E0206" UnexpectedEnd { expected: String } = "the file ends here, expected {expected}";
     "E0207" TooDeep { limit: u32 } = "nested more than {limit} deep";
-    "E0208" StrayBrace {} = "this `}}` closes nothing";
+    "E0208" StrayBrace {} = "this `}}` has no matching `{{`";
     "E0209" UnderscoreName {} = "`_` cannot be declared";
     "E0210" NotAtTopLevel { what: &'static str } = "{what} cannot be declared at top level";
     "E0211" NoApplyBlock { name: Name } = "control `{name}` has no `apply` block";
@@ -153,36 +153,36 @@ problems! {
     "E0405" NotABool { ty: String } = "a condition must be `bool`, this is `{ty}`";
     "E0406" MuxTypes { then: String, otherwise: String } = "the two sides of `?:` are `{then}` and `{otherwise}`";
     "E0407" MuxWidth {} = "one side of `?:` must have a width";
-    "E0408" NoValue {} = "this gives no value";
-    "E0409" NotConstant {} = "this must be known when the program is compiled";
+    "E0408" NoValue {} = "this expression has no value";
+    "E0409" NotConstant {} = "this must be known at compile time";
     "E0410" WidthNotConstant {} = "a width must be a constant number";
     "E0411" BadWidth { width: String } = "a type cannot be {width} bits wide";
-    "E0412" StackSize {} = "the size of a stack must be a constant that is not negative";
+    "E0412" StackSize {} = "the size of a stack must be a non-negative constant";
     "E0413" StackTooLarge { limit: u32 } = "a stack may have no more than {limit} elements";
     "E0414" PartType { whole: &'static str, ty: String } = "`{ty}` cannot be part of {whole}";
     "E0415" SecondVarbit {} = "this header has more than one `varbit` field";
     "E0416" TypeArguments { ty: String, wanted: usize, found: usize } =
         "`{ty}` takes {wanted} type argument(s), {found} given";
     "E0417" TypeArgumentKind { ty: String } = "`{ty}` cannot be a type argument";
-    "E0418" CannotInfer { param: Name, name: Name } = "nothing tells what type `{param}` of `{name}` is";
+    "E0418" CannotInfer { param: Name, name: Name } = "cannot infer type parameter `{param}` of `{name}`";
     "E0419" CannotIndex { ty: String } = "`{ty}` cannot be indexed";
     "E0420" IndexType { ty: String } = "an index must be a number, this is `{ty}`";
-    "E0421" IndexOutOfRange { index: String, len: u32 } = "index {index} is outside of the {len} element(s)";
+    "E0421" IndexOutOfRange { index: String, len: u32 } = "index {index} is out of range for {len} element(s)";
     "E0422" TupleIndex {} = "the index of a tuple must be a constant";
-    "E0423" CannotSlice { ty: String } = "bits cannot be taken from `{ty}`";
+    "E0423" CannotSlice { ty: String } = "`{ty}` cannot be sliced";
     "E0424" SliceNotConstant {} = "the bounds of a slice must be constants";
     "E0425" SliceOutOfRange { index: String, width: u32 } = "there is no bit {index} in {width} bits";
-    "E0426" SliceOrder { hi: u32, lo: u32 } = "the bounds of a slice are [high:low], {hi} is below {lo}";
+    "E0426" SliceOrder { hi: u32, lo: u32 } = "the bounds of a slice are [high:low], but {hi} is less than {lo}";
     "E0427" DivisionByZero {} = "division by zero";
-    "E0428" NegativeDivision {} = "division is not defined on negative numbers";
+    "E0428" NegativeDivision {} = "division is not defined for negative numbers";
     "E0429" NegativeShift { by: String } = "cannot shift by {by} bits";
-    "E0430" NumberTooLarge {} = "the result is too large a number";
+    "E0430" NumberTooLarge {} = "the result is too large";
     "E0432" PartCount { ty: String, wanted: usize, found: usize } = "`{ty}` has {wanted} part(s), {found} given";
     "E0433" MissingField { ty: String, field: Name } = "field `{field}` of `{ty}` is not given";
     "E0434" DotsNotLast {} = "`...` must be the last element";
-    "E0435" EnumType { ty: String } = "an enum can only be of `bit<W>` or `int<W>`, this is `{ty}`";
+    "E0435" EnumType { ty: String } = "the underlying type of an enum must be `bit<W>` or `int<W>`, this is `{ty}`";
     "E0436" EnumValue { value: String, ty: String } = "{value} is not a value of `{ty}`";
-    "E0437" NewtypeOf { ty: String } = "`type` cannot be made of `{ty}`";
+    "E0437" NewtypeOf { ty: String } = "`type` cannot make a new type from `{ty}`";
     "E0438" VariableType { ty: String } = "a variable cannot be of type `{ty}`";
     "E0439" ConstType { ty: String } = "a constant cannot be of type `{ty}`";
     "E0440" ParamType { ty: String } = "a parameter cannot be of type `{ty}` here";
@@ -193,11 +193,11 @@ problems! {
     "E0444" NotAHeaderStack { member: Name, ty: String } = "only stacks of headers have `{member}`, this is `{ty}`";
     "E0445" NoSize { ty: String } = "`{ty}` has no fixed size";
     "E0446" ExtractNeedsSize { ty: String } = "`{ty}` has a `varbit`: give its size as a second argument";
-    "E0447" ExtractFixed { ty: String } = "`{ty}` has no `varbit`: there is no size to give";
-    "E0448" ValueSetType { ty: String } = "a value set cannot be of `{ty}`";
-    "E0449" SelectType { ty: String } = "`select` cannot look at `{ty}`";
-    "E0450" SwitchType { ty: String } = "`switch` cannot look at `{ty}`";
-    "E0451" NotACollection { ty: String } = "`for` cannot walk through `{ty}`";
+    "E0447" ExtractFixed { ty: String } = "`{ty}` has no `varbit`: `extract` takes no size for it";
+    "E0448" ValueSetType { ty: String } = "a value set cannot hold values of type `{ty}`";
+    "E0449" SelectType { ty: String } = "`select` cannot match values of type `{ty}`";
+    "E0450" SwitchType { ty: String } = "`switch` cannot match values of type `{ty}`";
+    "E0451" NotACollection { ty: String } = "`for` cannot iterate over `{ty}`";
     "E0452" KeyType { ty: String } = "a key cannot be of type `{ty}`";
     "E0453" AnnotationValue { ty: String } =
         "a structured annotation holds constants of `int`, `string` or `bool`, not `{ty}`";
@@ -211,16 +211,16 @@ problems! {
         "`{name}` takes {wanted} argument(s), {found} given";
     "E0503" MissingArgument { name: Name, param: Name } = "argument for parameter `{param}` of `{name}` is missing";
     "E0504" DuplicateArgument { param: Name } = "parameter `{param}` is given twice";
-    "E0505" MixedArguments {} = "either all arguments have names or none";
+    "E0505" MixedArguments {} = "either all arguments must have names or none";
     "E0506" ArgumentType { param: Name, expected: String, found: String } =
         "parameter `{param}` is `{expected}`, found `{found}`";
     "E0507" ArgumentNotWritable { direction: &'static str, param: Name } =
-        "`{direction}` parameter `{param}` needs something that can be assigned to";
+        "the argument for `{direction}` parameter `{param}` must be assignable";
     "E0508" ArgumentNotKnown { param: Name } =
-        "the argument for `{param}` must be known when the program is compiled";
-    "E0509" IgnoredArgument { param: Name } = "`_` can only be given for `out` parameters, `{param}` is none";
-    "E0510" NoOverload { name: Name, args: usize } = "no `{name}` fits these {args} argument(s)";
-    "E0511" AmbiguousCall { name: Name } = "more than one `{name}` fits this call";
+        "the argument for `{param}` must be known at compile time";
+    "E0509" IgnoredArgument { param: Name } = "`_` can only be given for an `out` parameter, and `{param}` is not one";
+    "E0510" NoOverload { name: Name, args: usize } = "no `{name}` matches these {args} argument(s)";
+    "E0511" AmbiguousCall { name: Name } = "more than one `{name}` matches this call";
     "E0512" CannotCall {} = "this cannot be called";
     "E0513" ActionCallOutside {} = "an action can only be called in an `apply` block or an action";
     "E0514" ApplyOutside { what: &'static str } = "{what} cannot be applied here";
@@ -229,8 +229,8 @@ problems! {
     "E0517" ThisOutside {} = "`this` can only be used in the implementation of an abstract method";
     "E0518" ParserOnly { member: Name } = "`{member}` can only be used in a parser";
     "E0519" NotInParser { member: Name } = "`{member}` cannot be used in a parser";
-    "E0520" StackCount {} = "the number of elements must be a constant that is not negative";
-    "E0521" InstanceHere {} = "instances cannot be made here";
+    "E0520" StackCount {} = "the number of elements must be a non-negative constant";
+    "E0521" InstanceHere {} = "an instance cannot be created here";
     "E0522" NoConstructor { ty: String } = "`{ty}` has no constructor";
     "E0523" NotConstructible { ty: String } = "`{ty}` cannot be instantiated";
     "E0524" ConstructorDirection { param: Name } = "parameter `{param}` of a constructor cannot have a direction";
@@ -238,14 +238,14 @@ problems! {
     "E0526" InitNotExtern {} = "only instances of externs can have an initializer";
     "E0527" NoAbstractMethods { ty: String } = "`{ty}` has no abstract methods to implement";
     "E0528" MethodMissing { method: Name } = "abstract method `{method}` is not implemented";
-    "E0529" MethodMismatch { method: Name } = "`{method}` is declared with another signature";
+    "E0529" MethodMismatch { method: Name } = "`{method}` is declared with a different signature";
     "E0530" DefaultNotAllowed { param: Name } = "parameter `{param}` cannot have a default value";
     "E0531" DirectionAfter { param: Name } =
         "parameter `{param}` has a direction and must come before those without one";
     "E0532" LocalKind { what: &'static str, whole: &'static str } = "{what} cannot be declared in {whole}";
     "E0533" BuiltinState { name: Name } = "state `{name}` exists in every parser and cannot be declared";
     "E0534" NoStartState { parser: Name } = "parser `{parser}` has no state `start`";
-    "E0535" KeyCount { wanted: usize, found: usize } = "{wanted} value(s) are compared, {found} given";
+    "E0535" KeyCount { wanted: usize, found: usize } = "expected {wanted} value(s), one for each key, found {found}";
     "E0536" StatementHere { what: &'static str, whole: &'static str } = "`{what}` cannot be used in {whole}";
     "E0537" OutsideLoop { what: &'static str } = "`{what}` outside of a loop";
     "E0538" AfterDefault {} = "`default` must be the last label";
@@ -255,41 +255,41 @@ problems! {
     "E0542" MissingReturn { name: Name } = "function `{name}` can end without returning a value";
     "E0543" DuplicateAnnotation { name: Name } = "a structured annotation `@{name}` can be given only once";
     "E0544" AnnotationString { name: Name } = "`@{name}` takes one string";
-    "E0545" ArrayOfInstances {} = "arrays of instances cannot be made";
+    "E0545" ArrayOfInstances {} = "instances cannot be declared as an array";
     "E0546" ParserNeverEnds { parser: Name } = "parser `{parser}` never reaches accept or reject";
     "E0547" HidesParameter { name: Name } = "`{name}` hides a parameter";
-    "E0548" OptionalHere { param: Name } = "parameter `{param}` of something with a body cannot be `@optional`";
+    "E0548" OptionalHere { param: Name } = "parameter `{param}` of a declaration with a body cannot be `@optional`";
     "E0549" AbstractNameless { ty: String } = "`{ty}` has abstract methods, which a nameless instance cannot implement";
     "E0550" AnnotationMatchKind {} = "`@match` takes a match kind";
     "E0551" AnnotationTranslation {} = "`@p4runtime_translation` takes a URI and `string`, `bit<W>` or W";
     "E0552" AnnotationPairs { name: Name } = "`@{name}` takes `key = value` pairs";
 
     "E0601" NoActions { table: Name } = "table `{table}` has no `actions`";
-    "E0602" NotInActionList { action: Name } = "action `{action}` is not in the table's list";
+    "E0602" NotInActionList { action: Name } = "action `{action}` is not in the table's `actions`";
     "E0603" ActionExpected {} = "an action is needed here";
     "E0604" ActionLabel {} = "a label of this `switch` must be the name of an action, or `default`";
     "E0605" ActionNotHere { action: Name, annotation: &'static str } =
         "action `{action}` is marked `@{annotation}` and cannot be used here";
     "E0606" ControlPlaneParam { param: Name } = "parameter `{param}` is set by the control plane and cannot be bound";
-    "E0607" BoundDifferently {} = "this argument differs from the one in the table's list";
+    "E0607" BoundDifferently {} = "this argument differs from the one in the table's `actions`";
     "E0608" KeyNeedsName {} = "the control plane needs a name for this key";
     "E0609" EntriesWithoutKey {} = "a table without a key cannot have entries";
     "E0610" SetForMatchKind { kind: Name } = "this set cannot be matched by `{kind}`";
     "E0611" PriorityInConst {} = "`const` entries cannot have priorities";
-    "E0612" PropertyType { name: Name } = "this is not a value that property `{name}` can have";
+    "E0612" PropertyType { name: Name } = "this is not a valid value for property `{name}`";
     "E0613" NotAPrefix {} = "the mask of an `lpm` key must be a prefix";
-    "E0614" PriorityNotNeeded {} = "the keys of this table need no priorities";
+    "E0614" PriorityNotNeeded {} = "the entries of this table cannot have priorities";
     "E0615" FirstPriority {} = "the first entry must have a priority if others have one";
     "E0616" NoDefaultAction {} = "the table has no default action and there is no action `NoAction`";
     "E0617" PriorityRange { priority: String } = "priority {priority} is negative";
     "E0618" PropertyOrder { property: Name, before: &'static str } = "`{property}` must come after `{before}`";
-    "E0619" SameName { what: &'static str, name: Name } = "two {what} are `{name}` for the control plane";
+    "E0619" SameName { what: &'static str, name: Name } = "two {what} have the control-plane name `{name}`";
 
     "E0701" NoMain {} = "there is no instance `main`";
     "E0702" UnknownPackage { name: Name } = "`{name}` is not the package of a known architecture";
     "E0703" StructNeeded { ty: String } = "a struct is needed here, this is `{ty}`";
     "E0704" HeadersType { field: Name, ty: String } =
-        "`{field}` is `{ty}`: the headers are a struct of headers, header stacks and header unions";
+        "`{field}` is `{ty}`: the headers must be a struct of headers, header stacks and header unions";
     "E0705" NoConstantResult {} = "this operation on constants has no result";
     "E0706" FieldNeeded {} = "a field is needed here, not a computed value";
     "E0707" NoWidth {} = "a number without a width cannot be part of this";
@@ -299,29 +299,30 @@ problems! {
     "E0711" PropertyObject { name: Name, wanted: &'static str } = "property `{name}` needs {wanted}";
     "E0712" PackageShape { name: Name } = "`{name}` is not declared as `v1model.p4` declares it";
     "E0713" MainNotPackage {} = "`main` must be an instance of a package";
-    "E0714" HeaderBits { name: Name, bits: u32 } = "header `{name}` has {bits} bits, which are no whole bytes";
+    "E0714" HeaderBits { name: Name, bits: u32 } =
+        "header `{name}` has {bits} bits, which is not a whole number of bytes";
     "E0715" TwoLpmKeys { table: Name } = "table `{table}` has more than one `lpm` key";
     "E0716" MeterUnread { table: Name } = "no action of table `{table}` reads its direct meter";
-    "E0717" MeterUnattached { meter: Name } = "direct meter `{meter}` is in no table's `meters`";
-    "E0720" RunTimeDivision {} = "only constants and powers of two can divide";
+    "E0717" MeterUnattached { meter: Name } = "no table names direct meter `{meter}` in its `meters`";
+    "E0720" RunTimeDivision {} = "run-time division is possible only by a constant power of two";
     "E0721" ShiftAmount { limit: u32 } = "cannot shift by more than {limit} bits";
     "E0722" ShiftAmountWidth { width: u32, limit: u32 } =
-        "the amount of a shift can be {limit} bits wide, this is {width}";
+        "a shift amount can be at most {limit} bits wide, this is {width}";
 
     "U0001" Unsupported { what: String } = "{what} is not supported";
 
-    "I0001" Internal { what: String } = "{what}; this is a fault of the front end, please report it";
+    "I0001" Internal { what: String } = "{what}; this is a bug in the front end, please report it";
 
     "W0101" WarningDirective { text: String } = "#warning {text}";
     "W0102" MacroRedefined { name: Name } = "macro `{name}` is redefined";
     "W0401" Truncated { value: String, ty: String } = "{value} does not fit into `{ty}`: high bits are lost";
-    "W0402" ShiftTooFar { by: String, width: u32 } = "shifting {width} bits by {by} leaves nothing of them";
+    "W0402" ShiftTooFar { by: String, width: u32 } = "shifting {width} bits by {by} shifts all of them out";
     "W0701" DefaultIgnored { table: Name } =
         "table `{table}` has an `implementation`: its default action is ignored, as on BMv2, and a miss does nothing";
     "W0702" BeyondBmv2 { what: &'static str } = "{what} runs here, but p4c-bm2-ss refuses it";
     "W0703" Foreign { name: String } =
         "nothing here implements extern `{name}`: the program can be checked, but not run";
-    "W0704" LoopRunsOnce {} = "this loop runs here, but p4c-bm2-ss makes its body run once, without a message";
+    "W0704" LoopRunsOnce {} = "this loop runs here, but p4c-bm2-ss silently makes its body run only once";
     "W0705" PrefixOfOddWidth { width: u32 } =
-        "an lpm key of {width} bits matches here by P4's rules, but not on simple_switch";
+        "an lpm key of {width} bits follows P4's rules here, but not on simple_switch";
 }

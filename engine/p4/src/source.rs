@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Source files and places in them.
+//! Source files and positions in them.
 
 use std::path::PathBuf;
 
-/// Number of a file in its [`SourceMap`].
+/// Index of a file in its [`SourceMap`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct FileId(pub u32);
 
-/// A range of bytes in one file. Whatever comes out of a macro has the place where the macro is used.
+/// A range of bytes in one file. Tokens from a macro have the range of the macro's use.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Span {
     /// File.
@@ -19,7 +19,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// The smallest range that holds both; `self` if they lie in different files.
+    /// The smallest range that contains both; `self` if they lie in different files.
     pub fn to(self, other: Span) -> Span {
         if self.file != other.file {
             return self;
@@ -50,7 +50,7 @@ impl SourceMap {
         FileId(self.files.len() as u32 - 1)
     }
 
-    /// The file of that number, which must come from this map.
+    /// The file with an id, which must come from this map.
     pub fn file(&self, id: FileId) -> &SourceFile {
         &self.files[id.0 as usize]
     }
@@ -60,7 +60,7 @@ impl SourceMap {
         &self.files
     }
 
-    /// The place behind the last word of a file.
+    /// The position after the last token of a file.
     pub(crate) fn end(&self, file: FileId) -> Span {
         let end = self.file(file).text.trim_end().len() as u32;
         Span { file, start: end, end }

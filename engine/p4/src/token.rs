@@ -9,10 +9,10 @@ use num_bigint::BigInt;
 
 use crate::source::Span;
 
-/// The text of an identifier, shared by all that mention it.
+/// The text of an identifier, shared by all its uses.
 pub(crate) type Name = Arc<str>;
 
-/// A token and its place.
+/// A token and its source range.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Token {
     pub(crate) kind: TokenKind,
@@ -58,11 +58,11 @@ macro_rules! tokens {
             Int(Rc<IntLiteral>),
             /// Contents of a string, escapes resolved.
             Str(Name),
-            /// `>` with another `>` right behind it: half of a shift, or the end of two argument lists.
+            /// `>` followed directly by another `>`: half of a shift, or the end of two argument lists.
             GtJoint,
             /// The end of a line that began with `@pragma`.
             PragmaEnd,
-            /// A character that is no token.
+            /// A character that is not a token.
             Unknown(Name),
             /// The end of the program.
             Eof,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The checked program: names resolved, every expression with its type, implicit casts made explicit.
 //!
-//! Still generic and still structured as its author wrote it; `lower` makes it flat.
+//! It is still generic, and structured as its author wrote it; `lower` flattens it.
 
 use std::rc::Rc;
 
@@ -18,7 +18,7 @@ pub(crate) use crate::types::{
     TableId, ValueSetId, VarId,
 };
 
-/// Everything declared anywhere, by kind.
+/// All declarations of a program, by kind.
 #[derive(Default, Debug)]
 pub(crate) struct Program {
     pub(crate) fields: Vec<Fields>,
@@ -54,12 +54,12 @@ pub(crate) struct Fields {
     pub(crate) annotations: Annotations,
     pub(crate) type_params: Vec<TypeParamId>,
     pub(crate) fields: Vec<Field>,
-    /// The place of each field, by its name.
+    /// Index of each field, by its name.
     pub(crate) places: FxHashMap<Name, usize>,
 }
 
 impl Fields {
-    /// The place of a field.
+    /// Index of a field.
     pub(crate) fn place(&self, name: &str) -> Option<usize> {
         self.places.get(name).copied()
     }
@@ -85,7 +85,7 @@ pub(crate) struct Enum {
 #[derive(Clone, Debug)]
 pub(crate) struct EnumMember {
     pub(crate) name: Name,
-    /// Its value: in a serializable enum as declared, else its position.
+    /// Its value: as declared in a serializable enum, otherwise its index.
     pub(crate) value: BigInt,
 }
 
@@ -121,7 +121,7 @@ pub(crate) struct Param {
 }
 
 impl Param {
-    /// Whether a call must give it.
+    /// Whether a call must give an argument for it.
     pub(crate) fn required(&self) -> bool {
         self.default.is_none() && !self.optional
     }
@@ -169,7 +169,7 @@ pub(crate) struct Block {
     pub(crate) type_params: Vec<TypeParamId>,
     pub(crate) params: Vec<Param>,
     pub(crate) constructor: Vec<Param>,
-    /// Local constants are folded; what is left is declared in this order.
+    /// Local declarations in order. Local constants are folded and not among them.
     pub(crate) locals: Vec<Local>,
     pub(crate) body: BlockBody,
 }
@@ -213,14 +213,14 @@ pub(crate) enum Transition {
     Select { keys: Vec<Expr>, cases: Vec<(KeySet, Target)>, span: Span },
 }
 
-/// What a case of a `select` or an entry of a table admits.
+/// The values that a case of a `select` or an entry of a table matches.
 #[derive(Clone, Debug)]
 pub(crate) enum KeySet {
     /// Anything.
     Any,
     /// One set per key.
     Each(Vec<Expr>),
-    /// Members of a value set; its components stand for all keys.
+    /// Members of a value set; its components correspond to the keys.
     ValueSet(ValueSetId),
 }
 
@@ -257,7 +257,7 @@ pub(crate) struct Table {
     pub(crate) largest_priority_wins: bool,
     /// `priority_delta`
     pub(crate) priority_delta: BigInt,
-    /// Further properties, `size` included.
+    /// Further properties, including `size`.
     pub(crate) properties: Vec<Property>,
 }
 
@@ -266,19 +266,19 @@ pub(crate) struct Key {
     pub(crate) expr: Expr,
     /// Index into [`Program::match_kinds`].
     pub(crate) kind: usize,
-    /// As the control plane knows it.
+    /// Control-plane name.
     pub(crate) name: String,
     pub(crate) annotations: Annotations,
     pub(crate) span: Span,
 }
 
-/// An action in a table's list, the parameters with a direction bound.
+/// An action in a table's list, with its directional parameters bound.
 #[derive(Clone, Debug)]
 pub(crate) struct ActionListEntry {
     pub(crate) action: ActionId,
     pub(crate) args: Args,
     pub(crate) annotations: Annotations,
-    /// Whether it stands for the default action that the table does not name.
+    /// Whether it is the implied default action of a table that names none.
     pub(crate) implied: bool,
     pub(crate) span: Span,
 }
@@ -304,7 +304,7 @@ pub(crate) struct Entry {
     pub(crate) keys: Vec<Expr>,
     pub(crate) action: ActionUse,
     pub(crate) priority: Option<BigInt>,
-    /// Whether it is said to be constant itself; all of [`Table::const_entries`] are.
+    /// Whether it is declared constant itself. With [`Table::const_entries`], all entries are constant.
     pub(crate) is_const: bool,
     pub(crate) annotations: Annotations,
     pub(crate) span: Span,
@@ -366,7 +366,7 @@ pub(crate) enum VarKind {
     Param(Direction),
     /// Parameter of an action without direction: set by the control plane.
     ActionData,
-    /// Parameter of a constructor: known when the program is compiled.
+    /// Parameter of a constructor: known at compile time.
     Constructor,
 }
 
@@ -389,7 +389,7 @@ pub(crate) struct Expr {
 
 #[derive(Clone, Debug)]
 pub(crate) enum ExprKind {
-    /// Broken; reported.
+    /// Broken; the error has been reported.
     Poison,
     /// A number within the range of the type, which is `int`, `bit<W>` or `int<W>`.
     Int(BigInt),
@@ -414,7 +414,7 @@ pub(crate) enum ExprKind {
     LastIndex(Box<Expr>),
     /// Bits `hi..=lo`.
     Slice(Box<Expr>, u32, u32),
-    /// As many bits as the type has, from a run-time position on.
+    /// As many bits as the type has, starting at a run-time position.
     PlusSlice(Box<Expr>, Box<Expr>),
     Unary(UnaryOp, Box<Expr>),
     Binary(BinaryOp, Box<Expr>, Box<Expr>),
@@ -422,11 +422,11 @@ pub(crate) enum ExprKind {
     Cast(Box<Expr>),
     /// All parts of a struct, valid header, tuple, stack or list.
     Aggregate(Vec<Expr>),
-    /// `{ name = value }` of a type not yet known, and whether `...` stands at the end.
+    /// `{ name = value }` of a type not yet known, and whether it ends with `...`.
     Record(Vec<(Ident, Expr)>, bool),
     /// `{#}`
     InvalidHeader,
-    /// What `...` leaves out: the default value.
+    /// The default value of a part that `...` omits.
     Default,
     Call(Box<Call>),
     Construct(Box<Construct>),
@@ -439,8 +439,8 @@ pub(crate) enum ExprKind {
 }
 
 impl Expr {
-    /// Whether one of the expressions that this one is made of, in source order, passes a test. What is called and with
-    /// which arguments is not looked at.
+    /// Whether a direct part of this expression satisfies `test`. Parts are tested in source order; callees and
+    /// arguments are not tested.
     pub(crate) fn any_part<'a>(&'a self, mut test: impl FnMut(&'a Expr) -> bool) -> bool {
         match &self.kind {
             ExprKind::Field(a, _)
@@ -509,14 +509,14 @@ pub(crate) enum Builtin {
     PopFront,
 }
 
-/// Arguments in the order in which they are evaluated, each with the number of its parameter.
+/// Arguments in evaluation order, each with the index of its parameter.
 pub(crate) type Args = Vec<(usize, Arg)>;
 
 #[derive(Clone, Debug)]
 pub(crate) enum Arg {
     /// A value, or the place for an `out` or `inout` parameter.
     Expr(Expr),
-    /// `_` for an `out` parameter: thrown away.
+    /// `_` for an `out` parameter: the result is discarded.
     Ignore,
 }
 
@@ -539,12 +539,12 @@ pub(crate) enum StmtKind {
     Exit,
     Break,
     Continue,
-    /// On the action run by a table. Cases without a body fall through to the next.
+    /// `switch` on the action that a table ran. Cases without a body fall through to the next.
     SwitchAction {
         apply: Expr,
         cases: Vec<SwitchCase<usize>>,
     },
-    /// On a value.
+    /// `switch` on a value.
     SwitchValue {
         value: Expr,
         cases: Vec<SwitchCase<Expr>>,
@@ -577,7 +577,7 @@ impl Program {
         &self.fields[id.index()]
     }
 
-    /// Type of a field, type parameters replaced.
+    /// Type of a field, with type parameters replaced.
     pub(crate) fn field_type(&self, id: FieldsId, args: &[Type], index: usize) -> Type {
         let decl = self.fields(id);
         decl.fields[index].ty.substitute(&|param| {

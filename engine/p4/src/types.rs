@@ -44,7 +44,7 @@ ids! {
 /// A type; names of `typedef`s are gone, so equal types are equal values.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Type {
-    /// Unknown because of something already reported; fits everywhere.
+    /// Unknown because of a reported error; accepted everywhere.
     Poison,
     Void,
     Bool,
@@ -78,25 +78,25 @@ pub(crate) enum Type {
     Param(TypeParamId),
     /// To be inferred.
     Infer(u32),
-    /// `{ a, b }` before it is known what it makes; the parts, and whether `...` follows them.
+    /// `{ a, b }` before its type is known: the parts, and whether `...` follows them.
     Sequence(Args, bool),
-    /// `{ x = a, y = b }` before it is known what it makes.
+    /// `{ x = a, y = b }` before its type is known.
     Record(Rc<[(Name, Type)]>, bool),
-    /// `{#}` before it is known of which header.
+    /// `{#}` before its header type is known.
     Invalid,
-    /// `...` before it is known of what.
+    /// `...` before its type is known.
     Dots,
     /// `_`, as a type argument or as a set.
     DontCare,
     Table(TableId),
-    /// What applying a table gives.
+    /// The result of applying a table.
     TableResult(TableId),
-    /// Member `action_run` of that.
+    /// Member `action_run` of that result.
     ActionRun(TableId),
     Action(ActionId),
 }
 
-/// `bit<1>` images of `bool` and the like are `Bits` of width 1 in the IR only; here they are types of their own.
+/// `bit<width>`. Only in the IR is `bool` the same as `bit<1>`; here it is a type of its own.
 pub(crate) const fn bits(width: u32) -> Type {
     Type::Bits { width, signed: false }
 }
@@ -114,7 +114,7 @@ impl Type {
         matches!(self, Type::Poison)
     }
 
-    /// Replaces types bottom-up; `replace` gives a new type or `None` to keep it.
+    /// Replaces types top-down; `replace` returns a new type, or `None` to keep a type and continue with its parts.
     pub(crate) fn map(&self, replace: &dyn Fn(&Type) -> Option<Type>) -> Type {
         let all = |args: &Args| -> Args { args.iter().map(|arg| arg.map(replace)).collect() };
         if let Some(new) = replace(self) {
@@ -146,7 +146,7 @@ impl Type {
         })
     }
 
-    /// Whether some part of the type is as asked.
+    /// Whether some part of the type satisfies `test`.
     pub(crate) fn any(&self, test: &dyn Fn(&Type) -> bool) -> bool {
         if test(self) {
             return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Arguments and results of extern calls, whatever the architecture.
+//! Arguments and results of extern calls, for all architectures.
 
 use num_bigint::BigInt;
 
@@ -24,7 +24,7 @@ impl Args<'_> {
         }
     }
 
-    /// A scalar; a bare number is taken as `bit<64>`, in which BMv2 calculates.
+    /// A scalar argument. A number without a width becomes `bit<64>`, the width in which BMv2 calculates.
     pub(super) fn scalar(&self, lowerer: &mut Lowerer<'_>, index: usize) -> Lowered<ir::Expr> {
         let value = self.value(lowerer, index)?;
         lowerer.scalar_of(value, Ty::bits(64), self.span)
@@ -55,8 +55,8 @@ impl Args<'_> {
     }
 }
 
-/// Calls something that writes a scalar result to a place: directly if the place is a slot of that type, else by way
-/// of a temporary that begins with what the place holds, since a call may leave its result alone.
+/// Makes a call write its scalar result to a place: directly if the place is a slot of that type, otherwise through a
+/// temporary. The temporary starts with the value of the place, since a call may leave its result unchanged.
 pub(super) fn with_result(
     lowerer: &mut Lowerer<'_>,
     result: &Lvalue,
@@ -108,7 +108,7 @@ pub(super) fn size(lowerer: &mut Lowerer<'_>, new: &NewExtern<'_>, arg: usize) -
     }
 }
 
-/// The name of the member of an enum that a value is.
+/// The name of the enum member that is given as a value.
 pub(super) fn enum_member(lowerer: &Lowerer<'_>, value: Option<&Value>, name: &str) -> Option<String> {
     let Value::Scalar(expr) = value? else { return None };
     let number: BigInt = lowerer.number_of(expr)?;
@@ -117,7 +117,7 @@ pub(super) fn enum_member(lowerer: &Lowerer<'_>, value: Option<&Value>, name: &s
     Some(member.name.to_string())
 }
 
-/// The object that an argument is.
+/// An argument that is an extern object.
 pub(super) fn object(new: &NewExtern<'_>, arg: usize) -> Option<Handle> {
     match new.args.get(arg)?.as_ref()? {
         Value::Object(Object::Extern(object)) => Some(object.handle.clone()),
@@ -125,7 +125,7 @@ pub(super) fn object(new: &NewExtern<'_>, arg: usize) -> Option<Handle> {
     }
 }
 
-/// A number that fits.
+/// An argument that is a number and fits into `T`.
 pub(super) fn number<T: TryFrom<BigInt>>(lowerer: &mut Lowerer<'_>, new: &NewExtern<'_>, arg: usize) -> Lowered<T> {
     let Some(Some(value)) = new.args.get(arg).cloned() else {
         return lowerer.internal(new.span, "a number was expected");

@@ -131,14 +131,14 @@ fn extract_next(
     lowerer.advance_next(stack, span)
 }
 
-/// Looks at the last of so many bits: all of a struct must be there, also if only its first field is used.
+/// Reads the last of the next `bits` bits: the packet must hold the whole struct, even if only its first field is used.
 fn check_length(lowerer: &mut Lowerer<'_>, bits: u32, span: Span) {
     let src = ir::Expr { kind: ExprKind::Lookahead { offset: bits - 1 }, ty: Ty::bits(1), span };
     let dst = lowerer.temp(Ty::bits(1)).into();
     lowerer.emit(StmtKind::Assign { dst, src });
 }
 
-/// A value of the packet's next bits, part by part.
+/// A value read from the packet's next bits, part by part.
 pub(super) fn lookahead(lowerer: &mut Lowerer<'_>, ty: &Type, offset: &mut u32, span: Span) -> Lowered<Value> {
     if let Some(scalar) = lowerer.scalar_ty(ty) {
         let unsigned = Ty::bits(scalar.width);

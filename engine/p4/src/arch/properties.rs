@@ -7,7 +7,7 @@ use crate::lower::{Lowered, Lowerer, Object, Value};
 use crate::source::Span;
 use crate::typed::{self, ExprKind, Property};
 
-/// `size`; true if the property is that.
+/// Records the property `size`; returns whether the property is `size`.
 pub(super) fn size(lowerer: &mut Lowerer<'_>, property: &Property, properties: &mut TableProperties) -> Lowered<bool> {
     if &*property.name != "size" {
         return Ok(false);
@@ -26,7 +26,7 @@ pub(super) fn wrong_object<T>(lowerer: &mut Lowerer<'_>, property: &Property, wa
     lowerer.fail(property.value.span, problem)
 }
 
-/// The object that a property names or makes; a nameless one is named after its table.
+/// The object that a property names or creates; a nameless object is named after its table.
 pub(super) fn object(lowerer: &mut Lowerer<'_>, value: &typed::Expr, table: &str) -> Lowered<Option<Handle>> {
     let span: Span = value.span;
     let object = match &value.kind {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What every architecture asks of a finished program.
+//! Rules of all architectures, checked on the lowered program.
 
 use std::collections::hash_map::Entry;
 
@@ -9,7 +9,7 @@ use crate::diagnostics::Problem;
 use crate::ir::{ExternCall, MatchKind, MeterId, StmtKind, visit};
 use crate::lower::Lowerer;
 
-/// Headers are whole bytes.
+/// Checks that headers are whole bytes.
 pub(super) fn header_widths(lowerer: &mut Lowerer<'_>) {
     for (ty, header) in lowerer.header_types.clone() {
         let decl = lowerer.program.fields(ty);
@@ -23,7 +23,7 @@ pub(super) fn header_widths(lowerer: &mut Lowerer<'_>) {
     }
 }
 
-/// One `lpm` key at most; a direct meter belongs to a table and is read by one of its actions.
+/// Checks that a table has at most one `lpm` key, and that a direct meter has a table, one of whose actions reads it.
 pub(super) fn tables(lowerer: &mut Lowerer<'_>) {
     let mut found = Vec::new();
     for table in &lowerer.out.tables {
@@ -56,12 +56,12 @@ pub(super) fn tables(lowerer: &mut Lowerer<'_>) {
     }
 }
 
-/// The control plane cannot distinguish two tables or two actions of one name.
+/// Reports two tables or two actions with the same name: the control plane cannot distinguish them.
 pub(super) fn duplicate_names(lowerer: &mut Lowerer<'_>) {
     let mut found = Vec::new();
     let mut first = FxHashMap::default();
     for table in &lowerer.out.tables {
-        // Also one declaration, if its control is there twice and its name is global.
+        // Also for one declaration, if its control is instantiated twice and its name is global.
         match first.entry(&table.name) {
             Entry::Occupied(first) => found.push((table.span, *first.get(), "tables", table.name.clone())),
             Entry::Vacant(place) => drop(place.insert(table.span)),
@@ -69,7 +69,7 @@ pub(super) fn duplicate_names(lowerer: &mut Lowerer<'_>) {
     }
     first.clear();
     for action in &lowerer.out.actions {
-        // One declaration is there once for each table that runs it.
+        // An action occurs once for each table that runs it.
         let first = *first.entry(&action.name).or_insert(action.span);
         if first != action.span {
             found.push((action.span, first, "actions", action.name.clone()));
@@ -79,7 +79,7 @@ pub(super) fn duplicate_names(lowerer: &mut Lowerer<'_>) {
         let problem = Problem::SameName { what, name: name.into() };
         let entry = lowerer.diagnostics.error(span, problem);
         match first == span {
-            true => entry.help("its control is there twice: let `@name` begin without a dot").done(),
+            true => entry.help("its control is instantiated twice: remove the dot at the start of `@name`").done(),
             false => entry.label(first, "the other one").help("give one of them another `@name`").done(),
         }
     }

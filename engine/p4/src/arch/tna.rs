@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The Tofino Native Architecture: `Switch` with one `Pipeline`, and its externs.
 //!
-//! Parameters of blocks are known by their types, as all intrinsic ones may be left out. Ingress and egress share
-//! nothing but the bytes of the packet.
+//! Parameters of blocks are recognized by their types, since the intrinsic ones may be omitted. Ingress and egress
+//! share only the bytes of the packet.
 
 mod calls;
 mod hashes;
@@ -37,10 +37,10 @@ const INTRINSIC: [(&str, &str); 9] = [
     ("ghost_intrinsic_metadata_t", "gh_intr_md"),
 ];
 
-/// What lives through one half of a pipeline: by type, in the order in which blocks name it.
+/// Storage that lives through one half of a pipeline: by type, in the order in which blocks name it.
 #[derive(Default)]
 struct Half {
-    /// Prefix of names: the halves may call their headers the same.
+    /// Prefix of names: both halves may use the same names for their headers.
     prefix: &'static str,
     storage: Vec<(Type, Storage)>,
 }
@@ -71,7 +71,7 @@ pub(crate) fn lower(lowerer: &mut Lowerer<'_>, package: &PackageObject, span: Sp
     let [ig_parser, ingress, ig_deparser, eg_parser, egress, eg_deparser] = six;
     let chip = chip(lowerer);
     let mut half = Half { prefix: "ingress.", ..Half::default() };
-    // Each is looked at before one that fails ends it.
+    // All parts are lowered before an error in one of them ends the lowering.
     let parts = [(ig_parser, Part::Parser), (ingress, Part::Ingress), (ig_deparser, Part::Deparser)]
         .map(|(id, part)| lower_part(lowerer, id, part, &mut half));
     let mut half = Half { prefix: "egress.", ..Half::default() };
@@ -93,7 +93,7 @@ pub(crate) fn lower(lowerer: &mut Lowerer<'_>, package: &PackageObject, span: Sp
     }
 }
 
-/// Which chip the interface is of: `QueueId_t` has 5 bits on Tofino 1 and 7 on Tofino 2.
+/// The chip that the program's interface is for: `QueueId_t` has 5 bits on Tofino 1 and 7 on Tofino 2.
 fn chip(lowerer: &Lowerer<'_>) -> Chip {
     let wide = lowerer.program.fields.iter().any(|decl| &*decl.name == "ghost_intrinsic_metadata_t");
     if wide { Chip::Tofino2 } else { Chip::Tofino1 }
@@ -124,7 +124,7 @@ fn lower_part(lowerer: &mut Lowerer<'_>, id: ObjectId, part: Part, half: &mut Ha
     lowerer.block(id, bindings)
 }
 
-/// Slots of a parameter; those of intrinsic metadata are recorded under the names by which the switch looks for them.
+/// Allocates the slots of a parameter. Those of intrinsic metadata are recorded under the names that the switch uses.
 fn allocate(lowerer: &mut Lowerer<'_>, ty: &Type, name: &str, prefix: &str) -> Lowered<Storage> {
     let program = lowerer.program;
     let decl = if let Type::Fields(id, _) = ty { Some(program.fields(*id)) } else { None };

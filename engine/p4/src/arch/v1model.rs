@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The v1model architecture: `V1Switch` and its externs, with the meaning of BMv2's simple_switch.
+//! The v1model architecture: `V1Switch` and its externs, with the semantics of BMv2's simple_switch.
 
 mod calls;
 mod graph;
@@ -25,7 +25,7 @@ pub(crate) use objects::{instantiate, table_properties};
 /// Name of the architecture's package.
 pub(crate) const PACKAGE: &str = "V1Switch";
 
-/// What lives from the parser to the deparser.
+/// Storage that lives from the parser to the deparser.
 #[derive(Debug)]
 struct Packet {
     headers: Storage,
@@ -52,7 +52,7 @@ pub(crate) fn lower(lowerer: &mut Lowerer<'_>, package: &PackageObject, span: Sp
     }
     let packet = packet(lowerer, parser)?;
     let mut part = |id, part| lower_part(lowerer, id, part, &packet);
-    // Each is looked at before one that fails ends it.
+    // All parts are lowered before an error in one of them ends the lowering.
     let parser = part(parser, Part::Parser);
     let verify_checksum = part(verify, Part::VerifyChecksum);
     let ingress = part(ingress, Part::Ingress);
@@ -76,7 +76,7 @@ fn params<'a>(lowerer: &Lowerer<'a>, id: ObjectId) -> (BlockId, &'a [Param]) {
     (decl, &lowerer.program.blocks[decl.index()].params)
 }
 
-/// Makes the slots of headers and metadata, named as the parser names them.
+/// Creates the slots of headers and metadata, with the names that the parser uses.
 fn packet(lowerer: &mut Lowerer<'_>, parser: ObjectId) -> Lowered<Packet> {
     let (_, params) = params(lowerer, parser);
     let [_, headers, metadata, standard] = params else {
@@ -96,7 +96,7 @@ fn packet(lowerer: &mut Lowerer<'_>, parser: ObjectId) -> Lowered<Packet> {
     Ok(packet)
 }
 
-/// The type argument `H` is a struct of headers, header stacks and header unions.
+/// Checks that the type argument `H` is a struct of headers, header stacks and header unions.
 fn header_types(lowerer: &mut Lowerer<'_>, param: &Param) -> Lowered<()> {
     lowerer.expect_struct(&param.ty, param.span)?;
     let Type::Fields(id, args) = &param.ty else { return Ok(()) };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Annotations (spec section 20): those that the checker looks at, and the rules for structured ones.
+//! Annotations (spec section 20): those that the checker uses, and the rules for structured ones.
 
 use crate::ast::{Annotation, AnnotationBody};
 use crate::diagnostics::Problem;
@@ -44,7 +44,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Annotations whose meaning is fixed take what that meaning needs.
+    /// Checks the contents of annotations that have a fixed meaning.
     fn known_annotation(&mut self, annotation: &Annotation) {
         let AnnotationBody::Tokens(tokens) = &annotation.body else { return };
         let name = &annotation.name.name;
@@ -69,7 +69,7 @@ impl Checker<'_> {
     }
 }
 
-/// The first token that is wrong, or missing, in `@p4runtime_translation("uri", string)`, `(..., bit<W>)` or `(..., W)`.
+/// Index of the first wrong or missing token in `@p4runtime_translation("uri", string)`, `(..., bit<W>)` or `(..., W)`.
 fn translation_fault(tokens: &[Token]) -> Option<usize> {
     let length = if matches!(tokens.get(2), Some(Token { kind: TokenKind::Bit, .. })) { 6 } else { 3 };
     let fits = |(place, token): &(usize, &Token)| match &token.kind {
@@ -85,7 +85,7 @@ fn translation_fault(tokens: &[Token]) -> Option<usize> {
     (right < length.max(tokens.len())).then_some(right)
 }
 
-/// The text of `@name("text")`, parts joined with `++` included.
+/// The text of `@name("text")`, including parts joined with `++`.
 fn name_text(annotation: &Annotation) -> Option<String> {
     let AnnotationBody::Tokens(tokens) = &annotation.body else { return None };
     let mut text = String::new();
@@ -99,7 +99,7 @@ fn name_text(annotation: &Annotation) -> Option<String> {
     (tokens.len() % 2 == 1).then_some(text)
 }
 
-/// The string of an annotation, if it is there and has one.
+/// The string of an annotation, if the annotation is present and has one.
 pub(crate) fn string(annotations: &[Annotation], name: &str) -> Option<String> {
     annotations.iter().rev().find(|annotation| &*annotation.name.name == name).and_then(name_text)
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Parsers and controls: their frame (spec sections 13.2, 14).
+//! Parsers and controls: parameters and local declarations (spec sections 13.2, 14).
 
 use crate::ast::{BlockKind, BlockTypeDecl, ControlDecl, Decl, Direction, Param as AstParam, ParserDecl, ValueSetDecl};
 use crate::diagnostics::Problem;
@@ -9,7 +9,7 @@ use crate::types::Type;
 use super::{Checker, Place, Symbol};
 
 impl Checker<'_> {
-    /// Checks what parsers and controls have in common around `body`.
+    /// Checks the parts that parsers and controls have in common, and `body`.
     fn block(
         &mut self,
         ty: &BlockTypeDecl,
@@ -57,7 +57,8 @@ impl Checker<'_> {
         self.declare_constructible(&ty.name, Type::Block(id, [].into()));
     }
 
-    /// What a parser or control is given to apply must be of its own kind.
+    /// Reports constructor parameters that are packages or blocks of the other kind: a parser applies only parsers, and
+    /// a control only controls.
     fn no_foreign_blocks(&mut self, kind: BlockKind, constructor: &[Param]) {
         for param in constructor {
             let foreign = match param.ty {

@@ -12,7 +12,7 @@ use crate::types::{Type, TypeParamId};
 
 use super::{Checker, Place, Symbol};
 
-/// What a call needs to know of its callee.
+/// The facts about a callee that a call needs.
 struct Signature {
     name: Name,
     span: Span,
@@ -21,7 +21,7 @@ struct Signature {
     returns: Type,
 }
 
-/// A parser's or control's parameters, type arguments put in.
+/// The parameters of a parser or control, with type arguments substituted.
 pub(super) struct BlockSignature {
     pub(super) kind: BlockKind,
     pub(super) params: Vec<Param>,
@@ -83,8 +83,8 @@ impl Checker<'_> {
         self.finish_call(Callee::Function(id), &signature, call, span, hint)
     }
 
-    /// The function among those of one name that the arguments fit: overloads differ in number or names of their
-    /// parameters (spec section 6.8.1).
+    /// The overload that the arguments match: overloads differ in the number or names of their parameters (spec section
+    /// 6.8.1).
     pub(super) fn overload(&mut self, functions: &[FunctionId], args: &[Argument], span: Span) -> Option<FunctionId> {
         if let &[only] = functions {
             return Some(only);
@@ -111,7 +111,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Places of the parameter lists that arguments fit by number and names.
+    /// Indices of the parameter lists that the arguments match by number and names.
     pub(super) fn fitting<'p>(lists: impl Iterator<Item = &'p [Param]>, args: &[Argument]) -> Vec<usize> {
         let fits = |params: &[Param]| {
             let named = |name: &Ident| params.iter().any(|param| param.name == name.name);
@@ -128,7 +128,7 @@ impl Checker<'_> {
         lists.enumerate().filter(|(_, params)| fits(params)).map(|(place, _)| place).collect()
     }
 
-    /// A call of something with type parameters, parameters and a result.
+    /// Checks type arguments, arguments and result of a call.
     fn finish_call(
         &mut self,
         callee: Callee,
@@ -171,7 +171,7 @@ impl Checker<'_> {
         self.fold_static_assert(expr)
     }
 
-    /// Whether all type arguments are given or follow from the arguments; reports the first one that does not.
+    /// Whether all type arguments are given or can be inferred; reports the first one that is unknown.
     fn type_args_known(
         &mut self,
         signature: &Signature,
@@ -201,7 +201,7 @@ impl Checker<'_> {
         true
     }
 
-    /// Whether parameters have types that may be passed, now that these are known.
+    /// Whether the types of parameters may be passed; to be called when the type arguments are known.
     fn arguments_fit(&mut self, types: &[Type], signature: &Signature, args: &Args) -> bool {
         for (place, arg) in args {
             let (Arg::Expr(expr), param) = (arg, &signature.params[*place]) else { continue };
@@ -227,8 +227,8 @@ impl Checker<'_> {
         !mentions(&signature.returns) && !args.iter().any(|(place, _)| mentions(&signature.params[*place].ty))
     }
 
-    /// Matches arguments to parameters and infers type arguments. Gives the arguments, not yet converted, and the types
-    /// of all parameters.
+    /// Matches arguments to parameters and infers type arguments. Returns the arguments, not yet converted, and the
+    /// types of all parameters.
     fn arguments(
         &mut self,
         signature: &Signature,
@@ -252,7 +252,7 @@ impl Checker<'_> {
             let arg = self.argument(arg, param, &types[place]);
             checked.push((place, arg));
         }
-        // Bare numbers last: they take whatever width the others give.
+        // Numbers without a width come last: they take the width that the other arguments determine.
         let is_number = |arg: &Arg| matches!(arg, Arg::Expr(expr) if expr.ty == Type::Int);
         for numbers in [false, true] {
             for (place, arg) in checked.iter().filter(|(_, arg)| is_number(arg) == numbers) {
@@ -282,7 +282,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The number of each argument's parameter.
+    /// The index of each argument's parameter.
     pub(super) fn match_arguments(
         &mut self,
         name: &Name,
@@ -334,7 +334,7 @@ impl Checker<'_> {
         (self.diagnostics.errors() == errors).then_some(places)
     }
 
-    /// One argument, by the rules of its parameter's direction.
+    /// Checks an argument by the rules for the direction of its parameter.
     fn argument(&mut self, arg: &Argument, param: &Param, ty: &Type) -> Arg {
         let Some(value) = &arg.value else {
             if param.direction != Direction::Out {
@@ -360,7 +360,7 @@ impl Checker<'_> {
         Arg::Expr(value)
     }
 
-    /// Converts arguments to the types of their parameters; places for results must have them already.
+    /// Converts arguments to the types of their parameters. Arguments for results must already have these types.
     fn coerce_args(&mut self, args: Args, types: &[Type]) -> Args {
         args.into_iter()
             .map(|(place, arg)| match arg {
@@ -370,7 +370,7 @@ impl Checker<'_> {
             .collect()
     }
 
-    /// A direct call of an action: all its parameters are given (spec section 14.1.1).
+    /// A direct call of an action, which must give all parameters (spec section 14.1.1).
     fn action_call(&mut self, id: ActionId, call: &ast::Call, span: Span) -> Expr {
         if !matches!(self.place, Place::Apply | Place::Action) {
             return self.refuse(span, Problem::ActionCallOutside {});
@@ -466,7 +466,7 @@ impl Checker<'_> {
         Expr { kind: ExprKind::Call(Box::new(call)), ty, span }
     }
 
-    /// A method of an object, which is of an extern with these type arguments.
+    /// A call of a method of an object. `id` is its extern, `args` are the type arguments.
     fn extern_method(
         &mut self,
         (object, (id, args)): (Expr, (crate::typed::ExternId, Rc<[Type]>)),
@@ -544,7 +544,7 @@ impl Checker<'_> {
     }
 
     fn block_apply(&mut self, object: Expr, call: &ast::Call, span: Span) -> Expr {
-        let BlockSignature { kind, params } = self.signature(&object.ty).expect("the caller has looked at the type");
+        let BlockSignature { kind, params } = self.signature(&object.ty).expect("the caller has checked the type");
         let (wanted, what) = match kind {
             BlockKind::Parser => (Place::State, "a parser"),
             BlockKind::Control => (Place::Apply, "a control"),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Implicit conversion of a value to the type that its place asks for (spec sections 8.11.2, 8.12 to 8.14).
+//! Implicit conversion of a value to the type that its context requires (spec sections 8.11.2, 8.12 to 8.14).
 
 use crate::ast::{FieldsKind, Ident};
 use crate::diagnostics::Problem;
@@ -11,7 +11,7 @@ use crate::types::{Args, FieldsId, Type};
 use super::Checker;
 
 impl Checker<'_> {
-    /// Whether a value of one type may stand where another is asked for, as far as types tell.
+    /// Whether a value of type `from` is accepted where `to` is required, by their types alone.
     pub(super) fn fits(&self, from: &Type, to: &Type) -> bool {
         match (from, to) {
             _ if from == to => true,
@@ -59,7 +59,7 @@ impl Checker<'_> {
             })
     }
 
-    /// Converts a value, or reports that it does not fit.
+    /// Converts a value, or reports that this is impossible.
     pub(super) fn coerce(&mut self, expr: Expr, to: &Type) -> Expr {
         let expr = self.value_only(expr);
         if Self::alike(&expr.ty, to) {
@@ -119,7 +119,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A bare number fits a `type` as it fits the type below.
+    /// Converts a number without a width to a `type`, as to its underlying type.
     fn coerce_to_new(&mut self, number: Expr, to: &Type) -> Expr {
         let below = self.unwrap_newtype(to);
         let number = self.coerce(number, &below);
@@ -193,8 +193,8 @@ impl Checker<'_> {
         Expr { kind: ExprKind::Aggregate(parts), ty: to.clone(), span }
     }
 
-    /// `{ x = a, y = b }` as a struct or header. The values are put into the order of the fields: a value with side
-    /// effects is rare enough in a record for that to be a choice of the compiler (p4c orders them in the same way).
+    /// `{ x = a, y = b }` as a struct or header. The values are put into the order of the fields, as in p4c. This may
+    /// change the order of side effects, which are rare in records.
     fn coerce_record(&mut self, fields: Vec<(Ident, Expr)>, dots: bool, id: FieldsId, args: &Args, span: Span) -> Expr {
         let ty = Type::Fields(id, args.clone());
         let names: Vec<Name> = self.program.fields(id).fields.iter().map(|field| field.name.clone()).collect();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Constants: which expressions are known when, and their values (spec section 18.1).
+//! Constants: which expressions are known at compile time, and their values (spec section 18.1).
 
 use num_bigint::BigInt;
 
@@ -10,8 +10,8 @@ use crate::types::Type;
 use super::Checker;
 
 impl Checker<'_> {
-    /// The number that a constant expression of integral type stands for. Operators on constants are folded when they
-    /// are checked, so only leaves are left to look at.
+    /// The value of a constant expression of integral type. Operators on constants are folded when they are checked, so
+    /// only leaves remain.
     pub(super) fn int_value(&self, expr: &Expr) -> Option<BigInt> {
         match &expr.kind {
             ExprKind::Int(value) => Some(value.clone()),
@@ -25,7 +25,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A constant in place of its name, if it is of a simple type; else the expression as it is.
+    /// The literal value of an expression, if it is a literal or the name of a constant of simple type.
     pub(super) fn literal(&self, expr: &Expr) -> Option<ExprKind> {
         match &expr.kind {
             ExprKind::Const(id) => self.literal(&self.program.consts[id.index()].value),
@@ -46,7 +46,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether the value is known when the program is compiled, parameters of constructors included.
+    /// Whether the value is known at compile time. Constructor parameters are.
     pub(super) fn is_known(&self, expr: &Expr) -> bool {
         match &expr.kind {
             ExprKind::Var(id) => {

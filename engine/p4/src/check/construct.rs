@@ -42,7 +42,7 @@ impl Checker<'_> {
         self.program.externs[id.index()].methods.iter().any(|method| self.is_abstract(*method))
     }
 
-    /// A constructor and its arguments, and the type of what it makes.
+    /// Resolves a constructor call. Returns the constructor with its arguments, and the type of the new object.
     fn construct(&mut self, ast_ty: &ast::Type, args: &[Argument], span: Span) -> Option<(Construct, Type)> {
         let name = decl_name(ast_ty);
         let candidates = self.constructors(ast_ty, args, span)?;
@@ -76,7 +76,7 @@ impl Checker<'_> {
         Some((Construct { what, args }, ty))
     }
 
-    /// A number without a width tells nothing of a type argument; `None` after an error.
+    /// Reports a number without a width that would determine a type argument; `None` after an error.
     fn no_bare_number(
         &mut self,
         name: &Name,
@@ -96,7 +96,8 @@ impl Checker<'_> {
         Some(())
     }
 
-    /// Type arguments that nothing told: those of a parser or control may follow from where it is used, `_` stays.
+    /// Completes type arguments that could not be inferred. Those of a parser or control stay open, since its use may
+    /// determine them; `_` remains `_`.
     fn finish_type_args(
         &mut self,
         solved: Vec<Type>,
@@ -122,7 +123,7 @@ impl Checker<'_> {
         Some(solved.iter().map(closed).collect())
     }
 
-    /// What `Type(args)` may mean; `None` after an error.
+    /// The constructors that `Type(args)` may call; `None` after an error.
     fn constructors(&mut self, ast_ty: &ast::Type, args: &[Argument], span: Span) -> Option<Vec<Candidate>> {
         let overloads = match &ast_ty.kind {
             TypeKind::Name(path) => match self.scopes.find(&path.name.name, path.absolute).map(|entry| &entry.symbol) {
@@ -194,7 +195,7 @@ impl Checker<'_> {
             let value = self.constructor_arg(arg, &params[place], &wanted[place])?;
             checked.push((place, value));
         }
-        // What a default value tells of type arguments counts too.
+        // Default values also determine type arguments.
         for (place, param) in params.iter().enumerate() {
             if let Some(default) = param.default.as_ref().filter(|_| !checked.iter().any(|(given, _)| *given == place))
             {
@@ -356,7 +357,7 @@ impl Checker<'_> {
         implemented
     }
 
-    /// The abstract method that a function implements, as its place among those still missing.
+    /// The abstract method that a function implements, as its index in `missing`.
     fn implemented(
         &mut self,
         missing: &[FunctionId],
@@ -389,7 +390,7 @@ impl Checker<'_> {
         Some(place)
     }
 
-    /// Constructor parameters have no direction and are known when the program is compiled.
+    /// Declares constructor parameters, which have no direction and are known at compile time.
     pub(super) fn constructor_params(&mut self, params: &[ast::Param]) -> Vec<Param> {
         let params = self.params(params, crate::typed::VarKind::Constructor);
         for param in &params {
@@ -401,7 +402,7 @@ impl Checker<'_> {
     }
 }
 
-/// Something that `Type(args)` may make.
+/// A constructor that `Type(args)` may call.
 #[derive(Debug)]
 struct Candidate {
     what: Constructor,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Calls that the language or `core.p4` gives a meaning: sizes of types, `extract`, `emit`, `lookahead`, `static_assert`.
+//! Calls that the language or `core.p4` defines: sizes of types, `extract`, `emit`, `lookahead`, `static_assert`.
 
 use crate::ast::{self, Ident};
 use crate::diagnostics::Problem;
@@ -10,7 +10,7 @@ use crate::types::Type;
 use super::Checker;
 
 impl Checker<'_> {
-    /// `minSizeInBits()` and its kin (spec section 9).
+    /// `minSizeInBits()` and the related methods (spec section 9).
     pub(super) fn size_call(&mut self, ty: &Type, member: &Ident, call: &ast::Call, span: Span) -> Expr {
         if !call.args.is_empty() {
             let name = member.name.clone();
@@ -66,7 +66,7 @@ impl Checker<'_> {
         })
     }
 
-    /// Rules of `packet_in` and `packet_out` that their signatures cannot say (spec sections 13.8, 16.1).
+    /// Rules of `packet_in` and `packet_out` that their signatures cannot express (spec sections 13.8, 16.1).
     pub(super) fn check_core_call(&mut self, call: &Call, span: Span) {
         let Callee::Method(object, method) = &call.callee else { return };
         let Type::Extern(id, _) = &object.ty else { return };
@@ -119,7 +119,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Carries out `static_assert` (spec section 18.5) where its condition is known by now.
+    /// Evaluates `static_assert` (spec section 18.5) if its condition is already known.
     pub(super) fn fold_static_assert(&mut self, expr: Expr) -> Expr {
         let ExprKind::Call(call) = &expr.kind else { return expr };
         let Callee::Function(id) = call.callee else { return expr };

@@ -139,7 +139,7 @@ impl Checker<'_> {
         ty
     }
 
-    /// Which types fields may have (spec section 7.2.8).
+    /// Checks whether a field may have a type (spec section 7.2.8).
     pub(super) fn check_field_type(&mut self, kind: FieldsKind, ty: &Type, span: Span, field: Span) -> bool {
         let below = self.unwrap_newtype(ty);
         let fits = match kind {
@@ -167,12 +167,12 @@ impl Checker<'_> {
                 FieldsKind::Struct => "a struct",
             };
             let problem = Problem::PartType { whole, ty: self.show(ty) };
-            self.diagnostics.error(span, problem).label(field, "of this field");
+            self.diagnostics.error(span, problem).label(field, "because of this field");
         }
         fits
     }
 
-    /// Bits, booleans, serializable enums, and structs and arrays of them: what can lie in a header.
+    /// Whether a header can hold the type: bits, booleans, serializable enums, and structs and arrays of them.
     fn is_plain(&self, ty: &Type) -> bool {
         match self.unwrap_newtype(ty) {
             Type::Bits { .. } | Type::Bool | Type::Poison | Type::Param(_) => true,
@@ -223,7 +223,7 @@ impl Checker<'_> {
         ty
     }
 
-    /// Makes the members so far visible by their bare names, as the initializers of later ones may use them.
+    /// Makes the first `count` members visible by their bare names: the initializers of later members may use them.
     fn declare_members(&mut self, id: EnumId, count: usize) {
         for member in 0..count {
             let name = self.program.enums[id.index()].members[member].name.clone();

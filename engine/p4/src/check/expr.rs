@@ -14,24 +14,24 @@ impl Checker<'_> {
         Expr { kind: ExprKind::Poison, ty: Type::Poison, span }
     }
 
-    /// Reports a problem and gives the poisoned expression in its place.
+    /// Reports a problem and returns the poisoned expression.
     pub(super) fn refuse(&mut self, span: Span, problem: Problem) -> Expr {
         self.error(span, problem);
         Self::poison(span)
     }
 
-    /// Checks an expression whose type follows from itself.
+    /// Checks an expression whose context requires no type.
     pub(super) fn expr(&mut self, expr: &ast::Expr) -> Expr {
         self.expr_hinted(expr, None)
     }
 
-    /// Checks an expression and converts it to the type that its place asks for.
+    /// Checks an expression and converts it to the type that its context requires.
     pub(super) fn expr_as(&mut self, expr: &ast::Expr, ty: &Type) -> Expr {
         let value = self.expr_hinted(expr, Some(ty));
         self.coerce(value, ty)
     }
 
-    /// `hint` is the type that the place asks for; only type inference of calls looks at it.
+    /// `hint` is the type that the context requires; only the type inference of calls uses it.
     pub(super) fn expr_hinted(&mut self, expr: &ast::Expr, hint: Option<&Type>) -> Expr {
         let span = expr.span;
         match &expr.kind {
@@ -221,7 +221,7 @@ impl Checker<'_> {
         Expr { kind, ty, span }
     }
 
-    /// A `bool` that decides something.
+    /// Checks a condition, which must be a `bool`.
     pub(super) fn condition(&mut self, expr: &ast::Expr) -> Expr {
         let value = self.expr(expr);
         match value.ty {
@@ -237,7 +237,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The type that both of two alternatives can be brought to.
+    /// The type to which both alternatives can be converted.
     pub(super) fn common_type(&self, a: &Type, b: &Type) -> Option<Type> {
         let untyped = |ty: &Type| {
             matches!(ty, Type::Int | Type::Sequence(..) | Type::Record(..) | Type::Invalid | Type::Dots | Type::Poison)

@@ -11,7 +11,7 @@ use crate::types::{Type, TypeParamId};
 use super::{Checker, Place, Symbol};
 
 impl Checker<'_> {
-    /// Declares type parameters in the present scope.
+    /// Declares type parameters in the current scope.
     pub(super) fn type_params(&mut self, names: &[Ident]) -> Vec<TypeParamId> {
         let mut ids = Vec::with_capacity(names.len());
         for name in names {
@@ -23,7 +23,7 @@ impl Checker<'_> {
         ids
     }
 
-    /// Declares parameters in the present scope. `kind` is what one without direction is.
+    /// Declares parameters in the current scope. `kind` is the kind of a parameter without direction.
     pub(super) fn params(&mut self, params: &[ast::Param], kind: VarKind) -> Vec<Param> {
         let mut result: Vec<Param> = Vec::with_capacity(params.len());
         for param in params {
@@ -35,7 +35,7 @@ impl Checker<'_> {
                 if param.direction.writes() || optional {
                     self.error(default.span, Problem::DefaultNotAllowed { param: param.name.name.clone() });
                 }
-                // Of a type parameter nothing is known yet.
+                // Nothing is known about a type parameter yet.
                 let is_generic = ty.any(&|part| matches!(part, Type::Param(_)));
                 let value = if is_generic { self.expr(default) } else { self.expr_as(default, &ty) };
                 if self.is_known(&value) { value } else { self.refuse(default.span, Problem::NotConstant {}) }
@@ -85,14 +85,14 @@ impl Checker<'_> {
         }
     }
 
-    /// Only what has no body in P4 can leave a parameter open.
+    /// Reports `@optional` parameters: only declarations without a body can have them.
     pub(super) fn no_optional(&mut self, params: &[Param]) {
         for param in params.iter().filter(|param| param.optional) {
             self.error(param.span, Problem::OptionalHere { param: param.name.clone() });
         }
     }
 
-    /// Adds a function to those of its name.
+    /// Adds a function to the overloads of its name.
     fn declare_function(&mut self, name: &Ident, id: FunctionId) {
         if let Some(entry) =
             self.scopes.declare(&name.name, super::Entry { symbol: Symbol::Functions(vec![id]), span: name.span })
@@ -202,7 +202,7 @@ impl Checker<'_> {
         id
     }
 
-    /// Parameters without direction come last, and have a type that a table entry can give (spec section 14.1).
+    /// Checks that parameters without direction come last, with types that entries can supply (spec section 14.1).
     fn action_params(&mut self, params: &[Param]) {
         let first = params.iter().position(|param| param.direction == Direction::None).unwrap_or(params.len());
         for param in &params[first..] {
@@ -221,7 +221,7 @@ impl Checker<'_> {
     pub(super) fn extern_object(&mut self, decl: &ExternDecl) {
         self.annotations(&decl.annotations);
         let known = match self.scopes.find(&decl.name.name, true).map(|entry| &entry.symbol) {
-            // What was only announced is now declared.
+            // This completes a declaration without methods.
             Some(&Symbol::Type(Type::Extern(id, _))) if self.program.externs[id.index()].methods.is_empty() => Some(id),
             _ => None,
         };
@@ -263,7 +263,7 @@ impl Checker<'_> {
         self.program.externs[id.index()] = object;
     }
 
-    /// An extern is known only behind its declaration, as in p4c.
+    /// Reports an extern that is used in its own declaration: as in p4c, it is known only after it.
     fn no_self_reference(&mut self, object: ExternId, function: FunctionId, method: &Prototype) {
         let is_object = |ty: &Type| ty.any(&|part| matches!(part, Type::Extern(id, _) if *id == object));
         let function = &self.program.functions[function.index()];
@@ -283,7 +283,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Methods, and constructors, must differ in what tells calls apart: number and names of parameters (spec section 6.8.1).
+    /// Reports methods or constructors that calls cannot distinguish: they must differ in the number or names of their
+    /// parameters (spec section 6.8.1).
     fn duplicate_signature(&mut self, known: &[FunctionId], new: FunctionId) {
         let key = |id: FunctionId| {
             let function = &self.program.functions[id.index()];
@@ -302,7 +303,7 @@ impl Checker<'_> {
     }
 }
 
-/// Whether a body cannot be left without a `return`.
+/// Whether every path through a body ends with `return` or `exit`.
 fn always_returns(body: &[Stmt]) -> bool {
     body.iter().any(|stmt| match &stmt.kind {
         StmtKind::Return(_) | StmtKind::Exit => true,

@@ -7,13 +7,13 @@ use crate::types::{Type, TypeParamId};
 use super::Checker;
 
 impl Checker<'_> {
-    /// A type to be found out.
+    /// A new inference variable.
     pub(super) fn fresh(&mut self) -> Type {
         self.infer.push(None);
         Type::Infer(self.infer.len() as u32 - 1)
     }
 
-    /// Inference variables for type parameters; those given by the program are bound to it, `_` stays open.
+    /// Inference variables for type parameters. A type argument in the program binds its variable; `_` leaves it open.
     pub(super) fn fresh_args(&mut self, params: &[TypeParamId], given: &[Type]) -> Vec<Type> {
         let fresh: Vec<Type> = params.iter().map(|_| self.fresh()).collect();
         for (variable, given) in fresh.iter().zip(given) {
@@ -24,12 +24,12 @@ impl Checker<'_> {
         fresh
     }
 
-    /// A type with arguments in place of parameters.
+    /// A type with arguments substituted for parameters.
     pub(super) fn with_args(ty: &Type, params: &[TypeParamId], args: &[Type]) -> Type {
         ty.substitute(&|param| params.iter().position(|known| *known == param).and_then(|at| args.get(at).cloned()))
     }
 
-    /// What is known of a type: inferred parts put in.
+    /// A type with its inferred parts substituted.
     pub(super) fn solved(&self, ty: &Type) -> Type {
         ty.map(&|part| match part {
             Type::Infer(index) => self.infer[*index as usize].as_ref().map(|found| self.solved(found)),
@@ -42,10 +42,10 @@ impl Checker<'_> {
         ty.any(&|part| matches!(part, Type::Infer(_)))
     }
 
-    /// Makes a parameter's type fit an argument's by filling in what is open; false if it cannot. Where the argument
-    /// may be converted, that is left to the coercion that follows.
+    /// Unifies a parameter's type with an argument's by binding open variables; false if this is impossible. Coercion
+    /// converts the argument later.
     pub(super) fn unify(&mut self, param: &Type, arg: &Type) -> bool {
-        // `int` is what a bare number gives; a width found later is better.
+        // A number without a width gives `int`; a width found later replaces it.
         if let (Type::Infer(index), Type::Bits { .. }) = (param, arg)
             && self.infer[*index as usize] == Some(Type::Int)
         {
@@ -89,12 +89,12 @@ impl Checker<'_> {
                 })
             }),
             (Type::Signature(..), Type::Signature(..) | Type::Block(..)) => self.unify_blocks(&param, &arg),
-            // Converted later, or refused there with a better message.
+            // Converted later, or reported there with a better message.
             _ => !Self::is_open(&param),
         }
     }
 
-    /// Whether two types are equal, `_` being equal to anything.
+    /// Whether two types are equal; `_` equals every type.
     pub(super) fn alike(a: &Type, b: &Type) -> bool {
         let all = |a: &[Type], b: &[Type]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| Self::alike(a, b));
         match (a, b) {
@@ -115,7 +115,7 @@ impl Checker<'_> {
         params.len() == args.len() && params.iter().zip(args).all(|(param, arg)| self.unify(param, arg))
     }
 
-    /// A parser or control fits a type if their parameters do, one by one, names aside.
+    /// Unifies a parser or control with the type that it must have: parameters one by one, without their names.
     pub(super) fn unify_blocks(&mut self, wanted: &Type, found: &Type) -> bool {
         let (Some(wanted), Some(found)) = (self.signature(wanted), self.signature(found)) else { return false };
         if wanted.kind != found.kind {
@@ -138,7 +138,7 @@ impl Checker<'_> {
         }
     }
 
-    /// In what a parser or control differs from the type that it should fit.
+    /// The difference between a parser or control and the type that it must have.
     pub(super) fn block_difference(&self, wanted: &Type, found: &Type) -> Option<String> {
         let name = self.show(found);
         let (wanted, found) = (self.signature(wanted)?, self.signature(found)?);

@@ -23,7 +23,7 @@ impl Checker<'_> {
         self.int_of(value, width, signed, span)
     }
 
-    /// A constant of a fixed-width type; warns if bits get lost.
+    /// A constant of a fixed-width type; warns if bits are lost.
     pub(super) fn int_of(&mut self, value: &BigInt, width: u32, signed: bool, span: Span) -> Expr {
         let wrapped = arith::wrap(value, width, signed);
         let ty = Type::Bits { width, signed };
@@ -73,7 +73,7 @@ impl Checker<'_> {
         Expr { kind: ExprKind::Record(parts, dots.is_some()), ty, span }
     }
 
-    /// Width of what can be sliced.
+    /// Width of a value that is to be sliced.
     fn sliced_width(&mut self, of: &Expr) -> Option<u32> {
         match self.underlying(&of.ty) {
             Type::Bits { width, .. } => Some(width),

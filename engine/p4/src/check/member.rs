@@ -46,7 +46,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A field; of a constant struct, its value.
+    /// A field, or its value if the struct is constant.
     fn field(&mut self, of: Expr, index: usize, ty: Type, span: Span) -> Expr {
         if let Some(part) = self.constant_part(&of, index) {
             return Expr { span, ..part };

@@ -11,7 +11,7 @@ use crate::types::Type;
 use super::Checker;
 
 impl Checker<'_> {
-    /// A member of a serializable enum as its number; others as they are.
+    /// A member of a serializable enum as its number; other values unchanged.
     pub(super) fn as_underlying(&mut self, expr: Expr) -> Expr {
         let ty = self.underlying(&expr.ty);
         if ty == expr.ty {
@@ -88,13 +88,13 @@ impl Checker<'_> {
         let entry = self.diagnostics.error(span, problem);
         match (widths, newtype) {
             (true, _) => entry.help("cast one operand to the type of the other").done(),
-            (_, true) => entry.help("a `type` has no operators: cast to the type below it").done(),
+            (_, true) => entry.help("a `type` has no operators: cast to its underlying type").done(),
             _ => entry.done(),
         }
         Self::poison(span)
     }
 
-    /// Brings two numbers to one type.
+    /// Converts two numbers to a common type.
     fn same_numbers(&mut self, op: BinaryOp, left: Expr, right: Expr, span: Span) -> Result<(Expr, Expr, Type), Expr> {
         let (left, right) = (self.as_underlying(left), self.as_underlying(right));
         if matches!(op, BinaryOp::Div | BinaryOp::Mod)
@@ -121,7 +121,7 @@ impl Checker<'_> {
         self.fold_or(op, left, right, ty, span)
     }
 
-    /// What is wrong with the operands of a division as far as they are known.
+    /// The fault of a division, as far as its operands are known.
     fn bad_divisor(&self, left: &Expr, right: &Expr) -> Option<Problem> {
         let (left, right) = (self.int_value(left), self.int_value(right));
         let zero = num_bigint::BigInt::ZERO;
@@ -167,7 +167,7 @@ impl Checker<'_> {
         if left.ty != Type::Bool || right.ty != Type::Bool {
             return self.bad_operands(op, &left, &right, span);
         }
-        // The right side does not run if the left one decides (spec section 8.6.1).
+        // The right side is not evaluated if the left one decides (spec section 8.6.1).
         if let Some(value) = self.bool_value(&left) {
             let decided = value == (op == BinaryOp::Or);
             return Expr { span, ..if decided { left } else { right } };
@@ -203,7 +203,7 @@ impl Checker<'_> {
     fn concat(&mut self, left: Expr, right: Expr, span: Span) -> Expr {
         let (left, right) = (self.as_underlying(left), self.as_underlying(right));
         match (&left.ty, &right.ty) {
-            // A string is always known, but one that is given to a constructor is known only when that is called.
+            // A string is always known, but a constructor parameter is known only at the call of the constructor.
             (Type::String, Type::String) => {
                 let kind = match (self.literal(&left), self.literal(&right)) {
                     (Some(ExprKind::String(a)), Some(ExprKind::String(b))) => {

@@ -12,7 +12,7 @@ use crate::types::Type;
 use super::scope::nearest;
 use super::{Checker, Place};
 
-/// The states of a parser, and the number of the first of each name.
+/// The states of a parser, and the index of the first state of each name.
 struct Names<'a> {
     all: &'a [StateDecl],
     numbers: FxHashMap<&'a str, usize>,
@@ -98,7 +98,7 @@ impl Checker<'_> {
         Transition::Select { keys, cases: typed, span }
     }
 
-    /// Keys are scalars, or lists of them.
+    /// Checks a key, which must be a scalar or a list of scalars.
     fn select_key(&mut self, key: Expr) -> Expr {
         if let Type::Int = key.ty {
             return self.refuse(key.span, Problem::SelectType { ty: "int".into() });
@@ -125,7 +125,7 @@ impl Checker<'_> {
             if let ExprKind::ValueSet(id) = value.kind {
                 return self.value_set_fits(&value, keys).then_some(KeySet::ValueSet(id));
             }
-            // A struct or tuple may stand for all keys.
+            // A struct or tuple may give the values of all keys.
             if keys.len() != 1 && matches!(value.ty, Type::Sequence(..) | Type::Tuple(_)) {
                 let wanted = Type::tuple(keys.iter().map(|key| self.underlying(&key.ty)));
                 let value = self.coerce(value, &wanted);
@@ -142,7 +142,7 @@ impl Checker<'_> {
             return (!value.ty.is_poison()).then(|| KeySet::Each(vec![value]));
         }
         if set.sets.len() != keys.len() {
-            // One key may be a list itself.
+            // A single key may itself be a list.
             if let [Expr { ty: Type::Sequence(parts, false) | Type::Tuple(parts), .. }] = keys
                 && parts.len() == set.sets.len()
             {
@@ -196,7 +196,7 @@ impl Checker<'_> {
         false
     }
 
-    /// A set brought to the type of its key. Cases may be of an enum or of the type below it.
+    /// Converts a set to the type of its key. A case may have an enum type or its underlying type.
     pub(super) fn set_for_key(&mut self, set: Expr, key: &Expr) -> Expr {
         if matches!(set.kind, ExprKind::Any) || set.ty.is_poison() || key.ty.is_poison() {
             return set;

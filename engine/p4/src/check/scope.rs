@@ -8,7 +8,7 @@ use crate::token::Name;
 use crate::typed::{ActionId, ConstId, FunctionId, InstanceId, TableId, ValueSetId, VarId};
 use crate::types::Type;
 
-/// What a name stands for.
+/// The meaning of a name.
 #[derive(Clone, Debug)]
 pub(super) enum Symbol {
     /// A type; generic ones have no arguments yet.
@@ -23,7 +23,7 @@ pub(super) enum Symbol {
     Table(TableId),
     Instance(InstanceId),
     ValueSet(ValueSetId),
-    /// Something that was declared but is broken.
+    /// A broken declaration.
     Poison,
 }
 
@@ -70,7 +70,7 @@ impl Scopes {
         self.stack.pop();
     }
 
-    /// Declares a name; gives back the entry that has it in the same scope already.
+    /// Declares a name; returns the entry that already has the name in the same scope.
     pub(super) fn declare(&mut self, name: &Name, entry: Entry) -> Option<&mut Entry> {
         let scope = self.stack.last_mut().expect("the top level is never left");
         if scope.contains_key(name) {
@@ -80,20 +80,20 @@ impl Scopes {
         None
     }
 
-    /// Looks a name up, at top level only if `absolute`.
+    /// Looks up a name, only at top level if `absolute`.
     pub(super) fn find(&self, name: &str, absolute: bool) -> Option<&Entry> {
         let scopes = if absolute { &self.stack[..1] } else { &self.stack[..] };
         scopes.iter().rev().find_map(|scope| scope.get(name))
     }
 
-    /// The visible name that is nearest to an unknown one.
+    /// The visible name that is most similar to an unknown one.
     pub(super) fn nearest(&self, name: &str, wanted: impl Fn(&Symbol) -> bool) -> Option<String> {
         let visible = self.stack.iter().flat_map(|scope| scope.iter());
         nearest(name, visible.filter(|(_, entry)| wanted(&entry.symbol)).map(|(known, _)| &**known))
     }
 }
 
-/// The candidate nearest to a name, if one is near enough to be meant.
+/// The candidate most similar to a name, if one is similar enough.
 pub(super) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<String> {
     let limit = match name.chars().count() {
         0..=1 => 0,
@@ -105,7 +105,7 @@ pub(super) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>)
     ranked.filter(|&(distance, _)| distance <= limit).min().map(|(_, candidate)| candidate.to_string())
 }
 
-/// Number of insertions, deletions, replacements and swaps of neighbours between two words, case being cheap.
+/// Number of insertions, deletions, replacements and swaps of neighbours between two words; 0 if only the case differs.
 fn distance(a: &str, b: &str) -> usize {
     if a.eq_ignore_ascii_case(b) {
         return 0;

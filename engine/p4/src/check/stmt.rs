@@ -12,16 +12,16 @@ use crate::types::Type;
 
 use super::{Checker, Place, Symbol};
 
-/// What a label of a `switch` stands for, in the type of the value.
+/// Value of a `switch` label, in the type of the `switch` expression.
 #[derive(PartialEq, Eq, Hash)]
 enum LabelValue {
     Number(BigInt),
-    /// Of an enum, or an error.
+    /// Member of an enum, or an error.
     Member(u32),
 }
 
 impl Checker<'_> {
-    /// The statements of a block, in a scope of their own.
+    /// The statements of a block, in a new scope.
     pub(super) fn block_statements(&mut self, block: &Block) -> Vec<Stmt> {
         self.scoped(|checker| block.stmts.iter().filter_map(|stmt| checker.statement(stmt)).collect())
     }
@@ -30,7 +30,7 @@ impl Checker<'_> {
         self.scoped(|checker| checker.statement(stmt).into_iter().collect())
     }
 
-    /// Checks a statement; `None` if nothing is left to do, or it is broken.
+    /// Checks a statement; `None` if it is broken or needs no code.
     pub(super) fn statement(&mut self, stmt: &ast::Stmt) -> Option<Stmt> {
         let span = stmt.span;
         self.allowed_here(&stmt.kind, span);
@@ -70,13 +70,13 @@ impl Checker<'_> {
         Some(Stmt { kind, span })
     }
 
-    /// Refuses statements that have no meaning in the present place.
+    /// Reports statements that are not allowed in the current kind of code.
     fn allowed_here(&mut self, kind: &Ast, span: Span) {
         let what = match (kind, self.place) {
             (Ast::Return(_), Place::State) => "return",
             (Ast::Exit, Place::State | Place::Function) => "exit",
             (Ast::For { .. } | Ast::ForIn { .. }, Place::State) => "for",
-            // BMv2's actions have jumps, but none that depend on more than a condition.
+            // BMv2's actions have jumps, but only on conditions.
             (Ast::Switch { .. }, Place::State | Place::Action) => "switch",
             _ => return,
         };
@@ -113,7 +113,7 @@ impl Checker<'_> {
             let problem = Problem::VariableType { ty: self.show(&ty) };
             let entry = self.diagnostics.error(decl.ty.span, problem);
             if objects {
-                entry.help(format!("to make an instance, write its arguments: `T(...) {};`", decl.name.name));
+                entry.help(format!("to create an instance, write its arguments: `T(...) {};`", decl.name.name));
             }
             self.declare(&decl.name, Symbol::Poison);
             return None;
@@ -144,7 +144,7 @@ impl Checker<'_> {
             self.error(span, problem);
             return None;
         }
-        // Checked as the binary operation that it abbreviates.
+        // Checked as the binary operation for which it stands.
         let value = self.binary_on(op, dst.clone(), src, span);
         match value.kind {
             ExprKind::Binary(op, _, src) => Some(StmtKind::Compound(dst, op, *src)),
@@ -167,7 +167,7 @@ impl Checker<'_> {
         };
         let entry = self.diagnostics.error(dst.span, Problem::NotWritable {});
         if let Some(declared) = declared {
-            entry.label(declared, "declared here, to be read only");
+            entry.label(declared, "declared read-only here");
         }
     }
 
@@ -286,7 +286,7 @@ impl Checker<'_> {
         StmtKind::SwitchAction { apply, cases }
     }
 
-    /// Labels without a body share that of the next case.
+    /// Checks cases. Labels without a body share the body of the next case.
     fn switch_cases<L>(
         &mut self,
         cases: &[AstCase],

@@ -37,12 +37,12 @@ impl Checker<'_> {
             priority_delta: BigInt::from(1),
             properties: Vec::new(),
         });
-        // Visible from here on, so that a key of the table's name is refused and not taken for something else.
+        // Visible from here on, so that the table's own name in a key is reported and not resolved to something else.
         self.declare(&decl.name, Symbol::Table(id));
         self.property_order(decl);
         let outer = self.table.replace(id);
         self.within(Place::Table, |checker| {
-            // Entries and the default action refer to keys and actions, wherever those stand.
+            // Keys and actions come first: entries and the default action refer to them.
             for property in &decl.properties {
                 match &property.value {
                     PropertyValue::Key(keys) => checker.keys(id, keys),
@@ -73,7 +73,7 @@ impl Checker<'_> {
         id
     }
 
-    /// A table that names no default action has `NoAction` of the core library (spec section 14.2.1.3).
+    /// Gives a table without a default action `NoAction` of the core library (spec section 14.2.1.3).
     fn imply_no_action(&mut self, id: TableId) {
         let span = self.program.tables[id.index()].span;
         let found = self.scopes.find("NoAction", true);
@@ -83,7 +83,7 @@ impl Checker<'_> {
                 let other = found.map(|entry| entry.span);
                 let mut entry = self.diagnostics.error(span, Problem::NoDefaultAction {});
                 if let Some(other) = other {
-                    entry = entry.label(other, "this is no action without parameters");
+                    entry = entry.label(other, "this is not an action without parameters");
                 }
                 return entry.help("include `core.p4`, which declares it").done();
             }
@@ -98,7 +98,7 @@ impl Checker<'_> {
         table.default_action = Some(DefaultAction { use_, is_const: false });
     }
 
-    /// Entries and the default action come after what they refer to.
+    /// Checks that entries and the default action come after the properties to which they refer.
     fn property_order(&mut self, decl: &TableDecl) {
         let find = |name: &str| decl.properties.iter().enumerate().find(|(_, property)| &*property.name.name == name);
         for (first, second) in [("key", "entries"), ("actions", "default_action"), ("actions", "entries")] {
@@ -106,7 +106,7 @@ impl Checker<'_> {
             if a > b {
                 let span = before.name.span;
                 let problem = Problem::PropertyOrder { property: after.name.name.clone(), before: first };
-                self.diagnostics.error(after.name.span, problem).label(span, "it is here");
+                self.diagnostics.error(after.name.span, problem).label(span, "this must come first");
             }
         }
     }
@@ -146,7 +146,7 @@ impl Checker<'_> {
                 None if expr.ty.is_poison() => String::new(),
                 None => {
                     let entry = self.diagnostics.error(expr.span, Problem::KeyNeedsName {});
-                    entry.help("add `@name(\"...\")` behind the match kind");
+                    entry.help("add `@name(\"...\")` after the match kind");
                     String::new()
                 }
             };
@@ -156,7 +156,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The control plane's name for a key: the expression, as far as it is a path (p4c: `TableKeyNames`).
+    /// The control plane's name for a key: its expression, if that is a path (p4c: `TableKeyNames`).
     fn key_name(&self, expr: &Expr) -> Option<String> {
         Some(match &expr.kind {
             ExprKind::Var(id) => self.program.vars[id.index()].name.to_string(),
@@ -188,7 +188,7 @@ impl Checker<'_> {
         })
     }
 
-    /// The action that a reference names.
+    /// The action of a reference.
     fn action_named(&mut self, action: &ActionRef) -> Option<ActionId> {
         let path = &action.path;
         match self.scopes.find(&path.name.name, path.absolute).map(|entry| entry.symbol.clone()) {
@@ -237,7 +237,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Arguments for some of an action's parameters, converted.
+    /// Checks and converts arguments for some parameters of an action.
     fn action_args(&mut self, id: ActionId, params: &[Param], given: &[Argument], span: Span) -> Option<Args> {
         let action = &self.program.actions[id.index()];
         let (name, declared) = (action.name.clone(), action.span);
@@ -269,7 +269,7 @@ impl Checker<'_> {
         Some(args)
     }
 
-    /// An action of the list, with all arguments: a default action or that of an entry.
+    /// An action of the list with all arguments, as a default action or in an entry.
     fn action_use(&mut self, table: TableId, action: &ActionRef, flag: &'static str) -> Option<ActionUse> {
         let id = self.action_named(action)?;
         let decl = &self.program.tables[table.index()];
@@ -286,7 +286,7 @@ impl Checker<'_> {
         if let Some(annotation) = entry.annotations.iter().find(|annotation| &*annotation.name.name == flag) {
             let span = annotation.name.span;
             let problem = Problem::ActionNotHere { action: action.path.name.name.clone(), annotation: flag };
-            self.diagnostics.error(action.span, problem).label(span, "said here");
+            self.diagnostics.error(action.span, problem).label(span, "marked here");
             return None;
         }
         let params = self.program.actions[id.index()].params.clone();
@@ -354,7 +354,7 @@ impl Checker<'_> {
         }
         for entry in entries {
             self.annotations(&entry.annotations);
-            // `{ a, b }` is as good as `(a, b)`.
+            // `{ a, b }` is accepted as `(a, b)`.
             let written = match &entry.keys.sets[..] {
                 [crate::ast::Expr { kind: Ast::List(items), .. }] => items,
                 sets => sets,
@@ -426,7 +426,7 @@ fn as_action_ref(value: &crate::ast::Expr) -> Option<ActionRef> {
     Some(ActionRef { annotations: Vec::new(), path: path.clone(), args, span: value.span })
 }
 
-/// Whether two expressions are written alike.
+/// Whether two expressions are structurally equal.
 fn same_expr(a: &Expr, b: &Expr) -> bool {
     match (&a.kind, &b.kind) {
         (ExprKind::Int(a), ExprKind::Int(b)) => a == b,

@@ -15,7 +15,7 @@ use super::{Checker, Symbol};
 const MAX_STACK: u32 = 4096;
 
 impl Checker<'_> {
-    /// The type that was written; [`Type::Poison`] after an error.
+    /// Resolves a type as written; [`Type::Poison`] after an error.
     pub(super) fn ty(&mut self, ty: &ast::Type) -> Type {
         let resolved = self.open_type(ty);
         let missing = self.type_parameter_count(&resolved);
@@ -27,7 +27,7 @@ impl Checker<'_> {
         resolved
     }
 
-    /// The type of a constant or variable, of which all must be known.
+    /// The type of a constant or variable, which must not contain `_`.
     pub(super) fn value_type(&mut self, ty: &ast::Type) -> Type {
         let resolved = self.ty(ty);
         if resolved.any(&|part| *part == Type::DontCare) {
@@ -37,7 +37,7 @@ impl Checker<'_> {
         resolved
     }
 
-    /// As [`Self::ty`], but a generic type may come without its arguments.
+    /// Like [`Self::ty`], but a generic type may lack its arguments.
     pub(super) fn open_type(&mut self, ty: &ast::Type) -> Type {
         match &ty.kind {
             TypeKind::Bool => Type::Bool,
@@ -97,7 +97,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Number of type arguments that a type still needs.
+    /// Number of type arguments that a type lacks.
     pub(super) fn type_parameter_count(&self, ty: &Type) -> usize {
         let program = &self.program;
         let (params, args) = match ty {
@@ -140,7 +140,7 @@ impl Checker<'_> {
         if self.fields_fit(&ty, span) { ty } else { Type::Poison }
     }
 
-    /// Whether two types are the same generic declaration, with whatever arguments.
+    /// Whether two types have the same generic declaration, regardless of their arguments.
     fn same_declaration(a: &Type, b: &Type) -> bool {
         match (a, b) {
             (Type::Fields(a, _), Type::Fields(b, _)) => a == b,
@@ -149,7 +149,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A type argument, which may be `_` or `void` but no parser, control or package.
+    /// A type argument, which may be `_` or `void` but not a parser, control or package.
     pub(super) fn type_argument(&mut self, ty: &ast::Type) -> Type {
         let arg = self.ty(ty);
         if matches!(arg, Type::Signature(..) | Type::Block(..) | Type::Package(..)) {
@@ -160,7 +160,7 @@ impl Checker<'_> {
         arg
     }
 
-    /// A field's type may only turn out wrong when a type parameter gets its value.
+    /// Checks the types of fields again when type arguments are known.
     fn fields_fit(&mut self, ty: &Type, span: Span) -> bool {
         let Type::Fields(id, args) = ty else { return true };
         let mut fit = true;
@@ -240,7 +240,7 @@ impl Checker<'_> {
         value
     }
 
-    /// The type below `type` declarations.
+    /// The type that underlies `type` declarations.
     pub(super) fn unwrap_newtype(&self, ty: &Type) -> Type {
         let mut ty = ty.clone();
         while let Type::New(id) = ty {
@@ -249,7 +249,7 @@ impl Checker<'_> {
         ty
     }
 
-    /// The type below a serializable enum; others as they are.
+    /// The underlying type of a serializable enum; other types unchanged.
     pub(super) fn underlying(&self, ty: &Type) -> Type {
         match ty {
             Type::Enum(id) => self.program.enums[id.index()].underlying.clone().unwrap_or_else(|| ty.clone()),

@@ -43,7 +43,7 @@ fn one(program: &Program, annotation: &ast::Annotation) -> Annotation {
     }
 }
 
-/// A token in the words of the source, as far as those are kept.
+/// A token as in the source, as far as the token preserves it.
 fn written(token: &Token) -> String {
     match &token.kind {
         TokenKind::Int(literal) => match literal.ty {
@@ -64,7 +64,7 @@ fn pair(tokens: &[Token]) -> Option<(String, Value)> {
     (equals.kind == TokenKind::Assign).then_some((key, literal(rest)?))
 }
 
-/// A number, a word of truth, or strings joined by `++`. A lone type stands for its width, as in
+/// A number, `true` or `false`, or strings joined by `++`. A single type stands for its width, as in
 /// `@p4runtime_translation("uri", bit<32>)`.
 fn literal(tokens: &[Token]) -> Option<Value> {
     let kinds: Vec<&TokenKind> = tokens.iter().map(|token| &token.kind).collect();

@@ -20,7 +20,7 @@ pub(super) struct Scope {
     /// Its control-plane name.
     pub(super) path: String,
     pub(super) types: Vec<(TypeParamId, Type)>,
-    /// Instances of parsers and controls declared in it, and those that its constructor was given.
+    /// Instances of parsers and controls: those declared in it, and those given to its constructor.
     pub(super) children: FxHashMap<InstanceId, ScopeId>,
     pub(super) given: FxHashMap<VarId, ScopeId>,
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tables and the entries that a program gives them.
+//! Tables and the entries that a program declares.
 
 use num_bigint::BigInt;
 
@@ -114,8 +114,8 @@ fn key_set(program: &Program, bound: &Bound, set: &Expr) -> Option<KeySet> {
     }
 }
 
-/// P4Runtime's priorities, where the largest wins: constant entries count down to 1 (P4Runtime specification, section
-/// 9.1), others have those of the language (spec section 14.2.1.4).
+/// P4Runtime's priorities, of which the largest wins. Constant entries count down to 1 (P4Runtime specification,
+/// section 9.1); others have the priorities of the language (spec section 14.2.1.4).
 fn priorities(program: &Program, table: &typed::Table) -> Vec<Option<u64>> {
     let count = table.entries.len();
     let ranked = |key: &typed::Key| matches!(&*program.match_kinds[key.kind], "ternary" | "range" | "optional");

@@ -10,11 +10,11 @@ use crate::types::{Args, FieldsId, Type};
 use super::annotation;
 use super::{Enum, Field, Fields, FieldsKind, NewType, TypeRef, Value};
 
-/// Describes types, and collects those with arguments, which no declaration names.
+/// Describes types, and collects the specialized ones, which have no declaration of their own.
 #[derive(Debug)]
 pub(super) struct Types<'a> {
     program: &'a Program,
-    /// Structs made from generic ones.
+    /// Specialized generic structs.
     specialized: Vec<(FieldsId, Args)>,
 }
 
@@ -72,7 +72,7 @@ impl<'a> Types<'a> {
                 out.push(self.one(FieldsId(index as u32), &[].into()));
             }
         }
-        // The fields of one may need another.
+        // The fields of one may use another.
         let mut done = 0;
         while let Some((id, args)) = self.specialized.get(done).cloned() {
             out.push(self.one(id, &args));
@@ -122,7 +122,7 @@ impl<'a> Types<'a> {
     }
 }
 
-/// The control plane's name for what is declared at top level, or in a struct.
+/// The control-plane name of a declaration at top level, or of a field.
 pub(super) fn declared(name: &Name, annotations: &[ast::Annotation]) -> String {
     names::control_plane("", name, annotations)
 }

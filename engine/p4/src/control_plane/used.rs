@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the code of a parser or control uses, branches that are never taken left out.
+//! The objects that the code of a parser or control uses, without branches that are never taken.
 
 use rustc_hash::FxHashSet;
 
@@ -13,16 +13,16 @@ use super::Value;
 use super::scope::{Scope, ScopeId};
 use super::value::{self, Bound};
 
-/// A call of an extern function, in the instance whose type arguments are in force.
+/// A call of an extern function, in the instance whose type arguments apply.
 pub(super) type ExternCall = (ScopeId, FunctionId, Vec<Type>);
 
-/// What was found, in the instances where it was found.
+/// The objects that were found, with the instance that uses each.
 #[derive(Default, Debug)]
 pub(super) struct Used {
     pub(super) applied: FxHashSet<ScopeId>,
     pub(super) tables: FxHashSet<(ScopeId, TableId)>,
     pub(super) value_sets: FxHashSet<(ScopeId, ValueSetId)>,
-    /// Actions that code runs, once for each place.
+    /// Actions that code runs, once for each call.
     pub(super) actions: Vec<(ScopeId, ActionId)>,
     /// Calls outside of actions, in order.
     pub(super) calls: Vec<ExternCall>,
@@ -33,7 +33,7 @@ pub(super) struct Scan<'a> {
     program: &'a Program,
     scopes: &'a [Scope],
     pub(super) used: Used,
-    /// Functions and actions whose bodies were seen: what is called twice is read once.
+    /// Functions and actions whose bodies were scanned: each is scanned only once.
     seen: FxHashSet<FunctionId>,
     seen_actions: FxHashSet<ActionId>,
     scope: ScopeId,
@@ -41,7 +41,7 @@ pub(super) struct Scan<'a> {
     in_action: bool,
 }
 
-/// Whether control goes on behind a statement.
+/// Whether control flow continues after a statement.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Flow {
     On,
@@ -54,7 +54,7 @@ impl<'a> Scan<'a> {
         Scan { program, scopes, used: Used::default(), seen, seen_actions, scope, in_action: false }
     }
 
-    /// The code of an instance, and of those that it applies.
+    /// Scans the code of an instance, and of the instances that it applies.
     pub(super) fn block(&mut self, scope: ScopeId) {
         if !self.used.applied.insert(scope) {
             return;
@@ -75,7 +75,7 @@ impl<'a> Scan<'a> {
         self.scope = outer;
     }
 
-    /// The code of an action.
+    /// Scans the code of an action.
     pub(super) fn action(&mut self, action: ActionId) {
         let outer = std::mem::replace(&mut self.in_action, true);
         if self.seen_actions.insert(action) {
@@ -141,7 +141,7 @@ impl<'a> Scan<'a> {
                 value.iter().for_each(|value| self.expr(value));
                 return Flow::Ends;
             }
-            // p4c leaves what follows an `exit` in place.
+            // p4c keeps the code that follows an `exit`.
             StmtKind::Exit => {}
             StmtKind::Break | StmtKind::Continue => return Flow::Ends,
             StmtKind::SwitchAction { apply, cases } => {

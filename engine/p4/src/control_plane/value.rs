@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Constants, with what constructors were given in place of their parameters.
+//! Constants, with constructor parameters replaced by their arguments.
 
 use num_bigint::BigInt;
 use rustc_hash::FxHashMap;
@@ -12,10 +12,10 @@ use crate::types::Type;
 
 use super::Value;
 
-/// Values of constructor parameters in force.
+/// Current values of constructor parameters.
 pub(super) type Bound = FxHashMap<VarId, Value>;
 
-/// The number, truth value, string or enum member that an expression stands for; `None` if it is no constant.
+/// The value of a constant expression: a number, `bool`, string or enum member; `None` if it is not constant.
 pub(super) fn value(program: &Program, bound: &Bound, expr: &Expr) -> Option<Value> {
     let of = |expr: &Expr| value(program, bound, expr);
     let number = |expr: &Expr| number(program, bound, expr);
@@ -66,7 +66,7 @@ pub(super) fn value(program: &Program, bound: &Bound, expr: &Expr) -> Option<Val
     }
 }
 
-/// The number that an expression stands for.
+/// The value of a constant numeric expression.
 pub(super) fn number(program: &Program, bound: &Bound, expr: &Expr) -> Option<BigInt> {
     as_number(&value(program, bound, expr)?)
 }
@@ -137,7 +137,7 @@ pub(super) fn compare(op: BinaryOp, left: &Value, right: &Value) -> Option<bool>
     }
 }
 
-/// Whether [`arith::binary`] takes the operator.
+/// Whether [`arith::binary`] supports the operator.
 pub(super) fn is_arithmetic(op: BinaryOp) -> bool {
     use BinaryOp as B;
     let arithmetic = matches!(op, B::Mul | B::Div | B::Mod | B::Add | B::Sub | B::AddSat | B::SubSat);

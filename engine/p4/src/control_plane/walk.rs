@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Instances, from the package down, and what they hold.
+//! Instances, from the package down, and their members.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use super::used::{ExternCall, Scan, Used};
 use super::value::{self, Bound};
 use super::{Action, Call, ControlPlane, Field, Object, TypeRef, Value, ValueSet};
 
-/// Something declared in an instance, that the control plane can name.
+/// A member of an instance that the control plane can name.
 enum Member {
     Object(InstanceId),
     Action(ActionId),
@@ -27,7 +27,7 @@ enum Member {
     ValueSet(ValueSetId),
 }
 
-/// Collects what the instances of a program hold.
+/// Collects the members of a program's instances.
 pub(super) struct Walk<'a> {
     pub(super) program: &'a Program,
     types: Types<'a>,
@@ -45,7 +45,7 @@ impl<'a> Walk<'a> {
 
     pub(super) fn run(mut self, main: InstanceId) -> ControlPlane {
         let program = self.program;
-        // Not a scope: declarations at top level know no constructor parameters.
+        // Not a scope: declarations at top level have no constructor parameters.
         for id in &program.globals {
             if let Some(object) = self.object(None, *id) {
                 self.globals.insert(*id, object.name.clone());
@@ -59,7 +59,7 @@ impl<'a> Walk<'a> {
         for (_, arg) in args {
             let Arg::Expr(Expr { kind: ExprKind::Construct(construct), ty, .. }) = arg else { continue };
             if let Constructor::Block(block) = construct.what {
-                // p4c names what it holds after the declaration, whatever its `@name`.
+                // p4c uses the declaration's name as prefix of its members, even if it has a `@name`.
                 let path = program.blocks[block.index()].name.to_string();
                 let scope = self.scope(construct, ty, path, None);
                 self.block(scope);
@@ -72,7 +72,7 @@ impl<'a> Walk<'a> {
         self.out
     }
 
-    /// Makes an instance and those inside of it. `outer` is where it is declared.
+    /// Creates an instance and the instances inside it. `outer` is the instance that declares it.
     fn scope(&mut self, construct: &Construct, ty: &Type, path: String, outer: Option<ScopeId>) -> ScopeId {
         let program = self.program;
         let Constructor::Block(block) = construct.what else { unreachable!("only blocks have instances inside") };
@@ -104,7 +104,7 @@ impl<'a> Walk<'a> {
         id
     }
 
-    /// What a constructor's parameters stand for, as far as that is constant.
+    /// Values of a constructor's parameters, as far as they are constant.
     fn constructor_values(&self, outer: Option<ScopeId>, params: &[Param], args: &Args) -> Bound {
         let default = |param: &Param| Some((param.var, self.value(None, param.default.as_ref()?)?));
         let mut values: Bound = params.iter().filter_map(default).collect();
@@ -153,7 +153,7 @@ impl<'a> Walk<'a> {
         self.types.describe(&ty)
     }
 
-    /// A block of the architecture: all that it and the blocks inlined into it hold.
+    /// A block of the architecture: all members of it and of the blocks inlined into it.
     fn block(&mut self, top: ScopeId) {
         let mut scan = Scan::new(self.program, &self.scopes, top);
         scan.block(top);
@@ -186,7 +186,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What an instance declares and is used, with what applied instances declare in their place.
+    /// Used members that an instance declares; an applied instance is replaced by its members.
     fn members(&self, scope: ScopeId, used: &Used, out: &mut Vec<(ScopeId, Member)>) {
         for local in &self.program.blocks[self.scopes[scope].block.index()].locals {
             match local {
@@ -205,7 +205,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Who runs which action: each table, and each place in the code.
+    /// The users of each action: tables, and calls in the code.
     fn users(&self, top: ScopeId, members: &[(ScopeId, Member)], used: &Used) -> Users {
         let mut users = Users::default();
         let home = |scope: ScopeId, action: ActionId| match self.program.actions[action.index()].owner {
@@ -300,7 +300,7 @@ impl<'a> Walk<'a> {
 #[derive(Clone, Copy, Default, Debug)]
 struct Count {
     number: usize,
-    /// Whether a table is one of them, whose entries give its parameters.
+    /// Whether a table is among them: its entries supply the parameters.
     by_table: bool,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Messages as text: the headline, then source lines with carets under what is meant.
+//! Messages as text: the headline, then source lines with carets under the range concerned.
 //!
 //! ```text
 //! error[E0302]: `nhop` is not declared
@@ -19,7 +19,7 @@ const TAB: &str = "    ";
 /// Longest source line that is shown whole.
 const MAX_LINE: usize = 400;
 
-/// A place under which something is written.
+/// A source range to underline, and the text beside the carets.
 struct Mark<'a> {
     span: Span,
     text: &'a str,
@@ -128,7 +128,7 @@ impl Frame<'_> {
         (text[begin..end].trim_end_matches('\r'), start - begin)
     }
 
-    /// Carets under a range, as far as it lies in its first line.
+    /// Carets under the part of a range that lies in its first line.
     fn underline(&mut self, mark: &Mark<'_>) {
         let Paint { frame, caret, reset, .. } = self.paint;
         let (line, start) = self.text_of(mark.span);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Calls of externs, and what hashes and checksums take in.
+//! Calls of externs, and the input of hashes and checksums.
 
 use super::{CounterId, Expr, FilterId, HeaderRef, MathUnitId, MeterId, Place, RegisterActionId, RegisterId};
 
@@ -8,7 +8,7 @@ use super::{CounterId, Expr, FilterId, HeaderRef, MathUnitId, MeterId, Place, Re
 pub struct DataField {
     /// The value; may be the load of a `varbit`.
     pub expr: Expr,
-    /// The header it is a field of: BMv2 leaves fields of invalid headers out.
+    /// The header of the field: BMv2 omits fields of invalid headers.
     pub header: Option<HeaderRef>,
 }
 
@@ -39,27 +39,27 @@ pub enum HashAlgorithm {
     Crc(Crc),
 }
 
-/// Parameters of a CRC, in the model of Rocksoft: `poly` without its highest bit, not reflected.
+/// Parameters of a CRC, in the Rocksoft model: `poly` without its highest bit, not reflected.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Crc {
     /// Width in bits, 1 to 64.
     pub width: u8,
     /// Generator polynomial.
     pub poly: u64,
-    /// Value to begin with.
+    /// Initial value.
     pub init: u64,
-    /// Exclusive or with the result.
+    /// XORed with the result.
     pub xor_out: u64,
-    /// Whether bits are taken with the lowest one first, in input and output.
+    /// Whether bits are processed lowest first, in input and output.
     pub reflected: bool,
 }
 
-/// A call of an extern: what a block computes, or asks of the switch.
+/// A call of an extern: a computation of the block, or a request to the switch.
 #[derive(Clone, PartialEq, Debug)]
 pub enum ExternCall {
-    /// What the switch does once the block has ended.
+    /// A request that the switch serves after the block has ended.
     Request(Request),
-    /// `register.read`; leaves `dst` as it is if the index is out of range.
+    /// `register.read`; leaves `dst` unchanged if the index is out of range.
     RegisterRead {
         /// Array.
         register: RegisterId,
@@ -68,7 +68,7 @@ pub enum ExternCall {
         /// Cell.
         index: Expr,
     },
-    /// `register.write`; nothing if the index is out of range.
+    /// `register.write`; does nothing if the index is out of range.
     RegisterWrite {
         /// Array.
         register: RegisterId,
@@ -77,14 +77,14 @@ pub enum ExternCall {
         /// Value of the cell's type.
         value: Expr,
     },
-    /// `RegisterAction.execute` (TNA): cell to the action's value, its body, value to the cell, result to `dst`. Beyond
-    /// the array nothing is done and the result is 0.
+    /// `RegisterAction.execute` (TNA): copies the cell to the action's value, runs the body, then copies the value to
+    /// the cell and the result to `dst`. If the index is out of range, it does nothing and the result is 0.
     ExecuteRegister {
         /// The action.
         action: RegisterActionId,
         /// Cell.
         index: Expr,
-        /// Where its result goes; as wide as [`super::RegisterAction::returned`].
+        /// Destination of its result; as wide as [`super::RegisterAction::returned`].
         dst: Option<Place>,
     },
     /// `MathUnit.execute` (TNA): see [`super::MathUnit`].
@@ -107,23 +107,23 @@ pub enum ExternCall {
         /// Cell.
         index: Expr,
     },
-    /// `Checksum.add` and `subtract` in a parser (TNA): ones' complement sum of 16-bit words, from 0 on.
+    /// `Checksum.add` and `subtract` in a parser (TNA): ones' complement sum of 16-bit words, starting at 0.
     ChecksumAdd {
         /// The sum so far, `bit<16>`.
         sum: Place,
-        /// Words; of invalid headers as well.
+        /// Words, including those of invalid headers.
         data: Vec<DataField>,
-        /// Whether they are taken out of the sum.
+        /// Whether they are subtracted.
         subtract: bool,
     },
-    /// `counter.count`; nothing if the index is out of range.
+    /// `counter.count`; does nothing if the index is out of range.
     Count {
         /// Array.
         counter: CounterId,
         /// Cell.
         index: Expr,
     },
-    /// `direct_counter.count`: counting is the table's doing, on every hit; the call itself does nothing.
+    /// `direct_counter.count`: the table counts on every hit; the call itself does nothing.
     DirectCount {
         /// The direct counter.
         counter: CounterId,
@@ -144,7 +144,7 @@ pub enum ExternCall {
         /// Destination.
         dst: Place,
     },
-    /// `random`: uniform in `lo..=hi`; leaves `dst` as it is if `lo > hi`.
+    /// `random`: uniform in `lo..=hi`; leaves `dst` unchanged if `lo > hi`.
     Random {
         /// Destination.
         dst: Place,
@@ -153,7 +153,7 @@ pub enum ExternCall {
         /// Largest value.
         hi: Expr,
     },
-    /// `hash`: `base + H(data) mod max`, a `max` of 0 counting as 1; 64-bit arithmetic, then truncated.
+    /// `hash`: `base + H(data) mod max` in 64-bit arithmetic, then truncated. A `max` of 0 counts as 1.
     Hash {
         /// Destination.
         dst: Place,
@@ -175,7 +175,7 @@ pub enum ExternCall {
 }
 
 impl ExternCall {
-    /// Where its result goes.
+    /// Destination of its result.
     pub fn written(&self) -> Option<&Place> {
         match self {
             ExternCall::RegisterRead { dst, .. }
@@ -197,7 +197,7 @@ impl ExternCall {
         }
     }
 
-    /// The cell that it reaches, of an array.
+    /// The index of the array cell that it accesses.
     pub fn index(&self) -> Option<&Expr> {
         match self {
             ExternCall::RegisterRead { index, .. }
@@ -219,7 +219,7 @@ impl ExternCall {
         }
     }
 
-    /// Whether it changes nothing but [`Self::written`], and always with the same value from the same operands and state.
+    /// Whether it changes only [`Self::written`], and the same operands and state always give the same value.
     pub fn only_computes(&self) -> bool {
         match self {
             ExternCall::RegisterRead { .. } | ExternCall::Hash { .. } | ExternCall::Math { .. } => true,
@@ -240,7 +240,7 @@ impl ExternCall {
     }
 }
 
-/// What a block asks of the switch around it. It computes nothing, so a block goes on without an answer.
+/// A request of a block to the switch. It returns nothing, so the block continues without an answer.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Request {
     /// `clone`, `clone_preserving_field_list`.
@@ -249,27 +249,27 @@ pub enum Request {
         egress: bool,
         /// Session.
         session: Expr,
-        /// Field list that survives.
+        /// List of the fields that survive.
         field_list: Option<u32>,
     },
     /// `resubmit_preserving_field_list`.
     Resubmit {
-        /// Field list that survives.
+        /// List of the fields that survive.
         field_list: u32,
     },
     /// `recirculate_preserving_field_list`.
     Recirculate {
-        /// Field list that survives.
+        /// List of the fields that survive.
         field_list: u32,
     },
-    /// `Mirror.emit` (TNA), in a deparser: a copy of the packet to the session, behind these values as bytes.
+    /// `Mirror.emit` (TNA), in a deparser: a copy of the packet to the session, after these values as bytes.
     MirrorEmit {
         /// Session.
         session: Expr,
         /// Header of the copy.
         data: Vec<DataField>,
     },
-    /// `Resubmit.emit` (TNA), in the ingress deparser: the packet comes again, behind these values as bytes.
+    /// `Resubmit.emit` (TNA), in the ingress deparser: the packet returns, after these values as bytes.
     ResubmitEmit {
         /// At most 8 bytes on Tofino 1.
         data: Vec<DataField>,
@@ -281,7 +281,7 @@ pub enum Request {
         /// Values.
         data: Vec<Expr>,
     },
-    /// `truncate`: at most so many bytes are sent.
+    /// `truncate`: maximum number of bytes to send.
     Truncate(Expr),
     /// `assert` and `assume`.
     Assert {
@@ -300,7 +300,7 @@ pub enum Request {
 }
 
 impl Request {
-    /// What it evaluates, in order.
+    /// Its operands, in evaluation order.
     pub fn operands(&self) -> Vec<&Expr> {
         match self {
             Request::Clone { session, .. } => vec![session],
@@ -315,7 +315,7 @@ impl Request {
         }
     }
 
-    /// What it is called in the source.
+    /// Its name in the source.
     pub fn name(&self) -> &'static str {
         match self {
             Request::Clone { .. } => "clone",
@@ -344,6 +344,6 @@ pub struct Checksum {
     pub header: Option<HeaderRef>,
     /// Algorithm.
     pub algorithm: HashAlgorithm,
-    /// Whether what the parser left is part of the input.
+    /// Whether the input includes the bytes after the parsed headers.
     pub with_payload: bool,
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the control plane sees and sets: tables with their actions, registers, meters and the like.
+//! Objects that the control plane reads and sets: tables with their actions, registers, meters and others.
 
 use num_bigint::BigUint;
 
 use super::{ActionId, CounterId, Expr, HashAlgorithm, KeySet, MeterId, ProfileId, RegisterId, SlotId, Stmt, Ty};
 use crate::source::Span;
 
-/// An annotation that the control plane may want: `@name("...")` is applied already.
+/// An annotation for the control plane. `@name("...")` is not among them: it has already been applied.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Annotation {
     /// Name without the `@`.
@@ -20,7 +20,7 @@ pub struct Annotation {
 pub struct Action {
     /// Control-plane name: `MyIngress.ipv4_forward`.
     pub name: String,
-    /// What the control plane supplies, in order.
+    /// Parameters that the control plane supplies, in order.
     pub params: Vec<ActionParam>,
     /// Code.
     pub body: Vec<Stmt>,
@@ -54,7 +54,7 @@ pub enum MatchKind {
     Ternary,
     /// Between two bounds.
     Range,
-    /// Equal, or not looked at.
+    /// Equal, or not compared.
     Optional,
     /// Not compared: input of the action selector.
     Selector,
@@ -98,9 +98,9 @@ pub struct ActionCall {
 pub struct Entry {
     /// One set per key.
     pub keys: Vec<KeySet>,
-    /// What to run.
+    /// Action to run.
     pub call: ActionCall,
-    /// Smaller wins, as in BMv2; assigned in source order unless given.
+    /// The smallest wins, as in BMv2; assigned in source order unless given.
     pub priority: u32,
     /// The entry in the source.
     pub span: Span,
@@ -113,15 +113,15 @@ pub struct Table {
     pub name: String,
     /// Keys in order; none for a table that always runs its default action.
     pub keys: Vec<Key>,
-    /// Actions in order, the default action included.
+    /// Actions in order, including the default action.
     pub actions: Vec<TableAction>,
-    /// What runs on a miss.
+    /// Action on a miss.
     pub default_action: ActionCall,
     /// Whether the control plane may not change it.
     pub const_default: bool,
     /// Entries in the source.
     pub entries: Vec<Entry>,
-    /// Whether the entries are all there ever are.
+    /// Whether entries cannot be added or changed.
     pub const_entries: bool,
     /// Largest number of entries.
     pub size: u64,
@@ -144,9 +144,9 @@ pub struct Register {
     pub name: String,
     /// Type of a cell.
     pub ty: Ty,
-    /// Fields of a cell, from its lowest bits up: one, or two of a pair (TNA).
+    /// Fields of a cell, from its lowest bits: one, or the two of a pair (TNA).
     pub parts: Vec<Ty>,
-    /// What a cell holds at first, as its unsigned image.
+    /// Initial value of a cell, as its unsigned image.
     pub initial: BigUint,
     /// Number of cells.
     pub size: u64,
@@ -155,16 +155,16 @@ pub struct Register {
 }
 
 impl Register {
-    /// An array of scalars that are 0 at first.
+    /// An array of scalars with initial value 0.
     pub fn new(name: String, ty: Ty, size: u64, annotations: Vec<Annotation>) -> Register {
         Register { name, ty, parts: vec![ty], initial: BigUint::ZERO, size, annotations }
     }
 }
 
-/// What happens to a cell of a register in one access (TNA's `RegisterAction`).
+/// An operation on a cell of a register in one access (TNA's `RegisterAction`).
 #[derive(Clone, PartialEq, Debug)]
 pub struct RegisterAction {
-    /// Name in the source, with its control's.
+    /// Name in the source, prefixed by its control's.
     pub name: String,
     /// The array.
     pub register: RegisterId,
@@ -180,14 +180,14 @@ pub struct RegisterAction {
 
 /// A math unit of a stateful ALU (TNA).
 ///
-/// With p the place of the highest 1 of x, and e = p / 2 with p rounded up to even (`shift` -1), p (0) or 2p (1),
+/// With p the position of the highest 1 of x, and e = p / 2 with p rounded up to even (`shift` -1), p (0) or 2p (1),
 /// negated if `invert`: the result is `table[(x << 3 >> p) & 15] << (e + scale)`, or `>> -(e + scale)`, 0 for 32 places
-/// or more, cut to the width of x. For x = 0, p and the index are 0.
+/// or more, truncated to the width of x. For x = 0, p and the index are 0.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MathUnit {
-    /// Name in the source, with its control's.
+    /// Name in the source, prefixed by its control's.
     pub name: String,
-    /// Of what its declaration calls `invert`.
+    /// `invert` of its declaration.
     pub invert: bool,
     /// -1, 0 or 1.
     pub shift: i8,
@@ -199,10 +199,10 @@ pub struct MathUnit {
     pub span: Span,
 }
 
-/// A low-pass filter, or one with a random drop behind it (TNA).
+/// A low-pass filter, or one followed by a random drop (TNA).
 ///
-/// The average a follows samples v in continuous time: a += (v - a) * (1 - exp(-dt / tau)), with the time constant for a
-/// gain if v > a and that for a decay otherwise, both set by the control plane; the first sample is the average.
+/// The average a follows samples v in continuous time: a += (v - a) * (1 - exp(-dt / tau)). tau is the time constant for
+/// gain if v > a, and for decay otherwise; the control plane sets both. The first sample is the initial average.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Filter {
     /// Control-plane name.

@@ -66,7 +66,7 @@ impl<'a> Printer<'a> {
         Ok(())
     }
 
-    /// Headers with their fields, then all slots that are in none.
+    /// Headers with their fields, then all slots that are in no header.
     fn storage(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let program = self.program;
         let mut in_header = vec![false; program.slots.len()];

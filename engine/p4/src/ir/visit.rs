@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Walks over a program's statements and expressions: the one place that knows what lies inside of what.
+//! Walks over a program's statements and expressions: the only code that knows how they nest.
 
 use super::{
     Action, Block, BlockBody, Checksum, Expr, ExprKind, ExternCall, HeaderRef, Index, Place, Program, RegisterAction,
     SlotId, Stmt, StmtKind, Table, Transition,
 };
 
-/// All lists of statements of a program that are not inside of others: controls, parser states, actions.
+/// All outermost lists of statements of a program: controls, parser states, actions.
 pub fn bodies<'a>(
     blocks: &'a [Block],
     actions: &'a [Action],
@@ -24,7 +24,7 @@ pub fn bodies<'a>(
     bodies
 }
 
-/// The same, to be changed.
+/// The same, mutable.
 pub fn bodies_mut(program: &mut Program) -> Vec<&mut Vec<Stmt>> {
     let mut bodies: Vec<&mut Vec<Stmt>> = Vec::new();
     for block in &mut program.blocks {
@@ -53,7 +53,7 @@ pub fn keys<'a>(blocks: &'a [Block], tables: &'a [Table]) -> Vec<&'a Expr> {
     keys
 }
 
-/// Every statement of a list, those inside of others included.
+/// Visits every statement of a list, including nested ones.
 pub fn statements<'a>(body: &'a [Stmt], visit: &mut dyn FnMut(&'a Stmt)) {
     for stmt in body {
         visit(stmt);
@@ -63,7 +63,7 @@ pub fn statements<'a>(body: &'a [Stmt], visit: &mut dyn FnMut(&'a Stmt)) {
     }
 }
 
-/// Whether any statement of these lists, at any depth, fulfils a condition.
+/// Whether any statement of these lists, at any depth, satisfies a condition.
 pub fn any_statement<'a>(bodies: impl IntoIterator<Item = &'a [Stmt]>, holds: &dyn Fn(&StmtKind) -> bool) -> bool {
     let mut found = false;
     for body in bodies {
@@ -72,7 +72,7 @@ pub fn any_statement<'a>(bodies: impl IntoIterator<Item = &'a [Stmt]>, holds: &d
     found
 }
 
-/// Lists of statements inside of a statement.
+/// Lists of statements inside a statement.
 fn inner_bodies(stmt: &Stmt) -> Vec<&[Stmt]> {
     match &stmt.kind {
         StmtKind::If { then, otherwise, .. } => vec![then, otherwise],
@@ -84,7 +84,7 @@ fn inner_bodies(stmt: &Stmt) -> Vec<&[Stmt]> {
     }
 }
 
-/// The same, to be changed.
+/// The same, mutable.
 pub fn inner_bodies_mut(stmt: &mut Stmt) -> Vec<&mut Vec<Stmt>> {
     match &mut stmt.kind {
         StmtKind::If { then, otherwise, .. } => vec![then, otherwise],
@@ -94,7 +94,7 @@ pub fn inner_bodies_mut(stmt: &mut Stmt) -> Vec<&mut Vec<Stmt>> {
     }
 }
 
-/// Where a statement puts a value that it computes, if it does nothing else.
+/// The destination of a statement that only computes a value.
 pub fn destination(stmt: &Stmt) -> Option<&Place> {
     match &stmt.kind {
         StmtKind::Assign { dst, .. } => Some(dst),
@@ -103,7 +103,7 @@ pub fn destination(stmt: &Stmt) -> Option<&Place> {
     }
 }
 
-/// Slots that a statement itself writes, beside those of headers.
+/// Slots that a statement itself writes, except those of headers.
 pub fn written(stmt: &Stmt) -> Vec<SlotId> {
     match &stmt.kind {
         StmtKind::Apply { hit, action_run, .. } => hit.iter().chain(action_run).copied().collect(),
@@ -181,7 +181,7 @@ fn call_operands<'a>(call: &'a ExternCall, operands: &mut Vec<&'a Expr>, places:
     }
 }
 
-/// An expression and all expressions in it.
+/// Visits an expression and all its subexpressions.
 pub fn parts(expr: &Expr, visit: &mut dyn FnMut(&Expr)) {
     visit(expr);
     match &expr.kind {
@@ -197,7 +197,7 @@ pub fn parts(expr: &Expr, visit: &mut dyn FnMut(&Expr)) {
     }
 }
 
-/// Every slot that an expression reads.
+/// Visits every slot that an expression reads.
 pub fn loads(expr: &Expr, visit: &mut dyn FnMut(SlotId)) {
     parts(expr, &mut |part| {
         if let ExprKind::Load(place) = &part.kind {
@@ -206,7 +206,7 @@ pub fn loads(expr: &Expr, visit: &mut dyn FnMut(SlotId)) {
     });
 }
 
-/// An expression with others in place of some of its parts: where `replace` gives nothing, its parts are looked at.
+/// An expression with some parts replaced. Where `replace` returns `None`, it is tried on the parts.
 pub fn rewritten(expr: &Expr, replace: &mut dyn FnMut(&Expr) -> Option<Expr>) -> Expr {
     if let Some(replaced) = replace(expr) {
         return replaced;
@@ -252,7 +252,7 @@ mod tests {
         let sum = |left: Expr| of(ExprKind::Binary(BinaryOp::Add, Box::new(left), Box::new(load(2))));
         let constant = of(ExprKind::Const(BigUint::from(7u32)));
         let mut replace = |part: &Expr| match &part.kind {
-            // What stands in the place of a part is not looked at again.
+            // A replacement is not visited again.
             ExprKind::Load(place) if place.slot == SlotId(1) => Some(sum(load(1))),
             _ => None,
         };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Calls: inlining with copy-in and copy-out (spec section 6.7), and what becomes of externs and built-ins.
+//! Calls: inlining with copy-in and copy-out (spec section 6.7), and the lowering of externs and built-ins.
 
 use crate::ast::Direction;
 use crate::ir::{self, Label, StmtKind, Ty};
@@ -13,7 +13,7 @@ use super::storage::{Lvalue, Storage};
 use super::value::{Object, ObjectId, Value};
 use super::{Binding, Frame, FrameKind, Lowered, Lowerer};
 
-/// Parameters made ready for a call.
+/// Parameters prepared for a call.
 #[derive(Default, Debug)]
 pub(super) struct Prepared {
     pub(super) bindings: Vec<(VarId, Binding)>,
@@ -27,7 +27,7 @@ impl Lowerer<'_> {
             Callee::Function(id) => self.function_call(*id, call, ty, span),
             Callee::Method(object, method) => {
                 let Value::Object(Object::Extern(object)) = self.expr(object)? else {
-                    return self.internal(span, "a method of something that is no extern");
+                    return self.internal(span, "a method of something that is not an extern");
                 };
                 self.architecture.call_method(self, &object, *method, call, ty, span)
             }
@@ -38,7 +38,7 @@ impl Lowerer<'_> {
             }
             Callee::Block(object) => {
                 let Value::Object(Object::Block(id)) = self.expr(object)? else {
-                    return self.internal(span, "something is applied that is no parser or control");
+                    return self.internal(span, "something is applied that is not a parser or control");
                 };
                 self.apply_block(id, &call.args, span)?;
                 Ok(Value::Void)
@@ -92,7 +92,7 @@ impl Lowerer<'_> {
     }
 
     /// Evaluates arguments and binds parameters to them. With `by_reference`, places that do not overlap are bound
-    /// as they are, which a callee that sees nothing but its parameters cannot tell from copying.
+    /// directly. A callee that accesses only its parameters cannot distinguish this from copying.
     pub(super) fn prepare(
         &mut self,
         decls: &[Param],
@@ -140,7 +140,7 @@ impl Lowerer<'_> {
                 (Arg::Ignore, _) => copies.push((*var, ty, None, Some(Lvalue::Ignore))),
             }
         }
-        // Only now is anything written, so that no argument sees what another parameter holds.
+        // Nothing is written before this point, so that no argument reads the value of another parameter.
         for (var, ty, value, place) in copies {
             let binding = self.parameter(var, ty, value, span)?;
             if let (Some(place), Binding::Place(own)) = (place, &binding) {
@@ -152,7 +152,7 @@ impl Lowerer<'_> {
         Ok(prepared)
     }
 
-    /// Storage of a parameter, with its first value.
+    /// Storage of a parameter, with its initial value.
     fn parameter(&mut self, var: VarId, ty: &Type, value: Option<Value>, span: Span) -> Lowered<Binding> {
         match value {
             Some(value) if value.is_constant() && self.is_read_only(var) => Ok(Binding::Value(value)),
@@ -201,7 +201,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// For each parameter the place it can share with its argument, if it can.
+    /// For each parameter, the place that it can share with its argument, if any.
     fn reference_places(
         &mut self,
         params: &[(VarId, Type, Direction)],
@@ -239,7 +239,7 @@ impl Lowerer<'_> {
                 places[index] = None;
             }
         }
-        // A value that is computed may depend on a place that the callee writes.
+        // A computed value may depend on a place that the callee writes.
         let computed = args
             .iter()
             .any(|(index, arg)| matches!(arg, Arg::Expr(_)) && places[*index].is_none() && params[*index].2.writes());
@@ -249,7 +249,7 @@ impl Lowerer<'_> {
         Ok(places)
     }
 
-    /// The body of a method that an instance implements, its parameters bound to given places.
+    /// The body of a method that an instance implements, with its parameters bound to given places.
     pub(crate) fn method_body(
         &mut self,
         method: FunctionId,
@@ -314,7 +314,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// Adds code that `Break(label)` leaves; without the block if nothing does.
+    /// Adds code as a block that `Break(label)` leaves; without the block if nothing breaks out of it.
     pub(super) fn seal(&mut self, label: Label, mut code: Vec<ir::Stmt>) {
         drop_final_breaks(&mut code, label);
         if breaks(&code, label) {
@@ -324,7 +324,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Invalidates the headers of a fresh variable or `out` parameter.
+    /// Invalidates the headers of a new variable or `out` parameter.
     pub(super) fn reset_headers(&mut self, place: &Lvalue, span: Span) -> Lowered<()> {
         match place {
             Lvalue::Storage(Storage::Header(header), index) => {
@@ -492,8 +492,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Lowers statements in order. One that fails does not keep errors of the others back, unless it declares what they
-    /// use.
+    /// Lowers statements in order. After an error in one, the others are still lowered, unless it declares a variable
+    /// that they may use.
     pub(super) fn stmts(&mut self, stmts: &[Stmt]) -> Lowered<()> {
         let mut result = Ok(());
         for stmt in stmts {
@@ -507,7 +507,7 @@ impl Lowerer<'_> {
     }
 }
 
-/// Removes jumps to the end of the code from its end.
+/// Removes jumps to the end of the code that are at its end.
 fn drop_final_breaks(code: &mut Vec<ir::Stmt>, label: Label) {
     while matches!(code.last(), Some(ir::Stmt { kind: StmtKind::Break(target), .. }) if *target == label) {
         code.pop();
@@ -522,7 +522,7 @@ fn drop_final_breaks(code: &mut Vec<ir::Stmt>, label: Label) {
     }
 }
 
-/// Whether some statement jumps there.
+/// Whether some statement jumps to the label.
 fn breaks(code: &[ir::Stmt], label: Label) -> bool {
     code.iter().any(|stmt| match &stmt.kind {
         StmtKind::Break(target) | StmtKind::Continue(target) => *target == label,

@@ -16,7 +16,7 @@ use super::value::{ObjectId, Value};
 use super::{Binding, Frame, FrameKind, Lowered, Lowerer};
 
 impl Lowerer<'_> {
-    /// Lowers a parser or control as a programmable block of the architecture, its parameters bound to given places.
+    /// Lowers a parser or control as a programmable block of the architecture, with parameters bound to given places.
     pub(crate) fn block(&mut self, id: ObjectId, params: Vec<Binding>) -> Lowered<BlockId> {
         let program = self.program;
         let decl = &program.blocks[self.objects[id.0 as usize].decl.index()];
@@ -76,7 +76,7 @@ impl Lowerer<'_> {
         self.copy_out(&copies, span)
     }
 
-    /// Gives constants storage: the next call of the instance brings others.
+    /// Gives storage to constant arguments, since the next call of the instance has other values.
     fn store_constants(
         &mut self,
         bindings: &mut [(VarId, Binding)],
@@ -96,8 +96,8 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// Gives the parameters of an instance that was applied before their values for another call. Tables and actions
-    /// of the instance refer to its parameters, so these stay where they are.
+    /// Sets the parameters of an instance that was applied before to their values for another call. Tables and actions
+    /// of the instance refer to its parameters, so the parameters keep their storage.
     fn prepare_again(
         &mut self,
         id: ObjectId,
@@ -164,7 +164,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// Makes the variables of an instance, once, and gives them their first values, each time.
+    /// Creates the variables of an instance the first time, and sets their initial values each time.
     pub(super) fn declare_locals(&mut self, id: ObjectId) -> Lowered<()> {
         let program = self.program;
         let decl = &program.blocks[self.objects[id.0 as usize].decl.index()];
@@ -191,7 +191,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// Whether an instance is applied in one place only, so that its parameters can be those of that place.
+    /// Whether an instance is applied in only one place, so that its parameters can share storage with the arguments.
     fn applied_once(&mut self, id: ObjectId) -> bool {
         let Some(owner) = self.object else { return false };
         let counted = &self.objects[owner.0 as usize].applied;
@@ -249,7 +249,7 @@ impl Lowerer<'_> {
         })
     }
 
-    /// The action of the IR for an action of a table's list. Arguments bound there make a copy of their own.
+    /// The action of the IR for an action in a table's list. An action with arguments bound there is a separate copy.
     pub(super) fn table_action(&mut self, id: ActionId, bound: &Args) -> Lowered<ir::ActionId> {
         let decl = &self.program.actions[id.index()];
         let object = self.object.filter(|_| decl.owner.is_some());
@@ -319,7 +319,7 @@ impl Lowerer<'_> {
         let (body, ()) = code?;
         let annotations = names::annotations(&decl.annotations);
         let action = ir::Action { name, params, body, annotations, span: decl.span };
-        // An action that mentions no slot is the same in every block.
+        // An action without slots is the same in every block.
         if decl.owner.is_none()
             && action.params.is_empty()
             && action.body.is_empty()
@@ -331,7 +331,7 @@ impl Lowerer<'_> {
         Ok(ir::ActionId(self.out.actions.len() as u32 - 1))
     }
 
-    /// After a table was applied: goes on with an `exit` that one of its actions met.
+    /// Continues an `exit` in an action, after the table was applied.
     pub(super) fn resume_exit(&mut self, span: Span) -> Lowered<()> {
         let Some(flag) = self.object.and_then(|object| self.objects[object.0 as usize].exit_flag) else {
             return Ok(());

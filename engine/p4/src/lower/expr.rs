@@ -27,7 +27,7 @@ pub(crate) enum Argument {
 }
 
 impl Lowerer<'_> {
-    /// Lowers an expression. What must happen before it has a value is added to the code.
+    /// Lowers an expression. Statements that must run before it has a value are added to the code.
     pub(crate) fn expr(&mut self, expr: &Expr) -> Lowered<Value> {
         let span = expr.span;
         match &expr.kind {
@@ -159,7 +159,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// An element of a stack, which may also be a value that lives nowhere.
+    /// An element of a stack, which may also be a value without storage.
     fn element_value(&mut self, expr: &Expr) -> Lowered<Value> {
         if let ExprKind::Element(of, index) = &expr.kind
             && !self.is_place(of)
@@ -171,7 +171,7 @@ impl Lowerer<'_> {
             self.store(&storage.clone().into(), stack, expr.span)?;
             let place = match fold::number(&index).and_then(|number| usize::try_from(&number).ok()) {
                 Some(number) => Lvalue::from(storage).part(number),
-                None => return self.unsupported(expr.span, "a run-time index into a value that is no variable"),
+                None => return self.unsupported(expr.span, "a run-time index into a value that is not a variable"),
             };
             return match place {
                 Some(place) => self.read(&place, expr.span),
@@ -210,7 +210,7 @@ impl Lowerer<'_> {
                 Ok(Value::Scalar(fold::concat(a, b, signed, span)))
             }
             (Value::Scalar(a), b @ (Value::Scalar(_) | Value::Int(_))) => {
-                // The amount of a shift may be an `int`.
+                // A shift amount may be an `int`.
                 let b = match b {
                     Value::Int(by) => shift_amount(&by, span),
                     Value::Scalar(b) => b,
@@ -236,7 +236,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// `&&` and `||`: the right side runs only if the left one does not decide (spec section 8.6.1).
+    /// `&&` and `||`: the right side is evaluated only if the left one does not decide (spec section 8.6.1).
     fn logical(&mut self, op: Op, left: &Expr, right: &Expr, span: Span) -> Lowered<Value> {
         let left = self.scalar(left)?;
         if !has_effects(right) {
@@ -318,7 +318,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// The number of an `int` or constant that must be known by now.
+    /// The value of an `int` or constant, which must be known.
     pub(crate) fn known_number(&mut self, value: &Value, span: Span) -> Lowered<BigInt> {
         let number = match value {
             Value::Int(value) => Some(value.clone()),
@@ -332,13 +332,13 @@ impl Lowerer<'_> {
     }
 }
 
-/// The amount of a shift as a scalar that holds it.
+/// A shift amount as a scalar that is wide enough.
 fn shift_amount(by: &BigInt, span: Span) -> ir::Expr {
     let width = (by.bits() as u32).max(1);
     fold::constant(by, Ty::bits(width), span)
 }
 
-/// Whether evaluating an expression does anything but give a value.
+/// Whether evaluating an expression has side effects.
 pub(crate) fn has_effects(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Call(call) => !matches!(&call.callee, Callee::Builtin(Builtin::IsValid, of) if !has_effects(of)),

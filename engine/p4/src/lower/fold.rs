@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Expressions of the IR, constants folded while they are made.
+//! Expressions of the IR. Constants are folded as expressions are created.
 
 use num_bigint::{BigInt, BigUint};
 
@@ -8,7 +8,7 @@ use crate::ast::BinaryOp as Op;
 use crate::ir::{BinaryOp, Expr, ExprKind, Place, SlotId, Ty, UnaryOp};
 use crate::source::Span;
 
-/// A constant, brought into the range of its type.
+/// A constant, wrapped into the range of its type.
 pub(crate) fn constant(value: &BigInt, ty: Ty, span: Span) -> Expr {
     Expr { kind: ExprKind::Const(arith::image(value, ty.width)), ty, span }
 }
@@ -25,7 +25,7 @@ pub(crate) fn load_place(place: Place, ty: Ty, span: Span) -> Expr {
     Expr { kind: ExprKind::Load(place), ty, span }
 }
 
-/// The number that a constant expression stands for.
+/// The value of a constant expression.
 pub(crate) fn number(expr: &Expr) -> Option<BigInt> {
     match &expr.kind {
         ExprKind::Const(image) => Some(arith::from_image(image, expr.ty.width, expr.ty.signed)),
@@ -33,7 +33,7 @@ pub(crate) fn number(expr: &Expr) -> Option<BigInt> {
     }
 }
 
-/// The truth of a constant condition.
+/// The value of a constant condition.
 pub(crate) fn truth(expr: &Expr) -> Option<bool> {
     number(expr).map(|value| value != BigInt::ZERO)
 }
@@ -54,7 +54,7 @@ pub(crate) fn not(operand: Expr) -> Expr {
     unary(UnaryOp::Not, operand, span)
 }
 
-/// The operator of the IR for one of P4; `None` for those that are no operators there.
+/// The IR's operator for a P4 operator; `None` if the IR has none.
 pub(crate) fn operator(op: Op) -> Option<BinaryOp> {
     Some(match op {
         Op::Mul => BinaryOp::Mul,
@@ -108,7 +108,7 @@ pub(crate) fn binary(op: Op, left: Expr, right: Expr, span: Span) -> Expr {
     if let Some(simple) = identity(op, &left, &right, span) {
         return simple;
     }
-    // BMv2 has no division: what a shift or mask can do is left to them.
+    // BMv2 has no division, so shifts and masks replace it where possible.
     if matches!(op, Op::Div | Op::Mod)
         && let Some(power) = number(&right).and_then(|value| power_of_two(&value))
     {
@@ -123,7 +123,7 @@ pub(crate) fn binary(op: Op, left: Expr, right: Expr, span: Span) -> Expr {
     Expr { kind: ExprKind::Binary(op, Box::new(left), Box::new(right)), ty, span }
 }
 
-/// The result where one operand alone tells it: `x + 0`, `x & 0` and their kin.
+/// The result if one operand alone determines it, as in `x + 0` and `x & 0`.
 fn identity(op: Op, left: &Expr, right: &Expr, span: Span) -> Option<Expr> {
     let ty = left.ty;
     let is = |expr: &Expr, wanted: BigInt| number(expr) == Some(wanted);
@@ -225,7 +225,7 @@ pub(crate) fn concat(left: Expr, right: Expr, signed: bool, span: Span) -> Expr 
     Expr { kind: ExprKind::Concat(Box::new(left), Box::new(right)), ty, span }
 }
 
-/// Change of width or sign; extends with the sign of the operand.
+/// Change of width or sign; the sign of the operand determines the extension.
 pub(crate) fn cast(of: Expr, ty: Ty, span: Span) -> Expr {
     if of.ty == ty {
         return of;

@@ -5,8 +5,7 @@ use crate::ast::{Annotation, AnnotationBody};
 use crate::check;
 use crate::ir;
 
-/// The name of a thing declared inside of `path`: its own, or that of its `@name`, which is global if it begins with a
-/// dot.
+/// The name of a declaration inside `path`: its own, or that of its `@name`, which is global if it begins with a dot.
 pub(crate) fn control_plane(path: &str, own: &str, annotations: &[Annotation]) -> String {
     let given = check::annotation_string(annotations, "name");
     let name = given.as_deref().unwrap_or(own);
@@ -17,7 +16,7 @@ pub(crate) fn control_plane(path: &str, own: &str, annotations: &[Annotation]) -
     }
 }
 
-/// Annotations as the IR keeps them: their text. `@name` is applied already.
+/// Annotations for the IR, as text. `@name` has already been applied.
 pub(crate) fn annotations(annotations: &[Annotation]) -> Vec<ir::Annotation> {
     annotations
         .iter()
@@ -26,7 +25,7 @@ pub(crate) fn annotations(annotations: &[Annotation]) -> Vec<ir::Annotation> {
         .collect()
 }
 
-/// The text of an annotation, tokens separated by blanks where two words would meet.
+/// The text of an annotation, with a blank between two words.
 fn body(annotation: &Annotation) -> String {
     let AnnotationBody::Tokens(tokens) = &annotation.body else { return String::new() };
     let mut text = String::new();
@@ -41,7 +40,7 @@ fn body(annotation: &Annotation) -> String {
     text
 }
 
-/// Whether an annotation is there.
+/// Whether an annotation is present.
 pub(crate) fn has(annotations: &[Annotation], name: &str) -> bool {
     annotations.iter().any(|annotation| &*annotation.name.name == name)
 }

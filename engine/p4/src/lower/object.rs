@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Instances: what constructors make (spec section 18.3).
+//! Instances: the results of constructors (spec section 18.3).
 
 use std::rc::Rc;
 
@@ -23,26 +23,26 @@ use super::{Binding, Lowered, Lowerer};
 #[derive(Clone, Debug)]
 pub(crate) struct BlockObject {
     pub(crate) decl: BlockId,
-    /// Its control-plane name, which prefixes those of its parts.
+    /// Its control-plane name, the prefix of its members' names.
     pub(crate) path: String,
     constructor: Vec<(VarId, Binding)>,
     type_args: Vec<(TypeParamId, Type)>,
     /// Instances declared in it.
     instances: Vec<(InstanceId, Object)>,
-    /// Its parameters and variables, once it is applied.
+    /// Its parameters and variables, after it was first applied.
     pub(super) bindings: Option<Vec<(VarId, Binding)>>,
     pub(super) actions: FxHashMap<ActionId, ir::ActionId>,
     pub(super) tables: FxHashMap<TableId, ir::TableId>,
     pub(super) value_sets: Vec<(ValueSetId, ir::ValueSetId)>,
-    /// Set when an action of one of its tables has met an `exit`.
+    /// Flag that an action of one of its tables sets at an `exit`.
     pub(crate) exit_flag: Option<ir::SlotId>,
-    /// How often its body applies other instances, once that was asked.
+    /// Number of times that its body applies each other instance, once counted.
     pub(super) applied: Option<FxHashMap<ObjectId, u32>>,
-    /// Times its body was inlined, which tells copies of its states apart.
+    /// Number of times its body was inlined; distinguishes copies of its states.
     pub(super) copies: u32,
 }
 
-/// What the architecture gets to know of a new extern instance.
+/// Data of a new extern instance for the architecture.
 #[derive(Debug)]
 pub(crate) struct NewExtern<'a> {
     pub(crate) object: Name,
@@ -56,11 +56,11 @@ pub(crate) struct NewExtern<'a> {
     pub(crate) span: Span,
 }
 
-/// Most parser and control instances: a few lines that instantiate each other could ask for any number.
+/// Maximum number of parser and control instances: a few lines that instantiate each other could require any number.
 const MAX_OBJECTS: usize = 1 << 16;
 
 impl Lowerer<'_> {
-    /// Makes all instances of a list, in order, in the control or parser of that name.
+    /// Creates all instances of a list, in order, in the control or parser with the name `path`.
     fn declare_instances(&mut self, ids: &[InstanceId], path: &str) -> Lowered<Vec<(InstanceId, Object)>> {
         let mut made = Vec::with_capacity(ids.len());
         for id in ids {
@@ -75,13 +75,13 @@ impl Lowerer<'_> {
         Ok(made)
     }
 
-    /// Makes the instances declared at top level.
+    /// Creates the instances declared at top level.
     pub(crate) fn make_globals(&mut self) -> Lowered<()> {
         let ids = self.program.globals.clone();
         self.declare_instances(&ids, "").map(|_| ())
     }
 
-    /// Carries out a constructor.
+    /// Executes a constructor.
     pub(crate) fn construct(
         &mut self,
         construct: &Construct,
@@ -124,8 +124,8 @@ impl Lowerer<'_> {
         let params = decl.constructor.iter().zip(args);
         let constructor: Vec<(VarId, Binding)> =
             params.filter_map(|(param, value)| Some((param.var, Binding::Value(value?)))).collect();
-        // An instance given to a constructor has no name of its own: it takes that of its type, in p4c whatever
-        // its `@name`.
+        // An instance that is an argument of a constructor has no name of its own. As in p4c it takes the name of its
+        // type, even if that has a `@name`.
         let path = if name.is_empty() { decl.name.to_string() } else { name.to_string() };
         let type_args: Vec<(TypeParamId, Type)> = match self.concrete(ty) {
             Type::Block(_, args) => decl.type_params.iter().copied().zip(args.iter().cloned()).collect(),
@@ -175,13 +175,13 @@ impl Lowerer<'_> {
         Ok(values)
     }
 
-    /// A type that a declaration mentions, with the type arguments of its instance.
+    /// A type in a declaration, with the type arguments of its instance.
     pub(super) fn type_in(&self, id: ObjectId, ty: &Type) -> Type {
         let args = &self.objects[id.0 as usize].type_args;
         ty.substitute(&|param| args.iter().find(|(known, _)| *known == param).map(|(_, arg)| arg.clone()))
     }
 
-    /// Makes an object the one being lowered: its constructor parameters, instances and variables are visible.
+    /// Makes an object the current one: its constructor parameters, instances and variables become visible.
     pub(super) fn enter(&mut self, id: ObjectId) -> Entered {
         let object = &self.objects[id.0 as usize];
         let mut bindings = object.constructor.clone();
@@ -206,7 +206,7 @@ impl Lowerer<'_> {
     }
 }
 
-/// What was visible before an object was entered.
+/// What was visible before an object was entered, to be restored.
 #[derive(Debug)]
 pub(super) struct Entered {
     object: Option<ObjectId>,

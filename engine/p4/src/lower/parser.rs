@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Parsers: state machines, sub-parsers as parts of them.
+//! Parsers: state machines, which include their sub-parsers.
 
 use num_bigint::BigUint;
 
@@ -14,7 +14,7 @@ use super::storage::Lvalue;
 use super::value::{ObjectId, Value};
 use super::{Lowered, Lowerer};
 
-/// States made so far, and the one that code goes to.
+/// States created so far, and the one that receives code.
 #[derive(Default, Debug)]
 pub(crate) struct Builder {
     states: Vec<ir::State>,
@@ -34,7 +34,7 @@ impl Lowerer<'_> {
         let builder = self.parser.take().expect("set above");
         let start = result?;
         let mut states = builder.states;
-        // The first state holds initial values of the parser's variables; without any it is not needed.
+        // The first state sets initial values of the parser's variables; it is not needed if there are none.
         if states[entry].body.is_empty() {
             return Ok(BlockBody::Parser(ParserBody { states: without_first(states), start: StateId(start.0 - 1) }));
         }
@@ -52,7 +52,7 @@ impl Lowerer<'_> {
         self.builder().states.len() - 1
     }
 
-    /// Code goes to another state from here on.
+    /// Directs code to another state from here on.
     fn switch_to(&mut self, state: usize) {
         let code = std::mem::take(self.code.last_mut().expect("inside of a parser"));
         let current = self.builder().current;
@@ -60,14 +60,14 @@ impl Lowerer<'_> {
         self.builder().current = state;
     }
 
-    /// Ends the present state with a transition, and goes on in another one.
+    /// Ends the current state with a transition, and continues in another one.
     fn finish(&mut self, next: Transition, then: usize) {
         let current = self.builder().current;
         self.switch_to(then);
         self.builder().states[current].next = next;
     }
 
-    /// Lowers all states of an instance and gives the first. Variables get their first values in the present state.
+    /// Lowers all states of an instance and returns the first. Variables get their initial values in the current state.
     fn states(&mut self, id: ObjectId, accept: Target, suffix: &str) -> Lowered<StateId> {
         let program = self.program;
         let object = &self.objects[id.0 as usize];
@@ -136,7 +136,7 @@ impl Lowerer<'_> {
         for (value, key) in values.into_iter().zip(keys) {
             self.select_key(value, &key.ty, key.span, &mut lowered)?;
         }
-        // Each case is looked at before one that fails ends it.
+        // All cases are lowered before an error in one of them ends the lowering.
         let cases: Vec<Lowered<_>> =
             cases.iter().map(|(set, target)| Ok((self.case_sets(id, set, &lowered)?, *target))).collect();
         let cases = cases.into_iter().collect::<Lowered<_>>()?;
@@ -151,7 +151,7 @@ impl Lowerer<'_> {
                 sets.iter().try_for_each(|set| self.flat_sets(set, keys, &mut flat))?;
                 Ok(flat)
             }
-            // One value set stands for all keys: it is asked for with the first, the others match anything.
+            // A value set covers all keys: it is attached to the first, and the others match anything.
             typed::KeySet::ValueSet(set) => {
                 let mut sets = vec![KeySet::Any; keys.len()];
                 sets[0] = KeySet::ValueSet(self.value_set(id, *set)?);
@@ -160,7 +160,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Scalars of a key, which may be a list.
+    /// The scalars of a key, which may be a list.
     fn select_key(&mut self, value: Value, ty: &Type, span: Span, to: &mut Vec<ir::Expr>) -> Lowered<()> {
         match value {
             Value::Struct(parts) => {
@@ -188,7 +188,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// The value set of the IR, made when it is first used.
+    /// The value set of the IR, created at its first use.
     fn value_set(&mut self, id: ObjectId, set: ValueSetId) -> Lowered<ir::ValueSetId> {
         let object = &self.objects[id.0 as usize];
         if let Some((_, known)) = object.value_sets.iter().find(|(known, _)| *known == set) {
@@ -223,7 +223,7 @@ impl Lowerer<'_> {
         parts.iter().try_for_each(|part| self.scalar_types(part, span, to))
     }
 
-    /// A sub-parser: its states become part of this machine, and what follows the call a state of its own.
+    /// A sub-parser: its states become part of this machine, and the code after the call becomes a new state.
     pub(super) fn sub_parser(&mut self, id: ObjectId, span: Span) -> Lowered<()> {
         let copies = self.objects[id.0 as usize].copies;
         self.objects[id.0 as usize].copies += 1;
@@ -281,7 +281,7 @@ impl Lowerer<'_> {
         fold::binary(crate::ast::BinaryOp::Lt, value, limit, span)
     }
 
-    /// Rejects with `StackOutOfBounds` if all elements of a stack are taken (spec section 8.18).
+    /// Rejects with `StackOutOfBounds` if all elements of a stack are in use (spec section 8.18).
     pub(crate) fn verify_next(&mut self, stack: &Lvalue, span: Span) -> Lowered<()> {
         let next = self.next_index(stack, span)?;
         if let Some(error) = self.error_code("StackOutOfBounds", span) {
@@ -308,7 +308,7 @@ impl Lowerer<'_> {
     }
 }
 
-/// The states without the first one, which nothing goes to.
+/// The states without the first one, which is never a target.
 fn without_first(mut states: Vec<ir::State>) -> Vec<ir::State> {
     states.remove(0);
     let shift = |target: &mut Target| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Places: what can be read and written (spec section 6.7).
+//! Places: storage that can be read and written (spec section 6.7).
 
 use std::rc::Rc;
 
@@ -35,7 +35,7 @@ impl Lvalue {
         }
     }
 
-    /// The number of elements of the stack that it is.
+    /// The number of elements, if it is a stack.
     pub(crate) fn len(&self) -> u32 {
         match self {
             Lvalue::Storage(Storage::Stack(stack), _) => stack.elements.len() as u32,
@@ -44,7 +44,7 @@ impl Lvalue {
         }
     }
 
-    /// The header that it is.
+    /// The header, if it is one.
     pub(crate) fn header(&self) -> Option<HeaderRef> {
         match self {
             Lvalue::Storage(Storage::Header(header), index) => {
@@ -56,7 +56,7 @@ impl Lvalue {
 }
 
 impl Lowerer<'_> {
-    /// The place that an expression names.
+    /// The place of an expression.
     pub(crate) fn place(&mut self, expr: &Expr) -> Lowered<Lvalue> {
         let span = expr.span;
         let part = match &expr.kind {
@@ -95,11 +95,11 @@ impl Lowerer<'_> {
         };
         match part {
             Some(part) => Ok(part),
-            None => self.internal(span, "this is no place"),
+            None => self.internal(span, "this is not a place"),
         }
     }
 
-    /// A number used as a position.
+    /// A number used as an index.
     pub(crate) fn index_expr(&mut self, expr: &Expr) -> Lowered<ir::Expr> {
         let value = self.expr(expr)?;
         self.scalar_of(value, Ty::bits(32), expr.span)
@@ -134,7 +134,7 @@ impl Lowerer<'_> {
                     places.iter().map(|place| self.element(place, Value::Scalar(index.clone()), span)).collect();
                 Ok(Lvalue::Choice(outer.clone(), inner?.into()))
             }
-            _ => self.internal(span, "this is no stack"),
+            _ => self.internal(span, "this is not a stack"),
         }
     }
 
@@ -156,7 +156,7 @@ impl Lowerer<'_> {
         Ok(fold::binary(Op::Sub, next, one, span))
     }
 
-    /// Stores what a place's run-time indexes depend on, so that it stays the same place.
+    /// Stores the run-time indices of a place, so that it remains the same place.
     pub(crate) fn freeze_place(&mut self, place: Lvalue) -> Lowered<Lvalue> {
         Ok(match place {
             Lvalue::Storage(storage, Some(index)) => {
@@ -235,7 +235,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// The value of those that a run-time index names; the last one stands for all beyond.
+    /// The value that a run-time index selects; an index beyond the last value selects the last.
     fn choose(&mut self, index: &ir::Expr, mut values: Vec<Value>, span: Span) -> Lowered<Value> {
         let Some(mut result) = values.pop() else { return self.internal(span, "an empty stack") };
         for (number, value) in values.into_iter().enumerate().rev() {
@@ -338,7 +338,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// Assigns a header: its validity is copied too, and other members of its union become invalid.
+    /// Assigns a header, including its validity; other members of its union become invalid.
     fn store_header(
         &mut self,
         storage: &Storage,
@@ -402,7 +402,7 @@ impl Lowerer<'_> {
     }
 }
 
-/// So many bits from a run-time position on.
+/// `width` bits starting at a run-time position.
 pub(crate) fn bits_at(of: ir::Expr, lo: ir::Expr, width: u32, span: Span) -> ir::Expr {
     let unsigned = Ty::bits(of.ty.width);
     let shifted = fold::binary(Op::Shr, fold::cast(of, unsigned, span), lo, span);
@@ -422,7 +422,7 @@ fn replace_bits(old: ir::Expr, new: ir::Expr, hi: u32, lo: u32, span: Span) -> i
     fold::cast(result, ty, span)
 }
 
-/// A number with so many bits replaced from a run-time position on.
+/// A number with `width` bits replaced, starting at a run-time position.
 fn replace_bits_at(old: ir::Expr, new: ir::Expr, lo: ir::Expr, width: u32, span: Span) -> ir::Expr {
     let (ty, unsigned) = (old.ty, Ty::bits(old.ty.width));
     let ones = fold::cast(fold::constant(&(crate::arith::power(width) - 1), Ty::bits(width), span), unsigned, span);

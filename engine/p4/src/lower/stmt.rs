@@ -30,7 +30,7 @@ impl Lowerer<'_> {
             Typed::Assign(dst, src) => self.assign(dst, src, span),
             Typed::Compound(dst, op, src) => self.compound(dst, *op, src, span),
             Typed::Call(call) => {
-                // A value that is not used is computed all the same: `lookahead` may end the parser.
+                // An unused value is still computed: `lookahead` may end the parser.
                 if let Value::Scalar(expr) = self.expr(call)?
                     && is_lookahead(&expr)
                 {
@@ -63,7 +63,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Makes a variable. Without an initializer its headers are invalid, its other parts keep what the slot holds.
+    /// Creates a variable. Without an initializer, its headers are invalid and its other parts keep the slots' values.
     pub(super) fn declare_var(&mut self, var: VarId, init: Option<&Expr>, span: Span) -> Lowered<()> {
         let value = init.map(|init| self.expr(init)).transpose()?;
         let decl = &self.program.vars[var.index()];
@@ -83,7 +83,7 @@ impl Lowerer<'_> {
             place = self.freeze_place(place)?;
         }
         let mut value = self.expr(src)?;
-        // `{ a, b } = { b, a }` and the like must not see what they have written.
+        // `{ a, b } = { b, a }` and similar assignments must not read what they have written.
         if !self.is_place(src) && !matches!(value, Value::Scalar(_) | Value::Int(_)) && !value.is_constant() {
             value = self.freeze(value, &src.ty)?;
         }
@@ -138,8 +138,7 @@ impl Lowerer<'_> {
         self.frames.iter().any(|frame| !matches!(frame.kind, FrameKind::Inline))
     }
 
-    /// Ends the programmable block; results of calls that are under way reach their arguments first (spec section
-    /// 12.5).
+    /// Ends the programmable block, after copying the results of open calls to their arguments (spec section 12.5).
     pub(super) fn exit(&mut self, span: Span) -> Lowered<()> {
         for depth in (0..self.frames.len()).rev() {
             let copies = self.frames[depth].copy_outs.clone();
@@ -236,7 +235,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// The body of a loop, `continue` being a jump to its end.
+    /// The body of a loop; `continue` is a jump to its end.
     fn loop_body(&mut self, end: ir::Label, next: ir::Label, body: &[Stmt]) -> Lowered<()> {
         self.loops.push((end, next));
         let code = self.collect(|lowerer| lowerer.stmts(body));
@@ -271,12 +270,12 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// `for (x in lo .. hi)`: both bounds belong to the range, and are evaluated once.
+    /// `for (x in lo .. hi)`: the range includes both bounds, which are evaluated once.
     fn for_range(&mut self, place: &Lvalue, lo: &Expr, hi: &Expr, body: &[Stmt], span: Span) -> Lowered<()> {
         let operands = self.operands(&[lo, hi])?;
         let [lo, hi] = <[Value; 2]>::try_from(operands).expect("two operands");
         let Lvalue::Storage(Storage::Scalar(slot), _) = place else {
-            return self.unsupported(span, "a range of values that are no numbers");
+            return self.unsupported(span, "a range of values that are not numbers");
         };
         let ty = self.out.slots[slot.index()].ty;
         let (lo, hi) = (self.scalar_of(lo, ty, span)?, self.scalar_of(hi, ty, span)?);
@@ -303,7 +302,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// The scalar type of an expression in force.
+    /// The scalar type of a type, with the current type arguments.
     pub(super) fn scalar_type_of(&self, ty: &Type) -> Option<Ty> {
         self.scalar_ty(&self.concrete(ty))
     }

@@ -10,7 +10,7 @@ use crate::types::Type;
 
 use super::{Lowered, Lowerer};
 
-/// Most slots of one program: a stack of stacks could ask for any number.
+/// Maximum number of slots of a program: a stack of stacks could require any number.
 const MAX_SLOTS: usize = 1 << 20;
 
 /// The slots of a value, in the shape of its type.
@@ -30,7 +30,7 @@ pub(crate) enum Storage {
 pub(crate) struct HeaderStorage {
     pub(crate) id: HeaderId,
     pub(crate) fields: Vec<Storage>,
-    /// The union that it is a member of: index into the lowerer's list.
+    /// The union to which it belongs: index into the lowerer's list.
     pub(crate) union: Option<usize>,
 }
 
@@ -46,15 +46,15 @@ pub(crate) struct StackStorage {
 /// A place in storage.
 #[derive(Clone, Debug)]
 pub(crate) enum Lvalue {
-    /// Storage, or that of element 0 of a header stack.
+    /// Storage; with an index, the storage of element 0 of a header stack.
     Storage(Storage, Option<Index>),
     /// Bits `hi..=lo` of a scalar place.
     Slice(Rc<Lvalue>, u32, u32),
-    /// So many bits of a scalar place, from a run-time position on.
+    /// A number of bits of a scalar place, starting at a run-time position.
     Bits(Rc<Lvalue>, Rc<ir::Expr>, u32),
-    /// One of several places, by a run-time index: for arrays that are no header stacks.
+    /// One of several places, by a run-time index: for arrays that are not header stacks.
     Choice(Rc<ir::Expr>, Rc<[Lvalue]>),
-    /// Nowhere: what is written is thrown away.
+    /// No place: written values are discarded.
     Ignore,
 }
 
@@ -85,7 +85,7 @@ impl Lowerer<'_> {
         SlotId(self.out.slots.len() as u32 - 1)
     }
 
-    /// A class for slots of the present block.
+    /// The class for slots of the current block.
     pub(crate) fn local(&self) -> Class {
         Class::Local(self.block)
     }
@@ -104,7 +104,7 @@ impl Lowerer<'_> {
         self.allocate(ty, &name, self.local())
     }
 
-    /// Makes slots for a value of a type.
+    /// Creates slots for a value of a type.
     pub(crate) fn allocate(&mut self, ty: &Type, name: &str, class: Class) -> Lowered<Storage> {
         let ty = self.concrete(ty);
         self.allocate_in(&ty, name, class, None)
@@ -196,7 +196,7 @@ impl Lowerer<'_> {
         Ok(Storage::Header(Rc::new(HeaderStorage { id, fields, union })))
     }
 
-    /// Elements lie behind each other, so that those of a header stack are a stride apart.
+    /// Elements are allocated one after another, so that those of a header stack are a stride apart.
     fn allocate_stack(&mut self, element: &Type, len: u32, name: &str, class: Class) -> Lowered<Storage> {
         let start = self.out.slots.len();
         let elements = (0..len).map(|index| self.allocate_in(element, &format!("{name}[{index}]"), class, None));
@@ -221,7 +221,7 @@ impl Lowerer<'_> {
         self.out.headers[header.index()].valid
     }
 
-    /// Storage that must hold headers, with the place that asks for it.
+    /// Reports a type that is not a struct where a struct is needed.
     pub(crate) fn expect_struct(&mut self, ty: &Type, span: Span) -> Lowered<()> {
         match ty {
             Type::Fields(id, _) if self.program.fields(*id).kind == FieldsKind::Struct => Ok(()),
@@ -233,7 +233,7 @@ impl Lowerer<'_> {
     }
 }
 
-/// Slots of a field in wire order.
+/// The slots of storage in wire order.
 pub(crate) fn flatten(storage: &Storage, to: &mut Vec<SlotId>) {
     match storage {
         Storage::Scalar(slot) | Storage::Varbit(slot) => to.push(*slot),

@@ -13,7 +13,7 @@ use super::fold;
 use super::names;
 use super::{Lowered, Lowerer};
 
-/// Default number of entries (V1 model: p4c's back end gives it where the program does not, or says 0).
+/// Default number of entries (v1model: p4c's back end uses it if the program gives no size, or 0).
 const DEFAULT_SIZE: u64 = 1024;
 
 /// Slots that an applied table sets.
@@ -28,7 +28,7 @@ impl Lowerer<'_> {
         self.apply_table_for(id, false, false, span).map(|_| ())
     }
 
-    /// Applies a table and keeps the results that are asked for.
+    /// Applies a table and keeps the requested results.
     pub(super) fn apply_table_for(&mut self, id: TableId, hit: bool, action_run: bool, span: Span) -> Lowered<Applied> {
         let Some(object) = self.object else { return self.internal(span, "a table outside of a control") };
         let table = match self.objects[object.0 as usize].tables.get(&id) {
@@ -50,7 +50,7 @@ impl Lowerer<'_> {
         Ok(applied)
     }
 
-    /// Keys whose evaluation has side effects are evaluated before the table is applied, into slots of their own.
+    /// Evaluates keys with side effects into slots of their own, before the table is applied.
     fn evaluate_keys(&mut self, id: TableId, table: ir::TableId) -> Lowered<()> {
         let program = self.program;
         for (index, key) in program.tables[id.index()].keys.iter().enumerate() {
@@ -130,7 +130,7 @@ impl Lowerer<'_> {
         Ok(ir::Key { name: key.name.clone(), expr, kind, annotations: names::annotations(&key.annotations) })
     }
 
-    /// An action with the values of the parameters that the control plane would give.
+    /// An action with values for the parameters that the control plane would supply.
     fn action_call_data(&mut self, decl: &typed::Table, use_: &ActionUse) -> Lowered<ir::ActionCall> {
         let program = self.program;
         let action = &program.actions[decl.actions[use_.index].action.index()];
@@ -145,7 +145,7 @@ impl Lowerer<'_> {
                 _ => return self.internal(use_.span, "an argument is missing"),
             };
             let Some(ty) = self.scalar_type_of(&param.ty) else {
-                return self.internal(use_.span, "an action parameter that is no scalar");
+                return self.internal(use_.span, "an action parameter that is not a scalar");
             };
             let ir::ExprKind::Const(image) = fold::cast(value, ty, use_.span).kind else {
                 return self.fail(use_.span, Problem::NotConstant {});
@@ -157,7 +157,7 @@ impl Lowerer<'_> {
 
     fn entries(&mut self, decl: &typed::Table, keys: &[ir::Key]) -> Lowered<Vec<ir::Entry>> {
         let priorities = self.priorities(decl, keys)?;
-        // Each entry is looked at before one that fails ends it.
+        // All entries are lowered before an error in one of them ends the lowering.
         let lowered: Vec<Lowered<ir::Entry>> = decl
             .entries
             .iter()
@@ -182,8 +182,8 @@ impl Lowerer<'_> {
         Ok(ir::Entry { keys: sets, call, priority, span: entry.span })
     }
 
-    /// BMv2's priorities, where the smallest wins: places in source order for `const` entries, unless `@priority`
-    /// says otherwise; else places in the order of P4's own priorities (spec section 14.2.1.4).
+    /// BMv2's priorities, of which the smallest wins: ranks in source order for `const` entries, unless `@priority`
+    /// gives one; otherwise ranks in the order of P4's own priorities (spec section 14.2.1.4).
     fn priorities(&mut self, decl: &typed::Table, keys: &[ir::Key]) -> Lowered<Vec<u32>> {
         let count = decl.entries.len() as u32;
         let exact = keys.iter().all(|key| matches!(key.kind, MatchKind::Exact | MatchKind::Lpm | MatchKind::Selector));
@@ -236,7 +236,7 @@ impl Lowerer<'_> {
 
     fn entry_set(&mut self, expr: &Expr, key: &ir::Key) -> Lowered<KeySet> {
         let set = self.key_set(expr, key.expr.ty)?;
-        // A value is a full mask to those that ask for masks; `lpm` asks for a prefix.
+        // Match kinds with masks take a value as a full mask; the mask of `lpm` must be a prefix.
         if let (KeySet::Mask { mask, .. }, MatchKind::Lpm) = (&set, key.kind)
             && !is_prefix(mask, key.expr.ty.width)
         {
@@ -272,7 +272,7 @@ impl Lowerer<'_> {
     }
 }
 
-/// Whether a mask is ones, then zeros.
+/// Whether a mask is ones followed by zeros.
 fn is_prefix(mask: &BigUint, width: u32) -> bool {
     let ones = u64::from(width) - mask.trailing_zeros().unwrap_or(u64::from(width));
     mask.count_ones() == ones

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Run-time values of type `int`: what lies between a cast to `int` and the cast back.
+//! Run-time values of type `int`: expressions between a cast to `int` and the cast back.
 //!
-//! The language means such expressions to be constants; p4c takes others as well. They are calculated in as many bits as
-//! their values can have, so that the result is that of whole numbers.
+//! The language requires such expressions to be constants; p4c accepts others as well. They are calculated in as many
+//! bits as their values can need, so that results are exact.
 
 use crate::ast::{BinaryOp as Op, UnaryOp};
 use crate::diagnostics::Problem;
@@ -16,11 +16,11 @@ use super::fold;
 use super::value::Value;
 use super::{Lowered, Lowerer};
 
-/// Most bits that are calculated with.
+/// Maximum width of a calculation, in bits.
 const MAX_WIDTH: u32 = 1 << 12;
 
 impl Lowerer<'_> {
-    /// Lowers an expression of type `int`, to a number if it is constant, else to a signed scalar.
+    /// Lowers an expression of type `int`: to a number if it is constant, otherwise to a signed scalar.
     pub(super) fn unbounded(&mut self, expr: &Expr) -> Lowered<Value> {
         let span = expr.span;
         match &expr.kind {
@@ -71,7 +71,7 @@ impl Lowerer<'_> {
     }
 }
 
-/// The same number with a sign, and so many more bits.
+/// The same number with a sign and `more` additional bits.
 fn widened(expr: ir::Expr, more: u32) -> ir::Expr {
     let (Ty { width, signed }, span) = (expr.ty, expr.span);
     fold::cast(expr, Ty::int(width + u32::from(!signed) + more), span)

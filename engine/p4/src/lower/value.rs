@@ -17,11 +17,11 @@ use super::fold;
 use super::storage::{Lvalue, Storage};
 use super::{Lowered, Lowerer};
 
-/// A value: of a scalar an expression, of anything larger its parts.
+/// A value: an expression for a scalar, parts for anything larger.
 #[derive(Clone, Debug)]
 pub(crate) enum Value {
     Scalar(ir::Expr),
-    /// An `int`, which exists only while compiling.
+    /// An `int`, which exists only at compile time.
     Int(BigInt),
     String(Name),
     /// A `varbit` in storage.
@@ -59,7 +59,7 @@ pub(crate) enum Object {
 pub(crate) struct ExternObject {
     pub(crate) id: ExternId,
     pub(crate) type_args: Rc<[Type]>,
-    /// What the architecture made of it.
+    /// Its lowered form, from the architecture.
     pub(crate) handle: Handle,
 }
 
@@ -71,7 +71,7 @@ pub(crate) struct PackageObject {
 }
 
 impl Value {
-    /// Whether the value depends on nothing that can change.
+    /// Whether the value is constant.
     pub(crate) fn is_constant(&self) -> bool {
         match self {
             Value::Scalar(expr) => matches!(expr.kind, ir::ExprKind::Const(_)),
@@ -92,7 +92,7 @@ impl Value {
 }
 
 impl Lowerer<'_> {
-    /// What a variable of the type holds before anything is assigned: zeros, headers invalid (spec section 7.3).
+    /// Default value of the type (spec section 7.3): zeros, with invalid headers.
     pub(crate) fn default_value(&mut self, ty: &Type, span: Span) -> Lowered<Value> {
         let ty = self.concrete(ty);
         if let Some(scalar) = self.scalar_ty(&ty) {
@@ -113,7 +113,7 @@ impl Lowerer<'_> {
         })
     }
 
-    /// A `varbit` of no bits: a local whose width is 0.
+    /// An empty `varbit`: a local variable of width 0.
     fn empty_varbit(&mut self, ty: &Type, span: Span) -> Lowered<Value> {
         let storage = self.temp_storage(ty)?;
         let Storage::Varbit(slot) = storage else {
@@ -141,7 +141,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// A value of the type from its parts; a header is valid or not as told.
+    /// A value of the type from its parts; `valid` is the validity of a header.
     pub(crate) fn assemble(&self, ty: &Type, parts: Vec<Value>, valid: bool, span: Span) -> Value {
         match ty {
             Type::Fields(id, _) => match self.program.fields(*id).kind {
@@ -160,7 +160,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Stores a value in temporaries, so that what happens next cannot change it.
+    /// Stores a value in temporaries, so that later code cannot change it.
     pub(crate) fn freeze(&mut self, value: Value, ty: &Type) -> Lowered<Value> {
         if value.is_constant() {
             return Ok(value);
@@ -177,7 +177,7 @@ impl Lowerer<'_> {
         self.read(&place, self.span)
     }
 
-    /// The scalar in a value; a number takes the type that its place asks for.
+    /// The scalar in a value; a number takes the type `ty`.
     pub(crate) fn scalar_of(&mut self, value: Value, ty: Ty, span: Span) -> Lowered<ir::Expr> {
         match value {
             Value::Scalar(expr) => Ok(expr),
@@ -214,7 +214,7 @@ impl Lowerer<'_> {
     fn all_equal(&mut self, a: &[Value], b: &[Value], span: Span) -> Lowered<ir::Expr> {
         let pairs = a.iter().zip(b).map(|(a, b)| self.values_equal(a, b, span));
         let mut parts = pairs.collect::<Lowered<Vec<ir::Expr>>>()?;
-        // A tree and no chain, so that the depth of the expression does not grow with the number of fields.
+        // A tree, not a chain, so that the depth of the expression does not grow with the number of fields.
         while parts.len() > 1 {
             let mut rest = parts.into_iter();
             parts = Vec::new();

@@ -66,7 +66,7 @@ impl Parser<'_> {
             }
             TokenKind::Void => Ok(Decl::Function(self.function(annotations)?)),
             _ if self.at_type() => self.instance_or_function(annotations),
-            // A return type may be a type parameter declared behind it: `T f<T>(in T x) { ... }`.
+            // A return type may be a type parameter that is declared after it: `T f<T>(in T x) { ... }`.
             TokenKind::Ident(_) if *self.peek_at(2) == TokenKind::Lt => Ok(Decl::Function(self.function(annotations)?)),
             TokenKind::Ident(_) => self.no_type(),
             _ => self.unexpected("a declaration"),
@@ -88,7 +88,7 @@ impl Parser<'_> {
         Ok(Decl::Function(self.function_returning(annotations, ty)?))
     }
 
-    /// `instantiation` behind its type, semicolon included.
+    /// `instantiation` after its type, including the semicolon.
     pub(super) fn instance(&mut self, annotations: Annotations, ty: Type) -> Parsed<InstanceDecl> {
         let (args, _) = self.arguments()?;
         let (name, ty) = self.declarator(ty)?;
@@ -112,7 +112,7 @@ impl Parser<'_> {
         Ok(InstanceDecl { annotations, ty, args, name, init })
     }
 
-    /// `variableDeclarationWithoutSemicolon` behind its type.
+    /// `variableDeclarationWithoutSemicolon` after its type.
     pub(super) fn variable(&mut self, ty: Type) -> Parsed<VarDecl> {
         let (name, ty) = self.declarator(ty)?;
         let init = if self.eat(&TokenKind::Assign) { Some(self.expression()?) } else { None };
@@ -144,7 +144,7 @@ impl Parser<'_> {
         Ok(Function { prototype, body })
     }
 
-    /// `functionPrototype` behind its return type. Leaves the scope of its parameters open.
+    /// `functionPrototype` after its return type. Leaves the scope of its parameters open.
     fn prototype(&mut self, annotations: Annotations, is_abstract: bool, returns: Type) -> Parsed<Prototype> {
         let name = self.name()?;
         self.names.declare(&name.name, NameKind::Object);
@@ -154,7 +154,7 @@ impl Parser<'_> {
         Ok(Prototype { annotations, is_abstract, returns: Some(returns), name, type_params, params })
     }
 
-    /// `( parameterList )`; the parameters are declared in the present scope.
+    /// `( parameterList )`; the parameters are declared in the current scope.
     fn parameters(&mut self) -> Parsed<Vec<Param>> {
         self.expect(&TokenKind::LParen)?;
         let params = self.comma_list(&TokenKind::RParen, Self::parameter)?;
@@ -236,7 +236,7 @@ impl Parser<'_> {
             Prototype { annotations, is_abstract, returns: None, name, type_params: Vec::new(), params }
         } else if self.at_name() && *self.peek_at(1) == TokenKind::LParen {
             let method = self.name()?;
-            let help = format!("write `void` if it gives nothing; a constructor is named `{}`", object.name);
+            let help = format!("write `void` if it returns nothing; a constructor must be named `{}`", object.name);
             self.diagnostics.error(method.span, Problem::NoReturnType { method: method.name }).help(help);
             return Err(Failed);
         } else {
@@ -298,8 +298,8 @@ impl Parser<'_> {
                 parser.bump();
                 apply = Some(parser.block()?);
             } else if apply.is_some() {
-                let advice = "declarations stand before the `apply` block";
-                return parser.unexpected_but("`}` behind the `apply` block", Some(advice));
+                let advice = "put declarations before the `apply` block";
+                return parser.unexpected_but("`}` after the `apply` block", Some(advice));
             } else {
                 locals.push(parser.local_declaration(annotations)?);
             }
@@ -313,7 +313,7 @@ impl Parser<'_> {
         Ok(Decl::Control(ControlDecl { ty, constructor, locals, apply }))
     }
 
-    /// `parserLocalElement` or `controlLocalDeclaration`; which kinds fit where is checked later.
+    /// `parserLocalElement` or `controlLocalDeclaration`; the checker tests which kinds are allowed.
     fn local_declaration(&mut self, annotations: Annotations) -> Parsed<Decl> {
         match self.peek() {
             TokenKind::Const => self.const_declaration(annotations),
@@ -358,7 +358,7 @@ impl Parser<'_> {
                 transition = Some(parser.transition()?);
                 Ok(None)
             }
-            _ if transition.is_some() => parser.unexpected("`}` behind the transition"),
+            _ if transition.is_some() => parser.unexpected("`}` after the transition"),
             _ => Ok(Some(parser.statement_or_declaration()?)),
         })?;
         self.names.pop();

@@ -8,7 +8,7 @@ use crate::token::TokenKind;
 
 use super::{Failed, MAX_DEPTH, Parsed, Parser, names};
 
-/// What may follow an expression, where that changes how it is read.
+/// Contexts that change how an expression is parsed, by the token that may follow it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Context {
     Plain,
@@ -18,7 +18,7 @@ enum Context {
     NoBrace,
 }
 
-/// How strongly binary operators bind; more binds tighter.
+/// Precedence of binary operators; a higher number binds tighter.
 fn binary_operator(kind: &TokenKind) -> Option<(BinaryOp, u8)> {
     Some(match kind {
         TokenKind::OrOr => (BinaryOp::Or, 1),
@@ -60,7 +60,7 @@ impl Parser<'_> {
         self.nested(|parser| parser.conditional(Context::NoBrace))
     }
 
-    /// Makes a node, within the height bound.
+    /// Creates a node, within the height limit.
     fn node(&mut self, kind: ExprKind, span: Span, children: &[u32]) -> Parsed<Expr> {
         let height = children.iter().max().map_or(1, |highest| highest + 1);
         if height > MAX_DEPTH {
@@ -75,7 +75,7 @@ impl Parser<'_> {
         self.conditional_rest(cond, context)
     }
 
-    /// `? expression : expression`, any number of times. Unlike C's, P4's conditional associates to the left: so does the
+    /// `? expression : expression`, repeated. Unlike in C, the conditional associates to the left, as in the
     /// grammar of p4c, where `:` binds tighter than `?`.
     fn conditional_rest(&mut self, mut cond: Expr, context: Context) -> Parsed<Expr> {
         while self.eat(&TokenKind::Question) {
@@ -225,14 +225,14 @@ impl Parser<'_> {
             _ => {
                 let entry = self.diagnostics.error(start, Problem::TypeAsExpression {});
                 if let TypeKind::Name(path) | TypeKind::Specialized(path, _) = &ty.kind {
-                    entry.help(format!("an instance of it is made with parentheses: `{}(...)`", path.name.name));
+                    entry.help(format!("create an instance of it with parentheses: `{}(...)`", path.name.name));
                 }
                 Err(Failed)
             }
         }
     }
 
-    /// What may follow an operand: `.member`, `[index]`, `[hi:lo]`, `(args)`, `<types>(args)`.
+    /// Suffixes of an operand: `.member`, `[index]`, `[hi:lo]`, `(args)`, `<types>(args)`.
     fn postfix(&mut self, mut operand: Expr) -> Parsed<Expr> {
         loop {
             operand = match self.peek() {
@@ -253,8 +253,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether the `<` ahead opens type arguments of `operand` (`realTypeArgumentList` of the grammar): whether a type
-    /// follows that is not the start of an expression such as `T.member` or `T(args)`.
+    /// Whether the next `<` opens type arguments of `operand` (`realTypeArgumentList` of the grammar). It does if a
+    /// type follows that does not begin an expression such as `T.member` or `T(args)`.
     fn starts_type_arguments(&self, operand: &Expr) -> bool {
         if !matches!(operand.kind, ExprKind::Path(_) | ExprKind::Member(..) | ExprKind::TypeMember(..)) {
             return false;
@@ -367,8 +367,8 @@ impl Parser<'_> {
         Ok(KeysetExpr { sets, tuple, span: self.since(start) })
     }
 
-    /// Whether the parenthesis that opens here is part of an expression, not a tuple of sets: whether something other
-    /// than the end of the set follows the one that closes it.
+    /// Whether the parenthesis that opens here is part of an expression, not a tuple of sets: it is if its closing
+    /// parenthesis does not end the set.
     fn parenthesis_is_operand(&self) -> bool {
         let mut depth = 0;
         let mut ahead = 0;
@@ -397,7 +397,7 @@ impl Parser<'_> {
         self.range_rest(left, true)
     }
 
-    /// `.. expression` or, if allowed, `&&& expression` behind an expression.
+    /// `.. expression` or, if allowed, `&&& expression` after an expression.
     pub(super) fn range_rest(&mut self, left: Expr, masks: bool) -> Parsed<Expr> {
         let make: fn(Box<Expr>, Box<Expr>) -> ExprKind = match self.peek() {
             TokenKind::Mask if masks => ExprKind::Mask,
@@ -410,7 +410,7 @@ impl Parser<'_> {
         self.node(make(Box::new(left), Box::new(right)), span, &heights)
     }
 
-    /// `lvalue`, and the call that it may be part of; in a statement any `<` begins type arguments.
+    /// `lvalue`, and a call of it; in a statement, any `<` begins type arguments.
     pub(super) fn statement_operand(&mut self, first: Option<Type>) -> Parsed<Expr> {
         let mut operand = match first {
             Some(ty) => {

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use crate::token::{Name, TokenKind};
 
-/// What a name is, as far as the grammar cares.
+/// Kind of a name, as far as the grammar needs it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum NameKind {
     /// A type, type parameter, parser, control, package or extern object.
@@ -37,7 +37,7 @@ impl Names {
         self.scopes.len()
     }
 
-    /// Leaves scopes that a broken production did not leave.
+    /// Closes scopes that a broken production left open.
     pub(super) fn truncate(&mut self, depth: usize) {
         self.scopes.truncate(depth);
     }
@@ -52,7 +52,7 @@ impl Names {
     }
 }
 
-/// Keywords that may also be names of things (`nonTypeName` of the grammar).
+/// Keywords that may also be names, but not of types (`nonTypeName` of the grammar).
 pub(super) fn soft_keyword(kind: &TokenKind) -> Option<&'static str> {
     match kind {
         TokenKind::Actions
@@ -66,7 +66,7 @@ pub(super) fn soft_keyword(kind: &TokenKind) -> Option<&'static str> {
     }
 }
 
-/// Keywords that begin a declaration and nothing else, so that a broken one before them ends there.
+/// Keywords that begin a declaration and nothing else: a broken declaration ends before them.
 pub(super) fn starts_declaration(kind: &TokenKind) -> bool {
     matches!(
         kind,

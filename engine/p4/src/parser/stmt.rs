@@ -39,7 +39,7 @@ impl Parser<'_> {
         Ok(Block { stmts, span: self.since(start) })
     }
 
-    /// `statementOrDeclaration`; also `parserStatement`, which the checker narrows.
+    /// `statementOrDeclaration`; also `parserStatement`, whose restrictions the checker tests.
     pub(super) fn statement_or_declaration(&mut self) -> Parsed<Stmt> {
         self.nested(Self::statement)
     }
@@ -83,7 +83,7 @@ impl Parser<'_> {
         Ok(Stmt { kind, span: self.since(start) })
     }
 
-    /// A statement that is a word and a semicolon, which remains to be read.
+    /// The semicolon of a statement that consists of a keyword.
     fn word(&mut self, kind: StmtKind) -> Parsed<StmtKind> {
         self.expect(&TokenKind::Semicolon)?;
         Ok(kind)
@@ -134,7 +134,7 @@ impl Parser<'_> {
         Ok(StmtKind::If { cond, then, otherwise })
     }
 
-    /// A statement in a place where a declaration would have no scope.
+    /// A statement where a declaration would have no scope.
     fn body(&mut self) -> Parsed<Stmt> {
         self.names.push();
         let stmt = self.statement_or_declaration()?;
@@ -179,7 +179,7 @@ impl Parser<'_> {
         Ok(kind)
     }
 
-    /// Whether the parenthesis just opened holds `type name in ...`: whether `in` comes before the next `;`.
+    /// Whether the parenthesis just opened contains `type name in ...`: it does if `in` comes before the next `;`.
     fn at_for_in(&self) -> bool {
         let words = (0..).map(|ahead| self.peek_at(ahead));
         let mut ends = words

@@ -30,7 +30,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `typeRef`, array types included.
+    /// `typeRef`, including array types.
     pub(super) fn type_ref(&mut self) -> Parsed<Type> {
         let mut ty = self.nested(Self::type_ref_without_array)?;
         while *self.peek() == TokenKind::LBracket {
@@ -39,7 +39,7 @@ impl Parser<'_> {
         Ok(ty)
     }
 
-    /// `[ expression ]` behind a type or name.
+    /// `[ expression ]` after a type or name.
     fn array_of(&mut self, element: Type) -> Parsed<Type> {
         let start = element.span;
         self.expect(&TokenKind::LBracket)?;
@@ -107,7 +107,7 @@ impl Parser<'_> {
         Ok(Path { absolute, name: self.name()? })
     }
 
-    /// `< expression >` behind `bit`, `int` or `varbit`.
+    /// `< expression >` after `bit`, `int` or `varbit`.
     fn width(&mut self) -> Parsed<Box<crate::ast::Expr>> {
         self.expect(&TokenKind::Lt)?;
         let width = self.expression_before_angle()?;
@@ -149,14 +149,14 @@ impl Parser<'_> {
         }
     }
 
-    /// A name that may turn out to be a type parameter declared further on.
+    /// A name that may be a type parameter declared later.
     fn type_variable(&mut self) -> Parsed<Type> {
         let name = self.name()?;
         let span = name.span;
         Ok(Type { kind: TypeKind::Name(Path { absolute: false, name }), span })
     }
 
-    /// `typeOrVoid`, the return type of a function: may be a type parameter declared behind it.
+    /// `typeOrVoid`, the return type of a function, which may be a type parameter declared after it.
     pub(super) fn type_or_void(&mut self) -> Parsed<Type> {
         let span = self.span();
         match self.peek() {
@@ -166,7 +166,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `optTypeParameters`; they are types in the present scope.
+    /// `optTypeParameters`; they are types in the current scope.
     pub(super) fn type_parameters(&mut self) -> Parsed<Vec<Ident>> {
         let mut params = Vec::new();
         if !self.eat(&TokenKind::Lt) {
@@ -184,7 +184,7 @@ impl Parser<'_> {
         Ok(params)
     }
 
-    /// `declarator`: a name and perhaps `[n]`, which makes the type an array.
+    /// `declarator`: a name, optionally with `[n]`, which makes the type an array.
     pub(super) fn declarator(&mut self, mut ty: Type) -> Parsed<(Ident, Type)> {
         let name = self.name()?;
         while *self.peek() == TokenKind::LBracket {
@@ -193,13 +193,13 @@ impl Parser<'_> {
         Ok((name, ty))
     }
 
-    /// Reports that a type was expected, for callers that have no other choice left.
+    /// Reports that a type was expected, for callers without another alternative.
     pub(super) fn no_type<T>(&mut self) -> Result<T, Failed> {
         let TokenKind::Ident(name) = self.peek().clone() else { return self.unexpected("a declaration") };
         self.not_a_type(name)
     }
 
-    /// Reports that the present name is none of a type.
+    /// Reports that the current name is not a type.
     pub(super) fn not_a_type<T>(&mut self, name: Name) -> Parsed<T> {
         if self.stopped {
             return Err(Failed);

@@ -14,7 +14,7 @@ struct Value {
 
 type Result<T> = std::result::Result<T, (Span, Problem)>;
 
-/// Deepest nesting of parentheses and unary operators.
+/// Maximum nesting of parentheses and unary operators.
 const MAX_DEPTH: usize = 200;
 
 /// Evaluates the condition of the directive at `span`.
@@ -53,7 +53,7 @@ const LEVELS: [&[&str]; 10] = [
 ];
 
 impl Parser<'_> {
-    /// Reads one of the operators; `>>` and `&&&` come as P4 cuts them.
+    /// Reads one of the operators; `>>` and `&&&` are tokenized as in P4.
     fn operator(&mut self, operators: &[&'static str]) -> Option<&'static str> {
         let token = self.tokens.get(self.at)?;
         if operators.contains(&">>")
@@ -147,7 +147,7 @@ impl Parser<'_> {
         let Some(token) = self.tokens.get(self.at) else { return self.fail() };
         let value = match token.kind {
             PpKind::Number => number(&token.text),
-            PpKind::Ident => Some(truth(false)), // a name that is no macro counts as 0
+            PpKind::Ident => Some(truth(false)), // a name that is not a macro counts as 0
             _ => None,
         };
         match value {

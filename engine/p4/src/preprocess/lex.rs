@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Preprocessing tokens: text cut up as the C preprocessor sees it.
+//! Preprocessing tokens: text split as in the C preprocessor.
 //!
-//! Line splices (`\` before a newline) may stand inside of any token, so tokens are read through [`Cursor`], which
-//! skips them. Punctuators are P4's, with `##` added: which one is the longest matters only for `##` and `#`.
+//! Line splices (`\` before a newline) may occur inside any token, so tokens are read through [`Cursor`], which skips
+//! them. Punctuators are P4's, with `##` added: the longest match matters only for `##` and `#`.
 
 use crate::diagnostics::{Diagnostics, Problem};
 use crate::source::{FileId, Span};
@@ -13,11 +13,11 @@ use crate::token::Name;
 pub(crate) enum PpKind {
     /// Identifier or keyword.
     Ident,
-    /// A "preprocessing number": a digit and all letters, digits, `_` and `.` behind it.
+    /// A "preprocessing number": a digit and all letters, digits, `_` and `.` that follow.
     Number,
     /// `"..."`, quotes included.
     Str,
-    /// `'...'` or any other character that P4 has no use for.
+    /// `'...'` or any other character that P4 does not use.
     Other,
     /// Operator or punctuation mark.
     Punct,
@@ -28,26 +28,26 @@ pub(crate) enum PpKind {
 /// A preprocessing token.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct PpToken {
-    /// What it is.
+    /// Its kind.
     pub(crate) kind: PpKind,
     /// Its text, without line splices.
     pub(crate) text: Name,
-    /// Where it stands; for what comes out of a macro, where the macro is used.
+    /// Source range; for a token from a macro, the range of the macro's use.
     pub(crate) span: Span,
-    /// Whether white space or a comment lies before it.
+    /// Whether white space or a comment precedes it.
     pub(crate) space: bool,
     /// Whether it is the first of its line.
     pub(crate) first: bool,
 }
 
 impl PpToken {
-    /// Whether this is that punctuator.
+    /// Whether this is the punctuator `punct`.
     pub(crate) fn is(&self, punct: &str) -> bool {
         self.kind == PpKind::Punct && &*self.text == punct
     }
 }
 
-/// Longest first, so that the first hit is the longest.
+/// Longest first, so that the first match is the longest.
 const PUNCTUATORS: [&str; 28] = [
     "|+|=", "|-|=", "&&&", "...", "<<=", ">>=", "|+|", "|-|", "{#}", "##", "<<", "&&", "||", "==", "!=", ">=", "<=",
     "++", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "..", "+:",
@@ -60,7 +60,7 @@ struct Cursor<'a> {
 }
 
 impl Cursor<'_> {
-    /// The length of line splices at a place.
+    /// The length of line splices at a position.
     fn splices(&self, mut at: usize) -> usize {
         let start = at;
         let bytes = self.text.as_bytes();
@@ -85,7 +85,7 @@ impl Cursor<'_> {
         Some(c)
     }
 
-    /// Whether the text goes on with `expected`; consumes it if so.
+    /// Whether the text continues with `expected`; consumes it if so.
     fn eat(&mut self, expected: &str) -> bool {
         let start = self.at;
         for c in expected.chars() {
@@ -98,7 +98,7 @@ impl Cursor<'_> {
     }
 }
 
-/// Cuts a file into tokens; each line ends with a [`PpKind::Newline`].
+/// Splits a file into tokens; each line ends with a [`PpKind::Newline`].
 pub(crate) fn lex(file: FileId, text: &str, diagnostics: &mut Diagnostics) -> Vec<PpToken> {
     let mut lexer = Lexer { cursor: Cursor { text, at: 0 }, file, tokens: Vec::new(), space: false, first: true };
     while lexer.token(diagnostics) {}
@@ -182,7 +182,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// A string literal, which may go on over lines as it may in p4c.
+    /// A string literal, which may span several lines, as in p4c.
     fn string(&mut self, start: usize, diagnostics: &mut Diagnostics) {
         let mut text = String::from('"');
         loop {

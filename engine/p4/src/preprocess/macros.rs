@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Macros: definition and expansion (C11 6.10.3).
 //!
-//! Expansion follows Prosser's algorithm: each token carries the set of macros that it came out of and that it must
-//! not be expanded by again.
+//! Expansion follows Prosser's algorithm: each token carries the set of macros whose expansion produced it. These
+//! macros must not expand it again.
 
 use std::rc::Rc;
 
@@ -13,7 +13,7 @@ use crate::preprocess::lex::{PpKind, PpToken};
 use crate::source::Span;
 use crate::token::Name;
 
-/// Most tokens that the macros of one compilation may produce; more is taken for a runaway definition.
+/// Maximum number of tokens that the macros of one compilation may produce; more indicates a runaway definition.
 const MAX_EXPANSION: usize = 1_000_000;
 
 /// A macro.
@@ -29,12 +29,12 @@ pub(crate) struct Macro {
 }
 
 impl Macro {
-    /// An object-like macro with that text.
+    /// An object-like macro with a body.
     pub(crate) fn object(body: Vec<PpToken>, span: Span) -> Macro {
         Macro { params: None, variadic: false, body, span }
     }
 
-    /// Whether two definitions are the same but for the amount of white space, so that one may repeat the other.
+    /// Whether two definitions differ only in the amount of white space, so that one may repeat the other.
     pub(crate) fn same_as(&self, other: &Macro) -> bool {
         let alike = |(index, (a, b)): (usize, (&PpToken, &PpToken))| {
             a.kind == b.kind && a.text == b.text && (index == 0 || a.space == b.space)
@@ -45,7 +45,7 @@ impl Macro {
             && self.body.iter().zip(&other.body).enumerate().all(alike)
     }
 
-    /// Reads what follows `#define NAME`.
+    /// Parses the tokens after `#define NAME`.
     pub(crate) fn parse(rest: &[PpToken], span: Span) -> Result<Macro, (Span, Problem)> {
         let Some((open, mut rest)) = rest.split_first().filter(|(first, _)| first.is("(") && !first.space) else {
             return Macro::object(rest.to_vec(), span).check_pastes();
@@ -100,7 +100,7 @@ impl Macro {
     }
 }
 
-/// Names of the macros that a token must not be expanded by.
+/// Names of the macros that must not expand a token.
 type HideSet = Option<Rc<Vec<Name>>>;
 
 fn hide(set: &HideSet, name: &Name) -> HideSet {
@@ -123,7 +123,7 @@ fn intersection(a: &HideSet, b: &HideSet) -> HideSet {
     Some(Rc::new(a.iter().filter(|name| b.contains(name)).cloned().collect()))
 }
 
-/// A token on its way through the expansion.
+/// A token during expansion.
 #[derive(Clone, Debug)]
 struct Item {
     token: PpToken,
@@ -136,7 +136,7 @@ pub(crate) struct Expander<'a> {
     pub(crate) diagnostics: &'a mut Diagnostics,
     /// Tokens produced so far.
     pub(crate) produced: &'a mut usize,
-    /// Gives the text of a macro that changes with its place: `__LINE__`, `__FILE__`, `__COUNTER__`.
+    /// Returns the text of a macro that depends on its position: `__LINE__`, `__FILE__`, `__COUNTER__`.
     pub(crate) dynamic: &'a mut dyn FnMut(&str, Span) -> Option<PpToken>,
 }
 
@@ -159,7 +159,7 @@ impl Expander<'_> {
         result
     }
 
-    /// Replaces one macro call on top of `pending`; false if it is none.
+    /// Replaces one macro call at the top of `pending`; false if it is not a macro call.
     fn replace(&mut self, item: &Item, pending: &mut Vec<Item>) -> bool {
         let name = &item.token.text;
         if item.hidden.as_ref().is_some_and(|hidden| hidden.contains(name)) {
@@ -172,12 +172,12 @@ impl Expander<'_> {
         let macros = self.macros;
         let Some(definition) = macros.get(name) else { return false };
         if *self.produced > MAX_EXPANSION {
-            return false; // said before: what is left stays as it is
+            return false; // already reported: the rest stays unexpanded
         }
         let mut span = item.token.span;
         let (args, hidden) = if definition.params.is_some() {
             let Some((args, close)) = self.arguments(item, pending) else { return false };
-            // Nested calls are read once per level.
+            // Nested calls are read once for each level.
             self.count(args.iter().map(Vec::len).sum(), item.token.span);
             span = span.to(close.token.span);
             let Some(args) = self.match_arguments(definition, args, item) else { return true };
@@ -201,7 +201,7 @@ impl Expander<'_> {
         true
     }
 
-    /// Counts tokens handled; the first beyond the limit are an error.
+    /// Counts processed tokens; reports an error when the limit is first exceeded.
     fn count(&mut self, tokens: usize, span: Span) {
         let before = *self.produced;
         *self.produced += tokens;
@@ -210,7 +210,7 @@ impl Expander<'_> {
         }
     }
 
-    /// The arguments of a call, if there is one: what follows the name up to the closing parenthesis.
+    /// The arguments of a call, up to the closing parenthesis; `None` if the name is not followed by arguments.
     fn arguments(&mut self, name: &Item, pending: &mut Vec<Item>) -> Option<(Vec<Vec<Item>>, Item)> {
         let opens = pending.iter().rev().find(|item| item.token.kind != PpKind::Newline);
         if !opens.is_some_and(|item| item.token.is("(")) {
@@ -247,7 +247,7 @@ impl Expander<'_> {
         None
     }
 
-    /// Brings arguments into the number of the parameters; `None` and a message if they do not fit.
+    /// Matches arguments to the parameters; `None` and a message if their numbers differ.
     fn match_arguments(&mut self, macro_: &Macro, mut args: Vec<Vec<Item>>, name: &Item) -> Option<Vec<Vec<Item>>> {
         let wanted = macro_.params.as_ref().map_or(0, Vec::len);
         if wanted == 0 && args.len() == 1 && args[0].is_empty() {
@@ -268,11 +268,11 @@ impl Expander<'_> {
         None
     }
 
-    /// The body with arguments in place of parameters, `#` and `##` carried out.
+    /// The body with parameters replaced by arguments, and `#` and `##` executed.
     fn substitute(&mut self, macro_: &Macro, args: &[Vec<Item>], span: Span) -> Vec<Item> {
         let mut result: Vec<Item> = Vec::with_capacity(macro_.body.len());
         let mut tokens = macro_.body.iter().peekable();
-        // Each argument is expanded once: nested calls would else take a time that is exponential in their depth.
+        // Each argument is expanded once: otherwise nested calls would take time exponential in their depth.
         let mut expanded: Vec<Option<Vec<Item>>> = vec![None; args.len()];
         let mut paste = false;
         while let Some(token) = tokens.next() {
@@ -321,7 +321,7 @@ impl Expander<'_> {
         result
     }
 
-    /// `left ## right`: one token, or both as they are and a message if they make none.
+    /// `left ## right`: one token, or both tokens unchanged and a message if the result is not one token.
     fn paste(&mut self, left: Item, right: Item, span: Span) -> Vec<Item> {
         let text = format!("{}{}", left.token.text, right.token.text);
         let mut quiet = Diagnostics::default();

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What to do about a problem, where that does not depend on where it happened.
+//! Remedies for problems, where they do not depend on the context.
 
 use super::Problem;
 
 const NAME_A_CONSTANT: &str = "use a literal, a `const` or a constructor parameter";
 const GIVE_WIDTH: &str = "give the number a width, as in `8w1`";
-const LOOK_AT_FIELDS: &str = "look at its fields one by one";
+const LOOK_AT_FIELDS: &str = "use its fields one by one";
 const NO_DIRECTION: &str = "remove the direction";
 const ONE_OF_THEM: &str = "remove one of them";
-const OVERLOADS: &str = "those of one name differ in the number or the names of their parameters";
-const WRITABLE: &str = "only variables and parameters that are `out` or `inout` can be written to";
+const OVERLOADS: &str = "overloads must differ in the number or the names of their parameters";
+const WRITABLE: &str = "only variables and `out` or `inout` parameters can be assigned to";
 
 impl Problem {
-    /// General advice, if there is any that the message does not give by itself.
+    /// General advice, unless the message already contains it.
     pub(crate) fn remedy(&self) -> Option<String> {
         let written = match self {
             Problem::AnnotationString { name } => format!("write `@{name}(\"text\")`"),
@@ -32,7 +32,7 @@ impl Problem {
         self.remedy_of_text().or_else(|| self.remedy_of_types()).or_else(|| self.remedy_of_code())
     }
 
-    /// Preprocessor, words, grammar and names.
+    /// Preprocessor, tokens, grammar and names.
     fn remedy_of_text(&self) -> Option<&'static str> {
         Some(match self {
             Problem::UnterminatedIf {} => "end it with `#endif`",
@@ -41,8 +41,8 @@ impl Problem {
             Problem::UnterminatedString {} => "end it with `\"`",
             Problem::StrayBrace {} => "remove it, or open the block that it closes",
             Problem::UnderscoreName {} => "give it a name",
-            Problem::NotAtTopLevel { .. } => "declare it inside of a parser or control",
-            Problem::NoApplyBlock { .. } => "add `apply { ... }` behind its declarations",
+            Problem::NotAtTopLevel { .. } => "declare it inside a parser or control",
+            Problem::NoApplyBlock { .. } => "add `apply { ... }` after its declarations",
             Problem::DeclarationAsBody {} => "put it into braces, with the statements that use it",
             Problem::Duplicate { .. } => "rename one of them",
             Problem::DuplicateMember { .. } | Problem::DuplicateField { .. } => ONE_OF_THEM,
@@ -56,70 +56,70 @@ impl Problem {
         Some(match self {
             Problem::MuxTypes { .. } => "cast one side to the type of the other",
             Problem::MuxWidth {} | Problem::NoWidth {} => GIVE_WIDTH,
-            Problem::NoValue {} => "let it be a statement of its own",
+            Problem::NoValue {} => "make it a statement of its own",
             Problem::NotConstant {} | Problem::WidthNotConstant {} | Problem::ArgumentNotKnown { .. } => {
                 NAME_A_CONSTANT
             }
             Problem::TupleIndex {} | Problem::StackSize {} | Problem::StackCount {} => NAME_A_CONSTANT,
-            Problem::SliceNotConstant {} => "shift by what is not constant, and take the bits of that",
-            Problem::SecondVarbit {} => "extract two headers with one of them each",
+            Problem::SliceNotConstant {} => "shift by the variable amount, then slice with constant bounds",
+            Problem::SecondVarbit {} => "split it into two headers with one `varbit` each",
             Problem::CannotSlice { .. } => "cast it to `bit<W>` first",
-            Problem::SliceOutOfRange { .. } => "bits are counted from 0, which is the lowest",
-            Problem::PartCount { .. } => "give as many, or let the last one be `...` for default values",
-            Problem::MissingField { .. } => "give it, or let the last one be `...` for default values",
+            Problem::SliceOutOfRange { .. } => "bits are numbered from 0, the lowest",
+            Problem::PartCount { .. } => "give as many, or end with `...` for default values",
+            Problem::MissingField { .. } => "give it, or end with `...` for default values",
             Problem::ParamDirection { .. } | Problem::ConstructorDirection { .. } => NO_DIRECTION,
             Problem::NewtypeOf { .. } => "`typedef` gives any type another name",
-            Problem::ValueSetType { .. } => "take a struct of what is compared, or `bit<W>`",
+            Problem::ValueSetType { .. } => "use `bit<W>`, or a struct of the values to match",
             Problem::SelectType { .. } | Problem::SwitchType { .. } | Problem::KeyType { .. } => LOOK_AT_FIELDS,
-            Problem::SelfReference { .. } => "let another extern take it",
+            Problem::SelfReference { .. } => "declare this method in another extern",
             _ => return None,
         })
     }
 
-    /// Statements, declarations, tables and what an architecture asks for.
+    /// Statements, declarations, tables and rules of the architecture.
     fn remedy_of_code(&self) -> Option<&'static str> {
         Some(match self {
             Problem::NotWritable {} | Problem::ArgumentNotWritable { .. } => WRITABLE,
             Problem::DuplicateArgument { .. } | Problem::DuplicateLabel {} | Problem::DuplicateAnnotation { .. } => {
                 ONE_OF_THEM
             }
-            Problem::MixedArguments {} => "write `name = value` for each of them, or for none",
+            Problem::MixedArguments {} => "write `name = value` for all of them, or for none",
             Problem::NoOverload { .. } | Problem::AmbiguousCall { .. } => OVERLOADS,
             Problem::ActionCallOutside {} => "call it in an `apply` block, or let a table run it",
             Problem::ApplyOutside { .. } => "controls and tables are applied in `apply` blocks, parsers in states",
-            Problem::CallInSelect {} => "keep what it gives in a variable before the `select`",
-            Problem::InstanceHere {} => "declare it at top level, or in the parser or control around",
+            Problem::CallInSelect {} => "store its result in a variable before the `select`",
+            Problem::InstanceHere {} => "declare it at top level, or in the enclosing parser or control",
             Problem::NotConstructible { .. } => "a variable is declared without parentheses: `Type name;`",
             Problem::InitNotExtern {} | Problem::NoAbstractMethods { .. } => "remove the braces",
             Problem::MethodMissing { .. } => "implement it: `Type(...) name = { ... };`",
-            Problem::MethodMismatch { .. } => "repeat the types and directions of the declaration",
+            Problem::MethodMismatch { .. } => "use the types and directions of the declaration",
             Problem::DefaultNotAllowed { .. } => {
-                "remove it: nothing is passed in, or the parameter may be left out anyway"
+                "remove it: `out`, `inout` and `@optional` parameters have no default value"
             }
             Problem::DirectionAfter { .. } => "move it to the front",
             Problem::BuiltinState { .. } => "choose another name",
             Problem::NoStartState { .. } => "add `state start { ... }`",
-            Problem::KeyCount { .. } => "write one per value in parentheses, or `default`",
+            Problem::KeyCount { .. } => "write one per key in parentheses, or `default`",
             Problem::AfterDefault {} => "move `default` to the end",
             Problem::ReturnsNothing {} => "write `return;`",
             Problem::ReturnsValue { .. } => "write `return value;`",
-            Problem::MissingReturn { .. } => "let each way through it end with `return`",
+            Problem::MissingReturn { .. } => "end every path through it with `return`",
             Problem::ArrayOfInstances {} => "declare them one by one",
-            Problem::ParserNeverEnds { .. } => "let a `transition` lead to `accept`",
+            Problem::ParserNeverEnds { .. } => "add a `transition` that leads to `accept`",
             Problem::HidesParameter { .. } => "give it another name",
             Problem::OptionalHere { .. } => "remove the annotation",
             Problem::NoActions { .. } => "add `actions = { ... }`",
             Problem::NotInActionList { .. } => "add it to `actions`",
             Problem::ControlPlaneParam { .. } => "leave it out",
-            Problem::BoundDifferently {} => "repeat the argument of the list",
+            Problem::BoundDifferently {} => "repeat the argument from `actions`",
             Problem::EntriesWithoutKey {} => "add a `key`, or remove them",
             Problem::PriorityInConst {} => "remove `const`, or the priorities: the first entry that matches wins",
-            Problem::NotAPrefix {} => "let it be ones followed by zeros",
-            Problem::PriorityNotNeeded {} => "remove them: of `exact` and `lpm` entries only one can match best",
+            Problem::NotAPrefix {} => "use ones followed by zeros",
+            Problem::PriorityNotNeeded {} => "remove them: with `exact` and `lpm` keys, only one entry can match best",
             Problem::FirstPriority {} => "begin it with `priority = number :`",
             Problem::PropertyOrder { .. } => "move it",
             Problem::MainNotPackage {} => "end the program with `V1Switch(...) main;`",
-            Problem::TwoLpmKeys { .. } => "let the others be `exact` or `ternary`",
+            Problem::TwoLpmKeys { .. } => "make the others `exact` or `ternary`",
             Problem::MeterUnread { .. } => "call its `read` in an action of the table",
             Problem::MeterUnattached { .. } => "name it in the table: `meters = name;`",
             Problem::RunTimeDivision {} => "shift, or look the quotient up in a table",
@@ -129,7 +129,7 @@ impl Problem {
     }
 }
 
-/// Casts are few (spec section 8.11).
+/// Advice for a cast that is not allowed (spec section 8.11).
 fn casts(from: &str, to: &str) -> Option<&'static str> {
     let is_bits = |ty: &str| ty.starts_with("bit<") || ty.starts_with("int<");
     match (from, to) {
@@ -139,17 +139,17 @@ fn casts(from: &str, to: &str) -> Option<&'static str> {
     }
 }
 
-/// What to declare when there can be no variable or constant of a type.
+/// What to write if a type cannot be the type of a variable or constant.
 fn instead_of(ty: &str) -> Option<&'static str> {
     match ty {
         "int" => Some("give it a width, as in `bit<32>`"),
-        "string" => Some("let it be a constant"),
-        _ if ty.starts_with("list<") => Some("lists are only arguments of constructors"),
-        _ => Some("objects are not assigned but declared: `Type(...) name;`"),
+        "string" => Some("make it a constant"),
+        _ if ty.starts_with("list<") => Some("lists can only be arguments of constructors"),
+        _ => Some("declare the object instead of a variable: `Type(...) name;`"),
     }
 }
 
-/// What headers and their like are made of (spec section 7.2.8).
+/// The types that headers and header unions can hold (spec section 7.2.8).
 fn parts_of(whole: &str) -> Option<&'static str> {
     Some(match whole {
         "a header" => "headers hold bits, `bool`, enums of bits, `varbit`, and structs of bits",
@@ -158,7 +158,7 @@ fn parts_of(whole: &str) -> Option<&'static str> {
     })
 }
 
-/// The sets that a key of some kind is compared with (spec section 14.2.1.4).
+/// The sets with which a key of a match kind can be compared (spec section 14.2.1.4).
 fn sets_of(kind: &str) -> Option<&'static str> {
     Some(match kind {
         "exact" => "an `exact` key is compared with a value",

@@ -1,4 +1,4 @@
-// What is written in a list of actions cannot apply a table.
+// An argument in a list of actions cannot apply a table.
 #include <core.p4>
 
 control Case(inout bit<8> x) {

@@ -1,4 +1,4 @@
-// `@p4runtime_translation` says what the control plane sees in place of a type.
+// `@p4runtime_translation` sets the type that the control plane sees in place of another.
 @p4runtime_translation("uri", string)
 type bit<16> text_t;
 @p4runtime_translation("uri", bit<32>)

@@ -1,4 +1,4 @@
-// What runs here and what p4c-bm2-ss refuses or compiles to something else.
+// Programs that run here, but that p4c-bm2-ss refuses or compiles to something else.
 #include "include/frame.p4"
 
 header item_t { bit<8> v; }

@@ -1,4 +1,4 @@
-// Where tables are applied: what p4c-bm2-ss refuses, beside what it takes; and a key that BMv2 matches otherwise.
+// Where tables are applied: what p4c-bm2-ss refuses, beside what it accepts; and a key that BMv2 matches differently.
 #include "include/frame.p4"
 
 header item_t { bit<8> op; bit<8> a; bit<8> x; }
@@ -52,19 +52,19 @@ control Ingress_(inout items_t hdr, inout none_t meta, inout standard_metadata_t
         if (hdr.item.op == 4) { left.apply(); exit; }
         else { left.apply(); } // W0702:16
 
-        // Whatever follows is the same.
+        // The same statement follows.
         if (hdr.item.op == 5) { hdr.item.x = 4; same_end.apply(); unread = 1; } else { same_end.apply(); unread = 2; }
         hdr.item.x = 5;
         switch (hdr.item.op) {
             6: { same_next.apply(); next.apply(); }
             7: { if (hdr.item.x == 1) { same_next.apply(); next.apply(); } }
         }
-        // A loop's body is kept alone.
+        // Only the body of a loop is kept.
         for (bit<8> i = 0; i < 3; i = i + 1) { kept.apply(); } // W0704:9
         if (hdr.item.op == 8) {
             switch (run.apply().action_run) { set: { hdr.item.a = 1; } other: { } }
         }
-        // Parameters are the arguments themselves.
+        // Parameters are replaced by arguments.
         if (hdr.item.op == 9) { same.apply(hdr.item.a, hdr.item.x); }
         else { same.apply(hdr.item.a, hdr.item.x); }
         again.apply(hdr.item.a, hdr.item.x);

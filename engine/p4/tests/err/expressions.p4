@@ -48,7 +48,7 @@ control c(inout h_t h, inout s_t s, inout h_t[3] stack, in bit<8> ro, inout bool
         string text = "a"; // E0438:9
         int any = 1; // E0438:9
         s.x = stack.first; // E0310:21
-        s.y = make(); // ok: the place tells the type
+        s.y = make(); // ok: the type of `s.y` determines it
         take(make()); // E0418:14
         take(5); // E0418:9
         take({ a = 1 }); // E0418:9

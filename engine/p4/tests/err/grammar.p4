@@ -1,7 +1,7 @@
-// Several errors of grammar in one run: each declaration, statement and member is given up alone.
+// Several errors of grammar in one run: each broken declaration, statement or member is skipped alone.
 const bit<8> a = 3 $ 4; // E0203:20
 const bit<8> b = ; // E0205:18
-const bit<99999> w = 0; // checked only when the grammar is right
+const bit<99999> w = 0; // checked only if the grammar is right
 const bit<8> x = 99999w1; // E0214:18
 struct S {
     bit<8> f // E0205:13

@@ -1,4 +1,4 @@
-// The blocks of the switch: parameters of another direction or number, a name without parentheses.
+// The blocks of the switch: parameters with a wrong direction or number, a name without parentheses.
 #include "include/frame.p4"
 
 control Reads(in headers_t hdr, inout meta_t meta) { apply { } }

@@ -1,4 +1,4 @@
-// A missing brace is one message, where it must be missed at the latest.
+// A missing brace is one message, at the last point where it could stand.
 #include "include/frame.p4"
 
 control Case(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {

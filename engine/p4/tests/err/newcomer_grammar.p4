@@ -1,4 +1,4 @@
-// What is easily written as in C.
+// Errors from habits of C.
 #include "include/frame.p4"
 
 control Case(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {

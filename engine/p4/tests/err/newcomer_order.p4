@@ -1,4 +1,4 @@
-// Things are declared before they are used.
+// Names must be declared before they are used.
 #include "include/frame.p4"
 
 control Case(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {

@@ -1,4 +1,4 @@
-// What is easily mistyped in statements.
+// Typical typing errors in statements.
 #include "include/frame.p4"
 
 enum bit<2> ecn_t { NOT_ECT = 0, CE = 3 }

@@ -1,4 +1,4 @@
-// A table behind the `apply` block.
+// A table after the `apply` block.
 #include "include/frame.p4"
 
 control Case(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {

@@ -1,4 +1,4 @@
-// What only the target forbids: one of them does not hide the others.
+// Errors that only the target finds: one does not hide the others.
 #include "include/frame.p4"
 
 parser Ranges(packet_in b, out headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {

@@ -1,4 +1,4 @@
-// Functions, sub-controls and actions: the order in which arguments are copied, what `exit` and `return` leave.
+// Functions, sub-controls and actions: the order in which arguments are copied, what `exit` and `return` end.
 #include "include/frame.p4"
 
 bit<8> next(inout bit<8> counter) {
@@ -58,11 +58,11 @@ control Case(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t s
         small.apply(hdr.h.a, 1);
         small.apply(value = hdr.h.b);
         large.apply(by = hdr.h.a, value = hdr.h.b);
-        // The right side is not run if the left one decides.
+        // The right side is not evaluated if the left one decides.
         if (is_small(meta.y, hdr.h.a) && is_small(meta.y, hdr.h.b)) {
             meta.x = 1;
         }
-        // From left to right, also where the first operand is changed by the second.
+        // From left to right, even if the second operand changes the first.
         meta.x = (bit<16>)(hdr.h.a + next(hdr.h.a));
         meta.x = choose(meta.x > 7, meta.x, 7);
         clear(hdr.h.a, hdr.h.a);

@@ -1,4 +1,4 @@
-// Generic types, functions and controls; what calls and constructors leave for inference.
+// Generic types, functions and controls; type arguments that calls and constructors leave to inference.
 #include "include/frame.p4"
 
 header wrapped_t<T> { T value; }

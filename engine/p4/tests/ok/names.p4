@@ -1,4 +1,4 @@
-// What the control plane calls things.
+// Control-plane names.
 #include "include/frame.p4"
 
 @name(".top_level")

@@ -1,4 +1,4 @@
-// A small router that marks ECN by the depth of the queue: what a typical program is made of.
+// A small router that marks ECN by the depth of the queue: a typical program.
 #include <core.p4>
 #include <v1model.p4>
 

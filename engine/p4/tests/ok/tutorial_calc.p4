@@ -1,4 +1,4 @@
-// A calculator: the parser looks ahead for the protocol's mark, the operation is chosen by a table of constants.
+// A calculator: the parser looks ahead for the protocol's mark, a table with constant entries chooses the operation.
 #include "include/net.p4"
 
 const bit<16> TYPE_CALC = 0x1234;

@@ -1,4 +1,4 @@
-// The ECN exercise: a long queue is told to ECN-capable senders in the IPv4 header. Routes are counted.
+// The ECN exercise: the IPv4 header reports a long queue to ECN-capable senders. Routes are counted.
 #include "include/net.p4"
 
 const bit<19> ECN_THRESHOLD = 10;

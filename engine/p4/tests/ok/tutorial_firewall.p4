@@ -1,4 +1,4 @@
-// A stateful firewall: two registers are a Bloom filter of the connections that were opened from inside.
+// A stateful firewall: two registers form a Bloom filter of the connections opened from inside.
 #include "include/net.p4"
 
 #define FILTER_CELLS 4096

@@ -53,7 +53,7 @@ control SwitchIngress(inout headers_t hdr, inout metadata_t meta, inout standard
 
 control SwitchEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std_meta) {
     apply {
-        // A flooded packet does not return to where it came from.
+        // A flooded packet does not return to its ingress port.
         if (std_meta.egress_port == std_meta.ingress_port) {
             mark_to_drop(std_meta);
         }

@@ -1,4 +1,4 @@
-// Packets enter a tunnel at its first switch and leave it at its last; both ends count what passes.
+// Packets enter a tunnel at its first switch and leave it at its last; both ends count the packets.
 #include "include/net.p4"
 
 #define MAX_TUNNELS (1 << 10)

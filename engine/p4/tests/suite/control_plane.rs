@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the control plane sees: the choice and order of objects are p4c's, values are those of the instance.
+//! The control plane's view: objects are chosen and ordered as in p4c, values are those of the instance.
 
 use marklab_p4::control_plane::{Action, ControlPlane, KeySet, TypeRef, Value};
 
@@ -137,7 +137,7 @@ fn types_keep_the_names_that_the_ir_does_not_have() {
     let types: Vec<_> = described.actions[0].params.iter().map(|param| &param.ty).collect();
     assert_eq!(types, [&TypeRef::New("port_t".into()), &TypeRef::Enum("kind_t".into())]);
     assert_eq!(described.tables[0].default_action.args[1].1, number(3));
-    // A mask keeps the base in which it is written, since it is part of the key's name.
+    // A mask keeps its base in the source, since it is part of the key's name.
     assert_eq!(described.tables[0].keys[0].field.name, "hdr.h.a & 0xf");
     assert_eq!(described.calls[0].type_args, [TypeRef::Fields("pair_t_bit8".into())]);
     let pair = described.fields.iter().find(|fields| fields.name == "pair_t_bit8").expect("made for the digest");

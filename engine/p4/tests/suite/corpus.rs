@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Programs of others: p4lang's tutorials and the test programs of p4c, where checkouts of them are at hand
-//! (`P4_TUTORIALS`, `P4C_CHECKOUT`). p4c's own list of what its BMv2 back end refuses says what we should refuse.
+//! Programs of others: p4lang's tutorials and the test programs of p4c, if checkouts of them are available
+//! (`P4_TUTORIALS`, `P4C_CHECKOUT`). p4c's list of programs that its BMv2 back end refuses is also the list for us.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,18 +9,18 @@ use marklab_p4::{Options, compile};
 
 use crate::{ids, programs_of, skip};
 
-/// Refused by p4c's back end for what its own checks or the target cannot do; nothing is wrong with them for us.
+/// Refused by p4c's back end because of limits of its own checks or of the target; valid for us.
 const MORE_THAN_P4C: &[&str] = &[
     "issue1062-bmv2.p4", // a key of type `error`
     "issue986-bmv2.p4",  // a table graph that BMv2's JSON cannot express
 ];
 
-/// Accepted by p4c, by us with a warning.
+/// Accepted by p4c, and by us with a warning.
 const LESS_THAN_P4C: &[&str] = &[
-    "extern-funcs-bmv2.p4", // an extern of the program's own, which p4c takes under a special option
+    "extern-funcs-bmv2.p4", // an extern of the program's own, which p4c accepts with a special option
 ];
 
-/// Programs that use v1model, but that p4c's front end alone is tested with: its BMv2 back end refuses them, and we warn.
+/// Programs that use v1model, but test only p4c's front end: its BMv2 back end refuses them, and we warn.
 const NOT_FOR_BMV2: &[&str] = &[
     "issue3091.p4",    // an extern function of its own
     "issue841.p4",     // an extern that BMv2 lacks
@@ -28,14 +28,14 @@ const NOT_FOR_BMV2: &[&str] = &[
     "next-def-use.p4", // assigns to `next` of a stack
 ];
 
-/// Samples that p4c's BMv2 back end and we refuse.
+/// Samples that both p4c's BMv2 back end and we refuse.
 const REFUSED: &[&str] = &[
     "bitwise-and.p4",         // no `main`
     "issue1304.p4",           // a package of its own
     "issue1524.p4",           // no `main`
     "issue2735.p4",           // no `main`
     "issue3225.p4",           // a header of 3 bits
-    "issue3394.p4",           // the headers are one header and no struct
+    "issue3394.p4",           // the headers are one header, not a struct
     "issue407-2.p4",          // no `main`
     "issue407-3.p4",          // no `main`
     "issue907-bmv2.p4",       // a register of structs
@@ -47,7 +47,7 @@ const REFUSED: &[&str] = &[
 /// Refused by p4c without the option that leaves a program's own externs to a plug-in of BMv2.
 const TAKEN_UNDER_AN_OPTION: &[&str] = &["no-externs-bmv2.p4"];
 
-/// Warnings about what p4c refuses.
+/// Warnings about constructs that p4c refuses.
 const BEYOND_P4C: [&str; 2] = ["W0702", "W0703"];
 
 fn checkout(variable: &str) -> Option<PathBuf> {
@@ -62,7 +62,7 @@ fn accepts(path: &Path) -> bool {
     !compile(path, &Options::default()).has_errors()
 }
 
-/// Whether a program is accepted, and nothing in it is more than p4c takes.
+/// Whether a program is accepted, without constructs that p4c refuses.
 fn accepts_as_portable(path: &Path) -> bool {
     let compilation = compile(path, &Options::default());
     !compilation.has_errors() && !ids(&compilation).iter().any(|id| BEYOND_P4C.contains(id))
@@ -95,7 +95,7 @@ fn tutorials_compile_unchanged() {
     assert_eq!(names_of(&solutions, |path| !accepts_as_portable(path)), BTreeSet::new());
 }
 
-/// p4c compiles its `*-bmv2.p4` for BMv2, but for those on a list in its build file.
+/// p4c compiles its `*-bmv2.p4` for BMv2, except those on a list in its build file.
 #[test]
 fn what_p4c_compiles_for_bmv2_is_accepted_as_portable() {
     let Some(p4c) = checkout("P4C_CHECKOUT") else { return };

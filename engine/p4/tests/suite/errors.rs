@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Wrong programs: `tests/err/*.p4` say at the end of each wrong line which diagnostics they expect there, and at which
-//! column.
+//! Wrong programs: in `tests/err/*.p4`, the end of each wrong line names the diagnostics that are expected there, with
+//! their columns.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ fn messages_are_as_reviewed() {
     }
 }
 
-/// Problems that no program of a reasonable size has, or that are not in a program: id, line and column.
+/// Problems that need an unreasonably large program, or no program at all: id, line and column.
 fn generated() -> Vec<((&'static str, usize, usize), Compilation)> {
     let parentheses = format!("const int a = {}1{};", "(".repeat(500), ")".repeat(500));
     let many = "#include \"empty.p4\"\n".repeat(4100);
@@ -76,7 +76,7 @@ fn limits_are_errors() {
     }
 }
 
-/// An internal error is what no program should bring about.
+/// No program should cause an internal error.
 const WITHOUT_CASE: &[&str] = &["I0001"];
 
 #[test]

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the front end promises, tested from outside.
+//! Tests of the front end from outside.
 //!
 //! `errors` and `programs` walk `tests/err` and `tests/ok`; their expected texts are insta snapshots beside the programs
-//! (`cargo insta review`, or `INSTA_UPDATE=always cargo test`). `corpus` compares with p4c's own programs where
-//! `P4C_CHECKOUT` and `P4_TUTORIALS` name checkouts of them.
+//! (`cargo insta review`, or `INSTA_UPDATE=always cargo test`). `corpus` compiles p4c's test programs and p4lang's
+//! tutorials, if `P4C_CHECKOUT` and `P4_TUTORIALS` name checkouts of them.
 
 mod control_plane;
 mod corpus;
@@ -36,7 +36,7 @@ fn stem(path: &Path) -> String {
     path.file_stem().expect("a program has a name").to_string_lossy().into_owned()
 }
 
-/// Says that a test has nothing to do here.
+/// Reports that a test is skipped.
 #[expect(clippy::print_stderr, reason = "a test that does not run says so")]
 fn skip(why: &str) {
     eprintln!("skipped: {why}");
@@ -60,7 +60,7 @@ fn check_snapshot(folder: &str, name: &str, text: &str) {
     settings.bind(|| insta::assert_snapshot!(name, text));
 }
 
-/// One file with another text, the others from disk.
+/// One file with a different text, the others from disk.
 struct Beside<'a> {
     path: &'a Path,
     text: String,

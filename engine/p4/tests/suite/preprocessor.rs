@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The preprocessor, seen through the constants of the programs that come out of it.
+//! The preprocessor, tested by the constants of preprocessed programs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ fn compile_files(files: &[(&str, &str)], options: &Options) -> Compilation {
     compile_with(Path::new("test.p4"), options, &Memory(files.collect::<BTreeMap<_, _>>()))
 }
 
-/// That an expression of C and P4 is true behind some lines of text, which is all right otherwise.
+/// Asserts that an expression of C and P4 is true after some lines of text, which have no other errors.
 #[track_caller]
 fn assert_true(text: &str, condition: &str) {
     assert_true_in(&[("test.p4", text)], &Options::default(), condition);
@@ -27,7 +27,7 @@ fn assert_true_in(files: &[(&str, &str)], options: &Options, condition: &str) {
     let checked = format!("{main}\n#include <core.p4>\nconst bool CHECKED = static_assert({condition});\n");
     let files: Vec<_> = [("test.p4", &*checked)].into_iter().chain(files[1..].iter().copied()).collect();
     let compilation = compile_files(&files, options);
-    // The constants are all there is of these programs.
+    // These programs consist only of constants.
     assert_eq!(ids(&compilation), ["E0701"], "{}", compilation.render(false));
 }
 
@@ -106,7 +106,7 @@ fn a_folder_can_replace_a_built_in_file() {
 fn an_include_cycle_ends_with_an_error() {
     let files = [("test.p4", "#include \"a.p4\""), ("a.p4", "#include \"b.p4\""), ("b.p4", "#include \"a.p4\"")];
     assert_eq!(ids(&compile_files(&files, &Options::default())), ["E0103"]);
-    // Each level includes twice, so that the depth alone would bound nothing.
+    // Each level includes twice, so a limit of the depth alone would not be enough.
     let twice = [("test.p4", "#include \"test.p4\"\n#include \"test.p4\"\n")];
     assert_eq!(ids(&compile_files(&twice, &Options::default())), ["E0103"]);
 }
@@ -183,7 +183,7 @@ fn a_program_without_text_lacks_its_main_at_its_end() {
     }
 }
 
-/// Tokens of the system's preprocessor, which p4c runs, or `None` where there is none.
+/// Output of the system's preprocessor, which p4c runs, or `None` if there is none.
 fn cpp_tokens(path: &Path) -> Option<String> {
     let arguments = ["-undef", "-nostdinc", "-P", "-x", "assembler-with-cpp", "-D__TARGET_BMV2__", "-Ip4include"];
     let output = std::process::Command::new("cpp").args(arguments).arg(path).output().ok()?;
@@ -191,7 +191,7 @@ fn cpp_tokens(path: &Path) -> Option<String> {
     Some(String::from_utf8(output.stdout).expect("cpp keeps to UTF-8"))
 }
 
-/// The text that `cpp` makes of a program has the digest of the program, unless it is given to macros or directives again.
+/// The output of `cpp` for a program has the digest of the program, unless it contains macros or directives again.
 #[test]
 fn our_tokens_are_those_of_cpp() {
     let schemes = Path::new("../../p4src/v1model");

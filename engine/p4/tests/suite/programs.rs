@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Right programs: those of `tests/ok` and the schemes compile without a message.
+//! Correct programs: those of `tests/ok` and the schemes compile without a message.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use marklab_p4::{Options, compile, compile_with};
 
 use crate::{Beside, check_snapshot, programs_in, programs_of, stem};
 
-/// Compiles a program about which there is nothing to say.
+/// Compiles a program that must give no message.
 #[track_caller]
 fn compile_cleanly(path: &Path, options: &Options) -> Program {
     let compilation = compile(path, options);
@@ -16,12 +16,12 @@ fn compile_cleanly(path: &Path, options: &Options) -> Program {
     compilation.program.expect("a program without errors is compiled")
 }
 
-/// The text of the IR is one line per statement: what changes in it is what changes for the engines.
+/// The text of the IR has one line per statement: a change in it is a change for the engines.
 #[test]
 fn the_ir_is_as_reviewed() {
     for path in programs_in("ok") {
         let text = compile_cleanly(&path, &Options::default()).to_string();
-        // The metadata of the architecture are the same in each program: one shows them.
+        // The architecture's metadata are the same in every program, so only one snapshot shows them.
         let is_standard = |line: &str| line.starts_with("slot standard_metadata.") || line.starts_with("intrinsic ");
         let shown = text.lines().filter(|line| path.ends_with("router.p4") || !is_standard(line));
         check_snapshot("ok", &stem(&path), &shown.collect::<Vec<_>>().join("\n"));
@@ -46,13 +46,13 @@ fn the_same_text_gives_the_same_program() {
     }
 }
 
-/// A comment or a line break anywhere changes no program.
+/// A comment or a line break never changes a program.
 #[test]
 fn white_space_has_no_meaning() {
     for path in programs_in("ok") {
         let text = std::fs::read_to_string(&path).expect("a readable program");
         if text.contains("__LINE__") {
-            continue; // this sees the lines that comments add
+            continue; // its result depends on line numbers
         }
         // Directives, pragmas and comments end with their lines, strings may hold anything.
         let keeps = |line: &str| ["#", "\\", "@", "\"", "//", "/*"].iter().any(|mark| line.contains(mark));

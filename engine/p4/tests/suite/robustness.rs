@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whatever text it is given, the front end answers: no panic, no internal error, no endless work.
+//! The front end answers for every text: no panic, no internal error, no endless work.
 //!
-//! The cases are the same at each run. `ROBUSTNESS_FACTOR=100 cargo test robustness` tries that many times as many.
+//! The cases are the same at each run. `ROBUSTNESS_FACTOR=100 cargo test robustness` runs 100 times as many.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use proptest::test_runner::RngSeed;
 
 use crate::{Beside, programs_in, programs_of};
 
-/// Far above what any text of these sizes takes, on any machine.
+/// Far more than any text of these sizes takes, on any machine.
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// Words of the grammar and of the preprocessor, and some to make names and numbers of.
@@ -40,7 +40,7 @@ static CORPUS: LazyLock<Vec<Program>> = LazyLock::new(|| {
     programs_in("ok").into_iter().chain(schemes).map(Program::read).collect()
 });
 
-/// A right program, cut into words.
+/// A correct program, split into words.
 struct Program {
     path: PathBuf,
     words: Vec<String>,
@@ -70,14 +70,14 @@ impl Program {
     }
 }
 
-/// What happens to the words of a program.
+/// A change to the words of a program.
 #[derive(Clone, Debug)]
 enum Edit {
     Delete(Index, usize),
     Repeat(Index, usize, usize),
     Replace(Index, &'static str),
     Insert(Index, &'static str),
-    /// Puts a word of another place, perhaps of another program.
+    /// Replaces a word with one from another place, perhaps of another program.
     Borrow(Index, Index, Index),
     Truncate(Index),
 }
@@ -114,7 +114,7 @@ fn edited(program: &Program, edits: &[Edit]) -> String {
     words.concat()
 }
 
-/// Puts a word in the place of the next one that is not blank.
+/// Replaces the next word that is not blank.
 fn put<'a>(words: &mut [&'a str], at: Index, new: &'a str) {
     let start = if words.is_empty() { 0 } else { at.index(words.len()) };
     if let Some(word) = words[start..].iter_mut().find(|word| !word.trim().is_empty()) {
@@ -192,7 +192,7 @@ fn truncated_programs_are_answered() {
     }
 }
 
-/// Texts whose parts are few but whose meaning could grow without end.
+/// Short texts that could expand without limit.
 #[test]
 fn explosive_texts_are_answered() {
     let doubling: String = (1..60).map(|i| format!("#define X{i} X{0} X{0}\n", i - 1)).collect();
@@ -228,7 +228,7 @@ fn explosive_texts_are_answered() {
     }
 }
 
-/// A program whose ingress is this text, after declarations and with locals.
+/// A program with this text as ingress, with declarations before it and locals.
 fn ingress(declarations: &str, locals: &str, text: &str) -> String {
     format!(
         "#include \"include/frame.p4\"\n{declarations}control Case(inout headers_t hdr, inout meta_t meta, \
@@ -237,7 +237,7 @@ fn ingress(declarations: &str, locals: &str, text: &str) -> String {
     )
 }
 
-/// The ids of the messages on a text that is answered as it should be, errors only.
+/// The ids of the errors for a text, after the checks that hold for every answer.
 fn errors_of(text: String) -> BTreeSet<&'static str> {
     let path = Path::new("tests/ok/robustness.p4");
     let compilation = answer(path, text).unwrap_or_else(|error| panic!("{error}"));
@@ -358,7 +358,7 @@ fn deep_nesting_is_refused() {
     }
 }
 
-/// Few lines that ask for 2^39 and more of something.
+/// A few lines that require 2^39 or more of something.
 #[test]
 fn doubling_is_refused() {
     let actions = lines(60, |i| match i {

@@ -17,7 +17,7 @@ use crate::source::Span;
 use crate::typed::{Call, Function};
 use crate::types::Type;
 
-/// In bits: what a packet carries in front of it at the ingress parser, behind its intrinsic header.
+/// Size in bits of the port metadata, which follows the intrinsic header in front of a packet at the ingress parser.
 const PORT_METADATA_BITS: u32 = 64;
 
 /// Widest result of a hash: `Hash` of the IR calculates in 64 bits.
@@ -90,7 +90,7 @@ fn math(lowerer: &mut Lowerer<'_>, unit: MathUnitId, args: &Args<'_>) -> Lowered
     Ok(scalar(dst, ty, args.span))
 }
 
-/// A hash, or the data themselves where there is no `algorithm`.
+/// A hash, or the data themselves if there is no `algorithm`.
 fn hash_of(
     lowerer: &mut Lowerer<'_>,
     algorithm: Option<HashAlgorithm>,
@@ -280,7 +280,7 @@ fn execute(lowerer: &mut Lowerer<'_>, action: usize, index: ir::Expr, returns: &
     }
 }
 
-/// The action in the IR, made where it is first executed.
+/// The action in the IR, created where it is first executed.
 fn register_action(lowerer: &mut Lowerer<'_>, action: usize, span: Span) -> Lowered<RegisterActionId> {
     let new = &lowerer.tna.actions[action];
     if let Some(id) = new.lowered {
@@ -335,7 +335,7 @@ fn identity(lowerer: &mut Lowerer<'_>, data: Value, ty: Ty, span: Span) -> Lower
     }
 }
 
-/// The colour of a meter (0 green, 1 yellow, 2 red) as the program has it.
+/// The colour of a meter (0 green, 1 yellow, 2 red) in the program's encoding.
 fn colour(slot: SlotId, [red, yellow, green]: [u8; 3], span: Span) -> Value {
     let ty = Ty::bits(8);
     let value = |colour: u8| fold::constant(&colour.into(), ty, span);
@@ -355,7 +355,7 @@ fn direct_meter(lowerer: &mut Lowerer<'_>, meter: MeterId, colours: [u8; 3], arg
 
 /// Methods of `Checksum`.
 ///
-/// `verify` is true if there is an error: that is what the parser writes, and what programs test.
+/// `verify` returns true on an error: that is what the parser writes, and what programs test.
 fn checksum(lowerer: &mut Lowerer<'_>, sum: usize, method: &str, args: &Args<'_>) -> Lowered<Value> {
     let (ty, span) = (Ty::bits(16), args.span);
     match method {
@@ -400,7 +400,7 @@ fn checksum(lowerer: &mut Lowerer<'_>, sum: usize, method: &str, args: &Args<'_>
     }
 }
 
-/// The sum of a checksum in the present block.
+/// The slot of a checksum's sum in the current block.
 fn sum_slot(lowerer: &mut Lowerer<'_>, sum: usize) -> SlotId {
     let block = lowerer.block;
     if let Some(slot) = lowerer.tna.sums[sum].get(&block) {
@@ -411,7 +411,7 @@ fn sum_slot(lowerer: &mut Lowerer<'_>, sum: usize) -> SlotId {
     slot
 }
 
-/// A header that goes before a copy; none if it is not given.
+/// The header in front of a copy; empty if the call has none.
 fn header(lowerer: &mut Lowerer<'_>, args: &Args<'_>, index: usize) -> Lowered<Vec<ir::DataField>> {
     match args.args.get(index) {
         None | Some(Argument::Missing) => Ok(Vec::new()),

@@ -6,7 +6,7 @@ use crate::externs::{self, TnaHandle as Handle};
 use crate::ir::{Crc, HashAlgorithm};
 use crate::lower::{Lowered, Lowerer, NewExtern};
 
-/// The algorithm of a `Hash`; `None` of `IDENTITY`.
+/// The algorithm of a `Hash`; `None` for `IDENTITY`.
 pub(super) fn algorithm(lowerer: &mut Lowerer<'_>, new: &NewExtern<'_>) -> Lowered<Option<HashAlgorithm>> {
     let plain = |width, poly| HashAlgorithm::Crc(Crc { width, poly, init: 0, xor_out: 0, reflected: false });
     let first = new.args.first().and_then(Option::as_ref);

@@ -19,7 +19,7 @@ use crate::types::Type;
 
 use super::hashes;
 
-/// Makes an extern instance.
+/// Creates an extern instance.
 pub(crate) fn instantiate(lowerer: &mut Lowerer<'_>, new: &NewExtern<'_>) -> Lowered<Handle> {
     let (name, annotations) = (new.name.to_string(), names::annotations(new.annotations));
     Ok(match &*new.object {
@@ -120,7 +120,7 @@ fn filter(
     Ok(Handle::Filter(FilterId(lowerer.out.filters.len() as u32 - 1)))
 }
 
-/// Fields of a cell, low one first.
+/// Fields of a cell, lowest first.
 fn cell(lowerer: &mut Lowerer<'_>, new: &NewExtern<'_>) -> Lowered<Vec<Ty>> {
     let ty = new.type_args.first().cloned().unwrap_or(Type::Poison);
     let parts = match &ty {
@@ -179,7 +179,7 @@ fn colours(lowerer: &mut Lowerer<'_>, new: &NewExtern<'_>, first: usize) -> Lowe
     }
 }
 
-/// A selector makes a plain profile choose by a hash, or has a profile of its own.
+/// A selector, which lets a plain profile choose by a hash or has a profile of its own.
 fn selector(lowerer: &mut Lowerer<'_>, new: &NewExtern<'_>) -> Lowered<Handle> {
     let Some(externs::Handle::Tna(Handle::Hash(hash))) = object(new, 1) else {
         return lowerer.internal(new.span, "a hash was expected");
@@ -206,7 +206,7 @@ fn unit(lowerer: &mut Lowerer<'_>, new: &NewExtern<'_>, arg: usize) -> Lowered<U
     }
 }
 
-/// Both ways to declare a math unit.
+/// A math unit, from either of its constructors.
 fn math_unit(lowerer: &mut Lowerer<'_>, new: &NewExtern<'_>, name: String) -> Lowered<MathUnit> {
     let first = new.args.first().and_then(Option::as_ref);
     if let Some(op) = enum_member(lowerer, first, "MathOp_t")
@@ -219,7 +219,7 @@ fn math_unit(lowerer: &mut Lowerer<'_>, new: &NewExtern<'_>, name: String) -> Lo
         }
         let (invert, shift, scale, table) = by_operation(&op, f64::from(factor) / f64::from(divisor));
         if op == "RSQR" {
-            return lowerer.unsupported(new.span, "`MathOp_t.RSQR`, whose table p4c computes wrong: give the table");
+            return lowerer.unsupported(new.span, "`MathOp_t.RSQR` (p4c computes its table wrong; give the table)");
         }
         return Ok(MathUnit { name, invert, shift, scale, table, span: new.span });
     }
@@ -231,13 +231,13 @@ fn math_unit(lowerer: &mut Lowerer<'_>, new: &NewExtern<'_>, name: String) -> Lo
     let mut table = [0; 16];
     for (place, value) in values.iter().enumerate() {
         let number = lowerer.known_number(value, new.span)?;
-        // Listed from entry 15 down.
+        // The program lists entry 15 first.
         table[15 - place] = u8::try_from(&number).unwrap_or(u8::MAX);
     }
     Ok(MathUnit { name, invert: invert != 0, shift, scale, table, span: new.span })
 }
 
-/// Configuration of `factor * op(x)`, as p4c makes it: entry i is f(i / 8) * factor / 2^scale, scaled so that the
+/// Configuration of `factor * op(x)`, as p4c computes it: entry i is f(i / 8) * factor / 2^scale, scaled so that the
 /// largest fills 8 bits.
 fn by_operation(op: &str, factor: f64) -> (bool, i8, i8, [u8; 16]) {
     type Function = fn(f64) -> f64;
@@ -248,7 +248,7 @@ fn by_operation(op: &str, factor: f64) -> (bool, i8, i8, [u8; 16]) {
         "RSQRT" => (true, -1, |x| 1.0 / x.sqrt()),
         _ => (false, 0, |x| x),
     };
-    // Entries below the first that is used would be large for inverse functions, and are never looked at.
+    // Entries below `first` would be large for inverse functions, and are never used.
     let first = if shift == -1 { 4 } else { 8 };
     let values: Vec<f64> = (first..16).map(|place| function(f64::from(place) / 8.0) * factor).collect();
     let largest = values.iter().copied().fold(0.0, f64::max);

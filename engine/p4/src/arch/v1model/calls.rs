@@ -112,7 +112,7 @@ pub(crate) fn call_function(
         }
         "truncate" => {
             let parts = [Part::Parser, Part::VerifyChecksum, Part::Ingress, Part::Egress];
-            only_in(lowerer, function, &parts, "what comes before the deparser", span)?;
+            only_in(lowerer, function, &parts, "a block before the deparser", span)?;
             ExternCall::Request(Request::Truncate(args.scalar(lowerer, 0)?))
         }
         "assert" | "assume" => {
@@ -144,7 +144,7 @@ fn hash(lowerer: &mut Lowerer<'_>, args: &Args<'_>, span: Span) -> Lowered<Value
     let (base, max) = (args.scalar(lowerer, 2)?, args.scalar(lowerer, 4)?);
     let data = args.value(lowerer, 3)?;
     if matches!(data, Value::Scalar(_)) {
-        lowerer.beyond_bmv2("a hash of something that is no list", Some("put braces around it"), span);
+        lowerer.beyond_bmv2("a hash of something that is not a list", Some("put braces around it"), span);
     }
     let data = data::fields(lowerer, data, span)?;
     let ty = result_type(lowerer, &dst, base.ty, span)?;
@@ -160,7 +160,7 @@ fn scalars(lowerer: &mut Lowerer<'_>, args: &Args<'_>, place: usize) -> Lowered<
     Ok(data)
 }
 
-/// A call of an extern that v1model does not have: its results are as they would be without it.
+/// A call of an extern that v1model does not have. The call is omitted; its value is the default of its type.
 fn foreign(lowerer: &mut Lowerer<'_>, name: String, returns: &Type, span: Span) -> Lowered<Value> {
     lowerer.diagnostics.warning(span, Problem::Foreign { name: name.clone() }).done();
     if !lowerer.out.foreign.contains(&name) {
@@ -181,7 +181,7 @@ fn checksum16(lowerer: &mut Lowerer<'_>, data: Value, span: Span) -> Lowered<Val
     Ok(Value::Scalar(ir::Expr { kind: ExprKind::Load(result.into()), ty, span }))
 }
 
-/// Refuses an extern in a block where BMv2 has no place for it.
+/// Reports an extern in a block where BMv2 does not support it.
 fn only_in(
     lowerer: &mut Lowerer<'_>,
     function: &Function,
@@ -195,7 +195,7 @@ fn only_in(
     lowerer.fail(span, Problem::WrongBlock { name: function.name.clone(), block })
 }
 
-/// The packet's own metadata is marked by the switch, a copy of it field by field.
+/// `mark_to_drop`: the switch marks the packet's own metadata; a copy is marked field by field.
 fn mark_to_drop(lowerer: &mut Lowerer<'_>, args: &Args<'_>, span: Span) -> Lowered<Value> {
     let copy = match args.args.first() {
         Some(Argument::Place(Lvalue::Storage(Storage::Struct(fields), None))) => Some(fields.clone()),

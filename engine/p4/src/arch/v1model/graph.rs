@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where tables are applied: to simple_switch a control is a graph in which a table is one node, wherever it is applied.
+//! Where tables are applied. For simple_switch a control is a graph, in which a table is one node, however often it is
+//! applied.
 //!
-//! So a packet cannot meet a table twice, and what follows a table is the same everywhere. p4c-bm2-ss refuses other
-//! programs, which run here.
+//! So a packet cannot meet a table twice, and each application of a table is followed by the same statement.
+//! p4c-bm2-ss refuses other programs; here they run.
 
 use std::collections::BTreeMap;
 
@@ -21,12 +22,12 @@ enum Node {
     End,
 }
 
-/// What is known of a point between statements.
+/// What is known about a point between statements.
 #[derive(Clone, Debug)]
 struct Point {
     /// What runs next.
     next: Node,
-    /// If that is a choice by what a table gave: the table's result, and what runs next in each case.
+    /// If that branches on the result of a table: the slot of the result, and what runs next in each case.
     choice: Option<(SlotId, Vec<Node>)>,
     /// The tables that may still be applied, and where.
     ahead: FxHashMap<TableId, Span>,
@@ -47,18 +48,18 @@ struct Walk<'a> {
     is_nothing: &'a dyn Fn(&Stmt) -> bool,
     /// Sites by table.
     sites: BTreeMap<TableId, Vec<Site>>,
-    /// Where a `break` of that label goes on.
+    /// The point where a `break` of a label continues.
     exits: FxHashMap<u32, Point>,
 }
 
-/// Places at which a table is applied as p4c-bm2-ss does not allow it, with what is not allowed.
+/// Places at which a table is applied in a way that p4c-bm2-ss does not allow, and a description of the construct.
 pub(super) fn tables_beyond_bmv2(lowerer: &Lowerer<'_>) -> Vec<(Span, &'static str)> {
     let out = &lowerer.out;
     let read = read_slots(lowerer);
     let exit_flags: FxHashSet<SlotId> = lowerer.objects.iter().filter_map(|object| object.exit_flag).collect();
-    // p4c takes out what is never read, and puts arguments in the place of parameters.
+    // p4c removes variables that are never read, and replaces parameters by arguments.
     let is_nothing = |stmt: &Stmt| match &stmt.kind {
-        // What an `exit` of an action leads to.
+        // The test that follows an action with an `exit`.
         StmtKind::If { cond, .. } => result(cond).is_some_and(|slot| exit_flags.contains(&slot)),
         StmtKind::Assign { .. } if lowerer.applications.contains(&stmt.span) => true,
         StmtKind::Assign { dst, .. } => {
@@ -80,7 +81,7 @@ pub(super) fn tables_beyond_bmv2(lowerer: &Lowerer<'_>) -> Vec<(Span, &'static s
     found
 }
 
-/// What is wrong with a table that is applied at these places, which are in the order of the source.
+/// The fault of a table that is applied at these places, which are in source order.
 fn complaint(sites: &[Site]) -> Option<(Span, &'static str)> {
     if let Some(again) = sites.iter().find_map(|site| site.again) {
         return Some((again, "a table that a packet may meet twice"));
@@ -90,7 +91,7 @@ fn complaint(sites: &[Site]) -> Option<(Span, &'static str)> {
     Some((other.span, "a table followed by different statements in different places"))
 }
 
-/// Whether the same may run next.
+/// Whether both lists hold the same nodes.
 fn same(one: &[Node], other: &[Node]) -> bool {
     one.len() == other.len()
         && one.iter().all(|node| other.contains(node))
@@ -138,7 +139,7 @@ impl Walk<'_> {
                 }
                 choice(node, result(value), branches)
             }
-            // Of a loop p4c-bm2-ss keeps the body alone, which another warning says.
+            // p4c-bm2-ss keeps only the body of a loop; another warning reports that.
             StmtKind::Block { label, body } | StmtKind::Loop { label, body } => {
                 self.exits.insert(label.0, after.clone());
                 self.before(body, after)
@@ -169,7 +170,7 @@ fn choice(node: Node, result: Option<SlotId>, branches: Vec<Point>) -> Point {
     Point { next: node, choice: result.map(|slot| (slot, next)), ahead }
 }
 
-/// The slot that decides, if a choice looks at one alone.
+/// The slot that decides a condition, if it reads only one.
 fn result(expr: &crate::ir::Expr) -> Option<SlotId> {
     match &expr.kind {
         ExprKind::Load(place) => Some(place.slot),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the switch must find in the metadata: aliases and field lists.
+//! Metadata that the switch looks up: aliases and field lists.
 
 use crate::ast::{Annotation, AnnotationBody};
 use crate::check::annotation_string;
@@ -29,7 +29,7 @@ pub(super) fn record_standard(lowerer: &mut Lowerer<'_>, ty: &Type, storage: &St
 
 type Visit<'v> = dyn FnMut(&mut Lowerer<'_>, &str, &[Annotation], &Storage) + 'v;
 
-/// Visits all fields of a struct, those of structs in it included.
+/// Visits all fields of a struct, including those of nested structs.
 fn walk(lowerer: &mut Lowerer<'_>, ty: &Type, storage: &Storage, visit: &mut Visit<'_>) {
     let (Type::Fields(id, args), Storage::Struct(parts)) = (ty, storage) else { return };
     let program = lowerer.program;

@@ -12,7 +12,7 @@ use crate::lower::{Lowered, Lowerer, NewExtern, names};
 use crate::typed::Table;
 use crate::types::Type;
 
-/// Makes an extern instance.
+/// Creates an extern instance.
 pub(crate) fn instantiate(lowerer: &mut Lowerer<'_>, new: &NewExtern<'_>) -> Lowered<Handle> {
     let (name, annotations) = (new.name.to_string(), names::annotations(new.annotations));
     Ok(match &*new.object {

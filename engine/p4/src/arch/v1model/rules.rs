@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What simple_switch cannot do, checked on the finished program: p4c's back end refuses it, so we do.
+//! Limits of simple_switch, checked on the lowered program: what p4c's back end refuses is reported here.
 
 use super::graph::tables_beyond_bmv2;
 use crate::arch::rules::{duplicate_names, header_widths, tables};
@@ -10,12 +10,12 @@ use crate::ir::{
 use crate::lower::{Lowered, Lowerer};
 use crate::source::Span;
 
-/// Widest amount of a shift that is not constant, in bits.
+/// Maximum width of a shift amount that is not constant, in bits.
 const MAX_SHIFT_WIDTH: u32 = 8;
-/// Largest constant amount of a shift.
+/// Largest constant shift amount.
 const MAX_SHIFT: u32 = 256;
 
-/// Checks all rules; the first error of each kind of place is enough, so it goes on after one.
+/// Checks all rules, also after an error.
 pub(super) fn check(lowerer: &mut Lowerer<'_>, arch: &Arch) -> Lowered<()> {
     let Arch::V1Model { verify_checksum, compute_checksum, deparser, .. } = *arch else { return Ok(()) };
     let errors = lowerer.diagnostics.errors();
@@ -55,7 +55,7 @@ pub(super) fn check(lowerer: &mut Lowerer<'_>, arch: &Arch) -> Lowered<()> {
     if lowerer.diagnostics.errors() > errors { Err(crate::lower::Failed) } else { Ok(()) }
 }
 
-/// BMv2 does not know the default action of a table with an `implementation`.
+/// Warns that BMv2 ignores the default action of a table with an `implementation`.
 fn ignored_defaults(lowerer: &mut Lowerer<'_>) {
     let mut found = Vec::new();
     for table in lowerer.out.tables.iter().filter(|table| table.profile.is_some()) {
@@ -76,12 +76,12 @@ fn narrow_prefixes(lowerer: &mut Lowerer<'_>) {
     let narrow = keys.filter(|key| key.kind == MatchKind::Lpm && !key.expr.ty.width.is_multiple_of(8));
     let found: Vec<(Span, u32)> = narrow.map(|key| (key.expr.span, key.expr.ty.width)).collect();
     for (span, width) in found {
-        let help = "simple_switch counts the prefix from the highest bit of a byte: let the key have whole bytes";
+        let help = "simple_switch counts the prefix from the highest bit of a byte: use a key of whole bytes";
         lowerer.diagnostics.warning(span, Problem::PrefixOfOddWidth { width }).help(help);
     }
 }
 
-/// BMv2 divides by nothing, and shifts by a byte's worth.
+/// BMv2 has no division, and limits shift amounts.
 fn arithmetic(expr: &Expr, found: &mut Vec<(Span, Problem)>) {
     let ExprKind::Binary(op, _, right) = &expr.kind else { return };
     match (op, &right.kind) {
@@ -98,7 +98,7 @@ fn arithmetic(expr: &Expr, found: &mut Vec<(Span, Problem)>) {
     }
 }
 
-/// On BMv2 a checksum control holds nothing but checksums over plain fields; a local name for a field is fine.
+/// On BMv2 a checksum control can only call checksum functions on plain fields. A local copy of a field is fine.
 fn checksum_block(lowerer: &Lowerer<'_>, block: &Block, beyond: &mut Vec<(Span, &'static str)>) {
     const COMPUTED: &str = "a computed value in a checksum";
     let BlockBody::Control(body) = &block.body else { return };
