@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The control plane: tables, registers, counters and other objects by their names.
+//! The control plane: access to tables, registers, counters and other objects by name.
 //!
-//! A name is the full control-plane name (`Egress.marking.params`), or any end of it after a dot that is unique.
+//! A name is the full control-plane name (`Egress.marking.params`), or the part of it behind any dot, if that is
+//! unique.
 
 mod filters;
 mod meters;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a program asks of its switch beside changing packet state.
+//! What a program asks of its switch, apart from changes of packet state.
 
 use marklab_p4::ir::{DataField, ExternCall, Program, Request, StmtKind, visit};
 use marklab_p4::source::Span;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Low-pass filters, and those with a random drop behind them (TNA's `Lpf` and `Wred`).
+//! Low-pass filters (TNA's `Lpf`), and low-pass filters followed by a random drop (`Wred`).
 //!
-//! The average a follows the samples v in continuous time: a += (v - a) * (1 - exp(-dt / tau)), where tau is the time
-//! constant for a gain if v > a, else that for a decay; the first sample is the average. What Tofino computes is known
-//! by the names of these settings only, so that this is their meaning in full precision, not the chip's arithmetic.
+//! The average a follows the samples v in continuous time: a += (v - a) * (1 - exp(-dt / tau)). If v > a, tau is the
+//! time constant for gain, else the one for decay. The first sample becomes the average. Of Tofino's filters only the
+//! names of these settings are known. This module implements their meaning in full precision, not the chip's
+//! arithmetic.
 //!
-//! A `Wred` drops nothing while the average is below its minimum, all from its maximum on, and between them as an 8-bit
-//! random number says, with a probability that rises from 0 to the largest one.
+//! A `Wred` drops nothing while the average is below its minimum, and everything from its maximum on. Between them it
+//! compares an 8-bit random number with a probability, which rises linearly from 0 to the largest probability.
 
 use marklab_p4::ir;
 use marklab_units::Time;

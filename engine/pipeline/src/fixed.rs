@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Values whose address generated code keeps.
+//! Values whose addresses generated code keeps.
 #![expect(unsafe_code, reason = "the address of a value is kept beside references to it")]
 
 use std::ops::{Deref, DerefMut};

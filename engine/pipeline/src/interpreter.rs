@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The reference interpreter: what a program means.
+//! The reference interpreter, which defines what a program means.
 //!
-//! Plain recursion over the IR with values of any size. Slow and meant to be read; the JIT is compared with it.
+//! Plain recursion over the IR, with values of any size. It is slow and meant to be read; the JIT is compared with it.
 
 mod calls;
 mod expr;

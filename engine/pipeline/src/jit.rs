@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Machine code by Cranelift, equal to the interpreter in what it computes.
+//! Machine code by Cranelift, which computes the same as the interpreter.
 //!
 //! Each [`Stage`] becomes one function. Slots of a packet stay in the `Phv`; locals are SSA values, or lie on the stack
 //! if they belong to a header stack. Values of up to 64 bits are `i64`, of up to 128 bits `i128`, always with zeros
-//! above their width; wider ones lie in memory and are computed by calls. What has no code is refused
-//! ([`JitError::Unsupported`]), never run in another way.
+//! above their width. Wider values lie in memory, and calls compute them. A construct that has no code is refused
+//! ([`JitError::Unsupported`]); it never runs in another way.
 //!
-//! - `context`: what generated code is given, and the functions it calls;
-//! - `shapes`: how values are held, which all of the following know;
+//! - `context`: the data that generated code receives, and the functions that it calls;
+//! - `shapes`: how values are held, for all of the following;
 //! - `generator`: storage and control flow;
 //! - `wide`: memory, and the values that are kept there;
-//! - `expr`, `parse`, `data`, `calls`, `tables`, `objects`: what their names say.
+//! - `expr`, `parse`, `data`, `calls`, `tables`, `objects`: code for these parts of a program.
 
 mod calls;
 mod context;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where each slot lies in a packet's state.
+//! The place of each slot in a packet's state.
 //!
 //! [`Phv`] (packet header vector, the term of the RMT papers) is the state that a packet carries through a switch:
-//! headers, validity, user and intrinsic metadata. Interpreter and JIT use the same bytes, so comparing two runs is
-//! comparing two `Phv`s.
+//! headers, validity, user and intrinsic metadata. Interpreter and JIT use the same bytes, so two runs can be compared
+//! by their `Phv`s.
 //!
-//! A scalar takes the smallest of 1, 2, 4, 8, 16 bytes that holds it, or whole 8-byte words beyond that, little endian,
-//! unused bits 0. A `varbit` keeps its wire bytes, left aligned. Each element of a header stack starts on a multiple of
-//! 8, so that elements lie a constant number of bytes apart.
+//! A scalar takes the smallest of 1, 2, 4, 8 and 16 bytes that holds it, or whole 8-byte words if it is larger. It is
+//! little endian, and its unused bits are 0. A `varbit` keeps its wire bytes, left aligned. Each element of a header
+//! stack starts at a multiple of 8, so that elements lie a constant number of bytes apart.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

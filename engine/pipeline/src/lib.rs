@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs a P4 program on packets.
 //!
-//! - [`prune`] takes out what a program computes and never uses;
+//! - [`prune`] removes computations whose results are never used;
 //! - [`Layout`] gives each slot of the program a place in a packet's state, the [`Phv`];
-//! - [`State`] is what a switch remembers between packets: tables, registers, counters, meters, action profiles,
-//!   value sets;
-//! - an [`Engine`] runs one stage of the program over these three: [`Interpreter`] is the definition of what a program
-//!   means, [`Jit`] is the same in machine code. For equal input they leave equal `Phv`s, packets and `State`s.
+//! - [`State`] is what a switch keeps between packets: tables, registers, counters, meters, action profiles, value
+//!   sets;
+//! - an [`Engine`] runs one stage of the program on a `State`, a packet and its `Phv`. [`Interpreter`] defines what a
+//!   program means; [`Jit`] compiles it to machine code. For equal input both leave equal `Phv`s, packets and `State`s.
 //!
-//! No clock (the caller of a stage sets [`State::now`]), no ports, no queues: the architecture around the program is
-//! `marklab-switch`.
+//! This crate has no clock (the caller of a stage sets [`State::now`]), no ports and no queues. The architecture around
+//! the program is `marklab-switch`.
 
 mod action;
 mod control;

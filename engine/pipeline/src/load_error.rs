@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the engine refuses to run.
+//! Reasons to refuse a program.
 
 use thiserror::Error;
 

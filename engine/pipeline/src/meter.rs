@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Meters: two rates, three colours (RFC 2698), colour blind, with BMv2's arithmetic (`src/bm_sim/meters.cpp`).
 //!
-//! A bucket is credited `rate * now` in all, rounded down once: rounding never adds up. Its clock ticks in
-//! microseconds. The bucket of the peak rate is asked first; a packet that it refuses is red and takes nothing from
-//! the other bucket.
+//! The total credit of a bucket is `rate * now`, rounded down once, so rounding errors do not add up. Its clock ticks
+//! in microseconds. The bucket of the peak rate comes first. A packet that it refuses is red and takes nothing from the
+//! other bucket.
 
 use marklab_p4::ir::{self, ExternCall, Place, Program, StmtKind, Unit, visit};
 use marklab_units::Time;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Packets: stored bytes followed by zeros that are only counted.
+//! Packets: stored bytes, followed by zeros that are only counted.
 //!
-//! A simulated payload is all zeros, and nothing looks at it as long as no parser reaches that far. So a packet stores
-//! its headers and keeps the rest as a number; [`Packet::store`] turns zeros into bytes when somebody needs them.
+//! A simulated payload is all zeros, and nothing reads it unless a parser reaches it. So a packet stores its headers,
+//! and of the rest only the length; [`Packet::store`] turns zeros into stored bytes when they are needed.
 //!
-//! Ethernet, IPv4 and TCP headers fit into the packet itself, so that a packet in a queue takes two cache lines and no
-//! memory of its own; a packet that needs more space moves to the heap.
+//! Ethernet, IPv4 and TCP headers fit into the `Packet` itself, so a packet in a queue takes two cache lines and no
+//! memory on the heap. A packet that needs more space moves its bytes to the heap.
 
 /// Bytes beyond the stored ones that may be read without harm: the JIT loads eight bytes at a time.
 pub(crate) const SLACK: usize = 8;

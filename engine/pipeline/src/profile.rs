@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Action profiles and selectors: actions with their parameters, the *members*, to which entries of tables point
-//! instead of naming an action; entries of a selector's tables may also point to a *group* of members, of which a hash
-//! chooses one for each packet.
+//! Action profiles and selectors.
 //!
-//! Numbers and order are BMv2's (`src/bm_sim/action_profile.cpp`): the lowest free number is given first, and the
-//! members of a group are counted in the order of their numbers, whenever they came. The declared size has no meaning.
+//! A *member* is an action with its parameters. Table entries point to members instead of naming an action. Entries of
+//! a selector's tables may also point to a *group* of members, from which a hash chooses one for each packet.
+//!
+//! Numbers and order are BMv2's (`src/bm_sim/action_profile.cpp`): a new member or group gets the lowest free number.
+//! The members of a group are in the order of their numbers, not in the order in which they were added. The declared
+//! size is ignored.
 
 use std::collections::BTreeSet;
 

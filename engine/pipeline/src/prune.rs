@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Removes what a program computes and never uses.
+//! Removes computations whose results are never used.
 //!
-//! A program written for many schemes fills in more than one of them looks at: every queue signal, say. What is never
-//! read need not be computed, and a metadata field that is not mentioned any more takes no space in a packet's state
-//! and need not be filled in by the switch.
+//! A program written for many schemes computes more than one scheme reads: all queue signals, for example. A value that
+//! is never read need not be computed. A metadata field that the program no longer mentions takes no space in a
+//! packet's state, and the switch need not fill it in.
 
 use marklab_p4::ir::{BinaryOp, BlockId, Class, Expr, ExprKind, Program, SlotId, Stmt, visit};
 

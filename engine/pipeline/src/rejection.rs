@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What becomes of a packet whose parser ends with an error.
+//! What happens to a packet whose parser ends with an error.
 //!
-//! v1model goes on with what was extracted, and ends parsing without an error where the program rejects or no case of a
-//! `select` matches. Tofino counts both as errors; its ingress parser then refuses the packet, unless the program looks
-//! at `parser_err`, and its egress parser goes on. Which bits the errors of the core library are on the chip is our
-//! reading of their names: there, a parser knows no error by name.
+//! v1model goes on with the headers that were extracted. If the program rejects, or no case of a `select` matches,
+//! v1model ends parsing without an error; Tofino counts both as errors. Its ingress parser then refuses the packet,
+//! unless the program reads `parser_err`; its egress parser goes on. Tofino's parsers do not know errors by name, so
+//! the bits that stand for the errors of the core library are our reading of the names of those bits.
 
 use marklab_p4::ir::{Arch, BlockId, Program, SlotId, visit};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which blocks of a program run in one go.
+//! Stages: the blocks of a program that run in one go.
 
 use marklab_p4::ir::visit::{any_statement, bodies};
 use marklab_p4::ir::{Arch, BlockId, ExternCall, Program, Request, Stmt, StmtKind, Tna};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a switch remembers between packets: tables, registers, counters, meters, action profiles, value sets, the random
-//! stream.
+//! State that a switch keeps between packets: tables, registers, counters, meters, action profiles, value sets, the
+//! random stream.
 
 mod context;
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Match-action tables: entries, and the search for them.
 //!
-//! A key is a row of 64-bit words (`shape`). An entry is a row of words as well: [`Row`] tells what they mean. Rows of a table lie in one vector with the default action's row first, so that
-//! compiled code reads action data at constant offsets from the pointer a lookup returns.
+//! A key is a sequence of 64-bit words (`shape`). So is an entry: [`Row`] defines the meaning of its words. The rows of
+//! a table lie in one vector, the default action's row first. So compiled code reads action data at constant offsets
+//! from the pointer that a lookup returns.
 
 mod change;
 mod check;

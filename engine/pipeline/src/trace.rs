@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an interpreted program does with a packet, step by step.
 //!
-//! [`State::trace`](crate::State::trace) takes the events while it is there; without it a step of the interpreter pays
-//! for one test, and compiled code for nothing, since it is never traced.
+//! The interpreter appends events to [`State::trace`](crate::State::trace) if it is set. Otherwise tracing costs one
+//! test for each step. Compiled code is never traced, so it pays nothing.
 
 use marklab_p4::ir::{ActionId, BlockId, CounterId, HeaderId, MeterId, RegisterId, SlotId, StateId, TableId, Target};
 use marklab_p4::source::Span;

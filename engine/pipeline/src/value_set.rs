@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Parser value sets: `select` cases whose members the control plane gives.
+//! Parser value sets: `select` cases whose members come from the control plane.
 
 use marklab_p4::ir;
 use thiserror::Error;

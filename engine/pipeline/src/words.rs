@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Wide values as rows of 64-bit words, least significant first; and as bits in wire order.
+//! Wide values as sequences of 64-bit words, least significant first, and as bits in wire order.
 
 use num_bigint::BigUint;
 use num_traits::One;

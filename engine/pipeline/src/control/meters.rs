@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Meters.
 //!
-//! A cell of a `direct_meter` has the number of its table's entry.
+//! The index of a cell of a `direct_meter` is the number of its entry in the table.
 
 use marklab_p4::ir::MeterId;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Action profiles and selectors.
 //!
-//! An entry of their tables is given [`ActionSpec::member`] or [`ActionSpec::group`] in place of an action. On a miss
-//! such a table does nothing, unless one of them was set as its default.
+//! An entry of their tables has [`ActionSpec::member`] or [`ActionSpec::group`] in place of an action. On a miss such a
+//! table does nothing, unless the control plane has set a member or group as its default.
 
 use marklab_p4::ir::ProfileId;
 use num_bigint::BigUint;

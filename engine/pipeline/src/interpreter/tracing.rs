@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the interpreter writes down while somebody looks.
+//! Events that the interpreter records while a program is traced.
 
 use marklab_p4::ir::{ActionId, BlockBody, HeaderId, HeaderRef, Place, SlotId, StateId, TableId, Target};
 use num_bigint::BigUint;

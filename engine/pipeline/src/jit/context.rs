@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The border between generated code and Rust: what the code is given, and the functions it calls.
+//! The border between generated code and Rust: the data that the code receives, and the functions that it calls.
 //!
 //! =====================================================================================================================
-//! CAUTION: the offsets used by the generator are those of the `repr(C)` structs here. Pointers handed out stay valid
-//! for one call: tables are `Fixed`, register and counter arrays never grow, packets move only in functions after which the
-//! code reads the packet's pointers anew.
+//! CAUTION: the generator uses the offsets of the `repr(C)` structs here. Pointers given to generated code stay valid
+//! for one call: tables are `Fixed`, and register and counter arrays never grow. Packets move only in functions after
+//! which the code reads the packet's pointers again.
 //! =====================================================================================================================
 #![expect(unsafe_code, reason = "called by generated code with raw pointers")]
 

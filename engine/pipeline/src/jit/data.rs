@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Values put together in wire order: the deparser's output, the input of hashes and checksums.
+//! Values concatenated in wire order: the output of deparsers, the input of hashes and checksums.
 
 use std::mem::offset_of;
 

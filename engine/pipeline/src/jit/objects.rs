@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Meters, filters, action profiles and value sets: they run in Rust, the code uses what they say.
+//! Meters, filters, action profiles and value sets. They run in Rust, and generated code uses the results.
 
 use std::mem::offset_of;
 

@@ -2,8 +2,8 @@
 //! Parser and deparser.
 //!
 //! The cursor is an SSA value in bytes: on a path without loops it folds to a constant. Headers are read and written
-//! eight bytes at a time, most significant byte first; reading may touch [`crate::packet::SLACK`] bytes beyond the
-//! stored ones, which are never used.
+//! eight bytes at a time, most significant byte first. A read may touch [`crate::packet::SLACK`] bytes beyond the
+//! stored ones, but their values are never used.
 
 use std::mem::offset_of;
 

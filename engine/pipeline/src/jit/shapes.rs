@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What all parts of the generator know: how values are held, and what parsers and deparsers have at hand.
+//! Definitions for all parts of the generator: how values are held, and the state of parsers and deparsers.
 
 use cranelift_codegen::ir::{Block, StackSlot, Type, Value, types};
 use cranelift_frontend::Variable;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tables: the key, the row that applies, the action in it.
+//! Tables: the key, the row that applies, and its action.
 
 use std::mem::offset_of;
 

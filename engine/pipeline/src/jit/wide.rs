@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Values that registers do not hold: more than 128 bits, or a `varbit`.
+//! Values that do not fit into registers: those of more than 128 bits, and `varbit`s.
 //!
-//! Generated code knows such a value by the address of its words, least significant first, and a `varbit` by that of
-//! its bytes. Operators on them are calls of [`marklab_p4::arith`], which defines them. What an address leads to stays as it
-//! is until the end of the statement: expressions have no side effects, and a statement stores its result last.
+//! Generated code holds the address of such a value: of its words, least significant first, or of the bytes of a
+//! `varbit`. Operators on them are calls of [`marklab_p4::arith`], which defines them. The value at an address does not
+//! change before the end of the statement: expressions have no side effects, and a statement stores its result last.
 
 use std::mem::offset_of;
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What generated code sees of a state and of the packet.
 //!
-//! Data only: `jit::context` has the functions that the code calls with it, and the rules for its pointers.
+//! This module has data only: `jit::context` has the functions that the code calls with it, and the rules for its
+//! pointers.
 #![expect(unsafe_code, reason = "pointers for generated code")]
 
 use marklab_p4::ir::{HashAlgorithm, Request, Ty};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the control plane may do to a table of a state.
+//! Changes that the control plane may make to a table of a state.
 
 use std::ops::Deref;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What entries may say. Each check gives the problem as text; the caller says whose it is.
+//! Checks of entries. Each check returns the problem as text; the caller adds the name of the object.
 
 use marklab_p4::ir;
 use num_bigint::BigUint;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tables with an `implementation`: their entries point to members and groups of a profile.
 //!
-//! To its table such an entry is a call of [`MEMBER`] or [`GROUP`] with the number as parameter. What the numbers mean
-//! is kept here, in step with the profile, as rows of the table's own shape: engines read action data from them as
-//! from any row.
+//! For its table, such an entry is a call of [`MEMBER`] or [`GROUP`] with the number as parameter. This module keeps
+//! the members and groups in step with the profile. Members are rows in the table's own format, so engines read action
+//! data from them as from any row.
 
 use marklab_p4::ir::{ActionParam, SlotId, Ty};
 use num_bigint::BigUint;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the components of a key are compared with.
+//! What an entry requires of each component of the key.
 
 use marklab_p4::ir;
 use num_bigint::BigUint;

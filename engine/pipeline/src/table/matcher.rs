@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The search structures behind [`super::Table`], chosen by the kinds of its keys as BMv2 chooses.
+//! The search structures behind [`super::Table`], chosen by the match kinds of its keys as in BMv2.
 
 use marklab_p4::ir::{Key, MatchKind};
 use rustc_hash::FxHashMap;

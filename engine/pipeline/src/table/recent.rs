@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Keys of one word that were looked up lately, with the rows that were found.
+//! One-word keys that were looked up recently, with the rows that were found.
 //!
-//! A switch sees the same few keys again and again: the hosts of its network. Compiled code looks here first, which
-//! takes one cache line whatever the table's search structure, and searches only if another key holds the place.
+//! A switch sees the same few keys again and again: the hosts of its network. Compiled code first looks here, which
+//! touches one cache line whatever the table's search structure is. It searches the table only if the place holds
+//! another key.
 
 /// Places, a power of two.
 const PLACES: usize = 256;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Entries that are found by comparing: those of tables with a ternary, range or optional key.
+//! Entries that are found by comparing one after the other: those of tables with a ternary, range or optional key.
 
 use std::sync::Arc;
 

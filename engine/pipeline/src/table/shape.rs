@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How the components of a key lie in its words.
+//! How the words of a key hold its components.
 //!
-//! A key of up to 64 bits in all is one word, the first component most significant; a longer one gives each component
+//! A key of up to 64 bits in all is one word, the first component most significant. In a longer key each component has
 //! words of its own, least significant first.
 
 use marklab_p4::ir::{Key, MatchKind, Table};

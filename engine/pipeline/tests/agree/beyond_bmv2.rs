@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What BMv2's compiler refuses and both engines run, by the language's own rules.
+//! Programs that BMv2's compiler refuses and both engines run, by the rules of the language.
 
 use std::sync::Arc;
 

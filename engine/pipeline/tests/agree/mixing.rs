@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Engines refuse what belongs to another program: generated code would read and write beyond it.
+//! Engines refuse states, layouts and packets that do not belong to their program: generated code would read and write
+//! beyond them.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

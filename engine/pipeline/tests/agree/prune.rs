@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A program without its dead parts does to packets and state what it did before.
+//! A pruned program does the same to packets and state as the whole program.
 
 use std::path::Path;
 use std::sync::Arc;

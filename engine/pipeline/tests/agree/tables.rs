@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What tables do beside finding the best entry: order, sizes, entries of the source, refusals.
+//! Behaviour of tables apart from the choice of the best entry: order, sizes, entries of the source, refusals.
 
 use std::sync::Arc;
 

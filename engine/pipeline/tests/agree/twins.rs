@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Both engines side by side on a program from source, each with a state of its own that sees the same control plane.
+//! Both engines side by side on a program from source. Each has a state of its own; both states get the same control
+//! operations.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What no register holds: values of more than 128 bits, and `varbit`s.
+//! Values that do not fit into registers: those of more than 128 bits, and `varbit`s.
 
 use std::sync::Arc;
 

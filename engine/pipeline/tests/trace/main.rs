@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The interpreter tells what a program does, and does the same while it tells.
+//! The interpreter's trace of a program, which must not change what the program does.
 
 use std::path::Path;
 use std::sync::Arc;

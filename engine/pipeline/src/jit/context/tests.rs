@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What generated code does with what it is given, done by Rust, so that Miri can watch: each test enters a context,
-//! uses pointers as the code does, and changes the state from outside in between.
+//! Accesses of generated code to its context, done in Rust, so that Miri can check them. Each test enters a context,
+//! uses pointers as generated code does, and changes the state from outside in between.
 
 use std::sync::Arc;
 
