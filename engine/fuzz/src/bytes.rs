@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An input as a row of decisions.
+//! An input as a sequence of decisions.
 
 use num_bigint::BigUint;
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Random programs for v1model that are right: they compile, whatever the input decides.
+//! Random valid programs for v1model: they compile, whatever the input decides.
 //!
-//! Each decision takes a byte or two of the input; zeros, which follow its end, choose what is simplest, so that an
-//! input of less makes a program of less. What is decided once (types, headers, state of the switch) is the [`Scope`];
-//! expressions and statements are written within it.
+//! Each decision takes a byte or two of the input. Behind its end come zeros, which choose the simplest alternative, so
+//! a shorter input makes a smaller program. The [`Scope`] holds what is decided once (types, headers, state of the
+//! switch); expressions and statements are written within it.
 
 mod expr;
 mod parser;

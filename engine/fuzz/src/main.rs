@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Looks for inputs on which the front end or the engines break their promises.
+//! Searches for inputs on which the front end or the engines break their promises.
 //!
 //! ```text
 //! marklab-fuzz [--seconds N] [--seed N] [TARGET...]    searches, the time divided among the targets
 //! marklab-fuzz --replay TARGET FILE...                 runs these inputs only
 //! ```
 //!
-//! A *target* turns bytes into a case and judges the answer; it tells by a *feature* what kind of answer it was. The
-//! *search* starts from `corpus/TARGET` and what the target finds in the repository, edits inputs at random, and keeps
-//! those that show a new feature, so that it gets deeper than blind edits do without instrumented code: it runs on the
-//! stable toolchain. What it finds goes to `findings/`, made smaller. Add the fixed case to the corpus.
+//! A *target* turns bytes into a case and judges the answer. It returns the kind of the answer, as a *feature*. The
+//! *search* starts from `corpus/TARGET` and from inputs that the target finds in the repository. It edits inputs at
+//! random and keeps those that show a new feature. So it gets deeper than blind edits, without instrumented code, and
+//! runs on the stable toolchain. It makes its findings smaller and writes them to `findings/`. Add the fixed case to
+//! the corpus.
 
 mod bytes;
 mod edit;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The programs of this repository, ready to run in both engines.
+//! The programs of this repository, loaded in both engines.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The search for findings, and their way to disk.
+//! The search for findings, which it writes to files.
 
 use std::collections::HashSet;
 use std::fmt;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is fuzzed.
+//! Targets: what is fuzzed.
 
 mod entries;
 mod packets;

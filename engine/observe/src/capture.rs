@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Captures of frames.
+//! Captures of frames (pcap).
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};

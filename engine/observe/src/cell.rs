@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Cells of registers that are recorded beside a port.
+//! Register cells that are recorded with a port.
 
 use marklab_p4::ir::RegisterId;
 use marklab_pipeline::{ControlError, State};

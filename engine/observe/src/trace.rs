@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Queues of a port over time: rows of intervals in which something happened. Between rows a queue stays as it was.
+//! Queues of a port over time, as rows. Each row is an interval in which something happened; between rows a queue does
+//! not change.
 
 use marklab_p4::ir::RegisterId;
 use marklab_pipeline::State;

@@ -2,8 +2,8 @@
 //! Many queues in one piece of memory.
 //!
 //! A ring buffer per queue walks through all of its memory even if it never holds more than a few items, so a switch
-//! with many ports would keep fetching cold memory. Here the place that was freed last is used next, whichever queue
-//! it belonged to: as much memory is in use as items are waiting.
+//! with many ports would keep fetching cold memory. Here the place that was freed last is used next, whichever queue it
+//! belonged to. So no more memory is in use than the waiting items need.
 
 /// End of a chain.
 const NONE: u32 = u32::MAX;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Traffic manager: the queues between ingress and egress.
 //!
-//! It stores items for the queues of ports, within limits, hands them out in the order of the port's scheduler, and
-//! tells what the packet metadata of a switch needs: when an item came, how many were waiting then, how many it leaves
-//! behind. It is given the time and owns no clock, it is not told what an item is, and it neither shapes nor sends:
-//! the driver of the port decides when to take the next item.
+//! It stores items in the queues of ports, within limits, and hands them out in the order of the port's scheduler. With
+//! each item it returns what the packet metadata of a switch needs: its time of arrival, the number of items that
+//! waited then, and the number that it leaves behind. It has no clock (the caller passes the time), knows nothing about
+//! its items, and neither shapes nor sends: the driver of the port decides when to take the next item.
 //!
-//! Most switches have one queue per port, and none of what [`port`](PortConfig) describes; they do not pay for it.
+//! Most switches have one queue per port, and share no limits or memory (see [`PortConfig`] and [`Pool`]). They do not
+//! pay for these features.
 
 mod chain;
 mod port;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Ports with more than one queue, and what they share.
+//! Ports with several queues, and the limits and memory that these share.
 
 use thiserror::Error;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which queue of a port comes next: strict levels, and rounds within a level.
+//! The scheduler of a port, which chooses the next queue: strict priority between levels, rounds within a level.
 
 use crate::queue::Limit;
 

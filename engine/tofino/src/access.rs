@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Accesses of registers: a packet gets one to each (p4c's `backends/tofino`; files as named at the checks).
+//! Accesses of registers: a packet may access each register once (p4c's `backends/tofino`; each check names its file).
 
 use marklab_p4::ir::{Expr, ExprKind, ExternCall, Program, RegisterId, Stmt, StmtKind, visit};
 use marklab_p4::source::Span;

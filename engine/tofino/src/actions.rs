@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Actions: one step, in which all operations read what was there before (p4c's `bf-p4c/mau/instruction_selection.cpp`,
-//! `bf-p4c/mau/action_analysis.cpp`).
+//! Actions: one step, in which all operations read the values from before the step (p4c's
+//! `bf-p4c/mau/instruction_selection.cpp`, `bf-p4c/mau/action_analysis.cpp`).
 //!
-//! Variables of an action are replaced by what they hold, as p4c's copy propagation does, so that only fields that are
-//! written and read are dependent. Statements of an `apply` block are actions of one statement here.
+//! Variables of an action are replaced by their values, as p4c's copy propagation does. So only an operation that reads
+//! a field written by the same action depends on another one. Here, each statement of an `apply` block is an action of
+//! its own.
 
 use marklab_p4::ir::{
     Action, BinaryOp, Class, Expr, ExprKind, ExternCall, Place, Program, SlotId, Stmt, StmtKind, Table, UnaryOp, visit,

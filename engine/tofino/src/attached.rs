@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Objects at the side of a table: registers, meters, counters and selectors of one table share one address (p4c's
-//! `bf-p4c/mau/attached_info.cpp`, and `SetupAttachedAddressing` in `bf-p4c/mau/instruction_selection.cpp`).
+//! Objects that are attached to a table: the registers, meters and selectors of a table share one address, and its
+//! counters share another (p4c's `bf-p4c/mau/attached_info.cpp`, and `SetupAttachedAddressing` in
+//! `bf-p4c/mau/instruction_selection.cpp`).
 
 use marklab_p4::ir::{
     Action, CounterId, Expr, ExprKind, ExternCall, FilterId, MeterId, Program, RegisterActionId, RegisterId, SlotId,

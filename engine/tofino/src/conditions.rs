@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Conditions of `if`: what a gateway can test (p4c's `bf-p4c/mau/gateway.cpp`, `split_gateways.cpp`).
 //!
-//! A gateway has rows, each a conjunction, and sees 4 bytes of the packet and 12 bits of hash for all of them. p4c puts
-//! the disjunctions of a condition into rows, and rows that do not fit together into gateways behind each other. What it
-//! cannot split is a row. Where fields lie in containers is not known here, so bits are counted and not bytes: a
-//! condition that passes can still be refused.
+//! A gateway has rows, each a conjunction. All of its rows together see 4 bytes of the packet and 12 bits of hash. p4c
+//! turns the disjunctions of a condition into rows, and splits rows that do not fit into one gateway over a sequence of
+//! gateways. It cannot split a row. The containers of fields are not known here, so bits are counted instead of bytes:
+//! p4c may refuse a condition that passes here.
 
 use std::collections::BTreeMap;
 

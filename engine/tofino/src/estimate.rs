@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a program needs of a chip: stages by dependencies and by what each has, memories, units, bits of the packet's
-//! vector. An estimate: see the modules for what is simplified.
+//! What a program needs of a chip: stages (by dependencies and by resources), memories, units, bits of the packet
+//! header vector. This is an estimate: the modules have the simplifications.
 
 mod dependency;
 mod memory;

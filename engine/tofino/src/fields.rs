@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which bits of which fields are read and written.
+//! Bits of fields that are read and written.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Messages under collection.
+//! Collects messages.
 
 use marklab_p4::Diagnostic;
 use marklab_p4::diagnostics::Label;

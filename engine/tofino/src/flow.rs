@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A control as a list of steps, each with the decisions that lead to it: what excludes what, and what depends on what,
-//! is asked of it.
+//! A control as a list of steps, each with the decisions that lead to it. It shows which steps exclude each other, and
+//! which depend on each other.
 
 use marklab_p4::ir::{
     ActionId, Expr, ExprKind, Label, Program, SlotId, Stmt, StmtKind, Table, TableId, UnaryOp, visit,

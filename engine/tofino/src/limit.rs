@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The closed list of what Tofino cannot do.
 //!
-//! Ids are stable: `E10` stateful ALUs, `E11` accesses of registers, `E12` parsers and deparsers, `E13` conditions, `E14`
-//! actions, `E15` tables, `E16` placement, `W10` warnings. Each has a case in `tests/err`.
+//! Ids are stable: `E10` stateful ALUs, `E11` accesses of registers, `E12` parsers and deparsers, `E13` conditions,
+//! `E14` actions, `E15` tables, `E16` placement, `W10` and `W12` warnings. Each has a case in `tests/err`.
 
 use marklab_p4::problems;
 

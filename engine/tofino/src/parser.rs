@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Parsers and deparsers (p4c's `bf-p4c/parde`; files as named at the checks).
+//! Parsers and deparsers (p4c's `bf-p4c/parde`; each check names its file).
 
 use marklab_p4::ir::{
     BinaryOp, BlockBody, BlockId, Expr, ExprKind, ExternCall, Gress, HashAlgorithm, KeySet, ParserBody, Program,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Stateful ALUs: what may happen to an element of a register in one access.
+//! Stateful ALUs: what one access can do to an element of a register.
 //!
-//! Each check is one function; its source is p4c's `backends/tofino`, whose `bf-p4c/mau/stateful_alu.cpp` makes the
-//! instructions and whose `bf-asm/salu_inst.cpp` encodes them.
+//! Each check is one function. The source is p4c's `backends/tofino`: `bf-p4c/mau/stateful_alu.cpp` makes the
+//! instructions, and `bf-asm/salu_inst.cpp` encodes them.
 
 mod body;
 mod value;

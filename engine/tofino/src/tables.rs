@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tables (p4c's `backends/tofino`; files as named at the checks).
+//! Tables (p4c's `backends/tofino`; each check names its file).
 
 use marklab_p4::ir::{ExprKind, MatchKind, Program, Table};
 

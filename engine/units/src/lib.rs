@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Units of the engine: a point in time, a length of time, a line rate; and what frames take on lines ([`Framing`],
-//! [`Transmitter`]).
+//! Units of the engine: a point in time, a length of time, a line rate; and the bytes and time that frames take on
+//! lines ([`Framing`], [`Transmitter`]).
 //!
 //! Points and lengths are different types: the difference of two points is a length, two points cannot be added.
 //! Everything is an integer (ns, bit/s, bytes), so that the same run gives the same bytes on every machine.

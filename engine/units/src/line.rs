@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Lines: what frames take on them, and until when.
+//! Lines: the bytes and the time that frames take on them.
 
 use serde::Deserialize;
 

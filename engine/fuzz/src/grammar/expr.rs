@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Expressions, each of the type that is asked for.
+//! Expressions of a given type.
 
 use num_bigint::BigUint;
 

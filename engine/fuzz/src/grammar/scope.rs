@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What statements and expressions may name.
+//! Names that statements and expressions may use.
 
 use std::fmt;
 

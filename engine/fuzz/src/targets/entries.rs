@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Control operations: both states answer alike, refuse what is wrong, and packets then fare alike.
+//! Control operations: both engines' states give the same answers, refuse what is wrong, and then treat packets alike.
 
 use marklab_p4::ir::{MatchKind, RegisterId, TableId};
 use marklab_pipeline::{EntryHandle, KeyMatch, State, Table, TableEntry};

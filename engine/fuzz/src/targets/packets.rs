@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Packets: both engines do the same with each.
+//! Packets: both engines do the same with each packet.
 
 use super::number;
 use crate::bytes::Bytes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Programs: what is right compiles, and both engines do the same with it.
+//! Programs: each valid program compiles, and both engines do the same with it.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Source text: it is answered by a program or by located messages, and a program can be loaded.
+//! Source text: the answer is a program or messages with places in the source, and a program can be loaded.
 
 use std::collections::BTreeSet;
 use std::io;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which logical table has to come after which, and by how much (p4c's `bf-p4c/mau/table_dependency_graph.h`).
+//! Dependencies between logical tables: their order, and whether they need different stages (p4c's
+//! `bf-p4c/mau/table_dependency_graph.h`).
 
 use super::units::{Kind, Unit};
 use crate::flow::exclusive;

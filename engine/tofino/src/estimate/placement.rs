@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Logical tables into stages: each as early as its dependencies and what a stage has allow, those that most others wait
-//! for first. p4c weighs more and backtracks; this is an estimate of what it comes to.
+//! Placement of logical tables in stages. Each goes to the earliest stage that its dependencies and the resources of
+//! the stage allow. The tables with the most stages after them come first. p4c weighs more criteria and backtracks;
+//! this only estimates its result.
 
 use std::collections::BTreeSet;
 

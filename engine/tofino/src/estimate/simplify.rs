@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What p4c leaves out before it makes tables of statements, and the IR still has.
+//! Statements that are still in the IR, but that p4c removes before it makes tables of statements.
 
 use marklab_p4::ir::{Class, Expr, ExprKind, Program, SlotId, Stmt, StmtKind, visit};
 use marklab_p4::source::SourceMap;

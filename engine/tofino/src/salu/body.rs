@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The body of a `RegisterAction` as the instructions of an ALU: comparisons, and writes under predicates of them.
+//! The body of a `RegisterAction` as instructions of an ALU: comparisons, and writes under predicates of these.
 //!
-//! Variables of the body are replaced by what they hold, as p4c's copy propagation does.
+//! Variables of the body are replaced by their values, as p4c's copy propagation does.
 
 use marklab_p4::arith::from_image;
 use marklab_p4::ir::{

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Values and conditions inside of a stateful ALU.
+//! Values and conditions in a stateful ALU.
 
 use marklab_p4::ir::{BinaryOp, MathUnitId, Ty};
 use marklab_p4::source::Span;

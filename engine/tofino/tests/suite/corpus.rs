@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Programs that p4c compiles for Tofino: none may be refused.
 //!
-//! `P4C_CHECKOUT=<folder>` looks at those of p4testgen's Tofino target, `OPEN_P4STUDIO=<folder>` at open-p4studio's
-//! examples. What the front end does not take is left out.
+//! `P4C_CHECKOUT=<folder>` runs the programs of p4testgen's Tofino target, `OPEN_P4STUDIO=<folder>` the examples of
+//! open-p4studio. Programs that the front end does not compile are left out.
 
 use std::path::{Path, PathBuf};
 

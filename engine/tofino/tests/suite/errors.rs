@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Programs that Tofino cannot run, and those that it can.
+//! Programs that Tofino cannot run, and programs that it can.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Estimates: dependencies, what a stage has, memories and bits, each on a program whose result can be counted.
+//! Estimates: dependencies, resources of a stage, memories and bits, each on a program whose result can be counted.
 
 use std::path::{Path, PathBuf};
 
