@@ -223,7 +223,7 @@ fn one_index(program: &Program, parts: &[Part<'_>], findings: &mut Findings) {
             match known.iter().find(|(other, ..)| *other == one.object) {
                 Some((_, first, other)) if !same(index, other) => {
                     let object = one.object.name(program).to_string();
-                    let labels = vec![label(*first, "indexed otherwise here")];
+                    let labels = vec![label(*first, "a different index here")];
                     findings.report_with(one.span, Limit::IndexDiffers { object }, labels);
                 }
                 Some(_) => {}

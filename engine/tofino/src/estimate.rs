@@ -247,7 +247,7 @@ fn registers_apart(program: &Program, units: &[Unit], placement: &Placement, fin
             // Two accesses by one packet cannot be in one stage anyway.
             if !findings.contain(|limit| matches!(limit, Limit::AccessedTwice { register } if register == name)) {
                 let problem = Limit::RegisterStages { register: name.clone() };
-                findings.report_with(units[*other].span, problem, vec![label(units[*one].span, "used here as well")]);
+                findings.report_with(units[*other].span, problem, vec![label(units[*one].span, "also used here")]);
             }
         }
     }

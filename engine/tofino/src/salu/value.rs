@@ -26,10 +26,10 @@ pub(crate) enum Operand {
 impl Operand {
     pub(crate) fn kind(&self) -> &'static str {
         match self {
-            Operand::Memory(_) | Operand::Stored(_) => "of the register",
-            Operand::Packet(..) => "of the packet",
-            Operand::Constant(_) => "constant",
-            Operand::Math(..) => "of a math unit",
+            Operand::Memory(_) | Operand::Stored(_) => "a word of the register",
+            Operand::Packet(..) => "a value of the packet",
+            Operand::Constant(_) => "a constant",
+            Operand::Math(..) => "a result of a math unit",
         }
     }
 
