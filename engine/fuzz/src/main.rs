@@ -54,7 +54,7 @@ fn order(mut args: impl Iterator<Item = String>) -> Result<Order, String> {
                 (_, Some(target)) => order.targets.push(target),
                 (_, None) => {
                     let known: Vec<_> = TARGETS.iter().map(|target| target.name).collect();
-                    return Err(format!("there is no target `{arg}`; there are {}", known.join(", ")));
+                    return Err(format!("no such target: `{arg}`; the targets are {}", known.join(", ")));
                 }
             },
         }

@@ -111,7 +111,7 @@ fn keep(target: &Target, watchdog: &Watchdog, input: Vec<u8>, problem: String) -
     let file = file.display();
     match written {
         Ok(()) => format!(
-            "FINDING of {} bytes: {problem}\n  run it again by: --replay {} {file}{stands_for}",
+            "FINDING of {} bytes: {problem}\n  run it again with: --replay {} {file}{stands_for}",
             input.len(),
             target.name
         ),
@@ -199,7 +199,7 @@ impl Drop for Watchdog {
 
 #[expect(clippy::print_stderr, reason = "the last words of the process")]
 fn give_up(input: &Path) {
-    eprintln!("FINDING: an input does not end: {}", input.display());
+    eprintln!("FINDING: an input does not terminate: {}", input.display());
     std::process::abort();
 }
 

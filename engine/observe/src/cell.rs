@@ -23,7 +23,7 @@ pub enum CellError {
     #[error("{0}")]
     Register(#[from] ControlError),
     /// The register does not have the cell.
-    #[error("register `{register}` has no cell {index} to be recorded")]
+    #[error("register `{register}` has no cell {index} to record")]
     Cell {
         /// Name of the register.
         register: String,

@@ -77,7 +77,7 @@ impl FilterSettings {
         } else if drops.is_some_and(|drops| !(drops.max_probability > 0.0 && drops.max_probability <= 1.0)) {
             Some("the largest probability must be above 0 and at most 1")
         } else if drops.is_some_and(|drops| drops.min == drops.max && drops.max_probability < 1.0) {
-            Some("equal thresholds go with probability 1 only")
+            Some("equal thresholds need a largest probability of 1")
         } else {
             None
         };

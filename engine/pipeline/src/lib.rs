@@ -105,14 +105,14 @@ impl Origin {
     ///
     /// If the layout is another program's.
     pub(crate) fn new(program: &Arc<Program>, layout: &Layout) -> Origin {
-        assert!(layout.is_of(program), "the layout is that of another program");
+        assert!(layout.is_of(program), "the layout belongs to another program");
         Origin { program: program.clone(), layout: layout.id() }
     }
 
     #[inline(always)]
     pub(crate) fn check(&self, state: &State, phv: &Phv) {
-        assert!(Arc::ptr_eq(&self.program, &state.program), "the state is that of another program");
-        assert!(self.layout == phv.layout_id(), "the packet state is that of another layout");
+        assert!(Arc::ptr_eq(&self.program, &state.program), "the state belongs to another program");
+        assert!(self.layout == phv.layout_id(), "the packet state belongs to another layout");
     }
 }
 

@@ -173,7 +173,7 @@ impl Packet {
     pub(crate) fn move_front(&mut self, consumed: usize, front: usize) {
         assert!(
             consumed <= self.stored().len() && front <= self.headroom() + consumed,
-            "a deparser was given another packet than the parser before it"
+            "a deparser got a packet that the parser before it did not read"
         );
         self.start = self.start + consumed as u32 - front as u32;
     }

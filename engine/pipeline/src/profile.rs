@@ -38,7 +38,7 @@ pub enum ProfileError {
         group: u32,
     },
     /// Only selectors have groups.
-    #[error("profile `{profile}` has no groups: it is no `action_selector`")]
+    #[error("profile `{profile}` has no groups: it is not an `action_selector`")]
     NotASelector {
         /// Profile.
         profile: String,

@@ -139,7 +139,7 @@ impl State {
         if let Some(name) = program.foreign.first() {
             return Err(LoadError::Foreign { name: name.clone() });
         }
-        assert!(layout.is_of(program), "the layout is that of another program");
+        assert!(layout.is_of(program), "the layout belongs to another program");
         if layout.bytes() > MAX_PHV_BYTES {
             return Err(LoadError::PacketState { bytes: layout.bytes(), limit: MAX_PHV_BYTES });
         }

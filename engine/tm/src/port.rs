@@ -21,10 +21,10 @@ pub struct PortConfig {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum InvalidPort {
     /// It needs one queue at least.
-    #[error("a port without queues")]
+    #[error("a port must have at least one queue")]
     NoQueues,
     /// It has more than [`MAX_QUEUES`].
-    #[error("{0} queues, a port has {MAX_QUEUES} at most")]
+    #[error("{0} queues: a port can have at most {MAX_QUEUES}")]
     TooManyQueues(usize),
     /// Its turns would never send anything.
     #[error("queue {0} has a quantum of 0")]

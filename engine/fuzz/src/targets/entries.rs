@@ -47,7 +47,7 @@ pub(super) fn operate(loaded: &Loaded, pair: &mut Pair, input: &mut Bytes<'_>) -
         let change = change(operation, pair.states[0].table(TableId(table as u32)), input);
         let [meant, compiled] = pair.states.each_mut().map(|state| apply(state, table, &change));
         if meant != compiled {
-            return Err(format!("{change:?} is answered by {meant} and {compiled}"));
+            return Err(format!("{change:?}: the interpreter's state answers {meant}, the JIT's {compiled}"));
         }
         // The kind of the answer: its name without what it is about.
         feature.extend([table as u8, meant.split(['(', ' ']).nth(1).map_or(0, |kind| kind.len() as u8)]);

@@ -28,7 +28,7 @@ pub(super) fn run(input: &[u8]) -> Result<u64, String> {
     let files = Memory::single("random.p4", &text);
     let compilation = compile_with(Path::new("random.p4"), &Options::default(), &files);
     let messages = compilation.render(false);
-    let Some(program) = compilation.program else { return Err(format!("a right program is refused: {messages}")) };
+    let Some(program) = compilation.program else { return Err(format!("a valid program is refused: {messages}")) };
     let Some(loaded) = load(program) else { return Ok(number("not loaded")) };
     let backwards: Vec<u8> = input.iter().rev().copied().collect();
     let mut input = Bytes::new(&backwards);

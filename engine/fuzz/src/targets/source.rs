@@ -144,13 +144,13 @@ pub(super) fn run(input: &[u8]) -> Result<u64, String> {
 fn judge(compilation: &Compilation) -> Result<BTreeSet<&'static str>, String> {
     let rendered = compilation.render(false);
     if compilation.program.is_none() != compilation.has_errors() {
-        return Err(format!("a program beside errors, or neither: {rendered}"));
+        return Err(format!("a program and errors, or neither: {rendered}"));
     }
     for diagnostic in &compilation.diagnostics {
         let file = compilation.sources.file(diagnostic.span.file);
         let (start, end) = (diagnostic.span.start as usize, diagnostic.span.end as usize);
         if file.text.get(start..end).is_none() {
-            return Err(format!("{start}..{end} is no place in {}: {rendered}", file.path.display()));
+            return Err(format!("{start}..{end} is not a place in {}: {rendered}", file.path.display()));
         }
         if diagnostic.category() == Category::Internal {
             return Err(rendered);

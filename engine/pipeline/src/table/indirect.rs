@@ -96,7 +96,7 @@ impl Indirect {
                 Some(members) if members.is_empty() && !as_default => Err(format!("group {} is empty", args[0])),
                 Some(_) => Ok(()),
             },
-            NOTHING if !as_default => Err("it is only for misses".to_owned()),
+            NOTHING if !as_default => Err("it can only be the default action".to_owned()),
             _ => Ok(()),
         }
     }

@@ -74,7 +74,7 @@ fn a_state_of_another_program_is_refused_even_if_the_programs_are_equal() {
     for other in [program_with(16, 0), program_with(1600, 0)] {
         let other = Ready::new(&other);
         let said = refusals(&ready, || other.state(), &ready.layout.phv());
-        assert_eq!(said, ["the state is that of another program"; 4]);
+        assert_eq!(said, ["the state belongs to another program"; 4]);
     }
 }
 
@@ -84,7 +84,7 @@ fn a_packet_state_of_another_layout_is_refused_even_if_the_layouts_are_equal() {
     let small = Ready::new(&program_with(16, 0));
     for phv in [small.layout.phv(), Ready::new(&ready.program).layout.phv()] {
         let said = refusals(&ready, || ready.state(), &phv);
-        assert_eq!(said, ["the packet state is that of another layout"; 4]);
+        assert_eq!(said, ["the packet state belongs to another layout"; 4]);
     }
 }
 
@@ -97,7 +97,7 @@ fn a_layout_is_of_one_program() {
         panic_of(|| Interpreter::new(&program, &layout)),
         panic_of(|| Jit::compile(&program, &layout)),
     ];
-    assert_eq!(said, ["the layout is that of another program"; 3]);
+    assert_eq!(said, ["the layout belongs to another program"; 3]);
 }
 
 /// The parser consumed 200 bytes, of which the packet that comes to the deparser has two.
@@ -109,7 +109,7 @@ fn a_deparser_refuses_another_packet_than_the_parsers() {
         engine.run(Stage::Ingress, &mut state, &mut Packet::new(&[7; 200], 0), &mut phv);
         let mut other = Packet::new(&[1, 2], 0);
         let said = panic_of(|| engine.run(Stage::Deparse, &mut state, &mut other, &mut phv));
-        assert_eq!(said, "a deparser was given another packet than the parser before it");
+        assert_eq!(said, "a deparser got a packet that the parser before it did not read");
     }
 }
 

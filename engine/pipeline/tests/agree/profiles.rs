@@ -323,7 +323,7 @@ fn only_a_selector_has_groups() {
         let profile = state.find_profile("p").unwrap();
         state.add_group(profile).unwrap_err().to_string()
     });
-    assert_eq!(refusal, "profile `I.p` has no groups: it is no `action_selector`");
+    assert_eq!(refusal, "profile `I.p` has no groups: it is not an `action_selector`");
 }
 
 #[test]
