@@ -16,7 +16,7 @@ use thiserror::Error;
 
 use crate::random::draw;
 
-/// What a cell of a filter is set to.
+/// Settings of a filter's cell.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FilterSettings {
     /// Time constant in ns while samples are above the average.
@@ -25,25 +25,25 @@ pub struct FilterSettings {
     pub decay_ns: f64,
     /// `Lpf`: places by which the average is shifted right.
     pub scale_down: u8,
-    /// `Wred`: when it drops.
+    /// `Wred`: thresholds of its drops.
     pub drops: Option<DropSettings>,
 }
 
-/// When a `Wred` drops; in the samples' unit.
+/// Thresholds of a `Wred`, in the unit of the samples.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct DropSettings {
-    /// It drops nothing below.
+    /// Below this average it drops nothing.
     pub min: u64,
-    /// It drops everything from here on.
+    /// From this average on it drops everything.
     pub max: u64,
     /// Probability right below the maximum, more than 0 and at most 1.
     pub max_probability: f64,
 }
 
-/// Why a filter refused.
+/// Why a filter refused an operation.
 #[derive(Clone, PartialEq, Debug, Error)]
 pub enum FilterError {
-    /// The array is smaller.
+    /// The index is out of range.
     #[error("filter `{filter}` has no cell {index}")]
     NoCell {
         /// Filter.
@@ -51,7 +51,7 @@ pub enum FilterError {
         /// Cell asked for.
         index: u64,
     },
-    /// Settings that the filter does not have.
+    /// Settings that the filter cannot have.
     #[error("filter `{filter}`: {problem}")]
     Settings {
         /// Filter.
@@ -62,8 +62,8 @@ pub enum FilterError {
 }
 
 impl FilterSettings {
-    /// Checks that a filter has such settings: numbers that mean something, and a step only with certainty, as Tofino's
-    /// driver wants it.
+    /// Checks that a filter can have these settings: numbers within their ranges, and equal thresholds only with a
+    /// probability of 1, as Tofino's driver requires.
     pub(crate) fn check(&self, filter: &ir::Filter) -> Result<(), FilterError> {
         let drops = self.drops;
         let problem = if ![self.gain_ns, self.decay_ns].iter().all(|tau| tau.is_finite() && *tau >= 0.0) {
@@ -88,14 +88,14 @@ impl FilterSettings {
     }
 }
 
-/// One cell: what comes out is what goes in, and nothing is dropped, until it is set.
+/// One cell. Until it is set, its output is its input, and it drops nothing.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Cell(Option<Box<Average>>);
 
 #[derive(Clone, Debug)]
 struct Average {
     settings: FilterSettings,
-    /// The average, and when the last sample came.
+    /// The average, and the time of the last sample.
     latest: Option<(f64, Time)>,
 }
 
@@ -104,7 +104,7 @@ impl Cell {
         self.0 = settings.map(|settings| Box::new(Average { settings, latest: None }));
     }
 
-    /// Takes a sample; gives the average, or what stands for a drop or none.
+    /// Takes a sample. Returns the average, or for a `Wred` its value for a drop or for no drop.
     fn execute(&mut self, now: Time, sample: u64, wred: Option<(u8, u8)>, random: &mut Xoshiro256PlusPlus) -> u64 {
         let Some(cell) = &mut self.0 else { return wred.map_or(sample, |(_, no_drop)| no_drop.into()) };
         let average = cell.take(now, sample as f64);
@@ -124,7 +124,7 @@ impl Average {
             Some((average, then)) => {
                 let tau = if sample > average { self.settings.gain_ns } else { self.settings.decay_ns };
                 let elapsed = now.since(then).nanos() as f64;
-                // Without a time constant the average is the sample, even at once.
+                // With a time constant of 0 the average is the sample, even if no time has passed.
                 let kept = if tau > 0.0 { (-elapsed / tau).exp() } else { 0.0 };
                 average + (sample - average) * (1.0 - kept)
             }
@@ -157,7 +157,7 @@ impl Filter {
         Filter { wred: filter.wred, cells: vec![Cell::default(); cells] }
     }
 
-    /// Takes a sample; `None` beyond the array.
+    /// Takes a sample. Returns `None` if the index is out of range.
     pub(crate) fn execute(
         &mut self,
         index: u64,
@@ -197,7 +197,7 @@ mod tests {
         cell.execute(Time::from_nanos(ns), sample, None, &mut random())
     }
 
-    /// A step from 0 to v is v (1 - exp(-t / tau)) after a time t, however many samples tell of it.
+    /// A step from 0 to v is v (1 - exp(-t / tau)) after a time t, for any number of samples.
     #[test]
     fn a_step_is_followed_by_its_time_constant() {
         for samples in [1, 10, 1000] {
@@ -234,7 +234,7 @@ mod tests {
             let mut execute = || cell.execute(Time::ZERO, sample, Some((1, 0)), &mut random);
             let dropped: u64 = (0..20_000).map(|_| execute()).sum();
             let share = dropped as f64 / 20_000.0;
-            // Four standard deviations, and an 8-bit number's step.
+            // Four standard deviations, and one step of an 8-bit number.
             assert!((share - expected).abs() < 4.0 * (0.25f64 / 20_000.0).sqrt() + 1.0 / 256.0, "{sample}: {share}");
         }
     }

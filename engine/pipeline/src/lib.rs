@@ -59,25 +59,25 @@ pub use table::{Count, EntryHandle, KeyMatch, Table, TableEntry, TableError, Tab
 pub use trace::{Event, EventKind, FieldValue};
 pub use value_set::{ValueSet, ValueSetError, ValueSetMut};
 
-/// `egress_spec` of a packet to be dropped, as BMv2's default.
+/// `egress_spec` of a packet that is to be dropped, as BMv2's default.
 pub const DROP_PORT: u64 = 511;
 
-/// Rounds that loops, and parser states on a cycle, may take in one run of a block; beyond that the block ends with a
-/// fault. Real programs stay far below it, and without a bound a program could stop the simulator.
+/// Most rounds of loops and of parser states on a cycle in one run of a block; beyond that the block ends with a fault.
+/// Real programs stay far below this limit. Without it, a program could stop the simulator.
 pub(crate) const FUEL: u32 = 1 << 16;
 
-/// Something that runs the stages of one program.
+/// Runs the stages of one program.
 pub trait Engine: Send + Sync {
-    /// Runs a stage on a packet, which its parser reads and its deparser changes.
+    /// Runs a stage on a packet. The stage's parser reads the packet, and its deparser changes it.
     ///
     /// # Panics
     ///
-    /// If the program does not have the stage, or if `state` or `phv` is not of the program and the layout that the
-    /// engine was made of. An equal program or layout is another one.
+    /// If the program does not have the stage, or if `state` or `phv` was not made from the same program and layout as
+    /// the engine. An equal program or layout is not the same one.
     fn run(&self, stage: Stage, state: &mut State, packet: &mut Packet, phv: &mut Phv);
 
     /// v1model: runs [`Stage::Egress`] and then, unless the program has set `egress_spec` to the drop port, [`Stage::Deparse`].
-    /// Tells whether it deparsed.
+    /// Returns whether it deparsed.
     ///
     /// # Panics
     ///
@@ -92,8 +92,8 @@ pub trait Engine: Send + Sync {
     }
 }
 
-/// What an engine was made of, which is looked at once per call: generated code trusts tables, registers and packet states
-/// to be where its program has them.
+/// The program and layout of an engine, which each call compares with its arguments: generated code trusts tables,
+/// registers and packet states to be where its program has them.
 #[derive(Clone, Debug)]
 pub(crate) struct Origin {
     program: Arc<Program>,
@@ -116,7 +116,7 @@ impl Origin {
     }
 }
 
-/// Which parser states lie on a cycle, or between two: entering these costs fuel.
+/// Returns which parser states lie on a cycle, or between two cycles: entering these costs fuel.
 pub(crate) fn looping_states(parser: &ParserBody) -> Vec<bool> {
     let successors = |state: usize| -> Vec<usize> {
         let targets = match &parser.states[state].next {
@@ -137,7 +137,8 @@ pub(crate) fn looping_states(parser: &ParserBody) -> Vec<bool> {
         }
     }
     let mut looping = vec![true; forth.len()];
-    // What nothing leads to is on no cycle, nor then what only that leads to; and likewise backwards.
+    // A state without predecessors is on no cycle. Without that state, neither is a state that only it leads to. The
+    // same holds backwards.
     for (from, to) in [(&back, &forth), (&forth, &back)] {
         let mut open: Vec<usize> =
             from.iter().map(|edges| edges.iter().filter(|&&edge| looping[edge]).count()).collect();
