@@ -48,10 +48,10 @@ pub enum JitError {
     Unsupported {
         /// The construct.
         what: String,
-        /// Where it stands.
+        /// Its place in the source.
         span: Span,
     },
-    /// The code generator failed, which is a defect of ours or of the platform.
+    /// The code generator failed. This is a defect of the lab or of the platform.
     #[error("code generation failed: {0}")]
     Backend(String),
 }
@@ -72,24 +72,25 @@ type StageFn = unsafe extern "C" fn(context: *mut Context, phv: *mut u8);
 pub struct Jit {
     /// `None` only while being dropped.
     module: Option<JITModule>,
-    /// By stage, those that the program has.
+    /// By stage; `None` for stages that the program does not have.
     stages: [Option<StageFn>; Stage::ALL.len()],
-    /// By stage: where its deparser writes, if it has one.
+    /// By stage: output of its deparser, if it has one.
     deparsers: [Deparser; Stage::ALL.len()],
     referred: Referred,
     origin: Origin,
 }
 
-/// Where a deparser writes.
+/// Output of a deparser.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Deparser {
-    /// Right in front of the payload: it emits header after header, so that their length is known before.
+    /// Right in front of the payload: the deparser emits a fixed list of headers, so their total length is known
+    /// before.
     InPlace,
-    /// To a buffer of that many bytes, which grows if it emits in a loop.
+    /// A buffer of this many bytes, which grows if the deparser emits in a loop.
     Buffer(usize),
 }
 
-// SAFETY: after `compile` nothing changes the module; the code is only read and run, and keeps no state of its own.
+// SAFETY: after `compile` nothing changes the module. The code is only read and run, and has no state of its own.
 #[expect(unsafe_code, reason = "the module is kept only to own the code's memory")]
 unsafe impl Send for Jit {}
 // SAFETY: as above.
@@ -103,7 +104,7 @@ impl std::fmt::Debug for Jit {
 }
 
 impl Jit {
-    /// Compiles a program whose packet state is laid out so.
+    /// Compiles a program, with this layout of packet states.
     ///
     /// # Errors
     ///
@@ -176,7 +177,7 @@ impl Drop for Jit {
     fn drop(&mut self) {
         if let Some(module) = self.module.take() {
             // SAFETY: the function pointers in `stages` are not called any more, and were never handed out.
-            #[expect(unsafe_code, reason = "the module frees its memory only when told to")]
+            #[expect(unsafe_code, reason = "the module frees its memory only by this call")]
             unsafe {
                 module.free_memory();
             }
@@ -222,7 +223,7 @@ impl Engine for Jit {
         }
     }
 
-    // As the default, but crosses the border once.
+    // As the default implementation, but enters generated code's context only once.
     fn run_out(&self, state: &mut State, packet: &mut Packet, phv: &mut Phv, egress_spec: Option<Field>) -> bool {
         self.origin.check(state, phv);
         let mut kept = true;
