@@ -38,16 +38,16 @@ use crate::findings::Findings;
 use crate::flow::Flow;
 use crate::limit::Limit;
 
-/// What came of looking at a program.
+/// Result of the examination of a program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Examination {
-    /// Everything that it asks of its chip in vain, by place.
+    /// Everything that its chip cannot do, in the order of the source.
     pub diagnostics: Vec<Diagnostic<Limit>>,
-    /// What it needs.
+    /// What the program needs.
     pub estimate: Estimate,
 }
 
-/// Looks at a program as its chip would; `None` if it is not written for Tofino.
+/// Examines a program for its chip; `None` if it is not written for Tofino.
 pub fn examine(program: &Program, sources: &SourceMap) -> Option<Examination> {
     let Arch::Tna(tna) = &program.arch else { return None };
     let limits = Limits::of(tna.chip);

@@ -4,7 +4,7 @@
 use crate::limit::Limit;
 
 impl Limit {
-    /// How the program can be written instead.
+    /// How the program can be changed.
     pub fn remedy(&self) -> &'static str {
         let remedy = self
             .remedy_in_alu()
