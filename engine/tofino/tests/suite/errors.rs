@@ -8,7 +8,7 @@ use marklab_tofino::limit::Limit;
 
 use crate::{examine, programs_in, render};
 
-/// `x = 1 // E1003` expects that limit at its line.
+/// Ids of limits that comments expect, with their lines: `x = 1 // E1003` expects E1003 at this line.
 fn expected(text: &str) -> BTreeSet<(usize, String)> {
     let lines = text.lines().zip(1..);
     let marked = lines.filter_map(|(line, number)| Some((line.rsplit_once("// ")?.1, number)));

@@ -37,7 +37,7 @@ fn render(compilation: &Compilation, found: &[Diagnostic<Limit>]) -> String {
     found.iter().map(|diagnostic| diagnostic.render(&compilation.sources, false)).collect()
 }
 
-/// Says that a test has nothing to do here.
+/// Prints that a test is skipped, and why.
 #[expect(clippy::print_stderr, reason = "a test that does not run says so")]
 fn skip(why: &str) {
     eprintln!("skipped: {why}");
