@@ -33,11 +33,11 @@ pub enum CellError {
 }
 
 impl Cell {
-    /// Finds it in the memory of a program.
+    /// Finds the cell in the state of a program.
     ///
     /// # Errors
     ///
-    /// The program has no such register, or the register no such cell.
+    /// [`CellError`] if the program has no such register, or the register has no such cell.
     pub fn find(&self, state: &State) -> Result<(RegisterId, u64), CellError> {
         let register = state.find_register(&self.register)?;
         match state.register(register, self.index) {
