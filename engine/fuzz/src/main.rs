@@ -27,17 +27,17 @@ use targets::{TARGETS, Target};
 
 const USAGE: &str = "usage: marklab-fuzz [--seconds N] [--seed N] [TARGET...] | --replay TARGET FILE...";
 
-/// Files of this crate.
+/// Folder of this crate.
 fn home() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// What the command line asks for.
+/// The options of the command line.
 struct Order {
     targets: Vec<&'static Target>,
     seconds: u64,
     seed: u64,
-    /// Inputs to run instead of searching.
+    /// Inputs to run instead of a search.
     replay: Option<Vec<PathBuf>>,
 }
 

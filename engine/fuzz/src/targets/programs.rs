@@ -11,18 +11,18 @@ use crate::bytes::Bytes;
 use crate::grammar;
 use crate::programs::load;
 
-/// Packets and changes of tables that one program sees at most.
+/// Largest number of packets and table changes for one program.
 const MOST_STEPS: usize = 12;
 
-/// Some inputs of all lengths, to begin with.
+/// Random inputs of different lengths.
 pub(super) fn seeds() -> Vec<Vec<u8>> {
     use rand::{RngExt, SeedableRng};
     let mut random = rand_xoshiro::Xoshiro256PlusPlus::seed_from_u64(1);
     (1..20).map(|len| (0..60 * len).map(|_| random.random()).collect()).collect()
 }
 
-/// The program is read from the front of the input, what happens to it from the back, so that making one smaller leaves
-/// the other as it is.
+/// The program is read from the front of the input, and the packets and table changes from the back, so that either can
+/// be made smaller without a change of the other.
 pub(super) fn run(input: &[u8]) -> Result<u64, String> {
     let text = grammar::program(input);
     let files = Memory::single("random.p4", &text);
@@ -45,7 +45,7 @@ pub(super) fn run(input: &[u8]) -> Result<u64, String> {
     Ok(number(features))
 }
 
-/// The program, to be looked at.
+/// The source of the program.
 pub(super) fn shown(input: &[u8]) -> String {
     grammar::program(input)
 }

@@ -110,7 +110,7 @@ pub(super) const PIECES: &[&str] = &[
     "\"",
 ];
 
-/// The text in the place of a file beside the programs of the tests, which may include theirs.
+/// The text as a file beside the programs of the tests, so that it can include the same files.
 struct Beside {
     path: PathBuf,
     text: String,
@@ -133,14 +133,14 @@ pub(super) fn run(input: &[u8]) -> Result<u64, String> {
     let problems = judge(&compilation)?;
     let Some(program) = compilation.program else { return Ok(number(problems)) };
     let size = program.slots.len().ilog2();
-    // A program that compiles runs, or is refused with a reason.
+    // A program that compiles either runs or is refused with a reason.
     if let Some(loaded) = programs::load(program) {
         loaded.send(&mut loaded.states(), &mut Bytes::new(input))?;
     }
     Ok(number((problems, size)))
 }
 
-/// What holds for every answer; gives the ids of its messages.
+/// Checks what must hold for every answer. Returns the ids of its messages.
 fn judge(compilation: &Compilation) -> Result<BTreeSet<&'static str>, String> {
     let rendered = compilation.render(false);
     if compilation.program.is_none() != compilation.has_errors() {
