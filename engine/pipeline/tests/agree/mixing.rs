@@ -10,7 +10,8 @@ use marklab_pipeline::{Engine, Field, Interpreter, Jit, Layout, Packet, Phv, Sta
 
 use crate::support::*;
 
-/// A program whose parser takes a header of two bytes, and so many of a `varbit` of at most four; its deparser emits it.
+/// A program whose parser extracts a header of `header_bits` bits and `varbit_bytes` bytes of a `varbit` of at most
+/// four bytes. Its deparser emits the header.
 fn program_with(header_bits: u32, varbit_bytes: u32) -> Arc<Program> {
     let mut program = program();
     let header = add_header(&mut program, "h", &[header_bits, 32], Some(1), Class::Packet);
@@ -29,7 +30,7 @@ fn program_with(header_bits: u32, varbit_bytes: u32) -> Arc<Program> {
     Arc::new(program)
 }
 
-/// A program with all that it needs to run.
+/// A program with everything that it needs to run.
 struct Ready {
     program: Arc<Program>,
     layout: Arc<Layout>,
@@ -49,14 +50,14 @@ impl Ready {
     }
 }
 
-/// Message of the panic that something ends with.
+/// Message of the panic with which `run` ends.
 fn panic_of<T>(run: impl FnOnce() -> T) -> String {
     let Err(panic) = catch_unwind(AssertUnwindSafe(run)) else { panic!("it was not refused") };
     let text = panic.downcast_ref::<String>().cloned();
     text.or_else(|| panic.downcast_ref::<&str>().map(|&text| text.to_owned())).expect("a panic with a text")
 }
 
-/// What both engines say to a state and a packet state, in `run` and in `run_out`.
+/// Messages of both engines for a state and a packet state, in `run` and in `run_out`.
 fn refusals(ready: &Ready, state: impl Fn() -> State, phv: &Phv) -> Vec<String> {
     let runs = ready.engines.iter().flat_map(|engine| {
         let (mut first, mut second) = (state(), state());
@@ -100,7 +101,7 @@ fn a_layout_is_of_one_program() {
     assert_eq!(said, ["the layout belongs to another program"; 3]);
 }
 
-/// The parser consumed 200 bytes, of which the packet that comes to the deparser has two.
+/// The parser consumed 200 bytes, but the packet passed to the deparser has only two.
 #[test]
 fn a_deparser_refuses_another_packet_than_the_parsers() {
     let ready = Ready::new(&program_with(1600, 0));
@@ -113,7 +114,7 @@ fn a_deparser_refuses_another_packet_than_the_parsers() {
     }
 }
 
-/// A caller that writes to a packet state can write any width of a `varbit`. It has its 32 bits and no more.
+/// A caller can write any width of a `varbit` to a packet state. The deparser emits at most the field's 32 bits.
 #[test]
 fn generated_code_takes_no_more_of_a_varbit_than_there_is() {
     let ready = Ready::new(&program_with(16, 4));
