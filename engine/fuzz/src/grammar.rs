@@ -21,7 +21,7 @@ const MOST_STATEMENTS: usize = 60;
 /// Largest number of operators of a program.
 const MOST_OPERATORS: usize = 400;
 
-/// The source of the program that an input stands for.
+/// Source of the program for an input.
 pub(crate) fn program(input: &[u8]) -> String {
     Writer::new(Bytes::new(input)).program()
 }

@@ -68,7 +68,7 @@ fn backend(error: impl std::fmt::Display) -> JitError {
 
 type StageFn = unsafe extern "C" fn(context: *mut Context, phv: *mut u8);
 
-/// A program as machine code. May be shared by all switches that run the program.
+/// A program as machine code. All switches that run the program can share it.
 pub struct Jit {
     /// `None` only while being dropped.
     module: Option<JITModule>,
@@ -189,8 +189,8 @@ impl Jit {
     #[inline]
     fn stage(&self, stage: Stage, context: *mut Context, phv: &mut Phv) {
         let code = self.stages[stage as usize].expect("the program has this stage");
-        // SAFETY: `context` is valid for this call and agrees with what `context.rs` promises generated code; `phv` has
-        // the layout that the code was compiled for, and the state its tables and arrays (`Origin::check`).
+        // SAFETY: `context` is valid for this call and meets the conditions in `context.rs`; `phv` has the layout that
+        // the code was compiled for, and the state has the tables and arrays of its program (`Origin::check`).
         #[expect(unsafe_code, reason = "generated code is called through a function pointer")]
         unsafe {
             code(context, phv.bytes_mut().as_mut_ptr());
@@ -204,7 +204,7 @@ impl Jit {
         }
     }
 
-    /// Puts what a stage's deparser emitted in front of the payload.
+    /// Puts the output of a stage's deparser in front of the payload.
     fn put_front(&self, stage: Stage, state: &State, packet: &mut Packet, phv: &Phv, emitted: usize) {
         match self.deparsers[stage as usize] {
             Deparser::InPlace => packet.move_front(phv.payload_offset(), emitted),

@@ -40,7 +40,7 @@ pub enum LoadError {
         /// The extern.
         name: String,
     },
-    /// An entry written in the source is refused by its table.
+    /// A table refuses an entry written in the source.
     #[error(transparent)]
     Entry(#[from] TableError),
 }

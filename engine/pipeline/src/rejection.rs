@@ -4,7 +4,7 @@
 //! v1model goes on with the headers that were extracted. If the program rejects, or no case of a `select` matches,
 //! v1model ends parsing without an error; Tofino counts both as errors. Its ingress parser then refuses the packet,
 //! unless the program reads `parser_err`; its egress parser goes on. Tofino's parsers do not know errors by name, so
-//! the bits that stand for the errors of the core library are our reading of the names of those bits.
+//! the bits of `parser_err` for the errors of the core library are our reading of the names.
 
 use marklab_p4::ir::{Arch, BlockId, Program, SlotId, visit};
 

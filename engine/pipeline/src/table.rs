@@ -231,7 +231,7 @@ impl Table {
             .filter_map(|(number, entry)| Some((EntryHandle(number as u32), entry.as_ref()?)))
     }
 
-    /// Adds an entry; it keeps its keys in canonical form.
+    /// Adds an entry, and stores its keys in canonical form.
     pub(crate) fn insert(&mut self, mut entry: TableEntry) -> Result<EntryHandle, TableError> {
         self.check_open()?;
         self.check_keys(&entry.keys)?;

@@ -173,7 +173,7 @@ proptest! {
         }
     }
 
-    /// MQ-ECN paper, Eq. 7: after M turns, a queue that was always busy has sent M quanta, give or take one packet.
+    /// MQ-ECN paper, Eq. 7: after M turns, a queue that was always busy has sent M quanta to within one packet.
     #[test]
     fn shares_are_within_a_packet_of_the_quanta(
         quanta in prop::collection::vec(1500..6000u32, 2..8),

@@ -74,7 +74,7 @@ fn accesses_in<'a>(program: &Program, body: &'a [Stmt]) -> Vec<(RegisterId, Kind
     found
 }
 
-/// Reading and then writing is one access (`bf-p4c/midend/register_read_write.cpp`).
+/// A read followed by a write is one access (`bf-p4c/midend/register_read_write.cpp`).
 fn is_one_access(first: Kind, second: Kind) -> bool {
     first == Kind::Read && second == Kind::Write
 }

@@ -98,7 +98,7 @@ pub const TERNARY_BYTES: u32 = 66;
 pub const TERNARY_TABLES: usize = 8;
 /// Bits of the packet header vector that tables see (`bf-p4c/specs/phv_spec.cpp`).
 pub const VECTOR_BITS: u32 = 4096;
-/// Stages after which an estimate gives up.
+/// Number of stages after which the estimate gives up.
 pub const MOST_STAGES: usize = 200;
 
 impl Limits {

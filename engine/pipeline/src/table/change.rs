@@ -23,7 +23,7 @@ impl Deref for TableMut<'_> {
 }
 
 impl TableMut<'_> {
-    /// Adds an entry; it keeps its keys in canonical form.
+    /// Adds an entry, and stores its keys in canonical form.
     pub fn insert(&mut self, entry: TableEntry) -> Result<EntryHandle, TableError> {
         self.0.insert(entry)
     }

@@ -410,7 +410,7 @@ fn registers_take_up_to_a_gigabyte_in_all() {
     assert!(load(&[most + 1]).is_err());
 }
 
-/// Oracle: the limit of 2^26 bytes, 8 of which every packet state has.
+/// Oracle: the limit of 2^26 bytes, of which every packet state reserves 8.
 #[test]
 fn a_packet_state_takes_up_to_64_mebibytes() {
     let load = |wide: u32, last_bits: u32| {

@@ -265,7 +265,7 @@ impl Walker<'_> {
     }
 
     fn mux(&mut self, expr: &Expr, cond: &Expr, then: &Expr, otherwise: &Expr) -> Value {
-        // `max` and `min` come as comparisons with their operands.
+        // In the IR, `max` and `min` are choices by a comparison of their operands.
         if let ExprKind::Binary(op @ (BinaryOp::Ge | BinaryOp::Le), left, right) = &cond.kind {
             let (a, b) = (self.value(left), self.value(right));
             if a == self.value(then) && b == self.value(otherwise) {
