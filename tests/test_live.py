@@ -41,7 +41,7 @@ def program(name: str = "dctcp-red") -> Program:
         ({"interfaces": [{"port": 0, "name": "marklab-none"}]}, "there is no interface `marklab-none`"),
         ({"interfaces": [{"port": 512, "name": "lo"}]}, "there is no port 512: ports are 0 to 511"),
         ({"interfaces": [], "ports": 3}, "unknown field `ports`"),
-        ({"interfaces": [], "queueing": {"queues": []}}, "a port without queues"),
+        ({"interfaces": [], "queueing": {"queues": []}}, "a port must have at least one queue"),
         ({"interfaces": [], "traces": [{"port": 0, "interval_ns": 1}]}, "port 0 has no interface"),
         (
             {"interfaces": [], "cpu_port": 0, "traces": [{"port": 0, "interval_ns": 1, "registers": [NO_REGISTER]}]},

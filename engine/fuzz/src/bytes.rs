@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An input as a row of decisions.
+//! An input as a sequence of decisions.
 
 use num_bigint::BigUint;
 
-/// Bytes that are taken one after the other; zeros follow their end.
+/// Bytes that are taken one after the other. Behind their end come zeros.
 pub(crate) struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {
@@ -34,7 +34,7 @@ impl<'a> Bytes<'a> {
         taken
     }
 
-    /// A value of `width` bits: as often small or all ones as anything; now and then one that is too wide.
+    /// A value of `width` bits. About half of the values are small or all ones, and some are one bit too wide.
     pub(crate) fn value(&mut self, width: u32) -> BigUint {
         let all = (BigUint::from(1u32) << width) - 1u32;
         match self.byte() {

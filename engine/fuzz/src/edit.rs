@@ -4,10 +4,10 @@
 use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// Longest input.
+/// Length of the longest input.
 const MAX_BYTES: usize = 1 << 15;
 
-/// Some edits of `input`, which borrow from `other` and from a list of pieces that mean something.
+/// Makes some edits of `input`, with parts of `other` and of a list of meaningful pieces.
 pub(crate) fn edit(random: &mut Xoshiro256PlusPlus, input: &[u8], other: &[u8], pieces: &[&str]) -> Vec<u8> {
     let mut bytes = input.to_vec();
     for _ in 0..1 << random.random_range(0..4) {
@@ -54,7 +54,7 @@ fn step(random: &mut Xoshiro256PlusPlus, bytes: &mut Vec<u8>, other: &[u8], piec
     }
 }
 
-/// Pieces of `len` bytes to leave out, in the order in which they are tried.
+/// The input without a piece of `len` bytes, for each piece in order.
 pub(crate) fn without_a_piece(bytes: &[u8], len: usize) -> impl Iterator<Item = Vec<u8>> {
     (0..bytes.len()).step_by(len).map(move |start| {
         let mut shorter = bytes.to_vec();
@@ -63,7 +63,7 @@ pub(crate) fn without_a_piece(bytes: &[u8], len: usize) -> impl Iterator<Item = 
     })
 }
 
-/// Pieces of `len` bytes to set to 0, where they are not 0 yet.
+/// The input with a piece of `len` bytes set to 0, for each piece that is not 0 yet.
 pub(crate) fn with_zeros(bytes: &[u8], len: usize) -> impl Iterator<Item = Vec<u8>> {
     let places = (0..bytes.len()).step_by(len).map(move |start| start..(start + len).min(bytes.len()));
     places.filter(|place| bytes[place.clone()].iter().any(|&byte| byte != 0)).map(|place| {

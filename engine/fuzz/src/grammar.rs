@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Random programs for v1model that are right: they compile, whatever the input decides.
+//! Random valid programs for v1model: they compile, whatever the input decides.
 //!
-//! Each decision takes a byte or two of the input; zeros, which follow its end, choose what is simplest, so that an
-//! input of less makes a program of less. What is decided once (types, headers, state of the switch) is the [`Scope`];
-//! expressions and statements are written within it.
+//! Each decision takes a byte or two of the input. Behind its end come zeros, which choose the simplest alternative, so
+//! a shorter input makes a smaller program. The [`Scope`] holds what is decided once (types, headers, state of the
+//! switch); expressions and statements are written within it.
 
 mod expr;
 mod parser;
@@ -16,12 +16,12 @@ use std::fmt::Write;
 use crate::bytes::Bytes;
 use scope::{Scope, Type};
 
-/// Statements of a program at most: generated code grows with them.
+/// Largest number of statements of a program: generated code grows with them.
 const MOST_STATEMENTS: usize = 60;
-/// Operators of a program at most.
+/// Largest number of operators of a program.
 const MOST_OPERATORS: usize = 400;
 
-/// The source of the program that an input stands for.
+/// Source of the program for an input.
 pub(crate) fn program(input: &[u8]) -> String {
     Writer::new(Bytes::new(input)).program()
 }
@@ -32,9 +32,9 @@ struct Writer<'a> {
     scope: Scope,
     statements: usize,
     operators: usize,
-    /// Loops around the statement that is written.
+    /// Number of loops around the present statement.
     loops: usize,
-    /// For names that occur once.
+    /// Number of names given so far, which makes names unique.
     names: usize,
 }
 
@@ -69,7 +69,7 @@ impl<'a> Writer<'a> {
         for number in 0..1 + self.input.below(4) {
             let of = self.input.below(self.scope.header_types.len());
             let name = format!("h{number}");
-            // A varbit's width is known while one header is extracted, not while a stack is.
+            // No stacks of headers with a varbit: `extraction` writes no width for the next element of a stack.
             match self.input.below(3) {
                 2 if self.scope.header_types[of].varbit.is_none() => {
                     let len = 1 + self.input.below(4);
@@ -137,7 +137,7 @@ impl<'a> Writer<'a> {
         text + "    apply " + &body + "}\n"
     }
 
-    /// Registers and counters; what another control had is gone.
+    /// Registers and counters. Forgets the objects of the previous control.
     fn arrays(&mut self) -> String {
         let mut text = String::new();
         self.scope.actions.clear();
@@ -190,7 +190,7 @@ impl<'a> Writer<'a> {
 
     // Decisions
 
-    /// A width: as often on both sides of what a register holds as anything.
+    /// A width, often close to the limits of machine registers.
     fn width(&mut self) -> u32 {
         const EDGES: [u32; 20] = [8, 1, 16, 32, 9, 3, 7, 31, 33, 48, 63, 64, 65, 100, 127, 128, 129, 192, 257, 600];
         match self.input.below(32) {
@@ -201,7 +201,7 @@ impl<'a> Writer<'a> {
 
     fn number_type(&mut self) -> Type {
         let width = self.width();
-        // int<1> has no positive value but 0.
+        // `int<1>` has no positive values.
         if self.input.below(4) == 3 { Type::Int(width.max(2)) } else { Type::Bits(width) }
     }
 
@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn less_input_makes_a_smaller_program() {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(5);
-        // Single inputs vary: a choice early in one decides how much is made of the rest.
+        // Single inputs vary: an early decision can determine how much of the rest is used.
         let mut mean = |len: usize| {
             let total: usize =
                 (0..50).map(|_| program(&(0..len).map(|_| random.random()).collect::<Vec<u8>>()).len()).sum();

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Looks for inputs on which the front end or the engines break their promises.
+//! Searches for inputs on which the front end or the engines break their promises.
 //!
 //! ```text
 //! marklab-fuzz [--seconds N] [--seed N] [TARGET...]    searches, the time divided among the targets
 //! marklab-fuzz --replay TARGET FILE...                 runs these inputs only
 //! ```
 //!
-//! A *target* turns bytes into a case and judges the answer; it tells by a *feature* what kind of answer it was. The
-//! *search* starts from `corpus/TARGET` and what the target finds in the repository, edits inputs at random, and keeps
-//! those that show a new feature, so that it gets deeper than blind edits do without instrumented code: it runs on the
-//! stable toolchain. What it finds goes to `findings/`, made smaller. Add the fixed case to the corpus.
+//! A *target* turns bytes into a case and judges the answer. It returns the kind of the answer, as a *feature*. The
+//! *search* starts from `corpus/TARGET` and from inputs that the target finds in the repository. It edits inputs at
+//! random and keeps those that show a new feature. So it gets deeper than blind edits, without instrumented code, and
+//! runs on the stable toolchain. It makes its findings smaller and writes them to `findings/`. Add the fixed case to
+//! the corpus.
 
 mod bytes;
 mod edit;
@@ -26,17 +27,17 @@ use targets::{TARGETS, Target};
 
 const USAGE: &str = "usage: marklab-fuzz [--seconds N] [--seed N] [TARGET...] | --replay TARGET FILE...";
 
-/// Files of this crate.
+/// Folder of this crate.
 fn home() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// What the command line asks for.
+/// The options of the command line.
 struct Order {
     targets: Vec<&'static Target>,
     seconds: u64,
     seed: u64,
-    /// Inputs to run instead of searching.
+    /// Inputs to run instead of a search.
     replay: Option<Vec<PathBuf>>,
 }
 
@@ -53,7 +54,7 @@ fn order(mut args: impl Iterator<Item = String>) -> Result<Order, String> {
                 (_, Some(target)) => order.targets.push(target),
                 (_, None) => {
                     let known: Vec<_> = TARGETS.iter().map(|target| target.name).collect();
-                    return Err(format!("there is no target `{arg}`; there are {}", known.join(", ")));
+                    return Err(format!("no such target: `{arg}`; the targets are {}", known.join(", ")));
                 }
             },
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The programs of this repository, ready to run in both engines.
+//! The programs of this repository, loaded in both engines.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
@@ -11,21 +11,21 @@ use marklab_pipeline::{Engine, Field, Interpreter, Jit, Layout, Packet, Phv, Sta
 use crate::bytes::Bytes;
 use crate::home;
 
-/// Folders with programs that compile. Inputs of the corpus name programs by number, so new folders come last.
+/// Folders with programs that compile. Inputs of the corpus refer to programs by number, so new folders must come last.
 const FOLDERS: [&str; 3] = ["../../p4src/v1model", "../p4/tests/ok", "../../tests/p4"];
 
-/// A program in both engines.
+/// A program, loaded in both engines.
 pub(crate) struct Loaded {
     pub(crate) program: Arc<Program>,
     layout: Arc<Layout>,
     engines: [Box<dyn Engine>; 2],
     /// Metadata that a switch would set.
     signals: Vec<Field>,
-    /// What tells one way through the program from another.
+    /// Validity of headers, which distinguishes paths through the program.
     validity: Vec<Field>,
 }
 
-/// The state of a program in both engines.
+/// The states of a program, one for each engine.
 pub(crate) struct Pair {
     pub(crate) states: [State; 2],
 }
@@ -43,7 +43,7 @@ fn programs_of(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// Every program that this engine can load.
+/// All programs that both engines can load.
 pub(crate) static PROGRAMS: LazyLock<Vec<Loaded>> = LazyLock::new(|| {
     let loaded: Vec<Loaded> =
         paths().iter().filter_map(|path| load(compile(path, &Options::default()).program?)).collect();
@@ -51,13 +51,13 @@ pub(crate) static PROGRAMS: LazyLock<Vec<Loaded>> = LazyLock::new(|| {
     loaded
 });
 
-/// The program that the input begins with, by its number.
+/// The program whose number the input begins with.
 pub(crate) fn chosen(input: &mut Bytes<'_>) -> (u8, &'static Loaded) {
     let which = input.below(PROGRAMS.len());
     (which as u8, &PROGRAMS[which])
 }
 
-/// A program in both engines; `None` if it has what a switch cannot load, or the JIT declines.
+/// Loads a program in both engines; `None` if a switch cannot load it, or the JIT cannot compile it.
 pub(crate) fn load(program: Program) -> Option<Loaded> {
     let program = Arc::new(program);
     let layout = Arc::new(Layout::new(&program));
@@ -78,8 +78,8 @@ impl Loaded {
         Pair { states: [0, 1].map(|_| State::new(&self.program, &self.layout, 7).expect("it was loaded before")) }
     }
 
-    /// Sends a packet through both engines; an error tells where they differ, else the validity of headers and what
-    /// became of the packet.
+    /// Sends a packet through both engines. An error describes where they differ. Otherwise the result is the feature:
+    /// the validity of headers after each stage, and the number of faults.
     pub(crate) fn send(&self, pair: &mut Pair, input: &mut Bytes<'_>) -> Result<Vec<u8>, String> {
         let (stored, zeros) = (input.below(120), input.below(1600));
         let packet = Packet::new(input.take(stored), zeros);
@@ -106,7 +106,7 @@ impl Loaded {
         Ok(feature)
     }
 
-    /// Some metadata, cut to the width that a field of its size can have at least.
+    /// Sets metadata. A field of one byte may have a single bit, so its value is cut to one bit.
     fn set_signals(&self, phv: &mut Phv, signals: &[u64]) {
         for (&field, &value) in self.signals.iter().zip(signals) {
             phv.set(field, if field.size == 1 { value & 1 } else { value });
@@ -140,7 +140,7 @@ impl Loaded {
 }
 
 impl Pair {
-    /// Whether both states have the same registers and counters.
+    /// Checks that both states have the same registers and counters.
     pub(crate) fn compare(&self) -> Result<(), String> {
         let [meant, compiled] = self.states.each_ref().map(contents);
         if meant == compiled { Ok(()) } else { Err(format!("interpreter and JIT leave {meant:?} and {compiled:?}")) }

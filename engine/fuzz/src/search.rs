@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The search for findings, and their way to disk.
+//! The search for findings, which it writes to files.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -16,16 +16,16 @@ use crate::edit;
 use crate::home;
 use crate::targets::Target;
 
-/// Longest time that one input may take; our debug builds on a busy machine stay far below it.
+/// Longest time that one input may take. Debug builds on a busy machine stay far below it.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Time for making a finding smaller.
+/// Longest time for making a finding smaller.
 const SHRINKING: Duration = Duration::from_secs(20);
 
-/// What a search did.
+/// Result of a search.
 pub(crate) struct Report {
     inputs: u64,
-    /// Inputs that showed something new, seeds included.
+    /// Inputs that showed a new feature, including seeds.
     kept: usize,
     took: Duration,
 }
@@ -37,7 +37,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// Runs the inputs of the corpus, then edits of them until the time is over.
+/// Runs the inputs of the corpus, then edits of these until the time is over.
 ///
 /// # Errors
 ///
@@ -88,7 +88,7 @@ fn read(file: &Path) -> Result<Vec<u8>, String> {
     std::fs::read(file).map_err(|error| format!("{}: {error}", file.display()))
 }
 
-/// The corpus of a target, by name, and what it finds elsewhere.
+/// The corpus of a target, sorted by name, and the target's other seeds.
 fn seeds(target: &Target) -> Result<Vec<Vec<u8>>, String> {
     let folder = home().join("corpus").join(target.name);
     let entries = std::fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -98,7 +98,7 @@ fn seeds(target: &Target) -> Result<Vec<Vec<u8>>, String> {
     seeds.collect()
 }
 
-/// Makes a finding smaller and writes it down; gives what to tell.
+/// Makes a finding smaller and writes it to a file. Returns the message.
 fn keep(target: &Target, watchdog: &Watchdog, input: Vec<u8>, problem: String) -> String {
     let input = smaller(target, watchdog, input);
     let folder = home().join("findings");
@@ -111,7 +111,7 @@ fn keep(target: &Target, watchdog: &Watchdog, input: Vec<u8>, problem: String) -
     let file = file.display();
     match written {
         Ok(()) => format!(
-            "FINDING of {} bytes: {problem}\n  run it again by: --replay {} {file}{stands_for}",
+            "FINDING of {} bytes: {problem}\n  run it again with: --replay {} {file}{stands_for}",
             input.len(),
             target.name
         ),
@@ -119,7 +119,7 @@ fn keep(target: &Target, watchdog: &Watchdog, input: Vec<u8>, problem: String) -
     }
 }
 
-/// Leaves out pieces, and sets others to 0, as long as something is found.
+/// Removes pieces, and sets others to 0, as long as the rest is still a finding.
 fn smaller(target: &Target, watchdog: &Watchdog, mut input: Vec<u8>) -> Vec<u8> {
     let start = Instant::now();
     let mut len = input.len().next_power_of_two() / 2;
@@ -138,10 +138,10 @@ fn fnv(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0x811c_9dc5, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
-/// Ends the process, and says on what input, if one takes far too long. A stack overflow ends it as well: the input is
-/// on disk before it runs.
+/// Ends the process if an input takes far too long, and prints the input's file. A stack overflow also ends the
+/// process; each input is on disk before it runs.
 struct Watchdog {
-    /// Milliseconds from `epoch` to the start of the input that runs; 0 while none does.
+    /// Milliseconds from `epoch` to the start of the running input; 0 if none is running.
     started: &'static AtomicU64,
     epoch: Instant,
     last_input: PathBuf,
@@ -175,7 +175,7 @@ impl Watchdog {
     /// Runs one input; an error is a finding.
     fn run(&self, target: &Target, input: &[u8]) -> Result<u64, String> {
         if let Some(folder) = self.last_input.parent() {
-            // Without the file a crash is harder to find, but the search is as good.
+            // Without the file, a crash is harder to investigate, but the search works as well.
             let _ = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&self.last_input, input));
         }
         let start = Instant::now();
@@ -199,7 +199,7 @@ impl Drop for Watchdog {
 
 #[expect(clippy::print_stderr, reason = "the last words of the process")]
 fn give_up(input: &Path) {
-    eprintln!("FINDING: an input does not end: {}", input.display());
+    eprintln!("FINDING: an input does not terminate: {}", input.display());
     std::process::abort();
 }
 

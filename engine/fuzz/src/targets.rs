@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is fuzzed.
+//! Targets: what is fuzzed.
 
 mod entries;
 mod packets;
@@ -8,17 +8,17 @@ mod source;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// Something that takes bytes and must keep its promises.
+/// Code that takes bytes and must keep its promises.
 pub(crate) struct Target {
-    /// Name on the command line, and of the folder in `corpus`.
+    /// Name on the command line, and of its folder in `corpus`.
     pub(crate) name: &'static str,
-    /// Runs an input. Gives the kind of the answer as a number; an error, and a panic, is a finding.
+    /// Runs an input. Returns the kind of the answer as a number. An error or a panic is a finding.
     pub(crate) run: fn(&[u8]) -> Result<u64, String>,
-    /// Inputs to begin with, beside the corpus.
+    /// Inputs to begin with, in addition to the corpus.
     pub(crate) seeds: fn() -> Vec<Vec<u8>>,
-    /// Pieces that mean something in an input.
+    /// Pieces of text that have a meaning in an input.
     pub(crate) pieces: &'static [&'static str],
-    /// What an input stands for, if that is not the input itself: written beside a finding.
+    /// Readable form of an input, if the input itself is not readable. It is written to a file beside a finding.
     pub(crate) shown: Option<fn(&[u8]) -> String>,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Captures of frames.
+//! Captures of frames (pcap).
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
@@ -23,7 +23,7 @@ pub struct CaptureError {
 /// A pcap file being written, with ns timestamps and whole frames.
 pub struct CaptureFile {
     path: PathBuf,
-    /// From the time 0 of timestamps to that of the clock.
+    /// Timestamp of the clock's time 0.
     clock_start: StdDuration,
     writer: PcapWriter<BufWriter<File>>,
 }
@@ -35,11 +35,12 @@ impl std::fmt::Debug for CaptureFile {
 }
 
 impl CaptureFile {
-    /// Creates a file, or empties it. A clock that is at zero when others are at `clock_start` is written as theirs.
+    /// Creates a file, or truncates it. Timestamps are the switch's time plus `clock_start`, the time of another clock
+    /// at the switch's time 0.
     ///
     /// # Errors
     ///
-    /// The file cannot be created.
+    /// [`CaptureError`] if the file cannot be created.
     pub fn create(path: &Path, clock_start: StdDuration) -> Result<CaptureFile, CaptureError> {
         let header = PcapHeader {
             ts_resolution: TsResolution::NanoSecond,
@@ -53,11 +54,11 @@ impl CaptureFile {
         Ok(CaptureFile { path: path.to_owned(), clock_start, writer })
     }
 
-    /// Writes a frame that passed at a time.
+    /// Writes a frame that passed at time `now`.
     ///
     /// # Errors
     ///
-    /// The file cannot be written.
+    /// [`CaptureError`] if the file cannot be written.
     pub fn write(&mut self, now: Time, packet: &Packet) -> Result<(), CaptureError> {
         let timestamp = self.clock_start + StdDuration::from_nanos(now.nanos());
         let bytes = packet.to_vec();
@@ -66,11 +67,11 @@ impl CaptureFile {
         written.map(|_| ()).map_err(|error| CaptureError { path: self.path.clone(), error: to_io(error) })
     }
 
-    /// Writes out what is left.
+    /// Writes the buffered frames and closes the file.
     ///
     /// # Errors
     ///
-    /// The file cannot be written.
+    /// [`CaptureError`] if the file cannot be written.
     pub fn finish(self) -> Result<(), CaptureError> {
         let CaptureFile { path, writer, .. } = self;
         writer.into_writer().flush().map_err(|error| CaptureError { path, error })

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Cells of registers that are recorded beside a port.
+//! Register cells that are recorded with a port.
 
 use marklab_p4::ir::RegisterId;
 use marklab_pipeline::{ControlError, State};
@@ -23,7 +23,7 @@ pub enum CellError {
     #[error("{0}")]
     Register(#[from] ControlError),
     /// The register does not have the cell.
-    #[error("register `{register}` has no cell {index} to be recorded")]
+    #[error("register `{register}` has no cell {index} to record")]
     Cell {
         /// Name of the register.
         register: String,
@@ -33,11 +33,11 @@ pub enum CellError {
 }
 
 impl Cell {
-    /// Finds it in the memory of a program.
+    /// Finds the cell in the state of a program.
     ///
     /// # Errors
     ///
-    /// The program has no such register, or the register no such cell.
+    /// [`CellError`] if the program has no such register, or the register has no such cell.
     pub fn find(&self, state: &State) -> Result<(RegisterId, u64), CellError> {
         let register = state.find_register(&self.register)?;
         match state.register(register, self.index) {

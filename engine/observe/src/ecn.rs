@@ -5,13 +5,13 @@ use marklab_pipeline::Packet;
 
 /// Bytes of the two addresses of an Ethernet frame.
 const ADDRESSES: usize = 12;
-/// Bytes of a VLAN tag, its type included.
+/// Bytes of a VLAN tag, including its type.
 const TAG: usize = 4;
 
 /// ECN field of an IPv4 or IPv6 header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ecn {
-    /// The sender does not take part.
+    /// Not ECN capable.
     NotEct = 0,
     /// ECN capable.
     Ect1 = 1,
@@ -22,7 +22,7 @@ pub enum Ecn {
 }
 
 impl Ecn {
-    /// That of a byte of DSCP and ECN.
+    /// The ECN field of a byte that holds DSCP and ECN.
     #[inline]
     pub fn of(traffic_class: u8) -> Ecn {
         match traffic_class & 3 {
@@ -34,9 +34,9 @@ impl Ecn {
     }
 }
 
-/// ECN field of an Ethernet frame that carries IPv4 or IPv6 (RFC 3168 sections 5 and 23.1.1), behind any VLAN tags: those of
-/// customers (IEEE 802.1Q), of providers (802.1ad), and the type 0x9100 of older switches. Of a tunnel it is the outer header's,
-/// which is what switches mark (RFC 6040).
+/// ECN field of an Ethernet frame that carries IPv4 or IPv6 (RFC 3168 sections 5 and 23.1.1), behind any VLAN tags:
+/// customer tags (IEEE 802.1Q), provider tags (802.1ad), and the type 0x9100 of older switches. In a tunnel it is the
+/// field of the outer header, which switches mark (RFC 6040).
 #[inline]
 pub fn frame_ecn(packet: &Packet) -> Option<Ecn> {
     let bytes = packet.stored();
@@ -45,7 +45,7 @@ pub fn frame_ecn(packet: &Packet) -> Option<Ecn> {
         let &[high, low, _, second] = bytes.get(at..at + 4)? else { return None };
         match u16::from_be_bytes([high, low]) {
             0x0800 => return Some(Ecn::of(second)),
-            // The traffic class begins after the four bits of the version.
+            // The traffic class begins behind the four bits of the version.
             0x86dd => return Some(Ecn::of(second >> 4)),
             0x8100 | 0x88a8 | 0x9100 => at += TAG,
             _ => return None,
@@ -53,7 +53,7 @@ pub fn frame_ecn(packet: &Packet) -> Option<Ecn> {
     }
 }
 
-/// Whether a switch has marked a packet: it came as ECN capable, and leaves with congestion experienced.
+/// Whether a switch has marked a packet: it arrived as ECN capable, and leaves with congestion experienced.
 #[inline]
 pub fn became_marked(arrived_as: Option<Ecn>, packet: &Packet) -> bool {
     matches!(arrived_as, Some(Ecn::Ect0 | Ecn::Ect1)) && frame_ecn(packet) == Some(Ecn::Ce)
@@ -90,7 +90,7 @@ mod tests {
         tags.iter().flat_map(|&tag| with(tag)).collect()
     }
 
-    /// A switch that tags a frame which it marks has marked it.
+    /// A switch that marks a frame and also adds or removes a tag has marked it.
     #[test]
     fn a_tag_that_comes_or_goes_hides_no_mark() {
         for (before, after) in [(TAGS[0], TAGS[1]), (TAGS[2], TAGS[0])] {

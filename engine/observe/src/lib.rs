@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is recorded of a switch, in virtual time as in real time: its queues, its marks, its frames.
+//! Records of a switch, in virtual time and in real time: its queues, its marks, its frames.
 //!
-//! Nothing here owns a clock: the driver of the switch passes the time of each event.
+//! Nothing here has a clock: the driver of the switch passes the time of each event.
 
 mod capture;
 mod cell;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Queues of a port over time: rows of intervals in which something happened. Between rows a queue stays as it was.
+//! Queues of a port over time, as rows. Each row is an interval in which something happened; between rows a queue does
+//! not change.
 
 use marklab_p4::ir::RegisterId;
 use marklab_pipeline::State;
@@ -11,32 +12,32 @@ use marklab_units::{Duration, Time};
 pub struct TraceRow {
     /// Start of the interval.
     pub time: Time,
-    /// Content at the end of the interval.
+    /// Depth at the end of the interval.
     pub last: Depth,
     /// Largest number of packets during the interval.
     pub max_packets: u64,
     /// Packets that left in the interval.
     pub departed: u64,
-    /// Bytes of frames among these that the port sent; a program may drop what leaves its queue.
+    /// Bytes of those frames that the port sent: a program may drop a packet after its queue.
     pub sent_bytes: u64,
-    /// Packets marked among these.
+    /// Packets that left in the interval and were marked.
     pub marked: u64,
-    /// Longest sojourn among packets that left in the interval.
+    /// Longest sojourn time of packets that left in the interval.
     pub max_sojourn: Duration,
-    /// Sojourns of these together.
+    /// Sum of the sojourn times of these packets.
     pub sum_sojourn: Duration,
-    /// Rounds of the scheduler that ended in the interval, as each queue sees them.
+    /// Rounds of the scheduler that ended in the interval, counted for each queue.
     pub rounds: u64,
-    /// How long these took together.
+    /// Sum of the durations of these rounds.
     pub sum_round: Duration,
 }
 
 /// A packet that leaves its queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Departure {
-    /// How long it was there.
+    /// Its sojourn time.
     pub sojourn: Duration,
-    /// Of its frame; 0 if the port does not send it.
+    /// Bytes of its frame; 0 if the port does not send it.
     pub sent_bytes: u64,
     /// Whether it was marked here.
     pub marked: bool,
@@ -44,7 +45,7 @@ pub struct Departure {
     pub ends_turn: bool,
 }
 
-/// Rows of a queue, oldest first.
+/// The rows of a queue, oldest first.
 #[derive(Clone, Debug)]
 pub struct QueueTrace {
     interval: Duration,
@@ -102,27 +103,27 @@ impl QueueTrace {
 /// A packet that went through a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Passage {
-    /// When it came to its queue.
+    /// Time of its arrival at the queue.
     pub arrived: Time,
-    /// When it left.
+    /// Time of its departure.
     pub departed: Time,
-    /// Number of the 5-tuple: that of the connection, twice, and 1 more from the host that receives data.
+    /// Number of the 5-tuple: twice the number of the connection, plus 1 for packets from the host that receives data.
     pub five_tuple: u32,
-    /// Latest flow of the connection; `None` if it has none, as those of probes.
+    /// Latest flow of the connection; `None` if it has none, like connections of probes.
     pub flow: Option<u32>,
-    /// Of its frame.
+    /// Bytes of its frame.
     pub bytes: u32,
     /// Whether it was marked here.
     pub marked: bool,
 }
 
-/// A port: its queues together and, where there are several, each of them.
+/// A port: all of its queues together and, if there are several, each queue.
 #[derive(Clone, Debug)]
 pub struct PortTrace {
     port: QueueTrace,
     queues: Vec<TracedQueue>,
     registers: Vec<(RegisterId, u64)>,
-    /// Of each row of the port, a value for each register.
+    /// For each row of the port, a value for each register.
     samples: Vec<u64>,
     packets: Option<Vec<Passage>>,
 }
@@ -131,16 +132,16 @@ pub struct PortTrace {
 #[derive(Clone, Debug)]
 struct TracedQueue {
     trace: QueueTrace,
-    /// Whether it shares its level with others: only then there are rounds.
+    /// Whether it shares its level with other queues: only then are there rounds.
     takes_turns: bool,
-    /// When its last turn ended, or when it became busy if that was later: what a round is counted from (MQ-ECN paper,
-    /// section 3.3.1).
+    /// Start of its present round: the time when its last turn ended, or when it became busy, if that was later (MQ-ECN
+    /// paper, section 3.3.1).
     round_began: Time,
 }
 
 impl PortTrace {
-    /// A record of a port with such queues, with a row per interval at most. `registers` are cells of the switch's
-    /// program; `packets` asks for a record of each packet.
+    /// A record of a port with these queues, with at most one row per interval. `registers` are cells of the switch's
+    /// program. If `packets` is true, each packet is recorded.
     pub fn new(interval: Duration, config: &PortConfig, registers: Vec<(RegisterId, u64)>, packets: bool) -> PortTrace {
         let interval = interval.max(Duration::from_nanos(1));
         let on_level = |level: u8| config.queues().iter().filter(|queue| queue.level == level).count();
@@ -165,7 +166,7 @@ impl PortTrace {
         &self.port
     }
 
-    /// Each queue; none where the port has one only.
+    /// Each queue; none if the port has only one.
     pub fn queues(&self) -> impl ExactSizeIterator<Item = &QueueTrace> {
         self.queues.iter().map(|queue| &queue.trace)
     }
@@ -175,7 +176,8 @@ impl PortTrace {
         self.registers.len()
     }
 
-    /// Low 64 bits of a register's cell at the end of each row of the port.
+    /// Low 64 bits of a register's cell at the end of each row of the port. `register` is its index in the list of
+    /// recorded cells.
     pub fn samples(&self, register: usize) -> impl Iterator<Item = u64> {
         self.samples.iter().copied().skip(register).step_by(self.registers.len().max(1))
     }
@@ -185,14 +187,14 @@ impl PortTrace {
         self.packets.as_deref()
     }
 
-    /// Notes a packet that left, if packets are recorded.
+    /// Records a packet that left, if packets are recorded.
     pub fn passed(&mut self, passage: impl FnOnce() -> Passage) {
         if let Some(packets) = &mut self.packets {
             packets.push(passage());
         }
     }
 
-    /// Records what the registers hold, after an arrival or a departure.
+    /// Records the values of the registers, after an arrival or a departure.
     pub fn sample(&mut self, state: &State) {
         if self.registers.is_empty() {
             return;
@@ -205,7 +207,7 @@ impl PortTrace {
         self.samples.extend(self.registers.iter().map(value));
     }
 
-    /// A packet came to a queue; port and queue now hold `depth`.
+    /// Records a packet that arrived at a queue. Port and queue now hold `depth`.
     pub fn arrived(&mut self, now: Time, queue: usize, depth: PortDepth) {
         self.port.row(now, depth.port);
         if let Some(queue) = self.queues.get_mut(queue) {
@@ -216,7 +218,7 @@ impl PortTrace {
         }
     }
 
-    /// A packet left a queue; port and queue now hold `depth`.
+    /// Records a packet that left a queue. Port and queue now hold `depth`.
     pub fn departed(&mut self, now: Time, queue: usize, depth: PortDepth, departure: &Departure) {
         let mut round = None;
         if let Some(queue) = self.queues.get_mut(queue) {
@@ -230,12 +232,12 @@ impl PortTrace {
     }
 }
 
-/// What waits for a port, and in one of its queues.
+/// Depth of a port, and of one of its queues.
 #[derive(Clone, Copy, Debug)]
 pub struct PortDepth {
-    /// In all of its queues.
+    /// Depth of all of its queues together.
     pub port: Depth,
-    /// In that queue.
+    /// Depth of the queue.
     pub queue: Depth,
 }
 
@@ -255,7 +257,7 @@ mod tests {
         Depth { packets, bytes: packets * 10 }
     }
 
-    /// So many in the port, so many of them in the queue.
+    /// `port` packets in the port, `queue` of them in the queue.
     fn depths(port: u64, queue: u64) -> PortDepth {
         PortDepth { port: depth(port), queue: depth(queue) }
     }
@@ -283,7 +285,7 @@ mod tests {
         assert_eq!(trace.queues().len(), 0, "the only queue is the port");
     }
 
-    /// Round times are counted from the turn before, or from when the queue became busy.
+    /// Rounds are measured from the end of the turn before, or from when the queue became busy.
     #[test]
     fn a_round_ends_with_a_turn() {
         let mut trace = port(&[0, 0]);

@@ -27,7 +27,7 @@ pub(crate) fn actions_of(program: &Program, table: &ir::Table) -> Vec<(String, V
     actions.map(|action| (action.name.clone(), action.params.clone())).collect()
 }
 
-/// Whether these are values for an action's parameters.
+/// Checks that `args` are values for an action's parameters.
 pub(crate) fn check_args(params: &[ActionParam], args: &[BigUint]) -> Result<(), String> {
     if params.len() != args.len() {
         return Err(format!("it has {} parameter(s), {} given", params.len(), args.len()));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The control plane: tables, registers, counters and other objects by their names.
+//! The control plane: access to tables, registers, counters and other objects by name.
 //!
-//! A name is the full control-plane name (`Egress.marking.params`), or any end of it after a dot that is unique.
+//! A name is the full control-plane name (`Egress.marking.params`), or the part of it behind any dot, if that is
+//! unique.
 
 mod filters;
 mod meters;
@@ -31,28 +32,28 @@ pub struct ActionSpec {
 /// A table entry, by name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EntrySpec {
-    /// Key components; those that may match anything can be left out.
+    /// Key components. Those that may match anything can be left out.
     pub matches: Vec<(String, KeyMatch)>,
-    /// What to run.
+    /// Action that runs.
     pub call: ActionSpec,
-    /// Where entries overlap the smaller number wins.
+    /// If entries overlap, the one with the smaller number wins.
     pub priority: u32,
 }
 
-/// Why the control plane was refused.
+/// Why a control operation was refused.
 #[derive(Clone, PartialEq, Debug, Error)]
 pub enum ControlError {
-    /// No object of that name, or several whose names end that way.
+    /// No object has that name, or the names of several objects end with it.
     #[error("the program has no {kind} `{name}`{}", known_names(.known))]
     Unknown {
         /// Kind of object.
         kind: &'static str,
         /// Name asked for.
         name: String,
-        /// Names there are.
+        /// Names of the program's objects of this kind.
         known: Vec<String>,
     },
-    /// A key component or parameter that has to be given is missing.
+    /// A required key component or parameter is missing.
     #[error("{object}: {kind} `{name}` is missing")]
     Missing {
         /// Table or action profile.
@@ -62,19 +63,19 @@ pub enum ControlError {
         /// Its name.
         name: String,
     },
-    /// The table refused.
+    /// The table refused the operation.
     #[error(transparent)]
     Table(#[from] TableError),
-    /// The meter refused.
+    /// The meter refused the operation.
     #[error(transparent)]
     Meter(#[from] MeterError),
-    /// The filter refused.
+    /// The filter refused the operation.
     #[error(transparent)]
     Filter(#[from] FilterError),
-    /// The action profile refused.
+    /// The action profile refused the operation.
     #[error(transparent)]
     Profile(#[from] ProfileError),
-    /// The value set refused.
+    /// The value set refused the operation.
     #[error(transparent)]
     ValueSet(#[from] ValueSetError),
 }
@@ -83,8 +84,8 @@ fn known_names(known: &[String]) -> String {
     if known.is_empty() { String::new() } else { format!("; it has {}", known.join(", ")) }
 }
 
-/// Place of a name in a list of full control-plane names: the full name itself, else the only one that ends in
-/// `.name`. `None` if there is no such name, or several end that way.
+/// Index of a name in a list of full control-plane names: of the name itself, else of the only one that ends with
+/// `.name`. `None` if no name ends so, or several do.
 pub fn lookup_name<'a>(names: impl Iterator<Item = &'a str> + Clone, name: &str) -> Option<usize> {
     if let Some(exact) = names.clone().position(|known| known == name) {
         return Some(exact);
@@ -140,14 +141,14 @@ impl State {
         Ok(self.tables[id.index()].insert(TableEntry { keys, action, args, priority: entry.priority })?)
     }
 
-    /// Gives an entry of the table of that name another action.
+    /// Changes the action of an entry of the table of that name.
     pub fn modify_entry(&mut self, table: &str, entry: EntryHandle, call: &ActionSpec) -> Result<(), ControlError> {
         let id = self.find_table(table)?;
         let (action, args) = self.tables[id.index()].call_of(call)?;
         Ok(self.tables[id.index()].modify(entry, action, args)?)
     }
 
-    /// Removes an entry of the table of that name.
+    /// Removes an entry from the table of that name.
     pub fn delete_entry(&mut self, table: &str, entry: EntryHandle) -> Result<(), ControlError> {
         let id = self.find_table(table)?;
         Ok(self.tables[id.index()].delete(entry)?)
@@ -179,13 +180,13 @@ impl Table {
         complete.collect()
     }
 
-    /// Index of an action and its parameters in order.
+    /// Index of an action, and its parameters in order.
     fn call_of(&self, call: &ActionSpec) -> Result<(u32, Vec<BigUint>), ControlError> {
         call_of("table", self.name(), self.actions(), call)
     }
 }
 
-/// Index of an action of an object and its parameters in order.
+/// Index of an action of an object, and its parameters in order.
 fn call_of(
     kind: &str,
     object: &str,

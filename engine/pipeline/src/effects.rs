@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a program asks of its switch beside changing packet state.
+//! What a program asks of its switch, apart from changes of packet state.
 
 use marklab_p4::ir::{DataField, ExternCall, Program, Request, StmtKind, visit};
 use marklab_p4::source::Span;
@@ -14,7 +14,7 @@ pub struct CloneRequest {
     pub egress: bool,
     /// Session.
     pub session: u32,
-    /// Field list whose members survive.
+    /// Field list whose members the clone keeps.
     pub field_list: Option<u32>,
 }
 
@@ -23,7 +23,7 @@ pub struct CloneRequest {
 pub struct MirrorRequest {
     /// Session.
     pub session: u32,
-    /// What comes before the packet.
+    /// Bytes in front of the packet.
     pub header: Vec<u8>,
 }
 
@@ -36,7 +36,7 @@ pub struct Digest {
     pub values: Vec<BigUint>,
 }
 
-/// A call of `assert` or `assume` whose condition was false; BMv2 ends there.
+/// A call of `assert` or `assume` whose condition was false. BMv2 aborts in this case.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FailedAssertion {
     /// True for `assume`.
@@ -45,7 +45,7 @@ pub struct FailedAssertion {
     pub span: Span,
 }
 
-/// Requests of one stage; of several calls of a kind the last one counts, as in BMv2.
+/// Requests of one stage. If there are several calls of a kind, the last one counts, as in BMv2.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Effects {
     /// `clone`.
@@ -56,7 +56,7 @@ pub struct Effects {
     pub recirculate: Option<u32>,
     /// `digest`.
     pub digest: Option<Digest>,
-    /// `truncate`: bytes; the smallest of several counts.
+    /// `truncate`: bytes. If there are several calls, the smallest value counts.
     pub truncate: Option<u32>,
     /// The first `assert` or `assume` that did not hold.
     pub failed_assertion: Option<FailedAssertion>,
@@ -66,31 +66,31 @@ pub struct Effects {
     pub refused: bool,
     /// TNA: `Mirror.emit`.
     pub mirror: Option<MirrorRequest>,
-    /// TNA: `Resubmit.emit`: what comes before the packet.
+    /// TNA: `Resubmit.emit`: bytes in front of the packet.
     pub resubmit_header: Option<Vec<u8>>,
     /// Whether anything above is set.
     pub any: bool,
 }
 
 impl Effects {
-    /// Whether a program may ask for any of these.
+    /// Whether a program can make any of these requests.
     pub fn possible(program: &Program) -> bool {
         let asks = |stmt: &StmtKind| matches!(stmt, StmtKind::Extern(ExternCall::Request(_)));
         visit::any_statement(visit::bodies(&program.blocks, &program.actions, &program.register_actions), &asks)
     }
 
-    /// The parser refuses the packet.
+    /// Records that the parser refuses the packet.
     pub(crate) fn refuse(&mut self) {
         self.refused = true;
         self.any = true;
     }
 
-    /// What was asked for so far, which is forgotten.
+    /// Returns the requests so far, and forgets them.
     pub fn take(&mut self) -> Effects {
         if self.any { std::mem::take(self) } else { Effects::default() }
     }
 
-    /// Keeps a request whose operands have these values, in the order of [`Request::operands`].
+    /// Records a request whose operands have these values, in the order of [`Request::operands`].
     pub(crate) fn keep(&mut self, request: &Request, values: Vec<BigUint>) {
         let number = |at: usize| values.get(at).and_then(|value| u32::try_from(value).ok()).unwrap_or(u32::MAX);
         match request {
@@ -115,7 +115,7 @@ impl Effects {
     }
 }
 
-/// Values one after the other, in wire order.
+/// Concatenates values in wire order.
 fn packed(data: &[DataField], values: &[BigUint]) -> Vec<u8> {
     let mut bits = Bits::default();
     for (field, value) in data.iter().zip(values) {
@@ -124,7 +124,7 @@ fn packed(data: &[DataField], values: &[BigUint]) -> Vec<u8> {
     bits.into_bytes()
 }
 
-/// Puts the values in place of the `{}`, one after the other.
+/// Replaces each `{}` by the next value.
 fn format_log(format: &str, values: &[BigUint]) -> String {
     let mut pieces = format.split("{}");
     let mut text = pieces.next().unwrap_or_default().to_owned();

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Low-pass filters, and those with a random drop behind them (TNA's `Lpf` and `Wred`).
+//! Low-pass filters (TNA's `Lpf`), and low-pass filters followed by a random drop (`Wred`).
 //!
-//! The average a follows the samples v in continuous time: a += (v - a) * (1 - exp(-dt / tau)), where tau is the time
-//! constant for a gain if v > a, else that for a decay; the first sample is the average. What Tofino computes is known
-//! by the names of these settings only, so that this is their meaning in full precision, not the chip's arithmetic.
+//! The average a follows the samples v in continuous time: a += (v - a) * (1 - exp(-dt / tau)). If v > a, tau is the
+//! time constant for gain, else the one for decay. The first sample becomes the average. Of Tofino's filters only the
+//! names of these settings are known. This module implements their meaning in full precision, not the chip's
+//! arithmetic.
 //!
-//! A `Wred` drops nothing while the average is below its minimum, all from its maximum on, and between them as an 8-bit
-//! random number says, with a probability that rises from 0 to the largest one.
+//! A `Wred` drops nothing while the average is below its minimum, and everything from its maximum on. Between them it
+//! compares an 8-bit random number with a probability, which rises linearly from 0 to the largest probability.
 
 use marklab_p4::ir;
 use marklab_units::Time;
@@ -15,7 +16,7 @@ use thiserror::Error;
 
 use crate::random::draw;
 
-/// What a cell of a filter is set to.
+/// Settings of a filter's cell.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FilterSettings {
     /// Time constant in ns while samples are above the average.
@@ -24,25 +25,25 @@ pub struct FilterSettings {
     pub decay_ns: f64,
     /// `Lpf`: places by which the average is shifted right.
     pub scale_down: u8,
-    /// `Wred`: when it drops.
+    /// `Wred`: thresholds of its drops.
     pub drops: Option<DropSettings>,
 }
 
-/// When a `Wred` drops; in the samples' unit.
+/// Thresholds of a `Wred`, in the unit of the samples.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct DropSettings {
-    /// It drops nothing below.
+    /// Below this average it drops nothing.
     pub min: u64,
-    /// It drops everything from here on.
+    /// From this average on it drops everything.
     pub max: u64,
     /// Probability right below the maximum, more than 0 and at most 1.
     pub max_probability: f64,
 }
 
-/// Why a filter refused.
+/// Why a filter refused an operation.
 #[derive(Clone, PartialEq, Debug, Error)]
 pub enum FilterError {
-    /// The array is smaller.
+    /// The index is out of range.
     #[error("filter `{filter}` has no cell {index}")]
     NoCell {
         /// Filter.
@@ -50,7 +51,7 @@ pub enum FilterError {
         /// Cell asked for.
         index: u64,
     },
-    /// Settings that the filter does not have.
+    /// Settings that the filter cannot have.
     #[error("filter `{filter}`: {problem}")]
     Settings {
         /// Filter.
@@ -61,8 +62,8 @@ pub enum FilterError {
 }
 
 impl FilterSettings {
-    /// Checks that a filter has such settings: numbers that mean something, and a step only with certainty, as Tofino's
-    /// driver wants it.
+    /// Checks that a filter can have these settings: numbers within their ranges, and equal thresholds only with a
+    /// probability of 1, as Tofino's driver requires.
     pub(crate) fn check(&self, filter: &ir::Filter) -> Result<(), FilterError> {
         let drops = self.drops;
         let problem = if ![self.gain_ns, self.decay_ns].iter().all(|tau| tau.is_finite() && *tau >= 0.0) {
@@ -76,7 +77,7 @@ impl FilterSettings {
         } else if drops.is_some_and(|drops| !(drops.max_probability > 0.0 && drops.max_probability <= 1.0)) {
             Some("the largest probability must be above 0 and at most 1")
         } else if drops.is_some_and(|drops| drops.min == drops.max && drops.max_probability < 1.0) {
-            Some("equal thresholds go with probability 1 only")
+            Some("equal thresholds need a largest probability of 1")
         } else {
             None
         };
@@ -87,14 +88,14 @@ impl FilterSettings {
     }
 }
 
-/// One cell: what comes out is what goes in, and nothing is dropped, until it is set.
+/// One cell. Until it is set, its output is its input, and it drops nothing.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Cell(Option<Box<Average>>);
 
 #[derive(Clone, Debug)]
 struct Average {
     settings: FilterSettings,
-    /// The average, and when the last sample came.
+    /// The average, and the time of the last sample.
     latest: Option<(f64, Time)>,
 }
 
@@ -103,7 +104,7 @@ impl Cell {
         self.0 = settings.map(|settings| Box::new(Average { settings, latest: None }));
     }
 
-    /// Takes a sample; gives the average, or what stands for a drop or none.
+    /// Takes a sample. Returns the average, or for a `Wred` its value for a drop or for no drop.
     fn execute(&mut self, now: Time, sample: u64, wred: Option<(u8, u8)>, random: &mut Xoshiro256PlusPlus) -> u64 {
         let Some(cell) = &mut self.0 else { return wred.map_or(sample, |(_, no_drop)| no_drop.into()) };
         let average = cell.take(now, sample as f64);
@@ -123,7 +124,7 @@ impl Average {
             Some((average, then)) => {
                 let tau = if sample > average { self.settings.gain_ns } else { self.settings.decay_ns };
                 let elapsed = now.since(then).nanos() as f64;
-                // Without a time constant the average is the sample, even at once.
+                // With a time constant of 0 the average is the sample, even if no time has passed.
                 let kept = if tau > 0.0 { (-elapsed / tau).exp() } else { 0.0 };
                 average + (sample - average) * (1.0 - kept)
             }
@@ -156,7 +157,7 @@ impl Filter {
         Filter { wred: filter.wred, cells: vec![Cell::default(); cells] }
     }
 
-    /// Takes a sample; `None` beyond the array.
+    /// Takes a sample. Returns `None` if the index is out of range.
     pub(crate) fn execute(
         &mut self,
         index: u64,
@@ -196,7 +197,7 @@ mod tests {
         cell.execute(Time::from_nanos(ns), sample, None, &mut random())
     }
 
-    /// A step from 0 to v is v (1 - exp(-t / tau)) after a time t, however many samples tell of it.
+    /// A step from 0 to v is v (1 - exp(-t / tau)) after a time t, for any number of samples.
     #[test]
     fn a_step_is_followed_by_its_time_constant() {
         for samples in [1, 10, 1000] {
@@ -233,7 +234,7 @@ mod tests {
             let mut execute = || cell.execute(Time::ZERO, sample, Some((1, 0)), &mut random);
             let dropped: u64 = (0..20_000).map(|_| execute()).sum();
             let share = dropped as f64 / 20_000.0;
-            // Four standard deviations, and an 8-bit number's step.
+            // Four standard deviations, and one step of an 8-bit number.
             assert!((share - expected).abs() < 4.0 * (0.25f64 / 20_000.0).sqrt() + 1.0 / 256.0, "{sample}: {share}");
         }
     }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Values whose address generated code keeps.
-#![expect(unsafe_code, reason = "the address of a value is kept beside references to it")]
+//! Values whose addresses generated code keeps.
+#![expect(unsafe_code, reason = "the address of a value is kept in addition to references to it")]
 
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
-/// A value on the heap that stays where it is.
+/// A value on the heap with a stable address.
 ///
-/// A `Box` claims that nothing else leads to its value, each time that it is moved or borrowed, so that a pointer made
-/// before must not be used any more. Here references are made from the pointer that others have as well.
+/// Each time a `Box` is moved or borrowed, it claims to be the only way to its value, so earlier pointers to the value
+/// must not be used any more. Here, references are made from the pointer that generated code has as well.
 pub(crate) struct Fixed<T>(NonNull<T>);
 
 // SAFETY: it owns its value, as a `Box` does.
@@ -21,7 +21,7 @@ impl<T> Fixed<T> {
         Fixed(NonNull::from(Box::leak(Box::new(value))))
     }
 
-    /// The address, until `self` is dropped. Nothing may be done by it while a reference to the value is in use.
+    /// The address, valid until `self` is dropped. It must not be used while a reference to the value is in use.
     pub(crate) fn as_ptr(&self) -> *mut T {
         self.0.as_ptr()
     }
@@ -31,7 +31,7 @@ impl<T> Deref for Fixed<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: the value lives as long as `self`, which is borrowed; who has the address does nothing meanwhile.
+        // SAFETY: the value lives as long as `self`, which is borrowed; nothing uses the address meanwhile.
         unsafe { self.0.as_ref() }
     }
 }
@@ -45,7 +45,7 @@ impl<T> DerefMut for Fixed<T> {
 
 impl<T> Drop for Fixed<T> {
     fn drop(&mut self) {
-        // SAFETY: made by a box in `new`, and dropped once.
+        // SAFETY: `new` made the pointer from a box, and it is dropped once.
         drop(unsafe { Box::from_raw(self.0.as_ptr()) });
     }
 }

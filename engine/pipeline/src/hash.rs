@@ -9,10 +9,10 @@ use marklab_p4::ir::{Crc as CrcParameters, DataField, HashAlgorithm};
 
 static CRC16: Crc<u16, Table<16>> = Crc::<u16, Table<16>>::new(&CRC_16_ARC);
 
-/// `CRC32[k][b]`: effect of byte `b` that is followed by `k` others.
+/// `CRC32[k][b]`: effect of a byte `b` that `k` others follow.
 static CRC32: [[u32; 256]; 4] = crc32_tables();
 
-/// Hash of `data`; `None` for `HashAlgorithm.random`, which BMv2 does not offer either.
+/// Hash of `data`; `None` for `HashAlgorithm.random`, which BMv2 does not have either.
 pub fn hash(algorithm: HashAlgorithm, data: &[u8]) -> Option<u64> {
     use HashAlgorithm::*;
     Some(match algorithm {
@@ -30,7 +30,7 @@ pub fn hash(algorithm: HashAlgorithm, data: &[u8]) -> Option<u64> {
     })
 }
 
-/// Any CRC, bit by bit, the highest one of its register at bit 63.
+/// Any CRC, bit by bit. The highest bit of its register is at bit 63.
 fn bitwise_crc(parameters: CrcParameters, data: &[u8]) -> u64 {
     let shift = 64 - u32::from(parameters.width);
     let mut crc = parameters.init << shift;
@@ -46,8 +46,8 @@ fn bitwise_crc(parameters: CrcParameters, data: &[u8]) -> u64 {
     crc ^ parameters.xor_out
 }
 
-/// CRC-32 (IEEE 802.3): 4 and then single bytes at a time, since a 5-tuple has 13. General libraries take short input
-/// byte by byte; more tables than four would crowd a switch's state out of the cache.
+/// CRC-32 (IEEE 802.3), four bytes at a time and then single bytes, since a 5-tuple has 13. General libraries process
+/// short input byte by byte; more than four tables would displace a switch's state from the cache.
 pub(crate) fn crc32(mut data: &[u8]) -> u32 {
     let mut crc = u32::MAX;
     while let Some((chunk, rest)) = data.split_first_chunk::<4>() {
@@ -88,7 +88,7 @@ pub fn csum16(data: &[u8]) -> u16 {
     !fold(words16(data).map(u64::from).sum())
 }
 
-/// Ones' complement sum of 16-bit words, folded; any 16-bit aligned sum of larger words folds to the same.
+/// Folds a ones' complement sum of 16-bit words. Any 16-bit aligned sum of larger words folds to the same value.
 pub(crate) fn fold(mut sum: u64) -> u16 {
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
@@ -96,7 +96,7 @@ pub(crate) fn fold(mut sum: u64) -> u16 {
     sum as u16
 }
 
-/// The same data as if it belonged to no header: the fields of invalid headers are part of it.
+/// The same data as if it belonged to no header, so that fields of invalid headers are part of it.
 pub(crate) fn of_any_header(data: &[DataField]) -> Vec<DataField> {
     data.iter().map(|field| DataField { header: None, ..field.clone() }).collect()
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The reference interpreter: what a program means.
+//! The reference interpreter, which defines what a program means.
 //!
-//! Plain recursion over the IR with values of any size. Slow and meant to be read; the JIT is compared with it.
+//! Plain recursion over the IR, with values of any size. It is slow and meant to be read; the JIT is compared with it.
 
 mod calls;
 mod expr;
@@ -29,7 +29,7 @@ pub struct Interpreter {
 }
 
 impl Interpreter {
-    /// An interpreter of the program, whose packet state is laid out so.
+    /// An interpreter of the program, with this layout of packet states.
     ///
     /// # Panics
     ///
@@ -68,7 +68,7 @@ impl Engine for Interpreter {
                     }
                 }
                 BlockBody::Control(body) => {
-                    // Whatever way a control ends, the stage goes on with the next block.
+                    // However a control ends, the stage goes on with the next block.
                     let _ = frame.run(body);
                 }
             }
@@ -79,7 +79,7 @@ impl Engine for Interpreter {
     }
 }
 
-/// Why statements are not simply continued.
+/// Why execution does not go on with the next statement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Jump {
     Break(Label),
@@ -100,14 +100,14 @@ struct Frame<'a> {
     packet: &'a mut Packet,
     phv: &'a mut Phv,
     block: BlockId,
-    /// Values of all slots, of which those of class `Local` are used.
+    /// Values of all slots; only those of class `Local` are used.
     locals: Vec<BigUint>,
     /// Bytes that the parser consumed.
     cursor: usize,
     fuel: u32,
-    /// What the direct meter of the table that runs an action said.
+    /// Colour from the direct meter of the table whose action runs.
     colour: Option<u64>,
-    /// What runs now.
+    /// Place in the source of the present statement.
     span: Span,
 }
 
@@ -179,7 +179,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Takes one unit of fuel; false, and a fault, if there is none left.
+    /// Takes one unit of fuel. If none is left, counts a fault and returns false.
     fn burn(&mut self) -> bool {
         if self.fuel == 0 {
             self.state.faults += 1;
@@ -229,14 +229,14 @@ impl<'a> Frame<'a> {
         self.run(&action.body)
     }
 
-    /// What chooses among the members of a group: the hash of a table's `selector` keys.
+    /// The hash of a table's `selector` keys, which chooses among the members of a group.
     fn selection_hash(&mut self, table: &'a marklab_p4::ir::Table) -> Step<u64> {
         let Some((algorithm, data)) = crate::profile::selection(self.program, table) else { return Ok(0) };
         let input = self.data(&data)?.into_bytes();
         Ok(crate::hash::hash(algorithm, &input).unwrap_or(0))
     }
 
-    /// Runs the direct meter of the entry that was hit, and stores the colour.
+    /// Runs the direct meter of the entry that matched, and stores the colour.
     fn meter_hit(&mut self, table: TableId, head: u64) -> Step {
         let (now, bytes) = (self.state.now, self.phv.arrival_bytes());
         self.colour = self.state.tables[table.index()].meter_hit(head, now, bytes);
@@ -248,14 +248,14 @@ impl<'a> Frame<'a> {
         Ok(())
     }
 
-    /// The element that a run-time index chooses, or `None` beyond the stack.
+    /// The element that a run-time index chooses, or `None` if the index is out of range.
     fn element(&mut self, index: Option<&Index>) -> Step<Option<u32>> {
         let Some(index) = index else { return Ok(Some(0)) };
         let element = u32::try_from(self.eval(&index.expr)?).unwrap_or(u32::MAX);
         Ok((element < self.program.stacks[index.stack.index()].len).then_some(element))
     }
 
-    /// The slot that a place is, or `None` beyond a stack.
+    /// The slot of a place, or `None` if its index is out of range.
     fn resolve(&mut self, place: &Place) -> Step<Option<SlotId>> {
         let element = self.element(place.index.as_ref())?;
         let stride = place.index.as_ref().map_or(0, |index| self.program.stacks[index.stack.index()].stride);
@@ -296,7 +296,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Stores a `varbit` of the width that its width slot has now.
+    /// Stores a `varbit` with the current width in its width slot.
     fn set_varbit(&mut self, field: crate::Field, width: SlotId, value: &BigUint) {
         let bytes = usize::try_from(self.slot(width)).unwrap_or(0).div_ceil(8);
         let digits = value.to_bytes_be();
@@ -309,7 +309,7 @@ impl<'a> Frame<'a> {
 
     fn assign(&mut self, dst: &Place, src: &'a marklab_p4::ir::Expr) -> Step {
         let value = self.eval(src)?;
-        // A varbit's width travels with it; the source of such an assignment is always a load.
+        // Assigning a varbit also assigns its width. The source of such an assignment is always a load.
         if let (Some(dst_width), marklab_p4::ir::ExprKind::Load(from)) =
             (self.program.slots[dst.slot.index()].varbit_width, &src.kind)
             && let Some(src_width) = self.program.slots[from.slot.index()].varbit_width

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Machine code by Cranelift, equal to the interpreter in what it computes.
+//! Machine code by Cranelift, which computes the same as the interpreter.
 //!
 //! Each [`Stage`] becomes one function. Slots of a packet stay in the `Phv`; locals are SSA values, or lie on the stack
 //! if they belong to a header stack. Values of up to 64 bits are `i64`, of up to 128 bits `i128`, always with zeros
-//! above their width; wider ones lie in memory and are computed by calls. What has no code is refused
-//! ([`JitError::Unsupported`]), never run in another way.
+//! above their width. Wider values lie in memory, and calls compute them. A construct that has no code is refused
+//! ([`JitError::Unsupported`]); it never runs in another way.
 //!
-//! - `context`: what generated code is given, and the functions it calls;
-//! - `shapes`: how values are held, which all of the following know;
+//! - `context`: the data that generated code receives, and the functions that it calls;
+//! - `shapes`: how values are held, for all of the following;
 //! - `generator`: storage and control flow;
 //! - `wide`: memory, and the values that are kept there;
-//! - `expr`, `parse`, `data`, `calls`, `tables`, `objects`: what their names say.
+//! - `expr`, `parse`, `data`, `calls`, `tables`, `objects`: code for these parts of a program.
 
 mod calls;
 mod context;
@@ -48,10 +48,10 @@ pub enum JitError {
     Unsupported {
         /// The construct.
         what: String,
-        /// Where it stands.
+        /// Its place in the source.
         span: Span,
     },
-    /// The code generator failed, which is a defect of ours or of the platform.
+    /// The code generator failed. This is a defect of the lab or of the platform.
     #[error("code generation failed: {0}")]
     Backend(String),
 }
@@ -68,28 +68,29 @@ fn backend(error: impl std::fmt::Display) -> JitError {
 
 type StageFn = unsafe extern "C" fn(context: *mut Context, phv: *mut u8);
 
-/// A program as machine code. May be shared by all switches that run the program.
+/// A program as machine code. All switches that run the program can share it.
 pub struct Jit {
     /// `None` only while being dropped.
     module: Option<JITModule>,
-    /// By stage, those that the program has.
+    /// By stage; `None` for stages that the program does not have.
     stages: [Option<StageFn>; Stage::ALL.len()],
-    /// By stage: where its deparser writes, if it has one.
+    /// By stage: output of its deparser, if it has one.
     deparsers: [Deparser; Stage::ALL.len()],
     referred: Referred,
     origin: Origin,
 }
 
-/// Where a deparser writes.
+/// Output of a deparser.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Deparser {
-    /// Right in front of the payload: it emits header after header, so that their length is known before.
+    /// Right in front of the payload: the deparser emits a fixed list of headers, so their total length is known
+    /// before.
     InPlace,
-    /// To a buffer of that many bytes, which grows if it emits in a loop.
+    /// A buffer of this many bytes, which grows if the deparser emits in a loop.
     Buffer(usize),
 }
 
-// SAFETY: after `compile` nothing changes the module; the code is only read and run, and keeps no state of its own.
+// SAFETY: after `compile` nothing changes the module. The code is only read and run, and has no state of its own.
 #[expect(unsafe_code, reason = "the module is kept only to own the code's memory")]
 unsafe impl Send for Jit {}
 // SAFETY: as above.
@@ -103,7 +104,7 @@ impl std::fmt::Debug for Jit {
 }
 
 impl Jit {
-    /// Compiles a program whose packet state is laid out so.
+    /// Compiles a program, with this layout of packet states.
     ///
     /// # Errors
     ///
@@ -176,7 +177,7 @@ impl Drop for Jit {
     fn drop(&mut self) {
         if let Some(module) = self.module.take() {
             // SAFETY: the function pointers in `stages` are not called any more, and were never handed out.
-            #[expect(unsafe_code, reason = "the module frees its memory only when told to")]
+            #[expect(unsafe_code, reason = "the module frees its memory only by this call")]
             unsafe {
                 module.free_memory();
             }
@@ -188,8 +189,8 @@ impl Jit {
     #[inline]
     fn stage(&self, stage: Stage, context: *mut Context, phv: &mut Phv) {
         let code = self.stages[stage as usize].expect("the program has this stage");
-        // SAFETY: `context` is valid for this call and agrees with what `context.rs` promises generated code; `phv` has
-        // the layout that the code was compiled for, and the state its tables and arrays (`Origin::check`).
+        // SAFETY: `context` is valid for this call and meets the conditions in `context.rs`; `phv` has the layout that
+        // the code was compiled for, and the state has the tables and arrays of its program (`Origin::check`).
         #[expect(unsafe_code, reason = "generated code is called through a function pointer")]
         unsafe {
             code(context, phv.bytes_mut().as_mut_ptr());
@@ -203,7 +204,7 @@ impl Jit {
         }
     }
 
-    /// Puts what a stage's deparser emitted in front of the payload.
+    /// Puts the output of a stage's deparser in front of the payload.
     fn put_front(&self, stage: Stage, state: &State, packet: &mut Packet, phv: &Phv, emitted: usize) {
         match self.deparsers[stage as usize] {
             Deparser::InPlace => packet.move_front(phv.payload_offset(), emitted),
@@ -222,7 +223,7 @@ impl Engine for Jit {
         }
     }
 
-    // As the default, but crosses the border once.
+    // As the default implementation, but enters generated code's context only once.
     fn run_out(&self, state: &mut State, packet: &mut Packet, phv: &mut Phv, egress_spec: Option<Field>) -> bool {
         self.origin.check(state, phv);
         let mut kept = true;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where each slot lies in a packet's state.
+//! The place of each slot in a packet's state.
 //!
 //! [`Phv`] (packet header vector, the term of the RMT papers) is the state that a packet carries through a switch:
-//! headers, validity, user and intrinsic metadata. Interpreter and JIT use the same bytes, so comparing two runs is
-//! comparing two `Phv`s.
+//! headers, validity, user and intrinsic metadata. Interpreter and JIT use the same bytes, so two runs can be compared
+//! by their `Phv`s.
 //!
-//! A scalar takes the smallest of 1, 2, 4, 8, 16 bytes that holds it, or whole 8-byte words beyond that, little endian,
-//! unused bits 0. A `varbit` keeps its wire bytes, left aligned. Each element of a header stack starts on a multiple of
-//! 8, so that elements lie a constant number of bytes apart.
+//! A scalar takes the smallest of 1, 2, 4, 8 and 16 bytes that holds it, or whole 8-byte words if it is larger. It is
+//! little endian, and its unused bits are 0. A `varbit` keeps its wire bytes, left aligned. Each element of a header
+//! stack starts at a multiple of 8, so that elements lie a constant number of bytes apart.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -18,20 +18,21 @@ use num_bigint::BigUint;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Phv {
     lines: Box<[CacheLine]>,
-    /// That of the layout.
+    /// Id of the layout.
     id: LayoutId,
 }
 
-/// So that a `Phv` takes no more lines than its size needs: of many packets that wait none is in the nearest cache.
+/// Aligned, so that a `Phv` takes no more cache lines than its size needs: if many packets wait, their states are not
+/// in the nearest cache.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[repr(align(64))]
 struct CacheLine([u64; 8]);
 
 /// Fields that every `Phv` has before its slots.
 pub(crate) mod reserved {
-    /// `u32`: bytes that the parser consumed; the payload begins there.
+    /// `u32`: bytes that the parser consumed. The payload begins behind them.
     pub(crate) const PAYLOAD_OFFSET: usize = 0;
-    /// `u32`: length of the frame at arrival, which counters and meters add.
+    /// `u32`: length of the frame at arrival, which counters and meters count.
     pub(crate) const ARRIVAL_BYTES: usize = 4;
     /// Bytes reserved.
     pub(crate) const SIZE: usize = 8;
@@ -46,7 +47,7 @@ pub struct Field {
     pub size: u32,
 }
 
-/// Tells a layout from all others of the process.
+/// Distinguishes a layout from all others of the process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct LayoutId(u64);
 
@@ -79,7 +80,7 @@ fn container(width: u32) -> u32 {
     }
 }
 
-/// Bytes for what a slot holds.
+/// Bytes for the value of a slot.
 pub(crate) fn storage_bytes(slot: &Slot) -> u32 {
     match slot.varbit_width {
         Some(_) => slot.ty.width.div_ceil(64) * 8,
@@ -107,7 +108,7 @@ impl Layout {
                     let align = if element_start { 8 } else { size.min(8) };
                     let offset = end.next_multiple_of(align.into());
                     end = offset + u64::from(size);
-                    // Saturates far beyond what `State::new` takes.
+                    // Saturates far beyond the limit of `State::new`.
                     Field { offset: offset.try_into().unwrap_or(u32::MAX), size }
                 })
             })
@@ -136,7 +137,7 @@ impl Layout {
         self.strides[stack.index()]
     }
 
-    /// Whether slots of the program lie in these places.
+    /// Whether this is the layout of the program's slots.
     pub(crate) fn is_of(&self, program: &Program) -> bool {
         let own = Layout::new(program);
         (&self.fields, &self.strides, self.size) == (&own.fields, &own.strides, own.size)
@@ -186,7 +187,7 @@ impl Phv {
         }
     }
 
-    /// The bytes, to be changed.
+    /// The bytes, mutable.
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
         let lines = &mut self.lines;
         // SAFETY: as above; every byte pattern is a valid u64.
@@ -202,7 +203,7 @@ impl Phv {
         debug_assert!(field.size <= 8);
         let at = field.offset as usize;
         let bytes = self.bytes();
-        // Reads of a fixed size: this is done for every packet, and a copy of a size that varies is a function call.
+        // Reads of a fixed size: this happens for every packet, and a copy of variable size is a function call.
         match field.size {
             1 => bytes[at].into(),
             2 => u16::from_le_bytes(fixed(&bytes[at..at + 2])).into(),
@@ -271,7 +272,7 @@ impl Phv {
     }
 }
 
-/// The bytes as array; there must be as many.
+/// The bytes as an array. There must be `N` of them.
 fn fixed<const N: usize>(bytes: &[u8]) -> [u8; N] {
     bytes.try_into().expect("a slice of N bytes")
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs a P4 program on packets.
 //!
-//! - [`prune`] takes out what a program computes and never uses;
+//! - [`prune`] removes computations whose results are never used;
 //! - [`Layout`] gives each slot of the program a place in a packet's state, the [`Phv`];
-//! - [`State`] is what a switch remembers between packets: tables, registers, counters, meters, action profiles,
-//!   value sets;
-//! - an [`Engine`] runs one stage of the program over these three: [`Interpreter`] is the definition of what a program
-//!   means, [`Jit`] is the same in machine code. For equal input they leave equal `Phv`s, packets and `State`s.
+//! - [`State`] is what a switch keeps between packets: tables, registers, counters, meters, action profiles, value
+//!   sets;
+//! - an [`Engine`] runs one stage of the program on a `State`, a packet and its `Phv`. [`Interpreter`] defines what a
+//!   program means; [`Jit`] compiles it to machine code. For equal input both leave equal `Phv`s, packets and `State`s.
 //!
-//! No clock (the caller of a stage sets [`State::now`]), no ports, no queues: the architecture around the program is
-//! `marklab-switch`.
+//! This crate has no clock (the caller of a stage sets [`State::now`]), no ports and no queues. The architecture around
+//! the program is `marklab-switch`.
 
 mod action;
 mod control;
@@ -59,25 +59,25 @@ pub use table::{Count, EntryHandle, KeyMatch, Table, TableEntry, TableError, Tab
 pub use trace::{Event, EventKind, FieldValue};
 pub use value_set::{ValueSet, ValueSetError, ValueSetMut};
 
-/// `egress_spec` of a packet to be dropped, as BMv2's default.
+/// `egress_spec` of a packet that is to be dropped, as BMv2's default.
 pub const DROP_PORT: u64 = 511;
 
-/// Rounds that loops, and parser states on a cycle, may take in one run of a block; beyond that the block ends with a
-/// fault. Real programs stay far below it, and without a bound a program could stop the simulator.
+/// Most rounds of loops and of parser states on a cycle in one run of a block; beyond that the block ends with a fault.
+/// Real programs stay far below this limit. Without it, a program could stop the simulator.
 pub(crate) const FUEL: u32 = 1 << 16;
 
-/// Something that runs the stages of one program.
+/// Runs the stages of one program.
 pub trait Engine: Send + Sync {
-    /// Runs a stage on a packet, which its parser reads and its deparser changes.
+    /// Runs a stage on a packet. The stage's parser reads the packet, and its deparser changes it.
     ///
     /// # Panics
     ///
-    /// If the program does not have the stage, or if `state` or `phv` is not of the program and the layout that the
-    /// engine was made of. An equal program or layout is another one.
+    /// If the program does not have the stage, or if `state` or `phv` was not made from the same program and layout as
+    /// the engine. An equal program or layout is not the same one.
     fn run(&self, stage: Stage, state: &mut State, packet: &mut Packet, phv: &mut Phv);
 
     /// v1model: runs [`Stage::Egress`] and then, unless the program has set `egress_spec` to the drop port, [`Stage::Deparse`].
-    /// Tells whether it deparsed.
+    /// Returns whether it deparsed.
     ///
     /// # Panics
     ///
@@ -92,8 +92,8 @@ pub trait Engine: Send + Sync {
     }
 }
 
-/// What an engine was made of, which is looked at once per call: generated code trusts tables, registers and packet states
-/// to be where its program has them.
+/// The program and layout of an engine, which each call compares with its arguments: generated code trusts tables,
+/// registers and packet states to be where its program has them.
 #[derive(Clone, Debug)]
 pub(crate) struct Origin {
     program: Arc<Program>,
@@ -105,18 +105,18 @@ impl Origin {
     ///
     /// If the layout is another program's.
     pub(crate) fn new(program: &Arc<Program>, layout: &Layout) -> Origin {
-        assert!(layout.is_of(program), "the layout is that of another program");
+        assert!(layout.is_of(program), "the layout belongs to another program");
         Origin { program: program.clone(), layout: layout.id() }
     }
 
     #[inline(always)]
     pub(crate) fn check(&self, state: &State, phv: &Phv) {
-        assert!(Arc::ptr_eq(&self.program, &state.program), "the state is that of another program");
-        assert!(self.layout == phv.layout_id(), "the packet state is that of another layout");
+        assert!(Arc::ptr_eq(&self.program, &state.program), "the state belongs to another program");
+        assert!(self.layout == phv.layout_id(), "the packet state belongs to another layout");
     }
 }
 
-/// Which parser states lie on a cycle, or between two: entering these costs fuel.
+/// Returns which parser states lie on a cycle, or between two cycles: entering these costs fuel.
 pub(crate) fn looping_states(parser: &ParserBody) -> Vec<bool> {
     let successors = |state: usize| -> Vec<usize> {
         let targets = match &parser.states[state].next {
@@ -137,7 +137,8 @@ pub(crate) fn looping_states(parser: &ParserBody) -> Vec<bool> {
         }
     }
     let mut looping = vec![true; forth.len()];
-    // What nothing leads to is on no cycle, nor then what only that leads to; and likewise backwards.
+    // A state without predecessors is on no cycle. Without that state, neither is a state that only it leads to. The
+    // same holds backwards.
     for (from, to) in [(&back, &forth), (&forth, &back)] {
         let mut open: Vec<usize> =
             from.iter().map(|edges| edges.iter().filter(|&&edge| looping[edge]).count()).collect();

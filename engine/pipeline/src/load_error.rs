@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the engine refuses to run.
+//! Reasons to refuse a program.
 
 use thiserror::Error;
 
@@ -13,10 +13,10 @@ pub enum LoadError {
     Unsupported {
         /// The object.
         name: String,
-        /// What it is.
+        /// The construct.
         what: &'static str,
     },
-    /// A register array is larger than memory allows.
+    /// An array is larger than the memory limit allows.
     #[error("`{name}` has {size} cells; the limit is {limit}")]
     TooLarge {
         /// The object.
@@ -31,7 +31,7 @@ pub enum LoadError {
     PacketState {
         /// Bytes of the packet state.
         bytes: usize,
-        /// Most bytes.
+        /// Largest number of bytes.
         limit: usize,
     },
     /// The program calls an extern that this engine does not implement.
@@ -40,7 +40,7 @@ pub enum LoadError {
         /// The extern.
         name: String,
     },
-    /// An entry written in the source is refused by its table.
+    /// A table refuses an entry written in the source.
     #[error(transparent)]
     Entry(#[from] TableError),
 }

@@ -3,10 +3,10 @@
 
 use marklab_p4::ir::MathUnit;
 
-/// Bits that a shift moves out of the unit altogether.
+/// A shift by this many bits leaves nothing in the unit.
 const MAX_SHIFT: u32 = 32;
 
-/// What a math unit gives for `x`, before it is cut to the width of the ALU.
+/// Result of a math unit for `x`, before it is truncated to the width of the ALU.
 pub(crate) fn evaluate(unit: &MathUnit, x: u64) -> u64 {
     let highest = x.checked_ilog2().unwrap_or(0) as i32;
     let (mantissa_from, exponent) = match unit.shift {
@@ -40,7 +40,8 @@ mod tests {
         MathUnit { name: String::new(), invert, shift, scale, table, span: Span::default() }
     }
 
-    /// The same from the digits of `x`: the leading ones choose the entry, their number of places the power of two.
+    /// The same from the digits of `x`: the leading digits choose the entry, the number of digits gives the power of
+    /// two.
     fn by_digits(unit: &MathUnit, x: u64) -> BigUint {
         let digits = if x == 0 { String::new() } else { format!("{x:b}") };
         // Pairs of digits for a square root.
@@ -79,7 +80,7 @@ mod tests {
         }
     }
 
-    /// Published: 65536 / x by the table 68, 73, ... (from index 15 down).
+    /// A published example: 65536 / x with the table 68, 73, ... (from index 15 down).
     #[test]
     fn a_reciprocal_is_an_eighth_off_at_most() {
         let table = [0, 0, 0, 0, 0, 0, 0, 0, 128, 113, 102, 93, 85, 78, 73, 68];

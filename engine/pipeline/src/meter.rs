@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Meters: two rates, three colours (RFC 2698), colour blind, with BMv2's arithmetic (`src/bm_sim/meters.cpp`).
 //!
-//! A bucket is credited `rate * now` in all, rounded down once: rounding never adds up. Its clock ticks in
-//! microseconds. The bucket of the peak rate is asked first; a packet that it refuses is red and takes nothing from
-//! the other bucket.
+//! The total credit of a bucket is `rate * now`, rounded down once, so rounding errors do not add up. Its clock ticks
+//! in microseconds. The bucket of the peak rate comes first. A packet that it refuses is red and takes nothing from the
+//! other bucket.
 
 use marklab_p4::ir::{self, ExternCall, Place, Program, StmtKind, Unit, visit};
 use marklab_units::Time;
 use thiserror::Error;
 
-/// Rate and depth of a token bucket; the unit is what the meter counts, packets or bytes.
+/// Rate and depth of a token bucket, in the unit of the meter: packets or bytes.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct MeterRate {
     /// Tokens per microsecond, as in BMv2's control plane.
@@ -18,19 +18,19 @@ pub struct MeterRate {
     pub burst: u64,
 }
 
-/// What a meter cell is set to.
+/// Settings of a meter cell.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct MeterRates {
-    /// Beyond it packets are yellow.
+    /// Packets above this rate are yellow.
     pub committed: MeterRate,
-    /// Beyond it packets are red.
+    /// Packets above this rate are red.
     pub peak: MeterRate,
 }
 
-/// Why a meter refused.
+/// Why a meter refused an operation.
 #[derive(Clone, PartialEq, Debug, Error)]
 pub enum MeterError {
-    /// The array is smaller, or the table has no such entry.
+    /// The index is out of range, or the table has no such entry.
     #[error("meter `{meter}` has no cell {index}")]
     NoCell {
         /// Meter.
@@ -38,7 +38,7 @@ pub enum MeterError {
         /// Cell asked for.
         index: u64,
     },
-    /// Rates that no meter has.
+    /// Rates that no meter can have.
     #[error("meter `{meter}`: {problem}")]
     Rates {
         /// Meter.
@@ -65,7 +65,7 @@ impl MeterRates {
     }
 }
 
-/// What a meter says of a packet: the number that a program sees.
+/// Colours as numbers, as a program sees them.
 pub(crate) mod colour {
     pub(crate) const GREEN: u64 = 0;
     pub(crate) const YELLOW: u64 = 1;
@@ -76,7 +76,7 @@ pub(crate) mod colour {
 struct Bucket {
     rate: MeterRate,
     tokens: u64,
-    /// Tokens credited since time 0, those that did not fit included.
+    /// Tokens credited since time 0, including those that did not fit.
     credited: u64,
 }
 
@@ -85,7 +85,7 @@ impl Bucket {
         Bucket { rate, tokens: rate.burst, credited: 0 }
     }
 
-    /// Takes tokens, if there are as many.
+    /// Takes `amount` tokens, if there are enough; returns whether there were.
     fn take(&mut self, now: Time, amount: u64) -> bool {
         let credited = (now.micros() as f64 * self.rate.units_per_us) as u64;
         let new = credited.saturating_sub(self.credited);
@@ -99,7 +99,7 @@ impl Bucket {
     }
 }
 
-/// One cell of a meter: green until it is configured.
+/// One cell of a meter. All packets are green until it is configured.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Meter(Option<Box<Buckets>>);
 
@@ -120,7 +120,7 @@ impl Meter {
         self.0.as_ref().map(|buckets| MeterRates { committed: buckets.committed.rate, peak: buckets.peak.rate })
     }
 
-    /// Colour of a packet that takes so many tokens.
+    /// Colour of a packet that takes `amount` tokens.
     pub(crate) fn execute(&mut self, now: Time, amount: u64) -> u64 {
         let Some(buckets) = &mut self.0 else { return colour::GREEN };
         if !buckets.peak.take(now, amount) {
@@ -145,7 +145,7 @@ impl Meters {
         Meters { unit, cells: vec![Meter::default(); cells] }
     }
 
-    /// Colour of a packet of that length, or `None` out of range.
+    /// Colour of a packet of `bytes` bytes, or `None` if the index is out of range.
     pub(crate) fn execute(&mut self, index: u64, now: Time, bytes: u64) -> Option<u64> {
         let amount = if self.unit == Unit::Bytes { bytes } else { 1 };
         let cell = self.cells.get_mut(usize::try_from(index).ok()?)?;
@@ -153,8 +153,8 @@ impl Meters {
     }
 }
 
-/// Where the colour of a table's direct meter goes on a hit, whether the action that runs reads it or not: BMv2 stores
-/// it before the action, in the destination that the table's actions give.
+/// Places for the colour of a table's direct meter on a hit. They get it even if the action that runs does not read it:
+/// BMv2 stores the colour before the action, in the destination that the table's actions name.
 pub(crate) fn colour_places(program: &Program, table: &ir::Table) -> Vec<Place> {
     let mut places: Vec<Place> = Vec::new();
     for action in &table.actions {
@@ -200,13 +200,13 @@ mod tests {
     fn a_burst_is_green_then_yellow_then_red() {
         let mut meter = meter(rates((0.0, 2), (0.0, 3)));
         let colours = [(); 5].map(|()| meter.execute(at_us(1), 1));
-        // The third takes the last token of the peak bucket, the others find it empty.
+        // The third packet takes the last token of the peak bucket; the others find it empty.
         assert_eq!(colours, [0, 0, 1, 2, 2]);
     }
 
     #[test]
     fn a_token_comes_back_at_its_microsecond_and_not_before() {
-        // A packet every 4 us; the clock ticks in whole microseconds.
+        // One packet every 4 us; the clock ticks in whole microseconds.
         let colour = |ns| {
             let mut meter = meter(rates((0.25, 1), (1e6, 1000)));
             meter.execute(Time::from_nanos(4_000), 1);
@@ -226,7 +226,7 @@ mod tests {
         }
     }
 
-    /// `Meter::execute` of BMv2, line by line: rates in the order in which it keeps them, peak first.
+    /// `Meter::execute` of BMv2, line by line. Its rates are in BMv2's order, peak first.
     fn bmv2(state: &mut [(f64, u64, u64, u64); 2], now_us: u64, input: u64) -> u64 {
         let mut colour = 0;
         for (number, (info_rate, burst_size, tokens, tokens_last)) in state.iter_mut().enumerate() {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Packets: stored bytes followed by zeros that are only counted.
+//! Packets: stored bytes, followed by zeros that are only counted.
 //!
-//! A simulated payload is all zeros, and nothing looks at it as long as no parser reaches that far. So a packet stores
-//! its headers and keeps the rest as a number; [`Packet::store`] turns zeros into bytes when somebody needs them.
+//! A simulated payload is all zeros, and nothing reads it unless a parser reaches it. So a packet stores its headers,
+//! and of the rest only the length; [`Packet::store`] turns zeros into stored bytes when they are needed.
 //!
-//! Ethernet, IPv4 and TCP headers fit into the packet itself, so that a packet in a queue takes two cache lines and no
-//! memory of its own; a packet that needs more space moves to the heap.
+//! Ethernet, IPv4 and TCP headers fit into the `Packet` itself, so a packet in a queue takes two cache lines and no
+//! memory on the heap. A packet that needs more space moves its bytes to the heap.
 
-/// Bytes beyond the stored ones that may be read without harm: the JIT loads eight bytes at a time.
+/// Readable bytes behind the stored ones: the JIT loads eight bytes at a time.
 pub(crate) const SLACK: usize = 8;
 
 /// Bytes that fit into the packet itself.
@@ -16,7 +16,7 @@ const INLINE: usize = 100;
 /// Room in front of a new packet's bytes, so that a program that adds headers does not move them.
 const HEADROOM: usize = 10;
 
-/// Bytes that [`Packet::set_from`] takes: what is left beside headroom and slack.
+/// Bytes that [`Packet::set_from`] takes: all except headroom and slack.
 pub const INLINE_BYTES: usize = INLINE - HEADROOM - SLACK;
 
 /// Room in front of a packet on the heap.
@@ -70,8 +70,8 @@ impl Packet {
         self.stored_mut().copy_from_slice(stored);
     }
 
-    /// [`Packet::set`] to the first `used` bytes of an array. Copies all of it, which costs less than copying a number
-    /// of bytes that varies.
+    /// [`Packet::set`] to the first `used` bytes of an array. Copies the whole array, which is faster than copying a
+    /// variable number of bytes.
     pub fn set_from(&mut self, bytes: &[u8; INLINE_BYTES], used: usize, zeros: usize) {
         debug_assert!(used <= INLINE_BYTES);
         self.heap = None;
@@ -96,7 +96,7 @@ impl Packet {
         &self.buffer()[self.start as usize..self.end as usize]
     }
 
-    /// The bytes that are stored, to be changed.
+    /// The bytes that are stored, mutable.
     pub fn stored_mut(&mut self) -> &mut [u8] {
         let range = self.start as usize..self.end as usize;
         &mut self.buffer_mut()[range]
@@ -109,7 +109,7 @@ impl Packet {
         bytes
     }
 
-    /// Stores the first `count` bytes at least, or all if there are fewer.
+    /// Stores at least the first `count` bytes, or all if there are fewer.
     pub fn store(&mut self, count: usize) {
         let more = count.min(self.len()).saturating_sub(self.stored().len());
         if more > 0 {
@@ -128,7 +128,7 @@ impl Packet {
         self.stored_mut()[..front.len()].copy_from_slice(front);
     }
 
-    /// Cuts the packet to `len` bytes if it is longer.
+    /// Truncates the packet to `len` bytes if it is longer.
     pub fn truncate(&mut self, len: usize) {
         let stored = self.stored().len();
         if len < stored {
@@ -144,13 +144,13 @@ impl Packet {
         self.start as usize
     }
 
-    /// Address of the first byte; it leads to the bytes in front of the packet and to the slack as well.
+    /// Address of the first byte. The bytes in front of the packet and the slack can be accessed through it as well.
     pub(crate) fn start(&mut self) -> *mut u8 {
         let start = self.start as usize;
         self.buffer_mut().as_mut_ptr().wrapping_add(start)
     }
 
-    /// Makes room for `front` bytes before and `stored` bytes, and the slack, from the packet's first byte on.
+    /// Makes room for `front` bytes before the packet's first byte, and for `stored` bytes and the slack from it on.
     pub(crate) fn make_room(&mut self, front: usize, stored: usize) {
         let start = self.start as usize;
         if start >= front && start + stored + SLACK <= self.buffer().len() {
@@ -165,15 +165,16 @@ impl Packet {
         self.end = (new_start + bytes.len()) as u32;
     }
 
-    /// Lets the packet begin so that `front` bytes take the place of the first `consumed` ones.
+    /// Moves the packet's start, so that `front` bytes replace the first `consumed` ones.
     ///
     /// # Panics
     ///
-    /// If there is no room for them, or fewer bytes are stored: the packet is not the one that was parsed.
+    /// If there is no room for `front` bytes, or fewer than `consumed` bytes are stored: then the packet is not the one
+    /// that was parsed.
     pub(crate) fn move_front(&mut self, consumed: usize, front: usize) {
         assert!(
             consumed <= self.stored().len() && front <= self.headroom() + consumed,
-            "a deparser was given another packet than the parser before it"
+            "a deparser got a packet that the parser before it did not read"
         );
         self.start = self.start + consumed as u32 - front as u32;
     }

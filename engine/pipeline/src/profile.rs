@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Action profiles and selectors: actions with their parameters, the *members*, to which entries of tables point
-//! instead of naming an action; entries of a selector's tables may also point to a *group* of members, of which a hash
-//! chooses one for each packet.
+//! Action profiles and selectors.
 //!
-//! Numbers and order are BMv2's (`src/bm_sim/action_profile.cpp`): the lowest free number is given first, and the
-//! members of a group are counted in the order of their numbers, whenever they came. The declared size has no meaning.
+//! A *member* is an action with its parameters. Table entries point to members instead of naming an action. Entries of
+//! a selector's tables may also point to a *group* of members, from which a hash chooses one for each packet.
+//!
+//! Numbers and order are BMv2's (`src/bm_sim/action_profile.cpp`): a new member or group gets the lowest free number.
+//! The members of a group are in the order of their numbers, not in the order in which they were added. The declared
+//! size is ignored.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +18,7 @@ use thiserror::Error;
 use crate::action::{GroupId, Member, MemberId, actions_of, check_args};
 use crate::load_error::LoadError;
 
-/// Why a profile refused.
+/// Why a profile refused an operation.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum ProfileError {
     /// No member of that number.
@@ -36,12 +38,12 @@ pub enum ProfileError {
         group: u32,
     },
     /// Only selectors have groups.
-    #[error("profile `{profile}` has no groups: it is no `action_selector`")]
+    #[error("profile `{profile}` has no groups: it is not an `action_selector`")]
     NotASelector {
         /// Profile.
         profile: String,
     },
-    /// Something points to what was to be deleted.
+    /// Something points to the member or group that was to be deleted.
     #[error("profile `{profile}`: {what} cannot be deleted before {user}, which points to it")]
     InUse {
         /// Profile.
@@ -71,7 +73,7 @@ pub enum ProfileError {
         /// Group.
         group: u32,
     },
-    /// The action is unknown, or not for members.
+    /// The action is unknown, or members cannot have it.
     #[error("profile `{profile}` cannot use action `{action}`: {problem}")]
     Action {
         /// Profile.
@@ -88,16 +90,16 @@ pub enum ProfileError {
 pub struct Profile {
     name: String,
     is_selector: bool,
-    /// Those of the tables that it implements.
+    /// Actions of the tables that it implements.
     actions: Vec<(String, Vec<ActionParam>)>,
-    /// For each action, whether it is only for default actions.
+    /// For each action, whether it is `@defaultonly`.
     default_only: Vec<bool>,
     members: Vec<Option<Member>>,
     groups: Vec<Option<BTreeSet<MemberId>>>,
 }
 
 impl Profile {
-    /// A profile of a program, without members. Its tables must have the same actions, in whatever order.
+    /// A profile of a program, without members. Its tables must have the same actions, in any order.
     pub(crate) fn new(program: &Program, id: ProfileId) -> Result<Profile, LoadError> {
         let spec = &program.profiles[id.index()];
         let unsupported = |name: &str, what| Err(LoadError::Unsupported { name: name.to_owned(), what });
@@ -139,7 +141,7 @@ impl Profile {
         self.members.iter().enumerate().filter_map(|(number, member)| Some((MemberId(number as u32), member.as_ref()?)))
     }
 
-    /// Groups in the order of their numbers, each with its members in the order of theirs.
+    /// Groups in the order of their numbers, each with its members in the order of the members' numbers.
     pub fn groups(&self) -> impl Iterator<Item = (GroupId, &BTreeSet<MemberId>)> {
         self.groups.iter().enumerate().filter_map(|(number, group)| Some((GroupId(number as u32), group.as_ref()?)))
     }
@@ -166,7 +168,7 @@ impl Profile {
         Ok(())
     }
 
-    /// Removes a member that is in no group; the caller sees to it that no table points to it.
+    /// Removes a member that is in no group. The caller ensures that no table points to it.
     pub(crate) fn delete_member(&mut self, id: MemberId) -> Result<(), ProfileError> {
         self.member(id)?;
         if let Some((GroupId(group), _)) = self.groups().find(|(_, members)| members.contains(&id)) {
@@ -183,7 +185,7 @@ impl Profile {
         Ok(GroupId(put(&mut self.groups, BTreeSet::new())))
     }
 
-    /// Removes a group; the caller sees to it that no table points to it.
+    /// Removes a group. The caller ensures that no table points to it.
     pub(crate) fn delete_group(&mut self, id: GroupId) -> Result<(), ProfileError> {
         self.group(id)?;
         self.groups[id.0 as usize] = None;
@@ -230,7 +232,7 @@ impl Profile {
     }
 }
 
-/// Puts a value at the lowest free place.
+/// Puts a value at the lowest free index, and returns the index.
 fn put<T>(places: &mut Vec<Option<T>>, value: T) -> u32 {
     let free = places.iter().position(Option::is_none).unwrap_or_else(|| {
         places.push(None);
@@ -240,7 +242,7 @@ fn put<T>(places: &mut Vec<Option<T>>, value: T) -> u32 {
     free as u32
 }
 
-/// The algorithm and the input of the hash by which a table's packets choose from a group; `None` without a selector.
+/// Algorithm and input of the hash that chooses a group's member for a packet; `None` without a selector.
 pub(crate) fn selection(program: &Program, table: &ir::Table) -> Option<(HashAlgorithm, Vec<DataField>)> {
     let algorithm = program.profiles[table.profile?.index()].selector?;
     let keys = table.keys.iter().filter(|key| key.kind == MatchKind::Selector);
@@ -254,7 +256,7 @@ pub(crate) fn selection(program: &Program, table: &ir::Table) -> Option<(HashAlg
     Some((algorithm, data.collect()))
 }
 
-/// The header that a place is a field of.
+/// The header that contains a place.
 fn header_of(program: &Program, place: &Place) -> Option<HeaderRef> {
     let id = program.headers.iter().position(|header| header.fields.contains(&place.slot))?;
     Some(HeaderRef { header: HeaderId(id as u32), index: place.index.clone() })

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Removes what a program computes and never uses.
+//! Removes computations whose results are never used.
 //!
-//! A program written for many schemes fills in more than one of them looks at: every queue signal, say. What is never
-//! read need not be computed, and a metadata field that is not mentioned any more takes no space in a packet's state
-//! and need not be filled in by the switch.
+//! A program written for many schemes computes more than one scheme reads: all queue signals, for example. A value that
+//! is never read need not be computed. A metadata field that the program no longer mentions takes no space in a
+//! packet's state, and the switch need not fill it in.
 
 use marklab_p4::ir::{BinaryOp, BlockId, Class, Expr, ExprKind, Program, SlotId, Stmt, visit};
 
-/// Fields that the switch reads when the program has run.
+/// Fields that the switch reads after the program has run.
 const READ_BY_SWITCH: [&str; 12] = [
     "standard_metadata.egress_spec",
     "standard_metadata.mcast_grp",
@@ -23,8 +23,8 @@ const READ_BY_SWITCH: [&str; 12] = [
     "eg_intr_md_for_dprsr.drop_ctl",
 ];
 
-/// The program without statements whose only effect is a value that is never used, and without the metadata that
-/// nothing mentions then. Packets, tables, registers and counters are as before.
+/// Returns the program without statements whose only effect is a value that is never used, and without metadata that no
+/// remaining statement mentions. The effects on packets, tables, registers and counters stay the same.
 pub fn prune(program: &Program) -> Program {
     let mut program = program.clone();
     let live = live_slots(&program);
@@ -35,7 +35,7 @@ pub fn prune(program: &Program) -> Program {
     program.intrinsics.retain(|(_, slot)| mentioned[slot.index()]);
     for (slot, mentioned) in program.slots.iter_mut().zip(mentioned) {
         if !mentioned {
-            // Ids stay as they are: an unused local costs nothing.
+            // Ids do not change: an unused local costs nothing.
             slot.class = Class::Local(BlockId(0));
         }
     }
@@ -51,7 +51,7 @@ fn prune_body(body: &mut Vec<Stmt>, live: &[bool]) {
     }
 }
 
-/// Whether all that a statement does is to compute a value that is never used.
+/// Whether a statement only computes a value that is never used.
 fn is_dead(stmt: &Stmt, live: &[bool]) -> bool {
     visit::destination(stmt).is_some_and(|place| !live[place.slot.index()])
         && visit::operands(stmt).into_iter().all(has_no_effect)
@@ -69,8 +69,8 @@ fn has_no_effect(expr: &Expr) -> bool {
     }
 }
 
-/// Slots whose value is used: by the switch, as part of a header or by a statement that has an effect of its own, or
-/// to compute such a value.
+/// Slots whose value is used: by the switch, as part of a header, by a statement that has another effect, or to compute
+/// such a value.
 fn live_slots(program: &Program) -> Vec<bool> {
     let mut live = kept_slots(program);
     for key in visit::keys(&program.blocks, &program.tables) {
@@ -103,10 +103,10 @@ fn kept_slots(program: &Program) -> Vec<bool> {
     }
     program.stacks.iter().for_each(|stack| keep(stack.next_index));
     READ_BY_SWITCH.iter().filter_map(|name| program.intrinsic(name)).for_each(&mut keep);
-    // Field lists, whose fields outlive the packet in its clones.
+    // Field lists: their fields outlive the packet in its clones.
     program.intrinsics.iter().filter(|(name, _)| name.starts_with('@')).for_each(|&(_, slot)| keep(slot));
     program.slots.iter().filter_map(|slot| slot.varbit_width).for_each(&mut keep);
-    // What a register action leaves goes back to its cell.
+    // The values that a register action leaves go back to its cell.
     program
         .register_actions
         .iter()
@@ -119,7 +119,7 @@ fn kept_slots(program: &Program) -> Vec<bool> {
 /// Slots that a program mentions or the switch reads.
 fn mentioned_slots(program: &Program) -> Vec<bool> {
     let mut mentioned = kept_slots(program);
-    // A look-up fills in the parameters of the action, whether it reads them or not.
+    // A look-up fills in the parameters of the action, even if the action does not read them.
     let params = program.actions.iter().flat_map(|action| &action.params);
     params.for_each(|param| mentioned[param.slot.index()] = true);
     for key in visit::keys(&program.blocks, &program.tables) {

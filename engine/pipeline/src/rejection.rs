@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What becomes of a packet whose parser ends with an error.
+//! What happens to a packet whose parser ends with an error.
 //!
-//! v1model goes on with what was extracted, and ends parsing without an error where the program rejects or no case of a
-//! `select` matches. Tofino counts both as errors; its ingress parser then refuses the packet, unless the program looks
-//! at `parser_err`, and its egress parser goes on. Which bits the errors of the core library are on the chip is our
-//! reading of their names: there, a parser knows no error by name.
+//! v1model goes on with the headers that were extracted. If the program rejects, or no case of a `select` matches,
+//! v1model ends parsing without an error; Tofino counts both as errors. Its ingress parser then refuses the packet,
+//! unless the program reads `parser_err`; its egress parser goes on. Tofino's parsers do not know errors by name, so
+//! the bits of `parser_err` for the errors of the core library are our reading of the names.
 
 use marklab_p4::ir::{Arch, BlockId, Program, SlotId, visit};
 
-/// Codes of `parser_err` (`tofino.p4`); any other error is one of no match.
+/// Codes of `parser_err` (`tofino.p4`). Any other error counts as `NoMatch`.
 const TOFINO_CODES: [(&str, u32); 8] = [
     ("NoError", 0x0000),
     ("PacketTooShort", 0x0002),
@@ -22,23 +22,23 @@ const TOFINO_CODES: [(&str, u32); 8] = [
 
 const TOFINO_NO_MATCH: u32 = 0x0001;
 
-/// The error, by its name, of a rejection without one; `None` if that is none.
+/// Name of the error of a rejection that names none; `None` if such a rejection is not an error.
 pub(crate) fn unnamed(program: &Program) -> Option<&'static str> {
     matches!(program.arch, Arch::Tna(_)).then_some("NoMatch")
 }
 
-/// How a parser of a program ends with an error.
+/// What happens when a parser ends with an error.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rejection {
-    /// Where the error goes.
+    /// The slot for the error.
     pub(crate) slot: Option<SlotId>,
-    /// Whether the packet is refused: nothing follows.
+    /// Whether the packet is refused, so that the stage ends.
     pub(crate) refuses: bool,
     tofino: bool,
 }
 
 impl Rejection {
-    /// That of a program's parser.
+    /// The rejection of a program's parser.
     pub(crate) fn of(program: &Program, parser: BlockId) -> Rejection {
         let Arch::Tna(tna) = &program.arch else {
             return Rejection {
@@ -53,7 +53,7 @@ impl Rejection {
         Rejection { slot, refuses: ingress && !slot.is_some_and(|slot| is_read(program, slot)), tofino: true }
     }
 
-    /// What stands for each error of the program, by its code there.
+    /// The value stored for each error of the program, indexed by the error's code in the program.
     pub(crate) fn codes(self, program: &Program) -> Vec<u32> {
         let tofino = |name: &String| {
             TOFINO_CODES.iter().find(|(known, _)| known == name).map_or(TOFINO_NO_MATCH, |&(_, code)| code)
@@ -65,7 +65,7 @@ impl Rejection {
     }
 }
 
-/// Whether a program looks at a slot.
+/// Whether a program reads a slot.
 fn is_read(program: &Program, slot: SlotId) -> bool {
     let mut read = false;
     let mut look = |expr| visit::loads(expr, &mut |loaded| read |= loaded == slot);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which blocks of a program run in one go.
+//! Stages: the blocks of a program that run in one go.
 
 use marklab_p4::ir::visit::{any_statement, bodies};
 use marklab_p4::ir::{Arch, BlockId, ExternCall, Program, Request, Stmt, StmtKind, Tna};
@@ -7,21 +7,21 @@ use marklab_p4::ir::{Arch, BlockId, ExternCall, Program, Request, Stmt, StmtKind
 /// The parts of a program that run in one go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stage {
-    /// v1model: parser, checksum verification, ingress. TNA: ingress parser, control and deparser, so that the packet
-    /// leaves it as bytes; nothing follows a parser that [refuses](crate::Effects::refused) the packet.
+    /// v1model: parser, checksum verification, ingress. TNA: ingress parser, control and deparser, so the packet leaves
+    /// the stage as bytes. If the parser [refuses](crate::Effects::refused) the packet, the stage ends.
     Ingress,
     /// v1model: egress. TNA: egress parser, control and deparser.
     Egress,
     /// v1model: checksum update and deparser, which rewrites the front of the packet.
     Deparse,
-    /// v1model: the parser alone, for a clone of a packet as it came. Only for programs that clone in ingress.
+    /// v1model: the parser alone, for a clone of a packet as it arrived. Only for programs that clone in ingress.
     Parse,
-    /// TNA: the ghost of Tofino 2, if the program has one. The packet plays no part.
+    /// TNA: the ghost of Tofino 2, if the program has one. The packet is not used.
     Ghost,
 }
 
 impl Stage {
-    /// All stages of any architecture.
+    /// All stages, of all architectures.
     pub const ALL: [Stage; 5] = [Stage::Ingress, Stage::Egress, Stage::Deparse, Stage::Parse, Stage::Ghost];
 
     /// The stages that every packet goes through, in order.
@@ -56,7 +56,7 @@ impl Stage {
         }
     }
 
-    /// The statements of its blocks, those of actions aside.
+    /// The statements of the stage's blocks, without those of actions.
     pub fn bodies(self, program: &Program) -> Vec<&[Stmt]> {
         let blocks = self.blocks(program).into_iter();
         blocks.flat_map(|block| bodies(std::slice::from_ref(&program.blocks[block.index()]), &[], &[])).collect()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a switch remembers between packets: tables, registers, counters, meters, action profiles, value sets, the random
-//! stream.
+//! State that a switch keeps between packets: tables, registers, counters, meters, action profiles, value sets, the
+//! random stream.
 
 mod context;
 
@@ -24,10 +24,10 @@ use crate::value_set::ValueSet;
 use crate::words::{limbs, limbs_of, words_for};
 pub(crate) use context::{Cells, Context, Operation, Referred, TableView, Views};
 
-/// Most 64-bit words of all arrays of a program: 1 GB.
+/// Limit for the 64-bit words of all arrays of a program: 1 GB.
 const MAX_WORDS: u64 = 1 << 27;
 
-/// Most bytes of a packet's state: 64 MiB. Every packet in a queue has one.
+/// Limit for the bytes of a packet's state: 64 MiB. Every packet in a queue has such a state.
 const MAX_PHV_BYTES: usize = 1 << 26;
 
 /// A `register` array; a cell takes whole 64-bit words.
@@ -39,13 +39,13 @@ pub(crate) struct RegisterArray {
 }
 
 impl RegisterArray {
-    /// Value of a cell, or `None` out of range.
+    /// Value of a cell, or `None` if the index is out of range.
     pub(crate) fn read(&self, index: u64) -> Option<BigUint> {
         let width = words_for(self.ty.width);
         (index < self.cells).then(|| limbs(&self.words[index as usize * width..][..width]))
     }
 
-    /// Sets a cell; nothing happens out of range.
+    /// Sets a cell. Does nothing if the index is out of range.
     pub(crate) fn write(&mut self, index: u64, value: &BigUint) {
         let width = words_for(self.ty.width);
         if index < self.cells {
@@ -62,39 +62,39 @@ pub struct State {
     pub(crate) tables: Vec<Fixed<Table>>,
     pub(crate) registers: Vec<RegisterArray>,
     pub(crate) counters: Vec<Vec<Count>>,
-    /// `meter` arrays; those of direct meters are empty, their cells belong to the tables.
+    /// `meter` arrays. Those of direct meters are empty: tables have their cells.
     pub(crate) meters: Vec<Meters>,
     pub(crate) filters: Vec<Filter>,
     pub(crate) profiles: Vec<Profile>,
     pub(crate) value_sets: Vec<ValueSet>,
-    /// When the next stage runs: its caller sets it, and meters read it.
+    /// Time at which the next stage runs. The caller of the stage sets it; meters and filters read it.
     pub now: Time,
     pub(crate) random: Xoshiro256PlusPlus,
-    /// What the program asked for in the last stage that ran, beyond the packet state.
+    /// What the program asked for in the last stage that ran, apart from changes of packet state.
     pub effects: Effects,
-    /// Times that a program did what has no meaning (division by 0, a loop without end). Never reset.
+    /// Number of operations without a meaning (division by 0, an endless loop). Never reset.
     pub faults: u64,
-    /// What the interpreter did, while somebody wants to know.
+    /// Events of the interpreter, if it is traced.
     pub trace: Option<Vec<crate::Event>>,
-    /// Where the deparser writes.
+    /// Output of the deparser.
     pub(crate) emitted: Vec<u8>,
     /// Memory for generated code.
     pub(crate) scratch: Vec<u8>,
     /// Operands of the next effect, as generated code evaluates them.
     pub(crate) operands: Vec<BigUint>,
-    /// The above as generated code sees it.
+    /// The fields above as generated code sees them.
     pub(crate) context: Context,
     #[expect(dead_code, reason = "owns what the context points to")]
     views: Views,
 }
 
-/// Words that objects of a program may still take.
+/// Number of words that objects of a program may still take.
 struct Room {
     words: u64,
 }
 
 impl Room {
-    /// Takes cells of a number of words.
+    /// Takes `size` cells of `words_per_cell` words each.
     fn take_words(&mut self, name: &str, size: u64, words_per_cell: usize) -> Result<usize, LoadError> {
         let limit = self.words / words_per_cell as u64;
         if size > limit {
@@ -104,7 +104,7 @@ impl Room {
         Ok(size as usize)
     }
 
-    /// Takes cells of a type.
+    /// Takes `size` cells of a type.
     fn take<T>(&mut self, name: &str, size: u64) -> Result<usize, LoadError> {
         self.take_words(name, size, size_of::<T>() / size_of::<u64>())
     }
@@ -129,8 +129,8 @@ fn counters(program: &Program, room: &mut Room) -> Result<Vec<Vec<Count>>, LoadE
 }
 
 impl State {
-    /// Fresh state at time 0: entries and defaults of the source, registers as declared, counters 0, meters unconfigured,
-    /// `random` seeded.
+    /// Fresh state at time 0: entries and defaults of the source, registers as declared, counters at 0, meters
+    /// unconfigured, `random` seeded.
     ///
     /// # Panics
     ///
@@ -139,7 +139,7 @@ impl State {
         if let Some(name) = program.foreign.first() {
             return Err(LoadError::Foreign { name: name.clone() });
         }
-        assert!(layout.is_of(program), "the layout is that of another program");
+        assert!(layout.is_of(program), "the layout belongs to another program");
         if layout.bytes() > MAX_PHV_BYTES {
             return Err(LoadError::PacketState { bytes: layout.bytes(), limit: MAX_PHV_BYTES });
         }
@@ -189,7 +189,7 @@ impl State {
         &self.program
     }
 
-    /// Where the program's packet state lies.
+    /// Layout of the program's packet state.
     pub fn layout(&self) -> &Arc<Layout> {
         &self.layout
     }
@@ -199,30 +199,30 @@ impl State {
         &self.tables[table.index()]
     }
 
-    /// A table, to be changed.
+    /// A table, mutable.
     pub fn table_mut(&mut self, table: TableId) -> TableMut<'_> {
         TableMut(&mut self.tables[table.index()])
     }
 
-    /// Value of a register cell, or `None` out of range.
+    /// Value of a register cell, or `None` if the index is out of range.
     pub fn register(&self, register: RegisterId, index: u64) -> Option<BigUint> {
         self.registers[register.index()].read(index)
     }
 
-    /// Sets a register cell to a value, cut to the cell's width; nothing happens out of range.
+    /// Sets a register cell to a value, truncated to the cell's width. Does nothing if the index is out of range.
     pub fn set_register(&mut self, register: RegisterId, index: u64, value: &BigUint) {
         let array = &mut self.registers[register.index()];
         array.write(index, &(value & crate::words::mask(array.ty.width)));
     }
 
-    /// Sets all cells of a register to what they hold at first.
+    /// Sets all cells of a register to their initial value.
     pub fn reset_register(&mut self, register: RegisterId) {
         let initial = &self.program.registers[register.index()].initial;
         let array = &mut self.registers[register.index()];
         (0..array.cells).for_each(|index| array.write(index, initial));
     }
 
-    /// Sets a counter cell; nothing happens out of range.
+    /// Sets a counter cell. Does nothing if the index is out of range.
     pub fn set_counter(&mut self, counter: CounterId, index: u64, count: Count) {
         let cells = &mut self.counters[counter.index()];
         if let Some(cell) = usize::try_from(index).ok().and_then(|index| cells.get_mut(index)) {
@@ -230,7 +230,7 @@ impl State {
         }
     }
 
-    /// A counter cell, or `None` out of range.
+    /// A counter cell, or `None` if the index is out of range.
     pub fn counter(&self, counter: CounterId, index: u64) -> Option<Count> {
         self.counters[counter.index()].get(usize::try_from(index).ok()?).copied()
     }

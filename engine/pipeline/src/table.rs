@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Match-action tables: entries, and the search for them.
 //!
-//! A key is a row of 64-bit words (`shape`). An entry is a row of words as well: [`Row`] tells what they mean. Rows of a table lie in one vector with the default action's row first, so that
-//! compiled code reads action data at constant offsets from the pointer a lookup returns.
+//! A key is a sequence of 64-bit words (`shape`). So is an entry: [`Row`] defines the meaning of its words. The rows of
+//! a table lie in one vector, the default action's row first. So compiled code reads action data at constant offsets
+//! from the pointer that a lookup returns.
 
 mod change;
 mod check;
@@ -35,7 +36,7 @@ use recent::RecentRows;
 pub(crate) use recent::{MULTIPLIER, Recent, SHIFT};
 pub(crate) use shape::{KeyShape, compared_keys};
 
-/// Why an entry was refused.
+/// Why a table refused an operation.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum TableError {
     /// The table has as many entries as its `size` allows.
@@ -46,13 +47,13 @@ pub enum TableError {
         /// Its size.
         size: u64,
     },
-    /// An equal entry is there.
+    /// There is an equal entry.
     #[error("table `{table}` already has an entry with this key")]
     Duplicate {
         /// Table.
         table: String,
     },
-    /// No entry of that handle or key.
+    /// There is no entry with that handle or key.
     #[error("table `{table}` has no such entry")]
     NoEntry {
         /// Table.
@@ -78,7 +79,7 @@ pub enum TableError {
         /// What is wrong with it.
         problem: String,
     },
-    /// The action is unknown, or not for this use.
+    /// The action is unknown, or cannot be used here.
     #[error("table `{table}` cannot use action `{action}`: {problem}")]
     Action {
         /// Table.
@@ -98,21 +99,22 @@ pub enum TableError {
     },
 }
 
-/// Number of an entry in its table, the lowest that is free when it is added; valid until the entry is deleted.
+/// Number of an entry in its table: the lowest number that is free when the entry is added. Valid until the entry is
+/// deleted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct EntryHandle(pub u32);
 
 /// An entry as the control plane sees it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TableEntry {
-    /// One per key component, `selector` keys left out.
+    /// One per key component, without `selector` keys.
     pub keys: Vec<KeyMatch>,
     /// Index into [`Table::actions`].
     pub action: u32,
     /// One value per parameter.
     pub args: Vec<BigUint>,
-    /// Where entries overlap (ternary, range, optional) the smaller number wins, as in BMv2; of equal ones the one with
-    /// the lower handle.
+    /// If entries overlap (ternary, range, optional), the one with the smaller number wins, as in BMv2. If these are
+    /// equal, the one with the lower handle wins.
     pub priority: u32,
 }
 
@@ -126,14 +128,14 @@ pub struct Count {
     pub bytes: u64,
 }
 
-/// A view of the words of an entry or default action.
+/// Format of the words of an entry or default action.
 ///
-/// Word 0: the action's index in the low 16 bits, [`Row::HIT`] for an entry, the handle in the high half. From word 1:
-/// the parameters, each on words of its own.
+/// Word 0: the action's index in the low 16 bits, [`Row::HIT`] for an entry, the handle in the high half. From word 1
+/// on: the parameters, each in words of its own.
 pub(crate) struct Row;
 
 impl Row {
-    /// Set in word 0 of entries, not in that of the default action.
+    /// Set in word 0 of entries, but not of the default action.
     pub(crate) const HIT: u64 = 1 << 31;
     /// Bits of word 0 that hold the action.
     pub(crate) const ACTION: u64 = 0xffff;
@@ -157,12 +159,12 @@ pub struct Table {
     live: u64,
     matcher: Matcher,
     counts: Option<Vec<Count>>,
-    /// Direct meter: a cell for each row, that of the default action never used.
+    /// Direct meter: a cell for each row. The cell of the default action is never used.
     meters: Option<Meters>,
     spec: ir::Table,
     /// Keys that entries are compared with.
     keys: Vec<ir::Key>,
-    /// With an `implementation`: what entries point to.
+    /// With an `implementation`: the members and groups that entries point to.
     indirect: Option<Indirect>,
     /// Name and parameters of each action that an entry may have.
     actions: Vec<(String, Vec<ir::ActionParam>)>,
@@ -170,7 +172,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// An empty table of a program, then filled with the entries written in its source.
+    /// A table of a program, with the entries written in its source.
     pub(crate) fn new(program: &ir::Program, spec: &ir::Table) -> Result<Table, TableError> {
         let mut actions = actions_of(program, spec);
         let mut indirect = None;
@@ -216,7 +218,7 @@ impl Table {
         &self.spec.name
     }
 
-    /// The table in the program.
+    /// The table in the program's IR.
     pub fn spec(&self) -> &ir::Table {
         &self.spec
     }
@@ -229,7 +231,7 @@ impl Table {
             .filter_map(|(number, entry)| Some((EntryHandle(number as u32), entry.as_ref()?)))
     }
 
-    /// Adds an entry; it keeps its keys in canonical form.
+    /// Adds an entry, and stores its keys in canonical form.
     pub(crate) fn insert(&mut self, mut entry: TableEntry) -> Result<EntryHandle, TableError> {
         self.check_open()?;
         self.check_keys(&entry.keys)?;
@@ -266,7 +268,7 @@ impl Table {
         Ok(handle)
     }
 
-    /// Gives an entry another action.
+    /// Changes the action of an entry.
     pub(crate) fn modify(&mut self, handle: EntryHandle, action: u32, args: Vec<BigUint>) -> Result<(), TableError> {
         self.check_open()?;
         self.check_action(action, &args, false)?;
@@ -297,16 +299,16 @@ impl Table {
         handles.into_iter().try_for_each(|handle| self.delete(handle))
     }
 
-    /// The entry with exactly these keys and this priority; in whatever form, the same values must match.
+    /// The entry with exactly these keys and this priority. Keys are equal if they match the same values, in any form.
     pub fn find(&self, keys: &[KeyMatch], priority: u32) -> Option<EntryHandle> {
         self.check_keys(keys).ok()?;
         let handle = EntryHandle(self.matcher.number_of(&self.canonical(keys), priority)?);
         self.entry(handle).is_ok_and(|entry| entry.priority == priority).then_some(handle)
     }
 
-    /// Changes what runs on a miss.
+    /// Changes the default action, which runs on a miss.
     pub(crate) fn set_default(&mut self, action: u32, args: &[BigUint]) -> Result<(), TableError> {
-        // BMv2 does not know the default of a table with an `implementation`, nor that it is const.
+        // BMv2 ignores the default action of a table with an `implementation`, and whether it is const.
         if self.spec.const_default && self.indirect.is_none() {
             return Err(TableError::Const { table: self.spec.name.clone(), part: "default action" });
         }
@@ -315,7 +317,7 @@ impl Table {
         Ok(())
     }
 
-    /// What runs on a miss: index of the action and values of its parameters.
+    /// The default action, which runs on a miss: its index and the values of its parameters.
     pub fn default_action(&self) -> (u32, Vec<BigUint>) {
         let action = (self.rows[0] & Row::ACTION) as u32;
         let mut at = Row::ARGS;
@@ -327,8 +329,8 @@ impl Table {
         (action, values.collect())
     }
 
-    /// Names of the actions that entries may have, and their parameters. Those of a table with an `implementation` are
-    /// `member` and, with a selector, `group`; `nothing` is for the default only.
+    /// Names of the actions that entries may have, and their parameters. In a table with an `implementation` these are
+    /// `member` and, with a selector, `group`; `nothing` can only be the default.
     pub fn actions(&self) -> &[(String, Vec<ir::ActionParam>)] {
         &self.actions
     }
@@ -345,32 +347,32 @@ impl Table {
         &self.rows[at..at + self.stride]
     }
 
-    /// Where that row begins.
+    /// Index of that row's first word.
     fn place_of(&self, key: &[u64]) -> usize {
         self.matcher.find(key).unwrap_or(0) as usize * self.stride
     }
 
-    /// The row of the action that runs, for a row that was found in a table with an `implementation`; its action is
+    /// The row of the action that runs, for a row found in a table with an `implementation`. Its action is
     /// [`NO_ACTION`] if none runs. `hash` chooses among the members of a group.
     pub(crate) fn resolve<'a>(&'a self, row: &'a [u64], hash: u64) -> &'a [u64] {
         self.indirect.as_ref().map_or(row, |indirect| indirect.resolve(row, hash))
     }
 
-    /// [`Table::lookup`] of a table whose key is one word, for compiled code that did not find it in `recent`.
+    /// [`Table::lookup`] in a table whose key is one word, for compiled code that did not find the key in `recent`.
     pub(crate) fn lookup_word(&mut self, key: u64) -> *const u64 {
-        // Not by way of a slice, whose pointer would be no good once an entry was modified.
+        // Not from a slice: its pointer would become invalid when an entry is modified.
         let row = self.rows.as_ptr().wrapping_add(self.place_of(&[key]));
         self.recent.put(key, row);
         row
     }
 
-    /// What compiled code reads without a call, in a place that stays the same: the recent look-ups, or for a table
-    /// without keys, which never has more than one row, that row.
+    /// Address that compiled code reads without a call, and that never changes: of the recent look-ups, or for a table
+    /// without keys, of its only row.
     pub(crate) fn direct(&self) -> *const u8 {
         if self.keys.is_empty() { self.rows.as_ptr().cast() } else { self.recent.start().cast() }
     }
 
-    /// Adds to the direct counter of the entry whose row has this first word.
+    /// Counts a packet in the direct counter of the entry whose row has this first word. Does nothing on a miss.
     pub(crate) fn count_hit(&mut self, head: u64, bytes: u64) {
         if let (Some(counts), true) = (&mut self.counts, head & Row::HIT != 0) {
             let count = &mut counts[(head >> 32) as usize];
@@ -379,48 +381,48 @@ impl Table {
         }
     }
 
-    /// Colour by the direct meter of the entry whose row has this first word. `None` on a miss, and without a meter.
+    /// Colour from the direct meter of the entry whose row has this first word. `None` on a miss, and without a meter.
     pub(crate) fn meter_hit(&mut self, head: u64, now: Time, bytes: u64) -> Option<u64> {
         let meters = self.meters.as_mut().filter(|_| head & Row::HIT != 0)?;
         meters.execute(head >> 32, now, bytes)
     }
 
-    /// Direct meter of an entry; `None` without a meter, or without the entry.
+    /// Direct meter of an entry; `None` if there is no meter or no entry.
     pub(crate) fn direct_meter(&self, index: u64) -> Option<&Meter> {
         let handle = EntryHandle(u32::try_from(index).ok()?);
         self.entry(handle).ok()?;
         self.meters.as_ref().map(|meters| &meters.cells[handle.0 as usize])
     }
 
-    /// [`Table::direct_meter`], to be changed.
+    /// [`Table::direct_meter`], mutable.
     pub(crate) fn direct_meter_mut(&mut self, index: u64) -> Option<&mut Meter> {
         let handle = EntryHandle(u32::try_from(index).ok()?);
         self.entry(handle).ok()?;
         self.meters.as_mut().map(|meters| &mut meters.cells[handle.0 as usize])
     }
 
-    /// Lets a table with an `implementation` know a member, whose action has this name.
+    /// Adds or changes a member in a table with an `implementation`. The member's action has this name.
     pub(crate) fn put_member(&mut self, id: MemberId, action: &str, member: &Member) {
         if let Some(indirect) = &mut self.indirect {
             indirect.put_member(id, action, member);
         }
     }
 
-    /// Lets it know that a member to which nothing points is gone.
+    /// Removes a member, to which nothing points, from a table with an `implementation`.
     pub(crate) fn remove_member(&mut self, id: MemberId) {
         if let Some(indirect) = &mut self.indirect {
             indirect.remove_member(id);
         }
     }
 
-    /// Lets it know the members of a group, or that the group, to which nothing points, is gone.
+    /// Sets the members of a group in a table with an `implementation`, or removes the group, to which nothing points.
     pub(crate) fn put_group(&mut self, id: GroupId, members: Option<Vec<MemberId>>) {
         if let Some(indirect) = &mut self.indirect {
             indirect.put_group(id, members);
         }
     }
 
-    /// Whether an entry or the default is this call, [`MEMBER`] or [`GROUP`], of that number.
+    /// Whether an entry or the default is this call ([`MEMBER`] or [`GROUP`]) with this number.
     pub(crate) fn points_to(&self, call: u32, number: u32) -> bool {
         let args = [BigUint::from(number)];
         let entries = || self.entries.iter().flatten();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an interpreted program does with a packet, step by step.
 //!
-//! [`State::trace`](crate::State::trace) takes the events while it is there; without it a step of the interpreter pays
-//! for one test, and compiled code for nothing, since it is never traced.
+//! The interpreter appends events to [`State::trace`](crate::State::trace) if it is set. Otherwise tracing costs one
+//! test for each step. Compiled code is never traced, so it pays nothing.
 
 use marklab_p4::ir::{ActionId, BlockId, CounterId, HeaderId, MeterId, RegisterId, SlotId, StateId, TableId, Target};
 use marklab_p4::source::Span;
@@ -10,7 +10,7 @@ use num_bigint::BigUint;
 
 use crate::table::EntryHandle;
 
-/// Something that happened, and the place in the source that made it happen.
+/// Something that happened, with its cause in the source.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Event {
     /// The statement, state or `select`.
@@ -24,16 +24,16 @@ pub struct Event {
 pub struct FieldValue {
     /// Field.
     pub slot: SlotId,
-    /// Its width in bits; of a `varbit` the present one.
+    /// Its width in bits; for a `varbit`, its current width.
     pub width: u32,
-    /// Its value, as unsigned image.
+    /// Its value, as an unsigned image.
     pub value: BigUint,
 }
 
 /// What can happen. Values are unsigned images, as everywhere in the IR.
 #[derive(Clone, PartialEq, Debug)]
 pub enum EventKind {
-    /// A block begins, with these fields of the architecture's metadata that are not 0.
+    /// A block begins; `metadata` has the fields of the architecture's metadata that are not 0.
     Block {
         /// Block.
         block: BlockId,
@@ -47,16 +47,16 @@ pub enum EventKind {
         /// State.
         state: StateId,
     },
-    /// A `select` chose.
+    /// A `select` chose its target.
     Selected {
         /// Parser.
         block: BlockId,
-        /// Values looked at.
+        /// Values of its keys.
         values: Vec<BigUint>,
-        /// Where it goes.
+        /// The target.
         target: Target,
     },
-    /// The parser gives up with this error code.
+    /// The parser rejects, with this error code.
     Rejected(u32),
     /// A header was read from the packet.
     Extracted {
@@ -65,7 +65,7 @@ pub enum EventKind {
         /// Its fields.
         fields: Vec<FieldValue>,
     },
-    /// The cursor moved by so many bits.
+    /// The cursor moved by this number of bits.
     Advanced(u64),
     /// A condition was evaluated.
     Branch(bool),
@@ -82,16 +82,16 @@ pub enum EventKind {
     LookedUp {
         /// Table.
         table: TableId,
-        /// Key, `selector` components left out.
+        /// Key without its `selector` components.
         key: Vec<BigUint>,
         /// The entry that matched.
         entry: Option<EntryHandle>,
-        /// What runs: nothing on a miss in a table with an `implementation`, or if the group is empty.
+        /// The action that runs; none on a miss in a table with an `implementation`, or if the group is empty.
         action: Option<ActionId>,
         /// Values of its parameters.
         args: Vec<BigUint>,
     },
-    /// A register cell was read; no value out of range.
+    /// A register cell was read; without a value if the index is out of range.
     RegisterRead {
         /// Array.
         register: RegisterId,
@@ -100,7 +100,7 @@ pub enum EventKind {
         /// Its value.
         value: Option<BigUint>,
     },
-    /// A register cell was written, unless it is out of range.
+    /// A register cell was written, unless the index is out of range.
     RegisterWritten {
         /// Array.
         register: RegisterId,
@@ -109,14 +109,14 @@ pub enum EventKind {
         /// Its new value.
         value: BigUint,
     },
-    /// A counter cell counted the packet, unless it is out of range.
+    /// A counter cell counted the packet, unless the index is out of range.
     Counted {
         /// Array.
         counter: CounterId,
         /// Cell.
         index: u64,
     },
-    /// A meter cell was asked for the packet's colour; no colour out of range.
+    /// A meter cell gave the packet a colour; without a colour if the index is out of range.
     Metered {
         /// Array.
         meter: MeterId,
@@ -127,27 +127,27 @@ pub enum EventKind {
     },
     /// A checksum was verified.
     Verified {
-        /// Where it stands.
+        /// The field that holds it.
         slot: SlotId,
-        /// What it should be.
+        /// The correct value.
         expected: BigUint,
-        /// What it is.
+        /// The value found.
         found: BigUint,
     },
     /// Another extern was called.
     Called {
         /// `mark_to_drop`, `clone`, ...
         name: &'static str,
-        /// Its operands, as far as they have a value.
+        /// Values of its operands that have one.
         values: Vec<BigUint>,
     },
-    /// A header was appended by the deparser.
+    /// The deparser appended a header.
     Emitted {
         /// Header.
         header: HeaderId,
         /// Its fields.
         fields: Vec<FieldValue>,
     },
-    /// The block was left by `exit`.
+    /// `exit` ended the block.
     Exited,
 }

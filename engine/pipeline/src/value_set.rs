@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Parser value sets: `select` cases whose members the control plane gives.
+//! Parser value sets: `select` cases whose members come from the control plane.
 
 use marklab_p4::ir;
 use thiserror::Error;
 
 use crate::table::{KeyMatch, KeyShape, Matcher, check_width};
 
-/// Why a value set refused.
+/// Why a value set refused an operation.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum ValueSetError {
     /// The set has as many members as its size allows.
@@ -17,7 +17,7 @@ pub enum ValueSetError {
         /// Its size.
         size: u64,
     },
-    /// The set has this member.
+    /// The set already has this member.
     #[error("value set `{set}` already has this member")]
     Duplicate {
         /// Value set.
@@ -51,24 +51,24 @@ pub enum ValueSetError {
     },
 }
 
-/// Of all members: none comes before another.
+/// Priority of all members: none comes before another.
 const PRIORITY: u32 = 0;
 
-/// A value set with its members. A component of a member may be any [`KeyMatch`]: BMv2 knows values only, P4Runtime's
-/// `@match` annotations ask for the others as well.
+/// A value set with its members. A component of a member may be any [`KeyMatch`]: BMv2 has exact values only, but
+/// P4Runtime's `@match` annotations require the others.
 #[derive(Debug)]
 pub struct ValueSet {
     spec: ir::ValueSet,
     shape: KeyShape,
     matcher: Matcher,
-    /// In the order in which they came.
+    /// In the order in which they were added.
     members: Vec<Vec<KeyMatch>>,
-    /// Which number the next one has in the matcher.
+    /// Number of the next member in the matcher.
     next_number: u32,
 }
 
 impl ValueSet {
-    /// The value set of a program, empty.
+    /// A value set of a program, without members.
     pub(crate) fn new(spec: &ir::ValueSet) -> ValueSet {
         let shape = KeyShape::of_widths(spec.tys.iter().map(|ty| ty.width));
         let matcher = Matcher::rows(shape.clone());
@@ -80,12 +80,12 @@ impl ValueSet {
         &self.spec.name
     }
 
-    /// Members in the order in which they came.
+    /// Members in the order in which they were added.
     pub fn members(&self) -> impl Iterator<Item = &[KeyMatch]> {
         self.members.iter().map(|member| &member[..])
     }
 
-    /// How a value lies in the words that [`ValueSet::contains`] takes.
+    /// Shape of the key that [`ValueSet::contains`] takes.
     pub(crate) fn shape(&self) -> &KeyShape {
         &self.shape
     }
@@ -120,7 +120,7 @@ impl ValueSet {
         Ok(())
     }
 
-    /// Removes a member, given as it was added.
+    /// Removes a member, which must be given as it was added.
     pub(crate) fn remove(&mut self, member: &[KeyMatch]) -> Result<(), ValueSetError> {
         let Some(at) = self.members.iter().position(|known| known == member) else {
             return Err(ValueSetError::NoMember { set: self.spec.name.clone() });
@@ -136,7 +136,7 @@ impl ValueSet {
     }
 }
 
-/// A value set of a [`State`](crate::State), to be changed; no `&mut ValueSet`, for the reason of
+/// A value set of a [`State`](crate::State), mutable. It is not a `&mut ValueSet`, for the same reason as
 /// [`TableMut`](crate::TableMut).
 #[derive(Debug)]
 pub struct ValueSetMut<'a>(pub(crate) &'a mut ValueSet);
@@ -147,7 +147,7 @@ impl ValueSetMut<'_> {
         self.0.insert(member)
     }
 
-    /// Removes a member, given as it was added.
+    /// Removes a member, which must be given as it was added.
     pub fn remove(&mut self, member: &[KeyMatch]) -> Result<(), ValueSetError> {
         self.0.remove(member)
     }

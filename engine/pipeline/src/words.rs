@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Wide values as rows of 64-bit words, least significant first; and as bits in wire order.
+//! Wide values as sequences of 64-bit words, least significant first, and as bits in wire order.
 
 use num_bigint::BigUint;
 use num_traits::One;
 
-/// Words that a value of `width` bits takes, at least one.
+/// Number of words for a value of `width` bits, at least one.
 pub(crate) fn words_for(width: u32) -> usize {
     width.div_ceil(64).max(1) as usize
 }
@@ -43,8 +43,8 @@ pub(crate) fn prefix_words(width: u32, prefix_len: u32) -> Vec<u64> {
     limbs_of(&(mask(prefix_len) << rest), words_for(width))
 }
 
-/// Copies the first `bits` bits of `source`, most significant first, to bit `at < 8` of `target`. What `target` has
-/// before that bit stays; zeros fill its last byte.
+/// Copies the first `bits` bits of `source`, most significant first, to bit `at < 8` of `target`. Bits of `target`
+/// before that bit do not change; zeros fill the rest.
 pub(crate) fn put_bits(target: &mut [u8], at: u32, source: &[u8], bits: u64) {
     let Some(first) = target.first_mut() else { return };
     *first &= !(0xff >> at);
@@ -59,7 +59,7 @@ pub(crate) fn put_bits(target: &mut [u8], at: u32, source: &[u8], bits: u64) {
     }
 }
 
-/// Copies `bits` bits from bit `at < 8` of `source` on to the start of `target`; zeros fill its last byte.
+/// Copies `bits` bits, from bit `at < 8` of `source` on, to the start of `target`. Zeros fill its last byte.
 pub(crate) fn get_bits(target: &mut [u8], source: &[u8], at: u32, bits: u64) {
     for (number, byte) in target.iter_mut().enumerate() {
         let pair = u16::from(source[number]) << 8 | u16::from(source.get(number + 1).copied().unwrap_or(0));
@@ -81,7 +81,7 @@ impl Bits {
         self.width += u64::from(width);
     }
 
-    /// The bytes, zeros filling the last one.
+    /// The bytes; zeros fill the last one.
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         let count = self.width.div_ceil(8);
         let digits = (self.value << (count * 8 - self.width)).to_bytes_be();

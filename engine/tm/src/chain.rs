@@ -2,21 +2,21 @@
 //! Many queues in one piece of memory.
 //!
 //! A ring buffer per queue walks through all of its memory even if it never holds more than a few items, so a switch
-//! with many ports would keep fetching cold memory. Here the place that was freed last is used next, whichever queue
-//! it belonged to: as much memory is in use as items are waiting.
+//! with many ports would keep fetching cold memory. Here the place that was freed last is used next, whichever queue it
+//! belonged to. So no more memory is in use than the waiting items need.
 
 /// End of a chain.
 const NONE: u32 = u32::MAX;
 
-/// Memory of many [`Chain`]s.
+/// Memory for many [`Chain`]s.
 #[derive(Debug)]
 pub struct Chains<T> {
     links: Vec<Link<T>>,
-    /// First of the free places, which form a chain too.
+    /// First of the free places, which form a chain as well.
     free: u32,
 }
 
-/// A queue, whose items lie in the [`Chains`] that it was always used with.
+/// A queue. Its items lie in a [`Chains`], which must be the same one for all uses of the queue.
 #[derive(Debug)]
 pub struct Chain {
     first: u32,
@@ -59,13 +59,13 @@ impl<T> Chains<T> {
     ///
     /// # Panics
     ///
-    /// Beyond 2^32 - 1 items in all chains.
+    /// If there are more than 2^32 - 1 items in all chains.
     #[inline]
     pub fn push_back(&mut self, chain: &mut Chain, item: T) {
         let at = if self.free == NONE { self.add_place() } else { self.free };
         let link = &mut self.links[at as usize];
         self.free = std::mem::replace(&mut link.next, NONE);
-        // Known to be empty, so that nothing is dropped and the item is written in place.
+        // The check tells the compiler that the place is empty, so it drops nothing and writes the item in place.
         assert!(link.item.is_none(), "a free place holds nothing");
         link.item = Some(item);
         match chain.last {
@@ -76,7 +76,7 @@ impl<T> Chains<T> {
         chain.len += 1;
     }
 
-    /// A new free place, to be used at once.
+    /// Adds a place, which the caller has to use at once.
     #[cold]
     fn add_place(&mut self) -> u32 {
         let at = u32::try_from(self.links.len()).ok().filter(|&at| at != NONE).expect("fewer than 2^32 items");
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Oracle: a ring buffer each.
+        /// Oracle: a ring buffer for each chain.
         #[test]
         fn chains_are_queues_of_their_own(steps in prop::collection::vec((0..4usize, any::<bool>()), 0..200)) {
             let mut chains = Chains::default();

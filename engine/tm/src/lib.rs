@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Traffic manager: the queues between ingress and egress.
 //!
-//! It stores items for the queues of ports, within limits, hands them out in the order of the port's scheduler, and
-//! tells what the packet metadata of a switch needs: when an item came, how many were waiting then, how many it leaves
-//! behind. It is given the time and owns no clock, it is not told what an item is, and it neither shapes nor sends:
-//! the driver of the port decides when to take the next item.
+//! It stores items in the queues of ports, within limits, and hands them out in the order of the port's scheduler. With
+//! each item it returns what the packet metadata of a switch needs: its time of arrival, the number of items that
+//! waited then, and the number that it leaves behind. It has no clock (the caller passes the time), knows nothing about
+//! its items, and neither shapes nor sends: the driver of the port decides when to take the next item.
 //!
-//! Most switches have one queue per port, and none of what [`port`](PortConfig) describes; they do not pay for it.
+//! Most switches have one queue per port, and share no limits or memory (see [`PortConfig`] and [`Pool`]). They do not
+//! pay for these features.
 
 mod chain;
 mod port;
@@ -29,27 +30,27 @@ pub enum Refusal {
     NoPort,
     /// The port has no such queue.
     NoQueue,
-    /// The queue, or what it shares with others, would exceed its limit.
+    /// The limit of the queue, of its port or of the shared memory would be exceeded.
     Full,
 }
 
 /// The queues of a switch.
 #[derive(Debug)]
 pub struct TrafficManager<T> {
-    /// Those of port 0, then those of port 1, ...
+    /// Queues of port 0, then those of port 1, ...
     queues: Vec<Queue>,
     memory: Chains<Waiting<T>>,
-    /// `None` if each port is a queue and nothing else.
+    /// `None` if each port has one queue, and ports share nothing.
     shared: Option<Box<Shared>>,
 }
 
 impl<T> TrafficManager<T> {
-    /// A switch with these ports. A [`Limit`] stands for a port with one queue.
+    /// The queues of a switch with these ports. A [`Limit`] stands for a port with one queue.
     pub fn new(ports: impl IntoIterator<Item = impl Into<PortConfig>>) -> TrafficManager<T> {
         TrafficManager::with_pool(ports, None)
     }
 
-    /// A switch whose ports share a pool of memory, if there is one.
+    /// The queues of a switch whose ports share `pool`, if given.
     pub fn with_pool(ports: impl IntoIterator<Item = impl Into<PortConfig>>, pool: Option<Pool>) -> TrafficManager<T> {
         let ports: Vec<PortConfig> = ports.into_iter().map(Into::into).collect();
         let queues = ports.iter().flat_map(|port| port.queues()).map(|queue| Queue::new(queue.limit)).collect();
@@ -72,11 +73,11 @@ impl<T> TrafficManager<T> {
         self.shared.as_ref().map_or(1, |shared| shared.ports[port].count)
     }
 
-    /// Takes room in a queue for an item of that many bytes.
+    /// Reserves room in a queue for an item of `bytes` bytes.
     ///
     /// # Errors
     ///
-    /// There is no such queue, or no room in it, which counts as a drop.
+    /// [`Refusal`] if there is no such queue, or no room in it. The latter counts as a drop.
     #[inline]
     pub fn admit(&mut self, port: usize, queue: usize, bytes: u64) -> Result<Admitted<'_, T>, Refusal> {
         let own = if self.shared.is_none() {
@@ -96,7 +97,7 @@ impl<T> TrafficManager<T> {
         Ok(Admitted { queue: own, memory: &mut self.memory, bytes })
     }
 
-    /// Accounts for an item that comes to a queue, whose place among all it tells.
+    /// Accounts for an item that arrives at a queue. Returns the index of the queue among those of all ports.
     #[cold]
     fn reserve(&mut self, port: usize, queue: usize, bytes: u64) -> Result<usize, Refusal> {
         let shared = self.shared.as_deref_mut().expect("the caller has looked");
@@ -129,8 +130,8 @@ impl<T> TrafficManager<T> {
         own.pop(&mut self.memory, queue, ends_turn)
     }
 
-    /// Accounts for the item of a port that leaves next: the place of its queue among all, the queue's number, and
-    /// whether its turn ends.
+    /// Chooses and accounts for the next item of a port. Returns the index of its queue among those of all ports, the
+    /// queue's number, and whether the queue's turn ends.
     #[cold]
     fn choose(&mut self, port: usize) -> Option<(usize, usize, bool)> {
         let (shared, memory) = (self.shared.as_deref_mut().expect("the caller has looked"), &self.memory);
@@ -144,7 +145,7 @@ impl<T> TrafficManager<T> {
         Some((place, queue, ends_turn))
     }
 
-    /// Amount waiting for a port.
+    /// Amount that waits for a port.
     ///
     /// # Panics
     ///
@@ -153,7 +154,7 @@ impl<T> TrafficManager<T> {
         self.shared.as_ref().map_or_else(|| self.queues[port].depth(), |shared| shared.ports[port].depth)
     }
 
-    /// Amount waiting in a queue of a port.
+    /// Amount that waits in a queue of a port.
     ///
     /// # Panics
     ///
@@ -162,7 +163,7 @@ impl<T> TrafficManager<T> {
         self.queues[self.place(port, queue)].depth()
     }
 
-    /// What happened at a port so far.
+    /// Statistics of a port so far.
     ///
     /// # Panics
     ///
@@ -171,7 +172,7 @@ impl<T> TrafficManager<T> {
         self.shared.as_ref().map_or_else(|| self.queues[port].stats(), |shared| shared.ports[port].stats())
     }
 
-    /// What happened in a queue of a port so far.
+    /// Statistics of a queue of a port so far.
     ///
     /// # Panics
     ///
@@ -186,7 +187,7 @@ impl<T> TrafficManager<T> {
     }
 }
 
-/// Room in a queue, which is taken already. Apart from the item, so that the item is only built once it has its place.
+/// Reserved room in a queue. It is separate from the item, so the caller builds the item only after it has room.
 #[derive(Debug)]
 #[must_use = "the item is still to come"]
 pub struct Admitted<'a, T> {
@@ -197,7 +198,7 @@ pub struct Admitted<'a, T> {
 
 impl<T> Admitted<'_, T> {
     /// Puts the item into the queue.
-    // Inlined by hand, as are the queue's push and pop: a call would copy the item once more.
+    // Always inlined, like the queue's push and pop: a call would copy the item once more.
     #[inline(always)]
     pub fn put(self, now: Time, item: T) {
         self.queue.push(self.memory, now, self.bytes, item);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Ports with more than one queue, and what they share.
+//! Ports with several queues, and the limits and memory that these share.
 
 use thiserror::Error;
 
 use crate::queue::{Depth, Limit, QueueStats};
 use crate::scheduler::{QueueConfig, Round, Scheduler};
 
-/// Queues that a port has at most: those of Tofino 2.
+/// Largest number of queues of a port: that of Tofino 2.
 pub const MAX_QUEUES: usize = 128;
 
-/// A port: its queues, how they take turns, and what they hold together.
+/// A port: its queues, how they take turns, and their common limit.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PortConfig {
     queues: Vec<QueueConfig>,
@@ -20,23 +20,23 @@ pub struct PortConfig {
 /// Why a port cannot be built.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum InvalidPort {
-    /// It needs one queue at least.
-    #[error("a port without queues")]
+    /// It has no queue.
+    #[error("a port must have at least one queue")]
     NoQueues,
     /// It has more than [`MAX_QUEUES`].
-    #[error("{0} queues, a port has {MAX_QUEUES} at most")]
+    #[error("{0} queues: a port can have at most {MAX_QUEUES}")]
     TooManyQueues(usize),
-    /// Its turns would never send anything.
+    /// The turns of a queue would never send anything.
     #[error("queue {0} has a quantum of 0")]
     NoQuantum(usize),
 }
 
 impl PortConfig {
-    /// A port whose queues also share that limit, in order of arrival, if there is one.
+    /// A port whose queues also share `limit`, if given; items use it in the order of arrival.
     ///
     /// # Errors
     ///
-    /// No queues, too many, or a quantum of 0.
+    /// [`InvalidPort`] if there are no queues or too many, or if a quantum is 0.
     pub fn new(queues: Vec<QueueConfig>, round: Round, limit: Option<Limit>) -> Result<PortConfig, InvalidPort> {
         match queues.len() {
             0 => return Err(InvalidPort::NoQueues),
@@ -49,12 +49,12 @@ impl PortConfig {
         }
     }
 
-    /// Its queues, the first is number 0.
+    /// Its queues; the first one is number 0.
     pub fn queues(&self) -> &[QueueConfig] {
         &self.queues
     }
 
-    /// Whether it is a queue and nothing else.
+    /// Whether the port has one queue and no limit of its own.
     pub(crate) fn is_fifo(&self) -> bool {
         self.queues.len() == 1 && self.limit.is_none()
     }
@@ -68,17 +68,17 @@ impl From<Limit> for PortConfig {
     }
 }
 
-/// Memory that all queues of a switch share, by dynamic thresholds: a queue may grow to `alpha` times what is free
+/// Memory that all queues of a switch share, with dynamic thresholds: a queue may grow to `alpha` times the free memory
 /// (Choudhury and Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches", section III).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pool {
-    /// All of it, in bytes.
+    /// Size of the memory in bytes.
     pub total_bytes: u64,
-    /// alpha, in 1/128, the smallest that switch chips offer.
+    /// alpha in units of 1/128, the smallest value that switch chips offer.
     pub alpha_128ths: u32,
 }
 
-/// What the ports of a switch share, and each port's own account.
+/// Resources that the ports of a switch share, and each port's own account.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) ports: Vec<Port>,
@@ -95,7 +95,7 @@ pub(crate) struct Memory {
 /// A port in use.
 #[derive(Debug)]
 pub(crate) struct Port {
-    /// Its first queue among those of all ports.
+    /// Index of its first queue among those of all ports.
     pub(crate) first: usize,
     pub(crate) count: usize,
     pub(crate) scheduler: Scheduler,
@@ -127,14 +127,14 @@ impl Shared {
         Shared { ports: ports.collect(), memory: pool.map(|pool| Memory { pool, used_bytes: 0 }) }
     }
 
-    /// Whether there is room beside what the queue's own limit says.
+    /// Whether the limits of the port and of the shared memory leave room; the queue's own limit is not checked.
     pub(crate) fn fits(&self, port: usize, queue: Depth, bytes: u64) -> bool {
         let port = &self.ports[port];
         port.limit.is_none_or(|limit| limit.admits(port.depth, bytes))
             && self.memory.as_ref().is_none_or(|memory| memory.fits(queue, bytes))
     }
 
-    /// An item comes to a queue of a port.
+    /// Accounts for an item that arrives at a queue of a port.
     pub(crate) fn add(&mut self, port: usize, queue: usize, is_first: bool, bytes: u64) {
         let port = &mut self.ports[port];
         port.depth.add(bytes);
@@ -148,7 +148,8 @@ impl Shared {
         }
     }
 
-    /// The queue that [`Scheduler::next`] named sends its first item. Tells whether its turn ends.
+    /// Accounts for the first item of the queue that [`Scheduler::next`] chose, which leaves. Returns whether the
+    /// queue's turn ends.
     pub(crate) fn remove(&mut self, port: usize, queue: usize, bytes: u64, ahead: Option<u64>) -> bool {
         let port = &mut self.ports[port];
         port.depth.remove(bytes);

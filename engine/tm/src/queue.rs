@@ -5,17 +5,17 @@ use marklab_units::Time;
 
 use crate::chain::{Chain, Chains};
 
-/// Largest amount that a queue, or a port, holds.
+/// Largest amount that a queue or a port may hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Limit {
-    /// Items.
+    /// Number of items.
     Packets(u64),
-    /// Sum of their lengths.
+    /// Sum of the items' lengths in bytes.
     Bytes(u64),
 }
 
 impl Limit {
-    /// Whether an item of that many bytes may come to that amount.
+    /// Whether an item of `bytes` bytes may be added to this amount.
     #[inline]
     pub(crate) fn admits(self, depth: Depth, bytes: u64) -> bool {
         match self {
@@ -25,12 +25,12 @@ impl Limit {
     }
 }
 
-/// Amount in a queue, or of a port.
+/// Amount in a queue, or in all queues of a port.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Depth {
-    /// Items.
+    /// Number of items.
     pub packets: u64,
-    /// Sum of their lengths.
+    /// Sum of the items' lengths in bytes.
     pub bytes: u64,
 }
 
@@ -50,37 +50,38 @@ impl Depth {
     }
 }
 
-/// What happened in a queue, or at a port, so far.
+/// Statistics of a queue or port.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct QueueStats {
-    /// Items taken in.
+    /// Items accepted.
     pub enqueued: u64,
     /// Items refused because there was no room.
     pub dropped: u64,
-    /// Largest depth there was.
+    /// Largest depth so far, packets and bytes separately.
     pub max: Depth,
 }
 
-/// An item taken from a queue, with what is known of its stay.
+/// An item taken from a queue, with data about its stay.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Dequeued<T> {
     /// The item.
     pub item: T,
     /// Its length in bytes.
     pub bytes: u64,
-    /// Queue of the port that it was in.
+    /// Number of its queue in the port.
     pub queue: usize,
-    /// When it came.
+    /// Time of its arrival.
     pub enq_timestamp: Time,
-    /// Items that were waiting in the queue when it came, without it.
+    /// Items that waited in the queue when it arrived, without itself.
     pub enq_qdepth: u64,
     /// Items that it leaves behind in the queue.
     pub deq_qdepth: u64,
-    /// Whether the queue's turn among those of its port ended with it. The turn of a lone queue ends when it is empty.
+    /// Whether the queue's turn in its port ended with this item. The turn of a port's only queue ends when the queue
+    /// is empty.
     pub ends_turn: bool,
 }
 
-/// What waits in a [`Queue`].
+/// An item that waits in a [`Queue`].
 #[derive(Debug)]
 pub(crate) struct Waiting<T> {
     item: T,
@@ -89,7 +90,7 @@ pub(crate) struct Waiting<T> {
     behind: u64,
 }
 
-// One cache line and a half would be two.
+// Aligned, so that a queue takes one cache line instead of parts of two.
 #[derive(Debug)]
 #[repr(align(64))]
 pub(crate) struct Queue {
@@ -124,7 +125,7 @@ impl Queue {
         self.limit.admits(self.depth(), bytes)
     }
 
-    // A call would cost more than the few stores, and copy the item twice.
+    // Inlined: a call would cost more than the few stores, and copy the item twice.
     #[inline(always)]
     pub(crate) fn push<T>(&mut self, memory: &mut Chains<Waiting<T>>, now: Time, bytes: u64, item: T) {
         let behind = self.waiting.len() as u64;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which queue of a port comes next: strict levels, and rounds within a level.
+//! The scheduler of a port, which chooses the next queue: strict priority between levels, rounds within a level.
 
 use crate::queue::Limit;
 
@@ -9,30 +9,31 @@ const NONE: u8 = u8::MAX;
 /// A queue of a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct QueueConfig {
-    /// What it holds at most.
+    /// Largest amount that it may hold.
     pub limit: Limit,
-    /// Queues of a higher level go first; those of one level share what is left.
+    /// Queues of a higher level are served first. Queues of one level share what the higher levels leave.
     pub level: u8,
-    /// Bytes that it may send per round of its level.
+    /// Bytes that it may send in a round of its level.
     pub quantum_bytes: u32,
 }
 
 /// How the queues of a level take turns.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Round {
-    /// Deficit weighted round robin: what a turn leaves of its quantum is carried to the next one, until the queue is
+    /// Deficit weighted round robin: a turn carries the rest of its quantum over to the next turn, until the queue is
     /// empty.
     #[default]
     Deficit,
-    /// Weighted round robin by bytes: nothing is carried (MQ-ECN paper, section 3.3.2). A turn sends one item at least.
+    /// Weighted round robin by bytes: nothing is carried over (MQ-ECN paper, section 3.3.2). A turn sends at least one
+    /// item.
     Weighted,
 }
 
 /// Order in which the queues of a port are served.
 ///
-/// The busy queues of a level stand in line. The first has its turn until it runs empty or its deficit is smaller than
-/// its next item; then it goes to the end of the line, so that a round costs no more than the busy queues (Shreedhar and
-/// Varghese, "Efficient Fair Queuing using Deficit Round Robin", section 3).
+/// The busy queues of a level form a line. The first one has its turn until it is empty or its deficit is smaller than
+/// its next item. Then it goes to the end of the line, so the cost of a round depends on the busy queues only
+/// (Shreedhar and Varghese, "Efficient Fair Queuing using Deficit Round Robin", section 3).
 #[derive(Debug)]
 pub(crate) struct Scheduler {
     round: Round,
@@ -47,13 +48,13 @@ pub(crate) struct Scheduler {
 struct Turn {
     /// Bytes that a turn adds.
     quantum: u32,
-    /// Bytes that it may still send.
+    /// Bytes that the queue may still send.
     deficit: u64,
-    /// Its place in `Scheduler::levels`.
+    /// Its index in `Scheduler::levels`.
     level: u8,
-    /// Who is behind it in the line.
+    /// The queue behind it in the line.
     next: u8,
-    /// Whether this turn has added its quantum.
+    /// Whether the present turn has added the quantum.
     begun: bool,
 }
 
@@ -84,7 +85,7 @@ impl Scheduler {
         }
     }
 
-    /// A queue that was empty has an item.
+    /// Adds a queue to its line, because it got an item while it was empty.
     pub(crate) fn activate(&mut self, queue: usize) {
         let level = self.queues[queue].level;
         let line = &mut self.levels[usize::from(level)];
@@ -96,7 +97,7 @@ impl Scheduler {
         self.busy |= 1 << level;
     }
 
-    /// The queue whose first item comes next. `bytes` is the length of a queue's first item.
+    /// The queue whose first item is next. `bytes` returns the length of a queue's first item.
     pub(crate) fn next(&mut self, bytes: impl Fn(usize) -> u64) -> Option<usize> {
         let level = self.busy.checked_ilog2()?;
         loop {
@@ -106,7 +107,7 @@ impl Scheduler {
                 turn.begun = true;
                 turn.deficit += u64::from(turn.quantum);
             }
-            // A round by weight never saves up: a queue sends one item at least in each turn.
+            // Weighted rounds do not carry anything over, so a queue sends at least one item in each turn.
             if self.round == Round::Weighted || bytes(queue) <= turn.deficit {
                 return Some(queue);
             }
@@ -114,7 +115,8 @@ impl Scheduler {
         }
     }
 
-    /// [`Scheduler::next`] was served; `ahead` is the length of the queue's first item now. Tells whether its turn ends.
+    /// Accounts for an item sent by the queue that [`Scheduler::next`] chose. `ahead` is the length of the queue's new
+    /// first item. Returns whether the queue's turn ends.
     pub(crate) fn served(&mut self, queue: usize, bytes: u64, ahead: Option<u64>) -> bool {
         let turn = &mut self.queues[queue];
         turn.deficit = turn.deficit.saturating_sub(bytes);
@@ -141,7 +143,7 @@ impl Scheduler {
         self.activate(queue);
     }
 
-    /// Takes the first queue of its line out of it.
+    /// Removes a queue, the first of its line, from the line.
     fn take_first(&mut self, queue: usize) {
         let turn = &mut self.queues[queue];
         turn.begun = false;

@@ -56,7 +56,7 @@ fn a_refusal_has_its_reason() {
 }
 
 proptest! {
-    /// Conservation, order and limits under any sequence of operations: the oracle is a plain list.
+    /// Conservation, order and limits under any sequence of operations. Oracle: a plain list.
     #[test]
     fn a_port_is_a_bounded_list(
         by_bytes in any::<bool>(),

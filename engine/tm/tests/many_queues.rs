@@ -25,12 +25,12 @@ fn put(tm: &mut TrafficManager<usize>, (port, queue): (usize, usize), bytes: u64
     Ok(())
 }
 
-/// Sends `count` items and tells (queue, bytes, whether the turn ended) of each.
+/// Sends `count` items. Returns (queue, bytes, whether the turn ended) for each.
 fn send(tm: &mut TrafficManager<usize>, count: usize) -> Vec<(usize, u64, bool)> {
     (0..count).map(|_| tm.dequeue(0).expect("an item waits")).map(|out| (out.queue, out.bytes, out.ends_turn)).collect()
 }
 
-/// A port that was given `count` items of that size in each of its queues.
+/// A port with `count` items of `bytes` bytes in each of its queues.
 fn backlogged(config: PortConfig, count: usize, bytes: u64) -> TrafficManager<usize> {
     let queues = config.queues().len();
     let mut tm = TrafficManager::new([config]);
@@ -48,7 +48,7 @@ struct Model {
     round: Round,
     items: Vec<VecDeque<(usize, u64)>>,
     deficit: Vec<u64>,
-    /// Busy queues in the order of their turns, and whether the first one's has begun.
+    /// Busy queues in the order of their turns.
     line: Vec<usize>,
     begun: Vec<bool>,
 }
@@ -125,8 +125,8 @@ fn configs() -> impl Strategy<Value = (Vec<QueueConfig>, Round)> {
 }
 
 proptest! {
-    /// Order of service, first-in first-out per queue, conservation and work conservation: the oracle says which item
-    /// comes next, and that one comes whenever one waits.
+    /// Order of service, first-in first-out per queue, conservation and work conservation: the oracle determines which
+    /// item is next, and there is one whenever an item waits.
     #[test]
     fn queues_are_served_as_the_textbook_says(
         (queues, round) in configs(),
@@ -173,7 +173,7 @@ proptest! {
         }
     }
 
-    /// MQ-ECN paper, Eq. 7: after M turns, a queue that was always busy has sent M quanta, give or take one packet.
+    /// MQ-ECN paper, Eq. 7: after M turns, a queue that was always busy has sent M quanta to within one packet.
     #[test]
     fn shares_are_within_a_packet_of_the_quanta(
         quanta in prop::collection::vec(1500..6000u32, 2..8),
@@ -185,7 +185,7 @@ proptest! {
         for (item, bytes) in lengths.into_iter().enumerate() {
             put(&mut tm, (0, item % queues.len()), bytes, item).unwrap();
         }
-        // Queues stay busy: the longest turn is of 94 packets, and the first to run dry has 500.
+        // Queues stay busy: the longest turn has 94 packets, and each queue has at least 500.
         let mut account = vec![(0u64, 0u64); queues.len()];
         for _ in 0..sent {
             let out = tm.dequeue(0).unwrap();
@@ -205,7 +205,7 @@ proptest! {
         prop_assert!(**most - **least <= 1, "all queues take part in each round: {turns:?}");
     }
 
-    /// Limits of queues, ports and the pool hold, and nothing is refused that fits in all of them.
+    /// The limits of queues, ports and the pool hold, and every item that fits all of them is accepted.
     #[test]
     fn limits_are_never_exceeded(
         queue_limit in (any::<bool>(), 0..4000u64),
@@ -252,13 +252,13 @@ proptest! {
 
 #[test]
 fn deficits_are_carried_and_forgotten_when_the_queue_is_empty() {
-    // 1000-byte packets on a quantum of 1500: one packet and two in turn.
+    // 1000-byte packets and a quantum of 1500: alternately one packet and two.
     let mut tm = backlogged(port(&[queue(0, 1500); 2], Round::Deficit), 6, 1000);
     let turns =
         [(0, 1000, true), (1, 1000, true), (0, 1000, false), (0, 1000, true), (1, 1000, false), (1, 1000, true)];
     assert_eq!(send(&mut tm, 6), turns);
 
-    // The first packet leaves 500 behind; the queue runs empty, and starts with 1500 again.
+    // The first packet leaves 500 bytes of the quantum. The queue runs empty, and starts with 1500 again.
     let mut tm = TrafficManager::new([port(&[queue(0, 1500), queue(0, 10_000)], Round::Deficit)]);
     put(&mut tm, (0, 0), 1000, 0).unwrap();
     assert_eq!(send(&mut tm, 1), [(0, 1000, true)]);
@@ -284,7 +284,7 @@ fn a_turn_of_weight_below_a_packet_sends_one_packet() {
 
 #[test]
 fn the_pool_leaves_room_for_other_queues() {
-    // With alpha 1, one queue takes half of the pool, a second a half of the rest.
+    // With an alpha of 1, one queue takes half of the pool, and a second one half of the rest.
     let pool = Pool { total_bytes: 8000, alpha_128ths: 128 };
     let mut tm = TrafficManager::with_pool([port(&[queue(0, 1500); 3], Round::Deficit)], Some(pool));
     let mut fill = |queue| (0..).take_while(|&item| put(&mut tm, (0, queue), 1000, item).is_ok()).count();

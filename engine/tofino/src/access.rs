@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Accesses of registers: a packet gets one to each (p4c's `backends/tofino`; files as named at the checks).
+//! Accesses of registers: a packet may access each register once (p4c's `backends/tofino`; each check names its file).
 
 use marklab_p4::ir::{Expr, ExprKind, ExternCall, Program, RegisterId, Stmt, StmtKind, visit};
 use marklab_p4::source::Span;
@@ -26,7 +26,7 @@ enum Kind {
     Execute,
 }
 
-/// Checks the accesses of the controls of both gresses; a ghost shares registers with ingress.
+/// Checks the accesses of the controls of both gresses. A ghost shares registers with ingress.
 pub(crate) fn check(program: &Program, flows: &[Flow<'_>], is_egress: &dyn Fn(usize) -> bool, findings: &mut Findings) {
     for action in &program.actions {
         in_one_action(program, &action.name, &action.body, findings);
@@ -41,7 +41,7 @@ pub(crate) fn check(program: &Program, flows: &[Flow<'_>], is_egress: &dyn Fn(us
     one_gress(program, &by_flow, findings);
 }
 
-/// The access that a statement is, and its index.
+/// The access of a statement, with its index; `None` if the statement is no access.
 fn access_of<'a>(program: &Program, stmt: &'a Stmt) -> Option<(RegisterId, Kind, Span, &'a Expr)> {
     let StmtKind::Extern(call) = &stmt.kind else { return None };
     let (register, kind, index) = match call {
@@ -67,19 +67,20 @@ fn access_of<'a>(program: &Program, stmt: &'a Stmt) -> Option<(RegisterId, Kind,
     Some((register, kind, stmt.span, index))
 }
 
-/// Accesses among statements, in order.
+/// Accesses in statements, in order.
 fn accesses_in<'a>(program: &Program, body: &'a [Stmt]) -> Vec<(RegisterId, Kind, Span, &'a Expr)> {
     let mut found = Vec::new();
     visit::statements(body, &mut |stmt| found.extend(access_of(program, stmt)));
     found
 }
 
-/// Reading and then writing is one access (`bf-p4c/midend/register_read_write.cpp`).
+/// A read followed by a write is one access (`bf-p4c/midend/register_read_write.cpp`).
 fn is_one_access(first: Kind, second: Kind) -> bool {
     first == Kind::Read && second == Kind::Write
 }
 
-/// An action uses a register once (`bf-p4c/mau/instruction_selection.cpp`, `bf-p4c/common/extract_maupipe.cpp`).
+/// Checks that an action uses a register once (`bf-p4c/mau/instruction_selection.cpp`,
+/// `bf-p4c/common/extract_maupipe.cpp`).
 fn in_one_action(program: &Program, name: &str, body: &[Stmt], findings: &mut Findings) {
     let accesses = accesses_in(program, body);
     for (place, (register, kind, span, _)) in accesses.iter().enumerate() {
@@ -93,7 +94,7 @@ fn in_one_action(program: &Program, name: &str, body: &[Stmt], findings: &mut Fi
     }
 }
 
-/// All accesses of a control, those of its tables' actions included.
+/// All accesses of a control, including those of its tables' actions.
 fn accesses_of<'a>(program: &'a Program, flow: &Flow<'a>) -> Vec<Access<'a>> {
     let mut accesses = Vec::new();
     for (place, step) in flow.steps.iter().enumerate() {
@@ -119,7 +120,8 @@ fn accesses_of<'a>(program: &'a Program, flow: &Flow<'a>) -> Vec<Access<'a>> {
     accesses
 }
 
-/// A register has one access per packet: uses that are not exclusive need more (`bf-p4c/midend/register_read_write.cpp`).
+/// Checks that a packet accesses a register once: uses that do not exclude each other need more accesses
+/// (`bf-p4c/midend/register_read_write.cpp`).
 fn one_per_packet(program: &Program, flow: &Flow<'_>, accesses: &[Access<'_>], findings: &mut Findings) {
     for (place, access) in accesses.iter().enumerate() {
         let earlier = accesses[..place].iter().find(|other| {
@@ -135,13 +137,13 @@ fn one_per_packet(program: &Program, flow: &Flow<'_>, accesses: &[Access<'_>], f
     }
 }
 
-/// Whether two statements end in one action: nothing but statements between them, under the same decisions.
+/// Whether p4c puts two statements into one action: only statements are between them, under the same decisions.
 fn next_to(flow: &Flow<'_>, one: usize, other: usize) -> bool {
     let between = &flow.steps[one..=other];
     between.iter().all(|step| matches!(step.what, What::Do(_)) && step.within == flow.steps[one].within)
 }
 
-/// The two gresses share no register (p4c issue 5423).
+/// Checks that the two gresses share no register (p4c issue 5423).
 fn one_gress(program: &Program, by_flow: &[(bool, Vec<Access<'_>>)], findings: &mut Findings) {
     let all = |egress: bool| by_flow.iter().filter(move |(gress, _)| *gress == egress).flat_map(|(_, found)| found);
     for access in all(true) {
@@ -152,7 +154,7 @@ fn one_gress(program: &Program, by_flow: &[(bool, Vec<Access<'_>>)], findings: &
     }
 }
 
-/// An index is a field, a constant, a parameter of the action or a hash (`setup_index_operand`).
+/// Checks that an index is a field, a constant, a parameter of the action or a hash (`setup_index_operand`).
 fn index_forms(program: &Program, accesses: &[Access<'_>], findings: &mut Findings) {
     for access in accesses {
         if !is_plain(access.index) {
@@ -161,7 +163,7 @@ fn index_forms(program: &Program, accesses: &[Access<'_>], findings: &mut Findin
     }
 }
 
-/// A field or constant, part of one, or one widened by zeros.
+/// Whether an expression is a field or constant, part of one, or one widened with constants.
 pub(crate) fn is_plain(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Const(_) | ExprKind::Load(_) => true,
@@ -174,7 +176,7 @@ pub(crate) fn is_plain(expr: &Expr) -> bool {
     }
 }
 
-/// Whether two expressions are written alike, wherever they are.
+/// Whether two expressions are equal, apart from casts and their places in the source.
 pub(crate) fn same(one: &Expr, other: &Expr) -> bool {
     match (&one.kind, &other.kind) {
         (ExprKind::Const(a), ExprKind::Const(b)) => a == b,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Actions: one step, in which all operations read what was there before (p4c's `bf-p4c/mau/instruction_selection.cpp`,
-//! `bf-p4c/mau/action_analysis.cpp`).
+//! Actions: one step, in which all operations read the values from before the step (p4c's
+//! `bf-p4c/mau/instruction_selection.cpp`, `bf-p4c/mau/action_analysis.cpp`).
 //!
-//! Variables of an action are replaced by what they hold, as p4c's copy propagation does, so that only fields that are
-//! written and read are dependent. Statements of an `apply` block are actions of one statement here.
+//! Variables of an action are replaced by their values, as p4c's copy propagation does. So only an operation that reads
+//! a field written by the same action depends on another one. Here, each statement of an `apply` block is an action of
+//! its own.
 
 use marklab_p4::ir::{
     Action, BinaryOp, Class, Expr, ExprKind, ExternCall, Place, Program, SlotId, Stmt, StmtKind, Table, UnaryOp, visit,
@@ -36,20 +37,20 @@ pub(crate) fn check(program: &Program, flows: &[Flow<'_>], findings: &mut Findin
     }
 }
 
-/// What a slot holds on the way through an action.
+/// Content of a slot at a point of an action.
 #[derive(Clone)]
 enum Held {
-    /// A copy of what was there before, or a variable's value.
+    /// A copy of a value from before the step, or a variable's value.
     Value(Expr),
     /// A field that this step calculates.
     Calculated(Span),
-    /// The result of an extern, which comes with this step.
+    /// The result of an extern, which this step may use.
     Result,
 }
 
 struct Walker<'a> {
     program: &'a Program,
-    /// The action, unless it is a statement of a control.
+    /// The action; `None` for a statement of a control.
     action: Option<&'a Action>,
     held: FxHashMap<SlotId, Held>,
     findings: &'a mut Findings,
@@ -95,7 +96,7 @@ impl<'a> Walker<'a> {
         for operand in visit::operands(stmt) {
             let resolved = self.resolved(operand);
             self.reads(&resolved);
-            // An index that is written as a calculation is an access's matter.
+            // `access` checks indices that are calculations.
             let is_index = matches!(call, ExternCall::ExecuteRegister { .. } | ExternCall::RegisterRead { .. });
             let is_free = matches!(call, ExternCall::Hash { .. } | ExternCall::RegisterWrite { .. });
             if !is_free && (!is_index || is_move(operand)) {
@@ -112,7 +113,7 @@ impl<'a> Walker<'a> {
                 self.findings.report(value.span, Limit::FilterInput {});
             }
             ExternCall::ExecuteRegister { action, .. } => {
-                // What its body reads of the packet comes from before this step as well.
+                // Its body reads values of the packet from before this step, too.
                 for body in &self.program.register_actions[action.index()].body {
                     for operand in operands_within(body) {
                         self.reads(operand);
@@ -126,7 +127,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// An expression with variables replaced by what they hold.
+    /// An expression, with variables replaced by their values.
     fn resolved(&self, expr: &Expr) -> Expr {
         visit::rewritten(expr, &mut |part| match &part.kind {
             ExprKind::Load(Place { index: Some(_), .. }) => Some(part.clone()),
@@ -138,7 +139,7 @@ impl<'a> Walker<'a> {
         })
     }
 
-    /// Nothing that the step calculates is read in it (`action spanning multiple stages`).
+    /// Checks that an expression reads nothing that this step calculates (`action spanning multiple stages`).
     fn reads(&mut self, expr: &Expr) {
         let mut dependent = None;
         visit::loads(expr, &mut |slot| {
@@ -153,12 +154,13 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// In an action, only what an entry supplies can decide (Tofino 1 has no instruction that compares).
+    /// Checks that a condition in an action only tests values from the table entry (Tofino 1 has no instruction that
+    /// compares).
     fn condition(&mut self, cond: &Expr) {
         let Some(action) = self.action else { return };
         let mut fields = false;
         visit::loads(&self.resolved(cond), &mut |slot| {
-            // The colour of a meter is not tested but comes as the program's number for it.
+            // The colour of a meter is not tested: it is stored as the number that the program chose for it.
             let comes = matches!(self.held.get(&slot), Some(Held::Result));
             fields |= !comes && !action.params.iter().any(|param| param.slot == slot);
         });
@@ -167,7 +169,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// The instruction that calculates a value.
+    /// Checks that one instruction can calculate a value.
     fn calculation(&mut self, expr: &Expr) {
         let expr = low_part_of(expr);
         match &expr.kind {
@@ -175,7 +177,7 @@ impl<'a> Walker<'a> {
             ExprKind::Unary(_, of) => self.steps(of, expr.span),
             ExprKind::Binary(op, left, right) => self.operation(expr, *op, left, right),
             ExprKind::Mux { cond, then, otherwise } => self.choice(expr, cond, then, otherwise),
-            // Part of a field is written.
+            // A write to part of a field.
             ExprKind::Concat(high, low) if is_move(high) => self.calculation(low),
             ExprKind::Concat(high, low) if is_move(low) => self.calculation(high),
             _ => self.steps(expr, expr.span),
@@ -209,19 +211,19 @@ impl<'a> Walker<'a> {
         }
         let bitwise = matches!(op, BinaryOp::And | BinaryOp::Or | BinaryOp::Xor);
         for operand in [left, right] {
-            // Constants are added up before (`frontends/p4/strengthReduction.cpp`).
+            // p4c adds up constants before (`frontends/p4/strengthReduction.cpp`).
             let folded = is_constant(right) && is_sum_with_constant(op, operand);
             if !(bitwise && is_masked(operand) || folded) {
                 self.steps(operand, expr.span);
             }
-            // It would be put together in a step before (`RewriteConcatToSlices`).
+            // The operand would have to be concatenated in an earlier step (`RewriteConcatToSlices`).
             if !bitwise && self.action.is_some() && is_put_together(operand) {
                 self.findings.report(expr.span, Limit::MoreThanOneStep {});
             }
         }
     }
 
-    /// `max` and `min` come as a choice by a comparison.
+    /// Checks a choice. In the IR, `max` and `min` are choices by a comparison.
     fn choice(&mut self, expr: &Expr, cond: &Expr, then: &Expr, otherwise: &Expr) {
         if let ExprKind::Binary(BinaryOp::Ge | BinaryOp::Le, left, right) = &cond.kind
             && same(left, then)
@@ -235,7 +237,7 @@ impl<'a> Walker<'a> {
         self.calculation(otherwise);
     }
 
-    /// An operand is there before the step.
+    /// Checks that an operand exists before the step.
     fn steps(&mut self, operand: &Expr, span: Span) {
         if !is_move(operand) {
             self.findings.report(span, Limit::MoreThanOneStep {});
@@ -251,7 +253,7 @@ impl<'a> Walker<'a> {
         is_constant(expr) || self.is_parameter(expr)
     }
 
-    /// Entries supply nothing to a hash (`bf-p4c/mau/ixbar_expr.cpp`).
+    /// Checks that a hash has no input from an entry (`bf-p4c/mau/ixbar_expr.cpp`).
     fn hashed(&mut self, expr: &Expr) {
         let Some(action) = self.action else { return };
         let mut of_entry = false;
@@ -262,14 +264,14 @@ impl<'a> Walker<'a> {
     }
 }
 
-/// Operands of a statement and of those inside of it.
+/// Operands of a statement and of the statements in it.
 fn operands_within(stmt: &Stmt) -> Vec<&Expr> {
     let mut found = Vec::new();
     visit::statements(std::slice::from_ref(stmt), &mut |inner| found.extend(visit::operands(inner)));
     found
 }
 
-/// One random number per action (`bf-p4c/mau/instruction_selection.cpp`).
+/// Checks that an action uses one random number (`bf-p4c/mau/instruction_selection.cpp`).
 fn random_numbers(action: &Action, findings: &mut Findings) {
     let mut first: Option<Span> = None;
     visit::statements(&action.body, &mut |stmt| {
@@ -284,8 +286,9 @@ fn random_numbers(action: &Action, findings: &mut Findings) {
     });
 }
 
-/// What runs on a miss gets no hash and no random number, and an index of the packet is a hash
-/// (`DoTableLayout::preorder` in `bf-p4c/mau/table_layout.cpp`). A key of few bits can be looked up without a match.
+/// Checks that an action that runs on a miss needs neither a hash nor a random number. An index from the packet is a
+/// hash (`DoTableLayout::preorder` in `bf-p4c/mau/table_layout.cpp`). A key of few bits can be looked up without a
+/// match.
 fn needs_of_hash(program: &Program, table: &Table, findings: &mut Findings) {
     let bits: u32 = table.keys.iter().map(|key| key.expr.ty.width).sum();
     let data = table.actions.iter().any(|entry| !program.actions[entry.action.index()].params.is_empty());
@@ -302,8 +305,8 @@ fn needs_of_hash(program: &Program, table: &Table, findings: &mut Findings) {
     }
 }
 
-/// Where an action needs a hash or a random number: in what it assigns, or as an index that is no constant and does not
-/// come with the entry.
+/// Where an action needs a hash or a random number: in an assignment, or as an index that is neither a constant nor
+/// from the entry.
 fn needs_hash(action: &Action) -> Option<Span> {
     let mut of_entry: Vec<SlotId> = action.params.iter().map(|param| param.slot).collect();
     let mut hashes = Vec::new();
@@ -321,7 +324,7 @@ fn needs_hash(action: &Action) -> Option<Span> {
             }
             StmtKind::Extern(ExternCall::Random { .. }) => true,
             StmtKind::Assign { dst, src } => {
-                // A copy of a parameter comes with the entry as well.
+                // A copy of a parameter comes from the entry, too.
                 if is_move(src) && reads(src, &of_entry) {
                     of_entry.push(dst.slot);
                 }
@@ -343,7 +346,7 @@ fn is_power_of_two(expr: &Expr) -> bool {
     matches!(&expr.kind, ExprKind::Const(value) if *value != BigUint::ZERO && value.bits() == value.trailing_zeros().unwrap_or(0) + 1)
 }
 
-/// Whether it is only moved: fields and constants, parts of them and what is put together of them.
+/// Whether an expression is a move: fields and constants, parts of these and concatenations of these.
 fn is_move(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Const(_) | ExprKind::Load(_) => true,
@@ -353,7 +356,7 @@ fn is_move(expr: &Expr) -> bool {
     }
 }
 
-/// Whether an operand is made of several fields; zeros in front of one are no other field.
+/// Whether an operand is made of several fields. A constant in front of a field does not count as a field.
 fn is_put_together(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Cast(of) | ExprKind::Slice { of, .. } => is_put_together(of),
@@ -362,7 +365,7 @@ fn is_put_together(expr: &Expr) -> bool {
     }
 }
 
-/// A field to or from which constants are added or subtracted, which can take in another constant.
+/// Whether an expression is a field plus or minus constants, to which another constant can be added.
 fn is_sum_with_constant(op: BinaryOp, expr: &Expr) -> bool {
     let is_sum = |op: BinaryOp| matches!(op, BinaryOp::Add | BinaryOp::Sub);
     match &expr.kind {
@@ -373,7 +376,7 @@ fn is_sum_with_constant(op: BinaryOp, expr: &Expr) -> bool {
     }
 }
 
-/// An operand of a bitwise operation that is complemented, masked or shifted on the way.
+/// Whether an operand of a bitwise operation is complemented, masked or shifted in the same instruction.
 fn is_masked(expr: &Expr) -> bool {
     match &low_part_of(expr).kind {
         ExprKind::Unary(UnaryOp::Not, of) => is_move(of),
@@ -382,7 +385,7 @@ fn is_masked(expr: &Expr) -> bool {
     }
 }
 
-/// An expression without casts and slices around it, which come for nothing with a move.
+/// An expression without the casts and slices around it, which cost nothing in a move.
 fn low_part_of(expr: &Expr) -> &Expr {
     match &expr.kind {
         ExprKind::Cast(of) | ExprKind::Slice { of, .. } => low_part_of(of),
@@ -390,7 +393,7 @@ fn low_part_of(expr: &Expr) -> &Expr {
     }
 }
 
-/// Whether two moves are of the same.
+/// Whether two moves have the same source.
 fn same(one: &Expr, other: &Expr) -> bool {
     match (&one.kind, &other.kind) {
         (ExprKind::Const(a), ExprKind::Const(b)) => a == b,

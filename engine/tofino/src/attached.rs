@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Objects at the side of a table: registers, meters, counters and selectors of one table share one address (p4c's
-//! `bf-p4c/mau/attached_info.cpp`, and `SetupAttachedAddressing` in `bf-p4c/mau/instruction_selection.cpp`).
+//! Objects that are attached to a table: the registers, meters and selectors of a table share one address, and its
+//! counters share another (p4c's `bf-p4c/mau/attached_info.cpp`, and `SetupAttachedAddressing` in
+//! `bf-p4c/mau/instruction_selection.cpp`).
 
 use marklab_p4::ir::{
     Action, CounterId, Expr, ExprKind, ExternCall, FilterId, MeterId, Program, RegisterActionId, RegisterId, SlotId,
@@ -12,7 +13,7 @@ use crate::access::{is_plain, same};
 use crate::findings::{Findings, label};
 use crate::limit::Limit;
 
-/// Which address an object is found by: counters have one of a table, all others share the other one.
+/// Address of an object: the counters of a table have one address, all other objects share another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Address {
     Counters,
@@ -41,7 +42,7 @@ impl Object {
         }
     }
 
-    /// Whether both can be found by one address: they are of one kind, and registers of one width.
+    /// Whether both can share an address: they must be of one kind, and registers of one width.
     fn goes_with(self, other: Object, program: &Program) -> bool {
         let is_direct = |counter: CounterId| program.counters[counter.index()].size.is_none();
         match (self, other) {
@@ -52,7 +53,7 @@ impl Object {
             (Object::Meter(one), Object::Meter(other)) => {
                 program.meters[one.index()].size.is_none() == program.meters[other.index()].size.is_none()
             }
-            // A filter is a meter of another make.
+            // A filter is a kind of meter.
             (Object::Filter(_), Object::Filter(_)) => true,
             (Object::Meter(meter), Object::Filter(_)) | (Object::Filter(_), Object::Meter(meter)) => {
                 program.meters[meter.index()].size.is_some()
@@ -67,12 +68,12 @@ struct Use<'a> {
     object: Object,
     /// `None` for direct objects.
     index: Option<&'a Expr>,
-    /// What is done to a register.
+    /// The register action, if there is one.
     action: Option<RegisterActionId>,
     span: Span,
 }
 
-/// An action of a table, with what it uses.
+/// An action of a table, with the objects that it uses.
 struct Part<'a> {
     entry: &'a TableAction,
     action: &'a Action,
@@ -98,7 +99,7 @@ pub(crate) fn check(program: &Program, findings: &mut Findings) {
     }
 }
 
-/// Uses among the statements of an action. An index that is a copy of something else is that.
+/// Uses of objects in the statements of an action. An index that is a copy is replaced by its source.
 fn uses_of<'a>(program: &'a Program, body: &'a [Stmt]) -> Vec<Use<'a>> {
     let mut uses: Vec<Use<'a>> = Vec::new();
     let mut copies: Vec<(SlotId, &'a Expr)> = Vec::new();
@@ -139,7 +140,7 @@ fn uses_of<'a>(program: &'a Program, body: &'a [Stmt]) -> Vec<Use<'a>> {
     uses
 }
 
-/// What a variable is a copy of.
+/// The source of a copy; other expressions are returned as they are.
 fn original<'a>(copies: &[(SlotId, &'a Expr)], expr: &'a Expr) -> &'a Expr {
     let ExprKind::Load(place) = &expr.kind else { return expr };
     copies.iter().rev().find(|(slot, _)| *slot == place.slot).map_or(expr, |(_, source)| source)
@@ -156,7 +157,8 @@ fn objects_of(parts: &[Part<'_>]) -> Vec<(Object, Span)> {
     objects
 }
 
-/// What shares an address is of one kind (`ValidateAttachedOfSingleTable::compatible`); a selector is one of its own.
+/// Checks that objects that share an address are of one kind (`ValidateAttachedOfSingleTable::compatible`). A selector
+/// is a kind of its own.
 fn one_kind(program: &Program, table: &Table, objects: &[(Object, Span)], findings: &mut Findings) {
     for (place, (object, span)) in objects.iter().enumerate() {
         let same_address = |other: &&(Object, Span)| other.0.address() == object.address();
@@ -177,8 +179,8 @@ fn one_kind(program: &Program, table: &Table, objects: &[(Object, Span)], findin
     }
 }
 
-/// An action that uses one of the objects that share an address uses all of them (`ScanTables`); what runs on a miss
-/// only is exempt.
+/// Checks that an action that uses one of the objects that share an address uses all of them (`ScanTables`). Actions
+/// that run only on a miss are exempt.
 fn all_or_none(program: &Program, parts: &[Part<'_>], objects: &[(Object, Span)], findings: &mut Findings) {
     for part in parts.iter().filter(|part| !part.entry.default_only) {
         for used in &part.uses {
@@ -199,8 +201,8 @@ fn all_or_none(program: &Program, parts: &[Part<'_>], objects: &[(Object, Span)]
     }
 }
 
-/// All actions of a table find an object by the same index, and what shares an address is found by one index in each
-/// action; what comes with the entry can differ (`setup_index_operand`, `ScanTables`).
+/// Checks that all actions of a table use the same index for an object, and that each action uses one index for objects
+/// that share an address. Indices from the entry can differ (`setup_index_operand`, `ScanTables`).
 fn one_index(program: &Program, parts: &[Part<'_>], findings: &mut Findings) {
     let mut known: Vec<(Object, Span, &Expr)> = Vec::new();
     for part in parts {
@@ -222,7 +224,7 @@ fn one_index(program: &Program, parts: &[Part<'_>], findings: &mut Findings) {
             match known.iter().find(|(other, ..)| *other == one.object) {
                 Some((_, first, other)) if !same(index, other) => {
                     let object = one.object.name(program).to_string();
-                    let labels = vec![label(*first, "indexed otherwise here")];
+                    let labels = vec![label(*first, "a different index here")];
                     findings.report_with(one.span, Limit::IndexDiffers { object }, labels);
                 }
                 Some(_) => {}
@@ -232,15 +234,15 @@ fn one_index(program: &Program, parts: &[Part<'_>], findings: &mut Findings) {
     }
 }
 
-/// Whether an index is of the packet: neither a constant nor what an entry supplies.
+/// Whether an index comes from the packet: it is neither a constant nor from an entry.
 fn from_packet(index: &Expr, action: &Action) -> bool {
     let mut of_entry = matches!(index.kind, ExprKind::Const(_));
     visit::loads(index, &mut |slot| of_entry |= action.params.iter().any(|param| param.slot == slot));
     !of_entry && is_plain(index)
 }
 
-/// Objects that no entry can enable are used by every action, and in the same way: direct ones, and those with an index
-/// of the packet in a table without a key (`VerifyAttached`).
+/// Checks that every action uses the objects that no entry can enable, and in the same way. These are direct objects,
+/// and objects with an index from the packet in a table without a key (`VerifyAttached`).
 fn in_every_action(
     program: &Program,
     table: &Table,

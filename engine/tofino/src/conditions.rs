@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Conditions of `if`: what a gateway can test (p4c's `bf-p4c/mau/gateway.cpp`, `split_gateways.cpp`).
 //!
-//! A gateway has rows, each a conjunction, and sees 4 bytes of the packet and 12 bits of hash for all of them. p4c puts
-//! the disjunctions of a condition into rows, and rows that do not fit together into gateways behind each other. What it
-//! cannot split is a row. Where fields lie in containers is not known here, so bits are counted and not bytes: a
-//! condition that passes can still be refused.
+//! A gateway has rows, each a conjunction. All of its rows together see 4 bytes of the packet and 12 bits of hash. p4c
+//! turns the disjunctions of a condition into rows, and splits rows that do not fit into one gateway over a sequence of
+//! gateways. It cannot split a row. The containers of fields are not known here, so bits are counted instead of bytes:
+//! p4c may refuse a condition that passes here.
 
 use std::collections::BTreeMap;
 
@@ -35,8 +35,8 @@ pub(crate) fn check(program: &Program, flows: &[Flow<'_>], findings: &mut Findin
     }
 }
 
-/// Where `apply` calculates what a condition then reads, if the condition cannot have the calculation in it: p4c puts it
-/// there (`LocalCopyPropagation`), unless an action does it, which becomes a table.
+/// Place where `apply` calculates a value that a condition reads, if the condition cannot contain this calculation. p4c
+/// moves it there (`LocalCopyPropagation`), unless it is in an action, which becomes a table.
 fn calculated(program: &Program, flow: &Flow<'_>, place: usize, cond: &Expr) -> Option<Span> {
     let mut slots = Vec::new();
     visit::loads(cond, &mut |slot| slots.push(slot));
@@ -52,7 +52,7 @@ fn calculated(program: &Program, flow: &Flow<'_>, place: usize, cond: &Expr) -> 
     })
 }
 
-/// An expression with another one in place of a slot.
+/// An expression in which `value` replaces a slot.
 fn with(expr: &Expr, slot: SlotId, value: &Expr) -> Expr {
     visit::rewritten(expr, &mut |part| match &part.kind {
         ExprKind::Load(place) if place.slot == slot => Some(value.clone()),
@@ -62,7 +62,7 @@ fn with(expr: &Expr, slot: SlotId, value: &Expr) -> Expr {
 
 type Problems = Vec<(Span, Limit)>;
 
-/// Part of a field, by a text that tells it from others.
+/// Part of a field, as a text that identifies it.
 type Field = String;
 
 /// One comparison, as the bits that it takes.
@@ -70,7 +70,7 @@ type Field = String;
 struct Term {
     /// Bits that are matched with a constant.
     equal: Vec<(Field, u32)>,
-    /// Bits that are compared as a range, all of them in the hash.
+    /// Bits that are compared as a range; all of these are bits of the hash.
     range: Vec<(Field, u32)>,
     /// Bits of one field that are compared with those of another.
     crossed: u32,
@@ -79,7 +79,7 @@ struct Term {
 /// A conjunction of comparisons.
 type Row = Vec<Term>;
 
-/// Gateways that a condition takes.
+/// Number of gateways that a condition takes.
 pub(crate) fn gateways(cond: &Expr) -> Result<usize, Problems> {
     let mut problems = Vec::new();
     let rows = rows(cond, false, &mut problems);
@@ -118,7 +118,7 @@ struct Use {
     bits: u32,
 }
 
-/// Bits that terms take, those of the same field once.
+/// Bits that terms take. Bits of the same field count once.
 fn used(terms: &[Term]) -> Use {
     let (mut equal, mut range) = (BTreeMap::new(), BTreeMap::new());
     for term in terms {
@@ -127,7 +127,7 @@ fn used(terms: &[Term]) -> Use {
     }
     let range: u32 = range.values().sum();
     let crossed: u32 = terms.iter().map(|term| term.crossed.div_ceil(8) * 8).sum();
-    // What is crossed takes whole bytes, the others can share theirs.
+    // Comparisons of fields take whole bytes; other terms can share bytes.
     let over = if crossed > 8 * chip::GATEWAY_BYTES { chip::GATEWAY_BITS } else { 0 };
     Use { range, bits: range + crossed + equal.values().sum::<u32>() + over }
 }
@@ -194,18 +194,18 @@ fn relation(op: BinaryOp, left: &Expr, right: &Expr, span: Span, problems: &mut 
     }
 }
 
-/// How a comparison with a constant is tested.
+/// How a gateway tests a comparison with a constant.
 enum OrderBits {
     /// It is always or never true.
     None,
-    /// These bits are compared with 0, or the one of the sign.
+    /// This number of bits is compared with 0, or the sign bit is tested.
     Equal(u32),
-    /// These bits are a range.
+    /// This number of bits is compared as a range.
     Range(u32),
 }
 
-/// `x > K` is `x >= K + 1`; zeros at the end of the constant need not be looked at, and `x >= 1` is `x != 0`
-/// (`SliceReduce`). Signed values are only spared that where they are compared with 0.
+/// `x > K` is `x >= K + 1`. Zeros at the end of the constant need not be compared, and `x >= 1` is `x != 0`
+/// (`SliceReduce`). For signed values this holds only in comparisons with 0.
 fn order_bits(op: BinaryOp, constant: &BigUint, of: &Expr) -> OrderBits {
     let width = of.ty.width;
     let bound = match op {
@@ -234,7 +234,7 @@ fn mirrored(op: BinaryOp) -> BinaryOp {
     }
 }
 
-/// A field that is tested and its width; with a constant mask only the bits of the mask count.
+/// A field that is tested, and its width. With a constant mask, only the bits of the mask count.
 fn operand(expr: &Expr, problems: &mut Problems) -> Option<(Field, u32)> {
     let found = match &expr.kind {
         ExprKind::Binary(BinaryOp::And, of, mask) => match (&of.kind, &mask.kind) {
@@ -250,12 +250,12 @@ fn operand(expr: &Expr, problems: &mut Problems) -> Option<(Field, u32)> {
     found
 }
 
-/// Bits from the lowest to the highest of a mask.
+/// Number of bits from the lowest to the highest one of a mask.
 fn mask_bits(mask: &BigUint) -> u32 {
     (mask.bits() - mask.trailing_zeros().unwrap_or(0)) as u32
 }
 
-/// Width without the zeros that a cast or a concatenation puts in front.
+/// Width without the zeros in front from a cast, or the constant in front from a concatenation.
 fn significant(expr: &Expr) -> u32 {
     match &expr.kind {
         ExprKind::Cast(of) if of.ty.width < expr.ty.width && !of.ty.signed => significant(of),
@@ -264,7 +264,7 @@ fn significant(expr: &Expr) -> u32 {
     }
 }
 
-/// The text of a field or part of one; `None` if it would have to be calculated.
+/// The text of a field or of part of one; `None` for a calculation.
 fn field(expr: &Expr) -> Option<Field> {
     Some(match &expr.kind {
         ExprKind::Load(place) if place.index.is_none() => format!("{}", place.slot.0),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a program needs of a chip: stages by dependencies and by what each has, memories, units, bits of the packet's
-//! vector. An estimate: see the modules for what is simplified.
+//! What a program needs of a chip: stages (by dependencies and by resources), memories, units, bits of the packet
+//! header vector. This is an estimate: the modules have the simplifications.
 
 mod dependency;
 mod memory;
@@ -29,26 +29,26 @@ pub struct Estimate {
     pub stages_used: usize,
     /// Stages of the chip.
     pub stages: usize,
-    /// Stages that dependencies alone ask for.
+    /// Stages that dependencies alone require.
     pub stages_by_dependencies: usize,
-    /// Tables and conditions that wait for each other so.
+    /// Tables and conditions of the longest chain of dependencies.
     pub longest_chain: Vec<String>,
     /// By stage.
     pub by_stage: Vec<StageUse>,
     /// Of all stages.
     pub total: Total,
-    /// Arrays of registers.
+    /// Register arrays by width.
     pub registers: Vec<RegisterArrays>,
-    /// Bits of the packet's vector.
+    /// Bits of the packet header vector.
     pub vector: VectorBits,
 }
 
-/// What is used of a stage.
+/// Resources of a stage that are used.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct StageUse {
     /// Number, from 0.
     pub stage: usize,
-    /// Names of tables, and places of the statements and conditions that become some.
+    /// Names of tables, and places of the statements and conditions that become tables.
     pub tables: Vec<String>,
     /// Logical tables.
     pub logical_tables: usize,
@@ -62,7 +62,7 @@ pub struct StageUse {
     pub sram: usize,
     /// Blocks of 512 x 44 bits.
     pub tcam: usize,
-    /// Blocks beside those of registers, counters and meters.
+    /// Map RAM blocks, which registers, counters and meters take in addition to SRAM.
     pub map_ram: usize,
     /// Bytes at the crossbar of exact matches, conditions and hashes.
     pub exact_bytes: u32,
@@ -72,12 +72,12 @@ pub struct StageUse {
     pub hash_bits: u32,
 }
 
-/// What is used of all stages.
+/// Resources of all stages that are used.
 #[derive(Clone, PartialEq, Eq, Default, Debug, Serialize)]
 pub struct Total {
     /// Tables of the program.
     pub tables: usize,
-    /// Logical tables, those of statements and conditions included.
+    /// Logical tables, including those of statements and conditions.
     pub logical_tables: usize,
     /// Gateways.
     pub gateways: usize,
@@ -87,13 +87,13 @@ pub struct Total {
     pub sram: usize,
     /// Blocks of 512 x 44 bits.
     pub tcam: usize,
-    /// Blocks beside those of registers, counters and meters.
+    /// Map RAM blocks, which registers, counters and meters take in addition to SRAM.
     pub map_ram: usize,
     /// Bits that hash functions calculate.
     pub hash_bits: u32,
 }
 
-/// Arrays of registers of one width.
+/// Register arrays of one width.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct RegisterArrays {
     /// Bits of an element.
@@ -104,20 +104,20 @@ pub struct RegisterArrays {
     pub elements: u64,
 }
 
-/// Bits of the packet's vector, which both gresses share.
+/// Bits of the packet header vector, which both gresses share.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct VectorBits {
     /// Fields of headers that are parsed, written or emitted.
     pub headers: u32,
-    /// Metadata of the program's own, variables that live from one table to another included.
+    /// Metadata of the program, including variables that live from one table to another.
     pub metadata: u32,
     /// Intrinsic metadata that the program reads or writes.
     pub intrinsic: u32,
-    /// Bits that there are for tables.
+    /// Bits available for tables.
     pub available: u32,
 }
 
-/// Estimates what a program needs, and reports what there is not enough of.
+/// Estimates what a program needs, and reports resources that do not suffice.
 pub(crate) fn estimate(
     program: &Program,
     sources: &SourceMap,
@@ -209,7 +209,7 @@ fn total(units: &[Unit], by_stage: &[StageUse]) -> Total {
     total
 }
 
-/// The table's name, or the line of what becomes one.
+/// The name of a table, or the place of the statement or condition that becomes one.
 fn name_of(program: &Program, sources: &SourceMap, unit: &Unit) -> String {
     let place = |span: Span| {
         let file = sources.file(span.file).path.file_name().map_or(String::new(), |name| name.to_string_lossy().into());
@@ -222,7 +222,7 @@ fn name_of(program: &Program, sources: &SourceMap, unit: &Unit) -> String {
     }
 }
 
-/// The chip has that many stages (`bf-asm/stage.cpp`).
+/// Checks the number of stages (`bf-asm/stage.cpp`).
 fn too_many_stages(
     units: &[Unit],
     placement: &Placement,
@@ -238,7 +238,7 @@ fn too_many_stages(
     findings.report_with(units[*beyond].span, problem, labels);
 }
 
-/// A register is in one stage, and so is all that uses it.
+/// Checks that all tables that use a register can be in the register's stage.
 fn registers_apart(program: &Program, units: &[Unit], placement: &Placement, findings: &mut Findings) {
     for (one, other) in &placement.apart {
         let shared = units[*other].attached.iter().find(|object| units[*one].attached.contains(object));
@@ -247,13 +247,13 @@ fn registers_apart(program: &Program, units: &[Unit], placement: &Placement, fin
             // Two accesses by one packet cannot be in one stage anyway.
             if !findings.contain(|limit| matches!(limit, Limit::AccessedTwice { register } if register == name)) {
                 let problem = Limit::RegisterStages { register: name.clone() };
-                findings.report_with(units[*other].span, problem, vec![label(units[*one].span, "used here as well")]);
+                findings.report_with(units[*other].span, problem, vec![label(units[*one].span, "also used here")]);
             }
         }
     }
 }
 
-/// Registers that some table uses.
+/// Registers that tables use, each with the place of the first use.
 fn used_registers(units: &[Unit]) -> BTreeMap<RegisterId, Span> {
     let mut used = BTreeMap::new();
     for unit in units {
@@ -266,7 +266,7 @@ fn used_registers(units: &[Unit]) -> BTreeMap<RegisterId, Span> {
     used
 }
 
-/// What one ALU can reach (`bf-asm/stateful.cpp`).
+/// Checks that one ALU can reach all blocks of a register (`bf-asm/stateful.cpp`).
 fn register_memory(program: &Program, units: &[Unit], findings: &mut Findings) {
     for (id, span) in used_registers(units) {
         let found = memory::register_blocks(program, id);
@@ -289,8 +289,8 @@ fn register_arrays(program: &Program, units: &[Unit]) -> Vec<RegisterArrays> {
     by_bits.into_values().collect()
 }
 
-/// Bits that fields take in the packet's vector. Headers that are only parsed and emitted can lie where tables do not
-/// see them, but count here.
+/// Bits that fields take in the packet header vector. Headers that are only parsed and emitted count here, although
+/// they can lie in parts that tables do not see.
 fn vector_bits(program: &Program, units: &[Unit]) -> VectorBits {
     let (mut reads, mut writes) = (Fields::default(), Fields::default());
     for body in visit::bodies(&program.blocks, &program.actions, &[]) {
@@ -304,7 +304,7 @@ fn vector_bits(program: &Program, units: &[Unit]) -> VectorBits {
         program.headers.iter().flat_map(|header| header.fields.iter().copied().chain([header.valid])).collect();
     let width = |slot: SlotId| program.slots[slot.index()].ty.width;
     let mut bits = VectorBits { headers: 0, metadata: 0, intrinsic: 0, available: chip::VECTOR_BITS };
-    // Copies of headers are one with what they are copies of.
+    // Copies of headers share the bits of their originals.
     let own = |header: &&Header| program.slots[header.valid.index()].class == Class::Packet;
     for header in program.headers.iter().filter(own).filter(|header| is_used(program, header, &reads, &writes)) {
         let own = header.fields.iter().filter(|field| !intrinsic.contains(field));
@@ -328,7 +328,7 @@ fn vector_bits(program: &Program, units: &[Unit]) -> VectorBits {
     bits
 }
 
-/// Whether a header is ever there: one of its fields or its validity is written, or it is emitted.
+/// Whether a header is ever used: it is extracted, or one of its fields or its validity is read or written.
 fn is_used(program: &Program, header: &Header, reads: &Fields, writes: &Fields) -> bool {
     let touched = |slot: &SlotId| reads.contains(*slot) || writes.contains(*slot);
     header.fields.iter().chain([&header.valid]).any(touched)

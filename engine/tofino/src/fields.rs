@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which bits of which fields are read and written.
+//! Bits of fields that are read and written.
 
 use std::collections::BTreeMap;
 
 use marklab_p4::ir::{Expr, ExprKind, ExternCall, Place, Program, SlotId, Stmt, StmtKind, visit};
 
-/// Bits of fields. Of those wider than 128 bits all count.
+/// Bits of fields. In fields wider than 128 bits, all bits count as used.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Fields(BTreeMap<SlotId, u128>);
 
@@ -18,7 +18,7 @@ impl Fields {
         other.0.iter().for_each(|(slot, bits)| self.add(*slot, *bits));
     }
 
-    /// The same with other slots for some.
+    /// The same bits, with slots renamed.
     pub(crate) fn renamed(&self, name: &dyn Fn(SlotId) -> SlotId) -> Fields {
         let mut renamed = Fields::default();
         self.0.iter().for_each(|(slot, bits)| renamed.add(name(*slot), *bits));
@@ -37,7 +37,7 @@ impl Fields {
         self.0.keys().copied()
     }
 
-    /// Bytes that they take if each field starts at a byte.
+    /// Bytes that the fields take if each starts at a byte.
     pub(crate) fn bytes(&self) -> u32 {
         self.0.values().map(|bits| bits.count_ones().div_ceil(8)).sum()
     }
@@ -51,7 +51,7 @@ fn shifted(bits: u128, by: u32) -> u128 {
     if by >= 128 { u128::MAX } else { bits << by }
 }
 
-/// Adds what an expression reads, where only some of its bits are wanted.
+/// Adds the bits that an expression reads, if only some bits of its value are wanted.
 pub(crate) fn read(expr: &Expr, wanted: u128, to: &mut Fields) {
     let all = |of: &Expr, to: &mut Fields| read(of, ones(of.ty.width), to);
     if wanted == 0 {
@@ -80,12 +80,12 @@ pub(crate) fn read(expr: &Expr, wanted: u128, to: &mut Fields) {
     }
 }
 
-/// All that an expression reads.
+/// Adds all bits that an expression reads.
 pub(crate) fn read_all(expr: &Expr, to: &mut Fields) {
     read(expr, ones(expr.ty.width), to);
 }
 
-/// Bits of a slot that an assignment leaves as they are: those that it takes from where it puts them.
+/// Bits of a slot that an assignment does not change: those that it copies from their own position.
 fn kept(slot: SlotId, expr: &Expr, at: u32) -> u128 {
     match &expr.kind {
         ExprKind::Concat(high, low) => kept(slot, low, at) | kept(slot, high, at + low.ty.width),
@@ -98,7 +98,7 @@ fn kept(slot: SlotId, expr: &Expr, at: u32) -> u128 {
     }
 }
 
-/// What statements read and write, those inside of others and of register actions included.
+/// Adds the bits that statements read and write, including nested statements and register actions.
 pub(crate) fn uses(program: &Program, body: &[Stmt], reads: &mut Fields, writes: &mut Fields) {
     visit::statements(body, &mut |stmt| statement(program, stmt, reads, writes));
 }
@@ -123,7 +123,7 @@ fn statement(program: &Program, stmt: &Stmt, reads: &mut Fields, writes: &mut Fi
                 writes.add(slot, ones(program.slots[slot.index()].ty.width));
             }
             if let StmtKind::Extern(ExternCall::ExecuteRegister { action, .. }) = &stmt.kind {
-                // Variables of its body are its own.
+                // The variables of its body are private.
                 let body = &program.register_actions[action.index()].body;
                 let (mut inner, mut own) = (Fields::default(), Fields::default());
                 uses(program, body, &mut inner, &mut own);

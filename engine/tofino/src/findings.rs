@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Messages under collection.
+//! Collects messages.
 
 use marklab_p4::Diagnostic;
 use marklab_p4::diagnostics::Label;
@@ -14,12 +14,12 @@ pub(crate) struct Findings {
 }
 
 impl Findings {
-    /// Reports a problem; the same one at the same place only once.
+    /// Reports a problem. Reports the same problem at the same place only once.
     pub(crate) fn report(&mut self, span: Span, limit: Limit) {
         self.report_with(span, limit, Vec::new());
     }
 
-    /// Reports a problem that has to do with other places.
+    /// Reports a problem with labels at other places.
     pub(crate) fn report_with(&mut self, span: Span, limit: Limit, labels: Vec<Label>) {
         if !self.list.iter().any(|old| old.span == span && old.problem == limit) {
             let help = Some(limit.remedy().to_string());
@@ -27,7 +27,7 @@ impl Findings {
         }
     }
 
-    /// Whether something of that kind was reported.
+    /// Whether a limit was reported for which `holds` is true.
     pub(crate) fn contain(&self, holds: impl Fn(&Limit) -> bool) -> bool {
         self.list.iter().any(|old| holds(&old.problem))
     }
@@ -39,7 +39,7 @@ impl Findings {
     }
 }
 
-/// A second place of a message.
+/// A label at another place of a message.
 pub(crate) fn label(span: Span, text: impl Into<String>) -> Label {
     Label { span, text: text.into() }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A control as a list of steps, each with the decisions that lead to it: what excludes what, and what depends on what,
-//! is asked of it.
+//! A control as a list of steps, each with the decisions that lead to it. It shows which steps exclude each other, and
+//! which depend on each other.
 
 use marklab_p4::ir::{
     ActionId, Expr, ExprKind, Label, Program, SlotId, Stmt, StmtKind, Table, TableId, UnaryOp, visit,
@@ -16,15 +16,15 @@ pub(crate) enum What<'a> {
     Apply(TableId),
     /// Tests a condition, or the value of a `switch`.
     Test { value: &'a Expr, is_condition: bool },
-    /// Anything else: p4c makes tables of it that have one action and no key.
+    /// Any other statement: p4c makes tables of these, with one action and no key.
     Do(&'a Stmt),
 }
 
-/// Outcomes of a step, as a set of bits. Of a test: bit 0 if true, bit 1 if not; the place of the case. Of a table: the
-/// place of the action, those after a miss behind those after a hit.
+/// Outcomes of a step, as a set of bits. For a condition: bit 0 if true, bit 1 if false. For a `switch`: the index of
+/// the case. For a table: the index of the action, first for a hit, then for a miss.
 pub(crate) type Outcomes = u128;
 
-/// A step is only taken after some outcomes of another.
+/// A step runs only after some outcomes of another step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Choice {
     /// Index of the step that decides.
@@ -36,7 +36,7 @@ pub(crate) struct Choice {
 #[derive(Clone, Debug)]
 pub(crate) struct Step<'a> {
     pub(crate) what: What<'a>,
-    /// All have to be.
+    /// All of these choices have to hold.
     pub(crate) within: Vec<Choice>,
     pub(crate) span: Span,
 }
@@ -46,7 +46,7 @@ pub(crate) struct Step<'a> {
 pub(crate) struct Flow<'a> {
     program: &'a Program,
     pub(crate) steps: Vec<Step<'a>>,
-    /// Slots with the outcome of a table: its step, and whether it is the action that ran or a hit.
+    /// Slots with the result of a table: the table's step, and whether the result is the action that ran or a hit.
     results: Vec<(SlotId, usize, TableResult)>,
 }
 
@@ -56,7 +56,7 @@ enum TableResult {
     ActionRun,
 }
 
-/// Bits of the outcomes of a table: as many actions after a hit as after a miss.
+/// Bits for the actions of a table after a hit, and as many for those after a miss.
 const ACTIONS: usize = 64;
 
 impl<'a> Flow<'a> {
@@ -86,7 +86,7 @@ impl<'a> Flow<'a> {
                     let after = |outcomes| [&within[..], &[Choice { decision, outcomes }]].concat();
                     self.statements(then, &after(yes));
                     self.statements(otherwise, &after(no));
-                    // What comes behind a branch that is left runs after the other one.
+                    // If one branch leaves, the statements behind the `if` run only after the other branch.
                     match (leaves(then), leaves(otherwise)) {
                         (true, false) => within = after(no),
                         (false, true) => within = after(yes),
@@ -109,7 +109,8 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// The step that decides an `if`, and its outcomes for either side: a test of its own, or the table that was asked.
+    /// The step that decides an `if`, and its outcomes for either branch. The step is a new test, or the table whose
+    /// result is tested.
     fn test(&mut self, cond: &'a Expr, within: &[Choice]) -> (usize, Outcomes, Outcomes) {
         let (inner, negated) = match &cond.kind {
             ExprKind::Unary(UnaryOp::Not, of) => (&**of, true),
@@ -143,7 +144,7 @@ impl<'a> Flow<'a> {
         (step, sets, 1 << 127)
     }
 
-    /// The step and result that an expression reads, if it is one of a table.
+    /// The step and kind of the table result that an expression reads; `None` if it reads none.
     fn asked(&self, expr: &Expr) -> Option<(usize, TableResult)> {
         let ExprKind::Load(place) = &expr.kind else { return None };
         let (_, step, result) = self.results.iter().rev().find(|(slot, ..)| *slot == place.slot)?;
@@ -179,7 +180,7 @@ impl<'a> Flow<'a> {
         writes.contains(slot)
     }
 
-    /// The decisions behind an action of a table that a step applies.
+    /// The choices that lead to an action of the table that a step applies.
     pub(crate) fn within_action(&self, step: usize, action: ActionId) -> Vec<Choice> {
         let table = self.table_of(step);
         let places = table.actions.iter().enumerate().filter(|(_, one)| one.action == action).map(|(place, _)| place);
@@ -189,12 +190,12 @@ impl<'a> Flow<'a> {
     }
 }
 
-/// Whether no packet takes both.
+/// Whether no packet can meet both lists of choices.
 pub(crate) fn exclusive(one: &[Choice], other: &[Choice]) -> bool {
     one.iter().any(|a| other.iter().any(|b| a.decision == b.decision && a.outcomes & b.outcomes == 0))
 }
 
-/// After a hit or a miss, this action ran. Those beyond what fits count as all of them.
+/// Outcomes of a hit or a miss after which this action ran. Actions beyond [`ACTIONS`] count as all actions.
 fn ran(action: usize) -> Outcomes {
     if action >= ACTIONS { Outcomes::MAX } else { 1 << action | 1 << (ACTIONS + action) }
 }
@@ -214,7 +215,7 @@ fn miss_outcomes(table: &Table) -> Outcomes {
     places.fold(0, |set, (place, _)| set | if place >= ACTIONS { Outcomes::MAX } else { 1 << (ACTIONS + place) })
 }
 
-/// Whether what comes behind these statements does not run after them.
+/// Whether the code behind these statements never runs after them.
 fn leaves(body: &[Stmt]) -> bool {
     leaves_beyond(body, &mut Vec::new())
 }

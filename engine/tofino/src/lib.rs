@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What Tofino cannot do, and what a program needs of it.
+//! What Tofino cannot do, and what a program needs of a Tofino chip.
 //!
 //! Reads the IR of a TNA program and runs nothing. The limits are those that p4c's Tofino back end and its assembler
 //! enforce; each check names the file that it is taken from. What takes the whole compiler (packing fields into
-//! containers, crossbars, hash bits, the choice of memories) is estimated or left out, as docs/tofino.md says.
+//! containers, crossbars, hash bits, the choice of memories) is estimated or left out: docs/tofino.md has the details.
 //!
-//! - [`limit`]: the closed list of messages; `remedy`: what to do about them; [`chip`]: numbers;
+//! - [`limit`]: the closed list of messages; `remedy`: what to do about each; [`chip`]: numbers of the chips;
 //! - `salu`: bodies of `RegisterAction`s as instructions of a stateful ALU;
-//! - `flow`: controls as steps with the decisions that lead to them; `access`: who uses which register;
-//!   `attached`: what tables have at their sides;
-//! - `actions`: one step each; `conditions`: gateways; `tables`: keys and applications of tables; `parser`: both ends;
+//! - `flow`: controls as steps with the decisions that lead to them; `access`: accesses of registers; `attached`:
+//!   registers, meters, counters and selectors that tables use;
+//! - `actions`: what one action can do; `conditions`: gateways; `tables`: keys and applications of tables; `parser`:
+//!   parsers and deparsers;
 //! - [`estimate`]: stages, memories and bits.
 
 mod access;
@@ -37,16 +38,16 @@ use crate::findings::Findings;
 use crate::flow::Flow;
 use crate::limit::Limit;
 
-/// What came of looking at a program.
+/// Result of the examination of a program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Examination {
-    /// Everything that it asks of its chip in vain, by place.
+    /// Everything that its chip cannot do, in the order of the source.
     pub diagnostics: Vec<Diagnostic<Limit>>,
-    /// What it needs.
+    /// What the program needs.
     pub estimate: Estimate,
 }
 
-/// Looks at a program as its chip would; `None` if it is not written for Tofino.
+/// Examines a program for its chip; `None` if it is not written for Tofino.
 pub fn examine(program: &Program, sources: &SourceMap) -> Option<Examination> {
     let Arch::Tna(tna) = &program.arch else { return None };
     let limits = Limits::of(tna.chip);

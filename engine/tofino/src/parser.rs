@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Parsers and deparsers (p4c's `bf-p4c/parde`; files as named at the checks).
+//! Parsers and deparsers (p4c's `bf-p4c/parde`; each check names its file).
 
 use marklab_p4::ir::{
     BinaryOp, BlockBody, BlockId, Expr, ExprKind, ExternCall, Gress, HashAlgorithm, KeySet, ParserBody, Program,
@@ -59,7 +59,7 @@ fn check_state(program: &Program, state: &State, findings: &mut Findings) {
     }
 }
 
-/// Each way out of a state is a row of the parser's TCAM (`bf-p4c/specs/parde_spec.h`).
+/// Checks the parser's TCAM: each transition of a state takes a row (`bf-p4c/specs/parde_spec.h`).
 fn rows(program: &Program, parser: &ParserBody, findings: &mut Findings) {
     let mut found = 0;
     for state in &parser.states {
@@ -74,7 +74,7 @@ fn rows(program: &Program, parser: &ParserBody, findings: &mut Findings) {
     }
 }
 
-/// Rows of a case: as many as its value sets can hold.
+/// Rows of a case: the product of the sizes of its value sets.
 fn rows_of(program: &Program, sets: &[KeySet]) -> u64 {
     let of = |set: &KeySet| match set {
         KeySet::ValueSet(id) => program.value_sets[id.index()].size,
@@ -90,8 +90,8 @@ fn constant(expr: &Expr) -> Option<u64> {
     }
 }
 
-/// What a parser can assign: parts of the packet and of fields, constants, what a checksum says, and a value ORed to
-/// what is there (`canEvaluateInParser` in `extract_parser.cpp`).
+/// Whether a parser can assign an expression: parts of the packet and of fields, constants, the result of a checksum,
+/// and an OR with the old value (`canEvaluateInParser` in `extract_parser.cpp`).
 fn evaluates(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Const(_) | ExprKind::Load(_) | ExprKind::Lookahead { .. } => true,
@@ -122,7 +122,7 @@ fn bytes_of(program: &Program, state: &State) -> u64 {
     bits / 8
 }
 
-/// States after a state.
+/// States that can follow a state.
 fn after(state: &State) -> Vec<StateId> {
     let target = |target: &Target| if let Target::State(id) = target { Some(*id) } else { None };
     match &state.next {
@@ -131,7 +131,8 @@ fn after(state: &State) -> Vec<StateId> {
     }
 }
 
-/// The longest way through the egress parser, loops taken once (`bf-p4c/midend/parser_enforce_depth_req.cpp`).
+/// Checks the longest path through the egress parser, with each loop taken once
+/// (`bf-p4c/midend/parser_enforce_depth_req.cpp`).
 fn depth(program: &Program, parser: &ParserBody, limit: u32, findings: &mut Findings) {
     let mut known = FxHashMap::default();
     let found = depth_from(program, parser, parser.start, &mut Vec::new(), &mut known);
@@ -167,7 +168,8 @@ fn is_ones(expr: &Expr) -> bool {
     matches!(&expr.kind, ExprKind::Const(value) if value.count_ones() == u64::from(expr.ty.width))
 }
 
-/// What a state writes: fields, and headers by their validity. Zeros are what is there before.
+/// Slots that a state writes: fields, and the validity of headers, each with whether the value is 0. Slots are 0 before
+/// the parser.
 fn writes_of(program: &Program, state: &State) -> Vec<(SlotId, Span, bool)> {
     let mut writes = Vec::new();
     for stmt in &state.body {
@@ -176,7 +178,7 @@ fn writes_of(program: &Program, state: &State) -> Vec<(SlotId, Span, bool)> {
                 writes.push((program.headers[header.header.index()].valid, stmt.span, false));
             }
             StmtKind::Assign { dst, src } => {
-                // Ones stay ones if something is ORed to them.
+                // Ones stay ones after an OR.
                 let ored = matches!(&src.kind, ExprKind::Binary(BinaryOp::Or, ..)) || is_ones(src);
                 let local = matches!(program.slots[dst.slot.index()].class, marklab_p4::ir::Class::Local(_));
                 let zero = constant(src) == Some(0);
@@ -190,8 +192,9 @@ fn writes_of(program: &Program, state: &State) -> Vec<(SlotId, Span, bool)> {
     writes
 }
 
-/// Containers are ORed into, so that what is written twice on one way is wrong (`check_parser_multi_write.cpp`): an
-/// error where the second always follows the first, else a warning, as p4c has it for Tofino 1.
+/// Checks for fields that are written twice on a path. The parser ORs values into containers, so the second write gives
+/// a wrong value (`check_parser_multi_write.cpp`). As in p4c for Tofino 1, this is an error if the second write always
+/// follows the first, and otherwise a warning.
 fn written_twice(program: &Program, parser: &ParserBody, findings: &mut Findings) {
     let writes: Vec<_> = parser.states.iter().map(|state| writes_of(program, state)).collect();
     for (index, state) in parser.states.iter().enumerate() {
@@ -246,7 +249,7 @@ fn reachable(parser: &ParserBody, from: &State) -> Vec<StateId> {
     found
 }
 
-/// A deparser emits, updates checksums and sends copies and digests (`extract_deparser.cpp`,
+/// Checks that a deparser only emits, updates checksums, and sends copies and digests (`extract_deparser.cpp`,
 /// `bf-p4c/specs/parde_spec.h`).
 fn deparser(program: &Program, id: BlockId, limits: &Limits, findings: &mut Findings) {
     let BlockBody::Control(body) = &program.blocks[id.index()].body else { return };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Stateful ALUs: what may happen to an element of a register in one access.
+//! Stateful ALUs: what one access can do to an element of a register.
 //!
-//! Each check is one function; its source is p4c's `backends/tofino`, whose `bf-p4c/mau/stateful_alu.cpp` makes the
-//! instructions and whose `bf-asm/salu_inst.cpp` encodes them.
+//! Each check is one function. The source is p4c's `backends/tofino`: `bf-p4c/mau/stateful_alu.cpp` makes the
+//! instructions, and `bf-asm/salu_inst.cpp` encodes them.
 
 mod body;
 mod value;
@@ -19,7 +19,7 @@ use crate::chip::{self, Limits};
 use crate::findings::{Findings, label};
 use crate::limit::Limit;
 
-/// A register with what is done to it.
+/// A register with its actions.
 struct Use<'a> {
     register: &'a Register,
     actions: Vec<(&'a RegisterAction, Body)>,
@@ -76,7 +76,7 @@ fn check_action(
     result(register, action, body, findings);
 }
 
-/// Where a register is read or written without a `RegisterAction`, once for each list of statements.
+/// Places where a register is read or written without a `RegisterAction`: one for each body of statements.
 fn plain_accesses(program: &Program, id: RegisterId) -> Vec<Span> {
     let mut places = Vec::new();
     for body in visit::bodies(&program.blocks, &program.actions, &[]) {
@@ -92,7 +92,8 @@ fn plain_accesses(program: &Program, id: RegisterId) -> Vec<Span> {
     places
 }
 
-/// One bit; 8, 16 or 32 bits, or two such words of equal width; 64 bits (`CheckStatefulAlu`). Tofino 2 has words of 64.
+/// Whether an ALU supports the elements of a register: 1 bit; 8, 16 or 32 bits, or two such words of equal width; 64
+/// bits (`CheckStatefulAlu`). On Tofino 2, words can have 64 bits.
 fn element(register: &Register, limits: &Limits) -> bool {
     let widest = if limits.comparisons > 2 { 2 * chip::WORD_BITS } else { chip::WORD_BITS };
     let word = |width: u32| width >= 8 && width.is_power_of_two() && width <= widest;
@@ -103,7 +104,7 @@ fn element(register: &Register, limits: &Limits) -> bool {
     }
 }
 
-/// At most four ways to use a register (`bf-p4c/midend/register_read_write.cpp`).
+/// Checks that a register has at most four different uses (`bf-p4c/midend/register_read_write.cpp`).
 fn action_count(used: &Use<'_>, plain: &[Span], findings: &mut Findings) {
     let found = used.actions.len() + plain.len();
     if found > chip::REGISTER_ACTIONS {
@@ -115,7 +116,7 @@ fn action_count(used: &Use<'_>, plain: &[Span], findings: &mut Findings) {
     }
 }
 
-/// As many different comparisons as there are units (`postorder(IR::Function)`).
+/// Checks that an action has no more different comparisons than the ALU has units (`postorder(IR::Function)`).
 fn comparison_count(action: &RegisterAction, body: &Body, limits: &Limits, findings: &mut Findings) {
     let (found, limit) = (body.comparisons.len(), limits.comparisons);
     if found > limit {
@@ -125,8 +126,8 @@ fn comparison_count(action: &RegisterAction, body: &Body, limits: &Limits, findi
     }
 }
 
-/// One operand of each kind, no wider than the ALU; constants of unsigned comparisons are signed
-/// (`CmpOP::Decode::decode`, `CheckStatefulAlu::postorder`).
+/// Checks that a comparison has one operand of each kind, no wider than the ALU. Constants of unsigned comparisons are
+/// signed in the ALU (`CmpOP::Decode::decode`, `CheckStatefulAlu::postorder`).
 fn comparison_forms(register: &Register, body: &Body, limits: &Limits, findings: &mut Findings) {
     for comparison in &body.comparisons {
         let count = |kind: fn(&Operand) -> bool| comparison.terms.iter().filter(|(_, term)| kind(term)).count();
@@ -158,12 +159,12 @@ fn comparison_forms(register: &Register, body: &Body, limits: &Limits, findings:
     }
 }
 
-/// Width of the ALU: that of a word, and 8 at least.
+/// Width of the ALU: that of a word, but at least 8.
 fn alu_bits(register: &Register) -> u32 {
     register.parts.first().map_or(0, |part| part.width).max(8)
 }
 
-/// No operand is wider than the ALU (`CheckStatefulAlu::preorder`).
+/// Checks that an operand is no wider than the ALU (`CheckStatefulAlu::preorder`).
 fn operand_width(register: &Register, operand: &Operand, span: Span, findings: &mut Findings) {
     match operand {
         Operand::Packet(_, width) if *width > alu_bits(register) => {
@@ -174,8 +175,8 @@ fn operand_width(register: &Register, operand: &Operand, span: Span, findings: &
     }
 }
 
-/// Which operands an operation takes: one of register or constant, one of packet, constant or math unit
-/// (`AluOP::Decode::decode`).
+/// Checks the operands of an operation: one is of the register or a constant, the other of the packet, a constant or of
+/// a math unit (`AluOP::Decode::decode`).
 fn operands(register: &Register, write: &Write, findings: &mut Findings) {
     for value in instructions_of(&write.value) {
         match value {
@@ -215,7 +216,8 @@ fn instructions_of(value: &Value) -> Vec<&Value> {
     }
 }
 
-/// Words are assigned 32 bits at a time, also where an element is one word of 64 (`doAssignment`).
+/// Checks that no assignment has 64 bits: words are assigned 32 bits at a time, even if an element is one word of 64
+/// bits (`doAssignment`).
 fn wide_words(register: &Register, write: &Write, findings: &mut Findings) {
     let width = register.parts.first().map_or(0, |part| part.width);
     if width == 2 * chip::WORD_BITS && write.target != Target::Result {
@@ -223,7 +225,8 @@ fn wide_words(register: &Register, write: &Write, findings: &mut Findings) {
     }
 }
 
-/// Different values of a word come from its two adders (`AluOP::pass1` finds no slot for a third).
+/// Checks that a word gets at most two different values: these come from its two adders (`AluOP::pass1` finds no slot
+/// for a third).
 fn values_per_word(register: &Register, body: &Body, findings: &mut Findings) {
     for (word, name) in [(0, "the first word"), (1, "the second word")] {
         let mut values: Vec<&Value> = Vec::new();
@@ -242,14 +245,14 @@ fn values_per_word(register: &Register, body: &Body, findings: &mut Findings) {
     }
 }
 
-/// What one access writes twice is ORed, not written again (`checkWriteAfterWrite`, `checkActions`). A result that is 0
-/// is no write: the output is 0 unless it is driven.
+/// Checks that writes exclude each other: two writes in one access are ORed (`checkWriteAfterWrite`, `checkActions`). A
+/// result of 0 is not a write: the output is 0 unless it is driven.
 fn exclusive_writes(program: &Program, action: &RegisterAction, body: &Body, findings: &mut Findings) {
     for (index, write) in body.writes.iter().enumerate() {
         let earlier = body.writes[..index].iter().filter(|old| old.target == write.target);
         let mut silent = false;
         for old in earlier {
-            // The default of a result, given first.
+            // The default value of a result, which is assigned first.
             let default = old.target == Target::Result && old.predicate == Predicate::Always && is_zero(&old.value);
             let same =
                 old.value == write.value && old.predicate != Predicate::Always && old.predicate != write.predicate;
@@ -267,7 +270,7 @@ fn is_zero(value: &Value) -> bool {
     matches!(value, Value::Operand(operand) if operand.is_zero())
 }
 
-/// The name of what is written, as the action has it.
+/// Name of the target of a write in the action.
 fn target_name(program: &Program, action: &RegisterAction, target: Target) -> String {
     let slot = match target {
         Target::Result => action.returned,
@@ -276,7 +279,7 @@ fn target_name(program: &Program, action: &RegisterAction, target: Target) -> St
     slot.map_or(String::new(), |slot| program.slots[slot.index()].name.clone())
 }
 
-/// Whether both predicates can hold, as far as comparisons do not exclude each other.
+/// Whether both predicates can hold, for comparisons that do not exclude each other.
 fn overlap(body: &Body, one: &Predicate, other: &Predicate) -> bool {
     let units = body.comparisons.len();
     if units > 8 {
@@ -289,8 +292,9 @@ fn overlap(body: &Body, one: &Predicate, other: &Predicate) -> bool {
     (0..1u32 << units).any(|truths| one.holds(truths) && other.holds(truths) && !excluded(truths))
 }
 
-/// The one output: a place (old word, stored word, packet) or, where an element is one word, what the spare half of the
-/// ALU computes; a power of two also comes from the predicate (`createInstruction`, `setup_output`).
+/// Checks the single output. Its source is an old word, a stored word, the packet or, if an element is one word, a
+/// value from the spare half of the ALU. A power of two can also come from the predicate (`createInstruction`,
+/// `setup_output`).
 fn result(register: &Register, action: &RegisterAction, body: &Body, findings: &mut Findings) {
     let writes = body.writes.iter().filter(|write| write.target == Target::Result && !is_zero(&write.value));
     let writes: Vec<&Write> = writes.collect();
@@ -307,7 +311,7 @@ fn result(register: &Register, action: &RegisterAction, body: &Body, findings: &
         }
     }
     let Some(last) = writes.last() else { return };
-    // The spare half cannot see what the other one stores.
+    // The spare half cannot see the value that the other half stores.
     let stored = different.iter().any(|value| matches!(value, Value::Operand(Operand::Stored(_))));
     let limit = if pair || stored { 1 } else { chip::VALUES_PER_WORD };
     let instructions: usize = different.iter().map(|value| instructions_of(value).len()).sum();
@@ -322,7 +326,7 @@ fn is_power_of_two(value: &Value) -> bool {
         if *value > BigInt::ZERO && (value & (value - 1)) == BigInt::ZERO)
 }
 
-/// A register of bits is set, cleared or read (`createInstruction`).
+/// Checks that a register of single bits is only set, cleared or read (`createInstruction`).
 fn one_bit(body: &Body, findings: &mut Findings) {
     for comparison in &body.comparisons {
         findings.report(comparison.span, Limit::OneBit {});
@@ -341,8 +345,8 @@ fn one_bit(body: &Body, findings: &mut Findings) {
     }
 }
 
-/// Constants that no instruction holds have four rows (`CheckStatefulAlu::postorder`); what a comparison subtracts is
-/// kept negated.
+/// Checks that the four rows suffice for constants that do not fit into an instruction (`CheckStatefulAlu::postorder`).
+/// A constant that a comparison subtracts is stored negated.
 fn constant_rows(used: &Use<'_>, findings: &mut Findings) {
     let (smallest, largest) = chip::INLINE_CONSTANTS;
     let mut rows: BTreeSet<BigInt> = BTreeSet::new();
@@ -364,7 +368,7 @@ fn constant_rows(used: &Use<'_>, findings: &mut Findings) {
             }
         }
         for write in &body.writes {
-            // A returned power of two comes from the predicate where there is no spare half to compute it.
+            // If there is no spare half to compute it, a returned power of two comes from the predicate.
             if write.target == Target::Result && used.register.parts.len() == 2 {
                 continue;
             }
@@ -387,7 +391,7 @@ fn leaves(value: &Value) -> Vec<&Operand> {
     }
 }
 
-/// What a math unit takes in place of its result.
+/// The input of a math unit instead of its result; other operands are returned as they are.
 fn of_math(operand: &Operand) -> &Operand {
     match operand {
         Operand::Math(_, of) => of,
@@ -395,7 +399,8 @@ fn of_math(operand: &Operand) -> &Operand {
     }
 }
 
-/// Two values of the packet reach an ALU, whatever its operation (`bf-p4c/mau/tofino/input_xbar.cpp`).
+/// Checks that two values of the packet suffice: no more reach an ALU, over all of its operations
+/// (`bf-p4c/mau/tofino/input_xbar.cpp`).
 fn packet_inputs(used: &Use<'_>, findings: &mut Findings) {
     let mut inputs: BTreeSet<&str> = BTreeSet::new();
     for (_, body) in &used.actions {
@@ -412,7 +417,7 @@ fn packet_inputs(used: &Use<'_>, findings: &mut Findings) {
     }
 }
 
-/// One setting of the math unit for all actions of a register (`postorder(IR::Function)`).
+/// Checks that all actions of a register use one setting of the math unit (`postorder(IR::Function)`).
 fn math_units(program: &Program, used: &Use<'_>, findings: &mut Findings) {
     let mut first = None;
     for (_, body) in &used.actions {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tables (p4c's `backends/tofino`; files as named at the checks).
+//! Tables (p4c's `backends/tofino`; each check names its file).
 
 use marklab_p4::ir::{ExprKind, MatchKind, Program, Table};
 
@@ -21,7 +21,7 @@ pub(crate) fn check(program: &Program, flows: &[Flow<'_>], limits: &Limits, find
     }
 }
 
-/// A packet passes a table once (`bf-p4c/common/multiple_apply.cpp`).
+/// Checks that a packet passes a table once (`bf-p4c/common/multiple_apply.cpp`).
 fn applied_once(program: &Program, flow: &Flow<'_>, findings: &mut Findings) {
     for (place, step) in flow.steps.iter().enumerate() {
         let What::Apply(table) = step.what else { continue };
@@ -36,7 +36,7 @@ fn applied_once(program: &Program, flow: &Flow<'_>, findings: &mut Findings) {
     }
 }
 
-/// The result of a table is asked for alone (`bf-p4c/common/extract_maupipe.cpp`).
+/// Checks that a condition with the result of a table contains nothing else (`bf-p4c/common/extract_maupipe.cpp`).
 fn results_alone(flow: &Flow<'_>, findings: &mut Findings) {
     for step in &flow.steps {
         if let What::Test { value, is_condition: true } = step.what
@@ -47,7 +47,8 @@ fn results_alone(flow: &Flow<'_>, findings: &mut Findings) {
     }
 }
 
-/// A range is matched in at most 5 nibbles of a container (`bf-p4c/mau/resource_estimate.cpp`, `input_xbar.cpp`).
+/// Checks that a range key touches at most 5 nibbles of a container (`bf-p4c/mau/resource_estimate.cpp`,
+/// `input_xbar.cpp`).
 fn range_keys(table: &Table, findings: &mut Findings) {
     for key in table.keys.iter().filter(|key| key.kind == MatchKind::Range) {
         let width = key.expr.ty.width;
@@ -65,7 +66,7 @@ fn range_keys(table: &Table, findings: &mut Findings) {
     }
 }
 
-/// Prefixes are matched with no masks or ranges beside them (`bf-p4c/midend/check_unsupported.cpp`).
+/// Checks that a table with an `lpm` key has no `ternary` or `range` keys (`bf-p4c/midend/check_unsupported.cpp`).
 fn mixed_keys(table: &Table, findings: &mut Findings) {
     let has = |kind| table.keys.iter().any(|key| key.kind == kind);
     for (kind, name) in [(MatchKind::Ternary, "ternary"), (MatchKind::Range, "range")] {
@@ -75,7 +76,7 @@ fn mixed_keys(table: &Table, findings: &mut Findings) {
     }
 }
 
-/// No more than all TCAMs of the chip (`bf-p4c/midend/check_unsupported.cpp`).
+/// Checks that a table takes no more than all TCAMs of the chip (`bf-p4c/midend/check_unsupported.cpp`).
 fn ternary_bits(table: &Table, limits: &Limits, findings: &mut Findings) {
     let ternary = table.keys.iter().filter(|key| key.kind == MatchKind::Ternary);
     let found = ternary.map(|key| u64::from(key.expr.ty.width)).sum::<u64>() * table.size;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Units of the engine: a point in time, a length of time, a line rate; and what frames take on lines ([`Framing`],
-//! [`Transmitter`]).
+//! Units of the engine: a point in time, a length of time, a line rate; and the bytes and time that frames take on
+//! lines ([`Framing`], [`Transmitter`]).
 //!
 //! Points and lengths are different types: the difference of two points is a length, two points cannot be added.
 //! Everything is an integer (ns, bit/s, bytes), so that the same run gives the same bytes on every machine.
@@ -45,12 +45,12 @@ impl Time {
         self.0 / 1_000
     }
 
-    /// The point so long before `self`, or the start of the clock.
+    /// The point `length` before `self`, but not before the start of the clock.
     pub const fn before(self, length: Duration) -> Time {
         Time(self.0.saturating_sub(length.0))
     }
 
-    /// Start of the interval that holds `self`, where intervals follow one another from the start of the clock.
+    /// Start of the interval that contains `self`. Intervals are consecutive, from the start of the clock on.
     pub const fn start_of(self, interval: Duration) -> Time {
         Time(self.0 - self.0 % interval.0)
     }
@@ -80,7 +80,7 @@ impl Duration {
         self.0
     }
 
-    /// This length `factor` times, or the longest there is.
+    /// `factor` times this length, saturated.
     pub const fn saturating_mul(self, factor: u64) -> Duration {
         Duration(self.0.saturating_mul(factor))
     }
@@ -92,18 +92,18 @@ impl Rate {
         if bps == 0 { None } else { Some(Rate(bps)) }
     }
 
-    /// bit/s.
+    /// The rate in bit/s.
     pub const fn bps(self) -> u64 {
         self.0
     }
 
-    /// Time that `bytes` take on a line of this rate, and what is left of a ns, in units of 1/`bps` ns.
+    /// Time that `bytes` take on a line of this rate in whole ns, and the remainder in units of 1/`bps` ns.
     ///
-    /// `carry` is the remainder of the transmission before, if the line was busy; adding it keeps the long-run rate
-    /// exact although every single transmission ends on a whole ns.
+    /// `carry` is the remainder of the previous transmission, if the line was busy. Adding it keeps the long-run rate
+    /// exact, although each single transmission ends at a whole ns.
     pub const fn transmission(self, bytes: u64, carry: u64) -> (Duration, u64) {
         const NS_BITS: u64 = 8 * 1_000_000_000;
-        // Frames are far below this; the wide division costs several times as much.
+        // Frames are far below this limit. The wide division costs several times as much.
         if bytes < 1 << 30 {
             let scaled = bytes * NS_BITS + carry;
             return (Duration(scaled / self.0), scaled % self.0);

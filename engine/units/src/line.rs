@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Lines: what frames take on them, and until when.
+//! Lines: the bytes and the time that frames take on them.
 
 use serde::Deserialize;
 
 use crate::{Duration, Rate, Time};
 
-/// What a frame takes on a line.
+/// Bytes that frames take on a line, in addition to their own.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Framing {
-    /// Shorter frames are padded to this length, without checksum.
+    /// Shorter frames are padded to this length, which excludes the checksum.
     pub min_bytes: u32,
-    /// What is added to every frame: checksum, preamble, gap. Negative to leave out parts of the Ethernet header.
+    /// Bytes added to each frame: checksum, preamble, gap. Negative if parts of the Ethernet header do not count.
     pub overhead_bytes: i32,
 }
 
@@ -22,17 +22,17 @@ impl Framing {
     }
 }
 
-/// The end of a line that sends: one frame after the other, at a rate.
+/// The sending end of a line: it sends one frame after the other, at a rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transmitter {
     rate: Rate,
     busy_until: Time,
-    /// What the last frame left of a ns, in units of 1/rate ns: frames back to back keep the rate exact.
+    /// Remainder of the last frame's time, in units of 1/rate ns. It keeps the rate of back-to-back frames exact.
     carry: u64,
 }
 
 impl Transmitter {
-    /// An idle one.
+    /// An idle transmitter.
     pub const fn new(rate: Rate) -> Transmitter {
         Transmitter { rate, busy_until: Time::ZERO, carry: 0 }
     }
@@ -42,19 +42,19 @@ impl Transmitter {
         self.rate
     }
 
-    /// When the last frame has passed.
+    /// Time at which the last frame has passed.
     pub const fn busy_until(&self) -> Time {
         self.busy_until
     }
 
-    /// Sends from now on at another rate.
+    /// Changes the rate of the frames that follow.
     pub fn set_rate(&mut self, rate: Rate) {
         if rate != self.rate {
             (self.rate, self.carry) = (rate, 0);
         }
     }
 
-    /// Sends `bytes` at a time, or behind what is under way. Gives the time that they take.
+    /// Sends `bytes` at time `now`, or after the frames under way. Returns the time that they take.
     #[inline]
     pub fn send(&mut self, now: Time, bytes: u64) -> Duration {
         let begin = now.max(self.busy_until);
@@ -76,7 +76,7 @@ mod tests {
     fn short_frames_are_padded() {
         let on_line = |bytes| FRAMING.wire_bytes(bytes);
         assert_eq!([on_line(59), on_line(60), on_line(61), on_line(1514)], [84, 84, 85, 1538]);
-        // Negative: only the IP packet counts, and never less than nothing.
+        // Negative overhead: only the IP packet counts, and the result is never below 0.
         let bare = Framing { min_bytes: 0, overhead_bytes: -14 };
         assert_eq!([bare.wire_bytes(1514), bare.wire_bytes(14), bare.wire_bytes(13)], [1500, 0, 0]);
     }
@@ -97,7 +97,7 @@ mod tests {
         let mut transmitter = Transmitter::new(fast);
         let time = transmitter.send(Time::ZERO, 100);
         assert_eq!(time, Duration::from_nanos(266));
-        // One ns of idle line, and the fraction is gone.
+        // After one ns of idle line the remainder is gone.
         assert_eq!(transmitter.send(Time::from_nanos(267), 100), Duration::from_nanos(266));
         transmitter.set_rate(fast);
         assert_eq!(transmitter.send(transmitter.busy_until(), 100), Duration::from_nanos(267));

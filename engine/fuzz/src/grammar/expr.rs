@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Expressions, each of the type that is asked for.
+//! Expressions of a given type.
 
 use num_bigint::BigUint;
 
@@ -7,7 +7,7 @@ use super::Writer;
 use super::scope::Type;
 
 impl Writer<'_> {
-    /// An expression of that type, with operators nested so deep at most.
+    /// An expression of type `ty`, with operators nested at most `depth` deep.
     pub(super) fn expr(&mut self, ty: Type, depth: u32) -> String {
         if depth == 0 || self.operators == 0 {
             return self.leaf(ty);
@@ -20,7 +20,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A variable, of whatever type, or a literal.
+    /// A variable, converted if it has another type, or a literal.
     fn leaf(&mut self, ty: Type) -> String {
         let choice = self.input.below(4);
         if choice == 0 {
@@ -36,7 +36,7 @@ impl Writer<'_> {
         convert(variable.name.clone(), variable.ty, ty)
     }
 
-    /// Numbers of the variables whose type is so.
+    /// Indices of the variables whose type satisfies `is`.
     pub(super) fn places(&self, is: impl Fn(Type) -> bool) -> Vec<usize> {
         let variables = self.scope.variables.iter().enumerate();
         variables.filter(|(_, variable)| is(variable.ty)).map(|(at, _)| at).collect()
@@ -55,7 +55,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A value that is not known when the program is compiled; that of a local name may be.
+    /// A value that is not known at compile time. The value of a local variable may be known.
     fn unknown(&mut self, ty: Type) -> String {
         let variables = self.scope.variables.iter().filter(|variable| variable.name.contains('.'));
         let known: Vec<(String, Type)> = variables.map(|variable| (variable.name.clone(), variable.ty)).collect();
@@ -88,7 +88,7 @@ impl Writer<'_> {
             }
             12 if ty == Type::Bits(width) => {
                 let operator = self.one_of(&["/", "%"]);
-                // BMv2 divides by nothing else.
+                // BMv2 only supports division by powers of two.
                 let power = BigUint::from(1u32) << self.input.below(width.min(256) as usize);
                 format!("({} {operator} {width}w{power})", self.expr(ty, depth))
             }
@@ -96,7 +96,7 @@ impl Writer<'_> {
                 let low = self.input.below(40) as u32;
                 let above = self.input.below(40) as u32;
                 let whole = width + low + above;
-                // Of int<1> there is no positive literal.
+                // `int<1>` has no positive literals.
                 let of = if self.input.below(3) == 2 && whole > 1 { Type::Int(whole) } else { Type::Bits(whole) };
                 format!("({})[{}:{low}]", self.expr(of, depth), low + width - 1)
             }
@@ -153,14 +153,14 @@ impl Writer<'_> {
         (left.name, right)
     }
 
-    /// A place in a stack that is not known when the program is compiled.
+    /// An index that is not known at compile time.
     pub(super) fn index(&mut self) -> String {
         let ty = Type::Bits(self.one_of(&[8, 2, 32, 70]));
         format!("{} & {}", self.unknown(ty), self.literal(ty))
     }
 }
 
-/// The value as another type: cut, or extended with zeros or the sign.
+/// Converts a value to another type: truncated, or extended with zeros or the sign.
 pub(super) fn convert(text: String, from: Type, to: Type) -> String {
     match (from, to) {
         (from, to) if from == to => text,

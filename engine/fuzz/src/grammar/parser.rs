@@ -28,7 +28,7 @@ impl Writer<'_> {
         text + "}\n"
     }
 
-    /// A statement; `consumes` is set if it takes some of the packet, so that a state with it cannot go on for ever.
+    /// A statement. Sets `consumes` if it consumes part of the packet, so that a loop through its state ends.
     fn step(&mut self, consumes: &mut bool) -> String {
         match self.input.below(10) {
             0..=4 => self.extraction(consumes),
@@ -90,7 +90,7 @@ impl Writer<'_> {
         }
         let values: Vec<String> = keys.iter().map(|&width| self.expr(Type::Bits(width), 1)).collect();
         let mut text = format!("select({}) {{\n", values.join(", "));
-        // What goes back needs a way on, or no packet would be accepted.
+        // A loop needs another transition, or no packet would be accepted.
         let default = self.input.below(3) > 0;
         for _ in 0..self.input.below(4) {
             let sets: Vec<String> = keys.iter().map(|&width| self.case(width)).collect();
@@ -114,7 +114,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Where parsing goes on: in a later state, or any if it may go back.
+    /// The next state: a later one, or any state if parsing may go back.
     fn next(&mut self, state: usize, states: usize, back: bool) -> String {
         let earliest = if back { 0 } else { state + 1 };
         match self.input.below(states + 2) {

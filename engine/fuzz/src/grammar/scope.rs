@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What statements and expressions may name.
+//! Names that statements and expressions may use.
 
 use std::fmt;
 
@@ -7,9 +7,9 @@ use std::fmt;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Type {
     Bool,
-    /// `bit` of that width.
+    /// `bit` with this width.
     Bits(u32),
-    /// `int` of that width.
+    /// `int` with this width.
     Int(u32),
 }
 
@@ -32,7 +32,7 @@ impl fmt::Display for Type {
     }
 }
 
-/// A scalar by its name.
+/// A scalar variable or field.
 #[derive(Clone, Debug)]
 pub(super) struct Variable {
     pub(super) name: String,
@@ -40,11 +40,11 @@ pub(super) struct Variable {
     pub(super) writable: bool,
 }
 
-/// A header type; its name is its number's.
+/// A header type. Its number gives its name.
 #[derive(Debug)]
 pub(super) struct HeaderType {
     pub(super) fields: Vec<(String, Type)>,
-    /// Most bits of the varbit at its end.
+    /// Largest width of the varbit at its end.
     pub(super) varbit: Option<u32>,
 }
 
@@ -53,7 +53,7 @@ pub(super) struct HeaderType {
 pub(super) struct Header {
     pub(super) name: String,
     pub(super) of: usize,
-    /// Whether the deparser emits it by itself.
+    /// Whether the deparser emits it by itself, and not as part of a stack.
     alone: bool,
 }
 
@@ -67,11 +67,11 @@ pub(super) struct Stack {
 #[derive(Clone, Debug)]
 pub(super) struct Action {
     pub(super) name: String,
-    /// What a caller, or an entry, gives.
+    /// Types of its parameters, which a caller or an entry supplies.
     pub(super) params: Vec<Type>,
 }
 
-/// All names there are.
+/// All names that can be used.
 #[derive(Default, Debug)]
 pub(super) struct Scope {
     pub(super) header_types: Vec<HeaderType>,
@@ -83,11 +83,11 @@ pub(super) struct Scope {
     pub(super) actions: Vec<Action>,
     /// Tables that are not applied yet, with the actions of each.
     pub(super) tables: Vec<(String, Vec<String>)>,
-    /// Whether statements are an action's, which has neither tables nor `switch`.
+    /// Whether the present statements are in an action, which can have neither tables nor `switch`.
     pub(super) in_action: bool,
 }
 
-/// How much there was when a block began.
+/// Number of variables when a block began.
 #[derive(Clone, Copy)]
 pub(super) struct Outside(usize);
 
@@ -136,7 +136,7 @@ impl Scope {
         }
     }
 
-    /// What follows egress does not have it.
+    /// Removes standard metadata: controls after egress do not have it.
     pub(super) fn forget_standard_metadata(&mut self) {
         self.variables.retain(|variable| !variable.name.starts_with("sm."));
     }
@@ -146,7 +146,7 @@ impl Scope {
         Outside(self.variables.len())
     }
 
-    /// Ends it, with its names.
+    /// Ends a block, and removes its names.
     pub(super) fn leave(&mut self, Outside(variables): Outside) {
         self.variables.truncate(variables);
     }

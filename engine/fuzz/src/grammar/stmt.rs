@@ -5,11 +5,11 @@ use super::Writer;
 use super::expr::convert;
 use super::scope::{Type, Variable};
 
-/// Loops nest so deep at most.
+/// Largest depth of nested loops.
 const MOST_LOOPS: usize = 2;
 
 impl Writer<'_> {
-    /// A block of up to so many statements, in which blocks may be nested so deep.
+    /// A block of up to `most` statements, with blocks nested at most `depth` deep.
     pub(super) fn block(&mut self, depth: u32, most: usize) -> String {
         let outside = self.scope.enter();
         let mut text = String::from("{\n");
@@ -49,7 +49,7 @@ impl Writer<'_> {
             24 => self.call_action(),
             25 => self.effect(),
             26 if self.loops > 0 => self.one_of(&["break;", "continue;"]).to_owned(),
-            // A statement of its own could never be reached by what follows it.
+            // Only in an `if`: the statements behind an unconditional exit would be unreachable.
             27 if depth > 0 => {
                 format!("if ({}) {{ {} }}", self.expr(Type::Bool, 1), self.one_of(&["exit;", "return;"]))
             }
@@ -63,7 +63,7 @@ impl Writer<'_> {
         (!places.is_empty()).then(|| self.scope.variables[places[self.input.below(places.len())]].clone())
     }
 
-    /// Somewhere to write to; there is always `egress_spec`.
+    /// A variable that can be written. There is always `egress_spec`.
     fn target(&mut self) -> Variable {
         self.writable(|_| true).expect("egress_spec")
     }
@@ -101,7 +101,7 @@ impl Writer<'_> {
         let mut text = format!("switch ({}) {{\n", self.expr(ty, 2));
         let mut next = 0;
         for _ in 0..self.input.below(4) {
-            // A label without a block falls through to the next one.
+            // About a quarter of the labels get an empty block.
             let (label, falls_through) = (next, self.input.below(4) == 3);
             next += 1 + self.input.below(3);
             if next > 4 {
@@ -149,7 +149,7 @@ impl Writer<'_> {
         format!("{}.{operation}({});", stack.name, 1 + self.input.below(stack.len))
     }
 
-    /// Reads or writes an element that is chosen when the packet comes.
+    /// Reads or writes an element of a stack that is chosen at run time.
     fn stack_access(&mut self) -> String {
         if self.scope.stacks.is_empty() {
             return self.assignment();
@@ -247,7 +247,7 @@ impl Writer<'_> {
         format!("{}({});", action.name, args.join(", "))
     }
 
-    /// What the switch is asked for, or told.
+    /// A request to the switch, or a random number.
     fn effect(&mut self) -> String {
         match self.input.below(4) {
             0 => "mark_to_drop(sm);".to_owned(),

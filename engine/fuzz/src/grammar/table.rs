@@ -71,7 +71,7 @@ impl Writer<'_> {
             _ => Type::Bits(self.width()),
         };
         let kind = match self.input.below(8) {
-            // One at most.
+            // At most one `lpm` key.
             7 if number == 0 => "lpm",
             other => KINDS[other % 4],
         };
@@ -85,7 +85,7 @@ impl Writer<'_> {
         format!("{}({})", action.name, args.join(", "))
     }
 
-    /// What the entry of that number has for a key.
+    /// The match of entry `number` for a key component.
     fn key_set(&mut self, key: &Key, number: u32) -> String {
         let width = key.width;
         let literal = |value: &BigUint| format!("{width}w{value}");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Control operations: both states answer alike, refuse what is wrong, and packets then fare alike.
+//! Control operations: both engines' states give the same answers, refuse what is wrong, and then treat packets alike.
 
 use marklab_p4::ir::{MatchKind, RegisterId, TableId};
 use marklab_pipeline::{EntryHandle, KeyMatch, State, Table, TableEntry};
@@ -9,7 +9,7 @@ use super::number;
 use crate::bytes::Bytes;
 use crate::programs::{Loaded, Pair, chosen};
 
-/// Operations of one input.
+/// Largest number of operations of one input.
 const MOST_OPERATIONS: usize = 64;
 
 pub(super) fn run(input: &[u8]) -> Result<u64, String> {
@@ -47,9 +47,9 @@ pub(super) fn operate(loaded: &Loaded, pair: &mut Pair, input: &mut Bytes<'_>) -
         let change = change(operation, pair.states[0].table(TableId(table as u32)), input);
         let [meant, compiled] = pair.states.each_mut().map(|state| apply(state, table, &change));
         if meant != compiled {
-            return Err(format!("{change:?} is answered by {meant} and {compiled}"));
+            return Err(format!("{change:?}: the interpreter's state answers {meant}, the JIT's {compiled}"));
         }
-        // The kind of the answer: its name without what it is about.
+        // The kind of the answer: the length of its name, without its details.
         feature.extend([table as u8, meant.split(['(', ' ']).nth(1).map_or(0, |kind| kind.len() as u8)]);
     }
     Ok(feature)
@@ -66,7 +66,7 @@ enum Change {
 }
 
 fn change(operation: u8, table: &Table, input: &mut Bytes<'_>) -> Change {
-    // One more than there are, so that what is not there is asked for as well.
+    // One more than there are actions, so that an unknown action occurs as well.
     let action = input.below(table.actions().len() + 1);
     let params = table.actions().get(action).map_or(&[][..], |(_, params)| params);
     let args: Vec<BigUint> = params.iter().map(|param| input.value(param.ty.width)).collect();
@@ -85,7 +85,7 @@ fn change(operation: u8, table: &Table, input: &mut Bytes<'_>) -> Change {
     }
 }
 
-/// What an entry has for a key; now and then of another kind.
+/// An entry's match for a key component, sometimes of another kind.
 fn key_match(kind: MatchKind, width: u32, input: &mut Bytes<'_>) -> KeyMatch {
     let kinds = [MatchKind::Exact, MatchKind::Lpm, MatchKind::Ternary, MatchKind::Range];
     let kind = match input.byte() {
@@ -102,7 +102,7 @@ fn key_match(kind: MatchKind, width: u32, input: &mut Bytes<'_>) -> KeyMatch {
     }
 }
 
-/// Carries out a change; gives the answer as text.
+/// Carries out a change. Returns the answer as text.
 fn apply(state: &mut State, table: usize, change: &Change) -> String {
     let mut table = state.table_mut(TableId(table as u32));
     match change {

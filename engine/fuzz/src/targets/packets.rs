@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Packets: both engines do the same with each.
+//! Packets: both engines do the same with each packet.
 
 use super::number;
 use crate::bytes::Bytes;
 use crate::programs::{PROGRAMS, chosen};
 
-/// Packets of one input, which follow each other in one switch.
+/// Largest number of packets of one input, which go through one switch one after the other.
 const MOST_PACKETS: usize = 8;
 
-/// Each program with an IPv4 and TCP packet.
+/// Each program with a TCP packet over IPv4.
 pub(super) fn seeds() -> Vec<Vec<u8>> {
     let mut packet = vec![0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 2, 0x08, 0x00, 0x45, 0x02, 0, 40, 0, 0, 0x40, 0, 64, 6];
     packet.extend([0x66, 0xcb, 10, 0, 0, 1, 10, 0, 0, 2, 0, 80, 0, 81, 0, 0, 0, 1, 0, 0, 0, 0, 0x50, 0x10, 1, 0]);

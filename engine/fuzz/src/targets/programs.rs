@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Programs: what is right compiles, and both engines do the same with it.
+//! Programs: each valid program compiles, and both engines do the same with it.
 
 use std::path::Path;
 
@@ -11,24 +11,24 @@ use crate::bytes::Bytes;
 use crate::grammar;
 use crate::programs::load;
 
-/// Packets and changes of tables that one program sees at most.
+/// Largest number of packets and table changes for one program.
 const MOST_STEPS: usize = 12;
 
-/// Some inputs of all lengths, to begin with.
+/// Random inputs of different lengths.
 pub(super) fn seeds() -> Vec<Vec<u8>> {
     use rand::{RngExt, SeedableRng};
     let mut random = rand_xoshiro::Xoshiro256PlusPlus::seed_from_u64(1);
     (1..20).map(|len| (0..60 * len).map(|_| random.random()).collect()).collect()
 }
 
-/// The program is read from the front of the input, what happens to it from the back, so that making one smaller leaves
-/// the other as it is.
+/// The program is read from the front of the input, and the packets and table changes from the back, so that either can
+/// be made smaller without a change of the other.
 pub(super) fn run(input: &[u8]) -> Result<u64, String> {
     let text = grammar::program(input);
     let files = Memory::single("random.p4", &text);
     let compilation = compile_with(Path::new("random.p4"), &Options::default(), &files);
     let messages = compilation.render(false);
-    let Some(program) = compilation.program else { return Err(format!("a right program is refused: {messages}")) };
+    let Some(program) = compilation.program else { return Err(format!("a valid program is refused: {messages}")) };
     let Some(loaded) = load(program) else { return Ok(number("not loaded")) };
     let backwards: Vec<u8> = input.iter().rev().copied().collect();
     let mut input = Bytes::new(&backwards);
@@ -45,7 +45,7 @@ pub(super) fn run(input: &[u8]) -> Result<u64, String> {
     Ok(number(features))
 }
 
-/// The program, to be looked at.
+/// The source of the program.
 pub(super) fn shown(input: &[u8]) -> String {
     grammar::program(input)
 }

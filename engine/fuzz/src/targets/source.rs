@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Source text: it is answered by a program or by located messages, and a program can be loaded.
+//! Source text: the answer is a program or messages with places in the source, and a program can be loaded.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -110,7 +110,7 @@ pub(super) const PIECES: &[&str] = &[
     "\"",
 ];
 
-/// The text in the place of a file beside the programs of the tests, which may include theirs.
+/// The text as a file beside the programs of the tests, so that it can include the same files.
 struct Beside {
     path: PathBuf,
     text: String,
@@ -133,24 +133,24 @@ pub(super) fn run(input: &[u8]) -> Result<u64, String> {
     let problems = judge(&compilation)?;
     let Some(program) = compilation.program else { return Ok(number(problems)) };
     let size = program.slots.len().ilog2();
-    // A program that compiles runs, or is refused with a reason.
+    // A program that compiles either runs or is refused with a reason.
     if let Some(loaded) = programs::load(program) {
         loaded.send(&mut loaded.states(), &mut Bytes::new(input))?;
     }
     Ok(number((problems, size)))
 }
 
-/// What holds for every answer; gives the ids of its messages.
+/// Checks what must hold for every answer. Returns the ids of its messages.
 fn judge(compilation: &Compilation) -> Result<BTreeSet<&'static str>, String> {
     let rendered = compilation.render(false);
     if compilation.program.is_none() != compilation.has_errors() {
-        return Err(format!("a program beside errors, or neither: {rendered}"));
+        return Err(format!("a program and errors, or neither: {rendered}"));
     }
     for diagnostic in &compilation.diagnostics {
         let file = compilation.sources.file(diagnostic.span.file);
         let (start, end) = (diagnostic.span.start as usize, diagnostic.span.end as usize);
         if file.text.get(start..end).is_none() {
-            return Err(format!("{start}..{end} is no place in {}: {rendered}", file.path.display()));
+            return Err(format!("{start}..{end} is not a place in {}: {rendered}", file.path.display()));
         }
         if diagnostic.category() == Category::Internal {
             return Err(rendered);

@@ -14,11 +14,11 @@ impl State {
         find("filter", names, name).map(|at| FilterId(at as u32))
     }
 
-    /// Sets a cell, or all of them, which begin anew; without settings what comes out is what goes in.
+    /// Sets one cell, or all of them, and forgets their averages. Without settings, the output of a cell is its input.
     ///
     /// # Errors
     ///
-    /// [`FilterError`]: there is no such cell, or the filter has no such settings; it stays as it was.
+    /// [`FilterError`]: there is no such cell, or the filter cannot have such settings. Then nothing has changed.
     pub fn set_filter(
         &mut self,
         filter: FilterId,

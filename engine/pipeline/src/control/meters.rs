@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Meters.
 //!
-//! A cell of a `direct_meter` has the number of its table's entry.
+//! The index of a cell of a `direct_meter` is the number of its entry in the table.
 
 use marklab_p4::ir::MeterId;
 
@@ -16,11 +16,11 @@ impl State {
         find("meter", names, name).map(|at| MeterId(at as u32))
     }
 
-    /// Sets the rates of a cell, whose buckets are full then; without rates every packet is green.
+    /// Sets the rates of a cell, and fills its buckets. Without rates, every packet is green.
     ///
     /// # Errors
     ///
-    /// [`MeterError`]: there is no such cell, or the rates are none that a meter has; the cell stays as it was.
+    /// [`MeterError`]: there is no such cell, or a meter cannot have these rates. Then the cell has not changed.
     pub fn set_meter_rates(
         &mut self,
         meter: MeterId,
@@ -38,7 +38,7 @@ impl State {
         Ok(())
     }
 
-    /// [`State::set_meter_rates`] of all cells of a meter: of a direct meter, those of the entries there are now.
+    /// [`State::set_meter_rates`] of all cells of a meter; for a direct meter, those of the present entries.
     pub fn set_all_meter_rates(&mut self, meter: MeterId, rates: Option<MeterRates>) -> Result<(), ControlError> {
         let indices: Vec<u64> = match self.metered_table(meter) {
             Some(table) => self.tables[table].entries().map(|(handle, _)| handle.0.into()).collect(),
@@ -47,7 +47,7 @@ impl State {
         indices.into_iter().try_for_each(|index| self.set_meter_rates(meter, index, rates))
     }
 
-    /// The rates of a cell; `None` if it has none.
+    /// The rates of a cell; `None` if none were set.
     pub fn meter_rates(&self, meter: MeterId, index: u64) -> Result<Option<MeterRates>, ControlError> {
         let cell = match self.metered_table(meter) {
             Some(table) => self.tables[table].direct_meter(index),
@@ -58,7 +58,7 @@ impl State {
         Ok(rates)
     }
 
-    /// The table whose direct meter it is.
+    /// The table that has the meter as its direct meter.
     fn metered_table(&self, meter: MeterId) -> Option<usize> {
         self.program.tables.iter().position(|table| table.direct_meter == Some(meter))
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Action profiles and selectors.
 //!
-//! An entry of their tables is given [`ActionSpec::member`] or [`ActionSpec::group`] in place of an action. On a miss
-//! such a table does nothing, unless one of them was set as its default.
+//! An entry of their tables has [`ActionSpec::member`] or [`ActionSpec::group`] in place of an action. On a miss such a
+//! table does nothing, unless the control plane has set a member or group as its default.
 
 use marklab_p4::ir::ProfileId;
 use num_bigint::BigUint;
@@ -14,12 +14,12 @@ use crate::profile::Profile;
 use crate::table::{CALLS, GROUP, MEMBER, Table};
 
 impl ActionSpec {
-    /// What a member says.
+    /// Runs the action of a member.
     pub fn member(MemberId(id): MemberId) -> ActionSpec {
         pointer(MEMBER, id)
     }
 
-    /// What a member of a group says, chosen by the hash of the table's `selector` keys.
+    /// Runs the action of a member of a group, chosen by the hash of the table's `selector` keys.
     pub fn group(GroupId(id): GroupId) -> ActionSpec {
         pointer(GROUP, id)
     }
@@ -41,11 +41,11 @@ impl State {
         &self.profiles[profile.index()]
     }
 
-    /// Adds a member; the lowest free number is its.
+    /// Adds a member, which gets the lowest free number.
     ///
     /// # Errors
     ///
-    /// [`crate::ProfileError`], here and below: nothing has changed then.
+    /// [`crate::ProfileError`], here and below. Then nothing has changed.
     pub fn add_member(&mut self, profile: ProfileId, call: &ActionSpec) -> Result<MemberId, ControlError> {
         let member = self.member_of(profile, call)?;
         let id = self.profiles[profile.index()].add_member(member)?;
@@ -53,7 +53,7 @@ impl State {
         Ok(id)
     }
 
-    /// Gives a member another action, for all that point to it.
+    /// Changes the action of a member, for all entries that point to it.
     pub fn modify_member(&mut self, profile: ProfileId, id: MemberId, call: &ActionSpec) -> Result<(), ControlError> {
         let member = self.member_of(profile, call)?;
         self.profiles[profile.index()].modify_member(id, member)?;
@@ -72,7 +72,7 @@ impl State {
         Ok(())
     }
 
-    /// Adds an empty group; the lowest free number is its.
+    /// Adds an empty group, which gets the lowest free number.
     pub fn add_group(&mut self, profile: ProfileId) -> Result<GroupId, ControlError> {
         let id = self.profiles[profile.index()].add_group()?;
         self.publish_group(profile, id);
@@ -95,7 +95,7 @@ impl State {
         Ok(())
     }
 
-    /// Takes a member out of a group, which may be empty then: a packet that finds it so runs no action.
+    /// Removes a member from a group. The group may become empty; then its packets run no action.
     pub fn remove_from_group(
         &mut self,
         profile: ProfileId,
@@ -129,7 +129,7 @@ impl State {
         }
     }
 
-    /// Lets the profile's tables know a member.
+    /// Copies a member to the profile's tables.
     fn publish_member(&mut self, profile: ProfileId, id: MemberId) {
         let of = &self.profiles[profile.index()];
         if let Ok(member) = of.member(id).cloned() {
@@ -138,7 +138,7 @@ impl State {
         }
     }
 
-    /// Lets the profile's tables know a group, or that it is gone.
+    /// Copies a group to the profile's tables, or removes it from them.
     fn publish_group(&mut self, profile: ProfileId, id: GroupId) {
         let members = self.profiles[profile.index()].group(id).ok().map(|members| members.iter().copied().collect());
         self.tables_of(profile).for_each(|table| table.put_group(id, members.clone()));

@@ -19,7 +19,7 @@ impl State {
         &self.value_sets[set.index()]
     }
 
-    /// A parser value set, to be changed.
+    /// A parser value set, mutable.
     pub fn value_set_mut(&mut self, set: ValueSetId) -> ValueSetMut<'_> {
         ValueSetMut(&mut self.value_sets[set.index()])
     }

@@ -88,7 +88,7 @@ impl<'a> Frame<'a> {
             ExternCall::Hash { dst, algorithm, base, data, max } => {
                 let (base, max) = (self.number(base)?, self.number(max)?);
                 let input = self.data(data)?.into_bytes();
-                // Without an algorithm (`random`) the program is refused by BMv2; the destination stays as it is.
+                // Without an algorithm (`random`) BMv2 refuses the program. Here the destination does not change.
                 if let Some(hash) = crate::hash::hash(*algorithm, &input) {
                     self.store_number(dst, base.wrapping_add(hash % max.max(1)))?;
                 }
@@ -122,7 +122,7 @@ impl<'a> Frame<'a> {
         Ok(())
     }
 
-    /// Runs a register action on a cell: its parts are values of the action meanwhile.
+    /// Runs a register action on a cell. While it runs, the action's values are the parts of the cell.
     fn execute_register(&mut self, id: RegisterActionId, index: &Expr, dst: Option<&'a Place>) -> Step {
         let action = &self.program.register_actions[id.index()];
         let (register, parts) = (action.register, &self.program.registers[action.register.index()].parts);
@@ -160,7 +160,7 @@ impl<'a> Frame<'a> {
         self.write(dst, value)
     }
 
-    /// Value that the checksum should have; `None` if it is not to be looked at.
+    /// The correct value of a checksum; `None` if it is not to be verified or updated.
     fn checksum(&mut self, checksum: &Checksum) -> Step<Option<BigUint>> {
         let present = match &checksum.header {
             Some(header) => self.is_valid(header)?,
@@ -179,7 +179,7 @@ impl<'a> Frame<'a> {
         Ok(crate::hash::hash(checksum.algorithm, &input).map(|value| BigUint::from(value) & mask(width)))
     }
 
-    /// The fields one after the other, those of invalid headers left out.
+    /// The fields concatenated, without those of invalid headers.
     pub(super) fn data(&mut self, data: &[DataField]) -> Step<Bits> {
         let mut bits = Bits::default();
         for field in data {

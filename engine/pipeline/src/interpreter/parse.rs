@@ -14,12 +14,12 @@ use crate::words::{Bits, mask};
 use marklab_p4::arith::from_image;
 
 impl<'a> Frame<'a> {
-    /// Runs a parser. What was extracted before an error stays. False if the packet is refused.
+    /// Runs a parser. Headers that were extracted before an error stay valid. Returns false if the packet is refused.
     pub(super) fn parse(&mut self, parser: &'a ParserBody) -> bool {
         match self.parser_error(parser) {
             Some(error) if !self.reject(error) => false,
             _ => {
-                // The deparser replaces what was consumed, so it has to be there.
+                // The deparser replaces the consumed bytes, so they have to be stored.
                 self.packet.store(self.cursor);
                 self.phv.set_payload_offset(self.cursor);
                 true
@@ -27,7 +27,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Runs the states of a parser; the code of the error that it ends with.
+    /// Runs the states of a parser. Returns the code of the error that ends it, if any.
     fn parser_error(&mut self, parser: &'a ParserBody) -> Option<u32> {
         let looping = crate::looping_states(parser);
         let mut target = Target::State(parser.start);
@@ -61,7 +61,7 @@ impl<'a> Frame<'a> {
                         set => contains(set, &values[at], keys[at].ty),
                     })
                 });
-                // BMv2 ends parsing without an error where P4_16 asks for NoMatch.
+                // BMv2 ends parsing without an error here; P4_16 specifies NoMatch.
                 let target = case.map_or(Target::Reject, |(_, target)| *target);
                 self.note_selected(values, target);
                 Ok(target)
@@ -69,13 +69,13 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Whether a value set contains the first of these values: as many as its members have components.
+    /// Whether a value set contains the first of these values, as many as its members have components.
     fn in_value_set(&self, id: ValueSetId, values: &[BigUint]) -> bool {
         let set = &self.state.value_sets[id.index()];
         set.contains(&set.shape().key(values.iter().cloned()))
     }
 
-    /// Ends parsing with an error. False if the packet is refused.
+    /// Ends parsing with an error. Returns false if the packet is refused.
     fn reject(&mut self, error: u32) -> bool {
         self.note(|| EventKind::Rejected(error));
         let rejection = Rejection::of(self.program, self.block);
@@ -94,7 +94,7 @@ impl<'a> Frame<'a> {
         self.program.errors.iter().position(|known| known == name).unwrap_or(0) as u32
     }
 
-    /// Bits of the packet, which must be there.
+    /// Bits of the packet, which must have them.
     pub(super) fn packet_bits(&mut self, start: usize, width: u32) -> BigUint {
         let end = start + width as usize;
         self.packet.store(end.div_ceil(8));
@@ -131,7 +131,7 @@ impl<'a> Frame<'a> {
         Ok(())
     }
 
-    /// Reads a header. It becomes valid only if all of it is there.
+    /// Reads a header. It becomes valid only if the packet has all of it.
     pub(super) fn extract(&mut self, header: &HeaderRef, varbit_width: Option<&Expr>) -> Step {
         let spec = &self.program.headers[header.header.index()];
         let varbit = match varbit_width {
@@ -143,7 +143,7 @@ impl<'a> Frame<'a> {
         if end > self.packet.len() as u64 {
             return Err(Jump::Reject(self.error_code("PacketTooShort")));
         }
-        // As in BMv2 this comes after the packet's length.
+        // As in BMv2, this check comes after the one of the packet's length.
         if varbit > self.varbit_limit(&spec.fields) {
             return Err(Jump::Reject(self.error_code("HeaderTooShort")));
         }
@@ -165,7 +165,7 @@ impl<'a> Frame<'a> {
         self.note_extracted(header)
     }
 
-    /// The width of a `varbit` field in bits: whole bytes.
+    /// The width of a `varbit` field in bits. Rejects if it is not a multiple of 8.
     fn varbit_width(&mut self, width: &Expr) -> Step<u64> {
         let width = self.number(width)?;
         if !width.is_multiple_of(8) {
@@ -174,7 +174,7 @@ impl<'a> Frame<'a> {
         Ok(width)
     }
 
-    /// Bits that the `varbit` among these fields holds, 0 if there is none.
+    /// Largest width in bits of the `varbit` among these fields, 0 if there is none.
     fn varbit_limit(&self, fields: &[SlotId]) -> u64 {
         let mut slots = fields.iter().map(|slot| &self.program.slots[slot.index()]);
         slots.find(|slot| slot.varbit_width.is_some()).map_or(0, |slot| slot.ty.width.into())
@@ -213,7 +213,7 @@ fn contains(set: &KeySet, value: &BigUint, ty: Ty) -> bool {
             let number = |image| from_image(image, ty.width, ty.signed);
             (number(lo)..=number(hi)).contains(&number(value))
         }
-        // It may contain more than one key: the caller asks it.
-        KeySet::ValueSet(_) => unreachable!("a value set looks at several keys"),
+        // A value set may take several keys, so the caller handles it.
+        KeySet::ValueSet(_) => unreachable!("a value set may take several keys"),
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the interpreter writes down while somebody looks.
+//! Events that the interpreter records while a program is traced.
 
 use marklab_p4::ir::{ActionId, BlockBody, HeaderId, HeaderRef, Place, SlotId, StateId, TableId, Target};
 use num_bigint::BigUint;
@@ -8,13 +8,14 @@ use super::{Frame, Step};
 use crate::table::Row;
 use crate::{EntryHandle, Event, EventKind, FieldValue};
 
-/// Whether a field of the architecture's metadata is shown where a block begins; TNA's headers are where they are extracted.
+/// Whether a field of the architecture's metadata is shown at the start of a block. TNA's headers are shown where they
+/// are extracted.
 fn is_traced(name: &str) -> bool {
     ["standard_metadata.", "ig_intr_md_f", "eg_intr_md_f"].iter().any(|prefix| name.starts_with(prefix))
 }
 
 impl Frame<'_> {
-    /// Writes an event down, which is made only if somebody looks.
+    /// Records an event, which is built only if there is a trace.
     pub(super) fn note(&mut self, kind: impl FnOnce() -> EventKind) {
         if let Some(trace) = &mut self.state.trace {
             trace.push(Event { span: self.span, kind: kind() });
@@ -50,7 +51,7 @@ impl Frame<'_> {
         self.note(|| EventKind::Selected { block, values, target });
     }
 
-    /// A value on its way to a place; locals are the compiler's as often as the author's and are left out.
+    /// Records an assignment. Locals are left out, since many of them come from the compiler.
     pub(super) fn note_assigned(&mut self, dst: &Place, value: &BigUint) -> Step {
         if self.traced()
             && let Some(slot) = self.resolve(dst)?
@@ -97,7 +98,7 @@ impl Frame<'_> {
         }
     }
 
-    /// `head` is the first word of the row found; the parameters of the action have their values.
+    /// `head` is the first word of the row found. The parameters of the action already have their values.
     pub(super) fn note_lookup(&mut self, table: TableId, key: Vec<BigUint>, head: u64, action: Option<ActionId>) {
         let entry = (head & Row::HIT != 0).then_some(EntryHandle((head >> 32) as u32));
         let params = action.map(|action| &self.program.actions[action.index()].params).into_iter().flatten();

@@ -38,7 +38,7 @@ impl Generator<'_, '_> {
             ExternCall::Hash { dst, algorithm, base, data, max } => {
                 let (base, max) = (self.number(base)?, self.number(max)?);
                 let hash = self.hash(*algorithm, data)?;
-                // Without an algorithm (`random`) the program is refused by BMv2; the destination stays as it is.
+                // Without an algorithm (`random`) BMv2 refuses the program. Here the destination does not change.
                 if *algorithm == HashAlgorithm::Random {
                     return Ok(());
                 }
@@ -66,7 +66,7 @@ impl Generator<'_, '_> {
         }
     }
 
-    /// Hands a request with its operands over to Rust.
+    /// Passes a request with its operands to Rust.
     fn request(&mut self, request: &Request) -> Result<()> {
         for operand in request.operands() {
             let value = self.eval(operand)?;
@@ -80,7 +80,7 @@ impl Generator<'_, '_> {
         Ok(())
     }
 
-    /// Array `number` of those at `offset` in the context: its start and its length.
+    /// Start and length of array `number` in the list at `offset` of the context.
     fn array(&mut self, offset: usize, number: u32) -> (Value, Value) {
         let arrays = self.load_context(offset);
         let at = (number as usize * size_of::<Cells>()) as i32;
@@ -143,7 +143,7 @@ impl Generator<'_, '_> {
         Ok(())
     }
 
-    /// Runs a register action on a cell, whose parts are values of the action meanwhile.
+    /// Runs a register action on a cell. While it runs, the action's values are the parts of the cell.
     fn execute_register(&mut self, id: RegisterActionId, index: &Expr, dst: Option<&Place>) -> Result<()> {
         let action = &self.program.register_actions[id.index()];
         let register = &self.program.registers[action.register.index()];
@@ -185,7 +185,7 @@ impl Generator<'_, '_> {
         Ok(())
     }
 
-    /// Bits of a cell from `at` on.
+    /// `width` bits of a cell, from bit `at` on.
     fn part_of(&mut self, cell: Value, ty: Ty, at: u32, width: u32) -> Result<Value> {
         if width == ty.width {
             return Ok(cell);
@@ -197,7 +197,7 @@ impl Generator<'_, '_> {
         Ok(self.cut(down, width))
     }
 
-    /// A cell of these parts, the first in its lowest bits.
+    /// The value of a cell with these parts, the first in the lowest bits.
     fn joined(&mut self, parts: &[(Value, Ty)]) -> Result<Value> {
         let (mut cell, mut width) = (parts[0].0, parts[0].1.width);
         for &(part, ty) in &parts[1..] {
@@ -253,13 +253,13 @@ impl Generator<'_, '_> {
         Ok(())
     }
 
-    /// Stores a 64-bit number, cut or widened to the place's type.
+    /// Stores a 64-bit number, truncated or widened to the place's type.
     pub(super) fn store_number(&mut self, dst: &Place, value: Value) -> Result<()> {
         let value = self.number_as(value, self.program.slots[dst.slot.index()].ty.width)?;
         self.write(dst, value)
     }
 
-    /// A 64-bit number as value of a width.
+    /// A 64-bit number as a value of `width` bits.
     fn number_as(&mut self, value: Value, width: u32) -> Result<Value> {
         if is_wide(width) {
             return self.operate(Operator::Cast, &[(value, Ty::bits(64))], Ty::bits(width));
@@ -268,7 +268,7 @@ impl Generator<'_, '_> {
         Ok(self.cut(value, width))
     }
 
-    /// Begins a block that runs if a checksum is to be looked at; the block returned comes after it.
+    /// Begins a block that runs if a checksum is to be verified or updated. Returns the block after it.
     fn when_present(&mut self, checksum: &Checksum) -> Result<cranelift_codegen::ir::Block> {
         let condition = self.eval(&checksum.condition)?;
         let wanted = match &checksum.header {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The border between generated code and Rust: what the code is given, and the functions it calls.
+//! The border between generated code and Rust: the data that the code receives, and the functions that it calls.
 //!
 //! =====================================================================================================================
-//! CAUTION: the offsets used by the generator are those of the `repr(C)` structs here. Pointers handed out stay valid
-//! for one call: tables are `Fixed`, register and counter arrays never grow, packets move only in functions after which the
-//! code reads the packet's pointers anew.
+//! CAUTION: the generator uses the offsets of the `repr(C)` structs here. Pointers given to generated code stay valid
+//! for one call: tables are `Fixed`, and register and counter arrays never grow. Packets move only in functions after
+//! which the code reads the packet's pointers again.
 //! =====================================================================================================================
 #![expect(unsafe_code, reason = "called by generated code with raw pointers")]
 
@@ -16,13 +16,13 @@ use crate::table::{Row, Table};
 use crate::words::{limbs, limbs_of, words_for};
 use crate::{Packet, State};
 
-/// What a meter says that does not run.
+/// Colour of a meter that did not run.
 pub(super) const NO_COLOUR: u64 = u64::MAX;
 
 /// [`Context::emitted_len`] before a deparser ends.
 const NOT_DEPARSED: u64 = u64::MAX;
 
-/// Runs generated code on a packet and takes over what it left. Gives the bytes emitted, if it deparsed.
+/// Runs generated code on a packet, and collects its results. Returns the number of bytes emitted, if it deparsed.
 #[inline(always)]
 pub(super) fn enter(
     state: &mut State,
@@ -46,7 +46,8 @@ pub(super) fn enter(
     context.emitted_len = NOT_DEPARSED;
     context.referred = referred;
     let state: *mut State = state;
-    // SAFETY: `state` was a reference, and no other one to it, its parts or the packet is held from here on.
+    // SAFETY: `state` comes from a reference. From here on there is no other reference to it, to its parts or to the
+    // packet.
     unsafe {
         (*state).context.state = state;
         code(&raw mut (*state).context);
@@ -56,9 +57,9 @@ pub(super) fn enter(
     }
 }
 
-/// Makes at least `end` bytes of the packet readable. 0 if it has fewer.
+/// Makes at least `end` bytes of the packet readable. Returns 0 if it has fewer.
 unsafe extern "C" fn need_bytes(context: *mut Context, end: u64) -> u64 {
-    // SAFETY: generated code passes the context it was given, which `enter` keeps alive.
+    // SAFETY: generated code passes the context that it received, which `enter` keeps alive.
     let context = unsafe { &mut *context };
     if end > context.length {
         return 0;
@@ -71,9 +72,9 @@ unsafe extern "C" fn need_bytes(context: *mut Context, end: u64) -> u64 {
 
 /// Makes the headroom at least `bytes`.
 unsafe extern "C" fn make_room(context: *mut Context, bytes: u64) {
-    // SAFETY: generated code passes the context it was given, which `enter` keeps alive.
+    // SAFETY: generated code passes the context that it received, which `enter` keeps alive.
     let context = unsafe { &mut *context };
-    // SAFETY: the packet outlives the context; generated code reads its pointers anew after this call.
+    // SAFETY: the packet outlives the context; generated code reads its pointers again after this call.
     let packet = unsafe { &mut *context.packet };
     packet.make_room(bytes as usize, packet.stored().len());
     context.see_packet();
@@ -90,7 +91,7 @@ unsafe extern "C" fn lookup_word(table: *mut Table, key: u64) -> *const u64 {
 }
 
 unsafe extern "C" fn count_hit(table: *mut Table, head: u64, bytes: u64) {
-    // SAFETY: a table of the state's views; the row pointer that generated code holds does not lead to its counters.
+    // SAFETY: a table of the state's views; the row pointer that generated code holds does not point to its counters.
     unsafe { (*table).count_hit(head, bytes) }
 }
 
@@ -108,16 +109,17 @@ unsafe extern "C" fn in_value_set(context: *mut Context, set: u64, words: *const
     set.contains(unsafe { std::slice::from_raw_parts(words, set.shape().words) }).into()
 }
 
-/// Colour of the packet, or [`NO_COLOUR`] out of range.
+/// Colour of the packet, or [`NO_COLOUR`] if the index is out of range.
 unsafe extern "C" fn execute_meter(context: *mut Context, meter: u64, index: u64, bytes: u64) -> u64 {
     // SAFETY: the context and its state are alive; nothing else refers to the meters during the call.
     let state = unsafe { &mut *(*context).state };
     state.meters[meter as usize].execute(index, state.now, bytes).unwrap_or(NO_COLOUR)
 }
 
-/// Lets a filter take a sample, with what comes out in `context.drawn`; 0 out of range.
+/// Passes a sample to a filter, and stores the output in `context.drawn`. Returns 0 if the index is out of range.
 unsafe extern "C" fn filter(context: *mut Context, filter: u64, index: u64, sample: u64) -> u64 {
-    // SAFETY: the context and its state are alive; nothing else refers to filters and random stream during the call.
+    // SAFETY: the context and its state are alive; nothing else refers to the filters and the random stream during the
+    // call.
     let State { filters, random, now, .. } = unsafe { &mut *(*context).state };
     filters[filter as usize].execute(index, *now, sample, random).map_or(0, |value| {
         // SAFETY: as above; nothing else writes `drawn` meanwhile.
@@ -126,11 +128,11 @@ unsafe extern "C" fn filter(context: *mut Context, filter: u64, index: u64, samp
     })
 }
 
-/// Colour of the packet by the direct meter of the entry whose row has this first word, or [`NO_COLOUR`] on a miss.
+/// Colour of the packet from the direct meter of the entry whose row has this first word, or [`NO_COLOUR`] on a miss.
 unsafe extern "C" fn meter_hit(context: *mut Context, table: *mut Table, head: u64, bytes: u64) -> u64 {
     // SAFETY: the context and its state are alive.
     let now = unsafe { (*(*context).state).now };
-    // SAFETY: a table of the state's views; the row pointer that generated code holds does not lead to its meters.
+    // SAFETY: a table of the state's views; the row pointer that generated code holds does not point to its meters.
     unsafe { (*table).meter_hit(head, now, bytes) }.unwrap_or(NO_COLOUR)
 }
 
@@ -147,7 +149,7 @@ unsafe extern "C" fn hash(context: *const Context, algorithm: u64, data: *const 
     }
 }
 
-/// Hash over the buffer and then the packet from `payload` on.
+/// Hash over the buffer, followed by the packet from `payload` on.
 unsafe extern "C" fn hash_with_payload(
     context: *mut Context,
     algorithm: u64,
@@ -157,7 +159,7 @@ unsafe extern "C" fn hash_with_payload(
 ) -> u64 {
     // SAFETY: as above.
     let (context, data) = unsafe { (&mut *context, std::slice::from_raw_parts(data, len as usize)) };
-    // SAFETY: the packet outlives the context; generated code reads its pointers anew after this call.
+    // SAFETY: the packet outlives the context; generated code reads its pointers again after this call.
     let packet = unsafe { &mut *context.packet };
     packet.store(packet.len());
     let input = [data, packet.stored().get(payload as usize..).unwrap_or_default()].concat();
@@ -174,13 +176,13 @@ unsafe extern "C" fn copy(target: *mut u8, source: *const u8, len: u64) {
 }
 
 unsafe extern "C" fn clear(target: *mut u8, len: u64) {
-    // SAFETY: a buffer of that length of the code's own.
+    // SAFETY: a buffer of that length, which belongs to the code.
     unsafe { target.write_bytes(0, len as usize) }
 }
 
-/// Makes room for `bytes` more in the buffer that a deparser has filled up to `end`; gives the place where to go on.
+/// Makes room for `bytes` more bytes in the buffer that a deparser has filled up to `end`. Returns the new end.
 unsafe extern "C" fn reserve(context: *mut Context, end: *mut u8, bytes: u64) -> *mut u8 {
-    // SAFETY: generated code passes the context it was given, which `enter` keeps alive.
+    // SAFETY: generated code passes the context that it received, which `enter` keeps alive.
     let context = unsafe { &mut *context };
     // SAFETY: the state is alive, and nothing else refers to the buffer during the call.
     let emitted = unsafe { &mut (*context.state).emitted };
@@ -223,7 +225,7 @@ unsafe extern "C" fn operate(
     }
 }
 
-/// Stores bytes, most significant first, as a number of so many words.
+/// Stores bytes, most significant first, as a number of `words` words.
 unsafe extern "C" fn varbit_number(target: *mut u64, words: u64, bytes: *const u8, len: u64) {
     // SAFETY: a varbit's bytes, no longer than the field, and room for the words of the field.
     unsafe {
@@ -240,7 +242,7 @@ unsafe extern "C" fn wire_bits(target: *mut u8, words: *const u64, width: u64) {
         let digits = (read_words(words, width as u32) << (bytes * 8 - width)).to_bytes_be();
         let target = std::slice::from_raw_parts_mut(target, bytes as usize);
         target.fill(0);
-        // 0 has one digit, even if it has no width.
+        // 0 has one digit, even if its width is 0.
         let digits = &digits[digits.len().saturating_sub(target.len())..];
         let start = target.len() - digits.len();
         target[start..].copy_from_slice(digits);
@@ -249,7 +251,7 @@ unsafe extern "C" fn wire_bits(target: *mut u8, words: *const u64, width: u64) {
 
 /// Copies `bits` bits, left aligned at `source`, to bit `at` of `target`; zeros fill the last byte.
 unsafe extern "C" fn put_bits(target: *mut u8, at: u64, source: *const u8, bits: u64) {
-    // SAFETY: generated code has made room for all the bits, and the source has as many.
+    // SAFETY: generated code has made room for all bits, and the source has that many.
     let (target, source) = unsafe {
         (
             std::slice::from_raw_parts_mut(target.add(at as usize / 8), (at % 8 + bits).div_ceil(8) as usize),
@@ -271,7 +273,7 @@ unsafe extern "C" fn get_bits(target: *mut u8, source: *const u8, at: u64, bits:
     crate::words::get_bits(target, source, at as u32, bits);
 }
 
-/// Draws from `lo..=hi` into `context.drawn`; 0 if that is empty.
+/// Draws from `lo..=hi` into `context.drawn`. Returns 0 if the range is empty.
 unsafe extern "C" fn draw(context: *mut Context, lo: u64, hi: u64) -> u64 {
     // SAFETY: the context and its state are alive; nothing else refers to the random stream during the call.
     let drawn = crate::random::draw(unsafe { &mut (*(*context).state).random }, lo, hi);
@@ -282,13 +284,13 @@ unsafe extern "C" fn draw(context: *mut Context, lo: u64, hi: u64) -> u64 {
     })
 }
 
-/// Adds an operand of so many words for the next `request`.
+/// Adds an operand of `words` words for the next `request`.
 unsafe extern "C" fn operand(context: *mut Context, value: *const u64, words: u64) {
     // SAFETY: as above.
     unsafe { (*(*context).state).operands.push(limbs(std::slice::from_raw_parts(value, words as usize))) }
 }
 
-/// Keeps the request of that number with the operands given.
+/// Records the request of that number, with the operands added before.
 unsafe extern "C" fn request(context: *mut Context, number: u64) {
     // SAFETY: as above; the generator numbers requests by their place in the list.
     unsafe {
@@ -297,20 +299,20 @@ unsafe extern "C" fn request(context: *mut Context, number: u64) {
     }
 }
 
-/// What the math unit of that number gives for `x`.
+/// Result of the math unit of that number for `x`.
 unsafe extern "C" fn math(context: *const Context, unit: u64, x: u64) -> u64 {
     // SAFETY: the context and its state are alive; math units are numbered as in the program.
     let program = unsafe { (*(*context).state).program() };
     crate::math::evaluate(&program.math_units[unit as usize], x)
 }
 
-/// The parser refuses the packet.
+/// Records that the parser refuses the packet.
 unsafe extern "C" fn refuse(context: *mut Context) {
     // SAFETY: the context and its state are alive; nothing else refers to the effects during the call.
     unsafe { (*(*context).state).effects.refuse() }
 }
 
-/// A function that generated code may call: name, number of parameters, whether it returns a value.
+/// A function that generated code may call: its name, number of parameters, and whether it returns a value.
 pub(super) struct Import {
     pub(super) name: &'static str,
     pub(super) params: usize,
@@ -324,7 +326,7 @@ macro_rules! imports {
                 Import { name: stringify!($function), params: $params, returns: imports!(@returns $($result)?) };
         )*
 
-        /// Makes the functions known by name.
+        /// Registers the functions by name.
         pub(super) fn declare_symbols(builder: &mut JITBuilder) {
             $(builder.symbol(stringify!($function), $function as *const u8);)*
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Values put together in wire order: the deparser's output, the input of hashes and checksums.
+//! Values concatenated in wire order: the output of deparsers, the input of hashes and checksums.
 
 use std::mem::offset_of;
 
@@ -18,8 +18,8 @@ use super::{Result, unsupported};
 use crate::packet::SLACK;
 use crate::words::words_for;
 
-/// The headers that a deparser emits, if it is known at its start which of them will be valid: it emits them one after
-/// the other, and what else it does leaves headers as they are.
+/// The headers that a deparser emits, if their validity is known at its start: it emits them one after the other, and
+/// its other statements do not change the validity or length of headers.
 pub(super) fn plain_emits(program: &Program, body: &BlockBody) -> Option<Vec<HeaderId>> {
     let BlockBody::Control(body) = body else { return None };
     let mut headers = Vec::new();
@@ -33,7 +33,7 @@ pub(super) fn plain_emits(program: &Program, body: &BlockBody) -> Option<Vec<Hea
     Some(headers)
 }
 
-/// Whether a statement emits nothing, and leaves the packet and the lengths of headers as they are.
+/// Whether a statement emits nothing, and changes neither the packet nor the lengths of headers.
 fn keeps_headers(program: &Program, stmt: &Stmt) -> bool {
     let is_length = |slot: &SlotId| {
         program.headers.iter().any(|header| header.valid == *slot)
@@ -57,7 +57,7 @@ fn keeps_headers(program: &Program, stmt: &Stmt) -> bool {
     keeps
 }
 
-/// Bytes that a deparser writes at most; `None` if it emits in a loop.
+/// Largest number of bytes that a deparser writes; `None` if it emits in a loop.
 pub(super) fn emit_capacity(program: &Program, body: &BlockBody) -> Option<usize> {
     fn of(program: &Program, body: &[Stmt]) -> Option<usize> {
         let bytes = body.iter().map(|stmt| match &stmt.kind {
@@ -78,13 +78,13 @@ pub(super) fn emit_capacity(program: &Program, body: &BlockBody) -> Option<usize
     }
 }
 
-/// Bytes of a header whose `varbit` is as long as may be.
+/// Bytes of a header with the longest possible `varbit`.
 fn most_bytes(program: &Program, header: HeaderId) -> usize {
     let header = &program.headers[header.index()];
     fields(program, header).map(|(_, slot)| slot.ty.width as usize).sum::<usize>().div_ceil(8)
 }
 
-/// Some fields of one header, or of none, that are present or absent together.
+/// Fields of one header, or of none, that are present or absent together.
 struct Group<'d> {
     header: Option<&'d HeaderRef>,
     fields: Vec<&'d DataField>,
@@ -101,7 +101,7 @@ fn groups(data: &[DataField]) -> Vec<Group<'_>> {
     groups
 }
 
-/// The places of a field that is a `varbit`, and of its width.
+/// Places of a `varbit` field and of its width; `None` for other fields.
 fn varbit<'d>(program: &Program, field: &'d DataField) -> Option<(&'d Place, Place)> {
     match &field.expr.kind {
         ExprKind::Load(place) => {
@@ -126,7 +126,7 @@ impl Generator<'_, '_> {
         Ok(())
     }
 
-    /// Where these headers end right before the payload.
+    /// Address at which these headers start, if they end right before the payload.
     fn place_in_front(&mut self, headers: &[HeaderId]) -> Result<Value> {
         let mut total = self.iconst(0);
         for &header in headers {
@@ -135,8 +135,8 @@ impl Generator<'_, '_> {
         }
         let offset = crate::layout::reserved::PAYLOAD_OFFSET as i32;
         let consumed = self.b.ins().uload32(self.regions.phv, self.phv, offset);
-        // If it is more, the packet is not the one that was parsed, which shows in the end; nothing is written
-        // beyond it until then.
+        // If more was consumed than is stored, the packet is not the one that was parsed. `Packet::move_front` detects
+        // that later; until then, nothing may be written beyond the packet.
         let stored = self.load_context(offset_of!(Context, stored));
         let consumed = self.b.ins().umin(consumed, stored);
         let headroom = self.load_context(offset_of!(Context, headroom));
@@ -152,7 +152,7 @@ impl Generator<'_, '_> {
         Ok(self.b.ins().isub(payload, total))
     }
 
-    /// Bytes that a header takes in the packet: none if it is invalid.
+    /// Bytes that a header takes in the packet: 0 if it is invalid.
     fn header_bytes(&mut self, header: HeaderId) -> Result<Value> {
         let spec = &self.program.headers[header.index()];
         let fixed: u32 = fields(self.program, spec)
@@ -225,7 +225,7 @@ impl Generator<'_, '_> {
             self.call(&context::COPY, &[end, from, bytes])?;
             return Ok(Packer::new(self.b.ins().iadd(end, bytes)));
         }
-        // Whole bytes from the middle of a byte on end in the middle of a byte.
+        // Whole bytes that begin in the middle of a byte end in the middle of a byte.
         let last = self.b.ins().iadd_imm_s(end, -1);
         let at = self.iconst(i64::from(begun));
         self.call(&context::PUT_BITS, &[last, at, from, bits])?;
@@ -233,7 +233,7 @@ impl Generator<'_, '_> {
         Ok(Packer::resume(self, last, begun))
     }
 
-    /// Writes fields to memory in wire order; gives their address and the number of bytes.
+    /// Writes fields to memory in wire order. Returns their address and the number of bytes.
     fn input(&mut self, data: &[DataField]) -> Result<(Value, Value)> {
         let bits: u32 = data.iter().map(|field| field.expr.ty.width.next_multiple_of(8)).sum();
         let start = self.fresh(bits / 8 + 2 * SLACK as u32);
@@ -266,7 +266,7 @@ impl Generator<'_, '_> {
         Ok((start, self.b.ins().isub(end, start)))
     }
 
-    /// [`Generator::input`] where the places of fields depend on the validity of headers before them.
+    /// [`Generator::input`] for data in which the bit offsets of fields depend on the validity of headers before them.
     fn input_bit_by_bit(&mut self, data: &[DataField], start: Value) -> Result<(Value, Value)> {
         let end_bit = self.b.declare_var(types::I64);
         let zero = self.iconst(0);
@@ -295,7 +295,7 @@ impl Generator<'_, '_> {
         Ok((start, self.b.ins().ushr_imm_u(rounded, 3)))
     }
 
-    /// Begins a block that runs if the header, given one, is valid.
+    /// Begins a block that runs if the header is valid, if there is a header.
     fn when_valid(&mut self, header: Option<&HeaderRef>) -> Result<Option<Block>> {
         let Some(header) = header else { return Ok(None) };
         let valid = self.read(&valid_place(self.program, header))?;
@@ -309,7 +309,7 @@ impl Generator<'_, '_> {
         }
     }
 
-    /// Hash of fields, as 64-bit number.
+    /// Hash of fields, as a 64-bit number.
     pub(super) fn hash(&mut self, algorithm: HashAlgorithm, data: &[DataField]) -> Result<Value> {
         if algorithm == HashAlgorithm::Csum16
             && let Some(sum) = self.sum16(data)?
@@ -326,13 +326,13 @@ impl Generator<'_, '_> {
         }
     }
 
-    /// Number under which code names an algorithm.
+    /// Number by which the code refers to an algorithm.
     fn algorithm(&mut self, algorithm: HashAlgorithm) -> Value {
         self.referred.algorithms.push(algorithm);
         self.iconst(self.referred.algorithms.len() as i64 - 1)
     }
 
-    /// Value that a checksum should have.
+    /// The correct value of a checksum.
     pub(super) fn checksum_value(&mut self, checksum: &Checksum) -> Result<Value> {
         if !checksum.with_payload {
             return self.hash(checksum.algorithm, &checksum.data);
@@ -345,15 +345,15 @@ impl Generator<'_, '_> {
     }
 
     /// The Internet checksum without going through memory: a field that ends `k` bits before a 16-bit boundary adds
-    /// its value times 2^k, because 2^16 is 1 in ones' complement arithmetic. `None` where fields may be shifted by
-    /// others that are absent, or have no fixed width.
+    /// its value times 2^k, because 2^16 is 1 in ones' complement arithmetic. `None` if absent fields may shift others,
+    /// or if fields are wide or have no fixed width.
     fn sum16(&mut self, data: &[DataField]) -> Result<Option<Value>> {
         let groups = groups(data);
         let width = |group: &Group<'_>| group.fields.iter().map(|field| field.expr.ty.width).sum::<u32>();
         let last = groups.len().saturating_sub(1);
         let shifts = |(number, group): (usize, &Group<'_>)| number != last && !width(group).is_multiple_of(16);
         let odd = |field: &DataField| is_wide(field.expr.ty.width) || varbit(self.program, field).is_some();
-        // Each term is below 2^48, so that 2^16 of them fit 64 bits.
+        // Each term is below 2^48, so 2^16 of them fit in 64 bits.
         if data.iter().any(odd) || groups.iter().enumerate().any(shifts) || data.len() > 1 << 14 {
             return Ok(None);
         }
@@ -402,10 +402,10 @@ impl Generator<'_, '_> {
     }
 }
 
-/// Writes bit fields one after the other from an address on, eight bytes at a time, and nothing beyond the end.
+/// Writes bit fields one after the other, from an address on, eight bytes at a time. Writes nothing beyond their end.
 struct Packer {
     address: Value,
-    /// Bits pushed.
+    /// Number of bits pushed.
     bits: u32,
     /// The bits of the last, incomplete word, most significant first.
     word: Option<Value>,
@@ -416,7 +416,7 @@ impl Packer {
         Packer { address, bits: 0, word: None }
     }
 
-    /// Goes on behind the first `bits` bits, fewer than eight, of what is at the address.
+    /// Continues behind the first `bits` bits of the byte at the address; `bits` is less than eight.
     fn resume(g: &mut Generator<'_, '_>, address: Value, bits: u32) -> Packer {
         let byte = g.b.ins().uload8(types::I64, g.regions.stack, address, 0);
         Packer { address, bits, word: Some(g.b.ins().ishl_imm_u(byte, 56)) }
@@ -473,7 +473,7 @@ impl Packer {
         }
     }
 
-    /// Stores what is left, in pieces of 8, 4, 2 and 1 bytes; gives the address behind the last byte.
+    /// Stores the remaining bits, in pieces of 8, 4, 2 and 1 bytes. Returns the address behind the last byte.
     fn finish(mut self, g: &mut Generator<'_, '_>) -> Value {
         if let Some(word) = self.word.take() {
             let mut rest = g.b.ins().bswap(word);

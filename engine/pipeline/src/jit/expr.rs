@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Expressions.
 //!
-//! A value is an `i64` (up to 64 bits) or `i128` (up to 128) whose bits above its width are 0, or the address of a wider
-//! one. Signed types keep the same form; their operators extend the sign first.
+//! A value is an `i64` (up to 64 bits) or `i128` (up to 128 bits) whose bits above its width are 0. A wider value is an
+//! address. Signed values have the same form; their operators first extend the sign.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Type, Value, types};
@@ -20,7 +20,7 @@ impl Generator<'_, '_> {
         self.b.ins().iconst(types::I64, value)
     }
 
-    /// A constant of that width, which must hold it.
+    /// A constant of `width` bits, which must fit.
     pub(super) fn constant(&mut self, value: &BigUint, width: u32) -> Value {
         match is_wide(width) {
             true => self.wide_constant(value, width),
@@ -33,7 +33,7 @@ impl Generator<'_, '_> {
         self.register(&BigUint::ZERO, ty)
     }
 
-    /// A number in a register, which must hold it.
+    /// A number in a register of type `ty`, which must fit.
     fn register(&mut self, value: &BigUint, ty: Type) -> Value {
         let mut digits = value.iter_u64_digits();
         let mut word = || digits.next().unwrap_or(0) as i64;
@@ -59,7 +59,7 @@ impl Generator<'_, '_> {
         self.b.func.dfg.value_type(value)
     }
 
-    /// Widens or narrows to another value type; bits above are 0 or dropped.
+    /// Widens a value to another type with zeros, or narrows it by dropping the high bits.
     pub(super) fn convert(&mut self, value: Value, ty: Type) -> Value {
         match (self.type_of(value), ty) {
             (types::I64, types::I128) => self.b.ins().uextend(ty, value),
@@ -68,7 +68,7 @@ impl Generator<'_, '_> {
         }
     }
 
-    /// Copies the sign bit of a `width` bit value into all bits above.
+    /// Copies the sign bit of a value of `width` bits into all bits above it.
     fn extend_sign(&mut self, value: Value, width: u32) -> Value {
         let unused = i64::from(self.type_of(value).bits() - width);
         if unused == 0 || width == 0 {
@@ -78,7 +78,7 @@ impl Generator<'_, '_> {
         self.b.ins().sshr_imm_u(up, unused)
     }
 
-    /// A condition as any integer: not 0 if it holds.
+    /// A condition as an integer of any type: not 0 if it holds.
     pub(super) fn condition(&mut self, expr: &Expr) -> Result<Value> {
         if let ExprKind::Binary(op, left, right) = &expr.kind
             && let Some(compared) = self.comparison(*op, left, right)?
@@ -88,7 +88,7 @@ impl Generator<'_, '_> {
         self.eval(expr)
     }
 
-    /// A value as 64-bit number; the largest one if it is larger.
+    /// A value as a 64-bit number, saturated.
     pub(super) fn number(&mut self, expr: &Expr) -> Result<Value> {
         let value = self.eval(expr)?;
         if is_wide(expr.ty.width) {
@@ -149,7 +149,7 @@ impl Generator<'_, '_> {
         })
     }
 
-    /// `value << amount`, 0 if nothing is left; the result is not cut.
+    /// `value << amount`, or 0 if all bits are shifted out. The result is not cut to a width.
     pub(super) fn shift_left_by(&mut self, value: Value, amount: u32) -> Value {
         let ty = self.type_of(value);
         if amount >= ty.bits() {
@@ -169,7 +169,7 @@ impl Generator<'_, '_> {
         Ok(if to.width < of.ty.width { self.cut(converted, to.width) } else { converted })
     }
 
-    /// `? :` as a branch, since a side may end parsing or count a fault.
+    /// `? :` as a branch, since either side may end parsing or count a fault. Plain sides need no branch.
     fn mux(&mut self, cond: &Expr, then: &Expr, otherwise: &Expr, ty: Type) -> Result<Value> {
         let condition = self.condition(cond)?;
         if is_plain(then) && is_plain(otherwise) {
@@ -188,8 +188,8 @@ impl Generator<'_, '_> {
         Ok(result)
     }
 
-    /// One of two values. Cranelift makes a maximum of `a > b ? a : b`, which its x64 back end lacks for 128 bits; for halves
-    /// it does not.
+    /// One of two values. Cranelift turns `a > b ? a : b` into a maximum, which its x64 back end does not support for
+    /// 128 bits. So these are selected in halves, for which it does not do so.
     fn choose(&mut self, condition: Value, yes: Value, no: Value) -> Value {
         if self.type_of(yes) != types::I128 {
             return self.b.ins().select(condition, yes, no);
@@ -200,7 +200,7 @@ impl Generator<'_, '_> {
         self.b.ins().iconcat(low, high)
     }
 
-    /// The `i8` of a comparison; `None` for other operators, and for wide operands.
+    /// The result of a comparison as an `i8`; `None` for other operators, and for wide operands.
     fn comparison(&mut self, op: BinaryOp, left: &Expr, right: &Expr) -> Result<Option<Value>> {
         if is_wide(left.ty.width) {
             return Ok(None);
@@ -246,7 +246,7 @@ impl Generator<'_, '_> {
         Ok(self.cut(result, width))
     }
 
-    /// Shifts: the machine takes the amount modulo the register, P4 does not.
+    /// Shifts. The machine takes the amount modulo the width of the register; P4 does not.
     fn shift(&mut self, op: BinaryOp, value: Value, amount: Value, expr: &Expr) -> Result<Value> {
         let ty = self.type_of(value);
         let width = expr.ty.width;
@@ -265,7 +265,7 @@ impl Generator<'_, '_> {
         Ok(self.cut(result, width))
     }
 
-    /// Division of up to 64 bits; by 0 gives 0 and counts a fault.
+    /// Division of up to 64 bits. Division by 0 gives 0 and counts a fault.
     fn divide(&mut self, op: BinaryOp, value: Value, divisor: Value) -> Value {
         let by_zero = self.b.ins().icmp_imm_u(IntCC::Equal, divisor, 0);
         let after = self.when(by_zero);
@@ -295,7 +295,7 @@ impl Generator<'_, '_> {
         self.choose(fits, sum, most)
     }
 
-    /// Signed saturation: overflow happened if the result's sign contradicts that of the operands.
+    /// Signed saturation. It overflows if the sign of the result contradicts the signs of the operands.
     fn saturate_signed(&mut self, op: BinaryOp, a: Value, b: Value, expr: &Expr) -> Result<Value> {
         let (ty, width) = (self.type_of(a), expr.ty.width);
         if width == 0 {
@@ -304,7 +304,7 @@ impl Generator<'_, '_> {
         let (a, b) = (self.extend_sign(a, width), self.extend_sign(b, width));
         let raw = if op == BinaryOp::AddSat { self.b.ins().iadd(a, b) } else { self.b.ins().isub(a, b) };
         let wrapped = self.extend_sign(raw, width);
-        // With the sum cut to its width, it overflowed if both operands (for `-`: a and not b) differ from it in sign.
+        // The result, cut to its width, overflowed if both operands (for `-`: a and not b) differ from it in sign.
         let (x, y) = (self.b.ins().bxor(a, wrapped), self.b.ins().bxor(b, wrapped));
         let y = if op == BinaryOp::AddSat { y } else { self.b.ins().bnot(y) };
         let sign = self.b.ins().band(x, y);
@@ -319,7 +319,7 @@ impl Generator<'_, '_> {
     }
 }
 
-/// The operator and operands of an expression that registers are too narrow for.
+/// Operator and operands of an expression whose values do not fit into registers.
 fn by_call(expr: &Expr) -> Option<(Operator, Vec<&Expr>)> {
     let (operator, operands) = Operator::of(expr)?;
     let divides = matches!(operator, Operator::Binary(BinaryOp::Div | BinaryOp::Mod));
@@ -327,7 +327,8 @@ fn by_call(expr: &Expr) -> Option<(Operator, Vec<&Expr>)> {
     (wide(expr.ty.width) || operands.iter().any(|operand| wide(operand.ty.width))).then_some((operator, operands))
 }
 
-/// Whether an expression may be evaluated without being needed: it is small, and neither reads the packet nor divides.
+/// Whether an expression may be evaluated even if its value is not needed: it neither reads the packet nor divides, and
+/// has no branch or run-time index.
 fn is_plain(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Const(_) | ExprKind::PacketLength => true,

@@ -24,7 +24,7 @@ use super::{Referred, Result, backend, unsupported};
 use crate::layout::{Layout, storage_bytes};
 use crate::{FUEL, Stage};
 
-/// Memory regions that never overlap, so that a store to one does not spoil loads from another.
+/// Memory regions that never overlap, so a store to one does not invalidate loads from another.
 pub(super) struct Regions {
     pub(super) phv: MemFlagsData,
     pub(super) context: MemFlagsData,
@@ -56,19 +56,19 @@ impl Regions {
     }
 }
 
-/// Most statements of a stage, with an action at each table that runs it: code generation takes more than
-/// proportionally long, and a program beyond is no less right in the interpreter.
+/// Largest number of statements of a stage; an action counts once for each table that runs it. The time for code
+/// generation grows more than proportionally, and the interpreter runs larger programs as well.
 const MAX_STATEMENTS: usize = 20_000;
 
 /// Where a local slot lives.
 #[derive(Clone, Copy)]
 enum Local {
     Ssa(Variable),
-    /// Element of a header stack, in memory for the sake of run-time indices; or too wide for a register.
+    /// An element of a header stack, which run-time indices can choose, or a value too wide for a register.
     Memory(Room, i32),
 }
 
-/// Where a place is right now.
+/// Current location of a place.
 pub(super) enum Home {
     Ssa(Variable),
     Memory {
@@ -76,7 +76,7 @@ pub(super) enum Home {
         address: Value,
         offset: i32,
         size: u32,
-        /// With a run-time index: whether it is within the stack. `address` is element 0's if it is not.
+        /// With a run-time index: whether it is in range. If not, `address` is that of element 0.
         in_range: Option<Value>,
     },
 }
@@ -110,7 +110,7 @@ pub(super) struct Generator<'a, 'f> {
     pub(super) exit: Block,
     fuel: Variable,
     pub(super) parsing: Option<Parsing>,
-    /// What the direct meter of the table that runs an action said.
+    /// Colour from the direct meter of the table whose action runs.
     pub(super) colour: Option<Value>,
     pub(super) emitting: Option<Emitting>,
 }
@@ -153,7 +153,7 @@ impl<'a, 'f> Generator<'a, 'f> {
         }
     }
 
-    /// The code of a stage: its blocks one after the other.
+    /// Generates the code of a stage: its blocks one after the other.
     pub(super) fn stage(&mut self, stage: Stage) -> Result<()> {
         let (deparser, refused) = (stage.deparser(self.program), self.b.create_block());
         for block in stage.blocks(self.program) {
@@ -216,7 +216,7 @@ impl<'a, 'f> Generator<'a, 'f> {
 
     // Storage
 
-    /// Gives every local of a block a home and the value 0.
+    /// Gives each local of a block a location and the value 0.
     fn declare_locals(&mut self, block: BlockId) -> Result<()> {
         for stack in &self.program.stacks {
             let base = stack_base(self.program, stack);
@@ -246,7 +246,7 @@ impl<'a, 'f> Generator<'a, 'f> {
         Ok(())
     }
 
-    /// Finds a place. Places without a run-time index are known at once; an index is checked and its address computed.
+    /// Locates a place. A run-time index is checked, and the address is computed from it.
     pub(super) fn home(&mut self, place: &Place) -> Result<Home> {
         let slot = &self.program.slots[place.slot.index()];
         let (flags, address, offset, size, stride) = match self.layout.field(place.slot) {
@@ -277,7 +277,7 @@ impl<'a, 'f> Generator<'a, 'f> {
         }
     }
 
-    /// The element that an index chooses, 0 if it is beyond the stack, and whether it is within.
+    /// The element that an index chooses, or 0 if it is out of range, and whether it is in range.
     fn element(&mut self, index: &Index) -> Result<(Value, Value)> {
         let len = i64::from(self.program.stacks[index.stack.index()].len);
         let value = self.number(&index.expr)?;
@@ -286,7 +286,7 @@ impl<'a, 'f> Generator<'a, 'f> {
         Ok((self.b.ins().select(in_range, value, zero), in_range))
     }
 
-    /// Reads a place; 0 beyond a stack.
+    /// Reads a place. The value is 0 if its index is out of range.
     pub(super) fn read(&mut self, place: &Place) -> Result<Value> {
         let slot = &self.program.slots[place.slot.index()];
         let ty = value_type(slot.ty.width);
@@ -308,7 +308,7 @@ impl<'a, 'f> Generator<'a, 'f> {
         })
     }
 
-    /// Writes a place; nothing happens beyond a stack.
+    /// Writes a place. Does nothing if its index is out of range.
     pub(super) fn write(&mut self, place: &Place, value: Value) -> Result<()> {
         let (flags, address, offset, size, in_range) = match self.home(place)? {
             Home::Ssa(variable) => {
@@ -331,7 +331,7 @@ impl<'a, 'f> Generator<'a, 'f> {
         Ok(())
     }
 
-    /// Writes 0, or an empty `varbit`, whose width is written apart.
+    /// Writes 0, or an empty `varbit`, whose width is written separately.
     pub(super) fn write_zero(&mut self, place: &Place) -> Result<()> {
         let slot = &self.program.slots[place.slot.index()];
         let zero = match in_memory(slot) {
@@ -341,9 +341,9 @@ impl<'a, 'f> Generator<'a, 'f> {
         self.write(place, zero)
     }
 
-    /// Writes a slot, which is never beyond anything.
+    /// Writes a slot, which has no index that could be out of range.
     pub(super) fn write_slot(&mut self, slot: SlotId, value: Value) {
-        // Only an index can fail to be found.
+        // Only an index can fail to compile.
         self.write(&slot.into(), value).expect("a plain slot of the block that is being generated");
     }
 
@@ -368,7 +368,7 @@ impl<'a, 'f> Generator<'a, 'f> {
         };
     }
 
-    /// Begins a block that runs if `condition` is not 0; the block returned comes after it.
+    /// Begins a block that runs if `condition` is not 0. Returns the block after it.
     pub(super) fn when(&mut self, condition: Value) -> Block {
         let (then, after) = (self.b.create_block(), self.b.create_block());
         self.b.ins().brif(condition, then, &[], after, &[]);
@@ -382,7 +382,7 @@ impl<'a, 'f> Generator<'a, 'f> {
 
     // Statements
 
-    /// Generates statements; false if control never reaches their end.
+    /// Generates statements. Returns false if control never reaches their end.
     pub(super) fn body(&mut self, body: &[Stmt]) -> Result<bool> {
         for stmt in body {
             if !self.statement(stmt)? {
@@ -480,7 +480,7 @@ impl<'a, 'f> Generator<'a, 'f> {
         Ok(self.reachable(reached))
     }
 
-    /// A body that goes on at `after`; false if it never gets there.
+    /// Generates a body that continues at `after`. Returns false if control never reaches `after`.
     pub(super) fn branch(&mut self, body: &[Stmt], after: Block) -> Result<bool> {
         let falls_through = self.body(body)?;
         if falls_through {
@@ -489,7 +489,7 @@ impl<'a, 'f> Generator<'a, 'f> {
         Ok(falls_through)
     }
 
-    /// Closes the present block if nothing leads to it.
+    /// Ends the present block if it is unreachable.
     pub(super) fn reachable(&mut self, reached: bool) -> bool {
         if !reached {
             self.b.ins().jump(self.exit, &[]);
@@ -538,7 +538,7 @@ impl<'a, 'f> Generator<'a, 'f> {
         self.branch(body, after)?;
         self.labels.pop();
         self.b.switch_to_block(after);
-        // Whether some `break` leads here is not tracked: code without an entry costs nothing.
+        // It is not tracked whether some `break` leads here: unreachable code costs nothing.
         Ok(true)
     }
 
@@ -563,7 +563,7 @@ impl<'a, 'f> Generator<'a, 'f> {
         Ok(false)
     }
 
-    /// Takes one unit of fuel; without any, counts a fault and goes to `dry`.
+    /// Takes one unit of fuel. If none is left, counts a fault and jumps to `dry`.
     pub(super) fn burn(&mut self, dry: Block) {
         let fuel = self.b.use_var(self.fuel);
         let (empty, run) = (self.b.create_block(), self.b.create_block());
@@ -597,7 +597,7 @@ fn stack_base(program: &Program, stack: &Stack) -> SlotId {
     first.fields.iter().copied().fold(first.valid, SlotId::min)
 }
 
-/// Whether what a slot holds is known by its address.
+/// Whether the value of a slot is represented by its address.
 fn in_memory(slot: &Slot) -> bool {
     slot.varbit_width.is_some() || is_wide(slot.ty.width)
 }

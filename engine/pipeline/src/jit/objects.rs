@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Meters, filters, action profiles and value sets: they run in Rust, the code uses what they say.
+//! Meters, filters, action profiles and value sets. They run in Rust, and generated code uses the results.
 
 use std::mem::offset_of;
 
@@ -47,7 +47,7 @@ impl Generator<'_, '_> {
         }
     }
 
-    /// The row of the action that runs, for the row found in a table with an `implementation`.
+    /// The row of the action that runs, for a row found in a table with an `implementation`.
     pub(super) fn resolve(&mut self, id: TableId, table: Value, row: Value) -> Result<Value> {
         let spec = &self.program.tables[id.index()];
         let hash = match selection(self.program, spec) {
@@ -57,7 +57,7 @@ impl Generator<'_, '_> {
         self.call_value(&context::RESOLVE, &[table, row, hash])
     }
 
-    /// Whether a value set contains the first of these values: as many as its members have components.
+    /// Whether a value set contains the first of these values, as many as its members have components.
     pub(super) fn in_value_set(&mut self, id: ValueSetId, values: &[(Value, Ty)]) -> Result<Value> {
         let tys = &self.program.value_sets[id.index()].tys;
         let shape = KeyShape::of_widths(tys.iter().map(|ty| ty.width));

@@ -2,8 +2,8 @@
 //! Parser and deparser.
 //!
 //! The cursor is an SSA value in bytes: on a path without loops it folds to a constant. Headers are read and written
-//! eight bytes at a time, most significant byte first; reading may touch [`crate::packet::SLACK`] bytes beyond the
-//! stored ones, which are never used.
+//! eight bytes at a time, most significant byte first. A read may touch [`crate::packet::SLACK`] bytes beyond the
+//! stored ones, but their values are never used.
 
 use std::mem::offset_of;
 
@@ -29,7 +29,7 @@ impl Generator<'_, '_> {
         self.parsing.clone().expect("the front end admits packet reads in parsers only")
     }
 
-    /// A parser. Control goes on behind it, or at `refused` if the parser refuses the packet.
+    /// Generates a parser. Control continues behind it, or at `refused` if the parser refuses the packet.
     pub(super) fn parser(&mut self, id: BlockId, parser: &ParserBody, refused: Block) -> Result<()> {
         let rejection = Rejection::of(self.program, id);
         let [bytes, stored, cursor] = [(); 3].map(|()| self.b.declare_var(types::I64));
@@ -79,7 +79,7 @@ impl Generator<'_, '_> {
         Ok(())
     }
 
-    /// The number at place `at` of a list; `at` itself where that holds for all places.
+    /// The number at index `at` of a list. Entries that equal their index need no code.
     fn chosen(&mut self, at: Value, list: &[u32]) -> Value {
         let others = (0..).zip(list).filter(|(place, number)| place != *number);
         others.fold(at, |chosen, (place, &number)| {
@@ -107,7 +107,7 @@ impl Generator<'_, '_> {
         self.b.ins().jump(reject, &[code.into()]);
     }
 
-    /// Goes on only if `holds`, else rejects.
+    /// Continues only if `holds`; otherwise rejects.
     fn require(&mut self, holds: Value, error: &str) {
         let (fail, go_on) = (self.b.create_block(), self.b.create_block());
         self.b.ins().brif(holds, go_on, &[], fail, &[]);
@@ -176,13 +176,13 @@ impl Generator<'_, '_> {
         Ok(())
     }
 
-    /// Whether a value is in a set; `None` if every value is.
+    /// Whether a value is in a set; `None` if the set contains all values.
     fn contains(&mut self, set: &KeySet, value: Value, ty: Ty) -> Result<Option<Value>> {
         let width = ty.width;
         Ok(match set {
             KeySet::Any => None,
-            // It may contain more than one key: the caller asks it.
-            KeySet::ValueSet(_) => unreachable!("a value set looks at several keys"),
+            // A value set may take several keys, so the caller handles it.
+            KeySet::ValueSet(_) => unreachable!("a value set may take several keys"),
             _ if is_wide(width) => Some(self.contains_wide(set, value, ty)?),
             KeySet::Value(member) => {
                 let member = self.constant(member, width);
@@ -194,7 +194,7 @@ impl Generator<'_, '_> {
                 Some(self.b.ins().icmp(IntCC::Equal, masked, member))
             }
             KeySet::Range { lo, hi } => {
-                // A signed order is the unsigned one after flipping the sign bits.
+                // Signed order is unsigned order after flipping the sign bits.
                 let flip = if ty.signed { BigUint::from(1u32) << (width - 1) } else { BigUint::ZERO };
                 let (lo, hi) = (self.constant(&(lo ^ &flip), width), self.constant(&(hi ^ &flip), width));
                 let flip = self.constant(&flip, width);
@@ -281,7 +281,7 @@ impl Generator<'_, '_> {
         Ok(())
     }
 
-    /// Reads a header. It becomes valid only if all of it is there.
+    /// Reads a header. It becomes valid only if the packet has all of it.
     pub(super) fn extract(&mut self, header: &HeaderRef, varbit_width: Option<&Expr>) -> Result<()> {
         let spec = &self.program.headers[header.header.index()];
         let varbit = match varbit_width {
@@ -313,7 +313,7 @@ impl Generator<'_, '_> {
                 let bits = self.b.ins().ishl_imm_u(bytes, 3);
                 self.write(&width, bits)?;
                 self.read_varbit(&place, reader.address, at, bytes)?;
-                // What follows lies that many whole bytes further on.
+                // The fields after it lie this many whole bytes further on.
                 reader = Reader::new(self.b.ins().iadd(reader.address, bytes));
             } else {
                 let value = reader.bits(self, at, slot.ty.width);
@@ -327,14 +327,15 @@ impl Generator<'_, '_> {
         Ok(())
     }
 
-    /// Bytes of a `varbit` field, which must be whole.
+    /// Number of bytes of a `varbit` field. Rejects if the width is not a multiple of 8.
     fn varbit_bytes(&mut self, width: &Expr) -> Result<Value> {
         let bits = self.number(width)?;
         self.require_whole_bytes(bits);
         Ok(self.b.ins().ushr_imm_u(bits, 3))
     }
 
-    /// Goes on only if the header's `varbit` field holds so many bytes. As in BMv2 this comes after the packet's length.
+    /// Continues only if the header's `varbit` field can hold this many bytes. As in BMv2, this check comes after the
+    /// one of the packet's length.
     fn require_room(&mut self, header: &Header, bytes: Value) {
         let limit = fields(self.program, header).find(|(_, slot)| slot.varbit_width.is_some());
         let limit = limit.map_or(0, |(_, slot)| slot.ty.width);
@@ -343,7 +344,7 @@ impl Generator<'_, '_> {
     }
 }
 
-/// Reads bit fields relative to an address, keeping the eight-byte words that it has loaded.
+/// Reads bit fields relative to an address, and keeps the eight-byte word that it loaded last.
 pub(super) struct Reader {
     address: Value,
     word: Option<(u32, Value)>,
@@ -354,7 +355,7 @@ impl Reader {
         Reader { address, word: None }
     }
 
-    /// Eight bytes from `8 * number` on, the first one most significant.
+    /// Eight bytes from `8 * number` on, the first byte most significant.
     fn load(&mut self, g: &mut Generator<'_, '_>, number: u32) -> Value {
         match self.word {
             Some((known, value)) if known == number => value,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What all parts of the generator know: how values are held, and what parsers and deparsers have at hand.
+//! Definitions for all parts of the generator: how values are held, and the state of parsers and deparsers.
 
 use cranelift_codegen::ir::{Block, StackSlot, Type, Value, types};
 use cranelift_frontend::Variable;
@@ -8,12 +8,12 @@ use marklab_p4::ir::{Header, HeaderRef, Place, Program, Slot, SlotId};
 /// Widest value that is kept in registers, in bits.
 const WIDEST: u32 = 128;
 
-/// Whether a value of that width is known by its address.
+/// Whether a value of that width is represented by its address.
 pub(super) fn is_wide(width: u32) -> bool {
     width > WIDEST
 }
 
-/// Type of a value of that width; a wide one is known by its address.
+/// Type of a value of that width. A wide value is represented by its address.
 pub(super) fn value_type(width: u32) -> Type {
     match width {
         65..=128 => types::I128,
@@ -35,32 +35,32 @@ pub(super) fn fields<'a>(program: &'a Program, header: &'a Header) -> impl Itera
 #[derive(Clone, Copy)]
 pub(super) enum Room {
     Stack(StackSlot),
-    /// At this offset of the context's scratch memory.
+    /// At this offset in the context's scratch memory.
     Scratch(u32),
 }
 
-/// Memory given out.
+/// Memory allocated so far.
 #[derive(Default)]
 pub(super) struct Rooms {
     pub(super) stack_bytes: u32,
-    /// Scratch memory in use; statements give back what they took.
+    /// Scratch memory in use. A statement releases its part when it ends.
     pub(super) scratch_bytes: u32,
-    /// The most that was in use.
+    /// The largest amount of scratch memory that was in use.
     pub(super) most_scratch_bytes: u32,
 }
 
-/// What the code of a deparser needs at hand.
+/// State of a deparser's code.
 #[derive(Clone, Copy)]
 pub(super) struct Emitting {
-    /// Where the first header goes if that is right in front of the payload; else it goes to a buffer.
+    /// Address of the first header, if the headers go right in front of the payload. Otherwise they go to a buffer.
     pub(super) in_place: Option<Value>,
-    /// Where the next header goes.
+    /// Address of the next header.
     pub(super) cursor: Variable,
     /// Whether the buffer may have to grow.
     pub(super) grows: bool,
 }
 
-/// What the code of a parser needs at hand.
+/// State of a parser's code.
 #[derive(Clone)]
 pub(super) struct Parsing {
     /// Address of the packet's stored bytes.
@@ -71,8 +71,8 @@ pub(super) struct Parsing {
     pub(super) cursor: Variable,
     /// Where parsing ends.
     pub(super) end: Block,
-    /// Where it ends with an error, given as parameter.
+    /// Where parsing ends with an error, which is the block's parameter.
     pub(super) reject: Block,
-    /// The error of a rejection that names none.
+    /// Error of a rejection that names none; `None` if such a rejection is not an error.
     pub(super) unnamed: Option<&'static str>,
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tables: the key, the row that applies, the action in it.
+//! Tables: the key, the row that applies, and its action.
 
 use std::mem::offset_of;
 
@@ -16,7 +16,7 @@ use crate::table::{KeyShape, MULTIPLIER, Recent, Row, SHIFT, compared_keys};
 use crate::words::words_for;
 
 impl Generator<'_, '_> {
-    /// Looks a table up and runs the action found; false if control never gets behind it.
+    /// Looks up a table and runs the action found. Returns false if control never reaches the code behind it.
     pub(super) fn apply(&mut self, id: TableId, hit: Option<SlotId>, action_run: Option<SlotId>) -> Result<bool> {
         let spec = &self.program.tables[id.index()];
         let tables = self.load_context(offset_of!(Context, tables));
@@ -53,7 +53,7 @@ impl Generator<'_, '_> {
         self.dispatch(id, action, row)
     }
 
-    /// The row that applies: by a call, or right away for a table without keys.
+    /// The row that applies. A table without keys has only one; other tables are searched.
     fn look_up(&mut self, table: Value, direct: Value, id: TableId) -> Result<Value> {
         let spec = &self.program.tables[id.index()];
         let shape = KeyShape::new(spec);
@@ -72,7 +72,7 @@ impl Generator<'_, '_> {
         }
     }
 
-    /// The key of one word whose components have these values.
+    /// The one-word key whose components have these values.
     fn key_word(&mut self, shape: &KeyShape, values: &[Value]) -> Value {
         let mut word = self.iconst(0);
         for (part, &value) in shape.parts.iter().zip(values) {
@@ -102,7 +102,7 @@ impl Generator<'_, '_> {
         Ok(address)
     }
 
-    /// The row for a key of one word: the one found for it lately, or else by a call.
+    /// The row for a one-word key: the one found recently, or else the result of a call.
     fn look_up_word(&mut self, table: Value, places: Value, key: Value) -> Result<Value> {
         let flags = self.regions.recent;
         let multiplier = self.iconst(MULTIPLIER as i64);
@@ -124,7 +124,7 @@ impl Generator<'_, '_> {
         Ok(self.b.block_params(found)[0])
     }
 
-    /// Runs the action of that index with the parameters in a row.
+    /// Runs the action with this index, with the parameters in a row.
     fn dispatch(&mut self, id: TableId, action: Value, row: Value) -> Result<bool> {
         let spec = &self.program.tables[id.index()];
         let actions = &spec.actions;
@@ -132,7 +132,7 @@ impl Generator<'_, '_> {
         let after = self.b.create_block();
         let blocks: Vec<Block> = actions.iter().map(|_| self.b.create_block()).collect();
         let (last, others) = match (spec.profile, blocks.split_last()) {
-            // It may be that none runs.
+            // Possibly no action runs.
             (Some(_), _) => (after, &blocks[..]),
             (None, Some((&last, others))) => (last, others),
             (None, None) => return Err(backend("a table without actions")),

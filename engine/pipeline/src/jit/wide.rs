@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Values that registers do not hold: more than 128 bits, or a `varbit`.
+//! Values that do not fit into registers: those of more than 128 bits, and `varbit`s.
 //!
-//! Generated code knows such a value by the address of its words, least significant first, and a `varbit` by that of
-//! its bytes. Operators on them are calls of [`marklab_p4::arith`], which defines them. What an address leads to stays as it
-//! is until the end of the statement: expressions have no side effects, and a statement stores its result last.
+//! Generated code holds the address of such a value: of its words, least significant first, or of the bytes of a
+//! `varbit`. Operators on them are calls of [`marklab_p4::arith`], which defines them. The value at an address does not
+//! change before the end of the statement: expressions have no side effects, and a statement stores its result last.
 
 use std::mem::offset_of;
 
@@ -20,8 +20,8 @@ use crate::layout::storage_bytes;
 use crate::words::{limbs_of, words_for};
 use marklab_p4::arith::Operator;
 
-/// Bytes that the code of a stage takes of the machine's stack; what is needed beyond lies on the heap, since programs
-/// may ask for more than a thread has.
+/// Bytes of the machine's stack that the code of a stage may take. Further memory is on the heap, since programs may
+/// need more than the stack of a thread.
 const STACK_BYTES: u32 = 16 << 10;
 
 impl Generator<'_, '_> {
@@ -49,7 +49,7 @@ impl Generator<'_, '_> {
         }
     }
 
-    /// Memory of its own.
+    /// Address of newly allocated memory.
     pub(super) fn fresh(&mut self, bytes: u32) -> Value {
         let room = self.room(bytes);
         self.address(room)
@@ -69,7 +69,7 @@ impl Generator<'_, '_> {
         address
     }
 
-    /// Zeros, as many bytes.
+    /// Address of `bytes` zero bytes.
     pub(super) fn zeros(&mut self, bytes: u32) -> Result<Value> {
         let address = self.fresh(bytes);
         let bytes = self.iconst(i64::from(bytes));
@@ -77,7 +77,7 @@ impl Generator<'_, '_> {
         Ok(address)
     }
 
-    /// The address of a value's words, whatever its width.
+    /// The address of the words of a value of any width.
     pub(super) fn spill(&mut self, value: Value, width: u32) -> Value {
         if is_wide(width) {
             return value;
@@ -87,7 +87,7 @@ impl Generator<'_, '_> {
         address
     }
 
-    /// The value of an operator.
+    /// The result of an operator.
     pub(super) fn operate(&mut self, operator: Operator, operands: &[(Value, Ty)], ty: Ty) -> Result<Value> {
         let addresses: Vec<Value> = operands.iter().map(|&(value, ty)| self.spill(value, ty.width)).collect();
         let (&first, &last) = (addresses.first().expect("an operand"), addresses.last().expect("an operand"));
@@ -107,7 +107,7 @@ impl Generator<'_, '_> {
         self.operate(Operator::Binary(op), &[(left, of), (right, of)], Ty::BOOL)
     }
 
-    /// A wide value as 64-bit number; the largest one if it is larger.
+    /// A wide value as a 64-bit number, saturated.
     pub(super) fn wide_number(&mut self, address: Value, width: u32) -> Value {
         let flags = self.regions.stack;
         let mut above = self.iconst(0);
@@ -134,7 +134,7 @@ impl Generator<'_, '_> {
         address
     }
 
-    /// Address of what a place in memory holds; that of zeros beyond a stack.
+    /// Address of the value of a place in memory, or of zeros if the index is out of range.
     pub(super) fn source(&mut self, address: Value, offset: i32, size: u32, in_range: Option<Value>) -> Result<Value> {
         let address = self.b.ins().iadd_imm_u(address, i64::from(offset));
         match in_range {
@@ -148,20 +148,20 @@ impl Generator<'_, '_> {
 
     // Varbits
 
-    /// Whether a place is a `varbit`: the place of its width.
+    /// The place of the width of a `varbit`; `None` for other places.
     pub(super) fn varbit_width(&self, place: &Place) -> Option<Place> {
         let width = self.program.slots[place.slot.index()].varbit_width;
         width.map(|slot| Place { slot, index: place.index.clone() })
     }
 
-    /// Bits that a `varbit` has now; never more than its field, whatever a packet state was set to.
+    /// Current width of a `varbit` in bits. It never exceeds the field, whatever the packet state was set to.
     pub(super) fn varbit_bits(&mut self, place: &Place, width: &Place) -> Result<Value> {
         let bits = self.read(width)?;
         let most = self.iconst(self.program.slots[place.slot.index()].ty.width.into());
         Ok(self.b.ins().umin(bits, most))
     }
 
-    /// A `varbit` as number, of its largest width.
+    /// A `varbit` as a number of its largest width.
     pub(super) fn varbit_number(&mut self, place: &Place, width: &Place) -> Result<Value> {
         let bits = self.varbit_bits(place, width)?;
         let bytes = self.b.ins().ushr_imm_u(bits, 3);
@@ -185,7 +185,7 @@ impl Generator<'_, '_> {
         self.write(dst.0, source)
     }
 
-    /// Stores bits of the packet, from bit `at` of an address on, as a `varbit`; zeros behind them.
+    /// Stores `bytes` bytes of the packet, from bit `at` of an address on, as a `varbit`, followed by zeros.
     pub(super) fn read_varbit(&mut self, place: &Place, from: Value, at: u32, bytes: Value) -> Result<()> {
         let size = storage_bytes(&self.program.slots[place.slot.index()]);
         let value = self.zeros(size)?;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What generated code sees of a state and of the packet.
 //!
-//! Data only: `jit::context` has the functions that the code calls with it, and the rules for its pointers.
+//! This module has data only: `jit::context` has the functions that the code calls with it, and the rules for its
+//! pointers.
 #![expect(unsafe_code, reason = "pointers for generated code")]
 
 use marklab_p4::ir::{HashAlgorithm, Request, Ty};
@@ -20,13 +21,13 @@ pub(crate) struct Operation {
     pub(crate) ty: Ty,
 }
 
-/// What generated code refers to by number, and needs.
+/// Objects that generated code refers to by number, and the memory that it needs.
 #[derive(Default)]
 pub(crate) struct Referred {
     pub(crate) requests: Vec<Request>,
     pub(crate) algorithms: Vec<HashAlgorithm>,
     pub(crate) operations: Vec<Operation>,
-    /// Memory that it needs beside the machine's stack.
+    /// Memory that it needs in addition to the machine's stack.
     pub(crate) scratch_bytes: usize,
 }
 
@@ -56,13 +57,14 @@ pub(crate) struct Views {
     counters: Vec<Cells>,
 }
 
-// SAFETY: the pointers lead into the `State` that owns these `Views`, and are used only while it is borrowed mutably.
+// SAFETY: the pointers point into the `State` that owns these `Views`, and are used only while it is borrowed mutably.
 unsafe impl Send for Views {}
-// SAFETY: as above; a shared reference leads nowhere.
+// SAFETY: as above; a shared reference cannot follow the pointers.
 unsafe impl Sync for Views {}
 
 impl Views {
-    /// Addresses of what a state owns. They outlive moves of the state, since all of it is on the heap.
+    /// Addresses of a state's tables and arrays. They stay valid when the state moves, since all of these are on the
+    /// heap.
     pub(crate) fn new(tables: &[Fixed<Table>], registers: &mut [RegisterArray], counters: &mut [Vec<Count>]) -> Views {
         let register = |array: &mut RegisterArray| Cells { start: array.words.as_mut_ptr(), len: array.cells };
         let counter = |cells: &mut Vec<Count>| Cells { start: cells.as_mut_ptr().cast(), len: cells.len() as u64 };
@@ -74,7 +76,8 @@ impl Views {
     }
 }
 
-/// What generated code is given. It lives in the [`State`], so that a call sets only what has changed since the last one.
+/// The data that generated code receives. It lives in the [`State`], so a call sets only what has changed since the
+/// last call.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Context {
@@ -89,13 +92,13 @@ pub(crate) struct Context {
     pub(crate) length: u64,
     /// Bytes in front of the packet that may be written.
     pub(crate) headroom: u64,
-    /// Where a deparser writes that needs a buffer.
+    /// Output of a deparser that needs a buffer.
     pub(crate) emitted: *mut u8,
     /// Bytes the deparser wrote, or `u64::MAX` before it ends.
     pub(crate) emitted_len: u64,
-    /// Memory for values that the machine's stack has no room for.
+    /// Memory for values that do not fit on the machine's stack.
     pub(crate) scratch: *mut u8,
-    /// Added to `State::faults`.
+    /// Faults of this call, which are added to `State::faults`.
     pub(crate) faults: u64,
     /// Result of `draw` and `filter`.
     pub(crate) drawn: u64,
@@ -106,7 +109,7 @@ pub(crate) struct Context {
 
 // SAFETY: the pointers are used only during a call, which borrows the `State` mutably and sets those that may have changed.
 unsafe impl Send for Context {}
-// SAFETY: as above; a shared reference leads nowhere.
+// SAFETY: as above; a shared reference cannot follow the pointers.
 unsafe impl Sync for Context {}
 
 impl Context {
@@ -131,10 +134,10 @@ impl Context {
         }
     }
 
-    /// Looks anew where the packet's bytes are. Until the next time nothing else may lead to them.
+    /// Updates the address of the packet's bytes. Until the next update, nothing else may refer to these bytes.
     #[inline(always)]
     pub(crate) fn see_packet(&mut self) {
-        // SAFETY: set for the call that this happens in.
+        // SAFETY: the pointer was set for the present call.
         let packet = unsafe { &mut *self.packet };
         (self.stored, self.headroom) = (packet.stored().len() as u64, packet.headroom() as u64);
         self.packet_bytes = packet.start();

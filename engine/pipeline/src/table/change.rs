@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the control plane may do to a table of a state.
+//! Changes that the control plane may make to a table of a state.
 
 use std::ops::Deref;
 
@@ -7,10 +7,10 @@ use num_bigint::BigUint;
 
 use super::{EntryHandle, Table, TableEntry, TableError};
 
-/// A table of a [`State`](crate::State), to be changed.
+/// A table of a [`State`](crate::State), mutable.
 ///
-/// It is no `&mut Table`, by which the table could be exchanged for one of another program: generated code knows where
-/// tables are, and what their rows look like.
+/// It is not a `&mut Table`, which could replace the table by one of another program: generated code relies on the
+/// addresses of tables and the format of their rows.
 #[derive(Debug)]
 pub struct TableMut<'a>(pub(crate) &'a mut Table);
 
@@ -23,12 +23,12 @@ impl Deref for TableMut<'_> {
 }
 
 impl TableMut<'_> {
-    /// Adds an entry; it keeps its keys in canonical form.
+    /// Adds an entry, and stores its keys in canonical form.
     pub fn insert(&mut self, entry: TableEntry) -> Result<EntryHandle, TableError> {
         self.0.insert(entry)
     }
 
-    /// Gives an entry another action.
+    /// Changes the action of an entry.
     pub fn modify(&mut self, handle: EntryHandle, action: u32, args: Vec<BigUint>) -> Result<(), TableError> {
         self.0.modify(handle, action, args)
     }
@@ -43,7 +43,7 @@ impl TableMut<'_> {
         self.0.clear()
     }
 
-    /// Changes what runs on a miss.
+    /// Changes the default action, which runs on a miss.
     pub fn set_default(&mut self, action: u32, args: &[BigUint]) -> Result<(), TableError> {
         self.0.set_default(action, args)
     }

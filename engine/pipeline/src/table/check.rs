@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What entries may say. Each check gives the problem as text; the caller says whose it is.
+//! Checks of entries. Each check returns the problem as text; the caller adds the name of the object.
 
 use marklab_p4::ir;
 use num_bigint::BigUint;
 
 use super::KeyMatch;
 
-/// Whether an action may be that of an entry, or of a miss.
+/// Checks that an entry, or a miss, may run an action.
 pub(super) fn check_use(action: &ir::TableAction, as_default: bool) -> Result<(), String> {
     match as_default {
         true if action.table_only => Err("it is @tableonly".to_owned()),
@@ -15,7 +15,7 @@ pub(super) fn check_use(action: &ir::TableAction, as_default: bool) -> Result<()
     }
 }
 
-/// Whether a key component may be compared with this.
+/// Checks that a key component can be matched with `value`.
 pub(super) fn check_key(key: &ir::Key, value: &KeyMatch) -> Result<(), String> {
     use ir::MatchKind::*;
     match (key.kind, value) {
@@ -28,7 +28,7 @@ pub(super) fn check_key(key: &ir::Key, value: &KeyMatch) -> Result<(), String> {
     }
 }
 
-/// Whether a value of that width may be compared with this.
+/// Checks that `value` fits a width.
 pub(crate) fn check_width(width: u32, value: &KeyMatch) -> Result<(), String> {
     let fits = |value: &BigUint| {
         if value.bits() > u64::from(width) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tables with an `implementation`: their entries point to members and groups of a profile.
 //!
-//! To its table such an entry is a call of [`MEMBER`] or [`GROUP`] with the number as parameter. What the numbers mean
-//! is kept here, in step with the profile, as rows of the table's own shape: engines read action data from them as
-//! from any row.
+//! For its table, such an entry is a call of [`MEMBER`] or [`GROUP`] with the number as parameter. This module keeps
+//! the members and groups in step with the profile. Members are rows in the table's own format, so engines read action
+//! data from them as from any row.
 
 use marklab_p4::ir::{ActionParam, SlotId, Ty};
 use num_bigint::BigUint;
@@ -14,13 +14,13 @@ use crate::words::{push_limbs, words_for};
 
 /// Index of the call of a member.
 pub(crate) const MEMBER: u32 = 0;
-/// Index of the call that does nothing, which is what a miss does until the control plane gives a default: BMv2 ignores
-/// the `default_action` of such a table.
+/// Index of the call that does nothing. A miss runs it until the control plane sets a default: BMv2 ignores the
+/// `default_action` of such a table.
 pub(crate) const NOTHING: u32 = 1;
 /// Index of the call of a group, in tables with a selector.
 pub(crate) const GROUP: u32 = 2;
 
-/// The row that runs nothing has this action, which no table has.
+/// Action of the row that runs nothing; no table has this action.
 pub(crate) const NO_ACTION: u64 = Row::ACTION;
 
 /// Names of the calls above.
@@ -34,14 +34,14 @@ pub(super) fn calls(selector: bool) -> Vec<(String, Vec<ActionParam>)> {
     calls.take(if selector { 3 } else { 2 }).collect()
 }
 
-/// Members and groups as a table's lookups need them.
+/// Members and groups in the form that a table's lookups need.
 #[derive(Debug)]
 pub(super) struct Indirect {
     /// Name and parameters of the actions that run.
     actions: Vec<(String, Vec<ActionParam>)>,
     /// Words per row.
     stride: usize,
-    /// The row that runs nothing, then those of the members by number.
+    /// The row that runs nothing, then the rows of the members by number.
     rows: Vec<u64>,
     members: Vec<bool>,
     groups: Vec<Option<Vec<MemberId>>>,
@@ -83,7 +83,7 @@ impl Indirect {
         self.groups[number] = members;
     }
 
-    /// Whether an entry, or the default, may be this call.
+    /// Checks that an entry, or the default, may be this call.
     pub(super) fn check(&self, call: u32, args: &[BigUint], as_default: bool) -> Result<(), String> {
         let number = args.first().and_then(|id| usize::try_from(id).ok()).unwrap_or(usize::MAX);
         match call {
@@ -92,23 +92,23 @@ impl Indirect {
             }
             GROUP => match self.groups.get(number).and_then(Option::as_ref) {
                 None => Err(format!("its profile has no group {}", args[0])),
-                // As BMv2, which lets a default point to an empty group, and groups become empty.
+                // As in BMv2: a default may point to an empty group, and groups may become empty later.
                 Some(members) if members.is_empty() && !as_default => Err(format!("group {} is empty", args[0])),
                 Some(_) => Ok(()),
             },
-            NOTHING if !as_default => Err("it is only for misses".to_owned()),
+            NOTHING if !as_default => Err("it can only be the default action".to_owned()),
             _ => Ok(()),
         }
     }
 
-    /// The row whose action runs for an entry's or the default's row. `hash` chooses among the members of a group.
+    /// The row whose action runs, for the row of an entry or the default. `hash` chooses among the members of a group.
     pub(super) fn resolve(&self, row: &[u64], hash: u64) -> &[u64] {
         let number = row[Row::ARGS];
         let place = match (row[0] & Row::ACTION) as u32 {
             MEMBER => number as usize + 1,
             GROUP => match self.groups[number as usize].as_deref() {
                 None | Some([]) => 0,
-                // BMv2 takes the hash as an `unsigned int`.
+                // BMv2 converts the hash to an `unsigned int`.
                 Some(members) => members[hash as u32 as usize % members.len()].0 as usize + 1,
             },
             _ => 0,

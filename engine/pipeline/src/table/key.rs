@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the components of a key are compared with.
+//! What an entry requires of each component of the key.
 
 use marklab_p4::ir;
 use num_bigint::BigUint;
 
 use crate::words::mask;
 
-/// What a component of a key is compared with.
+/// How a component of a key has to match.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum KeyMatch {
     /// Equal to a value.
     Exact(BigUint),
     /// The first `prefix_len` bits equal to those of a value.
     Lpm {
-        /// Value; bits beyond the prefix do not count.
+        /// Value; bits behind the prefix are ignored.
         value: BigUint,
         /// Bits compared.
         prefix_len: u32,
     },
     /// Equal to a value where the mask has ones.
     Ternary {
-        /// Value; bits outside of the mask do not count.
+        /// Value; bits outside the mask are ignored.
         value: BigUint,
         /// Bits compared.
         mask: BigUint,
@@ -37,7 +37,8 @@ pub enum KeyMatch {
 }
 
 impl KeyMatch {
-    /// The same for a value of that width with only those bits that count, and [`KeyMatch::Any`] where none does.
+    /// An equivalent match for a key of that width, without the bits that are ignored; [`KeyMatch::Any`] if it matches
+    /// every value.
     pub(super) fn canonical(&self, width: u32) -> KeyMatch {
         match self {
             KeyMatch::Lpm { prefix_len: 0, .. } => KeyMatch::Any,
@@ -53,7 +54,7 @@ impl KeyMatch {
     }
 }
 
-/// The entry of the source in the control plane's terms.
+/// Converts a key set of an entry in the source to a [`KeyMatch`].
 pub(super) fn key_match(key: &ir::Key, set: &ir::KeySet) -> KeyMatch {
     let width = key.expr.ty.width;
     match (set, key.kind) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The search structures behind [`super::Table`], chosen by the kinds of its keys as BMv2 chooses.
+//! The search structures behind [`super::Table`], chosen by the match kinds of its keys as in BMv2.
 
 use marklab_p4::ir::{Key, MatchKind};
 use rustc_hash::FxHashMap;
@@ -55,7 +55,7 @@ impl WordMap {
         }
     }
 
-    /// False if the key is there already.
+    /// Adds a key. Returns false if it is already there.
     fn insert(&mut self, key: Box<[u64]>, number: u32) -> bool {
         if self.get(&key).is_some() {
             return false;
@@ -83,7 +83,7 @@ impl WordMap {
 }
 
 impl Matcher {
-    /// The structure for keys of these kinds.
+    /// A search structure for keys of these kinds.
     pub(super) fn new(keys: &[Key], shape: KeyShape) -> Matcher {
         let has = |kind| keys.iter().any(|key| key.kind == kind);
         let search = if keys.is_empty() {
@@ -98,7 +98,7 @@ impl Matcher {
         Matcher { shape, search }
     }
 
-    /// The structure that takes components of any kind.
+    /// A search structure for components of any kind.
     pub(crate) fn rows(shape: KeyShape) -> Matcher {
         Matcher { shape, search: Search::Rows(Rows::default()) }
     }
@@ -113,7 +113,7 @@ impl Matcher {
         }
     }
 
-    /// Adds an entry; false if there is one with the same key.
+    /// Adds an entry. Returns false if there is one with the same key.
     pub(crate) fn insert(&mut self, matches: &[KeyMatch], priority: u32, number: u32) -> bool {
         let (value, mask) = self.value_and_mask(matches);
         let words = self.shape.words;
@@ -151,7 +151,7 @@ impl Matcher {
         }
     }
 
-    /// Number of the entry with this key and, where entries can overlap, this priority.
+    /// Number of the entry with this key and, if entries can overlap, this priority.
     pub(super) fn number_of(&self, matches: &[KeyMatch], priority: u32) -> Option<u32> {
         let (value, mask) = self.value_and_mask(matches);
         match &self.search {
@@ -165,7 +165,7 @@ impl Matcher {
         }
     }
 
-    /// Bits of the key that count, and their values.
+    /// Values of the key bits that are compared, and the mask of these bits.
     fn value_and_mask(&self, matches: &[KeyMatch]) -> (Box<[u64]>, Box<[u64]>) {
         let (mut value, mut mask) = (vec![0; self.shape.words], vec![0; self.shape.words]);
         for (part, component) in self.shape.parts.iter().zip(matches) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Keys of one word that were looked up lately, with the rows that were found.
+//! One-word keys that were looked up recently, with the rows that were found.
 //!
-//! A switch sees the same few keys again and again: the hosts of its network. Compiled code looks here first, which
-//! takes one cache line whatever the table's search structure, and searches only if another key holds the place.
+//! A switch sees the same few keys again and again: the hosts of its network. Compiled code first looks here, which
+//! touches one cache line whatever the table's search structure is. It searches the table only if the place holds
+//! another key.
 
-/// Places, a power of two.
+/// Number of places, a power of two.
 const PLACES: usize = 256;
 /// The place of a key is `key * MULTIPLIER >> SHIFT` (Fibonacci hashing).
 pub(crate) const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -18,15 +19,16 @@ pub(crate) struct Recent {
     pub(crate) row: *const u64,
 }
 
-/// What was looked up lately. Rows are those of the table that owns this.
+/// Recent look-ups. The rows are in the table that owns this.
 #[derive(Debug)]
 pub(super) struct RecentRows {
-    /// A vector lends its elements' address for good; a boxed slice does so only until it is borrowed again.
+    /// A vector, since the address of a vector's elements stays valid; that of a boxed slice does so only until it is
+    /// borrowed again.
     places: Vec<Recent>,
     empty: bool,
 }
 
-// SAFETY: the row pointers lead into the table that owns this, and are used only while it is borrowed.
+// SAFETY: the row pointers point into the table that owns this, and are used only while it is borrowed.
 #[expect(unsafe_code, reason = "see above")]
 unsafe impl Send for RecentRows {}
 // SAFETY: as above; a shared reference never follows them.
@@ -39,7 +41,8 @@ fn place_of(key: u64) -> usize {
 
 impl RecentRows {
     pub(super) fn new() -> RecentRows {
-        // A place holds a key that belongs elsewhere, which no look-up compares with: 0 belongs to place 0, 1 does not.
+        // An empty place holds a key that belongs to another place, so no look-up finds it: 0 belongs to place 0, 1
+        // does not.
         let empty = |place| Recent { key: u64::from(place == 0), row: std::ptr::null() };
         RecentRows { places: (0..PLACES).map(empty).collect(), empty: true }
     }
@@ -49,13 +52,13 @@ impl RecentRows {
         self.places.as_ptr()
     }
 
-    /// Notes what was found.
+    /// Records the row found for a key.
     pub(super) fn put(&mut self, key: u64, row: *const u64) {
         self.places[place_of(key)] = Recent { key, row };
         self.empty = false;
     }
 
-    /// Forgets everything, because rows moved or other rows apply now.
+    /// Forgets everything, because rows have moved or other rows apply now.
     pub(super) fn clear(&mut self) {
         if !self.empty {
             let fresh = RecentRows::new();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Entries that are found by comparing: those of tables with a ternary, range or optional key.
+//! Entries that are found by comparing one after the other: those of tables with a ternary, range or optional key.
 
 use std::sync::Arc;
 
@@ -9,32 +9,32 @@ use super::KeyMatch;
 use super::shape::{KeyShape, Part};
 use crate::words::limbs_of;
 
-/// Most rows of a block.
+/// Largest number of rows in a block.
 const BLOCK_ROWS: usize = 512;
 
-/// The entries of a table, or members of a value set. To find what applies to a key they are gone through, to add or
-/// remove one no more than a block is touched.
+/// The entries of a table, or members of a value set. A search for a key goes through all of them. Adding or removing
+/// one touches a single block.
 #[derive(Default, Debug)]
 pub(super) struct Rows {
     ordered: Ordered,
-    /// The number of each.
+    /// The number of each row, by priority and row.
     numbers: FxHashMap<(u32, Arc<Row>), u32>,
 }
 
-/// Priority and number: by these, as in BMv2's list, rows come before others.
+/// Priority and number. They determine the order of rows, as in BMv2's list.
 type Place = (u32, u32);
 
-/// Rows in their order, cut into blocks.
+/// Rows in their order, in blocks.
 #[derive(Default, Debug)]
 struct Ordered {
-    /// None of them empty.
+    /// None of them is empty.
     blocks: Vec<Vec<(Place, Arc<Row>)>>,
 }
 
-/// What a key is compared with.
+/// The condition that a key has to meet.
 #[derive(PartialEq, Eq, Hash, Debug)]
 pub(super) struct Row {
-    /// For each word of the key the bits that count, and their values.
+    /// For each word of the key: the mask of the bits that are compared, and their values.
     words: Box<[(u64, u64)]>,
     ranges: Box<[RangeTest]>,
 }
@@ -48,17 +48,17 @@ struct RangeTest {
 }
 
 impl Rows {
-    /// The first that matches.
+    /// Number of the first row that matches.
     pub(super) fn find(&self, key: &[u64]) -> Option<u32> {
         self.ordered.iter().find(|(_, row)| row.matches(key)).map(|((_, number), _)| *number)
     }
 
-    /// The number of a row of this priority.
+    /// Number of a row with this priority.
     pub(super) fn number_of(&self, row: Row, priority: u32) -> Option<u32> {
         self.numbers.get(&(priority, Arc::new(row))).copied()
     }
 
-    /// Adds a row; false if there is an equal one of this priority.
+    /// Adds a row. Returns false if there is an equal row with this priority.
     pub(super) fn insert(&mut self, row: Row, priority: u32, number: u32) -> bool {
         let row = Arc::new(row);
         if self.numbers.contains_key(&(priority, row.clone())) {
@@ -82,7 +82,7 @@ impl Ordered {
         self.blocks.iter().flatten()
     }
 
-    /// The block that holds a place, or would.
+    /// Index of the block that holds a place, or would hold it.
     fn block_of(&self, place: Place) -> usize {
         self.blocks.partition_point(|block| block.last().is_some_and(|(last, _)| *last < place))
     }
@@ -112,7 +112,7 @@ impl Ordered {
 }
 
 impl Row {
-    /// Of the bits that count, their values, and the components that are ranges.
+    /// A row with these values of the bits in `mask`, and the ranges in `matches`.
     pub(super) fn new(shape: &KeyShape, value: &[u64], mask: &[u64], matches: &[KeyMatch]) -> Row {
         let ranges = shape.parts.iter().zip(matches).filter_map(|(part, component)| match component {
             KeyMatch::Range { lo, hi } => Some(RangeTest {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How the components of a key lie in its words.
+//! How the words of a key hold its components.
 //!
-//! A key of up to 64 bits in all is one word, the first component most significant; a longer one gives each component
+//! A key of up to 64 bits in all is one word, the first component most significant. In a longer key each component has
 //! words of its own, least significant first.
 
 use marklab_p4::ir::{Key, MatchKind, Table};
@@ -31,7 +31,8 @@ pub(crate) struct KeyShape {
     pub(crate) words: usize,
 }
 
-/// The keys that are compared: `selector` keys are not, they choose among the members of a group.
+/// The keys that entries are compared with. `selector` keys are not among them: they choose among the members of a
+/// group.
 pub(crate) fn compared_keys(table: &Table) -> impl Iterator<Item = &Key> + Clone {
     table.keys.iter().filter(|key| key.kind != MatchKind::Selector)
 }
@@ -73,7 +74,7 @@ impl KeyShape {
 }
 
 impl Part {
-    /// Adds a component to a key in which its place is 0.
+    /// Stores a component in a key, in which its bits must be 0.
     pub(super) fn put(&self, key: &mut [u64], value: &[u64]) {
         for (target, word) in key[self.word..].iter_mut().zip(value) {
             // A component of width 0 may lie beyond the word.
@@ -81,7 +82,7 @@ impl Part {
         }
     }
 
-    /// The component of a key of one word.
+    /// The value of the component in a one-word key.
     pub(super) fn get(&self, key: u64) -> u64 {
         let mask = if self.width >= 64 { u64::MAX } else { (1 << self.width) - 1 };
         key.checked_shr(self.shift).unwrap_or(0) & mask

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What BMv2's compiler refuses and both engines run, by the language's own rules.
+//! Programs that BMv2's compiler refuses and both engines run, by the rules of the language.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use proptest::prelude::*;
 
 use crate::twins::{PLAIN_PARSER, Twins, compiled, source};
 
-/// A packet of bytes, of which the parser's `states` take some into a stack of two. Behind them comes a number: 0xbad if
-/// the stack was too small, else 0, unless the inside of `ComputeChecksum` says something else.
+/// A program whose parser's `states` extract bytes of the packet to a stack of two. Behind these it emits a number:
+/// 0xbad if the stack was too small, otherwise 0, unless the body of `ComputeChecksum` changes it.
 fn stack_program(states: &str, compute: &str, deparse: &str) -> Twins {
     Twins::from_source(&format!(
         "#include <core.p4>
@@ -56,7 +56,7 @@ fn next_of_a_full_stack_ends_the_parser() {
     for (use_of_next, error) in [
         ("hdr.items.next = { 7 };", true),
         ("if (hdr.items.next.v == 0) { }", true),
-        // The right side is not looked at.
+        // The right side is not evaluated.
         ("if (hdr.items[0].v == 9 && hdr.items.next.v == 0) { }", false),
         ("hdr.items[1].v = hdr.items[0].v == 9 ? hdr.items.next.v : 4;", false),
     ] {
@@ -98,7 +98,7 @@ fn a_number_is_hashed_as_a_list_of_it() {
 }
 
 proptest! {
-    /// Whole numbers in between, the result modulo 2^8.
+    /// Intermediate results are whole numbers; the final result is modulo 2^8.
     #[test]
     fn run_time_ints_are_whole_numbers(a: u8, b: u8) {
         let whole = "((int) hdr.h.a * -(int) (int<8>) hdr.h.b + 1000) - (int) hdr.h.a";

@@ -8,10 +8,10 @@ use proptest::prelude::*;
 
 use crate::support::*;
 
-/// Widths of the variables: on both sides of what a register holds.
+/// Widths of the variables, around the widths of machine registers.
 const WIDTHS: [u32; 18] = [1, 3, 8, 9, 16, 31, 32, 33, 48, 63, 64, 65, 100, 128, 129, 192, 257, 600];
 
-/// A program with a packet slot per width and sign; slot `variable(width, signed)`.
+/// A program with a packet slot for each width and sign, which [`variable`] loads.
 fn with_variables() -> (Program, u32) {
     let mut program = program();
     let base = program.slots.len() as u32;
@@ -38,7 +38,7 @@ fn any_type() -> impl Strategy<Value = Ty> {
     prop_oneof![2 => known_type(), 1 => any_width]
 }
 
-/// Values near the edges as often as in between.
+/// Values, many of them at the edges.
 fn any_value() -> impl Strategy<Value = BigUint> {
     prop_oneof![
         prop::collection::vec(any::<u8>(), 75).prop_map(|bytes| BigUint::from_bytes_le(&bytes)),
@@ -203,7 +203,7 @@ fn wide_arithmetic_wraps_and_saturates_at_the_width() {
     }
 }
 
-/// `a OP b ? a : b`, or the other way round; with both engines, for values at the edges.
+/// Runs `a OP b ? a : b`, or with the results swapped, in both engines for values at the edges.
 fn choose_by(op: BinaryOp, ty: Ty, swapped: bool, zero: bool) {
     let (mut program, base) = with_variables();
     let [other, result] = ["other", "result"].map(|name| add_slot(&mut program, name, ty, Class::Packet));
@@ -222,7 +222,7 @@ fn choose_by(op: BinaryOp, ty: Ty, swapped: bool, zero: bool) {
     }
 }
 
-/// Cranelift makes one operation of each of these, which no machine need have for 128 bits.
+/// Cranelift turns each of these into one operation, which a machine may not have for 128 bits.
 #[test]
 fn the_larger_and_the_smaller_of_two_of_any_width() {
     for (at, op) in [BinaryOp::Lt, BinaryOp::Le, BinaryOp::Gt, BinaryOp::Ge].into_iter().cycle().take(16).enumerate() {

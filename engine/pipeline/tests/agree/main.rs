@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Interpreter and JIT leave the same packet state, packet and switch state, on random programs and inputs; and so does
-//! a program without its dead parts.
+//! Interpreter and JIT leave the same packet state, packet and switch state on random programs and inputs. So does a
+//! pruned program.
 
 mod beyond_bmv2;
 mod expressions;

@@ -84,7 +84,8 @@ fn a_byte_meter_takes_the_length_at_arrival() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// Oracle: over a long time, the green and the not red packets are those that the rates pay for.
+    /// Oracle: over a long time, the committed rate pays for the green packets, and the peak rate for all that are not
+    /// red.
     #[test]
     fn rates_hold_in_the_long_run(committed in 0.001..0.2f64, more in 0.001..0.2f64, gap_us in 1..20u64) {
         let mut twins = array();
@@ -93,14 +94,15 @@ proptest! {
         let colours: Vec<u8> = (0..packets).map(|number| twins.result(at_us(number * gap_us), 0, 0, 0)).collect();
         let share = |limit| colours.iter().filter(|&&colour| colour <= limit).count() as f64;
         let paid = |rate: f64| (5.0 + rate * (packets * gap_us) as f64).min(packets as f64);
-        // A full bucket spills, so a rate above the arrival rate gives all; below it, all tokens are taken.
+        // A full bucket overflows, so a rate above the arrival rate pays for all packets. Below the arrival rate, all
+        // tokens are taken.
         let (not_red, green) = (share(1), share(0));
         prop_assert!((not_red - paid(committed + more)).abs() <= 6.0, "{not_red} of {}", paid(committed + more));
         prop_assert!((green - paid(committed)).abs() <= 6.0, "{green} of {}", paid(committed));
     }
 }
 
-/// A table whose first action reads the direct meter after it has written the destination, whose second does not.
+/// A table whose first action writes the destination and then reads the direct meter. The second action does neither.
 fn direct() -> Twins {
     let ingress = "direct_meter<bit<8>>(MeterType.packets) m;
         action read() { meta.seen = 7; m.read(meta.seen); }

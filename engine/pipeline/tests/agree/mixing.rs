@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Engines refuse what belongs to another program: generated code would read and write beyond it.
+//! Engines refuse states, layouts and packets that do not belong to their program: generated code would read and write
+//! beyond them.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -9,7 +10,8 @@ use marklab_pipeline::{Engine, Field, Interpreter, Jit, Layout, Packet, Phv, Sta
 
 use crate::support::*;
 
-/// A program whose parser takes a header of two bytes, and so many of a `varbit` of at most four; its deparser emits it.
+/// A program whose parser extracts a header of `header_bits` bits and `varbit_bytes` bytes of a `varbit` of at most
+/// four bytes. Its deparser emits the header.
 fn program_with(header_bits: u32, varbit_bytes: u32) -> Arc<Program> {
     let mut program = program();
     let header = add_header(&mut program, "h", &[header_bits, 32], Some(1), Class::Packet);
@@ -28,7 +30,7 @@ fn program_with(header_bits: u32, varbit_bytes: u32) -> Arc<Program> {
     Arc::new(program)
 }
 
-/// A program with all that it needs to run.
+/// A program with everything that it needs to run.
 struct Ready {
     program: Arc<Program>,
     layout: Arc<Layout>,
@@ -48,14 +50,14 @@ impl Ready {
     }
 }
 
-/// Message of the panic that something ends with.
+/// Message of the panic with which `run` ends.
 fn panic_of<T>(run: impl FnOnce() -> T) -> String {
     let Err(panic) = catch_unwind(AssertUnwindSafe(run)) else { panic!("it was not refused") };
     let text = panic.downcast_ref::<String>().cloned();
     text.or_else(|| panic.downcast_ref::<&str>().map(|&text| text.to_owned())).expect("a panic with a text")
 }
 
-/// What both engines say to a state and a packet state, in `run` and in `run_out`.
+/// Messages of both engines for a state and a packet state, in `run` and in `run_out`.
 fn refusals(ready: &Ready, state: impl Fn() -> State, phv: &Phv) -> Vec<String> {
     let runs = ready.engines.iter().flat_map(|engine| {
         let (mut first, mut second) = (state(), state());
@@ -73,7 +75,7 @@ fn a_state_of_another_program_is_refused_even_if_the_programs_are_equal() {
     for other in [program_with(16, 0), program_with(1600, 0)] {
         let other = Ready::new(&other);
         let said = refusals(&ready, || other.state(), &ready.layout.phv());
-        assert_eq!(said, ["the state is that of another program"; 4]);
+        assert_eq!(said, ["the state belongs to another program"; 4]);
     }
 }
 
@@ -83,7 +85,7 @@ fn a_packet_state_of_another_layout_is_refused_even_if_the_layouts_are_equal() {
     let small = Ready::new(&program_with(16, 0));
     for phv in [small.layout.phv(), Ready::new(&ready.program).layout.phv()] {
         let said = refusals(&ready, || ready.state(), &phv);
-        assert_eq!(said, ["the packet state is that of another layout"; 4]);
+        assert_eq!(said, ["the packet state belongs to another layout"; 4]);
     }
 }
 
@@ -96,10 +98,10 @@ fn a_layout_is_of_one_program() {
         panic_of(|| Interpreter::new(&program, &layout)),
         panic_of(|| Jit::compile(&program, &layout)),
     ];
-    assert_eq!(said, ["the layout is that of another program"; 3]);
+    assert_eq!(said, ["the layout belongs to another program"; 3]);
 }
 
-/// The parser consumed 200 bytes, of which the packet that comes to the deparser has two.
+/// The parser consumed 200 bytes, but the packet passed to the deparser has only two.
 #[test]
 fn a_deparser_refuses_another_packet_than_the_parsers() {
     let ready = Ready::new(&program_with(1600, 0));
@@ -108,11 +110,11 @@ fn a_deparser_refuses_another_packet_than_the_parsers() {
         engine.run(Stage::Ingress, &mut state, &mut Packet::new(&[7; 200], 0), &mut phv);
         let mut other = Packet::new(&[1, 2], 0);
         let said = panic_of(|| engine.run(Stage::Deparse, &mut state, &mut other, &mut phv));
-        assert_eq!(said, "a deparser was given another packet than the parser before it");
+        assert_eq!(said, "a deparser got a packet that the parser before it did not read");
     }
 }
 
-/// A caller that writes to a packet state can write any width of a `varbit`. It has its 32 bits and no more.
+/// A caller can write any width of a `varbit` to a packet state. The deparser emits at most the field's 32 bits.
 #[test]
 fn generated_code_takes_no_more_of_a_varbit_than_there_is() {
     let ready = Ready::new(&program_with(16, 4));

@@ -39,7 +39,7 @@ fn header_widths() -> impl Strategy<Value = Vec<u32>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Oracle: what is parsed and not changed is deparsed to the same bytes.
+    /// Oracle: headers that are parsed and not changed are deparsed to the same bytes.
     #[test]
     fn parsing_and_deparsing_is_the_identity(
         widths in prop::collection::vec(header_widths(), 1..4),
@@ -59,7 +59,7 @@ proptest! {
         prop_assert_eq!(error_of(&program, &outcome.phv), u64::from(needed as usize / 8 > packet.len()));
     }
 
-    /// A chain of tags on a stack, each telling by its last bit whether another one follows.
+    /// A chain of tags on a stack. The last bit of each shows whether another one follows.
     #[test]
     fn stacks_are_filled_until_the_end_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..12)) {
         let mut program = program();
@@ -121,7 +121,7 @@ proptest! {
         let expected = match bits {
             None => 1,
             Some(bits) if bits % 8 != 0 => 6,
-            // As in BMv2 the packet's length comes before the field's.
+            // As in BMv2, the packet's length is checked before the field's.
             Some(bits) if bytes.len() < 3 + bits as usize / 8 => 1,
             Some(bits) => if bits > 96 { 4 } else { 0 },
         };
@@ -168,7 +168,7 @@ proptest! {
         prop_assert_eq!(flag, u64::from(sent != expected));
     }
 
-    /// Fields of all widths and of headers that may be invalid, through every algorithm.
+    /// Fields of all widths, of headers that may be invalid, with every algorithm.
     #[test]
     fn engines_agree_on_hashes(
         bytes in prop::collection::vec(any::<u8>(), 0..30),
@@ -259,7 +259,7 @@ fn select_tries_masks_and_ranges_in_order() {
     }
 }
 
-/// What a switch needs to clone a packet as it came.
+/// A switch needs this to clone a packet as it arrived.
 #[test]
 fn a_program_that_clones_in_ingress_can_be_asked_to_parse_only() {
     let mut program = program();
@@ -280,7 +280,7 @@ fn a_program_that_clones_in_ingress_can_be_asked_to_parse_only() {
     }
 }
 
-/// A header of `bytes` that egress makes valid in front of the packet.
+/// The packet after egress has added a header of `bytes` bytes in front of it.
 fn pushed_header(bytes: u32, deparser: impl Fn(HeaderId) -> Vec<Stmt>) -> Packet {
     let mut program = program();
     let header = add_header(&mut program, "new", &vec![8; bytes as usize], None, Class::Packet);

@@ -14,7 +14,7 @@ use proptest::prelude::*;
 
 use crate::twins::{PLAIN_PARSER, Twins, compiled, source};
 
-/// Two tables that share a selector and list its actions in another order.
+/// Two tables that share a selector and list its actions in different orders.
 const SHARED: &str = "action_selector(HashAlgorithm.crc32, 32w128, 32w16) s;
     action set(bit<8> v) { hdr.h.result = v; }
     action add(bit<8> v) { hdr.h.result = hdr.h.result + v; }
@@ -102,7 +102,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What the control plane did, told with maps and sets.
+/// Model of members, groups and entries, as maps and sets.
 #[derive(Default, Debug)]
 struct Model {
     members: BTreeMap<u32, (bool, u8)>,
@@ -128,7 +128,7 @@ impl Model {
         }
     }
 
-    /// Whether the step is accepted; it is done then.
+    /// Does a step if it is acceptable. Returns whether it is.
     fn step(&mut self, step: &Step) -> bool {
         match *step {
             Step::AddMember { add, value } => self.members.insert(lowest_free(&self.members), (add, value)).is_none(),
@@ -239,7 +239,7 @@ proptest! {
         for (number, step) in steps.iter().enumerate() {
             let outcome = twins.control(|state| perform(state, step));
             prop_assert_eq!(outcome.is_ok(), model.step(step), "{:?}: {:?}", step, outcome);
-            // In between as well: look-ups are remembered.
+            // Between steps as well, since tables remember recent look-ups.
             if number % 5 == 0 {
                 let (a, b, c) = packets[number % packets.len()];
                 prop_assert_eq!(twins.result(Time::ZERO, a, b, c), model.result(a, b, c));
@@ -323,7 +323,7 @@ fn only_a_selector_has_groups() {
         let profile = state.find_profile("p").unwrap();
         state.add_group(profile).unwrap_err().to_string()
     });
-    assert_eq!(refusal, "profile `I.p` has no groups: it is no `action_selector`");
+    assert_eq!(refusal, "profile `I.p` has no groups: it is not an `action_selector`");
 }
 
 #[test]

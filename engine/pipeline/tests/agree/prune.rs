@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A program without its dead parts does to packets and state what it did before.
+//! A pruned program does the same to packets and state as the whole program.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ fn scheme(name: &str) -> Program {
     compilation.program.unwrap_or_else(|| panic!("{messages}"))
 }
 
-/// Ethernet, IPv4 to 10.0.0.1 with that ECN field, ports; the checksum is right.
+/// Ethernet, IPv4 to 10.0.0.1 with this ECN field, ports. The checksum is correct.
 fn frame(ecn: u8, ttl: u8, payload: usize) -> Packet {
     let mut bytes = vec![0; 38];
     bytes[12] = 8;
@@ -57,7 +57,7 @@ fn outcome(program: &Arc<Program>, packet: &Packet, signals: [u64; 5]) -> Outcom
     })
 }
 
-/// Puts an old signal into every cell, so that a scheme's state is in the middle of something.
+/// Stores a value in the first cells of each register, so that the scheme does not start from its initial state.
 fn fill_registers(program: &Program, state: &mut State) {
     for (number, register) in program.registers.iter().enumerate() {
         for cell in 0..register.size.min(8) {
@@ -69,7 +69,7 @@ fn fill_registers(program: &Program, state: &mut State) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// Oracle: the program as it was.
+    /// Oracle: the program before pruning.
     #[test]
     fn packets_registers_and_counters_are_as_before(
         (ecn, ttl, payload) in (0..4u8, prop_oneof![0..3u8, Just(64)], prop_oneof![0..3usize, Just(1000)]),

@@ -12,7 +12,7 @@ use crate::support::*;
 const U8: Ty = Ty::bits(8);
 const U32: Ty = Ty::bits(32);
 
-/// Runs egress and gives the value of a slot of up to 64 bits.
+/// Runs egress. Returns the value of a slot of up to 64 bits.
 fn egress_value(program: Program, slot: SlotId) -> u64 {
     let field = Layout::new(&program).field(slot).unwrap();
     agreed(program, &[Stage::Egress], &Packet::default(), &|_, _| {}).phv.get(field)
@@ -192,7 +192,7 @@ pub(crate) fn key_match(kind: MatchKind, width: u32) -> BoxedStrategy<KeyMatch> 
     }
 }
 
-/// Whether a value matches, and the length of the prefix that did.
+/// Length of the prefix that matches a value (0 without a prefix); `None` if the value does not match.
 pub(crate) fn matches(key: &KeyMatch, value: u64, width: u32) -> Option<u32> {
     let number = |value: &BigUint| u64::try_from(value).unwrap();
     let holds = match key {
@@ -224,7 +224,7 @@ fn kinds() -> impl Strategy<Value = [(MatchKind, u32); 2]> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Oracle: every entry is tried, the best by BMv2's rules wins.
+    /// Oracle: tries every entry; the best one by BMv2's rules wins.
     #[test]
     fn tables_find_the_best_entry(
         (kinds, entries, probes) in kinds().prop_flat_map(|kinds| {
@@ -370,7 +370,7 @@ fn effects_reach_the_switch() {
     assert_eq!(effects.clone.map(|clone| clone.session), Some(5));
     assert_eq!(effects.truncate, Some(64));
     assert_eq!(effects.log, [format!("got {}", 1u128 << 80)]);
-    // The first that failed.
+    // The first assertion that failed.
     assert_eq!(effects.failed_assertion, Some(FailedAssertion { assume: true, span: at(7) }));
     assert_eq!(effects.digest.map(|digest| digest.values.len()), Some(2));
     assert_eq!(outcome.phv.get(spec), 511);

@@ -140,7 +140,7 @@ pub(crate) fn mask(width: u32) -> BigUint {
     (BigUint::from(1u32) << width) - 1u32
 }
 
-/// What a run leaves.
+/// Result of a run.
 #[derive(PartialEq, Debug)]
 pub(crate) struct Outcome {
     pub(crate) phv: Phv,
@@ -180,7 +180,7 @@ pub(crate) fn run_with(
     Outcome { phv, packet, registers, counters, faults: state.faults, effects: state.effects }
 }
 
-/// Runs stages with both engines and gives the outcome they agree on.
+/// Runs stages with both engines, which must agree. Returns the outcome.
 pub(crate) fn agreed(
     program: Program,
     stages: &[Stage],

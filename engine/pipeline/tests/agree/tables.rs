@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What tables do beside finding the best entry: order, sizes, entries of the source, refusals.
+//! Behaviour of tables apart from the choice of the best entry: order, sizes, entries of the source, refusals.
 
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ fn of_equal_priorities_the_lower_handle_wins_and_the_lowest_is_given_first() {
         }
     });
     assert_eq!(twins.result(Time::ZERO, 0, 0, 0), 0);
-    // What takes the freed handle comes first, though it is the youngest.
+    // The entry that gets the freed handle comes first, although it is the newest.
     twins.control(|state| {
         let id = state.find_table("t").unwrap();
         state.table_mut(id).delete(EntryHandle(3)).unwrap();
@@ -128,7 +128,8 @@ fn entries_of_the_source_win_by_their_priorities_and_are_sealed() {
             _ : set(3);
         }";
     let mut twins = table(body);
-    // Places in the source are 1, 2, 3: the annotation makes the second equal to the first, which stays before it.
+    // By their order in the source, priorities are 1, 2, 3. The annotation gives the second entry the priority of the
+    // first, which still comes before it.
     assert_eq!([0, 1, 2, 3].map(|a| twins.result(Time::ZERO, a, 0, 0)), [3, 1, 3, 1]);
     let refusal = twins.control(|state| insert(state, &[], set(9), 0).unwrap_err().to_string());
     assert_eq!(refusal, "table `I.t`: its list of entries is const and cannot be changed");
@@ -214,7 +215,7 @@ fn a_direct_counter_counts_hits_whether_it_is_called_or_not() {
             (count.packets, count.bytes)
         })
     };
-    // A frame has 7 bytes, and BMv2 counts both whatever the type. The miss is not counted.
+    // A frame has 7 bytes. BMv2 counts packets and bytes for any counter type. It does not count the miss.
     assert_eq!((counts(&mut twins, first), counts(&mut twins, second)), ((1, 7), (2, 14)));
     twins.control(|state| {
         let id = state.find_table("t").unwrap();
@@ -229,7 +230,7 @@ fn a_direct_counter_counts_hits_whether_it_is_called_or_not() {
     assert_eq!(counts(&mut twins, second), (0, 0), "a new entry counts from 0");
 }
 
-/// As many as would take minutes if adding one looked at those that are there.
+/// So many entries that the test would take minutes if adding one examined all others.
 #[test]
 fn many_overlapping_entries_are_added_found_and_deleted() {
     const MANY: u32 = 100_000;

@@ -11,22 +11,22 @@ use crate::twins::Twins;
 /// Bytes in front of a packet at the ingress parser: intrinsic header and port metadata.
 const IN_FRONT: [u8; 16] = [0; 16];
 
-/// The parts of a program that a test gives; all that they name is in [`source`].
+/// The parts of a program that a test supplies. [`source`] declares the names that they use.
 #[derive(Clone, Copy)]
 struct Parts<'a> {
-    /// What follows the extraction of `hdr.h` in the ingress parser.
+    /// Statements after the extraction of `hdr.h` in the ingress parser.
     parser: &'a str,
     /// Declarations of the ingress control.
     locals: &'a str,
-    /// Its `apply`.
+    /// The `apply` block of the ingress control.
     apply: &'a str,
-    /// Declarations of the ingress deparser, and what it does first.
+    /// Declarations of the ingress deparser, and its first statements.
     deparser: [&'a str; 2],
 }
 
 const NOTHING: Parts<'_> = Parts { parser: "transition accept; }", locals: "", apply: "", deparser: ["", ""] };
 
-/// `hdr.h` has `a`, `b`, `result` of 32 bits, `index` and `kind` of 8.
+/// A program with these parts. `hdr.h` has `a`, `b` and `result` of 32 bits, `index` and `kind` of 8, `sum` of 16.
 fn source(parts: Parts<'_>) -> String {
     let Parts { parser, locals, apply, deparser: [objects, calls] } = parts;
     format!(
@@ -69,7 +69,7 @@ fn source(parts: Parts<'_>) -> String {
     )
 }
 
-/// A packet that is one `hdr.h` and a byte behind it.
+/// A packet with one `hdr.h` and a byte behind it.
 fn packet(a: u32, b: u32, index: u8, kind: u8, sum: u16) -> Vec<u8> {
     let fields = [&a.to_be_bytes()[..], &b.to_be_bytes(), &[0; 4], &[index, kind], &sum.to_be_bytes(), &[0xee]];
     fields.concat()
@@ -130,7 +130,7 @@ fn narrow_signed_and_wide_cells() {
     }
 }
 
-/// A body of a register action of a pair, from numbers that choose.
+/// The body of a register action on a pair, chosen by numbers.
 struct Body<'a> {
     choices: &'a mut dyn Iterator<Item = u32>,
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Both engines side by side on a program from source, each with a state of its own that sees the same control plane.
+//! Both engines side by side on a program from source. Each has a state of its own; both states get the same control
+//! operations.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,8 +21,8 @@ pub(crate) struct Twins {
 }
 
 impl Twins {
-    /// A program that reads `header h_t { bit<8> a; bit<8> b; bit<32> c; bit<8> result; }` into `hdr.h`; `parser_states`
-    /// say what follows `start`, which extracts it, and `ingress` is the inside of the ingress control.
+    /// A program with `header h_t { bit<8> a; bit<8> b; bit<32> c; bit<8> result; }` as `hdr.h`. `parser_states` are
+    /// the states of its parser, and `ingress` is the body of its ingress control.
     pub(crate) fn new(parser_states: &str, ingress: &str) -> Twins {
         Twins::from_source(&source(parser_states, ingress))
     }
@@ -35,7 +36,7 @@ impl Twins {
         Twins { engines, states: [state(), state()], program, layout }
     }
 
-    /// Lets the control plane do the same to both; gives what it got from them.
+    /// Makes the same change by the control plane in both states. Returns the result, which must be the same.
     pub(crate) fn control<T: PartialEq + std::fmt::Debug>(&mut self, mut change: impl FnMut(&mut State) -> T) -> T {
         let [interpreter, jit] = &mut self.states;
         let (meant, compiled) = (change(interpreter), change(jit));
@@ -43,13 +44,13 @@ impl Twins {
         compiled
     }
 
-    /// Sends a frame through all stages; gives the frame that comes out, on which both agree.
+    /// Sends a frame through all stages. Returns the resulting frame, which must be the same in both engines.
     pub(crate) fn send(&mut self, now: Time, frame: &[u8]) -> Vec<u8> {
         let stages = Stage::of_packets(&self.program);
         self.run(&stages, now, frame).0
     }
 
-    /// Runs stages on a frame; gives what they leave of it and ask for, on which both agree.
+    /// Runs stages on a frame. Returns the resulting frame and the effects, which must be the same in both engines.
     pub(crate) fn run(&mut self, stages: &[Stage], now: Time, frame: &[u8]) -> (Vec<u8>, Effects) {
         let mut outcomes = self.engines.iter().zip(&mut self.states).map(|(engine, state)| {
             let (mut packet, mut phv) = (Packet::new(frame, 0), self.layout.phv());
@@ -67,7 +68,7 @@ impl Twins {
         (compiled.0, compiled.3)
     }
 
-    /// [`Twins::send`] of `hdr.h` with these fields; gives `hdr.h.result`, which starts as 99.
+    /// [`Twins::send`] of `hdr.h` with these fields. Returns `hdr.h.result`, which is 99 at first.
     pub(crate) fn result(&mut self, now: Time, a: u8, b: u8, c: u32) -> u8 {
         let mut frame = vec![a, b];
         frame.extend(c.to_be_bytes());

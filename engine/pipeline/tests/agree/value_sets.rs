@@ -55,7 +55,7 @@ fn component(width: u32) -> impl Strategy<Value = KeyMatch> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Oracle: every member is tried.
+    /// Oracle: tries every member.
     #[test]
     fn a_value_is_in_the_set_if_a_member_matches_it(
         members in prop::collection::vec((component(8), component(32)), 0..6),
@@ -78,7 +78,7 @@ proptest! {
             });
         }
         for (a, c) in probes {
-            // Also the corner of a member, which random values seldom meet.
+            // Also the corner of a member, which random values rarely hit.
             let corners = live.iter().filter_map(|member| match member {
                 [KeyMatch::Exact(a) | KeyMatch::Ternary { value: a, .. }, KeyMatch::Exact(c) | KeyMatch::Range { lo: c, .. }] => {
                     Some((u8::try_from(a).ok()?, u32::try_from(c).ok()?))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What no register holds: values of more than 128 bits, and `varbit`s.
+//! Values that do not fit into registers: those of more than 128 bits, and `varbit`s.
 
 use std::sync::Arc;
 
@@ -179,7 +179,7 @@ fn wide_values_select_and_switch() {
 
 // Varbits
 
-/// A stack of headers: a byte, `lead` bits, a `varbit<96>`, the bits that are missing to a byte.
+/// A stack of headers: a byte, `lead` bits, a `varbit<96>`, and bits up to a whole byte.
 fn varbit_stack(program: &mut Program, lead: u32) -> StackId {
     let first = HeaderId(program.headers.len() as u32);
     let before = program.slots.len();
@@ -200,7 +200,7 @@ fn width_ahead() -> Expr {
     expr(ExprKind::Binary(BinaryOp::Mul, width.into(), constant(4, U32).into()), U32)
 }
 
-/// An element's bytes; some have a width that is refused.
+/// Bytes of an element. Some elements have a width that is refused.
 fn element(lead: u32) -> impl Strategy<Value = Vec<u8>> {
     let units = prop_oneof![8 => (0..=12u8).prop_map(|bytes| 2 * bytes), 1 => Just(3), 1 => Just(26)];
     units.prop_flat_map(move |units| {
@@ -212,7 +212,7 @@ fn element(lead: u32) -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
-    /// Varbits at any bit of the elements of a stack go through a local one to another element.
+    /// Varbits at any bit of a stack's elements are copied through a local variable to another element.
     #[test]
     fn varbits_are_copied_between_places(
         (lead, elements) in (0..20u32).prop_flat_map(|lead| (Just(lead), prop::collection::vec(element(lead), 3))),
@@ -254,7 +254,7 @@ proptest! {
         }
     }
 
-    /// Fields that do not end on bytes, of headers that may be absent. Oracle: a string of binary digits.
+    /// Fields that do not end at bytes, of headers that may be absent. Oracle: a string of binary digits.
     #[test]
     fn hashes_of_fields_at_any_bit(
         widths in prop::collection::vec(prop::sample::select(vec![1u32, 3, 7, 8, 12, 64, 65, 130]), 1..6),
@@ -371,7 +371,7 @@ fn a_hash_without_an_algorithm_leaves_its_destination() {
     assert_eq!(get(&program, &outcome.phv, result), BigUint::from(77u32));
 }
 
-/// More locals than a thread's stack has room for.
+/// More locals than fit on a thread's stack.
 #[test]
 fn large_locals_do_not_exhaust_the_stack() {
     let mut program = program();
@@ -410,7 +410,7 @@ fn registers_take_up_to_a_gigabyte_in_all() {
     assert!(load(&[most + 1]).is_err());
 }
 
-/// Oracle: the limit of 2^26 bytes, 8 of which every packet state has.
+/// Oracle: the limit of 2^26 bytes, of which every packet state reserves 8.
 #[test]
 fn a_packet_state_takes_up_to_64_mebibytes() {
     let load = |wide: u32, last_bits: u32| {
@@ -425,7 +425,7 @@ fn a_packet_state_takes_up_to_64_mebibytes() {
     let refused = |bytes| Err(LoadError::PacketState { bytes, limit: 1 << 26 });
     assert_eq!(load(8_191, 8 * 8_184), Ok(()));
     assert_eq!(load(8_191, 8 * 8_184 + 1), refused((1 << 26) + 8));
-    // Beyond 2^32 as well.
+    // Also beyond 2^32 bytes.
     assert_eq!(load(1 << 20, 1), refused((1 << 33) + 8 + 1));
 }
 

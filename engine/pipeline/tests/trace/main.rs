@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The interpreter tells what a program does, and does the same while it tells.
+//! The interpreter's trace of a program, which must not change what the program does.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ control D(packet_out p, in headers hdr) { apply { p.emit(hdr.h); } }
 V1Switch(P(), V(), I(), E(), C(), D()) main;
 ";
 
-/// Runs the program on a packet; gives the events, each with its line, and the packet that comes out.
+/// Runs the program on a packet. Returns the events, each with its line, and the resulting packet.
 fn run(bytes: &[u8], traced: bool) -> (Vec<(usize, EventKind)>, Vec<u8>) {
     run_source(PROGRAM, bytes, traced)
 }

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which logical table has to come after which, and by how much (p4c's `bf-p4c/mau/table_dependency_graph.h`).
+//! Dependencies between logical tables: their order, and whether they need different stages (p4c's
+//! `bf-p4c/mau/table_dependency_graph.h`).
 
 use super::units::{Kind, Unit};
 use crate::flow::exclusive;
 
-/// A table comes after another one.
+/// A dependency: table `to` comes after table `from`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Edge {
     pub(super) from: usize,
     pub(super) to: usize,
-    /// 1 if it has to be in a later stage, 0 if it can be in the same.
+    /// 1 if `to` has to be in a later stage, 0 if it can be in the same stage.
     pub(super) stages: usize,
 }
 
-/// All dependencies among the tables of all controls; each leads from a smaller index to a larger one.
+/// All dependencies between tables of the same control. Each leads from a smaller index to a larger one.
 pub(super) fn edges(units: &[Unit]) -> Vec<Edge> {
     let mut edges = Vec::new();
     for (to, later) in units.iter().enumerate() {
@@ -38,19 +39,19 @@ fn distance(earlier: &Unit, later: &Unit) -> Option<usize> {
     if [&later.matches, &later.reads, &later.writes].iter().any(|fields| writes.overlaps(fields)) {
         return Some(1);
     }
-    // Who decides comes first, and who reads comes before who writes.
+    // A decision comes before the tables that depend on it, and a read before a later write.
     let (first, last) = earlier.steps;
     let decides = later.within.iter().any(|choice| (first..=last).contains(&choice.decision));
     let anti = earlier.matches.overlaps(&later.writes) || earlier.reads.overlaps(&later.writes);
     (decides || anti).then_some(0)
 }
 
-/// Stages that the longest chain of tables takes which wait for each other, and the chain.
+/// Number of stages that the longest chain of dependent tables takes, and the chain.
 pub(super) fn longest_chain(units: &[Unit], edges: &[Edge]) -> (usize, Vec<usize>) {
     // Stages before a table, and the table that it waits for.
     let mut before: Vec<(usize, Option<usize>)> = vec![(0, None); units.len()];
     for edge in edges {
-        // Edges are in the order of where they lead, so that those to their start came before.
+        // Edges are sorted by `to`, so all edges to this edge's `from` came before.
         let stage = before[edge.from].0 + edge.stages;
         if stage > before[edge.to].0 {
             before[edge.to] = (stage, Some(edge.from));
@@ -67,7 +68,7 @@ pub(super) fn longest_chain(units: &[Unit], edges: &[Edge]) -> (usize, Vec<usize
     (before[last].0 + 1, chain)
 }
 
-/// Stages that have to come after each table.
+/// Number of stages that have to come after each table.
 pub(super) fn urgency(units: &[Unit], edges: &[Edge]) -> Vec<usize> {
     let mut after = vec![0; units.len()];
     for edge in edges.iter().rev() {
@@ -76,7 +77,8 @@ pub(super) fn urgency(units: &[Unit], edges: &[Edge]) -> Vec<usize> {
     after
 }
 
-/// For each table, the condition that shares its logical table: the innermost one around it, if no other table has it.
+/// Whether each unit is a condition that shares the logical table of a table: it is the innermost condition around that
+/// table.
 pub(super) fn merged_conditions(units: &[Unit]) -> Vec<bool> {
     let mut merged = vec![false; units.len()];
     for unit in units.iter().filter(|unit| !matches!(unit.kind, Kind::Condition(_))) {

@@ -6,13 +6,13 @@ use marklab_p4::ir::{MatchKind, Program, Table, TableId, Unit as Counted};
 use super::units::Attached;
 use crate::chip;
 
-/// What a stage has of, and a table takes.
+/// Memories and ALUs that a stage has, or a table takes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Memory {
     pub(super) sram: usize,
     pub(super) tcam: usize,
     pub(super) map_ram: usize,
-    /// Stateful ALUs, those of meters and filters included.
+    /// Stateful ALUs, including those of meters and filters.
     pub(super) alus: usize,
     pub(super) counters: usize,
 }
@@ -44,12 +44,12 @@ pub(super) fn of_table(program: &Program, id: TableId) -> Memory {
     let keys: u64 =
         table.keys.iter().filter(|key| key.kind != MatchKind::Selector).map(|key| u64::from(key.expr.ty.width)).sum();
     if keys == 0 {
-        // What a miss runs has registers for 32 bits of data.
+        // The default action has registers for 32 bits of data.
         return Memory { sram: usize::from(data > IMMEDIATE_BITS), ..Memory::default() };
     }
     let entries = if table.const_entries { table.entries.len() as u64 } else { table.size }.max(1);
     let choice = u64::from(table.actions.len().next_power_of_two().trailing_zeros());
-    // A profile keeps the data; the entry points to it.
+    // A profile has the data, and the entry points to it.
     let (inline, apart) = match table.profile {
         Some(_) => (POINTER_BITS, 0),
         None if data <= IMMEDIATE_BITS => (data, 0),
@@ -61,20 +61,20 @@ pub(super) fn of_table(program: &Program, id: TableId) -> Memory {
     }
 }
 
-/// Bits of an entry for data without a memory of its own.
+/// Bits of action data that fit into the entry itself.
 const IMMEDIATE_BITS: u64 = 32;
-/// Bits that point to a profile's member.
+/// Bits of a pointer to a profile's member.
 const POINTER_BITS: u64 = 19;
-/// Version of an entry, which lets tables change at once.
+/// Bits for the version of an entry, which makes changes of a table atomic.
 const VERSION_BITS: u64 = 4;
-/// Key bits that the place of an entry tells.
+/// Key bits that the place of an entry implies.
 const GHOST_BITS: u64 = 10;
-/// Least number of ways of an exact match.
+/// Smallest number of ways of an exact match.
 const WAYS: u64 = 4;
-/// Most entries in a word.
+/// Largest number of entries in a word.
 const MOST_PER_WORD: u64 = 4;
 
-/// Blocks for so many entries of data of that width, packed into words as a power of two.
+/// Blocks for `entries` entries of `bits` bits each, which are rounded up to a power of two and packed into words.
 fn words(bits: u64, entries: u64) -> usize {
     if bits == 0 {
         return 0;
@@ -85,7 +85,8 @@ fn words(bits: u64, entries: u64) -> usize {
     (entries.div_ceil(chip::SRAM_WORDS * per_word) * words_each) as usize
 }
 
-/// Entries in SRAM, by hash: as many to a word as take the fewest blocks, their data apart included.
+/// Memory of hashed entries in SRAM. Words hold the number of entries that takes the fewest blocks, including those of
+/// separate action data.
 fn exact(keys: u64, entries: u64, inline: u64, apart: u64) -> Memory {
     let bits = keys.saturating_sub(GHOST_BITS) + VERSION_BITS + inline;
     let width = bits.div_ceil(chip::SRAM_WORD_BITS) as usize;
@@ -98,10 +99,10 @@ fn exact(keys: u64, entries: u64, inline: u64, apart: u64) -> Memory {
     Memory { sram: (1..=most).map(blocks).min().unwrap_or(0), ..Memory::default() }
 }
 
-/// Entries in TCAM, with a word of SRAM each for what they say.
+/// Memory of entries in TCAM, with their actions and data in SRAM.
 fn ternary(table: &Table, entries: u64, inline: u64, apart: u64) -> Memory {
     let rows: u64 = table.keys.iter().filter(|key| key.kind == MatchKind::Range).fold(entries, |rows, key| {
-        // A quarter of the entries is taken for ranges that need as many rows as there are.
+        // Assumption: a quarter of the entries have ranges that need the largest number of rows.
         let nibbles = u64::from(key.expr.ty.width.div_ceil(4));
         rows + rows.div_ceil(4) * ((2 * nibbles).saturating_sub(1).min(8) - 1)
     });
@@ -109,14 +110,14 @@ fn ternary(table: &Table, entries: u64, inline: u64, apart: u64) -> Memory {
     // 11 bytes take two blocks side by side, up to 6 take one.
     let (pairs, rest) = (bytes / 11, bytes % 11);
     let wide = 2 * pairs + if rest > 6 { 2 } else { u64::from(rest > 0) };
-    // Bytes of a range come twice, once for each half, and all but the first do so in the next block.
+    // Each byte of a range is matched twice, once for each half. All except the first take the next block for this.
     let halved = table.keys.iter().any(|key| key.kind == MatchKind::Range && key.expr.ty.width > 8);
     let wide = wide.max(1 + u64::from(halved));
     let tcam = (rows.div_ceil(chip::TCAM_ENTRIES) * wide) as usize;
     Memory { tcam, sram: words(inline, rows) + words(apart, rows), ..Memory::default() }
 }
 
-/// Most data that an action of a table gets from an entry.
+/// Largest number of bits of action data of a table's actions.
 fn action_data_bits(program: &Program, table: &Table) -> u64 {
     let of = |action: &marklab_p4::ir::TableAction| -> u64 {
         program.actions[action.action.index()].params.iter().map(|param| u64::from(param.ty.width)).sum()
@@ -124,7 +125,7 @@ fn action_data_bits(program: &Program, table: &Table) -> u64 {
     table.actions.iter().map(of).max().unwrap_or(0)
 }
 
-/// Blocks of a register: as many words as it has, and a spare one.
+/// Blocks of a register: those for its words, and a spare one.
 pub(super) fn register_blocks(program: &Program, register: marklab_p4::ir::RegisterId) -> usize {
     let register = &program.registers[register.index()];
     let per_word = chip::SRAM_WORD_BITS / u64::from(register.ty.width.max(1));
@@ -142,7 +143,7 @@ pub(super) fn of_attached(program: &Program, object: Attached) -> Memory {
         Attached::Counter(id) => {
             let counter = &program.counters[id.index()];
             let cells = counter.size.unwrap_or_else(|| direct_size(program, object));
-            // Cells of 64 bits.
+            // Cells of 64 bits, or of 128 bits for packets and bytes.
             let per_word = if counter.unit == Counted::PacketsAndBytes { 1 } else { 2 };
             let blocks = with_spare(cells, per_word);
             Memory { sram: blocks, map_ram: blocks, counters: 1, ..Memory::default() }
@@ -167,7 +168,7 @@ pub(super) fn of_attached(program: &Program, object: Attached) -> Memory {
                 .unwrap_or(0);
             let data = words(bits.max(8), profile.size);
             match profile.selector {
-                // Groups are bits of a register beside it.
+                // Groups take bits of a register in addition.
                 Some(_) => {
                     let blocks = with_spare(profile.size, chip::SRAM_WORD_BITS);
                     Memory { sram: data + blocks, map_ram: blocks, alus: 1, ..Memory::default() }

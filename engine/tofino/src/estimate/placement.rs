@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Logical tables into stages: each as early as its dependencies and what a stage has allow, those that most others wait
-//! for first. p4c weighs more and backtracks; this is an estimate of what it comes to.
+//! Placement of logical tables in stages. Each goes to the earliest stage that its dependencies and the resources of
+//! the stage allow. The tables with the most stages after them come first. p4c weighs more criteria and backtracks;
+//! this only estimates its result.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +13,7 @@ use super::units::{Attached, Kind, Unit};
 use crate::chip;
 use crate::fields::Fields;
 
-/// What is in a stage.
+/// Contents of a stage.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Stage {
     pub(super) units: Vec<usize>,
@@ -28,11 +29,11 @@ pub(super) struct Stage {
     known_objects: BTreeSet<Attached>,
 }
 
-/// Stages, and the one in which each table ends.
+/// The stages, and the last stage of each table.
 pub(super) struct Placement {
     pub(super) stages: Vec<Stage>,
     pub(super) last: Vec<usize>,
-    /// Tables that would have to share a register, and cannot be in one stage.
+    /// Pairs of tables that have to be in one stage, but cannot be.
     pub(super) apart: Vec<(usize, usize)>,
 }
 
@@ -86,7 +87,7 @@ pub(super) fn place(program: &Program, units: &[Unit], edges: &[Edge]) -> Placem
     placement
 }
 
-/// Tables that have to be in one stage: those that are one table, or share an object.
+/// Groups of tables that have to be in one stage: applications of the same table, and tables that share an object.
 fn bundles(units: &[Unit]) -> Vec<Vec<usize>> {
     let mut bundles: Vec<Vec<usize>> = Vec::new();
     for (index, unit) in units.iter().enumerate() {
@@ -105,8 +106,8 @@ fn bundles(units: &[Unit]) -> Vec<Vec<usize>> {
     bundles
 }
 
-/// The bundle to be placed next: its predecessors are placed, and most has to come after it. Where one waits for
-/// another of the same bundle, what can be placed of it.
+/// The bundle to be placed next: its predecessors are placed, and the most stages have to come after it. If no bundle
+/// is ready because tables wait for others of a bundle, a single table that can be placed.
 fn next(bundles: &[Vec<usize>], placed: &[bool], edges: &[Edge], after: &[usize]) -> Option<Vec<usize>> {
     let waits = |unit: usize, for_all: &dyn Fn(usize) -> bool| {
         edges.iter().any(|edge| edge.to == unit && !placed[edge.from] && for_all(edge.from))
@@ -124,7 +125,8 @@ fn next(bundles: &[Vec<usize>], placed: &[bool], edges: &[Edge], after: &[usize]
     Some(vec![first])
 }
 
-/// Spreads a table without objects over stages from one on; gives the last, or `None` if it is no such table.
+/// Spreads a table without objects over stages, from stage `from` on. Returns the last stage, or `None` if the table
+/// has objects or fits into one stage.
 fn spread(program: &Program, units: &[Unit], unit: usize, from: usize, stages: &mut Vec<Stage>) -> Option<usize> {
     let Kind::Table(table) = units[unit].kind else { return None };
     let mut rest = memory::of_table(program, table);
@@ -157,7 +159,7 @@ fn spread(program: &Program, units: &[Unit], unit: usize, from: usize, stages: &
 }
 
 impl Stage {
-    /// Takes a table if there is room.
+    /// Adds a table to the stage. Returns whether the stage has room for it; if not, the stage must be discarded.
     fn take(&mut self, program: &Program, units: &[Unit], index: usize, merged: &[bool]) -> bool {
         let unit = &units[index];
         let mut ternary = false;
@@ -202,7 +204,7 @@ impl Stage {
     }
 }
 
-/// Ten bits for the place in each way of an exact match, and those that choose among the blocks of a way.
+/// Hash bits of an exact match: ten for the place in each of four ways.
 fn exact_hash_bits(program: &Program, table: TableId) -> u32 {
     let table = &program.tables[table.index()];
     if table.keys.is_empty() { 0 } else { 10 * 4 }

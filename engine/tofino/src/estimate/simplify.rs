@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What p4c leaves out before it makes tables of statements, and the IR still has.
+//! Statements that are still in the IR, but that p4c removes before it makes tables of statements.
 
 use marklab_p4::ir::{Class, Expr, ExprKind, Program, SlotId, Stmt, StmtKind, visit};
 use marklab_p4::source::SourceMap;
@@ -8,13 +8,13 @@ use rustc_hash::FxHashMap;
 use crate::fields::{Fields, read_all, uses};
 use crate::flow::{Choice, Flow, What, exclusive};
 
-/// Slots that are one variable: parameters of controls and what is passed for them. p4c puts the argument in place of
-/// the parameter, and the front end copies it where arguments overlap.
+/// Slots that are the same variable: parameters of controls and their arguments. p4c replaces the parameter by the
+/// argument; our front end copies it where arguments overlap.
 #[derive(Default, Debug)]
 pub(super) struct Aliases(FxHashMap<SlotId, SlotId>);
 
 impl Aliases {
-    /// The one that stands for all that are the same variable.
+    /// The slot that stands for all slots of the same variable.
     pub(super) fn of(&self, slot: SlotId) -> SlotId {
         let mut slot = slot;
         while let Some(next) = self.0.get(&slot) {
@@ -31,7 +31,7 @@ impl Aliases {
     }
 }
 
-/// Slots that copies for parameters make one, over all controls.
+/// Aliases from the copies for parameters in all controls.
 pub(super) fn aliases(sources: &SourceMap, flows: &[Flow<'_>]) -> Aliases {
     let mut aliases = Aliases::default();
     for flow in flows {
@@ -46,7 +46,7 @@ pub(super) fn aliases(sources: &SourceMap, flows: &[Flow<'_>]) -> Aliases {
     aliases
 }
 
-/// The slots of a copy that stands where a control is applied.
+/// Target and source of a copy for a parameter; its place in the source is the application of a control.
 fn parameter_copy(sources: &SourceMap, stmt: &Stmt) -> Option<(SlotId, SlotId)> {
     let StmtKind::Assign { dst, src: Expr { kind: ExprKind::Load(from), .. } } = &stmt.kind else { return None };
     let text = &sources.file(stmt.span.file).text;
@@ -54,7 +54,7 @@ fn parameter_copy(sources: &SourceMap, stmt: &Stmt) -> Option<(SlotId, SlotId)> 
     (dst.index.is_none() && from.index.is_none() && text.contains(".apply(")).then_some((dst.slot, from.slot))
 }
 
-/// Steps of a control that stand for nothing: copies for parameters, and assignments that are never read.
+/// For each step of a control, whether p4c removes it: copies for parameters, and assignments that are never read.
 pub(super) fn left_out(program: &Program, sources: &SourceMap, flow: &Flow<'_>, after: &Fields) -> Vec<bool> {
     let step = |place: usize| match flow.steps[place].what {
         What::Do(stmt) => parameter_copy(sources, stmt).is_some() || is_dead(program, flow, place, stmt, after),
@@ -63,7 +63,7 @@ pub(super) fn left_out(program: &Program, sources: &SourceMap, flow: &Flow<'_>, 
     (0..flow.steps.len()).map(step).collect()
 }
 
-/// Whether nothing reads what an assignment writes before it is written again.
+/// Whether the value of an assignment is overwritten before any step reads it, or is never read.
 fn is_dead(program: &Program, flow: &Flow<'_>, place: usize, stmt: &Stmt, after: &Fields) -> bool {
     let StmtKind::Assign { dst, .. } = &stmt.kind else { return false };
     if dst.index.is_some() {
@@ -85,12 +85,12 @@ fn is_dead(program: &Program, flow: &Flow<'_>, place: usize, stmt: &Stmt, after:
     !after.contains(dst.slot)
 }
 
-/// Whether every packet that takes the one takes the other: it depends on no further decision.
+/// Whether every packet that meets the choices `one` also meets `other`: these have no further choice.
 fn follows(one: &[Choice], other: &[Choice]) -> bool {
     other.iter().all(|choice| one.contains(choice))
 }
 
-/// What a step reads, and the slots that it writes whatever happens.
+/// Fields that a step reads, and the slots that it always writes.
 fn read_and_written(program: &Program, what: What<'_>) -> (Fields, Vec<SlotId>) {
     let mut reads = Fields::default();
     let mut certain = Vec::new();
@@ -118,13 +118,13 @@ fn read_and_written(program: &Program, what: What<'_>) -> (Fields, Vec<SlotId>) 
     (reads, certain)
 }
 
-/// The slot that a statement writes all of.
+/// The slot that a statement writes as a whole.
 fn whole_destination(stmt: &Stmt) -> Option<SlotId> {
     let place = visit::destination(stmt)?;
     place.index.is_none().then_some(place.slot)
 }
 
-/// What is read after the control: fields of headers, intrinsic metadata, and what the deparser reads.
+/// Fields that are read after the control: fields of headers, intrinsic metadata, and fields that the deparser reads.
 pub(super) fn read_after(program: &Program, deparser: &[Stmt]) -> Fields {
     let mut after = Fields::default();
     uses(program, deparser, &mut after, &mut Fields::default());

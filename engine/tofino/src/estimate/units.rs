@@ -10,18 +10,18 @@ use crate::conditions::gateways;
 use crate::fields::{Fields, read_all, uses};
 use crate::flow::{Choice, Flow, What};
 
-/// What becomes of steps of a control.
+/// Kind of a logical table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     /// A table of the program.
     Table(TableId),
     /// Statements, as a table without a key.
     Statements,
-    /// A condition: so many gateways.
+    /// A condition, with its number of gateways.
     Condition(usize),
 }
 
-/// An object of the program that a table has at its side, in the same stage.
+/// An object that is attached to a table, in the same stage.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Attached {
     Register(RegisterId),
@@ -35,18 +35,18 @@ pub(super) enum Attached {
 #[derive(Clone, Debug)]
 pub(super) struct Unit {
     pub(super) kind: Kind,
-    /// Control that it belongs to.
+    /// Control that the logical table belongs to.
     pub(super) flow: usize,
-    /// First and last step of the control that it stands for.
+    /// First and last of its steps in the control.
     pub(super) steps: (usize, usize),
     pub(super) within: Vec<Choice>,
-    /// What has to be there before it is looked up.
+    /// Fields that must have their values before the look-up.
     pub(super) matches: Fields,
-    /// What its actions read.
+    /// Fields that its actions read.
     pub(super) reads: Fields,
     pub(super) writes: Fields,
     pub(super) attached: Vec<Attached>,
-    /// Bits of hash functions that it calculates.
+    /// Bits of the hash functions that it calculates.
     pub(super) hash_bits: u32,
     pub(super) span: Span,
 }
@@ -136,19 +136,19 @@ fn attach(program: &Program, body: &[Stmt], unit: &mut Unit) {
         if let ExternCall::Hash { dst, .. } = call {
             unit.hash_bits += program.slots[dst.slot.index()].ty.width;
         }
-        // Inputs of hashes and of stateful ALUs come by the crossbar of matches.
+        // Inputs of hashes and of stateful ALUs go through the crossbar of matches.
         if matches!(call, ExternCall::Hash { .. } | ExternCall::ExecuteRegister { .. }) {
             uses(program, std::slice::from_ref(stmt), &mut unit.matches, &mut Fields::default());
         }
     });
 }
 
-/// Statements that p4c puts into one action (`bf-p4c/midend/action_synthesis_policy.h`): none reads or writes what
-/// another one writes, the result of a hash excepted, and one of them at most uses an extern that is no hash.
+/// Statements that p4c puts into one action (`bf-p4c/midend/action_synthesis_policy.h`): none reads or writes a field
+/// that another one writes, except for the result of a hash, and at most one of them uses an extern other than a hash.
 struct Group<'a> {
     unit: Unit,
     statements: Vec<&'a Stmt>,
-    /// Results of hashes, which come in the same step.
+    /// Results of hashes, which are available in the same step.
     hashes: Vec<SlotId>,
 }
 
@@ -181,7 +181,7 @@ impl<'a> Group<'a> {
         if self.unit.within != other.unit.within {
             return false;
         }
-        // What one statement of the source became has one place in it.
+        // Statements made from one statement of the source have the same place in it.
         if self.statements.last().is_some_and(|last| last.span == other.unit.span) {
             return true;
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The body of a `RegisterAction` as the instructions of an ALU: comparisons, and writes under predicates of them.
+//! The body of a `RegisterAction` as instructions of an ALU: comparisons, and writes under predicates of these.
 //!
-//! Variables of the body are replaced by what they hold, as p4c's copy propagation does.
+//! Variables of the body are replaced by their values, as p4c's copy propagation does.
 
 use marklab_p4::arith::from_image;
 use marklab_p4::ir::{
@@ -15,14 +15,14 @@ use super::value::{Comparison, Op, Operand, Predicate, Relation, Value, Word};
 use crate::chip::Limits;
 use crate::limit::Limit;
 
-/// Where a write goes.
+/// Target of a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Target {
     Word(Word),
     Result,
 }
 
-/// What is written when the predicate holds.
+/// A write that happens if its predicate holds.
 #[derive(Clone, Debug)]
 pub(crate) struct Write {
     pub(crate) target: Target,
@@ -31,12 +31,12 @@ pub(crate) struct Write {
     pub(crate) span: Span,
 }
 
-/// A body in terms of the ALU.
+/// A body as operations of the ALU.
 #[derive(Default, Debug)]
 pub(crate) struct Body {
     pub(crate) comparisons: Vec<Comparison>,
     pub(crate) writes: Vec<Write>,
-    /// What has no such terms.
+    /// Parts that the ALU cannot express.
     pub(crate) problems: Vec<(Span, Limit)>,
 }
 
@@ -63,11 +63,11 @@ struct Walker<'a> {
     action: &'a RegisterAction,
     limits: &'a Limits,
     word_bits: u32,
-    /// What slots hold on the present path.
+    /// Values of slots on the present path.
     values: FxHashMap<SlotId, Value>,
     /// Words that were written on any path.
     written: Vec<bool>,
-    /// Blocks that were left, and when.
+    /// Blocks that were left, with the predicates.
     left: Vec<(Label, Predicate)>,
     body: Body,
 }
@@ -77,7 +77,7 @@ impl Walker<'_> {
         self.body.problems.push((span, limit));
     }
 
-    /// Goes through statements that run under a predicate; gives that of what comes after them.
+    /// Processes statements that run under a predicate. Returns the predicate of the statements after them.
     fn statements(&mut self, stmts: &[Stmt], mut live: Predicate) -> Predicate {
         for stmt in stmts {
             live = self.statement(stmt, live);
@@ -188,7 +188,7 @@ impl Walker<'_> {
         }
     }
 
-    /// What is returned: a stored word is read at the ALU's output, and high bits can be left behind there.
+    /// The returned value. A stored word is read at the ALU's output, where high bits can be dropped.
     fn result(&mut self, src: &Expr) -> Value {
         let whole = low_part_of(src);
         if let ExprKind::Load(place) = &whole.kind
@@ -265,7 +265,7 @@ impl Walker<'_> {
     }
 
     fn mux(&mut self, expr: &Expr, cond: &Expr, then: &Expr, otherwise: &Expr) -> Value {
-        // `max` and `min` come as comparisons with their operands.
+        // In the IR, `max` and `min` are choices by a comparison of their operands.
         if let ExprKind::Binary(op @ (BinaryOp::Ge | BinaryOp::Le), left, right) = &cond.kind {
             let (a, b) = (self.value(left), self.value(right));
             if a == self.value(then) && b == self.value(otherwise) {
@@ -306,7 +306,7 @@ impl Walker<'_> {
         }
         let (left, right) = (self.value(left), self.value(right));
         match (left, right) {
-            // `a & ~b` and their like are one operation.
+            // `a & ~b` and similar expressions are one operation.
             (Value::Operation(Op::Complemented, a, zero, _), Value::Operand(b))
             | (Value::Operand(a), Value::Operation(Op::Complemented, b, zero, _))
                 if is_bitwise(Op::Binary(op)) && zero.is_zero() =>
@@ -323,7 +323,7 @@ impl Walker<'_> {
         }
     }
 
-    /// The predicate of a condition; `None` if it has been reported that there is none.
+    /// The predicate of a condition; `None` if there is none, which has been reported.
     fn condition(&mut self, expr: &Expr) -> Option<Predicate> {
         match &expr.kind {
             ExprKind::Const(value) => Some(if *value == 0u8.into() { Predicate::Never } else { Predicate::Always }),
@@ -363,8 +363,8 @@ impl Walker<'_> {
         Some(self.compare(Comparison { relation, terms, signed, span }))
     }
 
-    /// A sum or difference is compared in 34 bits, or by its sign in the width of the ALU, if its type has one
-    /// (`bf-p4c/mau/stateful_alu.cpp`, `can_be_uus_cmp`).
+    /// Checks a sum or difference in a comparison. It is compared in 34 bits, or if its type is signed, by its sign in
+    /// the width of the ALU (`bf-p4c/mau/stateful_alu.cpp`, `can_be_uus_cmp`).
     fn sum_in_comparison(&mut self, side: &Expr, calculated_signed: bool) {
         let (width, word) = (side.ty.width, self.word_bits);
         match (side.ty.signed, calculated_signed) {
@@ -406,7 +406,7 @@ impl Walker<'_> {
         Some(())
     }
 
-    /// The unit that compares so, or its complement.
+    /// The predicate of a comparison. If a unit already has this comparison, or its complement, that unit is used.
     fn compare(&mut self, new: Comparison) -> Predicate {
         for (index, known) in self.body.comparisons.iter().enumerate() {
             if known.terms == new.terms && (known.signed == new.signed || !new.relation.is_order()) {
@@ -432,7 +432,7 @@ fn packet(text: String, width: u32) -> Value {
     Value::Operand(Operand::Packet(text, width))
 }
 
-/// A constant as its type has it.
+/// A constant with the sign of its type.
 fn signed(expr: &Expr) -> BigInt {
     match &expr.kind {
         ExprKind::Const(image) => from_image(image, expr.ty.width, expr.ty.signed),
@@ -440,7 +440,7 @@ fn signed(expr: &Expr) -> BigInt {
     }
 }
 
-/// An expression without the casts and slices that only leave high bits behind, or add some.
+/// An expression without the casts and slices that only drop or add high bits.
 fn low_part_of(expr: &Expr) -> &Expr {
     match &expr.kind {
         ExprKind::Cast(of) | ExprKind::Slice { of, lo: 0, .. } => low_part_of(of),
@@ -452,7 +452,7 @@ fn is_bitwise(op: Op) -> bool {
     matches!(op, Op::Complemented | Op::Binary(BinaryOp::And | BinaryOp::Or | BinaryOp::Xor))
 }
 
-/// Whether an expression holds a comparison, and so has a predicate for its value.
+/// Whether an expression contains a comparison, so that its value is a predicate.
 fn is_condition(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Unary(UnaryOp::Not, of) => is_condition(of),

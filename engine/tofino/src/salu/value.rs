@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Values and conditions inside of a stateful ALU.
+//! Values and conditions in a stateful ALU.
 
 use marklab_p4::ir::{BinaryOp, MathUnitId, Ty};
 use marklab_p4::source::Span;
@@ -10,14 +10,14 @@ use crate::limit::Limit;
 /// Index of a word of an element: 0 is the low one.
 pub(crate) type Word = usize;
 
-/// What an instruction can take.
+/// Operand of an instruction.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Operand {
-    /// A word as the register held it.
+    /// The old value of a word of the register.
     Memory(Word),
-    /// A word as this access stores it; an output only.
+    /// The new value of a word, which this access stores. It can only be an output.
     Stored(Word),
-    /// A value of the packet, by a text that tells it from others, and its width.
+    /// A value of the packet, as a text that identifies it, and its width.
     Packet(String, u32),
     Constant(BigInt),
     Math(MathUnitId, Box<Operand>),
@@ -26,10 +26,10 @@ pub(crate) enum Operand {
 impl Operand {
     pub(crate) fn kind(&self) -> &'static str {
         match self {
-            Operand::Memory(_) | Operand::Stored(_) => "of the register",
-            Operand::Packet(..) => "of the packet",
-            Operand::Constant(_) => "constant",
-            Operand::Math(..) => "of a math unit",
+            Operand::Memory(_) | Operand::Stored(_) => "a word of the register",
+            Operand::Packet(..) => "a value of the packet",
+            Operand::Constant(_) => "a constant",
+            Operand::Math(..) => "a result of a math unit",
         }
     }
 
@@ -38,28 +38,28 @@ impl Operand {
     }
 }
 
-/// Operations of the ALU that P4 has no operator for, and those that it has.
+/// Operations of the ALU: operators of P4, and others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Op {
     Binary(BinaryOp),
-    /// A bitwise operation with some of operands and result complemented.
+    /// A bitwise operation in which operands or the result are complemented.
     Complemented,
     Min,
     Max,
 }
 
-/// What an expression is, in terms of what goes into the ALU.
+/// Value of an expression, in operations of the ALU.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Value {
     Operand(Operand),
-    /// With the type in which P4 calculates it.
+    /// An operation, with the type in which P4 calculates it.
     Operation(Op, Operand, Operand, Ty),
     /// Two operations, ORed.
     Either(Box<Value>, Box<Value>),
     Condition(Predicate),
-    /// What was assigned on different paths.
+    /// Values that were assigned on different paths.
     Cases(Vec<(Predicate, Value)>),
-    /// What no ALU can do, should it be used.
+    /// A value that no ALU can compute. It is reported if it is used.
     Bad(Limit, Span),
 }
 
@@ -69,12 +69,12 @@ impl Value {
     }
 }
 
-/// A function of the comparisons.
+/// A boolean function of the comparisons.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Predicate {
     Always,
     Never,
-    /// By index of the comparison.
+    /// The comparison with this index.
     Comparison(usize),
     Not(Box<Predicate>),
     All(Box<Predicate>, Box<Predicate>),
@@ -107,7 +107,7 @@ impl Predicate {
         }
     }
 
-    /// Its value, given that of each comparison as a bit.
+    /// Value of the predicate, if the bits of `truths` are the values of the comparisons.
     pub(crate) fn holds(&self, truths: u32) -> bool {
         match self {
             Predicate::Always => true,
@@ -120,7 +120,7 @@ impl Predicate {
     }
 }
 
-/// How the sum of a comparison's terms is compared with 0.
+/// Relation between the sum of a comparison's terms and 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Relation {
     Equal,
@@ -160,8 +160,8 @@ impl Relation {
     }
 }
 
-/// Terms that are added up, and compared with 0. A comparison is known again by the same terms in the same order, as
-/// p4c does (`bf-p4c/mau/stateful_alu.cpp`, `reuseCmp`).
+/// Terms whose sum is compared with 0. Two comparisons are the same if they have the same terms in the same order, as
+/// in p4c (`bf-p4c/mau/stateful_alu.cpp`, `reuseCmp`).
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Comparison {
     pub(crate) relation: Relation,
@@ -172,7 +172,7 @@ pub(crate) struct Comparison {
 }
 
 impl Comparison {
-    /// Whether both can be true of the same values, as far as their constants tell.
+    /// Whether the constants show that both comparisons cannot be true for the same values.
     pub(crate) fn excludes(&self, other: &Comparison) -> bool {
         let constant = |terms: &[(bool, Operand)]| {
             terms.iter().find_map(|(minus, term)| match term {

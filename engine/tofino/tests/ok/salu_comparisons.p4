@@ -15,7 +15,7 @@ control Eg(EGRESS) {
     Register<bit<32>, bit<8>>(256) r1;
     RegisterAction<bit<32>, bit<8>, bit<32>>(r1) a1 = {
         void apply(inout bit<32> value, out bit<32> rv) {
-            // One unit does for a comparison and its complement.
+            // One unit suffices for a comparison and its complement.
             if (value > 5 && hdr.h.a > value) {
                 rv = 1;
             } else if (value <= 5) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Programs that p4c compiles for Tofino: none may be refused.
 //!
-//! `P4C_CHECKOUT=<folder>` looks at those of p4testgen's Tofino target, `OPEN_P4STUDIO=<folder>` at open-p4studio's
-//! examples. What the front end does not take is left out.
+//! `P4C_CHECKOUT=<folder>` runs the programs of p4testgen's Tofino target, `OPEN_P4STUDIO=<folder>` the examples of
+//! open-p4studio. Programs that the front end does not compile are left out.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use crate::{render, skip};
 const OF_P4TESTGEN: &str = "backends/p4tools/modules/testgen/targets/tofino/test/p4-programs";
 const OF_P4STUDIO: &str = "pkgsrc/p4-examples/p4_16_programs";
 
-/// Programs for p4testgen alone, which has no stages: refused for a reason.
+/// Programs that are refused for a reason. They are for p4testgen, which does not place them in stages.
 const REFUSED: &[&str] = &[
     "tna_extract_emit_8.p4",    // extracts a header five times
     "tna_register_action_1.p4", // writes a register, and reads it again
@@ -34,7 +34,7 @@ fn programs_under(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Looks at all programs under a folder of a checkout; at least so many have to be for Tofino.
+/// Examines all programs under a folder of a checkout, of which at least `at_least` must be for Tofino.
 fn none_is_refused(variable: &str, folder: &str, at_least: usize) {
     let Ok(checkout) = std::env::var(variable) else {
         return skip(&format!("needs {variable}, which names no checkout"));

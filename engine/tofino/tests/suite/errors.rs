@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Programs that Tofino cannot run, and those that it can.
+//! Programs that Tofino cannot run, and programs that it can.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -8,7 +8,7 @@ use marklab_tofino::limit::Limit;
 
 use crate::{examine, programs_in, render};
 
-/// `x = 1 // E1003` expects that limit at its line.
+/// Ids of limits that comments expect, with their lines: `x = 1 // E1003` expects E1003 at this line.
 fn expected(text: &str) -> BTreeSet<(usize, String)> {
     let lines = text.lines().zip(1..);
     let marked = lines.filter_map(|(line, number)| Some((line.rsplit_once("// ")?.1, number)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Estimates: dependencies, what a stage has, memories and bits, each on a program whose result can be counted.
+//! Estimates: dependencies, resources of a stage, memories and bits, each on a program whose result can be counted.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use marklab_p4::loader::{Disk, Loader};
 use marklab_p4::{Options, compile_with};
 use marklab_tofino::estimate::Estimate;
 
-/// One file with a text, the others from disk.
+/// The text of `test.p4`; other files are read from disk.
 struct Main(String);
 
 impl Loader for Main {
@@ -37,7 +37,7 @@ fn table(name: &str, key: &str, size: u64, action: &str) -> String {
     )
 }
 
-/// Stages that dependencies ask for.
+/// Number of stages that dependencies require.
 #[track_caller]
 fn depth(first: &str, second: &str, body: &str) -> usize {
     let found = estimate(&format!("{first}\n{second}"), body);
@@ -50,7 +50,7 @@ fn what_a_table_matches_on_has_to_be_there_before() {
     let first = table("one", "hdr.h.a: exact", 16, "md.x = v;");
     assert_eq!(depth(&first, &table("two", "md.x: exact", 16, "md.y = v;"), "one.apply(); two.apply();"), 2);
     assert_eq!(depth(&first, &table("two", "md.y: exact", 16, "hdr.h.b = v;"), "one.apply(); two.apply();"), 1);
-    // Not so the other way round: what comes first is read first.
+    // Not in the other order: then the field is read before it is written.
     assert_eq!(depth(&first, &table("two", "md.x: exact", 16, "md.y = v;"), "two.apply(); one.apply();"), 1);
 }
 
@@ -113,7 +113,7 @@ fn what_is_never_read_is_left_out() {
     assert_eq!(unread.vector.metadata, 0);
 }
 
-/// Register actions on arrays of their own, with this element and size.
+/// Register actions, each on its own array with this element and size.
 fn registers(count: usize, element: &str, size: u64) -> (String, String) {
     let (mut locals, mut body) = (String::new(), String::new());
     for number in 0..count {
@@ -193,7 +193,7 @@ fn ternary_entries_take_blocks_of_512() {
 #[test]
 fn exact_entries_take_as_few_blocks_as_a_packing_allows() {
     for (key, size, data, blocks) in [
-        // 4 ways of one block each at least, which hold any number up to 4096 of them.
+        // At least 4 ways of one block each, which hold up to 4096 entries.
         ("hdr.h.a: exact", 16, "", 4),
         ("hdr.h.a: exact", 4096, "", 4),
         // 32 - 10 + 4 + 32 bits of data in the entry: two in a word.
@@ -201,7 +201,7 @@ fn exact_entries_take_as_few_blocks_as_a_packing_allows() {
         ("hdr.h.a: exact", 8193, "", 5),
         // 64 bits of data have words of their own, two in each.
         ("hdr.h.a: exact", 4096, ", bit<32> w", 4 + 2),
-        // What all entries of 8 bits take lies in one block.
+        // All entries with keys of 8 bits fit in one block.
         ("hdr.h.a8: exact", 256, "", 1),
     ] {
         let locals = format!(

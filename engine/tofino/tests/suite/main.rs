@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the checks promise, tested from outside.
+//! The checks, tested from outside.
 //!
-//! Programs in `tests/err` say behind each wrong line which limits it breaks; those in `tests/ok` break none. Texts of
-//! the messages are insta snapshots beside the programs (`INSTA_UPDATE=always cargo test`).
+//! In programs of `tests/err`, a comment behind each wrong line has the ids of the limits that it breaks; programs in
+//! `tests/ok` break none. Texts of the messages are insta snapshots beside the programs (`INSTA_UPDATE=always cargo
+//! test`).
 
 mod corpus;
 mod errors;
@@ -36,7 +37,7 @@ fn render(compilation: &Compilation, found: &[Diagnostic<Limit>]) -> String {
     found.iter().map(|diagnostic| diagnostic.render(&compilation.sources, false)).collect()
 }
 
-/// Says that a test has nothing to do here.
+/// Prints that a test is skipped, and why.
 #[expect(clippy::print_stderr, reason = "a test that does not run says so")]
 fn skip(why: &str) {
     eprintln!("skipped: {why}");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What generated code does with what it is given, done by Rust, so that Miri can watch: each test enters a context,
-//! uses pointers as the code does, and changes the state from outside in between.
+//! Accesses of generated code to its context, done in Rust, so that Miri can check them. Each test enters a context,
+//! uses pointers as generated code does, and changes the state from outside in between.
 
 use std::sync::Arc;
 
@@ -19,7 +19,8 @@ use crate::jit::Referred;
 use crate::table::{Count, KeyMatch, MULTIPLIER, Recent, Row, SHIFT, TableEntry};
 use crate::{INLINE_BYTES, Layout, Packet, State};
 
-/// A program with a table of one key of 32 bits, one without keys, a register and a counter of two cells.
+/// The state of a program with a table with one key of 32 bits, one without keys, a register and a counter of two cells
+/// each.
 fn state() -> State {
     let span = Span::default();
     let control = |name: &str| Block { name: name.into(), body: BlockBody::Control(Vec::new()) };
@@ -94,7 +95,7 @@ fn entry(key: u32, arg: u32) -> TableEntry {
     TableEntry { keys, action: 0, args: vec![arg.into()], priority: 0 }
 }
 
-/// What code finds under a key: among the recent look-ups, or by a call.
+/// Looks up a key as generated code does: among the recent look-ups, or by a call.
 unsafe fn found(context: *mut Context, key: u64) -> u64 {
     // SAFETY: the caller has entered the context.
     unsafe {
@@ -106,7 +107,7 @@ unsafe fn found(context: *mut Context, key: u64) -> u64 {
     }
 }
 
-/// Runs a look-up of each key, and one in the table without keys.
+/// Looks up each key, and the table without keys.
 fn look_up(state: &mut State, keys: &[u64]) -> Vec<u64> {
     let mut all = Vec::new();
     let referred = Referred::default();
@@ -130,12 +131,12 @@ fn rows_are_read_where_they_are_after_every_change_of_the_tables() {
     let five = table.insert(entry(5, 50)).unwrap();
     table.insert(entry(6, 60)).unwrap();
     assert_eq!(look_up(&mut state, &[5, 6, 5, 8]), [50, 60, 50, 7, 7]);
-    // Rows stay where they are, so that what was looked up lately is not forgotten.
+    // Rows do not move, so the recent look-ups are kept.
     state.table_mut(TableId(0)).modify(five, 0, vec![51u32.into()]).unwrap();
     state.table_mut(TableId(0)).set_default(0, &[70u32.into()]).unwrap();
     state.table_mut(TableId(1)).set_default(0, &[71u32.into()]).unwrap();
     assert_eq!(look_up(&mut state, &[5, 6, 8]), [51, 60, 70, 71]);
-    // They move.
+    // Rows move.
     for key in 100..150 {
         state.table_mut(TableId(0)).insert(entry(key, key)).unwrap();
     }
@@ -167,8 +168,8 @@ fn cells_are_shared_with_the_control_plane() {
     }
 }
 
-/// In the packet itself and on the heap: reads the slack, writes in front, and again after each call that may move
-/// the bytes.
+/// With bytes in the packet itself and on the heap: reads the slack and writes in front, and does so again after each
+/// call that may move the bytes.
 #[test]
 fn a_packet_is_written_in_front_and_read_beyond_its_end() {
     let mut state = state();
