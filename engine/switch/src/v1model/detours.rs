@@ -4,7 +4,7 @@
 //! After ingress: clone, digest, then resubmit, else multicast, else drop, else enqueue. After egress: clone, then
 //! drop, else deparse, then recirculate, else send. A packet that starts again or is cloned loses all metadata except a
 //! field list, including ingress port, timestamps and priority. Copies of a multicast group keep their metadata.
-//! `truncate` applies to the present packet, not to its copies.
+//! `truncate` applies to the present packet, not to packets made from it.
 
 use marklab_p4::ir::{Expr, ExprKind, Program, Stmt, StmtKind, visit};
 use marklab_pipeline::{CloneRequest, DROP_PORT, Effects, Layout, Phv, Stage};
