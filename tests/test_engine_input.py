@@ -70,7 +70,7 @@ def test_flows_that_wait_for_none_or_the_one_above_are_taken() -> None:
 
 @pytest.mark.parametrize("after", [-2, -(2**63), 2**32, 2**32 + 1, 2**63 - 1])
 def test_a_flow_that_no_number_means_is_not_taken_for_none(after: int) -> None:
-    with pytest.raises(_engine.EngineError, match=f"flow 1: it waits for flow {after}; that is -1 for none"):
+    with pytest.raises(_engine.EngineError, match=f"flow 1: `after` is {after}; it must be -1 for none"):
         simulate({}, after=[-1, after])
 
 

@@ -11,7 +11,7 @@ enum bit<2> decision_t {
     MARK_OR_DROP = 3 // CE if it is ECN capable, else it is dropped
 }
 
-// Why; each scheme names its own. 0 goes with PASS.
+// Cause of the decision; each scheme names its own. PASS has 0.
 typedef bit<3> cause_t;
 
 #endif // MARKLAB_VERDICT_P4

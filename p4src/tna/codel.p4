@@ -7,9 +7,9 @@
 //     mark_next += interval / sqrt(mark_count),
 //
 // is a table over time here, as in ecn-sharp.p4: mark n + 1 is due when interval * (1 + 1/sqrt(2) + ... + 1/sqrt(n)) has
-// passed since the first one. An episode of marks that goes on where the last one ended begins as if as many marks had been
-// made as it is ahead; what the last one came to is known where its marks were counted, behind where it is needed, so that
-// a note takes it there. The next episode begins an interval later at least.
+// passed since the first one. An episode of marks that soon follows another begins ahead, as if it had made some marks
+// already. How many depends on the marks of the episode before. That number is known in a later stage than the one that
+// needs it, so a note carries it there. The note is in time, since the next episode begins at least an interval later.
 #include <core.p4>
 #include <tna.p4>
 
@@ -17,20 +17,20 @@
 
 const cause_t CAUSE_SOJOURN = 1;
 
-// So many marks are due that every packet is marked.
+// Number of due marks at which every packet is marked.
 const bit<32> ALL = 0xffffffff;
 
 // Cells of one full packet.
 #ifndef MARKLAB_PACKET_CELLS
 #define MARKLAB_PACKET_CELLS 19
 #endif
-// Twenty bits of the time since an episode began are looked up, from this one on, or from four more on for long ones; a range
-// begins at a multiple of four bits.
+// Lowest of the twenty bits of an episode's age that a table looks up; for long episodes it is four bits higher. A
+// range begins at a multiple of four bits.
 #ifndef MARKLAB_ELAPSED_BIT
 #define MARKLAB_ELAPSED_BIT 0
 #endif
 
-// What an episode of marks came to: how far the next one is ahead, if it begins before that time.
+// Result of an episode of marks: if the next episode begins before `until`, it is ahead by `ahead` marks.
 struct past_episode_t {
     bit<32> until;
     bit<32> ahead;
@@ -42,11 +42,11 @@ struct episode_t {
 }
 
 control Marking(in queue_signals_t q, in noted_t noted, inout note_t note, out decision_t decision, out cause_t cause) {
-    // When the sojourn will have been above target for an interval; 0 while it is below. A time that really is 0 is not kept,
-    // and the next packet's is.
+    // When the sojourn will have been above target for an interval; 0 while it is below. A time that happens to be 0
+    // counts as none, and the next packet stores its own.
     Register<int<32>, queue_cell_t>(MARKLAB_QUEUES, 0) first_above_time;
     Register<past_episode_t, queue_cell_t>(MARKLAB_QUEUES, { 0, 0 }) past_episode;
-    // When the first mark of all was, if this episode had not begun ahead; 0 as above.
+    // When the first mark would have been if the episode had made the marks by which it is ahead; 0 as above.
     Register<bit<32>, queue_cell_t>(MARKLAB_QUEUES, 0) first_mark_time;
     Register<episode_t, queue_cell_t>(MARKLAB_QUEUES, { 0, 0 }) episode;
 
@@ -106,7 +106,7 @@ control Marking(in queue_signals_t q, in noted_t noted, inout note_t note, out d
             past.ahead = noted.value;
         }
     };
-    // If marking ended only lately, go on near the rate that was needed then.
+    // If marking ended only recently, continue near the rate that was needed then.
     RegisterAction<past_episode_t, queue_cell_t, bit<32>>(past_episode) recall = {
         void apply(inout past_episode_t past, out bit<32> found) {
             found = 0;
@@ -121,7 +121,7 @@ control Marking(in queue_signals_t q, in noted_t noted, inout note_t note, out d
         first_count = count;
     }
 
-    // The time that so many marks take, and the count of the one behind them.
+    // The time that this number of marks takes, and the count of the mark after them.
     table time_by_marks {
         key = { ahead: exact @name("marks"); }
         actions = { set_ahead; }
@@ -161,7 +161,7 @@ control Marking(in queue_signals_t q, in noted_t noted, inout note_t note, out d
         size = 2048;
     }
 
-    // The same for episodes that are long.
+    // The same for long episodes.
     table marks_by_long_time {
         key = { elapsed[MARKLAB_ELAPSED_BIT + 23:MARKLAB_ELAPSED_BIT + 4]: range @name("elapsed"); }
         actions = { set_due; }
@@ -191,7 +191,7 @@ control Marking(in queue_signals_t q, in noted_t noted, inout note_t note, out d
         }
     };
 
-    // The next episode begins with as many marks as this one had after its first.
+    // The next episode begins with the count of the marks that this one made after its first: it is ahead by one less.
     action write_note() {
         note.written = 1;
         note.value = marks_made |-| 2;

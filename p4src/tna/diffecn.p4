@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// DiffECN on Tofino: a queue for each active flow, and marks only in queues that are longer than a fair share of the line
-// needs; see v1model/diffecn.p4. Queues are dealt out by include/flow_queues.p4.
+// DiffECN on Tofino: a queue for each active flow, and marks only in queues that are longer than a fair share of the
+// line needs; see v1model/diffecn.p4. include/flow_queues.p4 assigns the queues.
 #include <core.p4>
 #include "include/flow_queues.p4"
 #include "../include/threshold.p4"
@@ -18,11 +18,11 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     Threshold() above;
     Hash<bit<32>>(HashAlgorithm_t.CRC32) flow_and_period;
     Hash<bit<16>>(HashAlgorithm_t.CRC16) cell_of_flow;
-    // Per port: when the present period began and its number, and the flows seen in it and in the one before.
+    // Per port: start and number of the present period, and the flows seen in it and in the previous one.
     Register<period_t, bit<9>>(MARKLAB_PORTS, { 0, 1 }) present;
     Register<bit<16>, bit<9>>(MARKLAB_PORTS, 0) n_now;
     Register<bit<16>, bit<9>>(MARKLAB_PORTS, 0) n_last;
-    // By hash of port, flow and period: that hash, when it was seen.
+    // By a short hash of port, flow and period: the long hash that was seen last.
     Register<bit<32>, bit<16>>(65536, 0) seen;
 
     int<32> a_period_ago = 0;
@@ -48,7 +48,7 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
         size = 1;
     }
 
-    // The number of the period; 0 if it begins.
+    // Returns the number of the period; 0 if this packet begins one.
     RegisterAction<period_t, bit<9>, bit<32>>(present) look_at_period = {
         void apply(inout period_t p, out bit<32> number) {
             number = 0;

@@ -6,9 +6,9 @@
 //
 //     marking_next += pst_interval / marking_count,
 //
-// would take two numbers that depend on each other. But mark n + 1 is due when pst_interval * (1 + 1/2 + ... + 1/n) has
-// passed since the first one, so that the time since then says how many marks are due: a table knows, and a register how
-// many there were. No error of a division adds up; the paper's math unit is off by up to 12 % at each mark.
+// would need two numbers that depend on each other. But mark n + 1 is due when pst_interval * (1 + 1/2 + ... + 1/n) has
+// passed since the first one. So a table over that time gives the number of marks that are due, and a register has the
+// number of marks made. No division errors add up; the paper's math unit is off by up to 12 % at each mark.
 #include <core.p4>
 #include "include/chip.p4"
 #include "include/marking.p4"
@@ -17,18 +17,18 @@
 const cause_t CAUSE_INSTANTANEOUS = 1;
 const cause_t CAUSE_PERSISTENT = 2;
 
-// So many marks are due that every packet is marked.
+// Number of due marks at which every packet is marked.
 const bit<32> ALL = 0xffffffff;
 
-// Twenty bits of the time since an episode began are looked up, from this one on: a range begins at a multiple of four bits.
+// Lowest of the twenty bits of an episode's age that a table looks up; a range begins at a multiple of four bits.
 #ifndef MARKLAB_ELAPSED_BIT
 #define MARKLAB_ELAPSED_BIT 0
 #endif
 
 control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {
     Threshold() above_ins;
-    // State per queue. first_above_time and marking_count as in Table 2; first_mark_time: when this episode of marks began. 0
-    // means that there is none: a time that really is 0 is not kept, and the next packet's is.
+    // State per queue. first_above_time and marking_count as in Table 2; first_mark_time: when this episode of marks
+    // began. 0 means none: a time that happens to be 0 counts as none, and the next packet stores its own.
     Register<int<32>, queue_cell_t>(MARKLAB_QUEUES, 0) first_above_time;
     Register<bit<32>, queue_cell_t>(MARKLAB_QUEUES, 0) first_mark_time;
     Register<bit<32>, queue_cell_t>(MARKLAB_QUEUES, 0) marking_count;
@@ -43,7 +43,7 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     bit<32> marks_due = 0;
     bit<1> is_due = 0;
 
-    // minus_interval: 2^32 less pst_interval, in ns; the chip adds constants.
+    // minus_interval: 2^32 - pst_interval, in ns, since the chip adds constants.
     action set_params(bit<32> ins_ns, bit<32> pst_ns, bit<32> minus_interval) {
         signal = q.sojourn_ns;
         ins_target = ins_ns;

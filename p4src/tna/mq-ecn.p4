@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// MQ-ECN on Tofino: marks a queue that is longer than what its share of the line needs, known from the time that a round of
-// the scheduler takes; see v1model/mq-ecn.p4.
+// MQ-ECN on Tofino: marks a queue that is longer than its share of the line needs, estimated from the time that a round
+// of the scheduler takes; see v1model/mq-ecn.p4.
 //
-// Packets that leave show when turns end (include/turns.p4), which gives samples of T_round (include/round_time.p4). The share
-// of the line is looked up by T_round, as nothing divides.
+// Packets that leave show when turns end (include/turns.p4), which gives samples of T_round (include/round_time.p4). A
+// table over T_round gives the share of the line, since the chip cannot divide.
 #include <core.p4>
 #include <tna.p4>
 
@@ -15,7 +15,7 @@ const cause_t CAUSE_SHARE = 2;
 
 const bit<32> NO_LIMIT = 0xffffffff;
 
-// Twenty bits of T_round are looked up, from this one on.
+// Lowest of the twenty bits of T_round that a table looks up.
 #ifndef MARKLAB_ROUND_BIT
 #define MARKLAB_ROUND_BIT 0
 #endif

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // RED on Tofino: marks with a probability that grows with the average queue; see v1model/red.p4.
 //
-// The average is the chip's low-pass filter: over time, with the time constant that an average over packets has on a busy
-// line. Marks are spread as in the second method of the RED paper (section 7): one is due when the probabilities of the packets
-// since the last one come to a random number, which is drawn then. That takes one register and no product.
+// The chip's low-pass filter averages over time, with the time constant that an average over packets has on a busy line.
+// Marks are spread as in the second method of the RED paper (section 7): the next mark is due when the probabilities of the
+// packets since the last mark add up to a random number, drawn at that mark. That takes one register and no product.
 #include <core.p4>
 #include "include/chip.p4"
 #include "include/marking.p4"
@@ -20,7 +20,7 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     Lpf<bit<32>, queue_cell_t>(MARKLAB_QUEUES) average;
     Random<bit<32>>() random;
     Random<bit<32>>() other_random;
-    // State per queue. until_mark: what probabilities have yet to come to, in 2^-32.
+    // State per queue. until_mark: sum of probabilities that the next mark still waits for, in 2^-32.
     Register<bit<32>, queue_cell_t>(MARKLAB_QUEUES, 0) until_mark;
 
     bit<32> avg = 0;
@@ -63,8 +63,8 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
         size = 512;
     }
 
-    // A marked packet is the first one of the next count. Numbers that are less than its probability are drawn again, as
-    // the others are to have the same chance afterwards.
+    // A marked packet is the first one of the next count, so its probability is subtracted from the number. A number
+    // that does not exceed it is drawn again, so that the next packets keep their chance.
     action count_this() {
         fresh = draw |-| chance;
     }

@@ -44,7 +44,7 @@ control Steering(in flow_t flow, out bit<7> queue) {
         default_action = set_steering(31);
     }
 
-    // The first empty queue, by one look at all of them: entry i of the control plane asks for bit i to be 0.
+    // The first empty queue, by one lookup over all of them: entry i of the control plane matches a 0 in bit i.
     bit<32> busy = 0;
     bit<1> found = 0;
     bit<7> first_empty = 0;

@@ -11,7 +11,7 @@ const cause_t CAUSE_SOJOURN = 1;
 
 control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {
     // State per queue, with the names of RFC 8289 (drop_* is mark_* here). first_above_time: 0 means that the sojourn
-    // is below target; a time has a 1 before it, because 0 is a time as well. mark_next: in 1/256 us.
+    // is below target; a time has a leading 1, because 0 is a valid time. mark_next: in 1/256 us.
     register<bit<49>>(MARKLAB_QUEUES) first_above_time;
     register<bit<1>>(MARKLAB_QUEUES) marking_state;
     register<bit<32>>(MARKLAB_QUEUES) mark_count;
@@ -31,8 +31,8 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
         default_action = set_params(85, 200);
     }
 
-    // control_law: interval / sqrt(count), in 1/256 us, by table. The control plane fills in counts from 1 on; larger
-    // ones than it knows get the default, the last step.
+    // control_law: interval / sqrt(count), in 1/256 us, by table. The control plane fills in counts from 1 on; counts
+    // beyond its entries get the default, the last step.
     bit<32> count = 0;
     bit<56> step = 0;
 
@@ -50,7 +50,7 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     apply {
         params.apply();
         bit<32> cell = MARKLAB_QUEUE_CELL(q);
-        // Times are compared by the sign of their difference, which is right when the clock has wrapped in between.
+        // Times are compared by the sign of their difference, which stays correct if the clock wraps in between.
         bit<48> now = q.now_us;
         bit<56> now_q8 = now ++ 8w0;
 
@@ -83,7 +83,7 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
         } else if (ok_to_mark) {
             decision = decision_t.MARK;
             marking_state.write(cell, 1);
-            // If marking ended only lately, go on near the rate that was needed then.
+            // If marking ended only recently, continue near the rate that was needed then.
             bit<32> last;
             last_count.read(last, cell);
             bit<32> delta = count - last;

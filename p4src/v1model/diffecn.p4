@@ -4,9 +4,9 @@
 //
 //     K_p = lambda * RTT * C / N_flow (Eq. 2)
 //
-// Signal: deq_qdepth, the packets that this one leaves behind in its queue, as the paper reads the length of the queue
-// before the packet is sent. Queues are dealt out by include/flow_queues.p4; N_flow is counted here: by periods (section
-// IV-C.3), as its program does, or the queues that hold packets, as the simulations "count active flows in real-time" (VI-C).
+// Signal: deq_qdepth, the packets that this one leaves behind in its queue, since the paper reads the queue before
+// the packet is sent. include/flow_queues.p4 assigns queues. N_flow is counted here: by periods (section IV-C.3), as the
+// paper's program does, or as queues that hold packets, as its simulations "count active flows in real-time" (VI-C).
 #include <core.p4>
 #include <v1model.p4>
 #include "include/flow_queues.p4"
@@ -19,14 +19,14 @@ const cause_t CAUSE_PRIORITY = 3;  // the queue of high priority
 // Cells per port that distinguish the flows of a period (section V-B): 2^14.
 #define SEEN_CELLS 8388608
 
-// Flows that sent a packet in the present period or in the one before, whichever are more.
+// Number of flows that sent a packet in the present or in the previous period, whichever is larger.
 control FlowsOfPeriod(in queue_signals_t q, in bit<48> t_period, out bit<16> flows) {
-    // Per port: when the present period began, its number, and the flows seen in it and in the one before.
+    // Per port: start and number of the present period, and the flows seen in it and in the previous one.
     register<bit<48>>(MARKLAB_PORTS) t_start;
     register<bit<16>>(MARKLAB_PORTS) seq_interval;
     register<bit<16>>(MARKLAB_PORTS) n_now;
     register<bit<16>>(MARKLAB_PORTS) n_last;
-    // Per port and hash of (flow, period): that hash, when it was seen.
+    // Per port and low bits of the hash of (flow, period): the hash that was seen last.
     register<bit<32>>(SEEN_CELLS) seen;
 
     apply {
@@ -100,8 +100,8 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
         default_action = set_params(32, 31, 285, 0);
     }
 
-    // K / N_flow, by table: no target divides at run time. A length is a whole number, so that the whole part of K / N_flow
-    // is as good as the exact one.
+    // K / N_flow, by table: no target divides at run time. A length is a whole number, so K / N_flow rounded down gives
+    // the same decisions.
     bit<16> n_flow = 0;
     bit<32> threshold = 0;
 

@@ -2,7 +2,7 @@
 // ECN#: marks on a large instantaneous queue, and one packet per interval on a persistent one (ECN# paper section 3.2,
 // Algorithm 1, Table 2).
 //
-// Signal: deq_timedelta (sojourn), or enq_qdepth (queue length) where `by_length` is 1; both targets are then packets.
+// Signal: deq_timedelta (sojourn), or enq_qdepth (queue length) if `by_length` is 1; both targets are then in packets.
 // In a single queue the two are the same (section 3.5): n packets take n packet times to pass.
 //
 // With two instantaneous thresholds, of which ins_target is the lower one, it marks with a probability between them (section 3.5).
@@ -17,7 +17,7 @@ const cause_t CAUSE_PERSISTENT = 2;
 control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {
     Threshold() above;
     // State per queue, with the names of Table 2. first_above_time: 0 means that the signal is below pst_target; a time
-    // has a 1 before it, because 0 is a time as well. marking_next: in 1/256 us.
+    // has a leading 1, because 0 is a valid time. marking_next: in 1/256 us.
     register<bit<49>>(MARKLAB_QUEUES) first_above_time;
     register<bit<1>>(MARKLAB_QUEUES) marking_state;
     register<bit<32>>(MARKLAB_QUEUES) marking_count;
@@ -47,21 +47,21 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     bit<32> k_max = 0;
     bit<32> slope = 0;
 
-    // Every packet above max is marked, and with a probability of slope_q32 / 2^32 for each step above ins_target up to
-    // there.
+    // Every packet above `max` is marked. From ins_target up to `max`, the probability grows by slope_q32 / 2^32 with
+    // each step of the signal.
     action set_lots(bit<32> max, bit<32> slope_q32) {
         k_max = max;
         slope = slope_q32;
     }
 
-    // Only asked for packets above ins_target.
+    // Applied only to packets above ins_target.
     table lots {
         actions = { set_lots; }
         default_action = set_lots(0, 0);
     }
 
     // pst_interval / marking_count, in 1/256 us, by table: no target divides at run time. The control plane fills in
-    // counts from 2 on; larger ones than it knows get the default, the last step.
+    // counts from 2 on; counts beyond its entries get the default, the last step.
     bit<32> count = 0;
     bit<56> step = 0;
 
@@ -83,7 +83,7 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
         if (by_length == 1) {
             signal = (bit<32>)q.enq_qdepth_pkts;
         }
-        // Times are compared by their difference, which is right when the clock has wrapped in between.
+        // Times are compared by their difference, which stays correct if the clock wraps in between.
         bit<48> now = q.now_us;
         bit<56> now_q8 = now ++ 8w0;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// MQ-ECN: marks a queue that is longer than what its share of the line needs, which is known from the time that a round
-// of the scheduler takes (MQ-ECN paper, sections 3.2 and 3.3, Eq. 5 and 6).
+// MQ-ECN: marks a queue that is longer than its share of the line needs, estimated from the time that a round of the
+// scheduler takes (MQ-ECN paper, sections 3.2 and 3.3, Eq. 5 and 6).
 //
 //     K_i = min(quantum_i / T_round, C) * RTT * lambda
 //
@@ -9,10 +9,10 @@
 //
 // Signal: enq_qdepth, as the paper marks at enqueue. T_round is the value at dequeue.
 //
-// v1model shows the queue in egress only, so that the end of a turn is seen there: by the packets that leave, in their
-// order. A queue's turn ends with a packet if it leaves the queue empty, or if the next packet is another queue's, or if
-// it is the same queue's but longer than what the turn has left of its deficit, as the scheduler counts it. The last
-// two are known one packet later, but the recorded time is that of the turn's last packet.
+// v1model shows the queue in egress only, so the end of a turn is inferred there, from the order of the packets that
+// leave. A queue's turn ends with a packet if the packet leaves the queue empty, if the next packet is from another
+// queue, or if it is from the same queue but longer than the rest of the turn's deficit, as the scheduler counts it.
+// The last two cases are known one packet later, but the recorded time is that of the turn's last packet.
 #include <core.p4>
 #include <v1model.p4>
 #include "include/marking.p4"
@@ -23,13 +23,13 @@ const cause_t CAUSE_SHARE = 2;    // longer than quantum / T_round * RTT * lambd
 
 control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {
     Threshold() above_line;
-    // State per port. t_round: smoothed time of a round, in 1/256 us. last_queue: the queue of the packet before, with a 1
-    // before it while that queue's turn goes on. last_time: when that packet left its queue.
+    // State per port. t_round: smoothed time of a round, in 1/256 us. last_queue: the queue of the previous packet,
+    // with a leading 1 while that queue's turn continues. last_time: when that packet left its queue.
     register<bit<32>>(MARKLAB_PORTS) t_round;
     register<bit<8>>(MARKLAB_PORTS) last_queue;
     register<bit<48>>(MARKLAB_PORTS) last_time;
-    // State per queue. t_pre: when its turn before ended, or when it was no longer empty. deficit: bytes that its turn
-    // may still send.
+    // State per queue. t_pre: when its previous turn ended, or when it stopped being empty. deficit: bytes that its
+    // turn may still send.
     register<bit<48>>(MARKLAB_QUEUES) t_pre;
     register<bit<32>>(MARKLAB_QUEUES) deficit;
 
@@ -52,14 +52,14 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     bit<32> quantum = 0;
     bit<40> quantum_rtt = 0;
 
-    // Takes turns with others. quantum_rtt_q8: quantum * RTT * lambda in packets * us / 256, what the queue's length
-    // times T_round is compared with: no target divides at run time.
+    // The queue takes turns with others. quantum_rtt_q8: quantum * RTT * lambda in packets * us / 256. The queue's
+    // length times T_round is compared with it, since no target divides at run time.
     action set_quantum(bit<32> quantum_bytes, bit<40> quantum_rtt_q8) {
         quantum = quantum_bytes;
         quantum_rtt = quantum_rtt_q8;
     }
 
-    // Strict priority over queues that take turns (section 3.4).
+    // The queue has strict priority over queues that take turns (section 3.4).
     action set_strict() {
         quantum = 0;
     }
@@ -75,14 +75,14 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     bit<40> quantum_rtt_max = 0;
     bit<32> slope = 0;
 
-    // As k_pkts and quantum_rtt_q8, of the upper thresholds. slope_q32: p_max / (k_max - k_min) per packet, in 2^-32.
+    // Like k_pkts and quantum_rtt_q8, for the upper thresholds. slope_q32: p_max / (k_max - k_min) per packet, in 2^-32.
     action set_lots(bit<19> max_pkts, bit<40> quantum_rtt_max_q8, bit<32> slope_q32) {
         k_max = max_pkts;
         quantum_rtt_max = quantum_rtt_max_q8;
         slope = slope_q32;
     }
 
-    // Only asked for packets above the lower thresholds.
+    // Applied only to packets above the lower thresholds.
     table lots {
         key = { q.queue: exact @name("queue"); }
         actions = { set_lots; }
@@ -90,8 +90,8 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
         size = 128;
     }
 
-    // beta^n in 1/65536, for a port that was idle for n times T_idle; 0 beyond what the table knows. The time is that
-    // since the packet before left its queue, of which the packet's own transmission is no idle time.
+    // beta^n in 1/65536, for a port that was idle for n times T_idle; 0 beyond the table's entries. The time counts
+    // from the departure of the previous packet; it includes the packet's own transmission, which is not idle time.
     bit<48> since_last = 0;
     bit<17> decay = 0;
 
@@ -108,7 +108,7 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
 
     bit<32> round = 0;
 
-    // A turn of the queue in that cell ended at that time.
+    // A turn of the queue of `cell` ended at time `at`.
     action end_turn(in bit<32> cell, in bit<48> at) {
         bit<48> before;
         t_pre.read(before, cell);
@@ -120,13 +120,13 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
         round = round + up[39:8] - down[39:8];
     }
 
-    // With L for the length and s for the part, p is
+    // With the queue's length L and its fraction s of the thresholds, the probability p is
     //
     //     P_i,max * (L - K_i,min) / (K_i,max - K_i,min) = slope * (L - s * k_min)
     //
-    // since s is in both thresholds and in P_i,max. And s * k_min is min(quantum_rtt / T_round, k), so that draw < p needs
-    // no division when both sides are multiplied by T_round. A queue above the others has all of k. Products of the length
-    // are at most quantum_rtt_max here, 40 bits, so that 72 are enough.
+    // since s is a factor of both thresholds and of P_i,max. s * k_min is min(quantum_rtt / T_round, k), so draw < p
+    // needs no division if both sides are multiplied by T_round. A queue of strict priority has all of k. Products of
+    // the length are at most quantum_rtt_max here, 40 bits, so 72 bits are enough.
     action draw_lot(in bit<32> length, out bool chosen) {
         bool shares = quantum != 0 && round != 0;
         bit<72> scale = shares ? (bit<72>)round : 72w1;
@@ -191,7 +191,7 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
         }
 
         above_line.apply((bit<32>)q.enq_qdepth_pkts, (bit<32>)k, CAUSE_STANDARD, decision, cause);
-        // The length is above its share by a product, of more bits than a Threshold has.
+        // The length is compared with its share by a product, which has more bits than a Threshold.
         if (decision == decision_t.PASS && quantum != 0 &&
             (bit<64>)q.enq_qdepth_pkts * (bit<64>)round > (bit<64>)quantum_rtt) {
             decision = decision_t.MARK;

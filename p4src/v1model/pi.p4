@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// PI (Hollot, Misra, Towsley and Gong, INFOCOM 2001): marks with a probability that a proportional-integral controller moves
-// once in a period, by how far the queue is from q_ref and was before:
+// PI (Hollot, Misra, Towsley and Gong, INFOCOM 2001): marks with a probability that a proportional-integral controller
+// adjusts once per period, by the present and the previous distance of the queue from q_ref:
 //
 //     p(k) = p(k-1) + a (q(k) - q_ref) - b (q(k-1) - q_ref), within 0 and 1
 //
-// Signal: enq_qdepth, at the time of arrival: decisions equal those of a controller at enqueue, one sojourn later. Of periods
-// that ended without a packet, all are taken to have ended with the queue that the next packet finds.
+// Signal: enq_qdepth, at the time of arrival: decisions equal those of a controller at enqueue, one sojourn later.
+// Periods that ended without a packet are all assumed to have ended with the queue that the next packet finds.
 #include <core.p4>
 #include <v1model.p4>
 #include "include/marking.p4"
@@ -14,12 +14,12 @@
 
 const cause_t CAUSE_PROBABILITY = 1;
 
-// Probabilities are in 2^-40: of an error of 1 packet, what b leaves of a is 2^-17 on slow lines, and less on fast ones.
+// Probabilities are in 2^-40: for an error of 1 packet, a - b is 2^-17 on slow lines, and less on fast ones.
 const int<96> CERTAIN = 0x10000000000;
 
 control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause) {
     Periods() periods;
-    // State per queue: probability, in 2^-40, and the queue of the last update.
+    // State per queue: probability, in 2^-40, and the queue's length at the last update.
     register<bit<48>>(MARKLAB_QUEUES) probability;
     register<bit<19>>(MARKLAB_QUEUES) old_length;
 
@@ -60,7 +60,7 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
             int<96> old_excess = (int<96>)(bit<96>)old - q_ref;
             p = (int<96>)(bit<96>)stored + gain_new * excess - gain_old * old_excess;
             limit_p();
-            // Further periods found the same queue: each adds the same amount, and the limits do not undo it.
+            // Further periods found the same queue, so each adds the same amount; applying the limits once is enough.
             p = p + (int<96>)(bit<96>)(ended - 1) * (gain_new - gain_old) * excess;
             limit_p();
             stored = (bit<48>)(bit<96>)p;

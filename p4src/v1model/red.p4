@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // RED (Floyd and Jacobson 1993) with ECN: marks with a probability that grows with the average queue; above `max` it
-// drops, or marks where `mark_above_max` is 1 (RED*, ECN+ paper section 4.3.1). With `adapt` the probability at `max` follows
-// the average, as in Adaptive RED (Floyd, Gummadi and Shenker 2001).
+// drops, or marks if `mark_above_max` is 1 (RED*, ECN+ paper section 4.3.1). With `adapt` the probability at `max`
+// follows the average, as in Adaptive RED (Floyd, Gummadi and Shenker 2001).
 //
 // Signal: enq_qdepth. The average is taken over the packets in the order in which they came, as in RED itself; packets
 // dropped by the full queue are not seen.
@@ -21,9 +21,9 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     // State per queue. average: in 1/65536 packets. since_mark: packets since the last mark, plus 1; 0 below min.
     register<bit<48>>(MARKLAB_QUEUES) average;
     register<bit<32>>(MARKLAB_QUEUES) since_mark;
-    // Time at which the queue became empty, with a 1 before it because 0 is a time as well; 0 while it is not empty.
+    // Time at which the queue became empty, with a leading 1 because 0 is a valid time; 0 while it is not empty.
     register<bit<49>>(MARKLAB_QUEUES) idle_since;
-    // Present slope, as p_max adapts; 0 before it has changed.
+    // Present slope while p_max adapts; 0 until the first change.
     register<bit<48>>(MARKLAB_QUEUES) own_slope;
 
     Periods() intervals;
@@ -48,8 +48,8 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
         default_action = set_params(50, 150, 4294967, 9, 1);
     }
 
-    // p_max adapts by its slope, p_max / (max - min), which takes no division: above `high` it rises by a quarter and by
-    // `step` at most, unless it is beyond `top`; below `low` it falls by a tenth, unless it is less than `bottom`.
+    // p_max adapts through its slope, p_max / (max - min), which needs no division: above `high` it rises by a quarter, at
+    // most by `step`, unless it exceeds `top`; below `low` it falls by a tenth, unless it is less than `bottom`.
     bit<1> adapts = 0;
     bit<48> low_q16 = 0;
     bit<48> high_q16 = 0;
@@ -94,7 +94,7 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
         average.read(avg, cell);
         bit<49> idle_from;
         idle_since.read(idle_from, cell);
-        // A difference of times is right when the clock has wrapped in between.
+        // A difference of times stays correct if the clock wraps in between.
         bit<48> idle = q.now_us - (bit<48>)q.sojourn_us - idle_from[47:0];
         if (idle_from != 0 && (int<48>)idle > 0) {
             idle_us = 0xffffffff;

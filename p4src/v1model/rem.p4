@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// REM (Athuraliya, Li, Low and Yin, IEEE Network 2001): a price says how congested the line is, once in a period, and a
-// packet is marked with a probability that is exponential in it:
+// REM (Athuraliya, Li, Low and Yin, IEEE Network 2001): a price measures the congestion of the line, once per period,
+// and a packet is marked with a probability that is exponential in it:
 //
 //     price = max(0, price + gamma (alpha (q - b_star) + x - c)), probability = 1 - phi ^ -price
 //
 // where x packets came in the period and c is what the line sends in one.
 //
-// Signal: enq_qdepth, at the time of arrival, and packets that came: decisions equal those at enqueue, one sojourn later. Of
-// periods that ended without a packet, all are taken to have ended with the queue that the next packet finds. Packets that
-// the full queue refused are not seen, and not counted.
+// Signal: enq_qdepth, at the time of arrival, and packets that came: decisions equal those at enqueue, one sojourn
+// later. Periods that ended without a packet are all assumed to have ended with the queue that the next packet finds.
+// Packets that a full queue refused are not seen, so they are not counted.
 #include <core.p4>
 #include <v1model.p4>
 #include "include/marking.p4"
@@ -17,7 +17,7 @@
 
 const cause_t CAUSE_PRICE = 1;
 
-// The price is kept as price * log2(phi), in 2^-40: then a packet is let pass with probability 2 ^ -price, which halves with
+// The price is kept as price * log2(phi), in 2^-40: then a packet passes with probability 2 ^ -price, which halves with
 // each whole number.
 const int<96> HIGHEST_PRICE = 0x7fffffffffffffff;
 const bit<33> CERTAIN = 0x100000000;
@@ -33,8 +33,8 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     int<96> per_arrived = 0;
     int<96> per_period = 0;
 
-    // What a packet above b_star adds to the price in a period, gamma alpha; what a packet that came adds, gamma; and what a
-    // period takes away, gamma c. Each times log2(phi), in 2^-40.
+    // Added to the price: gamma alpha for each packet above b_star in a period, and gamma for each packet that came.
+    // Taken away in each period: gamma c. All are multiplied by log2(phi), in 2^-40.
     action set_params(bit<19> b_star_pkts, bit<40> per_queued_q40, bit<40> per_arrived_q40, bit<64> per_period_q40) {
         b_star = (int<96>)(bit<96>)b_star_pkts;
         per_queued = (int<96>)(bit<96>)per_queued_q40;
@@ -81,7 +81,7 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
         bit<32> ended;
         periods.apply(q, ended);
         if (ended != 0) {
-            // What an empty period changes. The packets that came did so in the first of those that have ended.
+            // Change in a period without arrivals. The packets that came did so in the first of the ended periods.
             int<96> change = per_queued * ((int<96>)(bit<96>)q.enq_qdepth_pkts - b_star) - per_period;
             new_price = (int<96>)(bit<96>)present + change + per_arrived * (int<96>)(bit<96>)came;
             limit_price();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The control plane of a switch, whether it stands still between two packets or runs.
+//! The control plane of a switch that runs, or that processes single packets on request.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -17,16 +17,16 @@ use crate::{entries, refuse};
 
 /// The switch that is controlled.
 pub(crate) enum Target {
-    /// By the sender of its packets.
+    /// In the thread that sends its packets.
     Alone(Arc<Mutex<Switch<Packet>>>),
-    /// In a thread of its own: changes come between two packets.
+    /// In its own thread: changes come between two packets.
     Live(Arc<Runner>),
 }
 
-/// What a control plane does to a switch.
+/// Operations of a control plane on a switch.
 ///
-/// Names are those of simple_switch_CLI; entries are JSON, see `entries.rs`. Each call raises EngineError if the switch
-/// refuses it, or has stopped.
+/// Names are those of simple_switch_CLI; entries are JSON (engine/bindings/src/entries.rs). Each call raises
+/// EngineError if the switch refuses it or has stopped.
 #[pyclass(subclass, frozen, module = "marklab._engine")]
 pub(crate) struct Control {
     target: Target,
@@ -34,14 +34,15 @@ pub(crate) struct Control {
 
 #[pymethods]
 impl Control {
-    /// Adds an entry (JSON), or sets a default action if it has no `match`. Gives the entry's handle.
+    /// Adds an entry (JSON), or sets the default action if it has no `match`. Returns the entry's handle, or None for a
+    /// default action.
     fn add_entry(&self, python: Python<'_>, entry: &str) -> PyResult<Option<u32>> {
         let entry = entries::parse_one(entry)?;
         let handle = self.act(python, move |state, _| entry.install(state))?;
         Ok(handle.map(|EntryHandle(number)| number))
     }
 
-    /// Gives an entry the action and parameters of another (JSON), whose table is that of the entry.
+    /// Gives an entry the action and parameters of another entry (JSON) of the same table.
     fn modify_entry(&self, python: Python<'_>, handle: u32, entry: &str) -> PyResult<()> {
         let entry = entries::parse_one(entry)?;
         self.act(python, move |state, _| entry.modify(state, EntryHandle(handle)))
@@ -69,7 +70,7 @@ impl Control {
         to_python(python, &value)
     }
 
-    /// Sets a register cell, to a value cut to its width.
+    /// Sets a register cell. The value is cut to the cell's width.
     fn set_register(&self, python: Python<'_>, name: String, index: u64, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let value = from_python(value)?;
         self.act(python, move |state, _| {
@@ -80,7 +81,7 @@ impl Control {
         })
     }
 
-    /// Sets all cells of a register to what they hold at first: 0 in v1model.
+    /// Sets all cells of a register to their initial value: 0 in v1model.
     fn reset_register(&self, python: Python<'_>, name: String) -> PyResult<()> {
         self.act(python, move |state, _| {
             let register = state.find_register(&name).map_err(refuse)?;
@@ -89,7 +90,7 @@ impl Control {
         })
     }
 
-    /// Packets and bytes of a counter cell; of a direct counter, those of the entry with this handle.
+    /// Packets and bytes of a counter cell. For a direct counter, `index` is the handle of an entry.
     fn counter(&self, python: Python<'_>, name: String, index: u64) -> PyResult<(u64, u64)> {
         self.act(python, move |state, _| {
             let counter = state.find_counter(&name).map_err(refuse)?;
@@ -114,30 +115,30 @@ impl Control {
         })
     }
 
-    /// Does something to a meter, an action profile or a value set, described as JSON (see `objects.rs`); gives what
-    /// came of it as JSON.
+    /// Performs an operation on a meter, a filter, an action profile or a value set. Operation and result are JSON
+    /// (engine/bindings/src/objects.rs).
     fn control(&self, python: Python<'_>, operation: &str) -> PyResult<String> {
         let operation: Operation =
             serde_json::from_str(operation).map_err(|error| refuse(format!("control operation: {error}")))?;
         self.act(python, move |state, _| operation.perform(state).map(|value| value.to_string()).map_err(refuse))
     }
 
-    /// Lets clones of a session go to a port.
+    /// Sends clones of a mirror session to a port.
     fn mirroring_add(&self, python: Python<'_>, session: u32, port: usize) -> PyResult<()> {
         self.replicate(python, move |replication| replication.add_session(session, Mirror::Port(port)))
     }
 
-    /// Lets clones of a session go to a multicast group.
+    /// Sends clones of a mirror session to a multicast group.
     fn mirroring_add_mc(&self, python: Python<'_>, session: u32, group: u32) -> PyResult<()> {
         self.replicate(python, move |replication| replication.add_session(session, Mirror::Group(group)))
     }
 
-    /// Ends a session.
+    /// Removes a mirror session.
     fn mirroring_delete(&self, python: Python<'_>, session: u32) -> PyResult<()> {
         self.replicate(python, move |replication| replication.delete_session(session))
     }
 
-    /// Makes a multicast group.
+    /// Creates a multicast group.
     fn mc_mgrp_create(&self, python: Python<'_>, group: u32) -> PyResult<()> {
         self.replicate(python, move |replication| {
             replication.create_group(group);
@@ -150,28 +151,28 @@ impl Control {
         self.replicate(python, move |replication| replication.destroy_group(group))
     }
 
-    /// Makes a node of a replication id with ports; gives its handle.
+    /// Creates a multicast node with a replication id and ports. Returns its handle.
     fn mc_node_create(&self, python: Python<'_>, rid: u16, ports: Vec<usize>) -> PyResult<u32> {
         let node = self.replicate(python, move |replication| replication.create_node(rid, &ports));
         node.map(|NodeHandle(number)| number)
     }
 
-    /// Gives a node other ports.
+    /// Replaces the ports of a multicast node.
     fn mc_node_update(&self, python: Python<'_>, handle: u32, ports: Vec<usize>) -> PyResult<()> {
         self.replicate(python, move |replication| replication.update_node(NodeHandle(handle), &ports))
     }
 
-    /// Removes a node.
+    /// Removes a multicast node.
     fn mc_node_destroy(&self, python: Python<'_>, handle: u32) -> PyResult<()> {
         self.replicate(python, move |replication| replication.destroy_node(NodeHandle(handle)))
     }
 
-    /// Puts a node into a group.
+    /// Puts a multicast node into a group.
     fn mc_node_associate(&self, python: Python<'_>, group: u32, handle: u32) -> PyResult<()> {
         self.replicate(python, move |replication| replication.associate(group, NodeHandle(handle)))
     }
 
-    /// Takes a node out of a group.
+    /// Takes a multicast node out of a group.
     fn mc_node_dissociate(&self, python: Python<'_>, group: u32, handle: u32) -> PyResult<()> {
         self.replicate(python, move |replication| replication.dissociate(group, NodeHandle(handle)))
     }
@@ -182,7 +183,7 @@ impl Control {
         Control { target }
     }
 
-    /// Does something to the switch, between two packets.
+    /// Runs a closure on the switch, between two packets.
     fn act<R: Send + 'static>(
         &self,
         python: Python<'_>,
@@ -215,7 +216,7 @@ impl Control {
     }
 }
 
-/// A switch is whole even if a thread died while it held it: a call is refused before it changes anything.
+/// A switch is consistent even if a thread died while it held the lock: a call is refused before it changes anything.
 pub(crate) fn lock(switch: &Mutex<Switch<Packet>>) -> MutexGuard<'_, Switch<Packet>> {
     switch.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -230,13 +231,14 @@ fn no_cell(name: &str, index: u64) -> PyErr {
     refuse(format!("`{name}` has no cell {index}"))
 }
 
-/// A number of any size as Python's int.
+/// An integer of any size, as Python's int.
 pub(crate) fn to_python<'py>(python: Python<'py>, value: &BigUint) -> PyResult<Bound<'py, PyAny>> {
     python.get_type::<PyInt>().call_method1("from_bytes", (value.to_bytes_le(), "little"))
 }
 
-/// Python's int as a number of any size.
+/// Python's int, as an integer of any size.
 fn from_python(value: &Bound<'_, PyAny>) -> PyResult<BigUint> {
     let digits: String = value.call_method1("__format__", ("x",))?.extract()?;
-    BigUint::parse_bytes(digits.as_bytes(), 16).ok_or_else(|| refuse(format!("{value} is no value of a register cell")))
+    BigUint::parse_bytes(digits.as_bytes(), 16)
+        .ok_or_else(|| refuse(format!("{value} is not a value of a register cell: it must be 0 or more")))
 }

@@ -7,8 +7,8 @@ use pyo3::prelude::*;
 
 use crate::{CompileError, refuse};
 
-/// All that a control plane can name in a program, as JSON, and the compiler's warnings. Objects are as they are declared,
-/// whether this engine can run them or not.
+/// Returns all objects of a program that a control plane can name, as JSON, and the compiler's warnings. Objects are as
+/// declared, whether this engine can run them or not.
 ///
 /// Raises CompileError with all messages if the program has errors.
 #[pyfunction]

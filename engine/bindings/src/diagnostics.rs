@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the compiler says about a program, as data.
+//! The compiler's messages about a program, as data.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,8 @@ use marklab_p4::{Diagnostic, Options, compile};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
-/// The compiler's messages as a JSON list, by place; lines and columns count from 1, ends are the column behind.
+/// Returns the compiler's messages as a JSON list, ordered by place. Lines and columns count from 1; `end_column` is
+/// the column after the last one.
 ///
 /// ```json
 /// [{"id": "E0302", "category": "error", "text": "`x` is not declared", "help": null,

@@ -6,8 +6,8 @@
 //!  {"table": "marking.params", "action": "set_params", "params": {"k_pkts": 167}}]
 //! ```
 //!
-//! Without `match` the default action is set. Numbers beyond 64 bits are strings, decimal or with `0x`. What is set up
-//! before a run may have other operations of the control plane among them (see `objects.rs`).
+//! Without `match` the default action is set. Numbers beyond 64 bits are strings, decimal or with `0x`. A list of
+//! entries that is set up before a run may also contain `set_filter` operations (see `objects.rs`).
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ pub(crate) struct Entry {
     priority: u32,
 }
 
-/// Something that is set up before a run.
+/// An entry or an operation that is set up before a run.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "serde_json::Value")]
 pub(crate) enum Setting {
@@ -45,7 +45,7 @@ impl TryFrom<serde_json::Value> for Setting {
     type Error = serde_json::Error;
 
     fn try_from(value: serde_json::Value) -> Result<Setting, serde_json::Error> {
-        // By its key, so that a message is about the one that was meant.
+        // Chosen by its key, so that error messages are about the intended kind.
         if value.get("set_filter").is_some() {
             return serde_json::from_value(value).map(Setting::Operation);
         }
@@ -63,7 +63,7 @@ pub(crate) fn parse_one(json: &str) -> PyResult<Entry> {
     serde_json::from_str(json).map_err(|error| refuse(format!("table entry: {error}")))
 }
 
-/// Puts entries into a switch's tables, and sets up what is among them.
+/// Puts entries into a switch's tables, and performs the operations among them.
 pub(crate) fn install(state: &mut State, settings: &[Setting]) -> PyResult<()> {
     settings.iter().try_for_each(|setting| match setting {
         Setting::Entry(entry) => entry.install(state).map(|_| ()),
@@ -72,7 +72,7 @@ pub(crate) fn install(state: &mut State, settings: &[Setting]) -> PyResult<()> {
 }
 
 impl Entry {
-    /// Puts it into its table; gives its handle, or `None` of a default action.
+    /// Puts it into its table. Returns its handle, or `None` for a default action.
     pub(crate) fn install(&self, state: &mut State) -> PyResult<Option<EntryHandle>> {
         let call = self.call();
         let Some(matches) = &self.matches else {
@@ -83,7 +83,7 @@ impl Entry {
         state.insert_entry(&self.table, &entry).map(Some).map_err(refuse)
     }
 
-    /// Gives the entry of that handle this one's action.
+    /// Sets the action of the entry with that handle to this one's action.
     pub(crate) fn modify(&self, state: &mut State, handle: EntryHandle) -> PyResult<()> {
         state.modify_entry(&self.table, handle, &self.call()).map_err(refuse)
     }

@@ -18,11 +18,11 @@ use crate::{entries, refuse, trace};
 /// Ports 0 to 511, as many as `egress_spec` can name.
 pub(crate) const PORTS: usize = 512;
 
-/// Port and bytes of a frame that came out, or the reason of its loss.
+/// Port and bytes of a frame that came out, or the reason for its loss.
 type Fate<'py> = (Option<usize>, Option<Bound<'py, PyBytes>>, Option<&'static str>);
 
-/// Bytes of a frame that left, or None if egress dropped it, its queue, the packets found and left there, its stay in ns,
-/// whether its queue's turn ended.
+/// Bytes of a frame that left, or None if it was lost; its queue; the packets that it found and left there; its sojourn
+/// time in ns; whether its queue's turn ended.
 type Departure<'py> = (Option<Bound<'py, PyBytes>>, usize, u64, u64, u64, bool);
 
 /// A frame that came out, with its port.
@@ -34,8 +34,8 @@ pub(crate) fn described(queueing: &str) -> PyResult<PortConfig> {
     queueing.port().map_err(refuse)
 }
 
-/// A port as described, or one with room for everything: in as many queues as there can be, if the program chooses among
-/// them.
+/// A port as described, or one without limits. The latter has as many queues as the program can choose from, or one if
+/// the program does not choose.
 pub(crate) fn port(program: &marklab_p4::ir::Program, queueing: Option<&str>) -> PyResult<PortConfig> {
     if let Some(text) = queueing {
         return described(text);
@@ -46,7 +46,7 @@ pub(crate) fn port(program: &marklab_p4::ir::Program, queueing: Option<&str>) ->
     PortConfig::new(vec![queue; queues], Round::Deficit, None).map_err(refuse)
 }
 
-/// A switch whose packets go through it one after the other.
+/// A switch without a network, for tests of single packets.
 #[pyclass(extends = Control, module = "marklab._engine")]
 pub(crate) struct Harness {
     program: Py<Program>,
@@ -58,8 +58,8 @@ pub(crate) struct Harness {
 
 #[pymethods]
 impl Harness {
-    /// A switch that runs a program with these table entries, and has such queues at each port (JSON, as `simulate` takes
-    /// them); without, there is room for everything.
+    /// A switch that runs a program with these table entries (JSON). `queueing` describes the queues of each port
+    /// (JSON, as for `simulate`); by default queues have no limit.
     #[new]
     #[pyo3(signature = (program, entries = "[]", seed = 0, queueing = None))]
     fn new(
@@ -79,11 +79,11 @@ impl Harness {
         Ok(PyClassInitializer::from(control).add_subclass(harness))
     }
 
-    /// Sends a frame, and all that it causes, through the switch.
+    /// Sends a frame, and all copies that it causes, through the switch.
     ///
-    /// Gives port and bytes of each frame that came out, in the order in which they came to their queues; `losses` has
-    /// those that did not. Raises EngineError if an assertion of the program fails, if the packet starts again without
-    /// end, or if frames of `receive` wait.
+    /// Returns port and bytes of each frame that came out, in the order in which they came to their queues; `losses`
+    /// has the others. Raises EngineError if an assertion of the program fails, if the packet starts again without end,
+    /// or if frames of `receive` still wait.
     #[pyo3(signature = (port, frame, now_ns = 0))]
     fn inject<'py>(&mut self, python: Python<'py>, port: usize, frame: &[u8], now_ns: u64) -> PyResult<Vec<Sent<'py>>> {
         let completed = self.run(python, port, frame, Time::from_nanos(now_ns), None)?;
@@ -91,8 +91,8 @@ impl Harness {
         Ok(sent.map(|(port, packet)| (*port, PyBytes::new(python, &packet.to_vec()))).collect())
     }
 
-    /// Takes a frame in, which then waits for `transmit`. Gives the port and the queue that it waits in; None if it was lost,
-    /// for the reason in `losses`. Raises EngineError if `now_ns` is before the last call.
+    /// Takes a frame in, which then waits for `transmit`. Returns the port and the queue in which it waits, or None if
+    /// it was lost; `losses` has the reason. Raises EngineError if `now_ns` is before the last call.
     fn receive(&mut self, port: usize, frame: &[u8], now_ns: u64) -> PyResult<Option<(usize, usize)>> {
         let now = self.advance("receive", now_ns)?;
         self.losses.clear();
@@ -106,9 +106,10 @@ impl Harness {
         })
     }
 
-    /// Sends the next frame of a port. Gives its bytes, or None if it was lost, for the reason in `losses`; its queue, the
-    /// packets that it found and left there, how long it stayed in ns, and whether it ended its queue's turn. None if
-    /// nothing waits, or if it goes round. Raises EngineError if `now_ns` is before the last call.
+    /// Sends the next frame of a port. Returns its bytes, or None in their place if it was lost (`losses` has the
+    /// reason); its queue; the packets that it found and left there; its sojourn time in ns; whether it ended its
+    /// queue's turn. Returns None if nothing waits, or if the frame recirculates into a queue. Raises EngineError if
+    /// `now_ns` is before the last call.
     fn transmit<'py>(&mut self, python: Python<'py>, port: usize, now_ns: u64) -> PyResult<Option<Departure<'py>>> {
         let now = self.advance("transmit", now_ns)?;
         self.losses.clear();
@@ -128,8 +129,9 @@ impl Harness {
 
     /// Sends a frame through parser, ingress, egress and deparser.
     ///
-    /// `now_ns` is the time at which it leaves its queue, where it stayed for `sojourn_ns`, found `enq_qdepth` packets
-    /// and leaves `deq_qdepth` behind. Gives (port, frame), or the reason of its loss. Raises EngineError as `inject` does.
+    /// `now_ns` is the time at which it leaves its queue, where it waited for `sojourn_ns`, found `enq_qdepth` packets
+    /// and leaves `deq_qdepth` behind. Returns (port, frame, None), or (None, None, reason of its loss). Raises
+    /// EngineError as `inject` does, and if there is more than one frame.
     #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
     #[pyo3(signature = (port, frame, now_ns = 0, sojourn_ns = 0, enq_qdepth = 0, deq_qdepth = 0))]
     fn process<'py>(
@@ -151,11 +153,11 @@ impl Harness {
         match (&completed.sent[..], &completed.lost[..]) {
             ([(port, packet)], []) => Ok((Some(*port), Some(PyBytes::new(python, &packet.to_vec())), None)),
             ([], [(loss, ..)]) => Ok((None, None, Some(loss.text()))),
-            _ => Err(refuse("the program made copies of the packet; `inject` gives all of them")),
+            _ => Err(refuse("the program made copies of the packet; `inject` returns all of them")),
         }
     }
 
-    /// Reason and port, if it had come to one, of each frame lost in the last call.
+    /// Reason and port (None if it had not come to one) of each frame lost in the last call.
     #[getter]
     fn losses(&self) -> Vec<(&'static str, Option<usize>)> {
         self.losses.clone()
@@ -175,12 +177,12 @@ impl Harness {
         self.switch().take_log()
     }
 
-    /// Whether the interpreter writes down what the program does, for `take_trace`.
+    /// Starts or ends the record of what the interpreter does, for `take_trace`.
     fn trace(&mut self, on: bool) {
         self.switch().state_mut().trace = on.then(Vec::new);
     }
 
-    /// What was written down since the last call, as JSON (see `trace.rs`).
+    /// Events recorded since the last call, as JSON (engine/bindings/src/trace.rs).
     fn take_trace(&mut self) -> String {
         let events = self.switch().state_mut().trace.as_mut().map(std::mem::take).unwrap_or_default();
         let Program { program, sources, .. } = self.program.get();
@@ -193,8 +195,7 @@ impl Harness {
         lock(&self.switch)
     }
 
-    /// The time of a call that takes part in the switch's time, which does not go back: a frame cannot leave before it
-    /// came.
+    /// Checks and stores the time of a call. The switch's time does not go back: a frame cannot leave before it came.
     fn advance(&mut self, call: &str, now_ns: u64) -> PyResult<Time> {
         let now = Time::from_nanos(now_ns);
         if now < self.latest {
@@ -224,7 +225,7 @@ impl Harness {
         };
         if waiting > 0 {
             return Err(refuse(format!(
-                "{waiting} frame(s) of `receive` wait in the switch: let them leave by `transmit` first"
+                "{waiting} frame(s) of `receive` still wait in the switch: send them by `transmit` first"
             )));
         }
         let completed = self.switch().run(now, port, Packet::new(frame, 0), signals);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The engine as Python module `marklab._engine`.
+//! The engine as the Python module `marklab._engine`.
 //!
-//! A run crosses the border twice: once with everything it needs, once with everything it found. Descriptions and
+//! A run crosses the boundary to Python twice: once with all its input, once with all its results. Descriptions and
 //! reports are JSON, columns are numpy arrays.
 
 mod control;
@@ -52,7 +52,7 @@ fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(simulate::simulate, module)?)
 }
 
-/// The engine's message as Python exception.
+/// The engine's message as a Python exception.
 fn refuse(error: impl std::fmt::Display) -> PyErr {
     EngineError::new_err(error.to_string())
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A switch in real time, as Python starts and asks it.
+//! A switch in real time, for Python.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -25,18 +25,18 @@ use crate::control::{Control, Target, to_python};
 use crate::program::Program;
 use crate::{entries, harness, observed, refuse};
 
-/// A switch, as described in JSON.
+/// Description of a switch, from JSON.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Config {
     interfaces: Vec<Interface>,
-    /// Queues of each port; without, there is room for everything.
+    /// Queues of each port; by default, one without a limit, or as many as the program can choose from.
     #[serde(default)]
     queueing: Option<Value>,
-    /// Port behind which the control plane is.
+    /// Port of the control plane.
     #[serde(default)]
     cpu_port: Option<usize>,
-    /// Processor that the switch stays on; without, it runs on any.
+    /// Processor that the switch stays on; by default it runs on any.
     #[serde(default)]
     cpu: Option<usize>,
     #[serde(default)]
@@ -51,7 +51,7 @@ struct Config {
 struct Interface {
     port: usize,
     name: String,
-    /// Without, frames are sent as fast as the interface takes them.
+    /// By default, frames are sent as fast as the interface takes them.
     #[serde(default)]
     rate_bps: Option<u64>,
     #[serde(default)]
@@ -66,7 +66,7 @@ struct Interface {
     /// Delay of all frames that come in.
     #[serde(default)]
     arrival_delay_ns: u64,
-    /// What an IPv4 packet waits beside that, by how far its TTL is above 64.
+    /// Additional delay of an IPv4 packet, indexed by its TTL minus 64.
     #[serde(default)]
     ttl_delays_ns: Vec<u64>,
 }
@@ -76,9 +76,9 @@ struct Interface {
 #[serde(deny_unknown_fields)]
 struct Trace {
     port: usize,
-    /// At most one row per so many ns.
+    /// At most one row per this many ns.
     interval_ns: u64,
-    /// Cells that are recorded beside it.
+    /// Register cells that are recorded with the queues.
     #[serde(default)]
     registers: Vec<Cell>,
 }
@@ -102,7 +102,10 @@ impl Interface {
     }
 
     fn rate(&self, bps: Option<u64>) -> PyResult<Option<Rate>> {
-        bps.map(|bps| Rate::from_bps(bps).ok_or_else(|| refuse(format!("`{}`: a rate of 0", self.name)))).transpose()
+        bps.map(|bps| {
+            Rate::from_bps(bps).ok_or_else(|| refuse(format!("interface `{}`: the rate must not be 0", self.name)))
+        })
+        .transpose()
     }
 
     fn delays(&self) -> PyResult<Delays> {
@@ -113,13 +116,13 @@ impl Interface {
 }
 
 impl Config {
-    /// Records what was asked for.
+    /// Starts the requested traces and captures.
     fn record(&self, switch: &mut Switch, queues: &PortConfig, clock: &Clock) -> PyResult<()> {
         let attached = self.interfaces.iter().map(|interface| interface.port).chain(self.cpu_port);
         let attached: Vec<usize> = attached.collect();
         let check = |port: usize| match attached.contains(&port) {
             true => Ok(port),
-            false => Err(refuse(format!("port {port} has no interface, so that nothing can be recorded there"))),
+            false => Err(refuse(format!("port {port} has no interface, so nothing can be recorded there"))),
         };
         for trace in &self.traces {
             let state = switch.switch().state();
@@ -137,8 +140,8 @@ impl Config {
     }
 }
 
-/// A switch that runs a program between interfaces of this machine, in a thread of its own, from its creation until
-/// `stop`.
+/// A switch that runs a program between interfaces of this machine, in its own thread, from its creation until `stop`
+/// or `end`.
 #[pyclass(extends = Control, frozen, module = "marklab._engine")]
 pub(crate) struct LiveSwitch {
     runner: Arc<Runner>,
@@ -148,7 +151,8 @@ pub(crate) struct LiveSwitch {
 
 #[pymethods]
 impl LiveSwitch {
-    /// Starts a switch with these interfaces and queues (JSON: `Config` above) and table entries.
+    /// Starts a switch. `config` describes its interfaces and queues (JSON: `Config` in engine/bindings/src/live.rs),
+    /// `entries` its table entries (JSON).
     #[new]
     #[pyo3(signature = (program, config, entries = "[]", seed = 0))]
     fn new(program: &Program, config: &str, entries: &str, seed: u64) -> PyResult<PyClassInitializer<LiveSwitch>> {
@@ -187,7 +191,7 @@ impl LiveSwitch {
         Ok(PyClassInitializer::from(control).add_subclass(LiveSwitch { runner, clock, cpu }))
     }
 
-    /// Lets a frame come in by a port, as if its interface had received it.
+    /// Passes a frame to a port, as if its interface had received it. Raises EngineError if there is no such port.
     fn inject(&self, python: Python<'_>, port: usize, frame: Vec<u8>) -> PyResult<()> {
         let inject = move || {
             self.runner.with(move |switch, now| {
@@ -201,7 +205,7 @@ impl LiveSwitch {
         python.detach(inject).map_err(refuse)?.map_err(refuse)
     }
 
-    /// Frames that were sent to the CPU port since the last call; waits for the first one, `seconds` at most.
+    /// Returns the frames that were sent to the CPU port since the last call; waits up to `seconds` for the first one.
     fn packets_in<'py>(&self, python: Python<'py>, seconds: f64) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let cpu = self.cpu.as_ref().ok_or_else(|| refuse("the switch has no CPU port"))?;
         let patience = Patience::try_from_secs_f64(seconds).map_err(refuse)?;
@@ -224,15 +228,15 @@ impl LiveSwitch {
         python.detach(|| self.runner.with(|switch, _| switch.switch().take_log())).map_err(refuse)
     }
 
-    /// What happened so far, as JSON.
+    /// The report so far, as JSON.
     fn report(&self, python: Python<'_>) -> PyResult<String> {
         let clock = self.clock;
         let report = move |switch: &mut Switch, now| to_json(switch, &clock, now);
         Ok(python.detach(|| self.runner.with(report)).map_err(refuse)?.to_string())
     }
 
-    /// Raises what went wrong so far, if something did: OSError for a capture that cannot be written, EngineError for an
-    /// interface that is gone.
+    /// Raises the first error so far, if there was one: OSError for a capture that cannot be written, EngineError for
+    /// an interface that is gone.
     fn check(&self, python: Python<'_>) -> PyResult<()> {
         let failure = |switch: &mut Switch, _| {
             switch.check_ports();
@@ -241,13 +245,14 @@ impl LiveSwitch {
         python.detach(|| self.runner.with(failure)).map_err(refuse)?.map_or(Ok(()), Err)
     }
 
-    /// Stops the switch, if it has not stopped.
+    /// Stops the switch, unless it has stopped already.
     fn end(&self, python: Python<'_>) {
         python.detach(|| self.runner.stop());
     }
 
-    /// Stops the switch. Gives a dict: `report` (JSON), and `traces`, columns of each recorded port as `simulate` gives
-    /// them, by its number. Raises EngineError if it had stopped before, or its thread failed, and what `check` raises.
+    /// Stops the switch. Returns a dict: `report` (JSON), and `traces`, which has for each recorded port, by its
+    /// number, columns as in `simulate`. Raises EngineError if the switch had stopped before or its thread failed, and
+    /// the errors of `check`.
     fn stop<'py>(&self, python: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let mut switch = python.detach(|| self.runner.stop()).ok_or_else(|| refuse("the switch has stopped"))?;
         switch.end_captures();
@@ -270,7 +275,7 @@ fn raised(failure: &Failure) -> PyErr {
     }
 }
 
-/// What happened until now. Names are those of the simulator's report, where it has the same; times are in ns.
+/// The report until now. Names are those of the simulator's report for values that it has too; times are in ns.
 fn to_json(switch: &mut Switch, clock: &Clock, now: Time) -> Value {
     let Report { ports, losses, lateness } = switch.report();
     let ports = ports.iter().map(|(number, port)| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Meters, filters, action profiles and value sets: what the control plane does to them, as JSON.
+//! Operations of the control plane on meters, filters, action profiles and value sets, as JSON.
 //!
 //! ```json
 //! {"set_meter_rates": {"meter": "m", "index": 3, "committed": [0.1, 8], "peak": [0.2, 8]}}
@@ -9,8 +9,9 @@
 //! {"insert_value": {"set": "tunnels", "value": [{"exact": 4789}]}}
 //! ```
 //!
-//! A filter is an `Lpf` or `Wred` of TNA: time constants in ns, `scale_down` places for the former, `drops` for the latter:
-//! minimum and maximum in the samples' unit, and the largest probability. Without `index` it is all cells.
+//! A filter is an `Lpf` or `Wred` of TNA, with time constants in ns. An `Lpf` has `scale_down`, in binary places. A
+//! `Wred` has `drops`: minimum and maximum in the samples' unit, and the largest probability. Without `index` all cells
+//! are set.
 //!
 //! A rate is tokens (packets or bytes) per microsecond and the bucket's depth, as in simple_switch_CLI. Entries of
 //! tables with an `implementation` have the action `member` or `group` with the parameter `id`.
@@ -25,7 +26,7 @@ use std::collections::BTreeMap;
 
 use crate::matches::{Match, Number};
 
-/// Something that the control plane does.
+/// An operation of the control plane.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum Operation {
@@ -107,7 +108,7 @@ pub(crate) enum Operation {
 }
 
 impl Operation {
-    /// Does it; gives the number of a new member or group, the rates asked for as `[committed, peak]`, or nothing.
+    /// Performs it. Returns the number of a new member or group, the requested rates as `[committed, peak]`, or null.
     pub(crate) fn perform(&self, state: &mut State) -> Result<Value, ControlError> {
         match self {
             Operation::SetMeterRates { meter, index, committed, peak } => {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What was recorded of a switch, as Python gets it.
+//! Records of a switch, for Python.
 
 use marklab_observe::{PortTrace, QueueTrace, TraceRow};
 use marklab_p4::ir::CounterId;
@@ -9,8 +9,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Value, json};
 
-/// Columns of a port: of all its queues together, with a column `register_N` for each cell asked for, and then of each
-/// queue, if it has several.
+/// Columns of a port: first of all its queues together, with a column `register_N` for each requested cell; then of
+/// each queue, if the port has several.
 pub(crate) fn port_columns<'py>(python: Python<'py>, trace: &PortTrace) -> PyResult<Vec<Bound<'py, PyDict>>> {
     let port = queue_columns(python, trace.port())?;
     for register in 0..trace.registers() {
@@ -21,10 +21,10 @@ pub(crate) fn port_columns<'py>(python: Python<'py>, trace: &PortTrace) -> PyRes
     std::iter::once(Ok(port)).chain(queues).collect()
 }
 
-/// A number of each row of a trace.
+/// A value of each row of a trace.
 type RowNumber = fn(&TraceRow) -> u64;
 
-/// Columns of a record of a queue.
+/// Columns of a queue's record.
 fn queue_columns<'py>(python: Python<'py>, trace: &QueueTrace) -> PyResult<Bound<'py, PyDict>> {
     let columns: [(&str, RowNumber); 11] = [
         ("time_ns", |row| row.time.nanos()),
@@ -46,7 +46,7 @@ fn queue_columns<'py>(python: Python<'py>, trace: &QueueTrace) -> PyResult<Bound
     Ok(result)
 }
 
-/// Counter cells that counted something.
+/// Counter cells that are not 0.
 pub(crate) fn counters(state: &State) -> impl Iterator<Item = Value> {
     let counters = state.program().counters.iter().enumerate();
     counters.flat_map(move |(number, counter)| {

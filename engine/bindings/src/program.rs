@@ -26,16 +26,16 @@ pub(crate) struct Program {
     /// Warnings of the compiler, as text.
     #[pyo3(get)]
     warnings: String,
-    /// Digest of the source, includes and macros resolved.
+    /// Digest of the source, with includes and macros resolved.
     #[pyo3(get)]
     digest: String,
-    /// Externs that the program calls and that nothing here implements: it cannot be run.
+    /// Externs that the program calls but the engine does not implement: such a program cannot run.
     #[pyo3(get)]
     foreign: Vec<String>,
     /// Architecture: `v1model`, `tna`, `t2na`.
     #[pyo3(get)]
     arch: &'static str,
-    /// What the program needs beside table entries: the setting that fulfils it, and why.
+    /// Needs of the program beside table entries: for each, the setting that fulfils it, and the reason.
     #[pyo3(get)]
     needs: Vec<(&'static str, String)>,
 }
@@ -44,7 +44,7 @@ pub(crate) struct Program {
 impl Program {
     /// Compiles a program.
     ///
-    /// `interpret` runs it by the reference interpreter even if it could be machine code.
+    /// With `interpret`, the reference interpreter runs it even if it could run as machine code.
     ///
     /// Raises CompileError with all messages if the program has errors.
     #[new]
@@ -62,12 +62,12 @@ impl Program {
         let program = Arc::new(prune(&program));
         let layout = Arc::new(Layout::new(&program));
         match State::new(&program, &layout, 0) {
-            // A program can be looked at without a state; running it makes one.
+            // A program can be described without a state; running it makes one.
             Ok(_) | Err(LoadError::Foreign { .. }) => {}
             Err(error) => return Err(refuse(error)),
         }
         let (engine, jit_declined): (Arc<dyn Engine>, Option<String>) = if interpret {
-            (Arc::new(Interpreter::new(&program, &layout)), Some("interpretation was asked for".to_owned()))
+            (Arc::new(Interpreter::new(&program, &layout)), Some("interpretation was requested".to_owned()))
         } else {
             match Jit::compile(&program, &layout) {
                 Ok(jit) => (Arc::new(jit), None),
@@ -119,7 +119,7 @@ impl Program {
         let filter =
             |filter: &ir::Filter| json!({"name": filter.name, "size": filter.size, "drops": filter.wred.is_some()});
         let profile = |(id, profile): (u32, &ir::Profile)| {
-            // Its tables have the same actions.
+            // All tables of a profile have the same actions.
             let table = program.tables.iter().find(|table| table.profile == Some(ir::ProfileId(id)));
             json!({"name": profile.name, "actions": table.map_or_else(Vec::new, actions)})
         };
@@ -141,7 +141,7 @@ impl Program {
 }
 
 impl Program {
-    /// An assertion that did not hold, with its place and condition.
+    /// Message about an assertion that failed, with its place and condition.
     pub(crate) fn explain(&self, failed: FailedAssertion) -> String {
         let FailedAssertion { assume, span } = failed;
         let file = self.sources.file(span.file);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Packets through one switch as fast as it takes them: what the packet benchmark times.
+//! Packets through one switch as fast as it takes them, for the packet benchmark.
 
 use marklab_pipeline::{Packet, State};
 use marklab_switch::{Fate, Switch, Transmitted};
@@ -11,12 +11,11 @@ use crate::harness::described;
 use crate::program::Program;
 use crate::{entries, refuse};
 
-/// Sends frames through a switch, round after round, and counts those that come out.
+/// Sends frames through a switch, round after round, and counts the frames that come out.
 ///
 /// Each frame comes in on port 0 and waits behind `backlog` others for the port that the program chooses, in one queue
-/// unless `queueing` (JSON, as `simulate` takes it) describes several; frames come
-/// `interval_ns` apart. The bytes of a frame are in memory once; between two rounds only its first 64, which a switch may
-/// have changed, are restored.
+/// unless `queueing` (JSON, as for `simulate`) describes several. Frames come `interval_ns` apart. The bytes of a frame
+/// are in memory once; before each round only its first 64, which a switch may have changed, are restored.
 #[pyfunction]
 #[pyo3(signature = (program, frames, rounds, entries = "[]", backlog = 0, interval_ns = 1000, queueing = None))]
 pub(crate) fn pump(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Real TCP flows.
+//! Flows over real TCP connections.
 
 use std::net::SocketAddrV4;
 use std::sync::{Mutex, PoisonError};
@@ -21,10 +21,10 @@ fn address(text: &str) -> PyResult<SocketAddrV4> {
     text.parse().map_err(|_| refuse(format!("`{text}` is not an IPv4 address and port")))
 }
 
-/// Takes flows that are sent to it, and sends those that it is asked for. Listens as soon as it is made.
+/// Receives flows from clients, and sends the flows that clients request. Listens from its creation on.
 #[pyclass(frozen, module = "marklab._engine")]
 pub(crate) struct FlowServer {
-    /// Where it listens, as `address:port`.
+    /// The address that it listens on, as `address:port`.
     #[pyo3(get)]
     address: String,
     server: Mutex<Option<Server>>,
@@ -32,7 +32,7 @@ pub(crate) struct FlowServer {
 
 #[pymethods]
 impl FlowServer {
-    /// Listens on `10.0.0.1:5000`; port 0 is a free one.
+    /// Listens on an address such as `10.0.0.1:5000`; port 0 chooses a free port.
     #[new]
     fn new(listen: &str) -> PyResult<FlowServer> {
         let failed = |error| PyOSError::new_err(format!("cannot listen on {listen}: {error}"));
@@ -43,8 +43,8 @@ impl FlowServer {
 
     /// Serves until it is cancelled, without the interpreter lock; once.
     ///
-    /// Gives columns of the flows that were sent to it: `flow`, `end_ns` (CLOCK_MONOTONIC, -1 if the last byte has not
-    /// come) and `bytes`; and of those that it was asked for: `asked`, the flow, and of its segments
+    /// Returns columns of the flows that it received: `flow`, `end_ns` (CLOCK_MONOTONIC, -1 if the last byte has not
+    /// come) and `bytes`; and of the flows that clients requested: `asked`, the flow, and counts of its segments,
     /// `asked_retransmissions`, `asked_timeouts` and `asked_marked`.
     fn serve<'py>(&self, python: Python<'py>, progress: &Progress) -> PyResult<Bound<'py, PyDict>> {
         let server = self.server.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -67,7 +67,7 @@ impl FlowServer {
     }
 }
 
-/// Columns of the flows that a client starts; `peer` is an index of the list of servers, and a `pull` is sent by it.
+/// Columns of the flows that a client starts. `peer` is an index into the list of servers; that server sends a `pull`.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct ClientFlows<'py> {
@@ -104,14 +104,15 @@ impl ClientFlows<'_> {
     }
 }
 
-/// Replays flows to `peers` (`address:port`) over real connections, without the interpreter lock, until all have ended, or
+/// Replays flows to `peers` (`address:port`) over real connections, without the interpreter lock, until all have ended,
 /// until `stop_at_ns` (CLOCK_MONOTONIC, as `start_at_ns`), or until it is cancelled.
 ///
-/// `per_pair` is how many connections to each server are opened before the start, or None for a connection per flow.
+/// `per_pair` is the number of connections to each server that are opened before the start, or None for a connection per
+/// flow.
 ///
-/// Gives columns: `id`, `start_ns` (-1 if it did not start), `late_ns`, `end_ns` (-1 if it is not done), `status` (an
-/// index of FLOW_STATUSES), `errno` (of `failed`, else 0), `bytes`, and of the client's segments `retransmissions`,
-/// `timeouts` and `marked`. Times are since `start_at_ns`.
+/// Returns columns: `id`, `start_ns` (-1 if it did not start), `late_ns`, `end_ns` (-1 if it is not done), `status` (an
+/// index into FLOW_STATUSES), `errno` (of `failed`, else 0), `bytes`, and counts of the client's segments,
+/// `retransmissions`, `timeouts` and `marked`. Times are since `start_at_ns`.
 #[pyfunction]
 #[pyo3(signature = (flows, peers, start_at_ns, stop_at_ns, per_pair, progress))]
 pub(crate) fn replay_flows<'py>(
@@ -149,7 +150,7 @@ fn columns<'py>(python: Python<'py>, records: &[FlowRecord]) -> PyResult<Bound<'
     Ok(result)
 }
 
-/// -1 stands for what did not happen, as in the columns of a simulation.
+/// -1 stands for an event that did not happen, as in the columns of a simulation.
 fn instant(ns: Option<u64>) -> i64 {
     ns.map_or(-1, |ns| ns as i64)
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs.
+//! Simulated runs.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -23,7 +23,7 @@ use crate::entries::{self, Setting};
 use crate::program::Program;
 use crate::{CancelledError, observed, refuse};
 
-/// How far a run is, and the wish to end it; to be read from another thread.
+/// Progress of a run, and the request to cancel it. Any thread may read and set it.
 #[pyclass(frozen, module = "marklab._engine")]
 pub(crate) struct Progress {
     pub(crate) inner: Arc<marklab_netsim::Progress>,
@@ -48,12 +48,12 @@ impl Progress {
         self.inner.now_ns.load(Ordering::Relaxed)
     }
 
-    /// Tells of flows that have finished where the engine does not see them.
+    /// Counts flows that have finished where the engine does not see them.
     fn add(&self, flows: u64) {
         self.inner.finished.fetch_add(flows, Ordering::Relaxed);
     }
 
-    /// Whether the run is to end.
+    /// Whether `cancel` was called.
     #[getter]
     fn cancelled(&self) -> bool {
         self.inner.cancel.load(Ordering::Relaxed)
@@ -82,7 +82,7 @@ pub(crate) struct Flows<'py> {
     same_connection: PyReadonlyArray1<'py, bool>,
 }
 
-/// In the column `after`: the flow waits for no other.
+/// In the column `after`: the flow waits for no other flow.
 const NO_FLOW: i64 = -1;
 
 impl Flows<'_> {
@@ -100,7 +100,7 @@ impl Flows<'_> {
         }
         if let Some(at) = after.iter().position(|&after| after != NO_FLOW && u32::try_from(after).is_err()) {
             return Err(refuse(format!(
-                "flow {at}: it waits for flow {}; that is {NO_FLOW} for none, or the number of a flow above it",
+                "flow {at}: `after` is {}; it must be {NO_FLOW} for none, or the number of a flow above it",
                 after[at]
             )));
         }
@@ -122,13 +122,18 @@ impl Flows<'_> {
 
 /// Runs a network until all flows have finished, without the interpreter lock.
 ///
-/// `config` is the JSON of `marklab_netsim::Config`; `program` runs on all switches; `shared_entries` go into the tables
-/// of all of them, `entries[i]` into those of the i-th switch. `seed` is that of the programs' random streams.
+/// `config` is the JSON of `marklab_netsim::Config`. `program` runs on all switches. `shared_entries` go into the tables
+/// of all switches, `entries[i]` into those of the i-th switch. `seed` seeds the programs' random streams.
 ///
-/// Gives a dict: `report` (JSON), columns per flow as numpy arrays, and columns of records over time: `traces` holds a
-/// list for each port, of all its queues together, with a column `register_N` for each cell asked for, and then of each
-/// queue, if it has several; `passages` holds columns of single packets for each port, or None; `flow_trace` is there if
-/// it was asked for. `rtts` counts round trips of TCP, `queue_samples` lengths of queues, if asked for. `probes` has a row for each request of a probe, with an `rtt_ns` of -1 where no reply came.
+/// Returns a dict with `report` (JSON) and numpy arrays: columns with a value per flow, and dicts of columns.
+///
+/// - `traces`: for each recorded port a list of records over time. The first is of all its queues together, with a column
+///   `register_N` for each requested register cell. If the port has several queues, a record of each queue follows.
+/// - `passages`: for each recorded port the columns of single packets, or None.
+/// - `flow_trace`: bytes that flows delivered, over time; only if requested.
+/// - `rtts`: round-trip times of TCP, and their number.
+/// - `queue_samples`: sampled queue lengths, and their number; only if requested.
+/// - `probes`: a row for each request of a probe; `rtt_ns` is -1 if no reply came.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
 #[pyo3(signature = (config, program, shared_entries, entries, flows, seed, progress))]
@@ -195,7 +200,7 @@ fn build_switches(
     described.enumerate().map(switch).collect()
 }
 
-/// A number of each flow.
+/// A value of each flow.
 type FlowNumber = fn(&marklab_netsim::FlowRecord) -> u64;
 
 fn result<'py>(python: Python<'py>, config: &Config, outcome: Outcome) -> PyResult<Bound<'py, PyDict>> {
@@ -246,7 +251,7 @@ fn result<'py>(python: Python<'py>, config: &Config, outcome: Outcome) -> PyResu
     Ok(result)
 }
 
-/// Columns of what looks at queues found: one row per port and length.
+/// Columns of sampled queue lengths: one row per port and length.
 fn sample_columns<'py>(python: Python<'py>, samples: &QueueSamples) -> PyResult<Bound<'py, PyDict>> {
     let rows: Vec<_> = samples
         .ports
@@ -267,7 +272,7 @@ fn sample_columns<'py>(python: Python<'py>, samples: &QueueSamples) -> PyResult<
     Ok(result)
 }
 
-/// Columns of a record of packets; the flow of packets that belong to none is the largest number.
+/// Columns of a record of packets. Packets that belong to no flow have the largest number as their flow.
 fn passage_columns<'py>(python: Python<'py>, packets: &[Passage]) -> PyResult<Bound<'py, PyDict>> {
     let result = PyDict::new(python);
     let times = |value: fn(&Passage) -> u64| packets.iter().map(value).collect::<Vec<_>>().into_pyarray(python);
@@ -281,7 +286,7 @@ fn passage_columns<'py>(python: Python<'py>, packets: &[Passage]) -> PyResult<Bo
     Ok(result)
 }
 
-/// Columns of a record of what flows delivered.
+/// Columns of a record of the bytes that flows delivered.
 fn flow_columns<'py>(python: Python<'py>, trace: &FlowTrace) -> PyResult<Bound<'py, PyDict>> {
     let rows = trace.rows();
     let result = PyDict::new(python);
@@ -291,7 +296,7 @@ fn flow_columns<'py>(python: Python<'py>, trace: &FlowTrace) -> PyResult<Bound<'
     Ok(result)
 }
 
-/// Columns of what probes found: one after the other, each in order of time.
+/// Columns of the results of probes: probe by probe, each in order of time.
 fn probe_columns<'py>(python: Python<'py>, probes: &[Vec<EchoRecord>]) -> PyResult<Bound<'py, PyDict>> {
     let rows = || probes.iter().enumerate().flat_map(|(probe, records)| records.iter().map(move |row| (probe, row)));
     let result = PyDict::new(python);
@@ -302,7 +307,7 @@ fn probe_columns<'py>(python: Python<'py>, probes: &[Vec<EchoRecord>]) -> PyResu
     Ok(result)
 }
 
-/// Everything that is not a column.
+/// All results that are not columns.
 fn report(config: &Config, outcome: &Outcome) -> Value {
     let name = |node: usize| config.nodes[node].name();
     let drops = outcome.ledger.iter().map(|(node, port, reason, packets)| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What Tofino cannot do of a program, and what the program needs of it.
+//! Which parts of a program Tofino cannot run, and which of its resources the program needs.
 
 use std::path::PathBuf;
 
@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use crate::diagnostics::message;
 use crate::{CompileError, EngineError};
 
-/// Checks a TNA program against its chip, as JSON: `warnings` of the compiler as text, `messages` as `diagnostics` has
-/// them, each with its `rendering`, and `estimate`, whose parts are those of `marklab_tofino::estimate::Estimate`.
+/// Checks a TNA program against its chip. Returns JSON: `warnings` of the compiler as text; `messages` as in
+/// `diagnostics`, each with its `rendering`; and `estimate`, with the fields of `marklab_tofino::estimate::Estimate`.
 ///
 /// Raises CompileError with all messages if the program has errors, EngineError if it is not written for Tofino.
 #[pyfunction]
@@ -26,7 +26,7 @@ pub(crate) fn tofino_check(
     let Some(program) = &compilation.program else { return Err(CompileError::new_err(warnings)) };
     let Some(examined) = marklab_tofino::examine(program, &compilation.sources) else {
         let arch = program.arch.name();
-        return Err(EngineError::new_err(format!("the program is written for {arch}, and Tofino's is tna")));
+        return Err(EngineError::new_err(format!("the program is written for {arch}, but Tofino needs tna or t2na")));
     };
     let messages = examined.diagnostics.iter().map(|one| {
         let mut shown = message(&compilation.sources, one);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Events of a trace as JSON, with the program's names and the source's lines.
+//! Events of a trace as JSON, with names of the program and lines of the source.
 
 use marklab_p4::ir::{self, SlotId, Target};
 use marklab_p4::source::{SourceMap, Span};
@@ -7,7 +7,7 @@ use marklab_pipeline::{Event, EventKind, FieldValue};
 use num_bigint::BigUint;
 use serde_json::{Value, json};
 
-/// Each event is an object: `file`, `line`, `kind`, and what its kind has.
+/// Each event is an object with `file`, `line`, `kind` and the fields of its kind.
 pub(crate) fn to_json(events: &[Event], program: &ir::Program, sources: &SourceMap) -> Value {
     let words = Words { program };
     let events = events.iter().map(|event| {
@@ -20,7 +20,7 @@ pub(crate) fn to_json(events: &[Event], program: &ir::Program, sources: &SourceM
     events.collect()
 }
 
-/// Nulls for what the compiler made up.
+/// File and line; nulls for statements that the compiler added.
 fn place(sources: &SourceMap, span: Span) -> (Value, Value) {
     if span == Span::default() || sources.files().len() <= span.file.0 as usize {
         return (Value::Null, Value::Null);

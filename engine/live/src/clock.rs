@@ -18,24 +18,24 @@ impl Clock {
     /// A clock that is at zero now.
     pub fn start() -> Clock {
         let start = Instant::now();
-        // Of a system whose clock is before 1970, captures begin there.
+        // If the system's clock is before 1970, captures begin in 1970.
         let started_at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Clock { start, started_ns: monotonic_ns(), started_at }
     }
 
-    /// The time.
+    /// The present time.
     #[inline]
     pub fn now(&self) -> Time {
         // 64 bits of ns are 584 years.
         Time::from_nanos(self.start.elapsed().as_nanos() as u64)
     }
 
-    /// What CLOCK_MONOTONIC, which all network namespaces share, showed at zero, in ns.
+    /// The value of CLOCK_MONOTONIC at zero, in ns. All network namespaces share that clock.
     pub fn started_ns(&self) -> u64 {
         self.started_ns
     }
 
-    /// Zero as time since 1970.
+    /// The wall-clock time at zero, since 1970.
     pub fn started_at(&self) -> StdDuration {
         self.started_at
     }

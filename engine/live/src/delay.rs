@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Delay lines in front of the switch: what netem does at a testbed's senders.
+//! Delay lines in front of the switch, like netem at a testbed's senders.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,12 +8,12 @@ use marklab_pipeline::Packet;
 use marklab_units::{Duration, Framing, Rate, Time};
 use rustc_hash::FxHashMap;
 
-/// TTL that stands for the first delay of a list: what Linux gives packets unless their socket says otherwise.
+/// TTL that selects the first delay of a list: the one that Linux gives packets by default.
 pub const FIRST_TTL: u8 = 64;
 
 /// Delays of the frames that come in by a port.
 ///
-/// All frames have the same one, and IPv4 packets another one beside it that their sender chooses by their TTL. Where the
+/// All frames have a common delay. IPv4 packets have an additional one, which their sender chooses by their TTL. If the
 /// TTL of a flow changes, its packets stay in order: none is released before one that came earlier.
 #[derive(Debug, Default)]
 pub struct Delays {
@@ -24,21 +24,22 @@ pub struct Delays {
     packets: Vec<Option<Packet>>,
     spare: Vec<usize>,
     count: u64,
-    /// When the last packet of each flow that has some here is due.
+    /// For each flow with waiting packets, when its last one is due.
     last_of_flow: FxHashMap<u128, Time>,
 }
 
-/// When it is due, which one it was, and where its packet is.
+/// When a frame is due, its number, and the index of its packet.
 type Waiting = (Time, u64, usize);
 
 impl Delays {
-    /// A delay of all frames, and more for IPv4 packets that come with a TTL of [`FIRST_TTL`], one above, and so on.
+    /// A delay of all frames, and additional ones for IPv4 packets with a TTL of [`FIRST_TTL`], [`FIRST_TTL`] + 1, and
+    /// so on.
     pub fn new(all: Duration, by_ttl: Vec<Duration>) -> Delays {
         Delays { all, by_ttl, ..Delays::default() }
     }
 
-    /// Frames come in when their last bit does, over a line of this rate: a sender that is shaped hands them over with the
-    /// first.
+    /// Adds the transmission time at this rate: a frame comes in with its last bit, but a shaped sender hands it over
+    /// with its first bit.
     #[must_use]
     pub fn over(self, rate: Option<Rate>, framing: Framing) -> Delays {
         Delays { line: rate.map(|rate| (rate, framing)), ..self }
@@ -49,7 +50,7 @@ impl Delays {
         self.all == Duration::ZERO && self.by_ttl.is_empty() && self.line.is_none()
     }
 
-    /// The delay of a frame that has none of its flow before it.
+    /// The delay of a frame without earlier frames of its flow.
     pub fn of(&self, frame: &[u8]) -> Duration {
         let above = ipv4(frame).and_then(|ip| ip[8].checked_sub(FIRST_TTL));
         let chosen = above.and_then(|above| self.by_ttl.get(usize::from(above)));
@@ -57,7 +58,7 @@ impl Delays {
         self.all + bits.unwrap_or_default() + chosen.copied().unwrap_or_default()
     }
 
-    /// Holds a frame back that came at a time.
+    /// Holds back a frame that came at `now`.
     pub(crate) fn hold(&mut self, now: Time, packet: Packet) {
         let mut due = now + self.of(packet.stored());
         if let Some(flow) = self.flow_of(&packet) {
@@ -84,8 +85,8 @@ impl Delays {
         let Reverse((due, _, place)) = self.waiting.pop()?;
         self.spare.push(place);
         let packet = self.packets[place].take()?;
-        // With the last packet of a flow the flow is forgotten, so that memory does not grow with their number. Others that
-        // are due at the same time come before all that are still to arrive.
+        // A flow is forgotten with its last packet, so that memory does not grow with the number of flows. Its other
+        // packets that are due at the same time still come before later arrivals.
         if let Some(flow) = self.flow_of(&packet)
             && self.last_of_flow.get(&flow) == Some(&due)
         {
@@ -106,7 +107,7 @@ fn ipv4(frame: &[u8]) -> Option<&[u8]> {
     (frame.len() >= 34 && frame[12..14] == TYPE).then(|| &frame[14..])
 }
 
-/// Protocol, addresses and, of TCP and UDP, ports.
+/// Protocol, addresses and, for TCP and UDP, ports.
 fn five_tuple(ip: &[u8]) -> u128 {
     let (protocol, header) = (ip[9], usize::from(ip[0] & 0x0f) * 4);
     let ports = match ip.get(header..header + 4) {

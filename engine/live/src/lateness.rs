@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How late things were done.
+//! How late events were handled.
 
 use marklab_units::Duration;
 
 /// Buckets per doubling: a quantile is exact within 1/16.
 const PER_OCTAVE: u64 = 16;
 
-/// A histogram of delays, of constant size however many there are.
+/// A histogram of delays. Its size does not depend on their number.
 #[derive(Clone, Debug)]
 pub struct Lateness {
     counts: Vec<u64>,
@@ -21,7 +21,7 @@ impl Default for Lateness {
 }
 
 impl Lateness {
-    /// Something was so late.
+    /// Counts an event that was handled late by this much.
     #[inline]
     pub(crate) fn record(&mut self, late: Duration) {
         self.counts[bucket(late.nanos())] += 1;
@@ -29,17 +29,17 @@ impl Lateness {
         self.max = self.max.max(late);
     }
 
-    /// How many things there were.
+    /// Number of events.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// The largest.
+    /// The largest delay.
     pub fn max(&self) -> Duration {
         self.max
     }
 
-    /// What `part` of all do not exceed, rounded up by 1/16 at most; `None` if there were none.
+    /// The delay that a fraction `part` of events does not exceed, rounded up by 1/16 at most; `None` without events.
     pub fn quantile(&self, part: f64) -> Option<Duration> {
         let rank = ((self.total as f64 * part).ceil() as u64).max(1);
         let mut seen = 0;
@@ -60,7 +60,7 @@ fn bucket(ns: u64) -> usize {
     ((octave + 1) * PER_OCTAVE + ((ns >> octave) - PER_OCTAVE)) as usize
 }
 
-/// Largest number of a bucket.
+/// Largest number in a bucket.
 fn largest_in(bucket: usize) -> u64 {
     let bucket = bucket as u64;
     if bucket < PER_OCTAVE {

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A switch in real time.
 //!
-//! [`LiveSwitch`] drives the pipeline and the traffic manager of the simulator between [`Port`]s, which give and take real
-//! frames. It owns no clock: the caller of [`LiveSwitch::step`] passes the time, and gets the time of the next call.
-//! [`Runner`] does so in a thread, by the monotonic clock, and lets a control plane in between two steps.
+//! [`LiveSwitch`] drives the pipeline and the traffic manager of the simulator between [`Port`]s, which receive and
+//! send real frames. It owns no clock: the caller of [`LiveSwitch::step`] passes the time, and gets the time of the
+//! next call. [`Runner`] does so in a thread, by the monotonic clock, and runs commands of a control plane between two
+//! steps.
 //!
-//! A port with a rate is a line, as in the simulator: a frame that leaves its queue occupies the line for as long as
-//! its bits take, then travels for the line's delay, and is handed to the port when its last bit is there. What is due
-//! is done at the time at which it was due, however late the loop wakes; [`Lateness`] tells how late that was. Records are
-//! those of the simulator ([`marklab_observe`]).
+//! A port with a rate is a line, as in the simulator: a frame that leaves its queue occupies the line for its
+//! transmission time, then travels for the line's delay, and is handed to the port when its last bit has arrived.
+//! Events have the times at which they were due, however late the loop wakes; [`Lateness`] counts by how much. Records
+//! are those of the simulator ([`marklab_observe`]).
 
 mod clock;
 mod delay;

@@ -9,20 +9,20 @@ use marklab_units::{Duration, Framing, Rate, Time, Transmitter};
 /// A line.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct LineConfig {
-    /// Its rate; `None`: frames pass at once, as fast as the port takes them.
+    /// Its rate; with `None` frames pass at once, as fast as the port takes them.
     pub rate: Option<Rate>,
-    /// What bits travel for.
+    /// Propagation delay.
     pub delay: Duration,
-    /// What frames take on it.
+    /// Framing, which determines the bytes of a frame on the line.
     pub framing: Framing,
 }
 
-/// What a line did.
+/// Counts of a line.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct LineStats {
-    /// Bytes of the frames put on it, and of what they take beside their own.
+    /// Bytes of the frames put on it, including framing.
     pub wire_bytes: u64,
-    /// Time that they took; none where there is no rate.
+    /// Their transmission time; 0 without a rate.
     pub busy: Duration,
 }
 
@@ -30,10 +30,10 @@ pub struct LineStats {
 #[derive(Debug)]
 pub(crate) struct Line {
     config: LineConfig,
-    /// None where frames pass at once.
+    /// `None` if frames pass at once.
     transmitter: Option<Transmitter>,
     stats: LineStats,
-    /// Frames on the line, with the time at which they are through.
+    /// Frames on the line, with the times of their arrival at its end.
     travelling: VecDeque<(Time, Packet)>,
 }
 
@@ -43,7 +43,7 @@ impl Line {
         Line { config, transmitter, stats: LineStats::default(), travelling: VecDeque::new() }
     }
 
-    /// What it did so far.
+    /// Counts so far.
     pub(crate) fn stats(&self) -> LineStats {
         self.stats
     }
@@ -53,19 +53,19 @@ impl Line {
         self.transmitter.map_or(Time::ZERO, |transmitter| transmitter.busy_until())
     }
 
-    /// Whether frames need no time on it.
+    /// Whether frames take no time on it.
     pub(crate) fn is_instant(&self) -> bool {
         self.config.rate.is_none() && self.config.delay == Duration::ZERO
     }
 
-    /// Counts a frame of so many bytes; gives what it takes on the line.
+    /// Counts a frame of this many bytes. Returns its bytes on the line.
     pub(crate) fn pass(&mut self, bytes: usize) -> u64 {
         let wire_bytes = self.config.framing.wire_bytes(bytes);
         self.stats.wire_bytes += wire_bytes;
         wire_bytes
     }
 
-    /// Puts a frame on it at a time at which it is free.
+    /// Puts a frame on it. It must be free at `now`.
     pub(crate) fn put(&mut self, now: Time, packet: Packet) {
         debug_assert!(now >= self.free_at(), "the line is busy");
         let wire_bytes = self.pass(packet.len());
@@ -77,7 +77,7 @@ impl Line {
         self.travelling.push_back((passed_at + self.config.delay, packet));
     }
 
-    /// When the first frame is through.
+    /// When the first frame arrives at the end of the line.
     pub(crate) fn through_at(&self) -> Option<Time> {
         self.travelling.front().map(|(time, _)| *time)
     }

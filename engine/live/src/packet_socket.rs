@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Frames of a Linux interface: in by a ring in memory shared with the kernel (packet(7), "PACKET_MMAP"), out by calls
-//! that take many at once.
+//! Frames of a Linux interface. They are received by a ring in memory shared with the kernel (packet(7),
+//! "PACKET_MMAP"), and sent by calls that take many at once.
 //!
-//! A ring for what is sent would not save a copy: an interface whose other end is on this machine has the kernel copy a
-//! frame out of the ring, into pages of their own, which costs more than copying it from here.
+//! A ring for sending would not save a copy: if the other end of the interface is on this machine, the kernel copies
+//! each frame out of the ring into separate pages, which costs more than copying it from here.
 
 #![expect(unsafe_code, reason = "memory that the kernel writes to")]
 
@@ -22,24 +22,24 @@ use rustix::net::{self, AddressFamily, MMsgHdr, SendAncillaryBuffer, SendFlags, 
 
 use crate::port::{Port, PortError, Source, Unsent};
 
-/// Bytes of a slot: a full Ethernet frame of 1,500 bytes, and some more, with the kernel's header.
+/// Bytes of a slot: the kernel's header, a full Ethernet frame with 1,500 bytes of payload, and some room.
 const SLOT: usize = 2_048;
 /// Slots of the ring.
 const SLOTS: usize = 4_096;
-/// Memory comes in blocks of this.
+/// Bytes of a block, the unit in which the kernel allocates the ring.
 const BLOCK: usize = 1 << 16;
 const RING: usize = SLOT * SLOTS;
 
 /// Frames that are sent by one call.
 const SEND_BATCH: usize = 64;
-/// What may be under way to the other end, which takes frames at once unless the machine is busy.
+/// Size of the send buffer. The other end takes frames at once unless the machine is busy.
 const SEND_BYTES: libc::c_int = 1 << 26;
 
 /// Options of <linux/if_packet.h>, at level SOL_PACKET.
 const QDISC_BYPASS: i32 = 20;
 const IGNORE_OUTGOING: i32 = 23;
 
-/// An interface, by a packet socket with a ring for what comes.
+/// An interface, by a packet socket with a ring for received frames.
 #[derive(Debug)]
 pub struct PacketSocket {
     name: String,
@@ -64,13 +64,14 @@ impl PacketSocket {
     ///
     /// # Errors
     ///
-    /// There is no such interface, it is a port of another switch, or the system refuses: CAP_NET_RAW is missing, or memory for a ring of 8 MiB.
+    /// There is no such interface, it is a port of another switch, or the system refuses because CAP_NET_RAW or memory
+    /// for a ring of 8 MiB is missing.
     pub fn open(interface: &str) -> Result<PacketSocket, PortError> {
         let refused = |what, error| PortError::System { interface: interface.to_owned(), what, error };
         let failed = |what| refused(what, io::Error::last_os_error());
         let index = index_of(interface).ok_or_else(|| PortError::NoInterface(interface.to_owned()))?;
         let claim = claim(interface, index)?;
-        // Without a protocol no frame comes before the socket is bound.
+        // Without a protocol no frame is received before the socket is bound.
         let socket = net::socket_with(AddressFamily::PACKET, SocketType::RAW, SocketFlags::CLOEXEC, None)
             .map_err(|error| refused("packet socket (needs root or CAP_NET_RAW)", error.into()))?;
         let ring = libc::tpacket_req {
@@ -88,18 +89,18 @@ impl PacketSocket {
         };
         set(&socket, libc::PACKET_VERSION, &version).map_err(|()| failed("ring of version 2"))?;
         set(&socket, libc::PACKET_RX_RING, &ring).map_err(|()| failed("receive ring"))?;
-        set(&socket, QDISC_BYPASS, &1i32).map_err(|()| failed("sending past the queueing discipline"))?;
-        set(&socket, IGNORE_OUTGOING, &1i32).map_err(|()| failed("leaving out own frames"))?;
-        // Without the right to it the buffer stays as it is, which is enough where little is sent.
+        set(&socket, QDISC_BYPASS, &1i32).map_err(|()| failed("bypassing the queueing discipline"))?;
+        set(&socket, IGNORE_OUTGOING, &1i32).map_err(|()| failed("ignoring outgoing frames"))?;
+        // Without the permission for it the buffer keeps its size, which is enough for little traffic.
         let _ = set_of(&socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &SEND_BYTES);
         set(&socket, libc::PACKET_ADD_MEMBERSHIP, &promiscuous).map_err(|()| failed("promiscuous mode"))?;
-        // SAFETY: a new mapping; the kernel checks the size against the rings.
+        // SAFETY: a new mapping; the kernel checks the size against the ring.
         let mapped = unsafe {
             let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::POPULATE);
             mm::mmap(ptr::null_mut(), RING, protection, flags, &socket, 0)
         };
-        let memory = mapped.map_err(|error| refused("memory of the rings", error.into()))?;
-        let memory = NonNull::new(memory.cast()).ok_or_else(|| failed("memory of the rings"))?;
+        let memory = mapped.map_err(|error| refused("memory of the ring", error.into()))?;
+        let memory = NonNull::new(memory.cast()).ok_or_else(|| failed("memory of the ring"))?;
         let outgoing = vec![Packet::default(); SEND_BATCH];
         let opened = PacketSocket {
             name: interface.to_owned(),
@@ -135,7 +136,7 @@ impl PacketSocket {
         Slot(unsafe { self.memory.add(number * SLOT) })
     }
 
-    /// Sends what was taken.
+    /// Sends the taken frames.
     fn send_all(&mut self) {
         let frames = &self.outgoing[..self.taken];
         let parts: Vec<_> = frames.iter().map(|frame| [IoSlice::new(frame.stored())]).collect();
@@ -147,7 +148,7 @@ impl PacketSocket {
             match net::sendmmsg(&self.socket, &mut headers[next..], SendFlags::DONTWAIT) {
                 Ok(sent) if sent > 0 => next += sent,
                 _ => {
-                    // It is the first of them that cannot be sent.
+                    // The first of them cannot be sent.
                     self.unsent.add(&frames[next]);
                     next += 1;
                 }
@@ -200,7 +201,8 @@ impl Port for PacketSocket {
     }
 
     fn failed(&mut self) -> Option<PortError> {
-        // An interface that is down comes back: what the socket has to tell of it is only taken, so that it is quiet.
+        // An interface that is down may come back. So the socket's error is only cleared, or it would be signalled
+        // again.
         let _ = net::sockopt::socket_error(&self.socket);
         (index_of(&self.name) != Some(self.index)).then(|| PortError::Gone(self.name.clone()))
     }
@@ -227,7 +229,7 @@ impl Port for PacketSocket {
     }
 }
 
-/// A slot of a ring: a header of version 2, then the frame. The status says whether kernel or user has it.
+/// A slot of a ring: a header of version 2, then the frame. The status shows whether the kernel or the user owns it.
 #[derive(Clone, Copy)]
 struct Slot(NonNull<u8>);
 
@@ -237,8 +239,8 @@ impl Slot {
         unsafe { AtomicU32::from_ptr(self.0.as_ptr().add(offset_of!(libc::tpacket2_hdr, tp_status)).cast()) }
     }
 
-    /// A frame that was received, with the VLAN tag that the kernel has taken out; false if it is larger than the slot, so
-    /// that a part is missing.
+    /// Passes on a received frame, with the VLAN tag that the kernel has removed. Returns false if the frame is larger
+    /// than the slot, so that a part is missing.
     fn with_frame(self, status: u32, take: &mut dyn FnMut(&[u8])) -> bool {
         // SAFETY: the status says that the slot is ours: the header is written, and the frame lies in the slot.
         let (header, frame) = unsafe {
@@ -264,11 +266,11 @@ impl Slot {
     }
 }
 
-/// Makes an interface that of one switch only. The name is one of the network namespace, as the interface's number is, and
-/// the system forgets it with the process.
+/// Reserves an interface for one switch. The name belongs to the network namespace, as the interface's number does, and
+/// the system releases it at the end of the process.
 fn claim(interface: &str, index: i32) -> Result<UnixDatagram, PortError> {
     let failed =
-        |error| PortError::System { interface: interface.to_owned(), what: "keeping other switches away", error };
+        |error| PortError::System { interface: interface.to_owned(), what: "reserving it for this switch", error };
     let address = SocketAddr::from_abstract_name(format!("marklab-switch-{index}")).map_err(failed)?;
     UnixDatagram::bind_addr(&address).map_err(|error| match error.kind() {
         io::ErrorKind::AddrInUse => PortError::Taken(interface.to_owned()),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where frames come from and go to.
+//! Ports: where frames come from and go to.
 
 use std::collections::VecDeque;
 use std::io;
@@ -13,39 +13,39 @@ use thiserror::Error;
 /// An interface that cannot be used.
 #[derive(Debug, Error)]
 pub enum PortError {
-    /// There is none of that name.
+    /// There is no interface of that name.
     #[error("there is no interface `{0}`")]
     NoInterface(String),
-    /// It was there, and is no more.
+    /// The interface was deleted.
     #[error("interface `{0}` is gone")]
     Gone(String),
-    /// Another switch has it.
+    /// Another switch uses the interface.
     #[error("interface `{0}` is a port of another switch")]
     Taken(String),
-    /// The system refused something.
+    /// The system refused an operation.
     #[error("interface `{interface}`: {what}: {error}")]
     System {
         /// The interface.
         interface: String,
-        /// What was asked for.
+        /// The operation.
         what: &'static str,
-        /// The system's answer.
+        /// The system's error.
         error: io::Error,
     },
 }
 
-/// How to learn that frames wait at a port.
+/// How a port shows that frames wait.
 #[derive(Clone, Copy, Debug)]
 pub enum Source<'a> {
-    /// This becomes readable.
+    /// This descriptor becomes readable.
     Readable(BorrowedFd<'a>),
-    /// By asking, now and then.
+    /// It must be polled now and then.
     Asked,
-    /// None ever come.
+    /// No frames ever come.
     Silent,
 }
 
-/// Frames that were to be sent, and are lost: there was no room for them.
+/// Frames that were lost on sending, since there was no room for them.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Unsent {
     /// How many.
@@ -63,20 +63,20 @@ impl Unsent {
 
 /// An end of a link.
 pub trait Port: Send {
-    /// Hands over frames that wait, `budget` at most; gives how many.
+    /// Hands over waiting frames, `budget` at most. Returns their number.
     fn receive(&mut self, budget: usize, take: &mut dyn FnMut(&[u8])) -> usize;
 
-    /// Takes a frame to be sent, and leaves a packet of any content in its place, whose memory can be used again.
+    /// Takes a frame to send. Leaves a packet of any content in its place, whose memory can be used again.
     fn send(&mut self, frame: &mut Packet);
 
-    /// Sends what was taken since the last call, as far as it has not been sent; gives what there was no room for.
+    /// Sends the frames taken since the last call that have not been sent. Returns those for which there was no room.
     fn flush(&mut self) -> Unsent;
 
-    /// How to learn that frames wait.
+    /// How the port shows that frames wait.
     fn source(&self) -> Source<'_>;
 
-    /// Why no frames can come or go any more, if that is so. To be asked now and then, and when the source has something to
-    /// tell other than frames.
+    /// Why no frames can come or go any more, if the port has failed. Call it now and then, and when the source signals
+    /// an event other than frames.
     fn failed(&mut self) -> Option<PortError> {
         None
     }
@@ -84,8 +84,8 @@ pub trait Port: Send {
     /// Frames that were lost before they could be received, since the last call.
     fn missed(&mut self) -> u64;
 
-    /// Frames so far whose sender had left work to its interface: those that were larger than any frame of a line, which are
-    /// lost, and those without a checksum, which are broken.
+    /// Frames so far whose sender offloaded work to its interface: frames larger than any on a line, which are lost,
+    /// and frames without a checksum, which are broken.
     fn offloaded(&self) -> u64 {
         0
     }
@@ -152,7 +152,7 @@ impl Port for Memory {
     }
 }
 
-/// A port that keeps what is sent to it for somebody else: the control plane, behind a CPU port.
+/// A port that keeps the frames sent to it for another thread: the control plane, behind a CPU port.
 #[derive(Debug)]
 pub struct Mailbox {
     letters: Arc<Letters>,
@@ -169,7 +169,7 @@ struct Letters {
     arrived: Condvar,
 }
 
-/// Frames that a mailbox holds; others find no room.
+/// Frames that a mailbox holds at most; it has no room for others.
 const MAILBOX: usize = 4_096;
 
 impl Mailbox {
@@ -181,7 +181,7 @@ impl Mailbox {
 }
 
 impl MailboxEnd {
-    /// Frames that have been sent since the last call; waits for the first one, but not longer than `patience`.
+    /// Frames that have been sent since the last call. Waits for the first one, at most for `patience`.
     pub fn wait(&self, patience: Duration) -> Vec<Vec<u8>> {
         let frames = lock(&self.0.frames);
         let waited = self.0.arrived.wait_timeout_while(frames, patience, |frames| frames.is_empty());
@@ -217,7 +217,7 @@ impl Port for Mailbox {
     }
 }
 
-/// Frames are whole even if a thread died while it held them.
+/// Frames are consistent even if a thread died while it held the lock.
 fn lock(frames: &Mutex<VecDeque<Vec<u8>>>) -> MutexGuard<'_, VecDeque<Vec<u8>>> {
     frames.lock().unwrap_or_else(PoisonError::into_inner)
 }

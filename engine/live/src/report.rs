@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What happened at a switch.
+//! The report of a switch.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use marklab_tm::QueueStats;
 use crate::lateness::Lateness;
 use crate::line::LineStats;
 
-/// What happened at a port.
+/// The report of a port.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct PortReport {
     /// Frames that came in.
@@ -22,22 +22,23 @@ pub struct PortReport {
     pub sent_bytes: u64,
     /// Packets that came ECN capable and left with congestion experienced.
     pub marked: u64,
-    /// Frames that the interface had no room for, after the switch had sent them: a loss that no switch has.
+    /// Frames that the switch had sent but the interface had no room for: a loss that a hardware switch does not have.
     pub unsent: u64,
-    /// Frames that were lost before the switch could take them: it did not keep up.
+    /// Frames that were lost before the switch could take them, since it did not keep up.
     pub missed: u64,
-    /// Frames that its hosts had left to their interfaces to finish: offloads are on, and the switch sees what no line carries.
+    /// Frames that the hosts left to their interfaces to finish: with offloads on, the switch sees frames that no line
+    /// carries.
     pub offloaded: u64,
-    /// What its line did.
+    /// Counts of its line.
     pub line: LineStats,
-    /// What happened in its queues.
+    /// Counts of its queues.
     pub queue: QueueStats,
 }
 
 /// Why the switch lost a frame.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Reason {
-    /// Any switch would have.
+    /// A reason that any switch has.
     Switch(Loss),
     /// It was sent to a port that has no interface.
     NoInterface,
@@ -52,7 +53,7 @@ impl Reason {
         }
     }
 
-    /// In words.
+    /// The reason, in words.
     pub fn text(self) -> &'static str {
         match self {
             Reason::Switch(loss) => loss.text(),
@@ -61,12 +62,12 @@ impl Reason {
     }
 }
 
-/// What happened so far.
+/// Counts of a switch so far.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// At each port that has an interface.
+    /// By port, for ports that have an interface.
     pub ports: BTreeMap<usize, PortReport>,
-    /// Frames that the switch lost, by port, where they had come to one, and reason.
+    /// Frames that the switch lost, by port (`None` if they had not come to one) and reason.
     pub losses: BTreeMap<(Option<usize>, Reason), u64>,
     /// How late frames left their queues and lines.
     pub lateness: Lateness,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A switch in a thread of its own.
+//! A switch in its own thread.
 
 use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
@@ -19,14 +19,14 @@ use crate::clock::Clock;
 use crate::port::Source;
 use crate::switch::LiveSwitch;
 
-/// Sleeping takes mostly less than this longer than asked for, so that the rest is waited for awake.
+/// A sleep mostly ends less than this too late, so the thread sleeps less by this time and spins for the rest.
 const SPIN: Duration = Duration::from_micros(10);
-/// How long ports that cannot tell are left alone.
+/// Interval at which ports without a descriptor are polled.
 const ASK_AGAIN: Duration = Duration::from_micros(200);
 
 type Command = Box<dyn FnOnce(&mut LiveSwitch, Time) + Send>;
 
-/// The switch does not run any more.
+/// The switch has stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[error("the switch has stopped")]
 pub struct Stopped;
@@ -40,11 +40,11 @@ pub struct Runner {
 }
 
 impl Runner {
-    /// Lets a switch run by a clock, on any processor or on that one alone.
+    /// Runs a switch by a clock, on any processor or only on `cpu`.
     ///
     /// # Errors
     ///
-    /// The system has no thread or no file descriptor left, or no such processor.
+    /// The system has no thread or no file descriptor left, or there is no such processor.
     pub fn start(switch: LiveSwitch, clock: Clock, cpu: Option<usize>) -> io::Result<Runner> {
         let (commands, waiting) = channel();
         let doorbell = Arc::new(Doorbell::new()?);
@@ -53,7 +53,7 @@ impl Runner {
         let thread = thread::Builder::new().name("switch".to_owned()).spawn(move || {
             let stays = cpu.map_or(Ok(()), stay_on);
             let runs = stays.is_ok();
-            // The thread that starts it waits for this.
+            // The thread that called `start` waits for this.
             let _ = started.send(stays);
             if runs { run(switch, clock, &rung, &waiting) } else { switch }
         })?;
@@ -61,7 +61,7 @@ impl Runner {
         Ok(Runner { commands, doorbell, thread: Mutex::new(Some(thread)) })
     }
 
-    /// Does something between two steps, and gives what came of it.
+    /// Runs a closure on the switch between two steps, and returns its result.
     ///
     /// # Errors
     ///
@@ -72,7 +72,7 @@ impl Runner {
     ) -> Result<R, Stopped> {
         let (answer, answered) = mpsc::sync_channel(1);
         let command: Command = Box::new(move |switch, now| {
-            // No thread waits for it any more.
+            // An error means that no thread waits for the answer any more.
             let _ = answer.send(act(switch, now));
         });
         self.commands.send(command).map_err(|_| Stopped)?;
@@ -80,7 +80,7 @@ impl Runner {
         answered.recv().map_err(|_| Stopped)
     }
 
-    /// Ends the thread, and gives the switch as it was left; `None` if it failed, or was stopped before.
+    /// Ends the thread and returns the switch; `None` if the thread failed or was stopped before.
     pub fn stop(&self) -> Option<LiveSwitch> {
         self.doorbell.stop.store(true, Ordering::Release);
         self.doorbell.ring();
@@ -121,10 +121,10 @@ fn stay_on(cpu: usize) -> io::Result<()> {
     Ok(sched_setaffinity(None, &set)?)
 }
 
-/// Gives this thread a real-time priority, so that it wakes at the time it asks for: a hardware switch does not wait for
-/// its hosts. Linux leaves other threads a fraction of the time even if this one never sleeps (sched(7)). Without the right
-/// to such a priority the thread runs as any other, and its lateness shows that.
-#[expect(unsafe_code, reason = "system call that rustix has not")]
+/// Gives this thread a real-time priority, so that it wakes on time: a hardware switch does not wait for its hosts.
+/// Linux leaves other threads a fraction of time even if this one never sleeps (sched(7)). Without the permission for
+/// such a priority the thread runs like any other, and its lateness shows that.
+#[expect(unsafe_code, reason = "system call that rustix lacks")]
 fn come_first() {
     const SLACK_NS: NonZeroU64 = NonZeroU64::MIN;
     // The lab's hosts have 1: a sender that never sleeps must not keep the switch from its lines.
@@ -134,8 +134,8 @@ fn come_first() {
     unsafe { libc::sched_setscheduler(0, libc::SCHED_RR, &ABOVE_HOSTS) };
 }
 
-/// Waits until a frame comes, the bell rings, or something is due, which is after `left`; false if a port has something
-/// else to tell.
+/// Waits until a frame comes, the bell rings, or something is due, which is after `left`. Returns false if a port
+/// signals another event.
 fn sleep(switch: &LiveSwitch, doorbell: &Doorbell, left: Option<Duration>) -> bool {
     let mut polled = vec![PollFd::new(&doorbell.event, PollFlags::IN)];
     let mut asked = false;
@@ -151,7 +151,7 @@ fn sleep(switch: &LiveSwitch, doorbell: &Doorbell, left: Option<Duration>) -> bo
         Some(left) if left <= SPIN => std::hint::spin_loop(),
         left => {
             let timeout = left.map(|left| timespec(Duration::from_nanos(left.nanos() - SPIN.nanos())));
-            // An interrupted call is as good as one that ended early.
+            // An interrupted call has the same effect as one that ended early.
             let _ = poll(&mut polled, timeout.as_ref());
         }
     }
@@ -178,7 +178,7 @@ impl Doorbell {
 
     fn ring(&self) {
         self.rung.store(true, Ordering::Release);
-        // A full counter would ring as well.
+        // A full counter rings as well, so an error does not matter.
         let _ = rustix::io::write(&self.event, &1u64.to_ne_bytes());
     }
 
@@ -187,7 +187,7 @@ impl Doorbell {
         if !self.rung.swap(false, Ordering::AcqRel) {
             return false;
         }
-        // The descriptor does not block.
+        // The descriptor does not block, and its content does not matter.
         let _ = rustix::io::read(&self.event, &mut [0u8; 8]);
         true
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The switch between its ports.
+//! A switch between its ports.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,19 +20,19 @@ use crate::report::{PortReport, Reason, Report};
 
 /// Frames that a port may hand over before the others have their turn.
 const BATCH: usize = 64;
-/// Packets that are kept for later frames.
+/// Packets whose memory is kept for later frames.
 const SPARE: usize = 4_096;
 
-/// What a step leaves to be done.
+/// Result of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Step {
     /// Whether anything was done.
     pub worked: bool,
-    /// When something is due next, should no frame come before.
+    /// When something is due next, unless a frame comes before.
     pub next: Option<Time>,
 }
 
-/// Why what was observed is not whole.
+/// Why the records or the traffic are incomplete.
 #[derive(Debug, Error)]
 pub enum Failure {
     /// A capture could not be written.
@@ -43,10 +43,10 @@ pub enum Failure {
     Port(#[from] PortError),
 }
 
-/// What is due at a port. Of things due at the same time frames leave first, so that there is room for those that come.
+/// What is due at a port. At the same time frames leave before others come, so that there is room for them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Due {
-    /// A frame is through its line.
+    /// A frame has passed its line.
     Through,
     /// A frame was delayed for long enough.
     Delayed,
@@ -78,7 +78,7 @@ struct LivePort {
     delays: Delays,
     trace: Option<PortTrace>,
     capture: Option<CaptureFile>,
-    /// Whether frames were sent that are not flushed.
+    /// Whether sent frames are not yet flushed.
     pending: bool,
     failed: bool,
     report: PortReport,
@@ -90,10 +90,10 @@ pub struct LiveSwitch {
     ports: Vec<Option<LivePort>>,
     /// Numbers of the ports that have interfaces, in order.
     attached: Vec<usize>,
-    /// Ports that have got frames to send.
+    /// Ports that have new frames to send.
     woken: Vec<usize>,
     spare: Vec<Packet>,
-    /// What a port has just handed over; empty between two ports.
+    /// Frames that a port has just handed over; empty between two ports.
     arrivals: Vec<Packet>,
     losses: BTreeMap<(Option<usize>, Reason), u64>,
     lateness: Lateness,
@@ -107,7 +107,7 @@ impl std::fmt::Debug for LiveSwitch {
 }
 
 impl LiveSwitch {
-    /// A switch without interfaces, with queues for its ports, from port 0 on; see [`Switch::with_pool`].
+    /// A switch without interfaces, with the queues of its ports, from port 0 on; see [`Switch::with_pool`].
     pub fn new(
         engine: Arc<dyn Engine>,
         state: State,
@@ -129,7 +129,7 @@ impl LiveSwitch {
         }
     }
 
-    /// Puts an interface on a port, in place of the one that it has.
+    /// Attaches an interface to a port, in place of its present one.
     ///
     /// # Panics
     ///
@@ -159,7 +159,7 @@ impl LiveSwitch {
         self.ports[port].as_mut().expect("it has an interface").trace = Some(trace);
     }
 
-    /// Writes the frames that come to a port and leave by it to a file from now on.
+    /// Writes the frames that come in and leave by a port to a file from now on.
     ///
     /// # Panics
     ///
@@ -168,7 +168,7 @@ impl LiveSwitch {
         self.ports[port].as_mut().expect("it has an interface").capture = Some(capture);
     }
 
-    /// Ends the records of queues and gives them.
+    /// Ends the records of queues and returns them.
     pub fn take_traces(&mut self) -> BTreeMap<usize, PortTrace> {
         let ports = self.ports.iter_mut().enumerate();
         ports.filter_map(|(number, port)| Some((number, port.as_mut()?.trace.take()?))).collect()
@@ -183,15 +183,15 @@ impl LiveSwitch {
         }
     }
 
-    /// The first thing that went wrong.
+    /// The first failure.
     pub fn failure(&self) -> Option<&Failure> {
         self.failure.as_ref()
     }
 
-    /// Asks the ports whether they have failed, for [`LiveSwitch::failure`]. One that has is left alone from now on.
+    /// Checks whether ports have failed, for [`LiveSwitch::failure`]. A failed port is not polled any more.
     ///
-    /// The runner asks when a port has something to tell. That is not enough: of an interface that is deleted, Linux tells
-    /// that it is down, and nothing afterwards.
+    /// The runner calls this when a port's descriptor signals an event other than frames. That is not enough: when an
+    /// interface is deleted, Linux only signals that it is down.
     pub fn check_ports(&mut self) {
         for port in self.ports.iter_mut().flatten().filter(|port| !port.failed) {
             if let Some(error) = port.io.failed() {
@@ -206,7 +206,7 @@ impl LiveSwitch {
         self.ports.len()
     }
 
-    /// Interfaces in use, as far as they can be used.
+    /// Interfaces that have not failed.
     pub(crate) fn interfaces(&self) -> impl Iterator<Item = &dyn Port> {
         self.ports.iter().flatten().filter(|port| !port.failed).map(|port| &*port.io)
     }
@@ -221,13 +221,13 @@ impl LiveSwitch {
         &mut self.switch
     }
 
-    /// Lets a frame come in by a port, whether it has an interface or not.
+    /// Passes a frame to a port, whether it has an interface or not.
     pub fn inject(&mut self, now: Time, port: usize, frame: &[u8]) {
         let packet = packet(&mut self.spare, frame);
         self.arrived(now, port, packet);
     }
 
-    /// Does what is due and takes in what has come. `now` must not be before that of the last call.
+    /// Performs what is due and takes in the frames that have come. `now` must not be before that of the last call.
     pub fn step(&mut self, now: Time) -> Step {
         let mut worked = false;
         while let Some((time, due, port)) = self.next_due()
@@ -248,7 +248,7 @@ impl LiveSwitch {
         Step { worked, next: self.next_due().map(|(time, ..)| time) }
     }
 
-    /// What happened so far.
+    /// The report so far.
     pub fn report(&mut self) -> Report {
         let mut ports = BTreeMap::new();
         for (number, port) in self.ports.iter_mut().enumerate() {
@@ -344,7 +344,7 @@ impl LiveSwitch {
         recycle(&mut self.spare, packet);
     }
 
-    /// Lets ports that have got frames send them, as far as their lines are free.
+    /// Lets ports with new frames send them while their lines are free.
     fn serve_woken(&mut self, now: Time) {
         while let Some(number) = self.woken.pop() {
             while self.ports[number].as_ref().is_none_or(|port| port.line.free_at() <= now) {
@@ -386,7 +386,7 @@ impl LiveSwitch {
         }
     }
 
-    /// Writes a frame to the capture of a port, if there is one. One that fails ends.
+    /// Writes a frame to the capture of a port, if there is one. A capture that fails ends.
     fn write_capture(&mut self, now: Time, number: usize, packet: &Packet) {
         let Some(Some(LivePort { capture: place, .. })) = self.ports.get_mut(number) else { return };
         if let Some(capture) = place
@@ -424,7 +424,7 @@ impl LivePort {
     }
 }
 
-/// A packet of a frame's bytes, with the memory of a former one.
+/// A packet with a frame's bytes, in the memory of a former packet.
 fn packet(spare: &mut Vec<Packet>, frame: &[u8]) -> Packet {
     let mut packet = spare.pop().unwrap_or_default();
     packet.set(frame, 0);

@@ -223,7 +223,7 @@ fn a_capture_has_the_frames_of_a_port_in_both_directions() {
 fn a_capture_without_room_ends_and_is_told_of() {
     let (mut switch, zero, one) = switch(PLENTY, LineConfig::default(), Delays::default());
     switch.capture(1, CaptureFile::create(Path::new("/dev/full"), RealDuration::ZERO).unwrap());
-    // More than what is kept until it is written.
+    // More than the capture buffers before it writes.
     (0..200).for_each(|number| zero.send(&frame(1, number)));
     for now in 0..10 {
         switch.step(at(now));
@@ -242,7 +242,7 @@ proptest! {
     ) {
         let (mut switch, zero, one) = switch(Limit::Packets(limit), shaped(), Delays::default());
         let (mut now, mut count) = (0, 0u8);
-        // Times at which frames begin on the line, as far as they were taken in.
+        // Times at which frames begin on the line, for frames that were taken in.
         let mut begins: Vec<u64> = Vec::new();
         let mut expected: Vec<(u8, u64)> = Vec::new();
         for (gap, burst) in bursts {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A switch without a network: each frame goes through all of it at once.
+//! A switch without a network: each frame passes the whole switch at once.
 
 use std::collections::VecDeque;
 
@@ -7,33 +7,33 @@ use marklab_units::Time;
 
 use crate::{Core, Fate, Frame, Loss, QueueSignals, Switch, Transmitted};
 
-/// Frames that one frame may cause to leave a queue. A packet of a real program causes a few; copies of copies would
-/// otherwise fill the memory before one of them reaches [`crate::MAX_ROUNDS`].
+/// Limit of the frames that leave a queue because of one frame. A packet of a real program causes a few. Without a
+/// limit, copies of copies would fill the memory before one of them reaches [`crate::MAX_ROUNDS`].
 const MAX_TRANSMISSIONS: usize = 1 << 16;
 
-/// Everything that became of a frame.
+/// The results of a frame.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Completed<F> {
     /// Frames that left, and their ports.
     pub sent: Vec<(usize, F)>,
-    /// Frames that did not.
+    /// Frames that were lost, with the reason and the port, if they had come to one.
     pub lost: Vec<(Loss, Option<usize>, F)>,
 }
 
 impl<F: Frame> Switch<F> {
-    /// Runs a frame, and everything that it causes, through the switch. Queues must be empty before, and are
-    /// afterwards. Frames leave in the order in which they came to their queues; `signals` stand for those of a queue,
-    /// if they are given.
+    /// Runs a frame, and all copies that it causes, through the switch. Queues must be empty before, and are empty
+    /// afterwards. Frames leave in the order in which they came to their queues. `signals`, if given, replace the
+    /// signals of a queue.
     ///
-    /// After a failed assertion, or when the frame causes more than 2^16 others, all that still waits is lost.
+    /// After a failed assertion, or when the frame causes more than 2^16 others, all frames that still wait are lost.
     ///
     /// # Panics
     ///
-    /// If the frame came to its queue after `now`, as `signals` have it.
+    /// If, by `signals`, the frame came to its queue after `now`.
     pub fn run(&mut self, now: Time, port: usize, frame: F, signals: Option<QueueSignals>) -> Completed<F> {
         let mut completed = Completed { sent: Vec::new(), lost: Vec::new() };
         let mut waiting = VecDeque::new();
-        // What a program of TNA knows of its sojourn may be two stamps of its own.
+        // A TNA program may compute its sojourn time from two timestamps, so ingress needs the earlier time.
         let came = match (&self.core, signals) {
             (Core::Tna(_), Some(signals)) => signals.enq_timestamp,
             _ => now,
@@ -74,7 +74,7 @@ impl<F: Frame> Switch<F> {
         }
     }
 
-    /// Copies came to their queues before the frame that they are copies of.
+    /// Copies came to their queues before the frame from which they were copied.
     fn settle_copies(&mut self, waiting: &mut VecDeque<usize>, completed: &mut Completed<F>) {
         for copy in self.take_copies() {
             match copy {

@@ -5,7 +5,7 @@ use marklab_p4::ir::{Program, SlotId};
 use marklab_pipeline::{Field, Layout, Phv};
 
 /// A field of the packet state, if the program has it.
-// 8 bytes: those of a switch are read for every packet.
+// 8 bytes, since every packet reads those of its switch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Intrinsic {
     offset: u32,
@@ -28,7 +28,7 @@ impl Intrinsic {
         Intrinsic { offset: field.offset, size: field.size as u8, width: width.min(64) as u8 }
     }
 
-    /// Its place, if there is such a field.
+    /// Its place in the packet state, if there is such a field.
     #[inline]
     pub(crate) fn field(self) -> Option<Field> {
         (self.size > 0).then_some(Field { offset: self.offset, size: self.size.into() })

@@ -2,12 +2,12 @@
 //! A switch: a P4 program around a traffic manager, in its architecture's order of operations.
 //!
 //! A frame comes in by [`Switch::receive`]: ingress runs at once, and the frame waits in the queue of the port that
-//! ingress chose. [`Switch::transmit`] takes the next frame of a port, runs egress and hands the frame out. Its
-//! driver, the simulator or a real-time loop, passes the time and knows when a port is free.
+//! ingress chose. [`Switch::transmit`] takes the next frame of a port, runs egress and returns the frame. The driver of
+//! the switch, the simulator or a real-time loop, passes the time and knows when a port is free.
 //!
-//! [`v1model`] is simple_switch's order, [`tna`] Tofino's. Copies that a program asks for come to queues beside the
-//! frame, and [`Switch::take_copies`] tells of them; [`replication`] is where the control plane says where copies go.
-//! [`Switch::run`] is a switch on its own, for tests of single packets.
+//! [`v1model`] has the order of simple_switch, [`tna`] that of Tofino. Copies that a program requests enter queues
+//! themselves, and [`Switch::take_copies`] reports them. In [`replication`] the control plane sets where copies go.
+//! [`Switch::run`] processes a single packet without a driver, for tests.
 
 mod alone;
 mod intrinsic;
@@ -30,12 +30,12 @@ use shell::Shell;
 use tna::Tna;
 use v1model::V1Model;
 
-/// What a switch carries: a packet, and whatever its owner keeps with it.
+/// A unit that a switch carries: a packet, and data that its owner keeps with it.
 pub trait Frame {
     /// The packet.
     fn packet(&mut self) -> &mut Packet;
 
-    /// The same frame once more.
+    /// A copy of the frame.
     fn duplicate(&self) -> Self;
 }
 
@@ -49,14 +49,14 @@ impl Frame for Packet {
     }
 }
 
-/// Where a switch lost a frame.
+/// Where or why a switch lost a frame.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Loss {
-    /// The ingress parser did not take it (TNA).
+    /// The ingress parser rejected it (TNA).
     Parser,
-    /// Ingress asked for it, or chose no port.
+    /// Ingress dropped it, or chose no port.
     Ingress,
-    /// Egress asked for it.
+    /// Egress dropped it.
     Egress,
     /// The queue was full.
     QueueFull,
@@ -66,9 +66,9 @@ pub enum Loss {
     NoQueue,
     /// Ingress chose a multicast group that does not exist or has no ports.
     NoGroup,
-    /// It was resubmitted, recirculated or cloned again and again, [`MAX_ROUNDS`] times.
+    /// It was resubmitted, recirculated or cloned more than [`MAX_ROUNDS`] times.
     Endless,
-    /// An `assert` or `assume` did not hold, which ends BMv2; [`Switch::failed_assertion`] has the place.
+    /// An `assert` or `assume` failed, which ends BMv2; [`Switch::failed_assertion`] has the place.
     Assertion,
 }
 
@@ -81,7 +81,7 @@ impl Loss {
         }
     }
 
-    /// In words.
+    /// The loss, in words.
     pub fn text(self) -> &'static str {
         match self {
             Loss::Parser => "refused by the ingress parser",
@@ -92,15 +92,15 @@ impl Loss {
             Loss::NoQueue => "sent to a queue that does not exist",
             Loss::NoGroup => "sent to a multicast group without ports",
             Loss::Endless => "resubmitted, recirculated or cloned without end",
-            Loss::Assertion => "met by a failed assertion",
+            Loss::Assertion => "lost to a failed assertion",
         }
     }
 }
 
-/// Times that a packet may start again, or be copied from a copy. BMv2 would go on for ever.
+/// Times that a packet may start again, or be copied from a copy. BMv2 would continue forever.
 pub const MAX_ROUNDS: u16 = 1 << 12;
 
-/// What became of a frame that did not leave.
+/// The fate of a frame that did not leave.
 #[derive(PartialEq, Eq, Debug)]
 pub enum Fate<F> {
     /// It waits in that queue of that port.
@@ -110,7 +110,7 @@ pub enum Fate<F> {
         /// The queue.
         queue: usize,
     },
-    /// It was lost; at that port, if it had come so far.
+    /// It was lost; with the port, if the frame had come to one.
     Lost(Loss, Option<usize>, F),
 }
 
@@ -119,9 +119,9 @@ pub enum Fate<F> {
 pub struct QueueSignals {
     /// When the frame came to its queue.
     pub enq_timestamp: Time,
-    /// What was waiting then.
+    /// The depth that it found.
     pub enq_qdepth: u64,
-    /// What it left behind.
+    /// The depth that it left behind.
     pub deq_qdepth: u64,
 }
 
@@ -136,13 +136,13 @@ impl QueueSignals {
 /// A frame that left its queue.
 #[derive(Debug)]
 pub struct Transmitted<F> {
-    /// The frame; or what became of it instead: lost, or after recirculation in a queue again.
+    /// The frame, or its fate: lost, or in a queue again after recirculation.
     pub outcome: Result<F, Fate<F>>,
-    /// Its stay in the queue.
+    /// Signals of its stay in the queue.
     pub signals: QueueSignals,
     /// The queue.
     pub queue: usize,
-    /// Whether the queue's turn among those of its port ended with it.
+    /// Whether it ended its queue's turn among the queues of the port.
     pub ends_turn: bool,
 }
 
@@ -151,14 +151,14 @@ pub struct Switch<F> {
     core: Core<F>,
 }
 
-/// By the program's architecture.
-#[expect(clippy::large_enum_variant, reason = "there are few switches, and a pointer less is on every packet's way")]
+/// The switch, by the program's architecture.
+#[expect(clippy::large_enum_variant, reason = "there are few switches, and each packet follows one pointer less")]
 enum Core<F> {
     V1Model(V1Model<F>),
     Tna(Box<Tna<F>>),
 }
 
-/// Does the same with a switch of either architecture.
+/// Evaluates an expression with a switch of either architecture.
 macro_rules! either {
     ($switch:expr, $core:ident => $does:expr) => {
         match $switch {
@@ -176,8 +176,8 @@ impl<F> std::fmt::Debug for Switch<F> {
 }
 
 impl<F: Frame> Switch<F> {
-    /// A switch with these ports; a [`marklab_tm::Limit`] stands for a port with one queue. `engine` must be of the
-    /// program that `state` belongs to.
+    /// A switch with these ports; a [`marklab_tm::Limit`] stands for a port with one queue. `engine` and `state` must
+    /// belong to the same program.
     pub fn new(
         engine: Arc<dyn Engine>,
         state: State,
@@ -186,7 +186,7 @@ impl<F: Frame> Switch<F> {
         Switch::with_pool(engine, state, ports, None)
     }
 
-    /// The same, with memory that all queues share.
+    /// A switch like that of [`Switch::new`], with memory that all queues share.
     pub fn with_pool(
         engine: Arc<dyn Engine>,
         state: State,
@@ -218,7 +218,7 @@ impl<F: Frame> Switch<F> {
         &mut self.shell_mut().state
     }
 
-    /// Gives up the switch for its tables, registers and counters.
+    /// Consumes the switch and returns its tables, registers and counters.
     pub fn into_state(self) -> State {
         either!(self.core, core => core.shell.state)
     }
@@ -228,7 +228,7 @@ impl<F: Frame> Switch<F> {
         &mut self.shell_mut().replication
     }
 
-    /// Both, for the control plane.
+    /// State and replication, for the control plane.
     pub fn control(&mut self) -> (&mut State, &mut Replication) {
         let shell = self.shell_mut();
         (&mut shell.state, &mut shell.replication)
@@ -251,7 +251,7 @@ impl<F: Frame> Switch<F> {
         messages.map(|messages| std::mem::take(&mut messages.log)).unwrap_or_default()
     }
 
-    /// The first `assert` or `assume` that did not hold, which a run should end with.
+    /// The first `assert` or `assume` that failed. A run should end then.
     pub fn failed_assertion(&self) -> Option<FailedAssertion> {
         self.shell().failure
     }
@@ -277,26 +277,26 @@ impl<F: Frame> Switch<F> {
         either!(&self.core, core => core.queues.queue_depth(port, queue))
     }
 
-    /// What happened at a port of the switch.
+    /// Statistics of a port of the switch.
     pub fn port_stats(&self, port: usize) -> QueueStats {
         either!(&self.core, core => core.queues.stats(port))
     }
 
-    /// What happened in a queue of a port of the switch.
+    /// Statistics of a queue of a port of the switch.
     pub fn queue_stats(&self, port: usize, queue: usize) -> QueueStats {
         either!(&self.core, core => core.queues.queue_stats(port, queue))
     }
 
     /// Takes a frame in on a port: ingress, then the queue.
     ///
-    /// The frame that came is the one that a multicast group sends last; all other copies are in
+    /// With multicast, the result is the fate of the last copy, which is the frame itself; the other copies are in
     /// [`Switch::take_copies`].
     pub fn receive(&mut self, now: Time, port: usize, frame: F) -> Fate<F> {
         either!(&mut self.core, core => core.receive(now, port, frame))
     }
 
-    /// Takes the next frame of a port: egress. `None` if nothing is waiting. After a frame that does not leave, the port
-    /// may be asked again at once.
+    /// Takes the next frame of a port through egress. `None` if nothing is waiting. After a frame that does not leave,
+    /// the caller may take the port's next frame at once.
     ///
     /// Clones are in [`Switch::take_copies`].
     ///
@@ -308,10 +308,10 @@ impl<F: Frame> Switch<F> {
         self.transmit_under(now, port, None)
     }
 
-    /// [`Switch::transmit`], under other queue signals if some are given.
+    /// [`Switch::transmit`], with other queue signals if some are given.
     #[inline(always)]
     fn transmit_under(&mut self, now: Time, port: usize, signals: Option<QueueSignals>) -> Option<Transmitted<F>> {
-        // The other way round, v1model's frames would be copied once more.
+        // With the architectures in the other order, v1model's frames would be copied once more.
         if let Core::Tna(tna) = &mut self.core {
             return tna.transmit(now, port, signals);
         }
@@ -319,18 +319,18 @@ impl<F: Frame> Switch<F> {
         v1model.transmit(now, port, signals)
     }
 
-    /// Takes the next frame out of its queue, and no further.
+    /// Takes the next frame out of its queue, without egress.
     fn withdraw(&mut self, port: usize) -> Option<F> {
         either!(&mut self.core, core => core.queues.dequeue(port).map(|out| out.item.frame))
     }
 
-    /// Whether there is news in [`Switch::take_copies`].
+    /// Whether [`Switch::take_copies`] has anything to return.
     #[inline]
     pub fn has_copies(&self) -> bool {
         either!(&self.core, core => core.has_copies())
     }
 
-    /// What became of the copies that the switch made since the last call, in order.
+    /// The fates of the copies that the switch made since the last call, in order.
     pub fn take_copies(&mut self) -> Vec<Fate<F>> {
         std::mem::take(&mut self.shell_mut().copies)
     }

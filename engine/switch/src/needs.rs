@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a program needs from its control plane, beside table entries.
+//! What a program needs from its control plane beside table entries.
 
 use marklab_p4::ir::visit::{any_statement, bodies};
 use marklab_p4::ir::{ExternCall, Program, Request, StmtKind};
@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::v1model::detours::may_set;
 
-/// Something that must be set up in [`crate::replication::Replication`], or the program's copies go nowhere.
+/// A setting of [`crate::replication::Replication`] without which the program's copies are lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum Need {
     /// For `clone` and `clone_preserving_field_list`, and for `Mirror` (TNA).

@@ -96,7 +96,7 @@ impl Replication {
     ///
     /// # Errors
     ///
-    /// [`ReplicationError`] says which number is wrong, as in all functions here.
+    /// [`ReplicationError`] names the wrong number, as in all functions here.
     pub fn add_session(&mut self, session: u32, to: Mirror) -> Result {
         if session > MAX_SESSION {
             return Err(ReplicationError::SessionRange(session));
@@ -115,7 +115,7 @@ impl Replication {
         self.sessions.get(&session).copied()
     }
 
-    /// Makes a group without nodes; one that is there stays as it is.
+    /// Makes a group without nodes. An existing group stays as it is.
     pub fn create_group(&mut self, group: u32) {
         self.groups.entry(group).or_default();
     }
@@ -129,7 +129,7 @@ impl Replication {
         Ok(())
     }
 
-    /// Makes a node, whose number is the smallest that is free.
+    /// Makes a node with the smallest free number.
     pub fn create_node(&mut self, rid: u16, ports: &[usize]) -> Result<NodeHandle> {
         let ports = ascending(ports)?;
         let free = (0..).map(NodeHandle).find(|handle| !self.nodes.contains_key(handle));
@@ -153,7 +153,7 @@ impl Replication {
         Ok(())
     }
 
-    /// Puts a node into a group, behind those that are there.
+    /// Puts a node into a group, behind its present nodes.
     pub fn associate(&mut self, group: u32, handle: NodeHandle) -> Result {
         if let Some(group) = self.node(handle)?.group {
             return Err(ReplicationError::Associated { node: handle, group });
@@ -175,7 +175,7 @@ impl Replication {
         Ok(())
     }
 
-    /// The copies that a group makes: node by node, ports ascending. None if there is no such group.
+    /// The copies that a group makes: node by node, ports ascending. Empty if there is no such group.
     pub fn replicas(&self, group: u32) -> Vec<Replica> {
         let nodes = self.groups.get(&group).into_iter().flatten().filter_map(|handle| self.nodes.get(handle));
         nodes.flat_map(|node| node.ports.iter().map(|&port| Replica { rid: node.rid, port })).collect()

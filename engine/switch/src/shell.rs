@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a switch of any architecture has.
+//! Parts that switches of all architectures have.
 
 use std::sync::Arc;
 
@@ -9,21 +9,21 @@ use marklab_tm::Refusal;
 use crate::replication::Replication;
 use crate::{Fate, Loss};
 
-/// What a program told the control plane, in order.
+/// Messages of a program to the control plane, in order.
 #[derive(Default)]
 pub(crate) struct Messages {
     pub(crate) digests: Vec<Digest>,
     pub(crate) log: Vec<String>,
 }
 
-/// A switch without its ways: the program, what it remembers, and what the control plane sees of it.
+/// The parts of a switch beside the paths of packets: the program, its state, and the control plane's view of it.
 pub(crate) struct Shell<F> {
     pub(crate) engine: Arc<dyn Engine>,
     pub(crate) state: State,
     /// Packet states that are not in use.
     pub(crate) spare: Vec<Phv>,
     pub(crate) replication: Replication,
-    /// What became of copies, as far as it has not been asked for yet.
+    /// Fates of copies that the caller has not taken yet.
     pub(crate) copies: Vec<Fate<F>>,
     pub(crate) failure: Option<FailedAssertion>,
     /// `None` if no listener is set.
@@ -51,7 +51,7 @@ impl<F> Shell<F> {
         phv
     }
 
-    /// What the stage that ran asked for; what it told the control plane is passed on.
+    /// Effects that the last stage requested. Its messages to the control plane are stored.
     pub(crate) fn effects(&mut self) -> Effects {
         let mut effects = self.state.effects.take();
         self.failure = self.failure.or(effects.failed_assertion);
@@ -63,7 +63,7 @@ impl<F> Shell<F> {
     }
 }
 
-/// What becomes of a frame that no queue takes.
+/// The fate of a frame that no queue accepts.
 pub(crate) fn refused<F>(refusal: Refusal, port: usize, frame: F) -> Fate<F> {
     let (loss, at) = match refusal {
         Refusal::Full => (Loss::QueueFull, Some(port)),

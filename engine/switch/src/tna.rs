@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tofino's switch: between ingress and egress a packet is bytes.
+//! Tofino's switch. Between ingress and egress a packet consists of bytes only.
 //!
-//! In front of each packet come bytes that its parser extracts: intrinsic metadata and, at ingress, port metadata, which
-//! is 0 here, or what a resubmission carries. Times are nanoseconds since the start, and fields keep as many bits of
-//! them as they have.
+//! Bytes that its parser extracts precede each packet: intrinsic metadata and, at ingress, port metadata, which is 0
+//! here, or the data of a resubmission. Times are nanoseconds since the start; fields keep their low bits.
 //!
 //! Depths are cells of the traffic manager's memory: `enq_qdepth` counts what a packet found in its queue, `deq_qdepth`
 //! what it left there, both without the packet itself. Tofino's documents do not say whether the packet is counted; this
 //! is simple_switch's convention, so that a program and its v1model twin see the same queue.
 //!
-//! The traffic manager, its limits and counters take a frame for as long as it came in: a header that ingress puts in
-//! front for egress alone would otherwise fill queues that are as long as a v1model switch's, and change what both are
-//! compared for. `pkt_length` is the length that the egress parser has before it, such headers included.
+//! The traffic manager, its limits and its counters use the length with which a frame came in. Otherwise a header that
+//! ingress adds only for egress would take room in queues that are as long as those of a v1model switch, and affect the
+//! comparison of the two. `pkt_length` is the length that the egress parser gets, such headers included.
 //!
-//! After ingress: a copy to a mirror session, of the packet as it came; then resubmission, else the multicast groups and
-//! the port that were chosen. After egress: a copy to a mirror session, of the packet as egress made it; then it leaves,
-//! or comes in once more if its port is one of [recirculation](is_recirculating). Those ports have no queue here, and
+//! After ingress: a copy of the packet as it came, to a mirror session; then resubmission, or else the chosen multicast
+//! groups and port. After egress: a copy of the packet as egress made it, to a mirror session; then the packet leaves,
+//! or comes in once more if its port is a [recirculation](is_recirculating) port. Those ports have no queue here, and
 //! take no time.
 
 mod cells;
@@ -38,24 +37,24 @@ use cells::Cells;
 use ghost::Ghost;
 use headers::{EgressHeader, IngressHeader, Passage};
 
-/// `ucast_egress_port` of a packet that no port is to have.
+/// `ucast_egress_port` of a packet for no port.
 const NO_PORT: u64 = 0x1ff;
 
-/// Bit of `drop_ctl`: the packet goes nowhere, copies of mirrors aside.
+/// Bit of `drop_ctl`: the packet is dropped, but not its mirror copies.
 const DROP: u64 = 1;
 
-/// Bit of egress `drop_ctl`: no copy to a mirror session either.
+/// Bit of egress `drop_ctl`: no mirror copy is made.
 const NO_MIRROR: u64 = 4;
 
-/// Times that one frame, with all its copies, may go round at once. A real program's do a few times.
+/// Times that one frame and all its copies may recirculate at once. Frames of a real program do so a few times.
 const MAX_RECIRCULATIONS: u32 = 1 << 16;
 
-/// Whether what is sent to a port comes back by it: ports 68 to 71 of each pipe, as on Tofino 1.
+/// Whether frames sent to a port come back by it: ports 68 to 71 of each pipe, as on Tofino 1.
 fn is_recirculating(port: usize) -> bool {
     matches!(port & 0x7f, 68..=71) && port < NO_PORT as usize
 }
 
-/// Fields of intrinsic metadata that are no part of a header.
+/// Fields of intrinsic metadata that are not part of a header.
 #[derive(Debug)]
 struct Intrinsics {
     ingress_tstamp: Intrinsic,
@@ -86,12 +85,12 @@ impl Intrinsics {
     }
 }
 
-/// What the traffic manager knows of a packet.
+/// Data of a packet in the traffic manager.
 #[derive(Clone, Copy, Default, Debug)]
 struct Way {
     /// Replication id of a copy of a multicast group.
     rid: u16,
-    /// Times that it started again, or was copied.
+    /// Times that it started again or was copied.
     rounds: u16,
     /// `ingress_cos`
     class: u8,
@@ -108,7 +107,7 @@ pub(crate) struct Waiting<F> {
     way: Way,
 }
 
-/// What comes of a frame, as far as it is known.
+/// The next step of a frame.
 enum Next<F> {
     Fate(Fate<F>),
     /// It is at a recirculation port.
@@ -128,10 +127,10 @@ pub(crate) struct Tna<F> {
     egress_header: EgressHeader,
     pub(crate) queues: TrafficManager<Waiting<F>>,
     cells: Cells,
-    /// Whether ingress may ask for the packet as it came.
+    /// Whether ingress may use the packet as it came.
     keeps_original: bool,
     ghost: Option<Ghost>,
-    /// Copies that may still have to go round.
+    /// Copies that may still have to recirculate.
     copies: VecDeque<Next<F>>,
 }
 
@@ -158,7 +157,7 @@ impl<F: Frame> Tna<F> {
         }
     }
 
-    // Apart, so that a v1model switch stays small where it is inlined.
+    // Not inlined, so that a v1model switch stays small where it is inlined.
     #[inline(never)]
     pub(crate) fn receive(&mut self, now: Time, port: usize, frame: F) -> Fate<F> {
         let next = self.ingress(now, port, frame, 0);
@@ -168,7 +167,7 @@ impl<F: Frame> Tna<F> {
         fate
     }
 
-    /// Lets a frame go round for as long as it does.
+    /// Recirculates a frame until it is queued or lost.
     fn settle(&mut self, now: Time, mut next: Next<F>, budget: &mut u32) -> Fate<F> {
         loop {
             let (port, frame, bytes, way) = match next {
@@ -187,8 +186,8 @@ impl<F: Frame> Tna<F> {
         }
     }
 
-    /// The same for the copies that were made meanwhile, and theirs. A copy that went round and was dropped then has done
-    /// what it was made for: it is not a loss.
+    /// Settles the copies that were made meanwhile, and their copies. A copy that recirculated and was dropped then has
+    /// served its purpose: it is not a loss.
     fn settle_copies(&mut self, now: Time, mut budget: u32) {
         while let Some(copy) = self.copies.pop_front() {
             let goes_round = matches!(copy, Next::Around { .. });
@@ -248,7 +247,8 @@ impl<F: Frame> Tna<F> {
         }
     }
 
-    /// To the port and the multicast groups that ingress chose; the port's is the frame itself, or else the last copy.
+    /// Sends a frame to the port and the multicast groups that ingress chose. The port, or else the last replica, gets
+    /// the frame itself.
     fn forward(&mut self, now: Time, frame: F, bytes: u64, (port, groups): (u64, [u32; 2]), way: Way) -> Next<F> {
         if groups == [0; 2] {
             return match port {
@@ -271,7 +271,7 @@ impl<F: Frame> Tna<F> {
         }
     }
 
-    /// To the queue of a port, or round.
+    /// Puts a frame into the queue of a port, or recirculates it.
     fn send(&mut self, now: Time, port: usize, frame: F, bytes: u64, way: Way) -> Next<F> {
         if is_recirculating(port) {
             return Next::Around { port, frame, bytes, way };
@@ -333,7 +333,7 @@ impl<F: Frame> Tna<F> {
         if drop_ctl & DROP != 0 { Err(Fate::Lost(Loss::Egress, Some(port), frame)) } else { Ok(frame) }
     }
 
-    /// Sends a copy to a session, behind the header that it is given; nothing if there is no such session.
+    /// Sends a copy to a session, behind the requested header. Does nothing if there is no such session.
     #[inline(never)]
     fn mirror(&mut self, now: Time, mut copy: F, request: &MirrorRequest, rounds: u16) {
         let Some(to) = self.shell.replication.session(request.session) else { return };
@@ -348,7 +348,7 @@ impl<F: Frame> Tna<F> {
         self.copies.push_back(copy);
     }
 
-    /// Reports the depth of a queue that has changed.
+    /// Reports the depth of a queue to the ghost thread after a change.
     fn tell_ghost(&mut self, now: Time, port: usize, queue: usize) {
         if let Some(ghost) = &self.ghost {
             let (number, cells) = self.cells.depth(port, queue);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The v1model switch, in simple_switch's order of operations.
 //!
-//! Most programs send each packet straight through. What else v1model offers, clones, multicast, resubmission and
-//! recirculation, are [`detours`]; copies then come to queues beside the frame.
+//! Most programs send each packet straight through. The other features of v1model, clones, multicast, resubmission and
+//! recirculation, are [`detours`], in which copies enter queues in addition to the frame.
 //!
 //! Units are BMv2's: timestamps in microseconds since the start, depths in packets without the packet itself.
 
@@ -29,14 +29,14 @@ pub(crate) struct Waiting<F> {
     way: Way,
 }
 
-/// What is known of a frame's way so far.
+/// The history of a frame in the switch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Way {
-    /// Port by which the frame, or the one that it is a copy of, came in.
+    /// Port by which the frame, or its original, came in.
     ingress_port: u16,
     /// Times that it started again or was copied.
     rounds: u16,
-    /// Bytes that are sent at most.
+    /// Maximum of bytes to send.
     max_bytes: u32,
 }
 
@@ -73,7 +73,7 @@ impl<F: Frame> V1Model<F> {
         }
     }
 
-    // Inlined by hand, as are others here: a call would copy the frame once more.
+    // Inlined, like other functions here: a call would copy the frame once more.
     #[inline(always)]
     pub(crate) fn receive(&mut self, now: Time, port: usize, mut frame: F) -> Fate<F> {
         let mut phv = self.shell.blank();
@@ -110,8 +110,8 @@ impl<F: Frame> V1Model<F> {
         self.detours.is_some() && !self.shell.copies.is_empty()
     }
 
-    /// To the port that ingress chose.
-    // Part of the straight way, which must not pay for the detours that come here as well.
+    /// Sends a frame to the port that ingress chose.
+    // Part of the straight path, which must not pay for the detours that use it too.
     #[inline(always)]
     fn forward(&mut self, now: Time, frame: F, phv: Phv, way: Way) -> Fate<F> {
         let wanted = self.intrinsics.egress_spec.get(&phv);

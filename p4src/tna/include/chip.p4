@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Tofino 1, or 2.
+// The chip: Tofino 1 or 2.
 #ifndef MARKLAB_CHIP
 #define MARKLAB_CHIP 1
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Ends of egress where no copies come and go: plain.p4 and steered_by_ghost.p4 include this file behind their headers_t and
-// egress_metadata_t.
+// Parser and deparser of egress in switches that make no copies. plain.p4 and steered_by_ghost.p4 include this file
+// after their headers_t and egress_metadata_t.
 #ifndef MARKLAB_TNA_EGRESS_ENDS_P4
 #define MARKLAB_TNA_EGRESS_ENDS_P4
 

@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // A queue for each active flow on Tofino: DiffECN's queue mapping unit; see v1model/include/flow_queues.p4.
 //
-// Ingress keeps a bit for each queue that is not empty; steered.p4 says how it learns of that. A scheme includes this file, and
-// ends with steered.p4.
+// Ingress keeps a bit for each queue that is not empty; steered.p4 describes how it learns this. A scheme includes this
+// file and ends with steered.p4.
 //
-// Unlike there, a flow that has passed its limit in the queue of high priority goes to a queue by its hash, not to the
-// shortest one: no chip compares 31 lengths for a packet. The limit counts packets. The flow map is one for all ports.
+// Unlike on v1model, a flow beyond its limit in the queue of high priority goes to a queue by its hash, not to the shortest
+// one: the chip cannot compare 31 lengths for a packet. The limit counts packets. All ports share one flow map.
 #ifndef MARKLAB_TNA_FLOW_QUEUES_P4
 #define MARKLAB_TNA_FLOW_QUEUES_P4
 
 #include "chip.p4"
 #include "marking.p4"
 
-// Packets of a flow that the queue of high priority takes: a constant of the program.
+// Packets that a flow may send through the queue of high priority: a constant of the program.
 #ifndef MARKLAB_PASS_LIMIT
 #define MARKLAB_PASS_LIMIT 10
 #endif
 
-// In place of a queue's number: that of high priority, whichever that is.
+// In place of a queue's number: the queue of high priority, whichever number it has.
 const bit<32> PRIORITY = 0xff;
 
 // Per port: a bit for each queue that is not empty.
 Register<bit<32>, bit<9>>(MARKLAB_PORTS, 0) busy_queues;
 
-// The queue of a flow, and the packets that it may yet send through that of high priority.
+// The queue of a flow, and the packets that the flow may still send through the queue of high priority.
 struct mapping_t {
     bit<32> queue;
     bit<32> left;
 }
 
-// Notes that a queue is busy, or empty.
+// Records that a queue is busy or empty.
 control QueueBits(in bit<9> port, in bit<7> queue, in bit<1> is_empty, out bit<32> other_bits) {
     bit<32> queue_bit = 0;
 
@@ -119,7 +119,7 @@ control Steering(in bit<9> port, in bit<32> now_ns, in bit<32> flow, inout bit<3
         at_the_limit = 28w0 ++ flow[19:16];
     }
 
-    // The first empty queue, by one look at all of them.
+    // The first empty queue, by one lookup over all of them.
     table empty_queue {
         key = { busy: ternary @name("busy"); }
         actions = { set_empty; none_empty; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Ingress of switches whose queues belong to services: routes, and the queue that a packet's code point names. plain.p4 and
-// mirrored.p4 include this file behind their headers_t.
+// Ingress of switches whose queues belong to services: routes, and the queue that a packet's code point selects.
+// plain.p4 and mirrored.p4 include this file after their headers_t.
 #ifndef MARKLAB_TNA_FORWARD_P4
 #define MARKLAB_TNA_FORWARD_P4
 
@@ -43,7 +43,7 @@ control Ingress(inout headers_t hdr,
         hdr.bridged.queue = queue;
     }
 
-    // The queue of a service, which its packets name by their code point.
+    // The queue of a service, selected by the code point of its packets.
     table service_queue {
         key = {
             hdr.ipv4.dscp: exact @name("dscp");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The switch of schemes that leave notes for the packets behind (notes.p4): plain.p4, and copies that egress makes of packets
-// to carry notes through egress once more.
+// The switch of schemes that leave notes for later packets (notes.p4): plain.p4, and copies of packets that egress
+// makes to carry notes through egress once more.
 //
 //     Egress: Marking -> (note written) -> mirror -> Egress: Marking, with the note -> dropped
 //
@@ -12,7 +12,7 @@
 #include "notes.p4"
 #include "verdict.p4"
 
-// What egress needs of ingress: it goes before the packet through the traffic manager.
+// Data from ingress for egress: a header before the packet, through the traffic manager.
 header bridged_t {
     bit<8> kind;
     bit<32> arrival_ns;        // when the packet came to its queue
@@ -74,7 +74,7 @@ control Egress(inout headers_t hdr,
     Marking() marking;
     Verdict() verdict;
 
-    // A note has done all that it is for when egress is over.
+    // A note is dropped after egress, since it is not needed any more.
     action receive_note() {
         meta.q.now_ns = hdr.noted.ns;
         meta.q.port = hdr.noted.port[8:0];

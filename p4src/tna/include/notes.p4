@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What a decision leaves for the packets behind it, in registers that its own packet has passed: a copy carries it through
-// egress once more. It takes a microsecond or so on the chip, and no time in the simulator. A scheme that leaves notes includes
-// this file, implements
+// Notes: values that a decision leaves for later packets in registers that its own packet has already passed. A copy
+// carries a note through egress once more. This takes about a microsecond on the chip, and no time in the simulator. A
+// scheme that leaves notes includes this file, implements
 //
 //     control Marking(in queue_signals_t q, in noted_t noted, inout note_t note, out decision_t decision, out cause_t cause)
 //
-// and ends with mirrored.p4. It is called for a note as well, with a valid `noted`, whose `ns` is `now_ns` of `q`, and nothing
-// but the queue beside it.
+// and ends with mirrored.p4. Marking is called for a note as well. Then `noted` is valid, and `q` has only the queue
+// and `now_ns`, which is the `ns` of the note.
 #ifndef MARKLAB_TNA_NOTES_P4
 #define MARKLAB_TNA_NOTES_P4
 

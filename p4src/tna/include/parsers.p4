@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The packet itself, in ingress and in egress. Switches include this file behind their headers_t.
+// Parsers of the packet itself, in ingress and in egress. Switches include this file after their headers_t.
 #ifndef MARKLAB_TNA_PARSERS_P4
 #define MARKLAB_TNA_PARSERS_P4
 
@@ -19,7 +19,7 @@ parser PacketParser(packet_in packet, inout headers_t hdr, inout bit<1> checksum
         packet.extract(hdr.ipv4);
         ipv4_checksum.add(hdr.ipv4);
         checksum_error = (bit<1>)ipv4_checksum.verify();
-        // Ports are there in the first fragment of a packet only; others are hashed without them.
+        // Only the first fragment of a packet has ports; other fragments are hashed without them.
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (5, 0, PROTOCOL_TCP): parse_ports;
             (5, 0, PROTOCOL_UDP): parse_ports;

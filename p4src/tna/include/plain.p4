@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The switch of schemes that need nothing but the queue: IPv4 forwarding with ECMP, and one call of the scheme's Marking in
-// egress. It does what v1model/include/switch.p4 does; entries differ where a comment says so.
+// The switch of schemes that need only the queue's state: IPv4 forwarding with ECMP, and one call of the scheme's
+// Marking in egress. It does what v1model/include/switch.p4 does; entries differ where a comment says so.
 //
 //     parser -> Ingress: ipv4_lpm -> (ecmp) -> queue -> deparser, traffic manager, parser -> Egress: Marking -> deparser
 //
@@ -12,7 +12,7 @@
 #include "marking.p4"
 #include "verdict.p4"
 
-// What egress needs of ingress: it goes before the packet through the traffic manager.
+// Data from ingress for egress: a header before the packet, through the traffic manager.
 header bridged_t {
     bit<8> kind;
     bit<32> arrival_ns;        // when the packet came to its queue

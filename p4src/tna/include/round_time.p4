@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// T_round, the smoothed time that a round of the scheduler takes (MQ-ECN paper, Eq. 6). All registers are accessed once per
-// packet. A new T_round is known behind where it is read, so that a note takes it there, and with it what remains of it at a
-// sample. A note that brings a second sample makes a note of its own.
+// T_round, the smoothed time that a round of the scheduler takes (MQ-ECN paper, Eq. 6). Registers are accessed once per
+// packet. A new T_round is known in a later stage than the one that reads it, so a note carries it there. The note also
+// stores beta * T_round, to which a sample is added. A note that brings a second sample passes it on in another note.
 //
-// Registers calculate where they can: fields that one calculation after the other connects must fit into 16 containers.
+// Registers calculate where they can: fields that a chain of calculations connects must fit into 16 containers.
 #ifndef MARKLAB_TNA_ROUND_TIME_P4
 #define MARKLAB_TNA_ROUND_TIME_P4
 
 #include "notes.p4"
 
-// 1 - beta is 2^-MARKLAB_GAIN_SHIFT, and T_round is in parts of a nanosecond of that size: what a sample adds to it then is
-// the sample in nanoseconds.
+// 1 - beta is 2^-MARKLAB_GAIN_SHIFT, and the unit of T_round is that fraction of a nanosecond. So a sample adds its
+// number of nanoseconds.
 #ifndef MARKLAB_GAIN_SHIFT
 #define MARKLAB_GAIN_SHIFT 2
 #endif
 
-// What a note brings: T_round, and a sample for it; T_round is what `step` leaves of it first.
+// Content of a note: T_round, a sample, or both. T_round is first reduced by `step`.
 const bit<8> ROUND = 1;
 const bit<8> ROUND_AND_SAMPLE = 2;
 const bit<8> SAMPLE = 3;
 
 typedef bit<9> port_cell_t;
 
-// What a note brings: what remains of T_round, `rest`, and beta of that, `kept`; and the sample, unless it comes too early.
+// Reads a note: `rest` is what remains of T_round, and `kept` is beta * rest. A sample beside T_round is passed on.
 control TakeNote(in noted_t noted, inout note_t note, inout bit<1> has_sample, inout bit<32> sample, inout bit<32> rest,
                  inout bit<32> kept) {
     bit<32> half = 0;
@@ -137,7 +137,7 @@ control TakeNote(in noted_t noted, inout note_t note, inout bit<1> has_sample, i
     }
 }
 
-// T_round as a packet finds it, with its own sample if it has one; a note that brings T_round leaves it here.
+// T_round for a packet, including its own sample if it has one. A note that brings T_round stores it here.
 control RoundTime(in queue_signals_t q, in noted_t noted, inout note_t note, in bit<1> has_sample, in bit<32> sample,
                   in bit<32> rest, in bit<32> kept, out bit<32> round) {
     // State per port. kept_round: beta * T_round.

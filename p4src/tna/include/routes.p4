@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Where packets go: IPv4 routes with ECMP. Switches include this file behind their headers_t.
+// IPv4 routes with ECMP. Switches include this file after their headers_t.
 #ifndef MARKLAB_TNA_ROUTES_P4
 #define MARKLAB_TNA_ROUTES_P4
 
@@ -23,7 +23,7 @@ control Routes(inout headers_t hdr,
         hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
     }
 
-    // Chooses one of 2^n buckets by the flow's 5-tuple, which the table `ecmp` deals out to the paths: no target divides.
+    // Chooses one of 2^n buckets by the flow's 5-tuple, which the table `ecmp` maps to paths: the chip cannot divide.
     action hash_to_group(bit<16> group, bit<16> mask) {
         ecmp_group = group;
         ecmp_mask = mask;

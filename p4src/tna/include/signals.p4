@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The queue as egress sees it. Switches include this file behind their headers_t.
+// The queue as egress sees it. Switches include this file after their headers_t.
 #ifndef MARKLAB_TNA_SIGNALS_P4
 #define MARKLAB_TNA_SIGNALS_P4
 
@@ -20,7 +20,7 @@ control Signals(in headers_t hdr,
         q.arrival_ns = hdr.bridged.arrival_ns;
     }
 
-    // deq_timedelta has 18 bits, which wrap at 262 us.
+    // Not deq_timedelta, whose 18 bits wrap at 262 us.
     action measure() {
         q.sojourn_ns = q.now_ns - hdr.bridged.arrival_ns;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// steered.p4 on Tofino 2, whose traffic manager tells the ghost thread of each change of a queue's length.
+// steered.p4 on Tofino 2, whose traffic manager reports each change of a queue's length to the ghost thread.
 //
 //     parser -> Ingress: ipv4_lpm -> (ecmp) -> Steering -> deparser, traffic manager, parser -> Egress: Marking -> deparser
 //     Ghost: the bit of a queue
@@ -12,7 +12,7 @@
 #include "flow_queues.p4"
 #include "verdict.p4"
 
-// What egress needs of ingress: it goes before the packet through the traffic manager.
+// Data from ingress for egress: a header before the packet, through the traffic manager.
 header bridged_t {
     bit<8> kind;
     bit<32> arrival_ns;        // when the packet came to its queue

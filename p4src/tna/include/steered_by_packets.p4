@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// steered.p4 on Tofino 1, where ingress learns about queues from packets only: one that finds its queue empty is resubmitted to
-// report that it is busy, and one that leaves it empty sends a copy to ingress (mirror, recirculation).
+// steered.p4 on Tofino 1, where ingress learns about queues from packets. A packet that finds its queue empty is resubmitted
+// to report that it is busy; a packet that leaves its queue empty sends a copy to ingress (mirror, recirculation).
 //
 //     parser -> Ingress: ipv4_lpm -> (ecmp) -> Steering -> deparser, traffic manager, parser -> Egress: Marking -> deparser
 //     again: Ingress: the bit of the packet's queue; copy: Ingress: the bit of the queue that is empty -> dropped
@@ -20,7 +20,7 @@ const ResubmitType_t RESUBMIT_AGAIN = 1;
 const bit<2> EVENT_NONE = 0;
 const bit<2> EVENT_FIRST = 1;      // it is given a queue
 const bit<2> EVENT_AGAIN = 2;      // its queue was empty, and is busy now
-const bit<2> EVENT_EMPTIED = 3;    // none: its queue is empty now
+const bit<2> EVENT_EMPTIED = 3;    // it is a copy: a queue is empty now
 
 // Tells ingress that a queue is empty.
 header emptied_t {
@@ -29,13 +29,13 @@ header emptied_t {
     bit<16> port;
 }
 
-// What a packet that starts again brings along: the queue that it was given.
+// What a resubmitted packet brings along: the queue that it was given.
 header again_t {
     bit<8> queue;
     bit<56> _pad;
 }
 
-// What egress needs of ingress: it goes before the packet through the traffic manager.
+// Data from ingress for egress: a header before the packet, through the traffic manager.
 header bridged_t {
     bit<8> kind;
     bit<32> arrival_ns;        // when the packet came to its queue
@@ -69,11 +69,11 @@ struct egress_metadata_t {
 #include "routes.p4"
 #include "signals.p4"
 
-// The same as busy_queues, where a packet's queue is known: whether a queue was busy is asked here, and told there by packets
-// that start again.
+// The same bits as busy_queues, in a stage where a packet's queue is known. A packet checks here whether its queue was
+// busy; a resubmitted packet sets the bit in busy_queues.
 Register<bit<32>, bit<9>>(MARKLAB_PORTS, 0) occupied_queues;
 
-// A packet goes to its queue.
+// Marks the queue of a packet as busy. `was_busy` is 0 if it was empty.
 control Occupying(in bit<9> port, in bit<32> mapped, out bit<32> was_busy) {
     bit<32> own_bit = 0;
 
@@ -101,7 +101,7 @@ control Occupying(in bit<9> port, in bit<32> mapped, out bit<32> was_busy) {
     }
 }
 
-// A queue has become busy, or empty.
+// Records that a queue has become busy or empty.
 control Telling(in bit<9> port, in bit<7> queue, in bit<2> event) {
     QueueBits() queue_bits;
     bit<1> is_empty = 0;
@@ -176,7 +176,7 @@ control Ingress(inout headers_t hdr,
     bit<7> own_queue = 0;
     bit<32> mapped = 0;
     bit<32> now_ns = 0;
-    // Where a queue becomes busy or empty, and which one.
+    // Port and number of the queue that becomes busy or empty.
     bit<9> at_port = 0;
     bit<7> given_queue = 0;
     bit<2> event = EVENT_NONE;
@@ -328,7 +328,7 @@ control Egress(inout headers_t hdr,
         meta.copy.port = (bit<16>)meta.q.port;
     }
 
-    // A copy goes on to ingress.
+    // A copy passes egress unchanged, on its way to ingress.
     apply {
         if (hdr.bridged.isValid()) {
             identify();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The scheduler's turns, as packets show them that leave their queues: when a turn of a queue ended, and so T_sample, the
-// time since its turn before ended (MQ-ECN paper, section 3.2). A queue's turn ends as v1model/mq-ecn.p4 says.
+// The scheduler's turns, inferred from packets that leave their queues: when a turn of a queue ended, and T_sample, the time
+// since the queue's previous turn ended (MQ-ECN paper, section 3.2). v1model/mq-ecn.p4 defines the end of a turn.
 //
-// A turn's beginning is kept per port, where the next packet asks for it, and what it begins from per queue. A packet that
-// ends two turns leaves the second sample to its note.
+// The start of the present T_sample is kept per port, where the next packet reads it; it comes from state per queue. A
+// packet that ends two turns leaves the second sample to its note.
 #ifndef MARKLAB_TNA_TURNS_P4
 #define MARKLAB_TNA_TURNS_P4
 
@@ -24,9 +24,9 @@
 @pa_atomic("egress", "marking_turns_end")
 control Turns(in queue_signals_t q, inout note_t note, inout bit<1> takes_turns, inout bit<1> has_sample,
               inout bit<32> sample) {
-    // State per port. last_turn: the queue of the packet before, with a 1 before it while that queue's turn goes on.
-    // last_time: when that packet left its queue, kept twice, as a register has one answer. turn_pre: when that queue's
-    // turn before ended.
+    // State per port. last_turn: the queue of the previous packet, with a leading 1 while that queue's turn continues.
+    // last_time: when that packet left its queue; idle_time is a copy, since a register returns one value. turn_pre:
+    // when the previous turn of that queue ended.
     Register<bit<8>, port_cell_t>(MARKLAB_PORTS, 0) last_turn;
     Register<bit<32>, port_cell_t>(MARKLAB_PORTS, 0) last_time;
     Register<bit<32>, port_cell_t>(MARKLAB_PORTS, 0) idle_time;
@@ -47,7 +47,7 @@ control Turns(in queue_signals_t q, inout note_t note, inout bit<1> takes_turns,
     bit<32> pre = 0;
     bit<32> end = 0;
 
-    // Takes turns with others.
+    // The queue takes turns with others.
     action set_quantum(int<32> quantum_bytes) {
         takes_turns = 1;
         own_turn = 1w1 ++ q.queue;
@@ -55,7 +55,7 @@ control Turns(in queue_signals_t q, inout note_t note, inout bit<1> takes_turns,
         quantum_less_length = quantum_bytes - (int<32>)(bit<32>)q.length_bytes;
     }
 
-    // Comes before those that take turns (section 3.4).
+    // The queue has strict priority over those that take turns (section 3.4).
     action set_strict() {
         takes_turns = 0;
     }
@@ -67,12 +67,12 @@ control Turns(in queue_signals_t q, inout note_t note, inout bit<1> takes_turns,
         size = 128;
     }
 
-    // A microsecond in the queue is none.
+    // A wait of less than a microsecond counts as none.
     action measure_wait() {
         waited = q.sojourn_ns |-| 999;
     }
 
-    // The packet before on this port.
+    // The previous packet of this port.
     RegisterAction<bit<8>, port_cell_t, bit<8>>(last_turn) go_on_with_turn = {
         void apply(inout bit<8> t, out bit<8> found) {
             found = t;
@@ -104,7 +104,7 @@ control Turns(in queue_signals_t q, inout note_t note, inout bit<1> takes_turns,
         }
     };
 
-    // The scheduler's account of this turn: whether the turn of the packet before, if it is this queue's, goes on.
+    // The scheduler's account of this turn: whether the turn of the previous packet, if of this queue, continues.
     RegisterAction<int<32>, queue_cell_t, bit<1>>(deficit) account_empty = {
         void apply(inout int<32> left, out bit<1> enough) {
             enough = 0;
@@ -171,7 +171,7 @@ control Turns(in queue_signals_t q, inout note_t note, inout bit<1> takes_turns,
         end = last_at;
     }
 
-    // T_sample of the turn that goes on, if it ends with this packet; and that of the turn before this packet's.
+    // T_sample of the turn that continues, if it ends with this packet; or of the turn before this packet's.
     RegisterAction<bit<32>, port_cell_t, bit<32>>(turn_pre) look_at_turn = {
         void apply(inout bit<32> at, out bit<32> since) {
             since = end - at;
@@ -184,7 +184,7 @@ control Turns(in queue_signals_t q, inout note_t note, inout bit<1> takes_turns,
         }
     };
 
-    // T_sample of this packet's turn, if it begins and ends with it.
+    // T_sample of this packet's turn, if the turn begins and ends with this packet.
     action sample_this() {
         note.ns = q.now_ns - pre;
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Carries out the decision about a packet, and counts decisions.
 //
-// Packets that are not ECN capable pass where others are marked. In a program that is compiled with a macro
-// MARKLAB_DROPS_NOT_ECT of 1 they are dropped: a flag of the control plane would be one step more for all.
+// Packets that are not ECN capable pass when others would be marked. In a program that is compiled with a macro
+// MARKLAB_DROPS_NOT_ECT of 1 they are dropped: a flag of the control plane would be one more step for all.
 #ifndef MARKLAB_TNA_VERDICT_P4
 #define MARKLAB_TNA_VERDICT_P4
 
@@ -53,7 +53,7 @@ control VerdictThatPasses(in bit<9> port, in decision_t decision, in cause_t cau
         size = 8;
     }
 
-    // A counter for each is a table for each: what a table counts with has one address.
+    // Each counter needs a table of its own, since a table has one address for what it counts.
     apply {
         locate();
         if (decision == decision_t.MARK) {

@@ -2,12 +2,12 @@
 // A queue for each active flow: DiffECN's queue mapping unit (DiffECN paper, section IV-B, Algorithm 1 lines 1 to 24).
 //
 // Ordinary queues 0, 1, ... take turns; the last one, of high priority, is for flows that found no empty queue. Ingress
-// must know how long the queues are, which v1model shows in egress only: both share registers. Ingress counts what it
-// sends to a queue, egress writes what is left there.
+// must know how long the queues are, but v1model shows that in egress only, so the two share registers. Ingress counts
+// the packets that it sends to a queue, and egress writes how many are left there.
 //
-// The paper has two notions of an active flow. Its program's flow map knows a flow that sent something in the last t_period
-// (Algorithm 1): its queue may run empty meanwhile, and be given to another flow as well. In section IV-B a flow is active
-// while it "has one or more packets queued", which its simulations can see: then a flow whose queue ran empty is a new one.
+// The paper has two notions of an active flow. In its program, a flow is active if it sent a packet in the last t_period
+// (Algorithm 1); meanwhile its queue may run empty and be given to another flow as well. In section IV-B a flow is active
+// while it "has one or more packets queued", which its simulations can see; a flow whose queue ran empty is then new.
 //
 // Include this file; switch.p4 calls its controls.
 #ifndef MARKLAB_FLOW_QUEUES_P4
@@ -24,7 +24,7 @@
 // Per port and queue: packets in it, as far as ingress and egress know, and when one was last sent to it or left it.
 register<bit<32>>(MARKLAB_QUEUES) queue_depth;
 register<bit<32>>(MARKLAB_QUEUES) queue_used;
-// How often it was given to a flow because it was empty; the count wraps.
+// How often the queue was given to a flow because it was empty; the count wraps.
 register<bit<8>>(MARKLAB_QUEUES) queue_turn;
 // Per port: a bit for each queue that is not empty.
 register<bit<32>>(MARKLAB_PORTS) busy_queues;
@@ -51,7 +51,7 @@ control Steering(in flow_t flow, out bit<7> queue) {
     register<bit<64>>(FLOW_MAP_CELLS) flow_map;
     // queue_turn when the entry's flow came to its queue.
     register<bit<8>>(FLOW_MAP_CELLS) flow_turn;
-    // Per port: the queue to be looked at next when none seems empty.
+    // Per port: the queue to check next when no queue seems empty.
     register<bit<7>>(MARKLAB_PORTS) next_stale;
     counter(MARKLAB_PORTS * 8, CounterType.packets) steered;
 
@@ -62,8 +62,8 @@ control Steering(in flow_t flow, out bit<7> queue) {
     bit<24> pass_limit = 0;
     bit<1> while_queued = 0;
 
-    // high: the last queue. t_period_us: a flow that sent nothing for so long is a new one. t_stale_us: a queue that
-    // nothing came to or left for so long is empty. active_while_queued: 1 if a flow whose queue ran empty is a new one.
+    // high: the last queue. t_period_us: a flow that sent nothing for this long is a new one. t_stale_us: a queue that
+    // no packet entered or left for this long is empty. active_while_queued: 1 if a flow whose queue ran empty is a new one.
     action set_steering(bit<7> high, bit<14> mask, bit<32> t_period_us, bit<32> t_stale_us, bit<24> pass_limit_bytes,
                         bit<1> active_while_queued) {
         priority_queue = high;
@@ -79,7 +79,7 @@ control Steering(in flow_t flow, out bit<7> queue) {
         default_action = set_steering(31, 0x3fff, 285, 2850, 15000, 0);
     }
 
-    // The first empty queue, by one look at all of them (section V-A): entry i of the control plane asks for bit i to be 0.
+    // The first empty queue, by one lookup over all (section V-A): entry i of the control plane matches a 0 in bit i.
     bit<32> busy = 0;
     bit<1> found = 0;
     bit<7> first_empty = 0;
@@ -112,8 +112,8 @@ control Steering(in flow_t flow, out bit<7> queue) {
         shortest_depth = shorter ? depth : shortest_depth;
     }
 
-    // A packet that a full buffer dropped never came to egress, and its queue may have been empty: the bit would stay.
-    // So when no queue seems empty, one of them after the other is looked at.
+    // A packet that a full buffer drops never reaches egress. If its queue was empty, the queue's bit would stay set.
+    // So when no queue seems empty, packets check one queue after the other.
     action look_for_stale() {
         bit<7> number;
         next_stale.read(number, (bit<32>)flow.port);

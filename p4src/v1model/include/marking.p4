@@ -4,15 +4,15 @@
 //     control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause)
 //
 // and includes switch.p4, which calls it once per packet in egress, in the order in which packets leave their queue.
-// A scheme that deals out queues itself also defines MARKLAB_STEERS and implements
+// A scheme that assigns queues itself also defines MARKLAB_STEERS and implements
 //
 //     control Steering(in flow_t flow, out bit<7> queue)
 //     control LeaveQueue(in queue_signals_t q)
 //
-// The first is called once per packet in ingress, when its port is known; the second in egress, before Marking, with what
-// the packet leaves behind. One that looks at more than the packet's own queue includes occupancy.p4, one that does
-// something at regular times periods.p4, and one that can be told to drop what it cannot mark not_ect.p4. One that marks
-// with a probability calls v1model's `random`, when it needs a number.
+// Steering is called once per packet in ingress, when its port is known; LeaveQueue in egress, before Marking. A scheme
+// that looks at more than the packet's own queue includes occupancy.p4. One that acts at regular times includes
+// periods.p4, and one that can be told to drop packets that it cannot mark includes not_ect.p4. A scheme that marks
+// with a probability calls v1model's `random` when it needs a number.
 #ifndef MARKLAB_MARKING_P4
 #define MARKLAB_MARKING_P4
 
@@ -30,7 +30,7 @@ struct queue_signals_t {
     bit<19> deq_qdepth_pkts; // packets that it leaves behind
     bit<32> pool_pkts;       // packets that waited in its pool of queues when it came; 0 without occupancy.p4
     bit<16> length_bytes;    // of the frame
-    bit<32> flow;            // what identifies the packet's flow; 0 unless MARKLAB_STEERS is defined
+    bit<32> flow;            // hash of the flow's 5-tuple; 0 unless MARKLAB_STEERS is defined
 }
 
 // A packet on its way to its queue.
@@ -41,7 +41,7 @@ struct flow_t {
     bit<32> id;              // hash of the flow's 5-tuple; ECMP has chosen by its low bits
 }
 
-// Cell of a queue in state per queue, which has MARKLAB_QUEUES cells. Those of a queue number lie together, so that a
+// Cell of a queue in state per queue, which has MARKLAB_QUEUES cells. The cells of one queue number lie together, so a
 // switch with one queue per port uses as much memory as one without queue numbers.
 #define MARKLAB_QUEUE_CELL(q) ((bit<32>)((q).queue ++ (q).port))
 

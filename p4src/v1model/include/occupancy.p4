@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // How many packets wait in all queues of a pool: those of a port, or all of the switch.
 //
-// v1model shows a packet only its own queue, and only in egress. So ingress counts packets sent to the queues and egress
-// counts those gone; the difference is waiting. Counts wrap at 2^32, which keeps differences correct. Each has a single
-// writer, so no update is lost if ingress and egress run in separate threads, as in BMv2.
+// v1model shows a packet only its own queue, and only in egress. So ingress counts packets sent to the queues, and
+// egress counts packets that left them; the difference waits. Counts wrap at 2^32, which keeps differences correct.
+// Each has a single writer, so no update is lost if ingress and egress run in separate threads, as in BMv2.
 //
 // A packet that a full buffer drops never reaches egress. But a packet that leaves knows how many packets it leaves
 // behind, so all others sent to its queue have left or were dropped. The occupancy is thus exact while nothing is
@@ -18,10 +18,10 @@
 
 #define MARKLAB_COUNTS_ARRIVALS
 
-// Where v1model sends what ingress drops: nothing waits there.
+// Port to which v1model sends packets that ingress drops: no packet waits there.
 const bit<9> DROP_PORT = 511;
 
-// Packets per queue and per pool. Ingress writes what came, egress what is gone.
+// Packets per queue and per pool. Ingress writes arrivals, egress departures.
 register<bit<32>>(MARKLAB_QUEUES) queue_came;
 register<bit<32>>(MARKLAB_QUEUES) queue_gone;
 register<bit<32>>(MARKLAB_PORTS) pool_came;

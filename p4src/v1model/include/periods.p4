@@ -11,7 +11,7 @@
 #include "marking.p4"
 
 control Periods(in queue_signals_t q, out bit<32> ended) {
-    // Start of the present period, with a 1 before it because 0 is a time as well; 0 before the first packet.
+    // Start of the present period, with a leading 1 because 0 is a valid time; 0 before the first packet.
     register<bit<49>>(MARKLAB_QUEUES) start;
 
     bit<32> period_us = 0;
@@ -34,7 +34,7 @@ control Periods(in queue_signals_t q, out bit<32> ended) {
         bit<48> came = q.now_us - (bit<48>)q.sojourn_us;
         bit<49> began;
         start.read(began, cell);
-        // A difference of times is right when the clock has wrapped in between.
+        // A difference of times stays correct if the clock wraps in between.
         bit<48> elapsed = came - began[47:0];
         ended = 0;
         if (began == 0) {
@@ -44,7 +44,7 @@ control Periods(in queue_signals_t q, out bit<32> ended) {
             if (elapsed < 0xffffffff) {
                 elapsed_us = (bit<32>)elapsed;
             }
-            // A quotient without a division: the product is short by one at most, which the rest tells.
+            // A quotient without a division: the product is too small by one at most, which the rest shows.
             ended = (bit<32>)(((bit<64>)elapsed_us * periods_per_us_q32) >> 32);
             bit<32> rest = elapsed_us - ended * period_us;
             if (rest >= period_us) {

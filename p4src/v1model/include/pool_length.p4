@@ -2,8 +2,8 @@
 // The decision of per-port and per-pool ECN: marks while all queues of a pool together are longer than K (MQ-ECN paper,
 // section 2.2). Define MARKLAB_POOL(port) before including this file, see occupancy.p4.
 //
-// Signal: packets in these queues when the packet came, counted by occupancy.p4: the paper's switches mark at enqueue. The
-// mark is set one sojourn later, as with enq_qdepth in dctcp-red.p4.
+// Signal: packets in these queues when the packet came, counted by occupancy.p4, since the paper's switches mark at
+// enqueue. The mark is set one sojourn later, as with enq_qdepth in dctcp-red.p4.
 #ifndef MARKLAB_POOL_LENGTH_P4
 #define MARKLAB_POOL_LENGTH_P4
 

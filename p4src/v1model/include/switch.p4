@@ -15,7 +15,7 @@ struct metadata_t {
     @alias("queueing_metadata.qid") bit<7> queue;
     // Hash of the 5-tuple, for schemes that distinguish flows.
     bit<32> flow;
-    // Packets that waited in its pool of queues, for schemes that look at more than its own.
+    // Packets that waited in its pool of queues, for schemes that look at more than the packet's own queue.
     bit<32> pool_pkts;
     bit<16> ecmp_group;
     bit<16> ecmp_member;
@@ -35,7 +35,7 @@ parser SwitchParser(packet_in packet,
 
     state parse_ipv4 {
         packet.extract(hdr.ipv4);
-        // Ports are there in the first fragment of a packet only; others are hashed without them.
+        // Only the first fragment of a packet has ports; other fragments are hashed without them.
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (5, 0, PROTOCOL_TCP): parse_ports;
             (5, 0, PROTOCOL_UDP): parse_ports;
@@ -119,7 +119,7 @@ control SwitchIngress(inout headers_t hdr,
         meta.queue = queue;
     }
 
-    // The queue of a service, which its packets name by their code point.
+    // The queue of a service, selected by the code point of its packets.
     table service_queue {
         key = {
             hdr.ipv4.dscp: exact @name("dscp");
@@ -198,7 +198,7 @@ control SwitchEgress(inout headers_t hdr,
         q.length_bytes = (bit<16>)standard_metadata.packet_length;
         q.flow = meta.flow;
 
-        // Before the decision, which may ask for the queues that are busy now.
+        // Before the decision, which may read which queues are busy now.
 #ifdef MARKLAB_STEERS
         leave_queue.apply(q);
 #endif // MARKLAB_STEERS

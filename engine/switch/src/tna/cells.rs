@@ -8,7 +8,7 @@ use marklab_tm::TrafficManager;
 #[derive(Debug)]
 pub(super) struct Cells {
     cell_bytes: u64,
-    /// By port: its first queue among all.
+    /// By port: the number of its first queue among the queues of all ports.
     first: Vec<usize>,
     /// By queue.
     depths: Vec<u64>,
@@ -25,20 +25,20 @@ impl Cells {
         Cells { cell_bytes: cell_bytes(chip), first, depths: vec![0; count] }
     }
 
-    /// A packet comes to a queue, which has this depth before.
+    /// Adds a packet to a queue. Returns the depth before.
     pub(super) fn add(&mut self, port: usize, queue: usize, bytes: u64) -> u64 {
         let depth = &mut self.depths[self.first[port] + queue];
         *depth += bytes.div_ceil(self.cell_bytes);
         *depth - bytes.div_ceil(self.cell_bytes)
     }
 
-    /// A queue's number among those of all ports, and its depth.
+    /// A queue's number among the queues of all ports, and its depth.
     pub(super) fn depth(&self, port: usize, queue: usize) -> (usize, u64) {
         let number = self.first[port] + queue;
         (number, self.depths[number])
     }
 
-    /// A packet leaves a queue, which has this depth afterwards.
+    /// Removes a packet from a queue. Returns the depth afterwards.
     pub(super) fn remove(&mut self, port: usize, queue: usize, bytes: u64) -> u64 {
         let depth = &mut self.depths[self.first[port] + queue];
         *depth -= bytes.div_ceil(self.cell_bytes);
@@ -46,7 +46,7 @@ impl Cells {
     }
 }
 
-/// Bytes of a cell: the driver's constants of both chips (`tm_tofino.h`, `tm_tof2.h`).
+/// Bytes of a cell, by the driver's constants for both chips (`tm_tofino.h`, `tm_tof2.h`).
 fn cell_bytes(chip: Chip) -> u64 {
     match chip {
         Chip::Tofino1 => 80,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The ghost of Tofino 2: it runs on each change of a queue's depth.
+//! The ghost thread of Tofino 2, which runs on each change of a queue's depth.
 
 use marklab_p4::ir::Program;
 use marklab_pipeline::{Layout, Packet, Stage};
@@ -7,10 +7,10 @@ use marklab_pipeline::{Layout, Packet, Stage};
 use crate::intrinsic::Intrinsic;
 use crate::shell::Shell;
 
-/// Where the report of a queue goes.
+/// Fields for the report of a queue.
 #[derive(Debug)]
 pub(super) struct Ghost {
-    /// Cells.
+    /// Depth in cells.
     qlength: Intrinsic,
     /// The queue's number among those of all ports, port by port; its pipe is 0.
     qid: Intrinsic,
@@ -19,7 +19,7 @@ pub(super) struct Ghost {
 impl Ghost {
     /// `None` for a program without a ghost.
     pub(super) fn new(program: &Program, layout: &Layout) -> Option<Ghost> {
-        // Ingress may have a header of that type as well, which comes before the ghost's.
+        // Ingress may have a header of that type too, which precedes the ghost's in the list.
         let field = |name: &str| {
             let known = program.intrinsics.iter().rev().find(|(known, _)| known == name);
             Intrinsic::of(program, layout, known.map(|&(_, slot)| slot))

@@ -10,7 +10,7 @@ use crate::QueueSignals;
 /// Bytes of `ingress_intrinsic_metadata_t`.
 const INGRESS_BYTES: usize = 8;
 
-/// Bytes of port metadata, or of what a resubmission carries: `PORT_METADATA_SIZE` of `tofino.p4`.
+/// Bytes of port metadata, or of the data of a resubmission: `PORT_METADATA_SIZE` of `tofino.p4`.
 const fn port_metadata_bytes(chip: Chip) -> usize {
     match chip {
         Chip::Tofino1 => 8,
@@ -31,7 +31,7 @@ const fn egress_bytes(chip: Chip) -> usize {
 /// 64-bit words that hold an egress header, its first bit the highest of the first word.
 type Words = [u64; egress_bytes(Chip::Tofino2).div_ceil(8)];
 
-/// What the ingress parser begins with.
+/// Bytes with which the ingress parser begins.
 #[derive(Debug)]
 pub(super) struct IngressHeader {
     bytes: [u8; MOST_INGRESS_BYTES],
@@ -43,7 +43,8 @@ impl IngressHeader {
         IngressHeader { bytes: [0; MOST_INGRESS_BYTES], used: INGRESS_BYTES + port_metadata_bytes(chip) }
     }
 
-    /// That of a packet which comes in now, or again with this data, cut to the room that there is.
+    /// The header of a packet that comes in now, or again with the data of a resubmission, which is cut to the
+    /// available room.
     pub(super) fn bytes(&mut self, port: usize, now: Time, resubmitted: Option<&[u8]>) -> &[u8] {
         // resubmit_flag: 1 bit; _pad1, packet_version, _pad2: 6; ingress_port: 9; ingress_mac_tstamp: 48.
         let flag = u64::from(resubmitted.is_some()) << 63;
@@ -72,13 +73,13 @@ impl Bits {
         1u64.checked_shl(self.width).map_or(u64::MAX, |beyond| beyond - 1)
     }
 
-    /// Adds a value, modulo the width, where zeros are.
+    /// Writes a value, modulo the width, into bits that are 0.
     #[inline]
     fn put(self, words: &mut Words, value: u64) {
         let value = value & self.mask();
         let (word, end) = (self.at as usize / 64, self.at % 64 + self.width);
         match end.checked_sub(64) {
-            // Without a width there is no value either.
+            // Also a field without a width, whose value is 0.
             None => words[word] |= value.wrapping_shl(64 - end),
             Some(0) => words[word] |= value,
             Some(beyond) => {
@@ -88,25 +89,25 @@ impl Bits {
         }
     }
 
-    /// Adds the value, or the largest that there is room for.
+    /// Writes the value, or the largest that the field holds.
     #[inline]
     fn put_at_most(self, words: &mut Words, value: u64) {
         self.put(words, value.min(self.mask()));
     }
 }
 
-/// What is known of a packet that comes to egress.
+/// Data of a packet that comes to egress.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Passage {
     pub(super) now: Time,
     pub(super) port: usize,
     pub(super) way: Way,
-    /// Bytes before the egress parser, the header here aside.
+    /// Bytes that the egress parser gets, without this header.
     pub(super) length: usize,
     pub(super) signals: QueueSignals,
 }
 
-/// What the egress parser begins with: the fields of the program's `egress_intrinsic_metadata_t`.
+/// Bytes with which the egress parser begins: the fields of the program's `egress_intrinsic_metadata_t`.
 #[derive(Debug)]
 pub(super) struct EgressHeader {
     bytes: [u8; size_of::<Words>()],
@@ -151,7 +152,7 @@ impl EgressHeader {
         }
     }
 
-    /// That of a packet which leaves its queue now.
+    /// The header of a packet that leaves its queue now.
     pub(super) fn bytes(&mut self, passage: &Passage) -> &[u8] {
         let Passage { now, port, way, length, signals } = *passage;
         let mut words = Words::default();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The ways through a switch beside the straight one, in simple_switch's order.
+//! Paths through a switch beside the straight one, in simple_switch's order.
 //!
-//! After ingress: clone, digest, then resubmit, else multicast, else drop, else enqueue. After egress: clone, then drop,
-//! else deparse, then recirculate, else send. What starts again or is cloned loses all metadata but a field list:
-//! ingress port, timestamps and priority too. Copies of a multicast group keep theirs. `truncate` holds for the packet
-//! at hand, not for what is made of it.
+//! After ingress: clone, digest, then resubmit, else multicast, else drop, else enqueue. After egress: clone, then
+//! drop, else deparse, then recirculate, else send. A packet that starts again or is cloned loses all metadata except a
+//! field list, including ingress port, timestamps and priority. Copies of a multicast group keep their metadata.
+//! `truncate` applies to the present packet, not to packets made from it.
 
 use marklab_p4::ir::{Expr, ExprKind, Program, Stmt, StmtKind, visit};
 use marklab_pipeline::{CloneRequest, DROP_PORT, Effects, Layout, Phv, Stage};
@@ -28,7 +28,7 @@ enum Instance {
     Resubmitted = 6,
 }
 
-/// What only a program with detours needs.
+/// Data that only programs with detours need.
 #[derive(Debug)]
 pub(crate) struct Detours {
     instance_type: Intrinsic,
@@ -38,7 +38,7 @@ pub(crate) struct Detours {
 }
 
 impl Detours {
-    /// `None` for a program that cannot ask for any.
+    /// `None` for a program without detours.
     pub(crate) fn new(program: &Program, layout: &Layout) -> Option<Detours> {
         let set = |name: &str| may_set(program, &format!("standard_metadata.{name}"));
         let needed = Effects::possible(program) || set("mcast_grp") || set("instance_type");
@@ -72,7 +72,7 @@ pub(crate) fn may_set(program: &Program, name: &str) -> bool {
 }
 
 impl<F: Frame> V1Model<F> {
-    /// What follows ingress.
+    /// The operations after ingress.
     #[cold]
     pub(crate) fn after_ingress(&mut self, now: Time, mut frame: F, mut phv: Phv, mut way: Way) -> Fate<F> {
         loop {
@@ -101,7 +101,7 @@ impl<F: Frame> V1Model<F> {
         self.forward(now, frame, phv, way)
     }
 
-    /// Egress and what follows it; metadata is set already.
+    /// Egress and the operations after it; metadata is set already.
     #[cold]
     pub(crate) fn egress_and_after(
         &mut self,
@@ -149,7 +149,7 @@ impl<F: Frame> V1Model<F> {
         Fate::Lost(loss, port, frame)
     }
 
-    /// Runs ingress on a frame as it is now, with no more metadata than a field list.
+    /// Runs ingress on the frame in its present state, with only the metadata of a field list.
     fn start_again(&mut self, frame: &mut F, old: Phv, instance: Instance, list: u32) -> Phv {
         let mut phv = self.shell.blank();
         let bytes = frame.packet().len() as u64;
@@ -163,7 +163,7 @@ impl<F: Frame> V1Model<F> {
         phv
     }
 
-    /// Clones a frame as it came, parsed anew by a parser that knows its ingress port.
+    /// Clones a frame as it came. The clone is parsed again, by a parser that knows its ingress port.
     fn clone_in_ingress(&mut self, now: Time, frame: &F, phv: &Phv, way: Way, request: &CloneRequest) {
         let Some(mirror) = self.mirror(request) else { return };
         let mut copy = frame.duplicate();
@@ -181,14 +181,14 @@ impl<F: Frame> V1Model<F> {
         self.send_clone(now, mirror, frame.duplicate(), phv.clone(), phv, way, (Instance::EgressClone, request));
     }
 
-    /// Where clones go; `None` if the control plane has not said it.
+    /// Where clones go; `None` if the control plane has not set it.
     fn mirror(&self, request: &CloneRequest) -> Option<Mirror> {
         // BMv2 keeps 15 bits of the number.
         self.shell.replication.session(request.session & MAX_SESSION)
     }
 
     #[inline(never)]
-    #[expect(clippy::too_many_arguments, reason = "a clone and what it is a clone of")]
+    #[expect(clippy::too_many_arguments, reason = "a clone and its original")]
     fn send_clone(
         &mut self,
         now: Time,
@@ -215,7 +215,7 @@ impl<F: Frame> V1Model<F> {
         self.shell.copies.push(fate);
     }
 
-    /// Sends a frame to all ports of a group; it is itself the last of its copies.
+    /// Sends a frame to all ports of a group. The frame itself is the last of the copies.
     fn replicate(&mut self, now: Time, group: u32, frame: F, mut phv: Phv, way: Way) -> Fate<F> {
         let way = Way { max_bytes: u32::MAX, ..way };
         let replicas = self.shell.replication.replicas(group);
@@ -232,7 +232,7 @@ impl<F: Frame> V1Model<F> {
         self.copy_to(now, last.port, frame, phv, way)
     }
 
-    /// [`V1Model::enqueue`], which is part of the straight way, once more for copies.
+    /// [`V1Model::enqueue`] for copies, not inlined; the inlined one is part of the straight path.
     #[inline(never)]
     fn copy_to(&mut self, now: Time, port: usize, frame: F, phv: Phv, way: Way) -> Fate<F> {
         self.enqueue(now, port, frame, phv, way)

@@ -6,8 +6,8 @@ use marklab_pipeline::{Field, Layout, Phv};
 
 use crate::intrinsic::Intrinsic;
 
-/// Metadata of the program with `@alias("queueing_metadata.qid")` names one of up to 128 queues; v1model's own field,
-/// `priority`, has 3 bits. p4c takes the annotation and leaves it out of what BMv2 sees.
+/// A metadata field with `@alias("queueing_metadata.qid")` names one of up to 128 queues; v1model's own field,
+/// `priority`, has 3 bits. p4c accepts the annotation and does not pass it on to BMv2.
 const QUEUE: &str = "qid";
 
 /// The field of that name in `standard_metadata`, or under one of BMv2's aliases.
@@ -17,7 +17,7 @@ pub(super) fn standard(program: &Program, layout: &Layout, name: &str) -> Intrin
     Intrinsic::new(program, layout, known)
 }
 
-/// All of them.
+/// The fields.
 #[derive(Debug)]
 pub(super) struct Intrinsics {
     pub(super) ingress_port: Intrinsic,
@@ -32,11 +32,11 @@ pub(super) struct Intrinsics {
     pub(super) deq_qdepth: Intrinsic,
     pub(super) ingress_global_timestamp: Intrinsic,
     pub(super) egress_global_timestamp: Intrinsic,
-    /// Each header, if their number may change before egress starts.
+    /// The headers, if some may become valid or invalid before egress starts.
     headers: Vec<HeaderSize>,
 }
 
-/// Length of a header.
+/// Where the length of a header comes from.
 #[derive(Debug)]
 struct HeaderSize {
     valid: Field,
@@ -56,7 +56,7 @@ impl HeaderSize {
 }
 
 impl Intrinsics {
-    /// `again`: whether egress may start with headers that egress left.
+    /// `again`: whether egress may start with headers that an earlier egress left.
     pub(super) fn new(program: &Program, layout: &Layout, again: bool) -> Intrinsics {
         let find = |name| standard(program, layout, name);
         Intrinsics {
@@ -103,7 +103,7 @@ fn header_sizes(program: &Program, layout: &Layout) -> Vec<HeaderSize> {
     program.headers.iter().filter_map(size).collect()
 }
 
-/// Whether ingress, or an action that it may run, changes which headers are valid; `again`: or egress.
+/// Whether ingress or an action changes which headers are valid; with `again`, also whether egress does.
 fn changes_headers(program: &Program, again: bool) -> bool {
     let Arch::V1Model { ingress, egress, .. } = program.arch else { return true };
     let changes = |stmt: &StmtKind| match stmt {

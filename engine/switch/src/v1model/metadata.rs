@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which values a packet keeps when it is copied, or starts again.
+//! Metadata that a packet keeps when it is copied or starts again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use marklab_pipeline::{Field, Layout, Phv};
 #[derive(Debug)]
 pub(super) struct Metadata {
     fields: Vec<Field>,
-    /// By the number of a field list: its members.
+    /// Members of each field list, by its number.
     lists: BTreeMap<u32, Vec<Field>>,
 }
 
@@ -27,7 +27,7 @@ impl Metadata {
         }
     }
 
-    /// Sets all of it to 0.
+    /// Sets all metadata to 0.
     pub(super) fn clear(&self, phv: &mut Phv) {
         self.fields.iter().for_each(|&field| phv.clear_field(field));
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What tests of switches of any architecture need.
+//! Helpers for tests of switches of all architectures.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub(crate) fn either_way<P: Clone + Into<PortConfig>>(program: Program, ports: &
     engines.map(switch).into()
 }
 
-/// Reads numbers of so many bytes each, from a place on.
+/// Reads numbers of this many bytes each, from an offset on.
 pub(crate) fn numbers(bytes: &[u8], mut at: usize) -> impl FnMut(usize) -> u64 {
     move |width| {
         at += width;

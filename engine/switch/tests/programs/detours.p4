@@ -1,4 +1,4 @@
-// A switch that takes the detours that a packet asks for, and writes into it what each control was told.
+// A switch that takes the detours that a packet requests, and writes into it the metadata that each control got.
 #include <core.p4>
 #include <v1model.p4>
 
@@ -14,7 +14,7 @@ const bit<8> ENDLESS = 128;   // do it all again in each round
 // Bits of request_t.egress: CLONE, TRUNCATE, DROP, FAIL, ENDLESS and
 const bit<8> RECIRCULATE = 2;
 
-// Frames that come by this port have an extra header behind the report.
+// Frames that come in by this port have an extra header after the report.
 const bit<9> EXTRA_PORT = 3;
 
 header request_t {

@@ -1,4 +1,4 @@
-// A meter in each control; the packet is told both colours.
+// A meter in each control; both colours are written into the packet.
 #include <core.p4>
 #include <v1model.p4>
 

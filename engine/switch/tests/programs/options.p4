@@ -1,4 +1,4 @@
-// Tells a packet with options of varying length its length, after adding or taking away a header.
+// Writes into a packet with options of varying length its length, after adding or removing a header.
 #include <core.p4>
 #include <v1model.p4>
 

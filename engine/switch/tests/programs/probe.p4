@@ -1,4 +1,4 @@
-// A switch that does what a packet asks for, and writes into the packet what each control was told.
+// A switch that does what a packet requests, and writes into the packet the metadata that each control got.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// A switch that puts each packet into the queue that it asks for, and writes into it what egress saw.
+// A switch that puts each packet into the queue that it requests, and writes into it what egress saw.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -65,7 +65,7 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     let ask = (any::<u8>(), any::<u8>(), 8..11u16, GROUP - 1..GROUP + 2, any::<u8>(), any::<u8>(), 0..9u8, 0..8u8);
     let ask = ask.prop_map(|(ingress, egress, session, group, ingress_bytes, egress_bytes, port, priority)| Ask {
-        // An assertion would end all.
+        // A failed assertion would end the run.
         ingress: ingress & !FAIL & !ENDLESS,
         egress: egress & !FAIL & !ENDLESS,
         session,

@@ -39,7 +39,7 @@ pub(crate) const TO_GROUP: u16 = 10;
 /// Ports 2, 4 with replication id 70, then 1 with 60.
 pub(crate) const GROUP: u16 = 77;
 
-/// What a packet asks for.
+/// Requests of a packet.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Ask {
     pub(crate) ingress: u8,
@@ -64,7 +64,7 @@ impl Ask {
     }
 }
 
-/// What a packet was told.
+/// What the controls reported into a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Told {
     /// Port by which it left.
@@ -85,7 +85,7 @@ pub(crate) struct Told {
 }
 
 impl Told {
-    /// What a frame tells that left by a port; a frame may be cut within its report.
+    /// The report in a frame that left by a port. The frame may be cut within its report.
     pub(crate) fn of((port, packet): &(usize, Packet)) -> Told {
         let mut bytes = packet.to_vec();
         let len = bytes.len() as u64;
@@ -117,7 +117,7 @@ impl Told {
     }
 }
 
-/// Both engines, with sessions and groups set up, 8 ports, and somebody who listens.
+/// Both engines, with sessions, groups, 8 ports and a listener.
 pub(crate) fn switches() -> Vec<Switch<Packet>> {
     limited(Limit::Packets(1_000))
 }
@@ -137,7 +137,7 @@ pub(crate) fn limited(limit: Limit) -> Vec<Switch<Packet>> {
     switches
 }
 
-/// What became of a packet that came by port 6 after 7 us, and of its copies.
+/// Results of a packet that came by port 6 after 7 us, and of its copies.
 pub(crate) fn outcome(switch: &mut Switch<Packet>, ask: Ask) -> (Vec<Told>, Vec<Loss>) {
     outcome_from(switch, 6, ask.packet())
 }

@@ -25,8 +25,8 @@ const STRAIGHT: Told = Told {
     ingress_time: 7,
 };
 
-/// A clone of it that was made in ingress, for port 5: the packet as it came, without metadata but the field list, whose
-/// value is that at the end of ingress.
+/// Its clone from ingress, for port 5: the packet as it came, without metadata except the field list, with its values
+/// at the end of ingress.
 const CLONED_IN_INGRESS: Told = Told {
     port: 5,
     ingress_rounds: 0,
@@ -38,7 +38,7 @@ const CLONED_IN_INGRESS: Told = Told {
     ..STRAIGHT
 };
 
-/// A clone of it that was made in egress, for port 5: with the headers of the end of egress, then egress once more.
+/// Its clone from egress, for port 5: it has the headers of the end of egress, and then runs through egress once more.
 const CLONED_IN_EGRESS: Told = Told {
     port: 5,
     egress_rounds: 2,
@@ -76,7 +76,7 @@ fn an_ingress_clone_is_made_of_a_packet_that_is_dropped_or_lost() {
     let ask = Ask { ingress: CLONE | DROP, session: TO_PORT, ..Ask::default() };
     check(ask, &[CLONED_IN_INGRESS], &[Loss::Ingress]);
     check(Ask { ingress: CLONE, port: 8, ..ask }, &[CLONED_IN_INGRESS], &[Loss::NoPort]);
-    // It has no priority itself.
+    // The clone has no priority.
     check(Ask { ingress: CLONE, priority: 1, ..ask }, &[CLONED_IN_INGRESS], &[Loss::NoQueue]);
 }
 
@@ -113,7 +113,7 @@ fn a_group_gets_copies_that_know_what_the_packet_knew() {
     let copies = [copy(2, 70), copy(4, 70), copy(1, 60)];
     let ask = Ask { ingress: MULTICAST, group: GROUP, ..Ask::default() };
     check(ask, &copies, &[]);
-    // Multicast comes before drop, and group 0 is none.
+    // Multicast comes before drop, and group 0 means no group.
     check(Ask { ingress: MULTICAST | DROP, ..ask }, &copies, &[]);
     check(Ask { group: 0, ..ask }, &[STRAIGHT], &[]);
     check(Ask { group: GROUP + 1, ..ask }, &[], &[Loss::NoGroup]);
@@ -135,8 +135,8 @@ fn a_copy_that_finds_no_room_is_lost_alone() {
     }
 }
 
-/// Resubmission comes before multicast and drop; the packet is as it came, its metadata gone but for the field list, and
-/// in egress its type is normal again.
+/// Resubmission comes before multicast and drop; the packet is as it came, without metadata except the field list,
+/// and in egress its type is normal again.
 #[test]
 fn a_resubmitted_packet_starts_again_as_it_came() {
     let again = Told { ingress_type: RESUBMITTED, ingress_port: 0, kept: 10, ingress_time: 0, ..STRAIGHT };
@@ -240,7 +240,7 @@ fn what_starts_again_without_end_is_lost_after_many_rounds() {
     }
 }
 
-/// Three copies of each copy: their number is bounded before that of rounds.
+/// Three copies of each copy: the limit of copies is reached before that of rounds.
 #[test]
 fn copies_of_copies_without_end_are_given_up() {
     for mut switch in limited(Limit::Packets(u64::MAX)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a program tells the control plane, and how it ends a run.
+//! Messages of a program to the control plane, and assertions that end a run.
 
 use marklab_pipeline::Digest;
 use marklab_switch::Loss;
@@ -7,7 +7,7 @@ use marklab_switch::Loss;
 use crate::detour::*;
 use crate::support::at;
 
-/// The last digest of a round counts, whatever becomes of the packet; every message is kept.
+/// Only the last digest of a round is kept, whatever happens to the packet; every message is kept.
 #[test]
 fn digests_and_log_messages_are_kept_in_order() {
     for mut switch in switches() {
@@ -45,7 +45,7 @@ fn an_assertion_that_fails_ends_all_and_keeps_its_place() {
             // The first in ingress, the second in egress.
             let before = text[..place.start].trim_end_matches('(');
             assert!(before.ends_with(if call { "assume" } else { "assert" }));
-            // BMv2 is gone then.
+            // BMv2 has exited then.
             assert_eq!(outcome(&mut switch, Ask::default()), (vec![], vec![Loss::Assertion]));
         }
     }
@@ -56,7 +56,7 @@ fn an_assertion_that_fails_ends_all_and_keeps_its_place() {
 fn nothing_leaves_after_a_failed_assertion() {
     for mut switch in switches() {
         let ask = Ask { ingress: CLONE, egress: FAIL, session: TO_GROUP, ..Ask::default() };
-        // The clones ask for nothing in egress, and come before.
+        // The clones request nothing in egress, and come first.
         assert_eq!(outcome(&mut switch, ask).0.len(), 3);
     }
     for mut switch in switches() {

@@ -103,7 +103,7 @@ fn depths_stop_at_their_width() {
     }
 }
 
-/// The same figures from a queue that is that long.
+/// The same values from a queue of that length.
 #[test]
 fn a_queue_longer_than_its_field_is_counted_in_full_outside_the_program() {
     const PACKETS: u64 = (1 << 19) + 2;
@@ -180,7 +180,7 @@ fn packet_length_counts_options_as_long_as_they_are() {
     }
 }
 
-/// A packet shorter than its headers keeps what it has; nothing is invented.
+/// A packet shorter than its headers keeps its bytes; none are added.
 #[test]
 fn a_packet_too_short_for_its_headers_keeps_its_length() {
     for mut switch in switches(&[Limit::Packets(10)]) {
@@ -192,7 +192,7 @@ fn a_packet_too_short_for_its_headers_keeps_its_length() {
     }
 }
 
-/// Metadata of one packet never shows in another, whatever became of the first.
+/// Metadata of one packet never appears in another, whatever happened to the first.
 #[test]
 fn packets_do_not_see_each_others_metadata() {
     for mut switch in switches(&[Limit::Packets(1)]) {

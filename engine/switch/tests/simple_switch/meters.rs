@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Meters go by the clock of the stage that runs them.
+//! Meters use the clock of the stage that runs them.
 
 use marklab_pipeline::{MeterRate, MeterRates, Packet};
 use marklab_tm::Limit;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What must be set up for a program is named, and nothing else is.
+//! Exactly the settings that a program needs are named.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What happens to a packet, in which order, and where it can be lost.
+//! The order of operations on a packet, and where it can be lost.
 
 use marklab_pipeline::ActionSpec;
 use marklab_switch::{Fate, Loss, QueueSignals};
@@ -119,7 +119,7 @@ fn egress_finds_its_port_and_a_clean_egress_spec() {
     }
 }
 
-/// A switch on its own is the same one, under the queue signals of the test.
+/// A switch without a driver behaves the same, with the queue signals of the test.
 #[test]
 fn a_packet_test_sees_the_same_switch() {
     for mut switch in switches(&[Limit::Packets(1); 2]) {

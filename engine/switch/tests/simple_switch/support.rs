@@ -27,7 +27,7 @@ pub(crate) fn switches_with<P: Clone + Into<PortConfig>>(program: &str, ports: &
     either_way(compiled(program, &Options::default()), ports)
 }
 
-/// What a packet asks for.
+/// Requests of a packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request {
     pub(crate) egress_spec: u16,
@@ -60,7 +60,7 @@ impl Request {
     }
 }
 
-/// What a packet was told.
+/// What the controls reported into a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Report {
     pub(crate) ingress_port: u64,
@@ -106,7 +106,7 @@ impl Report {
     }
 }
 
-/// Takes a packet in; gives the port it waits for.
+/// Takes a packet in; returns the port for which it waits.
 pub(crate) fn offer(
     switch: &mut Switch<Packet>,
     ns: u64,

@@ -13,7 +13,7 @@ const LENGTH: usize = 40;
 /// In front of each packet at egress.
 const COPY_HEADER: u64 = 2;
 
-/// What a packet asks for; see the program.
+/// Requests of a packet; see the program.
 #[derive(Clone, Copy, Debug)]
 struct Request {
     port: u16,
@@ -28,7 +28,7 @@ const TO_1: Request =
     Request { port: 1, groups: [0; 2], sessions: [0; 2], drops: [0; 2], resubmits: 0, recirculates: 0 };
 const NO_PORT: u16 = 0xffff;
 
-/// What a packet was told.
+/// What the controls reported into a packet.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Report {
     port: usize,
@@ -49,7 +49,7 @@ const ITSELF: Report =
 const FROM_INGRESS: Report = Report { port: 2, kind: 1, note: 0xaa, ingress_runs: 0, ingress_port: 0, ..ITSELF };
 const FROM_EGRESS: Report = Report { port: 2, kind: 2, note: 0xbb, egress_runs: 2, ..ITSELF };
 
-/// What leaves by a request, in the order of ports and kinds; and what is lost.
+/// Packets that leave because of a request, in the order of ports and kinds; and packets that are lost.
 #[track_caller]
 fn check(request: Request, expected: &[Report], lost: &[Loss]) {
     for chip in CHIPS {

@@ -7,7 +7,7 @@ use marklab_tm::{Limit, PortConfig, QueueConfig, Round};
 
 use crate::support::{at, offer, switches};
 
-/// Of a queue: its depth in cells, and how often it changed.
+/// The depth of a queue in cells, and how often it changed.
 fn kept(packet: &Packet) -> (u32, u32) {
     let bytes = packet.to_vec();
     let number = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap());
@@ -29,7 +29,7 @@ fn each_change_of_a_queue_is_told_in_cells() {
         while let Some(out) = switch.transmit(at(10), 1) {
             told.push(kept(&out.outcome.unwrap()));
         }
-        // Each saw the queue before it came itself.
+        // Each packet saw the queue without itself.
         assert_eq!(told, [(0, 0), (1, 1), (2, 2)]);
         offer(&mut switch, 0, 0, ask(0)).unwrap();
         assert_eq!(kept(&switch.transmit(at(10), 1).unwrap().outcome.unwrap()), (0, 6));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What happens to a packet on the straight path, and the metadata that it gets.
+//! Operations on a packet on the straight path, and the metadata that it gets.
 
 use marklab_p4::ir::{Chip, CounterId};
 use marklab_pipeline::{Count, Packet};

@@ -30,7 +30,7 @@ const REPORT: usize = 45;
 /// Bytes that ingress puts in front for egress.
 pub(crate) const BRIDGE: u64 = 14;
 
-/// What a packet asks for.
+/// Requests of a packet.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Request {
     pub(crate) port: u16,
@@ -56,7 +56,7 @@ impl Request {
     }
 }
 
-/// What a packet was told.
+/// What the controls reported into a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Report {
     pub(crate) ingress_port: u64,
@@ -94,7 +94,7 @@ impl Report {
     }
 }
 
-/// Lets a packet come in; the queue that it waits in, or where it was lost.
+/// Takes a packet in; returns the queue in which it waits, or where it was lost.
 pub(crate) fn offer(
     switch: &mut Switch<Packet>,
     now_ns: u64,
