@@ -163,7 +163,7 @@ def test_odd_values_are_refused_in_words(key: str) -> None:
         ({"load": "abc"}, "load: `abc` is not a number", "above 0 and at most 2"),
         ({"transport": "dctpc"}, "transport.control: `dctpc` should be", "did you mean `dctcp`?"),
         ({"transport": {"mss": 0}}, "transport.mss: `0` should be", "at least 1B and at most 65KB"),
-        ({"topology": {"hosts": ["a"], "links": []}}, "hosts: 2 of them are needed, not 1", None),
+        ({"topology": {"hosts": ["a"], "links": []}}, "hosts: it needs at least 2, not 1", None),
         ({"transport": {"min_rto": "61s"}}, "transport.min_rto: `61000000000` should be", "above 0s and at most 60s"),
         ({"transport": {"initial_window": 10**20}}, "transport.initial_window: ", "at least 1 and at most 1000000"),
         ({"lambda": float("inf")}, "lambda: `inf` should be", "above 0"),
