@@ -218,7 +218,7 @@ def ipv4(destination: bytes) -> bytes:
         (["-i", "0@lo", "--entries", "/no/entries.json"], "/no/entries.json", "a list of entries in JSON"),
         ([], "a switch needs a port", "-i 0@s1-eth1"),
         (["-i", "3@lo", "--cpu-port", "3"], "port 3 has an interface and the controller", "another --cpu-port"),
-        (["--cpu-port", "3", "--entries", "e", "--grpc-server-addr", "a:1"], "--entries with --grpc-server-addr", "by P4Runtime"),
+        (["--cpu-port", "3", "--entries", "e", "--grpc-server-addr", "a:1"], "--entries with --grpc", "by P4Runtime"),
         (["--cpu-port", "3", "--grpc-server-addr", "256.0.0.1:1"], "cannot serve P4Runtime at 256.0.0.1:1", ""),
         (["--description", "/no/file.yaml"], "cannot read /no/file.yaml", ""),
         (["--cpu-port", "3", "--out", "/proc/none"], "/proc/none: No such file", "another folder with --out"),

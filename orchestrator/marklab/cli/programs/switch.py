@@ -37,9 +37,7 @@ def switch(
         Path | None,
         typer.Option(metavar="FILE.yaml", help="Description of the switch (docs/lab.md); other options override it."),
     ] = None,
-    rate: Annotated[
-        str | None, typer.Option(help="Rate of each port, such as 100M; without it packets do not queue.")
-    ] = None,
+    rate: Annotated[str | None, typer.Option(help="Rate of each port: 100M. Default: unlimited, no queueing.")] = None,
     delay: Annotated[str | None, typer.Option(help="Delay of the line behind each port. Default: 0.")] = None,
     queue: Annotated[
         str | None, typer.Option(help="Limit of each port's queue: 600 (packets) or 900KB. Default: 600.")
@@ -58,12 +56,8 @@ def switch(
     ] = None,
     device_id: Annotated[int, typer.Option(min=0, help="The switch's device ID in P4Runtime.")] = 0,
     log: Annotated[bool, typer.Option("--log", help="Print what the program logs.")] = False,
-    pcap: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Capture each interface, in both directions.")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Folder for the report and traces. Default: stdout.")
-    ] = None,
+    pcap: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Capture interfaces in both directions.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Report and traces. Default: stdout.")] = None,
 ) -> None:
     """Run a program between interfaces of this machine in real time; SIGTERM or Ctrl-C ends it with a report."""
     settings = {"rate": rate, "delay": delay, "queue": queue, "queues": queues, "cpu_port": cpu_port}
