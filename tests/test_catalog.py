@@ -244,7 +244,7 @@ def test_red_star_marks_above_max(testbed: Setup) -> None:
         ("tcn:t=85", "`85` has no unit"),
         ("ecn-sharp:signal=length", "unknown value of `signal`"),
         ("red:p_max=2", "must be 1e-06 to 1"),
-        ("red:p_max=few", "is a number"),
+        ("red:p_max=few", "must be a number"),
         ("red:mark_above_max=maybe", "on or off"),
         ("codel:interval=0us", "must be 1 to"),
         ("pi:period=0us", "parameter `period` is 0, it must be 1 to"),

@@ -292,7 +292,7 @@ def test_alone_in_the_network_objects_take_their_ideal_times() -> None:
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"sessions": {"persistent": True}}, "readers here do not wait"),
+        ({"sessions": {"persistent": True}}, "needs readers who wait"),
         ({"until": None}, "may never end"),
         ({"trace_flows": "1ms"}, "and `trace_flows` cannot"),
         ({"added_flows": [{"from": "h0", "to": "h1"}]}, "and `added_flows` cannot"),
