@@ -222,7 +222,7 @@ def test_schemes_lists_all_with_values_for_a_setup(cli: Cli) -> None:
         "codel",
         "167 packets = 250.5 KB",
         "lambda_ * rtt_p90_us",
-        "Queues: those of the run",
+        "Queues: as in the run",
     ):
         assert text in done.out
     assert "668 packets" in cli("schemes", "dctcp-red", "--rate", "40G", "--rtt", "70us..210us,p90=200.4us").out

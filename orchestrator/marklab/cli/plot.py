@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""`plot`: pictures of what a run recorded over time."""
+"""`plot`: pictures of the traces of a run."""
 
 from __future__ import annotations
 

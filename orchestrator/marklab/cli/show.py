@@ -82,7 +82,7 @@ def _queues(needs: Needs) -> str:
     if needs.queues is not None:
         settings = ", ".join(f"{name} {text}" for name, text in needs.queues.items())
         return f"its own ({settings})"
-    return f"those of the run, by {' or '.join(needs.schedulers)}" if needs.schedulers else "those of the run"
+    return f"as in the run, with {' or '.join(needs.schedulers)}" if needs.schedulers else "as in the run"
 
 
 def _rules(rules: dict[str, str]) -> str:

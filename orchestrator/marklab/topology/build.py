@@ -90,7 +90,7 @@ def build(topology: Topology, rate_bps: int, base_rtt_ns: int) -> Network:
 
 
 def _with_marking_nics(network: Network) -> Network:
-    """Put a switch between each host and its line; the host's link to that switch is faster, so it is no bottleneck."""
+    """Put a switch between each host and its line; the host's link to it is faster, so it is never a bottleneck."""
     graph = network.graph
     count = len(graph.hosts)
     first = count + len(graph.switches)
