@@ -98,7 +98,7 @@ RUN = (
     SettingOption("name", "NAME", "First part of the folder's name.", _OUTPUT),
     SettingOption("trace_queue", " ", "Record the queues of the bottleneck.", _OUTPUT, sets="10us"),
     SettingOption("trace_flows", " ", "Record the rate of each flow.", _OUTPUT, sets="100us"),
-    SettingOption("sample_queues", "TIME", "Sample the queues of all ports at this interval, for distributions.", _OUTPUT),
+    SettingOption("sample_queues", "TIME", "Sample all ports' queues at this interval, for distributions.", _OUTPUT),
     SettingOption(
         "probe", "A:B,every=1ms", "Ping host B from host A (size=, dscp=, start=); repeatable.", _OUTPUT,
         setting="probes", repeatable=True,
