@@ -11,19 +11,19 @@ import sys
 
 
 def main():
-    """Run the package `marklab`, which lies in the folder `orchestrator` beside this file, by the lab's own Python."""
+    """Run the package `marklab` in the folder `orchestrator` beside this file, with the lab's own Python."""
     here = os.path.dirname(os.path.realpath(__file__))
     environment = os.path.join(here, ".venv")
     python = os.path.join(environment, "bin", "python")
     if os.path.realpath(sys.prefix) != os.path.realpath(environment):
         if not os.access(python, os.X_OK):
             sys.exit("error: the lab is not set up\n  try: run `make setup` in " + here)
-        # What was set for the other Python would mislead ours.
+        # Values that were set for the other Python would mislead the lab's own.
         for name in ("PYTHONHOME", "PYTHONPATH"):
             os.environ.pop(name, None)
         os.execv(python, [python, os.path.realpath(__file__)] + sys.argv[1:])  # noqa: RUF005
     sys.path.insert(0, os.path.join(here, "orchestrator"))
-    # Until the command line is there to say something, Ctrl-C just ends the process.
+    # Until the command line can explain it, Ctrl-C just ends the process.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         from marklab.cli.main import main as run  # noqa: PLC0415

@@ -291,7 +291,7 @@ def test_one_number_that_is_another_is_named(
     done = repeat(cli, made, folder)
     assert done.code == 1
     assert re.search(named, done.out), done.out
-    assert "! experiments/tiny/cells/cells.parquet is not what was packed" in done.out
+    assert "! experiments/tiny/cells/cells.parquet has changed since it was packed" in done.out
     assert re.search(r"^not the same: \d+ differences?, with the same versions", done.out.splitlines()[-1])
     plain = json.loads((made.repeated / "repetition.json").read_text())
     assert plain["same"] is False
@@ -339,7 +339,7 @@ def test_a_file_that_was_changed_is_named_though_numbers_are_the_same(cli: Cli, 
     (folder / "README.md").write_text("All well.\n")
     done = repeat(cli, made, folder)
     assert done.code == 1
-    assert "! README.md is not what was packed" in done.out
+    assert "! README.md has changed since it was packed" in done.out
     assert done.out.splitlines()[-1].startswith("changed since it was packed, though all ")
 
 
@@ -395,7 +395,7 @@ def test_it_is_made_again_with_the_same_bytes_of_the_same_results(
     monkeypatch.setattr(contents, "write_report", drawn)
     done = cli("artifact", "tiny", "--results", str(results), "--out", str(out), "--jobs", "1")
     assert done.code == 0, done.err
-    assert re.match(r"tiny +6 cells, 6 of them there before; \d of 2 claims agree$", done.out.splitlines()[0])
+    assert re.match(r"tiny +6 cells, 6 of them from earlier runs; \d of 2 claims agree$", done.out.splitlines()[0])
     assert (out / f"{NAME}.tar.gz").read_bytes() == made.archive.read_bytes()
     assert {path.name for path in out.iterdir()} == {NAME, f"{NAME}.tar.gz"}
 

@@ -253,6 +253,6 @@ def test_a_sweep_says_its_dilation(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("text", ["0", "1000001", "1e2", "-3", "fast"])
 def test_what_is_no_dilation_is_refused(text: str) -> None:
-    with pytest.raises(MarklabError, match=f"`{text}` is no dilation") as refused:
+    with pytest.raises(MarklabError, match=f"`{text}` is not a dilation") as refused:
         described(dilation=text)
     assert refused.value.remedy == "a whole number from 1 to 1,000,000, or auto"

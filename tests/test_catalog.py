@@ -107,7 +107,7 @@ def test_limits_may_follow_parameters(testbed: Setup, tmp_path: Path) -> None:
     assert values(f"{tmp_path}/mine.p4:a=9,b=8", testbed) == {"a": 9, "b": 8}
     with pytest.raises(BadInput, match=r"parameter `b` is 8.0, it must be 0 to 2 \(given as 8\)") as caught:
         fit(f"{tmp_path}/mine.p4:b=8", testbed)
-    assert caught.value.remedy == "--param b=VALUE with one of these, or leave it to its rule, `a / 2`"
+    assert caught.value.remedy == "--param b=VALUE in this range, or leave it to its rule, `a / 2`"
 
 
 @pytest.mark.parametrize("scheme", known_schemes())
@@ -244,7 +244,7 @@ def test_red_star_marks_above_max(testbed: Setup) -> None:
         ("tcn:t=85", "`85` has no unit"),
         ("ecn-sharp:signal=length", "unknown value of `signal`"),
         ("red:p_max=2", "must be 1e-06 to 1"),
-        ("red:p_max=few", "is a number"),
+        ("red:p_max=few", "must be a number"),
         ("red:mark_above_max=maybe", "on or off"),
         ("codel:interval=0us", "must be 1 to"),
         ("pi:period=0us", "parameter `period` is 0, it must be 1 to"),
@@ -255,7 +255,7 @@ def test_red_star_marks_above_max(testbed: Setup) -> None:
         ("rem:alpha=0", "parameter `alpha` is 0.0"),
         ("red:adapt=on,p_max=0.9", "must be 0.01 to 0.5"),
         ("red:target_delay=fast", "`target_delay`"),
-        ("pi:drop_not_ect=maybe", "`drop_not_ect` is on or off"),
+        ("pi:drop_not_ect=maybe", "`drop_not_ect` must be on or off"),
         ("no/such.p4", "no P4 program"),
         ("tcn:t=", "not a setting"),
         ("red:star,tail", "is not a scheme"),

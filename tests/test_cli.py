@@ -118,7 +118,7 @@ def test_traces_and_captures_are_kept(cli: Cli, tmp_path: Path) -> None:
         (["-s", "tcn", "--rtt", "210us..70us"], "from a smaller to a larger time", ""),
         (["-s", "tcn:high"], "unknown preset of tcn: `high`", "there is no preset of tcn to choose from"),
         (["-s", "tcn", "--services", "some"], "services.count: `some` is not a whole number", "at least 1"),
-        (["-s", "tcn", "--services", "4:weights=10/20"], "services: 2 weights for 4 services", "one for each"),
+        (["-s", "tcn", "--services", "4:weights=10/20"], "services: 2 weights for 4 services", "one weight for each"),
         (["-s", "tcn", "--lod", "1"], "no such option: --lod", "did you mean --load?"),
         (["-s", "tcn", "--load"], "option '--load' requires an argument", "run --help"),
         (["-s", "tcn", "-j", "none"], "invalid value for '--jobs'", "run --help"),
@@ -222,7 +222,7 @@ def test_schemes_lists_all_with_values_for_a_setup(cli: Cli) -> None:
         "codel",
         "167 packets = 250.5 KB",
         "lambda_ * rtt_p90_us",
-        "Queues: those of the run",
+        "Queues: as in the run",
     ):
         assert text in done.out
     assert "668 packets" in cli("schemes", "dctcp-red", "--rate", "40G", "--rtt", "70us..210us,p90=200.4us").out

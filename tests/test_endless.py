@@ -71,7 +71,7 @@ def test_added_flows_are_beside_the_workload() -> None:
         ({"added_flows": [LONG | {"to": 0}], "until": "5ms"}, "to itself"),
         ({"added_flows": [LONG | {"dscp": 64}], "until": "5ms"}, "dscp"),
         ({"until": 0}, "until"),
-        ({}, "a run without flows"),
+        ({}, "the run has no flows"),
     ],
 )
 def test_what_cannot_be_run_is_refused(settings: dict[str, object], why: str) -> None:

@@ -218,7 +218,7 @@ def ipv4(destination: bytes) -> bytes:
         (["-i", "0@lo", "--entries", "/no/entries.json"], "/no/entries.json", "a list of entries in JSON"),
         ([], "a switch needs a port", "-i 0@s1-eth1"),
         (["-i", "3@lo", "--cpu-port", "3"], "port 3 has an interface and the controller", "another --cpu-port"),
-        (["--cpu-port", "3", "--entries", "e", "--grpc-server-addr", "a:1"], "--entries beside", "by P4Runtime"),
+        (["--cpu-port", "3", "--entries", "e", "--grpc-server-addr", "a:1"], "--entries with --grpc", "by P4Runtime"),
         (["--cpu-port", "3", "--grpc-server-addr", "256.0.0.1:1"], "cannot serve P4Runtime at 256.0.0.1:1", ""),
         (["--description", "/no/file.yaml"], "cannot read /no/file.yaml", ""),
         (["--cpu-port", "3", "--out", "/proc/none"], "/proc/none: No such file", "another folder with --out"),
@@ -254,14 +254,14 @@ def test_a_switch_process_ends_with_a_report(hosts: Hosts, tmp_path: Path) -> No
     report = json.loads(out)
     assert report["ports"][1]["sent"] >= 5
     assert report["ports"][0]["offloaded"] == 2
-    assert f"2 frames from {hosts.interfaces[0]} were not what a line carries" in errors
+    assert f"offloads left 2 frames from {hosts.interfaces[0]} unfinished" in errors
 
 
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
         ("interfaces: [{port: 0, name: lo, rate: 5}]", [], "interfaces.0.rate: `5` should be greater"),
-        ("interfaces: [0@lo]", ["-i", "1@lo"], "--interface beside the interfaces of"),
+        ("interfaces: [0@lo]", ["-i", "1@lo"], "--interface contradicts the interfaces in"),
         ("{interfaces: [0@lo], traces: [{port: 1, interval: 1us}]}", [], "traces: there is nothing on port 1"),
         (
             "{cpu_port: 1, traces: [{port: 1, interval: 1us}, {port: 1, interval: 1ms}]}",
@@ -273,7 +273,7 @@ def test_a_switch_process_ends_with_a_report(hosts: Hosts, tmp_path: Path) -> No
             [],
             "cannot create the capture /no/x: No such file",
         ),
-        ("{interfaces: [0@lo], captures: [{port: 0, path: x}]}", ["--pcap", "f"], "--pcap beside captures"),
+        ("{interfaces: [0@lo], captures: [{port: 0, path: x}]}", ["--pcap", "f"], "--pcap contradicts the captures"),
         ("interfaces: [{port: 0, name: lo, ttl_delays: [1ms, -1ms]}]", [], "ttl_delays"),
         ("interface: [0@lo]", [], "unknown key `interface`"),
         ("{cpu_port: 1, cpu: 100000}", [], "the switch cannot run on processor 100000: Invalid argument"),

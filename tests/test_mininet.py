@@ -362,7 +362,7 @@ def test_ecn_plus_needs_the_kernels_types(monkeypatch: pytest.MonkeyPatch, tmp_p
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--dilation", "10"], "--dilation is of the fabric mininet"),
+        (["--dilation", "10"], "--dilation is an option of the fabric mininet"),
         (["--fabric", "minimet"], "unknown fabric `minimet`"),
         (["--fabric", "mininet", "--switch", "bmv3"], "`bmv3`"),
         (["--fabric", "mininet", "--dilation", "0"], "dilation"),

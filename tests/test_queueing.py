@@ -83,7 +83,7 @@ def test_the_engine_gets_levels_and_quanta() -> None:
         ({"services": {"count": 2, "weights": [10, 20]}}, "sum to 30"),
         ({"services": {"count": 2, "weights": [0, 100]}}, "above 0"),
         ({"services": {"count": 3, "weights": [0.5, 0.5]}}, "2 weights for 3 services"),
-        ({"services": {"count": 2, "weights": [0.5, 0.5], "by": "pair"}}, "dealt out evenly"),
+        ({"services": {"count": 2, "weights": [0.5, 0.5], "by": "pair"}}, "shared equally by services"),
         ({"services": 65}, "64"),
         ({"services": "many"}, "many"),
     ],

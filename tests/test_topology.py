@@ -184,10 +184,10 @@ def test_the_bottleneck_of_a_fat_tree_is_its_busiest_kind_of_lines(tree: FatTree
         ("oversubscription=1.5", "not a whole number", None),
         ("radix=100,oversubscription=10", "500 hosts and 50 uplinks has more than 511 ports", "oversubscription=9"),
         ("tiers=9,radix=20", "2,000,000,000 hosts", "fewer tiers"),
-        ("tiers=16,radix=510", "hosts is larger than", "fewer tiers"),
+        ("tiers=16,radix=510", "hosts needs more than", "fewer tiers"),
         ("pattern=pod3", "unknown pattern of 3 tiers `pod3`", "any, pod2, rack"),
         ("tiers=4,pattern=pods", "unknown pattern of 4 tiers `pods`", "pod2"),
-        ("radix=2,pattern=rack", "no other host is in a host's rack", "pattern=any"),
+        ("radix=2,pattern=rack", "each rack has only one host", "pattern=any"),
     ],
 )
 def test_impossible_fat_trees_are_refused(text: str, why: str, remedy: str | None) -> None:
@@ -241,7 +241,7 @@ def test_a_stated_bottleneck_and_delay_are_taken() -> None:
         ({"links": [*DUMBBELL["links"], ["a", "right"]]}, "host `a` has 2 links"),
         ({"links": [*DUMBBELL["links"], ["e", "right"]]}, "unknown node `e`"),
         ({"links": [*DUMBBELL["links"], ["left", "left"]]}, "back to itself"),
-        ({"links": [*DUMBBELL["links"], ["left:0", "right:0"], ["left:0", "right:1"]]}, "has a link already"),
+        ({"links": [*DUMBBELL["links"], ["left:0", "right:0"], ["left:0", "right:1"]]}, "already has a link"),
         ({"links": [*DUMBBELL["links"], ["left:600", "right"]]}, "is not a port"),
         ({"links": [*DUMBBELL["links"][:4], {"ends": ["left", "right"], "rate": 0}]}, "rate of 0"),
         ({"hosts": ["a", "b", "c", "a"]}, "two nodes are called `a`"),

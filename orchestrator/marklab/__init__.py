@@ -3,8 +3,8 @@
 
     from marklab import run, sweep, compare
 
-gives the lab to Python (`marklab.api.functions`). docs/design.md shows the packages on their floors; each uses its own
-floor and those below.
+is the Python interface (`marklab.api.functions`). docs/design.md shows the packages on their floors; a package uses
+only its own floor and those below.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["__version__", "compare", "run", "sweep"]
 
 
 def __getattr__(name: str) -> Any:
-    """Load the Python interface on first use: commands need not wait for all of it."""
+    """Load the Python interface on first use, so that commands start without it."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name == "__version__":

@@ -3,6 +3,6 @@
 
 from marklab.cli.main import main
 
-# Processes that a sweep starts look at the module that began.
+# Processes that a sweep starts import the main module again.
 if __name__ == "__main__":
     main()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Errors that the user can do something about. Anything else is a bug, and may show a traceback."""
+"""Errors that users can fix. Any other exception is a bug, and may show a traceback."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class RunFailed(MarklabError):  # noqa: N818
 
 
 class TooSlow(RunFailed):
-    """A run on real hosts that the machine did not keep up with; with times `dilation` times as long it may."""
+    """The machine did not keep up with a run on real hosts; with this `dilation` it may."""
 
     def __init__(self, message: str, dilation: int) -> None:
         remedy = f"--dilation {dilation} or auto, a smaller network, or fewer other programs on this machine"
@@ -46,13 +46,13 @@ class Interrupted(MarklabError):  # noqa: N818
         self.exit_code = 128 + signal_number
 
     def saying(self, message: str) -> Interrupted:
-        """The same, where something was kept."""
+        """The same error with another message, for runs whose results are kept."""
         self.args = (message,)
         return self
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> BadInput:
-    """Say which names there are, the nearest one first."""
+    """Make an error about an unknown name; its remedy suggests the nearest name and lists all."""
     names = sorted(known)
     if not names:
         return BadInput(f"unknown {kind} `{name}`", f"there is no {kind.removesuffix(':')} to choose from")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What all descriptions that users write have in common: frozen, no unknown keys, numbers with units."""
+"""The base of all descriptions that users write: frozen, without unknown keys, numbers with units."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from marklab.errors import BadInput, unknown
 
 
 class Model(BaseModel):
-    """A description. Python names carry the unit, written names do not: there the value has it."""
+    """A description. The unit is part of a field's Python name; in a file it is part of the value."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, serialize_by_alias=True)
 
 
 def short_form(short: JsonSchemaValue, **mapping: Any) -> Callable[[JsonSchemaValue], None]:
-    """What may be written in place of a mapping, as JSON Schema, for the `json_schema_extra` of its model.
+    """Allow a short form in place of a mapping: a function for the `json_schema_extra` of the mapping's model.
 
-    `mapping` is what JSON Schema is to say of the mapping in place of what the model says.
+    `short` is the JSON Schema of the short form. `mapping` overrides keys of the mapping's own JSON Schema.
     """
 
     def add(schema: JsonSchemaValue) -> None:
@@ -47,17 +47,17 @@ def short_form(short: JsonSchemaValue, **mapping: Any) -> Callable[[JsonSchemaVa
 
 
 def unread(value: Any) -> Any:
-    """Leave a value as it is: a validator whose `json_schema_input_type` is the model that reads it later."""
+    """Return a value unchanged: a validator whose `json_schema_input_type` is the model that reads the value later."""
     return value
 
 
 def written(schema: JsonSchemaValue) -> Any:
-    """What JSON Schema is to say of a value as it is written, for the `json_schema_input_type` of its validator."""
+    """A type with this JSON Schema, for the `json_schema_input_type` of a validator: it describes the written form."""
     return Annotated[Any, WithJsonSchema(schema)]
 
 
 RATE: JsonSchemaValue = {"type": ["string", "number"], "pattern": units.RATE_PATTERN, "examples": ["10G", "100M"]}
-# Of numbers without a unit, only 0 is a time.
+# 0 is the only time without a unit.
 TIME: JsonSchemaValue = {
     "anyOf": [{"type": "string", "pattern": units.TIME_PATTERN}, {"const": 0}],
     "examples": ["70us", "10ms"],
@@ -85,12 +85,12 @@ Part = Annotated[float, BeforeValidator(units.parse_part, json_schema_input_type
 
 
 def as_list(value: Any) -> Any:
-    """One thing stands for a list of it."""
+    """Put a single value into a list; leave lists and tuples as they are."""
     return value if isinstance(value, (list, tuple)) else [value]
 
 
 class OneOrMore:
-    """Mark of a field that is a list, whose single item may be written without brackets."""
+    """Annotation of a list field whose single item may be written without brackets."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_before_validator_function(as_list, handler(source))
@@ -100,14 +100,17 @@ class OneOrMore:
         return {"anyOf": [many["items"], many]}
 
 
-# Fifteen times as fast as the other, where PyYAML was built with it.
+# Fifteen times as fast as SafeLoader, if PyYAML was built with it.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 Described = TypeVar("Described", bound=BaseModel)
 
 
 def validate(model: type[Described], data: object, where: str) -> Described:
-    """Make a description of plain data, and explain all that is wrong with it in one error."""
+    """Make a description from plain data. Raises BadInput with all that is wrong in one message.
+
+    `where` names the source of the data in that message.
+    """
     try:
         return model.model_validate(data)
     except ValidationError as error:
@@ -140,7 +143,7 @@ def _problem(model: type[BaseModel], problem: Any) -> tuple[str, str | None]:
     return f"{place}: {message}" if place else message, remedy
 
 
-# What pydantic calls a problem, in the words of those who write descriptions.
+# Types of pydantic's errors, and the messages about them in the words of users.
 _SAID = {
     "missing": "it is missing",
     "int_type": "{input} is not a whole number",
@@ -155,8 +158,8 @@ _SAID = {
     "tuple_type": "{input} is not a list",
     "dict_type": "{input} is not a mapping, `key: value`",
     "model_type": "{input} is not a mapping, `key: value`",
-    "too_short": "{min_length} of them are needed, not {actual_length}",
-    "too_long": "{max_length} of them are allowed, not {actual_length}",
+    "too_short": "it needs at least {min_length}, not {actual_length}",
+    "too_long": "it may have at most {max_length}, not {actual_length}",
 }
 
 
@@ -166,7 +169,7 @@ def _nearest(written: object, field: FieldInfo | None) -> str | None:
 
 
 def _range(field: FieldInfo | None) -> str | None:
-    """Both ends of what a number may be, in its unit."""
+    """The limits of a number, in its unit, as a remedy; None if it has none."""
     limits = field.metadata if field is not None else []
     write = next((limit.func for limit in limits if isinstance(limit, PlainSerializer)), str)
     said = [
@@ -186,14 +189,14 @@ def _field_at(model: type[BaseModel], place: tuple[str | int, ...]) -> FieldInfo
 
 
 def _names_at(model: type[BaseModel], place: tuple[str | int, ...]) -> list[str]:
-    """Keys that are known inside of `place`, written from the top."""
+    """Known keys of the description at `place`, written with their full path."""
     inner = _model_at(model, place)
     fields = inner.model_fields if inner is not None else {}
     return [".".join(map(str, (*place, field.alias or name))) for name, field in fields.items()]
 
 
 def _model_at(model: type[BaseModel], place: tuple[str | int, ...]) -> type[BaseModel] | None:
-    """The description that `place` holds."""
+    """The model of the description at `place`; None if there is none."""
     for part in place:
         field = next((field for name, field in model.model_fields.items() if part in (name, field.alias)), None)
         kinds = (field.annotation, *get_args(field.annotation)) if field else ()
@@ -205,7 +208,7 @@ def _model_at(model: type[BaseModel], place: tuple[str | int, ...]) -> type[Base
 
 
 def read_yaml(path: Path) -> Mapping[str, Any]:
-    """Read a file that holds one mapping."""
+    """Read a YAML file that holds one mapping. Raises BadInput if it cannot be read, or holds anything else."""
     try:
         data = yaml.load(path.read_text(encoding="utf-8"), _LOADER)  # noqa: S506 - both are safe loaders
     except (OSError, UnicodeDecodeError) as error:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Numbers with units, as people write them: rates in bit/s, times in ns, sizes in bytes.
 
-Every `format_*` gives the shortest text that its `parse_*` reads back as the same number.
+Every `format_*` returns the shortest text that its `parse_*` reads back as the same number.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _TOO_LARGE = 2**63
 _DIGITS = r"[0-9]+(?:\.[0-9]+)?(?:[eE][0-9]+)?"
 _NUMBER = re.compile(rf"\s*({_DIGITS})\s*(.*?)\s*")
 
-# What `parse_*` reads, as regular expressions that Python and JSON Schema (ECMAScript) share. Whether a number is too
-# large, or too fine for its unit, they do not say.
+# The texts that `parse_*` accepts, as regular expressions for both Python and JSON Schema (ECMAScript). They do not
+# refuse numbers that are too large, or too fine for their unit.
 RATE_PATTERN = rf"^\s*{_DIGITS}\s*[kKMGT]?(bps|b/s|bit/s)?\s*$"
 TIME_PATTERN = rf"^\s*({_DIGITS}\s*([num\u00b5\u03bc]?s)|0+(\.0+)?([eE][0-9]+)?)\s*$"
 SIZE_PATTERN = rf"^\s*{_DIGITS}\s*([kKMG]?B|[KMG]iB)?\s*$"
@@ -38,7 +38,7 @@ def _split(text: str | int | float, what: str, example: str) -> tuple[Decimal, s
 
 
 def _whole(value: Decimal, factor: int, text: object, what: str, unit: str) -> int:
-    # Before any arithmetic: 1e999999999 is beyond what Decimal, and any machine, can work out.
+    # Before any arithmetic, because Decimal cannot compute with 1e999999999.
     if value >= _TOO_LARGE:
         raise BadInput(f"a {what} of `{text}` is too large")
     value *= factor
@@ -60,7 +60,7 @@ def parse_rate(text: str | int | float) -> int:
 
 
 def parse_time(text: str | int | float) -> int:
-    """Read a time in ns: `70us`, `10ms`, `1.5s`. A bare number has no meaning unless it is 0."""
+    """Read a time in ns: `70us`, `10ms`, `1.5s`. The unit is required unless the time is 0."""
     value, unit = _split(text, "time", "70us or 10ms")
     unit = unit.replace("µ", "u").replace("μ", "u")
     if unit not in _TIMES and not (unit == "" and value == 0):
@@ -102,7 +102,7 @@ def format_size(size: int) -> str:
 
 
 def parse_part(value: object) -> float:
-    """Read a part of something: `5%`, or 0.05 as a number."""
+    """Read a fraction: `5%`, or 0.05 as a number."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return float(value)
     number, percent, rest = str(value).strip().partition("%")
@@ -114,7 +114,7 @@ def parse_part(value: object) -> float:
 
 @dataclass(frozen=True)
 class ShortForm:
-    """A description in one word of a command line, `name:word,key=value,...`, with its parts as text."""
+    """A description in one argument of a command line, `name:word,key=value,...`, with its parts as text."""
 
     name: str
     words: tuple[str, ...]
@@ -122,7 +122,7 @@ class ShortForm:
 
     @classmethod
     def read(cls, text: str) -> ShortForm:
-        """Take it apart. Of a key that is there twice the last value counts."""
+        """Split a text into its parts. If a key is repeated, its last value counts."""
         name, _, rest = text.partition(":")
         parts = [part.strip() for part in rest.split(",")] if rest else []
         settings = dict(parse_setting(part) for part in parts if "=" in part)
@@ -130,7 +130,7 @@ class ShortForm:
 
     @classmethod
     def settings_of(cls, text: str) -> tuple[str, dict[str, str]]:
-        """Name and settings of one that has no other words."""
+        """Name and settings of a text. Raises BadInput if it has words that are not settings."""
         form = cls.read(text)
         for word in form.words:
             parse_setting(word)

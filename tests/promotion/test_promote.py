@@ -250,8 +250,8 @@ def test_more_than_the_policy_asks_for_is_enough(cli: Cli, tmp_path: Path, polic
     [
         (("--scheme", "per-pool"), "Tofino has no program of `per-pool`"),
         (("--scheme", "ecn-sharp", "--param", "control_law=sqrt"), "control_law=sqrt"),
-        (("--scheme", "tcn", "--all"), "promote one scheme, or all"),
-        ((), "promote one scheme, or all"),
+        (("--scheme", "tcn", "--all"), "promote takes either one scheme or all"),
+        ((), "promote takes either one scheme or all"),
     ],
 )
 def test_what_cannot_be_promoted_is_refused(cli: Cli, tmp_path: Path, words: tuple[str, ...], said: str) -> None:

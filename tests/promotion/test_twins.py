@@ -130,9 +130,9 @@ def test_red_that_adapts_has_no_twin() -> None:
 
 
 def test_a_twin_for_tofino_1_alone_is_none_for_tofino_2() -> None:
-    with pytest.raises(BadInput, match="the twin of `codel` is for Tofino 1, and not for Tofino 2") as caught:
+    with pytest.raises(BadInput, match="the twin of `codel` is for Tofino 1, not for Tofino 2") as caught:
         twin_spec("codel", "t2na")
-    assert caught.value.remedy == "--arch tna; docs/tofino.md says which twins are for both"
+    assert caught.value.remedy == "--arch tna; docs/tofino.md lists the twins for both"
 
 
 def test_a_twin_for_tofino_2_alone_is_none_for_tofino_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,7 +140,7 @@ def test_a_twin_for_tofino_2_alone_is_none_for_tofino_1(tmp_path: Path, monkeypa
     (tmp_path / "tcn.yaml").write_text("{note: n, chip: tofino2, agreement: 1, marks_within: 0}")
     monkeypatch.setattr(twin, "TWINS", tmp_path)
     assert twin_spec("tcn", "t2na").chip == "tofino2"
-    with pytest.raises(BadInput, match="is for Tofino 2, and not for Tofino 1"):
+    with pytest.raises(BadInput, match="is for Tofino 2, not for Tofino 1"):
         twin_spec("tcn")
 
 

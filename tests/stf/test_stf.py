@@ -177,7 +177,7 @@ def test_the_command_sends_a_packet(cli: Cli) -> None:
     [
         (["nowhere.p4"], "there is no file nowhere.p4"),
         ([str(TABLES), "nowhere.stf"], "there is no file nowhere.stf"),
-        ([str(TABLES), "--packet", "0g"], "`0g` is no packet"),
+        ([str(TABLES), "--packet", "0g"], "`0g` is not a packet"),
         ([str(Path(__file__).parent)], "has no pairs NAME.p4 and NAME.stf"),
     ],
 )

@@ -2,5 +2,5 @@
 """How other programs use the lab: Python functions and JSON Schemas.
 
 `functions` has `run`, `sweep` and `compare`, which `marklab` exports; `schemas` has the schemas of all YAML files. Uses
-what the command line uses. Never prints anything.
+the same rooms as the command line. Never prints anything.
 """

@@ -12,8 +12,8 @@
 
     compare("results/reference", grid, fail_on=["short.p99 > +5%"]).table
 
-Keywords are the settings of a spec file, `transport={"min_rto": "5ms"}` for one within another. What is wrong with them
-is a `MarklabError` whose `remedy` says what to do. Results stay in folders, which commands take as well.
+Keywords are the settings of a spec file; nested settings are mappings, as `transport={"min_rto": "5ms"}`. Errors are
+raised as `MarklabError`, whose `remedy` says what to do. Results stay in folders, which commands take as well.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from marklab.sweeps.cluster import Workers
 from marklab.sweeps.description import Sweep, checked, read_sweep
 from marklab.sweeps.execute import run_sweep
 
-# What a scheme, or several, can be given as.
+# One scheme, or several.
 Schemes = str | Sequence[str]
 
 _SUMMARY_SCHEMA = {
@@ -58,18 +58,18 @@ _SUMMARY_SCHEMA = {
 
 @dataclass(frozen=True)
 class Result:
-    """What is kept in a folder, as data frames."""
+    """The results in a folder, as data frames."""
 
     folder: Path
 
     @cached_property
     def collection(self) -> Collection:
-        """All of it, as reports and comparisons see it."""
+        """The whole result, as reports and comparisons use it."""
         return open_collection(self.folder)
 
     @property
     def warnings(self) -> list[str]:
-        """What makes its numbers doubtful."""
+        """The doubts about the result, each with the label of its point if it has one."""
         points = self.collection.points
         return [
             f"{point.label}: {text}" if point.label else text for point in points for text in point.summary.warnings
@@ -77,7 +77,7 @@ class Result:
 
     @property
     def report(self) -> Path:
-        """The folder's report.html, which is written if it is not there."""
+        """The folder's report.html, which is written if it does not exist."""
         path = self.folder / REPORT
         if not path.exists():
             write_report(self.collection, path)
@@ -89,7 +89,7 @@ class Result:
 
         Columns: the settings of the point, `scheme`, `size_class`, `statistic` (mean, p50, p99), `n` flows; `fct_us`,
         `normalised` (to the baseline on the same flows) and `slowdown`, each with `_low` and `_high` of its 95 %
-        confidence interval over the seeds. Null where there is no such number.
+        confidence interval over the seeds. Numbers that do not exist are null.
         """
         points = [
             pl.DataFrame(list(_rows(point.summary)), schema=_SUMMARY_SCHEMA).select(
@@ -117,7 +117,7 @@ class Run(Result):
 
 @dataclass(frozen=True)
 class SweepResult(Result):
-    """A finished sweep; cells that failed are among `cells`, with their errors."""
+    """A finished sweep; `cells` includes the cells that failed, with their errors."""
 
     @cached_property
     def cells(self) -> pl.DataFrame:
@@ -131,7 +131,7 @@ class SweepResult(Result):
 
     @cached_property
     def flows(self) -> pl.LazyFrame:
-        """One row per flow of all cells. Lazy, as they may be more than the memory holds: `.collect()` reads them."""
+        """One row per flow of all cells. Lazy, as they may exceed the memory: `.collect()` reads them."""
         return pl.scan_parquet(self.folder / "flows" / "*.parquet")
 
 
@@ -146,8 +146,8 @@ def run(
     """Run schemes and a baseline on the same flows, as the command `run` does.
 
     `schemes` are written as on the command line: NAME, NAME:PRESET, NAME:param=value or FILE.p4. `spec` is a file of
-    settings, which the keywords replace. `jobs` cells run at a time, as many as there are cores unless it is given.
-    Raises MarklabError.
+    settings, which the keywords override. `jobs` is the number of cells that run in parallel, by default the number of
+    cores. Raises MarklabError.
     """
     given = {**(read_spec(Path(spec)) if spec is not None else {}), **_plain(settings)}
     given["schemes"] = chosen_schemes(_listed(schemes) or as_list(given.get("schemes", [])), [])
@@ -166,11 +166,11 @@ def sweep(
     keep_flows: bool = True,
     **settings: Any,
 ) -> SweepResult:
-    """Run a grid of settings, as the command `sweep` does; cells that have finished before are not run again.
+    """Run a grid of settings, as the command `sweep` does. Cells that have finished before do not run again.
 
-    `grid` has the values of each setting to go through, `param.NAME` those of a parameter of schemes. `file` is a sweep
-    file, which the other arguments replace. `scheduler` is the address of a Dask scheduler; without one the cells run
-    in `workers` processes of this machine. Raises MarklabError; a failed cell raises nothing and is in `failed`.
+    `grid` maps settings to their values; the key `param.NAME` is a parameter of the schemes. `file` is a sweep file,
+    which the other arguments override. `scheduler` is the address of a Dask scheduler; without one the cells run in
+    `workers` processes of this machine. Raises MarklabError; a failed cell raises nothing and is in `failed`.
     """
     given = _plain(settings) | ({"schemes": _listed(schemes)} if schemes is not None else {})
     described = read_sweep(Path(file) if file is not None else None, given, (), ())
@@ -199,7 +199,7 @@ _RULES: dict[str, pl.DataType] = {
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two results beside each other."""
+    """Two results side by side."""
 
     details: comparison.Comparison
 
@@ -216,7 +216,7 @@ class Comparison:
 
     @cached_property
     def rules(self) -> pl.DataFrame:
-        """One row per rule and what it was applied to: `rule`, `scheme`, `point`, `broken`, `reason`."""
+        """One row per application of a rule: `rule`, `scheme`, `point`, `broken`, `reason`."""
         return pl.DataFrame(self._plain["rules"], schema=_RULES)
 
     @cached_property
@@ -242,10 +242,10 @@ def compare(
     policy: str | Path | None = None,
     force: bool = False,
 ) -> Comparison:
-    """Compare two runs, or two sweeps, as the command `compare` does: folders, or what `run` and `sweep` give.
+    """Compare two runs, or two sweeps, as the command `compare` does: folders, or results of `run` and `sweep`.
 
-    `fail_on` are rules as `short.p99 > +5%`, beside those of the file `policy`; a broken one raises nothing. With
-    `force` the two may be of different versions of the lab. Raises MarklabError.
+    `fail_on` holds rules such as `short.p99 > +5%`, in addition to those in the file `policy`; a broken rule raises
+    nothing. With `force`, different versions of the lab may have written the two. Raises MarklabError.
     """
     rules = read_policy(Path(policy)) if policy is not None else Policy()
     rules = rules.with_rules([fail_on] if isinstance(fail_on, str) else list(fail_on))
@@ -258,7 +258,7 @@ def _listed(schemes: Schemes | None) -> list[str]:
 
 
 def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings as a file has them: paths are text there."""
+    """Settings as in a file, where paths are text."""
     return {key: str(value) if isinstance(value, Path) else value for key, value in settings.items()}
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """JSON Schemas of the YAML files that users write, for editors and for other programs.
 
-They are what pydantic says of the models that read the files, in the forms in which they are written: `10G` for a rate,
-`incast:senders=4` for a topology. What depends on more than one setting only the models check.
+Pydantic makes them from the models that read the files. They describe values as written: `10G` for a rate,
+`incast:senders=4` for a topology. Conditions on more than one setting are not in them; the models check these.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of file: what it is, and what its content is validated as."""
+    """A kind of file: its title, and the type that validates its content."""
 
     title: str
     content: Any
-    # Keys beside those of its content.
+    # Keys in addition to those of the content.
     more: Mapping[str, JsonSchemaValue] = field(default_factory=dict)
 
 
@@ -48,8 +48,8 @@ KINDS: Mapping[str, Kind] = {
     "topology": Kind("A topology: `--topology FILE.yaml`", Topology),
     "scheme": Kind("A scheme: the file beside its P4 program", SchemeSpec),
     "twin": Kind("A scheme's twin for Tofino: the file beside its P4 program", TwinSpec),
-    "policy": Kind("What a comparison must not find: `compare --policy FILE.yaml`", comparison_policy.Policy),
-    "promotion": Kind("What a scheme must fulfil: `promote --policy FILE.yaml`", promotion_policy.Policy),
+    "policy": Kind("Rules of a comparison: `compare --policy FILE.yaml`", comparison_policy.Policy),
+    "promotion": Kind("Rules of promotion: `promote --policy FILE.yaml`", promotion_policy.Policy),
     "experiment": Kind("An experiment of a paper: experiments/ID.yaml", PaperExperiment),
     "papers": Kind("The papers and their experiments: experiments/papers.yaml", dict[str, Paper]),
     "switch": Kind("A real-time switch: `switch --description FILE.yaml`", SwitchDescription),
@@ -57,12 +57,12 @@ KINDS: Mapping[str, Kind] = {
 }
 
 
-# Limits, which hold for numbers without a unit: `ge` is what pydantic calls JSON Schema's `minimum`.
+# Limits, which apply to numbers without a unit: JSON Schema's `minimum` is pydantic's `ge`.
 _LIMITS = {"gt": "exclusiveMinimum", "ge": "minimum", "lt": "exclusiveMaximum", "le": "maximum"}
 
 
 class _AsWritten(GenerateJsonSchema):
-    """Defaults and limits of what one writes, and no titles that are made of the names of fields."""
+    """Defaults and limits in the form that users write, without titles made from the names of fields."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - of any schema
         return False
@@ -76,7 +76,7 @@ class _AsWritten(GenerateJsonSchema):
             value = properties[info.alias or name]
             default = defaults.get(info.alias or name)
             value.pop("default", None)
-            # Those of a mapping stand where the mapping is described.
+            # The defaults of a mapping are in the mapping's own schema.
             if default is not None and not isinstance(default, dict):
                 value["default"] = default
             if any(isinstance(each, BeforeValidator) for each in info.metadata):
@@ -89,7 +89,7 @@ class _AsWritten(GenerateJsonSchema):
 
 
 def _limits(metadata: Iterable[object]) -> JsonSchemaValue:
-    """Limits of a field that is written in another form than it has."""
+    """Limits of a field whose written form differs from its value."""
     return {
         keyword: getattr(each, name)
         for each in metadata
@@ -99,7 +99,7 @@ def _limits(metadata: Iterable[object]) -> JsonSchemaValue:
 
 
 def schema_of(name: str) -> JsonSchemaValue:
-    """The JSON Schema of a kind of file."""
+    """The JSON Schema of a kind of file. Raises BadInput if the kind is unknown."""
     if name not in KINDS:
         raise unknown("kind of file", name, KINDS)
     kind = KINDS[name]
@@ -109,5 +109,5 @@ def schema_of(name: str) -> JsonSchemaValue:
 
 
 def to_json(name: str) -> str:
-    """The same as text."""
+    """The JSON Schema of a kind of file, as text."""
     return json.dumps(schema_of(name), indent=2, ensure_ascii=False) + "\n"

@@ -3,5 +3,5 @@
 
 `description` is such a file, `scheme` finds it and its program, `choice` reads `NAME:key=value`, `parameters` and
 `expressions` compute the values of parameters in a run, `twin` finds the program for Tofino. Uses `devices` and
-`traffic`. Never contains what a scheme does: that is P4.
+`traffic`. Never contains the behaviour of a scheme, which is in P4.
 """

@@ -10,7 +10,7 @@ from typing import Any
 from marklab.errors import BadInput
 from marklab.units import ShortForm
 
-# As JSON Schema; `none` is no baseline.
+# The written form of a choice, as JSON Schema. `none` as a baseline means that there is none.
 WRITTEN_CHOICE = {
     "type": "string",
     "minLength": 1,
@@ -20,7 +20,7 @@ WRITTEN_CHOICE = {
 
 @dataclass(frozen=True)
 class SchemeChoice:
-    """A scheme by its name or the path of its P4 program, with a preset and parameters that differ from its rules."""
+    """A scheme by its name or the path of its P4 program, with a preset and with parameters that override its rules."""
 
     program: str
     preset: str | None = None
@@ -28,16 +28,16 @@ class SchemeChoice:
 
     @property
     def is_path(self) -> bool:
-        """Whether it names a file and not a scheme of the catalog."""
+        """Whether the choice names a file and not a scheme of the catalog."""
         return self.program.endswith(".p4") or "/" in self.program
 
     @property
     def label(self) -> str:
-        """What it is called in tables and columns; two choices of one run differ in it."""
+        """The name in tables and columns, which is unique within a run."""
         return self._text(Path(self.program).stem if self.is_path else self.program)
 
     def with_params(self, params: dict[str, str]) -> SchemeChoice:
-        """The same with these parameters set as well."""
+        """The same choice with these parameters added or replaced."""
         return replace(self, params=tuple(sorted({**dict(self.params), **params}.items())))
 
     def _text(self, name: str) -> str:
@@ -50,7 +50,7 @@ class SchemeChoice:
 
 
 def parse_choice(value: Any) -> Any:
-    """Read a choice."""
+    """Read a choice; paths of programs become absolute. Raises BadInput."""
     if isinstance(value, SchemeChoice):
         return value
     if not isinstance(value, str):
@@ -65,5 +65,5 @@ def parse_choice(value: Any) -> Any:
 
 
 def parse_baseline(value: Any) -> Any:
-    """Read the choice of a baseline, which may be `none`."""
+    """Read the choice of a baseline; None for `none`."""
     return None if value == "none" else parse_choice(value)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What the YAML file beside a P4 program says about its scheme."""
+"""The description of a scheme: the YAML file beside its P4 program."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _as_text(value: Any) -> Any:
     return str(value) if isinstance(value, (int, float)) else value
 
 
-# A formula; a number is one, too.
+# A formula; a number is a formula, too.
 Formula = Annotated[str, BeforeValidator(_as_text, json_schema_input_type=str | float)]
 
 
@@ -25,17 +25,18 @@ def _as_rules(value: Any) -> Any:
     return {} if value is None else value
 
 
-# Rules in place of those of parameters. Where none is, all stay as they are.
+# Rules that replace those of the parameters. An empty preset replaces none.
 Preset = Annotated[dict[str, Rule], BeforeValidator(_as_rules, json_schema_input_type=dict[str, Rule] | None)]
 
-# What JSON Schema is to say of keys that are numbers.
+# JSON Schema of keys that are numbers.
 WHOLE_NUMBERS: dict[str, Any] = {"propertyNames": {"pattern": "^[0-9]+$"}}
 
 
 class EntrySpec(Model):
-    """A table entry, or the default action where there is no `match`; numbers are formulas.
+    """A table entry, or the default action if there is no `match`; numbers are formulas.
 
-    `for` makes one entry per number of a span, `let` names formulas in order, `when` leaves entries out.
+    `for` makes one entry per number of a range, `let` names formulas in order, entries whose `when` is false are left
+    out.
     """
 
     table: str
@@ -57,7 +58,7 @@ class FilterSpec(Model):
 
 
 class Signal(Model):
-    """What the scheme looks at."""
+    """The congestion signal that the scheme uses."""
 
     what: str
     when: str
@@ -65,10 +66,10 @@ class Signal(Model):
 
 
 class Needs(Model):
-    """What the scheme asks of a port.
+    """What the scheme needs of a port.
 
-    `schedulers` are those that it works with; without them it works with any. A scheme that deals out queues itself
-    says what `queues` it needs, by formulas; those of the run are then for the others.
+    `schedulers` are those that it works with; without them it works with any. A scheme that assigns packets to queues
+    itself has its own `queues`, by formulas; the queues of the run then apply to the other schemes only.
     """
 
     schedulers: tuple[Literal["fifo", "strict", "wrr", "dwrr"], ...] = ()
@@ -76,10 +77,10 @@ class Needs(Model):
 
 
 class EstimateSpec(Model):
-    """What the program knows of a port: a cell of a register times `scale`; both are formulas over `port` as well.
+    """An estimate that the program keeps of a port: a cell of a register times `scale`.
 
-    Of several registers the largest value counts. `within` is the time that the estimate is about, as a formula in us;
-    without its `when` there is no estimate.
+    Formulas may also use `port`. If there are several registers, the largest value counts. `within` is the time span
+    of the estimate, as a formula in us. If `when` is false, there is no estimate.
     """
 
     registers: Annotated[tuple[str, ...], Field(min_length=1), OneOrMore()] = Field(alias="register")
@@ -90,10 +91,10 @@ class EstimateSpec(Model):
 
 
 class Differential(Model):
-    """How the scheme is compared with BMv2 under random packets, where the two switches have no common clock or queue.
+    """How the scheme is compared with BMv2 under random packets, without a common clock or queue of the two switches.
 
-    `configuration` is written as in STF tests and makes the scheme decide alike in both; `left_out` says why there is
-    none.
+    `configuration` is written as in STF tests and makes the scheme decide the same in both; `left_out` is the reason
+    why there is no comparison.
     """
 
     configuration: str = ""
@@ -101,7 +102,7 @@ class Differential(Model):
 
 
 class Forwarding(Model):
-    """Names of what the lab fills in so that packets find their way. The defaults are those of include/switch.p4."""
+    """Names of the tables, keys and actions for routes, which the lab fills. Defaults are from include/switch.p4."""
 
     table: str = "ipv4_lpm"
     key: str = "dst_addr"
@@ -112,14 +113,14 @@ class Forwarding(Model):
     ecmp_action: str = "hash_to_group"
     ecmp_group: str = "group"
     ecmp_members: str | None = "members"
-    # Instead of the number of members: a group has 2^n buckets, whose numbers are those of a hash under this mask.
+    # In place of the number of members: a group has 2^n buckets, and a hash under this mask selects one.
     ecmp_mask: str | None = None
     ecmp_group_key: str = "group"
     ecmp_member_key: str = "member"
 
 
 class SchemeSpec(Model):
-    """A scheme: what it does, its parameters with their rules, and the table entries that carry them."""
+    """A scheme: its summary, its parameters with their rules, and the table entries that pass them to the program."""
 
     title: str
     summary: str = ""
@@ -128,16 +129,16 @@ class SchemeSpec(Model):
     parameters: dict[str, Parameter] = Field(default_factory=dict)
     presets: dict[str, Preset] = Field(default_factory=dict)
     causes: dict[int, str] = Field(default_factory=dict, json_schema_extra=WHOLE_NUMBERS)
-    # By the column of a trace that they estimate, or a name of their own with its unit.
+    # The key is the column of a trace that is estimated, or another name with its unit.
     estimates: dict[str, EstimateSpec] = Field(default_factory=dict)
     needs: Needs = Needs()
     entries: tuple[EntrySpec, ...] = ()
-    # Ports that mirror sessions lead to.
+    # Mirror sessions and their ports.
     mirrors: dict[int, int] = Field(default_factory=dict, json_schema_extra=WHOLE_NUMBERS)
     filters: tuple[FilterSpec, ...] = ()
     forwarding: Forwarding = Forwarding()
     differential: Differential = Differential()
-    # Settings of the runs that promotion asks about, beside those of its policy.
+    # Settings of the runs of promotion, in addition to those of its policy.
     promotion: dict[str, Any] = Field(default_factory=dict)
-    # Why Tofino has no program of it.
+    # Why there is no twin for Tofino.
     no_twin: str = ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Formulas of the catalog: arithmetic over named numbers, and nothing else that Python can do."""
+"""Formulas of the catalog: arithmetic over named numbers, and no other part of Python."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from marklab.errors import BadInput, unknown
 
 Value = float | int | str
 
-# What a formula may name: numbers, words, and lists of numbers, from which it takes one or the sum.
+# Values that a formula may name: numbers, words, and lists of numbers, for `nth` and `sum`.
 Names = Mapping[str, Value | tuple[int, ...]]
 
 _OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
@@ -46,7 +46,7 @@ def _inverse_roots(number: int) -> float:
 
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
-    # Halves go up; Python's own round() takes them to the even neighbour.
+    # Rounds halves up; Python's own round() rounds them to the even neighbour.
     "round": lambda value: math.floor(value + 0.5),
     "floor": math.floor,
     "ceil": math.ceil,
@@ -76,7 +76,7 @@ class Expression:
         self._check(self._tree)
 
     def __call__(self, names: Names) -> Value:
-        """Its value."""
+        """The value of the formula. Raises BadInput if it has none."""
         try:
             value = self._value(self._tree, names)
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:
@@ -84,7 +84,7 @@ class Expression:
                 raise
             raise BadInput(f"`{self.text}` has no value: {error}") from error
         if isinstance(value, tuple):
-            raise BadInput(f"`{self.text}` is a list", "nth(list, place) is one of its numbers")
+            raise BadInput(f"`{self.text}` is a list", "nth(list, place) takes one of its numbers")
         found: Value = value
         return found
 
@@ -105,7 +105,7 @@ class Expression:
                     raise unknown(f"function in `{self.text}`:", name, _FUNCTIONS)
                 parts = args
             case _:
-                raise BadInput(f"`{self.text}`: `{ast.unparse(node)}` is more than a formula may hold")
+                raise BadInput(f"`{self.text}`: `{ast.unparse(node)}` is not allowed in a formula")
         for part in parts:
             self._check(part)
 

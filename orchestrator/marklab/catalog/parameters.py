@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Parameters of schemes: their kinds, units and rules.
 
-A threshold can be given as packets, bytes or time, whatever the scheme compares: at a line's rate a queue of n packets
-takes n packet times to pass. In formulas and table entries lengths are packets and times microseconds, BMv2's units.
+A threshold can be given as packets, bytes or time, whichever of them the scheme compares: at a line's rate a queue of n
+packets takes n packet times to drain. In formulas and table entries lengths are packets and times microseconds, BMv2's
+units.
 """
 
 from __future__ import annotations
@@ -21,8 +22,6 @@ from marklab.errors import BadInput, unknown
 from marklab.model import Model
 from marklab.traffic.rtt import Rtt
 
-# What a packet takes in a threshold that is given in bytes, as in the papers.
-
 Kind = Literal["queue_length", "time", "number", "choice", "flag"]
 
 
@@ -32,20 +31,20 @@ def _as_rule(value: Any) -> Any:
     return str(value) if isinstance(value, (int, float)) else value
 
 
-# A formula, or the name of a choice; a number and a flag are rules, too.
+# A formula, or the name of a choice; numbers and flags are rules, too.
 Rule = Annotated[str, BeforeValidator(_as_rule, json_schema_input_type=str | float | bool)]
 
 _FLAGS = {"on": 1, "true": 1, "yes": 1, "1": 1, "off": 0, "false": 0, "no": 0, "0": 0}
 
 _PACKETS = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(packets|pkts|)")
 
-# Widths of the fields in which v1model shows them.
+# By the widths of v1model's fields for them.
 _RANGES: dict[str, tuple[float, float]] = {"queue_length": (0, 2**19 - 1), "time": (0, 2**32 - 1)}
 
 
 @dataclass(frozen=True)
 class Setup:
-    """What rules depend on."""
+    """The values of a run that rules depend on."""
 
     rate_bps: int
     rtt: Rtt
@@ -87,15 +86,15 @@ class Parameter(Model):
     choices: tuple[str, ...] = ()
     # Its limits: numbers, or formulas over the parameters above it.
     range: tuple[float | str, float | str] | None = None
-    # Whether marking begins where the queue reaches it, so that a shorter queue limit makes it void.
+    # Whether it is a marking threshold, which has no effect if the queue limit is smaller.
     threshold: bool = False
     # Whether it belongs to a variant that is off unless one of its parameters is set.
     variant: bool = False
-    # Whether a `number` is a time in us, as of one that is finer than the switch's clock.
+    # Whether a `number` is a time in us. Times that are finer than the switch's clock are such numbers.
     in_us: bool = False
 
     def limits(self, names: Names) -> tuple[float, float]:
-        """The least value and the greatest."""
+        """The smallest and the largest value."""
         low, high = self.range or _RANGES.get(self.kind, (float("-inf"), float("inf")))
         return _limit(low, names), _limit(high, names)
 
@@ -106,7 +105,7 @@ def _limit(bound: float | str, names: Names) -> float:
 
 @dataclass(frozen=True)
 class Setting:
-    """A parameter's value and where it comes from."""
+    """The value of a parameter, and its origin."""
 
     name: str
     parameter: Parameter
@@ -115,13 +114,13 @@ class Setting:
 
     @property
     def value(self) -> Value:
-        """As the switch gets it: lengths in whole packets, times in whole microseconds."""
+        """The value as passed to the switch: lengths in whole packets, times in whole microseconds."""
         if self.parameter.kind in ("queue_length", "time"):
             return int(float(self.exact) + 0.5)
         return self.exact
 
     def text(self, setup: Setup) -> str:
-        """The value with its unit, and thresholds in all the units that people use."""
+        """The value with its unit; a threshold in packets, KB and us."""
         if self.parameter.kind not in ("queue_length", "time"):
             return _plain(self.parameter, self.value)
         amount = float(self.value)
@@ -144,12 +143,12 @@ def _plain(parameter: Parameter, value: Value) -> str:
 
 
 def from_text(name: str, parameter: Parameter, text: str, setup: Setup, names: Names) -> Setting:
-    """Take a value that the user wrote."""
+    """Make a setting from a value that the user wrote. Raises BadInput."""
     return _checked(Setting(name, parameter, _read(name, parameter, text, setup), f"given as {text}"), names)
 
 
 def from_rule(name: str, parameter: Parameter, rule: str, names: Names, origin: str) -> Setting:
-    """Take a value that a rule gives."""
+    """Make a setting from a rule. Raises BadInput if its value is beyond the parameter's limits."""
     if parameter.kind == "choice":
         return _checked(Setting(name, parameter, rule, origin), names)
     if parameter.kind == "flag" and rule in _FLAGS:
@@ -163,19 +162,19 @@ def _read(name: str, parameter: Parameter, text: str, setup: Setup) -> Value:
             return text
         case "flag":
             if text.lower() not in _FLAGS:
-                raise BadInput(f"parameter `{name}` is on or off, not `{text}`")
+                raise BadInput(f"parameter `{name}` must be on or off, not `{text}`")
             return _FLAGS[text.lower()]
         case "number":
             try:
                 return float(text)
             except ValueError as error:
-                raise BadInput(f"parameter `{name}` is a number, not `{text}`") from error
+                raise BadInput(f"parameter `{name}` must be a number, not `{text}`") from error
         case "queue_length" | "time":
             return _amount(name, parameter.kind, text, setup)
 
 
 def _amount(name: str, kind: str, text: str, setup: Setup) -> float:
-    """Packets for a queue length, microseconds for a time; from either, or from bytes."""
+    """Read packets, bytes or time; return packets for a queue length, microseconds for a time."""
     packets = _PACKETS.fullmatch(text)
     try:
         if packets is None and text.endswith("s"):
@@ -202,6 +201,6 @@ def _checked(setting: Setting, names: Names) -> Setting:
     if isinstance(value, str) or not low <= value <= high:
         raise BadInput(
             f"parameter `{setting.name}` is {value}, it must be {low:g} to {high:g} ({setting.origin})",
-            f"--param {setting.name}=VALUE with one of these, or leave it to its rule, `{parameter.rule}`",
+            f"--param {setting.name}=VALUE in this range, or leave it to its rule, `{parameter.rule}`",
         )
     return setting

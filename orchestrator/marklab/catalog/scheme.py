@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Schemes: found by name or path, and fitted to a setup."""
+"""Schemes: find them by name or path, and fit them to a setup."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ Entry = dict[str, Any]
 
 @dataclass(frozen=True)
 class Scheme:
-    """A P4 program and what is known about it. Without a description only the program itself is known."""
+    """A P4 program and its description; `spec` is None if there is no file beside the program."""
 
     name: str
     program: Path
     spec: SchemeSpec | None
 
     def fit(self, choice: SchemeChoice, setup: Setup) -> FittedScheme:
-        """Derive its parameters for a setup: by rule, by preset, or as given."""
+        """Derive the parameters for a setup: by rule, by preset, or as given. Raises BadInput for unknown names."""
         spec = self.spec
         if spec is None:
             if choice.preset is not None:
@@ -70,7 +70,10 @@ def _settings(
 
 @dataclass(frozen=True)
 class PortEstimate:
-    """What a scheme estimates of a port: the largest of its registers' cells times `scale`, perhaps about some time."""
+    """An estimate of a scheme about a port: the largest cell of its registers times `scale`.
+
+    `within_ns` is the time span of the estimate, None if it has none.
+    """
 
     name: str
     registers: tuple[str, ...]
@@ -81,30 +84,30 @@ class PortEstimate:
 
 @dataclass(frozen=True)
 class FittedScheme:
-    """A scheme with numbers: what one switch program is given."""
+    """A scheme with the values of its parameters, for the program of a switch."""
 
     choice: SchemeChoice
     scheme: Scheme
     setup: Setup
     settings: dict[str, Setting]
-    # Macros of its program, and names that its formulas may use beside those of the catalog.
+    # Macros of the program, and names that formulas may use in addition to those of the catalog.
     defines: tuple[tuple[str, str], ...] = ()
     more_names: tuple[tuple[str, Value], ...] = ()
 
     @property
     def label(self) -> str:
-        """What it is called in tables."""
+        """The name in tables."""
         return self.choice.label
 
     @property
     def reported(self) -> dict[str, Setting]:
-        """Settings that matter: those of a variant only if it is on."""
+        """Settings that have an effect: those of a variant only if it is on."""
         on = any(each.parameter.variant and each.origin != each.parameter.rule for each in self.settings.values())
         return {name: setting for name, setting in self.settings.items() if on or not setting.parameter.variant}
 
     @property
     def deals_out_queues(self) -> bool:
-        """Whether it has queues of its own, and not those of the run."""
+        """Whether the scheme has its own queues, and not those of the run."""
         return self.scheme.spec is not None and self.scheme.spec.needs.queues is not None
 
     @cached_property
@@ -115,7 +118,7 @@ class FittedScheme:
             return queues
         if spec.needs.queues is not None:
             own = {name: _setting(name, text, self.names) for name, text in spec.needs.queues.items()}
-            # How many queues share the memory is the scheme's choice, how much there is the run's.
+            # The scheme chooses how many queues share the memory, the run how much memory there is.
             memory = queues.model_dump(include={"buffer", "shared_bytes", "alpha"})
             return validate(Queues, memory | own, f"queues of {self.scheme.name}")
         if spec.needs.schedulers and queues.scheduler not in spec.needs.schedulers:
@@ -136,7 +139,7 @@ class FittedScheme:
 
     @cached_property
     def entries(self) -> list[Entry]:
-        """Table entries that carry the parameters, as the engine takes them."""
+        """Table entries with the parameters, in the engine's format."""
         spec = self.scheme.spec
         if spec is None:
             return []
@@ -144,7 +147,7 @@ class FittedScheme:
 
     @cached_property
     def filters(self) -> list[dict[str, Any]]:
-        """Settings of filters, as the engine takes them."""
+        """Settings of filters, in the engine's format."""
         spec = self.scheme.spec
         return [
             {
@@ -156,7 +159,7 @@ class FittedScheme:
         ]
 
     def estimates(self, port: int) -> list[PortEstimate]:
-        """What the program estimates of a port."""
+        """The program's estimates of a port."""
         spec = self.scheme.spec
         scope = self.names | {"port": port}
         return [
@@ -177,7 +180,7 @@ def _setting(name: str, text: str, names: Names) -> str | int:
         return text
     value = Expression(text)(names)
     if isinstance(value, str) or value != int(value):
-        raise BadInput(f"`{text}` is {value}; {name} of queues is a whole number")
+        raise BadInput(f"`{text}` is {value}; {name} of queues must be a whole number")
     return int(value)
 
 
@@ -197,7 +200,7 @@ def _expand(spec: EntrySpec, names: Names) -> Iterator[Entry]:
 
 
 class _Formulas:
-    """The formulas of an entry, parsed once for all its repetitions."""
+    """The formulas of an entry, parsed once for all entries of its `for`."""
 
     def __init__(self, spec: EntrySpec) -> None:
         self.let = {name: Expression(text) for name, text in spec.let.items()}
@@ -208,7 +211,7 @@ class _Formulas:
 
 
 def _formulas(kinds: Match) -> tuple[str, Expression | list[Expression]]:
-    """A kind of match, and the formula of its value or those of its parts."""
+    """The kind of a match, and the formula of its value or the formulas of its parts."""
     ((kind, value),) = kinds.items()
     return kind, [Expression(str(part)) for part in value] if isinstance(value, list) else Expression(str(value))
 
@@ -219,10 +222,10 @@ def _loops(spans: Mapping[str, str], names: Names) -> Iterator[dict[str, int]]:
         return
     (name, span), *more = spans.items()
     if more:
-        raise BadInput("an entry has one `for` at most")
+        raise BadInput("an entry may have only one `for`")
     first, dots, last = span.partition("..")
     if not dots:
-        raise BadInput(f"`for: {span}` is not a span", "write it like 2..1024")
+        raise BadInput(f"`for: {span}` is not a range", "write it like 2..1024")
     low, high = (int(float(Expression(end)(names))) for end in (first, last))
     for number in range(low, high + 1):
         yield {name: number}
@@ -242,12 +245,12 @@ def _match(kind: str, formula: Expression | list[Expression], scope: Names) -> d
 
 
 def known_schemes() -> dict[str, Path]:
-    """Programs of the catalog by their names."""
+    """Programs of the catalog by name."""
     return {path.stem: path for path in sorted(PROGRAMS.glob("*.p4"))}
 
 
 def find_scheme(choice: SchemeChoice) -> Scheme:
-    """Find a program and its description, which lies beside it."""
+    """Find a program and the description beside it. Raises BadInput if there is none, or if it is a twin."""
     if choice.is_path:
         program = Path(choice.program)
         if not program.is_file():

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Twins of schemes for Tofino: programs in p4src/tna, and what the YAML files beside them say.
+"""Twins of schemes for Tofino: programs in p4src/tna, and the YAML files beside them.
 
-A twin has the parameters of its scheme. What it says itself is how these reach it, and what it cannot do.
+A twin has the parameters of its scheme. Its own file describes how these reach its program, and which of their values
+it does not support.
 """
 
 from __future__ import annotations
@@ -31,31 +32,31 @@ CELL_BYTES: dict[Chip, int] = {"tofino1": 80, "tofino2": 176}
 # Ports 68 to 71 of each pipe lead through egress and in again.
 FIRST_RECIRCULATION_PORT = 68
 
-# As the switch of p4src/tna has them: a group's paths are dealt out over 2^n buckets.
+# Names in the switch of p4src/tna, where the paths of a group are distributed over 2^n buckets.
 FORWARDING = Forwarding(ecmp_members=None, ecmp_mask="mask")
 
 
 class Support(Model):
-    """Values of parameters with which a twin works, as a formula, and why it does not with others."""
+    """A condition on parameters, as a formula, and the reason why a twin does not work without it."""
 
     when: str
     why: str
 
 
 class TwinSpec(Model):
-    """What is said of a twin: how it differs, what part of equal decisions is enough, what its parameters become."""
+    """A twin: how it differs from its scheme, which fraction of decisions must agree, how it gets its parameters."""
 
     note: str
-    # The chip that it is for; those that it can be compiled for as well, by a macro `MARKLAB_CHIP` of 1 or 2.
+    # The chip of the twin, and other chips for which it can be compiled, by a macro `MARKLAB_CHIP` of 1 or 2.
     chip: Chip = "tofino1"
     also: tuple[Chip, ...] = ()
     agreement: float = Field(gt=0, le=1)
-    # How far the number of marks of a cause may be from the scheme's.
+    # Largest relative difference in the number of marks of a cause between twin and scheme.
     marks_within: float = Field(ge=0, le=1)
     defines: dict[str, Formula] = Field(default_factory=dict)
     supports: tuple[Support, ...] = ()
     entries: tuple[EntrySpec, ...] = ()
-    # Ports that mirror sessions lead to.
+    # Mirror sessions and their ports.
     mirrors: dict[int, int] = Field(default_factory=dict, json_schema_extra=WHOLE_NUMBERS)
     filters: tuple[FilterSpec, ...] = ()
 
@@ -64,7 +65,7 @@ class TwinSpec(Model):
     def _names(cls, defines: dict[str, str]) -> dict[str, str]:
         for name in defines:
             if not name.isidentifier():
-                raise BadInput(f"`{name}` is no macro")
+                raise BadInput(f"`{name}` is not the name of a macro")
         return defines
 
 
@@ -74,10 +75,10 @@ def known_twins() -> list[str]:
 
 
 def twin_spec(scheme: str, arch: Arch = "tna") -> TwinSpec:
-    """What is said of a scheme's twin: `t2na` is that for Tofino 2."""
+    """The description of a scheme's twin for `arch`. Raises BadInput if there is none; `t2na` is Tofino 2."""
     if scheme not in known_twins():
         error = unknown("twin: Tofino has no program of", scheme, known_twins())
-        error.remedy = f"{error.remedy}; docs/tofino.md says why, and how to write p4src/tna/{scheme}.p4"
+        error.remedy = f"{error.remedy}; docs/tofino.md explains why, and how to write p4src/tna/{scheme}.p4"
         raise error
     described = TWINS / f"{scheme}.yaml"
     spec = validate(TwinSpec, read_yaml(described), str(described))
@@ -85,8 +86,8 @@ def twin_spec(scheme: str, arch: Arch = "tna") -> TwinSpec:
     if chip not in (spec.chip, *spec.also):
         other = next(name for name, its in CHIPS.items() if its == spec.chip)
         raise BadInput(
-            f"the twin of `{scheme}` is for Tofino {chip_number(spec.chip)}, and not for Tofino {chip_number(chip)}",
-            f"--arch {other}; docs/tofino.md says which twins are for both",
+            f"the twin of `{scheme}` is for Tofino {chip_number(spec.chip)}, not for Tofino {chip_number(chip)}",
+            f"--arch {other}; docs/tofino.md lists the twins for both",
         )
     return spec.model_copy(update={"chip": chip})
 
@@ -94,7 +95,10 @@ def twin_spec(scheme: str, arch: Arch = "tna") -> TwinSpec:
 def twin_of(
     fitted: FittedScheme, twin: TwinSpec | None = None, program: Path | None = None, arch: Arch = "tna"
 ) -> FittedScheme:
-    """The same scheme and parameters on Tofino: its twin of the catalog, or another program, described so."""
+    """The same scheme and parameters on Tofino: its twin of the catalog, or another `program` with description `twin`.
+
+    Raises BadInput if the scheme has no twin, or if the twin does not support the parameters.
+    """
     scheme = fitted.scheme
     if scheme.spec is None or fitted.choice.is_path:
         raise BadInput(f"`{fitted.label}` has no description that a twin could share", "name a scheme of the catalog")
@@ -120,7 +124,7 @@ def twin_of(
 
 
 def chip_number(chip: Chip) -> int:
-    """1 or 2."""
+    """The number of a Tofino generation: 1 or 2."""
     return int(chip.removeprefix("tofino"))
 
 
@@ -140,5 +144,5 @@ def _units(fitted: FittedScheme, chip: Chip) -> dict[str, Value]:
 def _whole(text: str, names: Names) -> int:
     value = Expression(text)(names)
     if isinstance(value, str) or value != int(value):
-        raise BadInput(f"`{text}` is {value}; a constant of a program is a whole number", "use round(...)")
+        raise BadInput(f"`{text}` is {value}; a constant of a program must be a whole number", "use round(...)")
     return int(value)

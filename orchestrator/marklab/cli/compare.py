@@ -24,11 +24,11 @@ def compare(
     base: Annotated[str, typer.Argument(help="Folder of a run or sweep, or its name in results/.")],
     new: Annotated[str, typer.Argument(help="The result that is compared with BASE.")],
     policy: Annotated[
-        Path | None, typer.Option(metavar="FILE.yaml", help="Rules, and the evidence that a broken rule needs.")
+        Path | None, typer.Option(metavar="FILE.yaml", help="Rules, and the evidence needed to call a rule broken.")
     ] = None,
     fail_on: Annotated[
         list[str] | None,
-        typer.Option(help="A rule that fails the comparison: 'short.p99 > +5%', 'unfinished > 0'; repeatable."),
+        typer.Option(help="Condition that fails the comparison: 'short.p99 > +5%', 'unfinished > 0'; repeatable."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Compare results of different versions of the lab.")] = False,
     every_point: Annotated[bool, typer.Option("--all", help="Show every point, not only those that differ.")] = False,
@@ -37,9 +37,9 @@ def compare(
     out: Annotated[Path, typer.Option(help="Folder for the folder of the comparison.", show_default=False)] = RESULTS,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of the table.")] = False,
 ) -> None:
-    """Compare two runs or sweeps, by the rules of --policy and of --fail-on together.
+    """Compare two runs or sweeps, by the rules of both --policy and --fail-on.
 
-    Exits with 1 if a rule is broken beyond the noise of the seeds, 2 if a file is damaged.
+    The exit code is 1 if a rule is broken beyond the noise of the seeds, 2 if a file is damaged.
     """
     rules = (read_policy(policy) if policy is not None else Policy()).with_rules(fail_on or [])
     sides = [open_collection(_folder(name)) for name in (base, new)]

@@ -25,10 +25,10 @@ from marklab.results.summary import Summary
 from marklab.spec.description import make_spec
 from marklab.spec.settings import choose_fabric, chosen_schemes, merged_settings
 
-# What both fabrics are to agree on.
+# Metrics on which both fabrics must agree.
 _METRICS = ("overall.mean", "short.mean")
 
-# Of the four rules together, so that each is broken beyond a 95 % interval.
+# Shared among the four rules, which makes a 95 % interval for each.
 _FALSE_ALARMS = 0.1
 
 
@@ -51,17 +51,18 @@ def crosscheck(
         str | None, typer.Option(metavar="NAME", help="Switch of the real network: marklab, or bmv2.")
     ] = None,
     against: Annotated[
-        str, typer.Option(metavar="NAME", help="sim, or marklab: the real network with our switch.")
+        str, typer.Option(metavar="NAME", help="BASE: sim, or marklab (the real network with the lab's switch).")
     ] = "sim",
-    within: Annotated[float, typer.Option(metavar="PERCENT", min=0, help="Largest difference of mean FCTs.")] = 15.0,
+    within: Annotated[float, typer.Option(metavar="PERCENT", min=0, help="Allowed difference of mean FCTs.")] = 15.0,
     out: Annotated[
         Path, typer.Option(metavar="FOLDER", help="Folder for the folders of the results.", show_default=False)
     ] = RESULTS,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of the table.")] = False,
 ) -> None:
-    """Run the same flows on real hosts and switches and in the simulator; exit with 1 if mean FCTs differ by more.
+    """Run the same flows in the simulator and on real hosts and switches.
 
-    BASE is the simulator, NEW the real network. With --switch bmv2 --against marklab both are real.
+    The exit code is 1 if mean FCTs differ by more than --within. BASE is the simulator, NEW the real network. With
+    --switch bmv2 --against marklab both are real.
     """
     if against not in ("sim", "marklab"):
         raise unknown("fabric to check against:", against, ("sim", "marklab"))
@@ -73,7 +74,7 @@ def crosscheck(
     other: dict[str, Any] = {key: value for key, value in settings.items() if key != "mininet"}
     if against == "marklab":
         other["mininet"] = real["mininet"] | {"switch": "marklab"}
-    # BMv2, which is slower, chooses the dilation of both.
+    # BMv2 is slower, so its run chooses the dilation of both.
     found, folder_b = run_spec(make_spec(real), out, default_workers())
     if against == "marklab":
         other["mininet"] |= {"dilation": _dilation(found)}

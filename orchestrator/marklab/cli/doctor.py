@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""`doctor`: what this machine offers to the lab."""
+"""`doctor`: the tools and privileges of this machine that the lab can use."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""`lab`: a network of real hosts and switches that is up until Ctrl-C, to look into and to try things by hand."""
+"""`lab`: a network of real hosts and switches that is up until Ctrl-C, for inspection and experiments by hand."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ def lab(
     topology: Annotated[str | None, typer.Option(metavar="NAME", help="As in `run`.")] = None,
     rate: Annotated[str | None, typer.Option(metavar="RATE", help="As in `run`, before dilation.")] = None,
     rtt: Annotated[str | None, typer.Option(metavar="RTT", help="As in `run`, before dilation.")] = None,
-    dilation: Annotated[str | None, typer.Option(metavar="N|auto", help="Default: auto.")] = None,
+    dilation: Annotated[str | None, typer.Option(metavar="N|auto", help="As in `run`. Default: auto.")] = None,
     switch: Annotated[str | None, typer.Option(metavar="NAME", help="marklab, or bmv2.")] = None,
     spec: Annotated[Path | None, typer.Option(metavar="FILE.yaml", help="Settings of a run.")] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any setting of a spec; repeatable.")
     ] = None,
 ) -> None:
-    """Start the network of a run, without its flows, until Ctrl-C."""
-    # gRPC takes long to load, which other commands need not wait for.
+    """Start the network of a run without its flows, and keep it up until Ctrl-C."""
+    # gRPC loads slowly, so other commands do not import it.
     from marklab.fabrics.mininet import Mininet, dilate, network, switch_plan  # noqa: PLC0415
     from marklab.lab.running import running_switches  # noqa: PLC0415
 

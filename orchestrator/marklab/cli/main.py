@@ -58,17 +58,17 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "doctor": doctor,
 }
 
-# What is something without arguments.
+# Commands that do something without arguments; the others show their help.
 _WITHOUT_ARGUMENTS = ("schemes", "schema", "doctor", "fidelity", "burst-queue")
 
-# As of a process that SIGPIPE ends.
+# The exit code of a process that SIGPIPE ends.
 _READER_GONE = 128 + signal.SIGPIPE
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _HELP = """A lab for ECN marking schemes written in P4.
 
-Without a command, options are those of `run`: --scheme ecn-sharp --load 0.8"""
+Options without a command are options of `run`: --scheme ecn-sharp --load 0.8"""
 
 
 def _app() -> typer.Typer:
@@ -90,7 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         _explain(error)
         sys.exit(error.exit_code)
     except typer.TyperException as error:
-        # Without a message it has shown the help.
+        # An error without a message has already shown the help.
         if error.format_message():
             _explain(_usage(error, args))
         sys.exit(2)
@@ -104,8 +104,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         _explain(MarklabError(f"{error.filename or 'standard output'}: {error.strerror or error}"))
         sys.exit(2)
     except SystemExit:
-        # How rich and typer answer to a reader of stdout that has seen enough, as `head` does. Their code, 1, would
-        # be that of a broken rule.
+        # rich and typer raise this when the reader of stdout has closed it, as `head` does. Their code, 1, would mean
+        # a broken rule.
         _give_up_stdout()
         sys.exit(_READER_GONE)
     sys.exit(code)
@@ -121,13 +121,14 @@ def _call(args: list[str]) -> int:
 
 def _catch_signals() -> None:
     for number in _SIGNALS:
-        # What nohup ignores stays ignored; Ctrl-C ends also what a script started in the background.
+        # nohup ignores SIGHUP, and that stays. Scripts start background processes with SIGINT ignored, and Ctrl-C must
+        # end those, too.
         if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, _interrupt)
 
 
 def _open_streams() -> None:
-    """Make both streams able to take any text: one can be closed, or of an encoding that lacks µ and ±."""
+    """Make both streams accept any text, even if one is closed, or if its encoding lacks µ and ±."""
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - open until the end
     if sys.stderr is None:
@@ -138,19 +139,19 @@ def _open_streams() -> None:
 
 
 def _give_up_stdout() -> None:
-    """Python must not fail again when it flushes stdout at its end."""
+    """Redirect stdout to /dev/null, so that Python does not fail again when it flushes stdout on exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _interrupt(number: int, _frame: FrameType | None) -> None:
-    # A second signal would only disturb the cleaning up after the first.
+    # A second signal would only interrupt the cleanup after the first.
     for each in _SIGNALS:
         signal.signal(each, signal.SIG_IGN)
     raise Interrupted(number)
 
 
 def _usage(error: typer.TyperException, args: Sequence[str]) -> MarklabError:
-    """What is wrong with the words of the command line, said like all that can be wrong."""
+    """Turn typer's complaint about the command line into an error in the lab's form, with a remedy."""
     message, _, _ = error.format_message().partition(" (Possible options: ")
     command = f"{args[0]} " if args and args[0] in _COMMANDS else ""
     near = difflib.get_close_matches(
@@ -158,7 +159,7 @@ def _usage(error: typer.TyperException, args: Sequence[str]) -> MarklabError:
     )
     guess = f"did you mean {near[0]}? " if near else ""
     return MarklabError(
-        message[0].lower() + message[1:].rstrip("."), f"{guess}`{COMMAND} {command}--help` lists what there is"
+        message[0].lower() + message[1:].rstrip("."), f"{guess}`{COMMAND} {command}--help` shows the usage"
     )
 
 

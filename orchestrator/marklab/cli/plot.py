@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""`plot`: pictures of what a run recorded over time."""
+"""`plot`: pictures of the traces of a run."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ class Form(StrEnum):
 def plot(
     folder: Annotated[Path, typer.Argument(help="A result of a run with --trace-queue, --trace-flows or --probe.")],
     form: Annotated[Form, typer.Option("--format", help="Format of the pictures.")] = Form.PNG,
-    begin: Annotated[str, typer.Option("--from", metavar="TIME", help="Start of the shown time.")] = "0",
+    begin: Annotated[str, typer.Option("--from", metavar="TIME", help="Start of the time axis.")] = "0",
     end: Annotated[
-        str | None, typer.Option("--to", metavar="TIME", help="End of the shown time. Default: end of the trace.")
+        str | None, typer.Option("--to", metavar="TIME", help="End of the time axis. Default: end of the trace.")
     ] = None,
 ) -> None:
     """Draw each trace of a run, into files beside the traces."""
     begin_ns, end_ns = parse_time(begin), None if end is None else parse_time(end)
     if end_ns is not None and end_ns <= begin_ns:
         raise BadInput(f"--to {end} is not after --from {begin}")
-    # Takes half a second to load, which other commands need not wait for.
+    # Matplotlib takes half a second to load, so other commands do not import it.
     from marklab.report.plots import draw_traces  # noqa: PLC0415
 
     console = Console(highlight=False)

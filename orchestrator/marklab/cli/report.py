@@ -25,7 +25,7 @@ def report(
 ) -> None:
     """Write results into one self-contained HTML file: tables, charts, their data, and versions.
 
-    A file that cannot be read is left out and named, exit code 2.
+    Files that cannot be read are left out and listed; the exit code is then 2.
     """
     console = Console(highlight=False)
     collection = open_collection(folder)

@@ -46,11 +46,12 @@ def run(
         _option("--set", value="KEY=VALUE", says="Any setting of a spec, such as transport.min_rto=5ms; repeatable."),
     ] = None,
     fabric: Annotated[
-        str | None, _option(value="NAME", says="sim (virtual time), or mininet (real packets, root).", panel=_FABRIC)
+        str | None,
+        _option(value="NAME", says="sim (virtual time), or mininet (real packets; needs root).", panel=_FABRIC),
     ] = None,
     dilation: Annotated[
         str | None,
-        _option(value="N|auto", says="mininet: times N times as long, rates as slow. Default: auto.", panel=_FABRIC),
+        _option(value="N|auto", says="mininet: run N times slower in real time. Default: auto.", panel=_FABRIC),
     ] = None,
     switch: Annotated[str | None, _option(value="NAME", says="mininet: marklab, or bmv2.", panel=_FABRIC)] = None,
     out: Annotated[Path, _option(value="FOLDER", says="Folder for the folder of the result.", panel=_OUTPUT)] = RESULTS,
@@ -62,19 +63,19 @@ def run(
     jobs: Annotated[
         int | None,
         typer.Option(
-            "--jobs", "-j", min=1, metavar="N", help="Cells at a time. Default: cores.", rich_help_panel=_OUTPUT
+            "--jobs", "-j", min=1, metavar="N", help="Cells in parallel. Default: cores.", rich_help_panel=_OUTPUT
         ),
     ] = None,
 ) -> None:
-    """Run a scheme and its baseline on the same flows, and report flow completion times."""
+    """Run schemes and a baseline on the same flows, and report flow completion times."""
     if no_report and figures is not None:
-        raise BadInput("--figures and --no-report contradict each other: figures are those of the report")
+        raise BadInput("--figures and --no-report contradict each other: figures show the charts of the report")
     described = merged_settings(spec, settings or {}, set_ or [])
     choose_fabric(described, fabric, {"dilation": dilation, "switch": switch})
     described["schemes"] = chosen_schemes(scheme or as_list(described.get("schemes", [])), param or [])
     summary, folder = run_spec(make_spec(described), out, jobs or default_workers())
     if not no_report:
-        # When the folder is there: whatever may go wrong in a report, the result is kept.
+        # After the folder is complete, so that an error in the report does not lose the result.
         write_report(open_collection(folder), folder / REPORT, figures)
     if as_json:
         sys.stdout.write(json.dumps(summary.to_json()) + "\n")

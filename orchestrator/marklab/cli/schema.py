@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""`schema`: what may stand in the YAML files that users write."""
+"""`schema`: JSON Schemas of the YAML files that users write."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""`schemes` and `check`: what there is, and whether a program is fit."""
+"""`schemes` lists the schemes, `check` finds out whether a program can run."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Arch(StrEnum):
 
 def schemes(
     name: Annotated[str | None, typer.Argument(help="One scheme only, as in `run`.")] = None,
-    rate: Annotated[str, typer.Option(help="Rate from which values are derived.")] = "10G",
+    rate: Annotated[str, typer.Option(help="Link rate from which values are derived.")] = "10G",
     rtt: Annotated[str, typer.Option(help="RTTs from which values are derived.")] = "70us..210us",
 ) -> None:
     """List the schemes with their parameters, rules and needs."""
@@ -82,7 +82,7 @@ def _queues(needs: Needs) -> str:
     if needs.queues is not None:
         settings = ", ".join(f"{name} {text}" for name, text in needs.queues.items())
         return f"its own ({settings})"
-    return f"those of the run, by {' or '.join(needs.schedulers)}" if needs.schedulers else "those of the run"
+    return f"as in the run, with {' or '.join(needs.schedulers)}" if needs.schedulers else "as in the run"
 
 
 def _rules(rules: dict[str, str]) -> str:
@@ -107,7 +107,7 @@ def check(
         typer.Option(
             "--p4info",
             metavar="FILE",
-            help="Write P4Info (.txtpb, .bin or .json; repeatable) and do not ask whether the lab can run the program.",
+            help="Write P4Info (.txtpb, .bin or .json; repeatable); do not check whether the lab can run the program.",
         ),
     ] = None,
     p4runtime_entries: Annotated[
@@ -151,7 +151,7 @@ def check(
 
 
 def _write_p4runtime(program: Path, p4info: list[Path], entries: list[Path], console: Console) -> None:
-    # Protobuf takes a while to load, and nothing else needs it.
+    # Protobuf loads slowly, so it is not imported for anything else.
     from marklab import p4runtime  # noqa: PLC0415
 
     described, warnings = engine.describe_control_plane(program)

@@ -20,14 +20,14 @@ from marklab.report.sweep import print_sweep, to_json
 from marklab.results.archive import open_collection
 from marklab.sweeps.description import Sweep, read_sweep
 
-# More cells than that are asked about: they are hours, and perhaps a slip of the pen.
+# `sweep` asks before it runs more cells than this: they take hours, and may be a mistake.
 _MANY_CELLS = 5000
 
 
 def sweep(
     file: Annotated[Path | None, typer.Argument(metavar="FILE.yaml", help="A spec file with a `grid`.")] = None,
     scheme: Annotated[
-        list[str] | None, typer.Option("--scheme", "-s", help="Replaces the file's schemes; repeatable.")
+        list[str] | None, typer.Option("--scheme", "-s", help="Scheme, in place of the file's; repeatable.")
     ] = None,
     grid: Annotated[
         list[str] | None,
@@ -37,9 +37,9 @@ def sweep(
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any setting of a spec; repeatable.")
     ] = None,
     flows: Annotated[int | None, typer.Option(min=0, help="Flows of each cell.")] = None,
-    seeds: Annotated[int | None, typer.Option(min=1, help="Seeds; each is a cell.")] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Number of seeds; each is a cell.")] = None,
     workers: Annotated[
-        int | None, typer.Option("--workers", "-j", min=1, help="Cells at a time. Default: cores.")
+        int | None, typer.Option("--workers", "-j", min=1, help="Cells in parallel. Default: cores.")
     ] = None,
     scheduler: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="Run on the workers of this Dask scheduler.")
@@ -54,15 +54,15 @@ def sweep(
     yes: Annotated[bool, typer.Option("--yes", "-y", help=f"Do not ask about more than {_MANY_CELLS} cells.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of the table.")] = False,
 ) -> None:
-    """Run a grid of settings; finished cells are kept, and the same command continues from there."""
+    """Run a grid of settings. Finished cells are kept; the same command later runs only the others."""
     if no_report and figures is not None:
-        raise BadInput("--figures and --no-report contradict each other: figures are those of the report")
+        raise BadInput("--figures and --no-report contradict each other: figures show the charts of the report")
     given = {"schemes": scheme or None, "flows": flows, "seeds": seeds, "name": name}
     described = read_sweep(
         file, {key: value for key, value in given.items() if value is not None}, set_ or [], grid or []
     )
     _ask(described, yes=yes)
-    # Dask takes a second to load, which no other command needs to wait for.
+    # Dask takes a second to load, so other commands do not import it.
     from marklab.sweeps.cluster import Workers  # noqa: PLC0415
     from marklab.sweeps.execute import run_sweep  # noqa: PLC0415
 
@@ -83,7 +83,7 @@ def sweep(
 
 
 def _ask(described: Sweep, *, yes: bool) -> None:
-    """Make sure that so many cells are meant."""
+    """Ask for confirmation of a very large grid; raises BadInput without a terminal, unless `yes`."""
     first = next(described.points())
     spec, _ = described.spec_at(first)
     cells = described.count() * len(spec.choices) * spec.seeds
@@ -92,6 +92,6 @@ def _ask(described: Sweep, *, yes: bool) -> None:
     shape = " x ".join(f"{len(values)} {key}" for key, values in described.grid.items())
     what = f"{cells:,} cells ({len(spec.choices)} schemes x {spec.seeds} seeds{' x ' + shape if shape else ''})"
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise BadInput(f"the grid has {what}", "fewer values, or --yes if they are meant")
+        raise BadInput(f"the grid has {what}", "fewer values, or --yes to run all of them")
     if not typer.confirm(f"The grid has {what}. Run them?", err=True):
         raise typer.Exit(2)

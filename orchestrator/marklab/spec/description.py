@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The description of a run. What is not said is as in the testbed of the ECN# paper (sections 2.3 and 5)."""
+"""The description of a run. Defaults are those of the testbed in the ECN# paper (sections 2.3 and 5)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ _NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 def _read_name(value: str) -> str:
     if not re.fullmatch(_NAME, value):
         raise BadInput(
-            f"`{value}` cannot be part of a folder's name", "begin with a letter or digit; then also `.`, `_` and `-`"
+            f"`{value}` cannot be part of a folder's name",
+            "begin with a letter or digit; the rest may also contain `.`, `_` and `-`",
         )
     return value
 
@@ -85,21 +86,21 @@ Ports = Annotated[Queues, PlainSerializer(str)]
 
 
 def _read_dilation(value: Any) -> int | str:
-    """A number, or that the machine decides."""
+    """Read a dilation: a whole number, or `auto`."""
     text = str(value).strip()
     if text == "auto" or (text.isdecimal() and 1 <= int(text) <= _MAX_DILATION):
         return text if text == "auto" else int(text)
-    raise BadInput(f"`{value}` is no dilation", f"a whole number from 1 to {_MAX_DILATION:,}, or auto")
+    raise BadInput(f"`{value}` is not a dilation", f"a whole number from 1 to {_MAX_DILATION:,}, or auto")
 
 
-# Fabrics other than the simulator. A spec that asks for one has its settings in the field of that name.
+# Fabrics other than the simulator. A spec chooses one by a field of that name, with its settings.
 FABRICS = ("mininet",)
 
 
 class Mininet(Model):
-    """A run on real hosts and switches, whose times are all `dilation` times as long, and rates as much lower."""
+    """A run on real hosts and switches: all times are multiplied by `dilation`, and all rates divided by it."""
 
-    # `auto` is the smallest of 100, 200, 400, ... that this machine keeps up with, one for all cells.
+    # `auto` is the smallest of 100, 200, 400, ... that this machine keeps up with; it is the same for all cells.
     dilation: Annotated[int | Literal["auto"], BeforeValidator(_read_dilation)] = "auto"
     switch: Literal["marklab", "bmv2"] = "marklab"
 
@@ -107,7 +108,7 @@ class Mininet(Model):
 class Spec(Model):
     """A run: schemes and a baseline on the same flows, once per seed."""
 
-    # In a file that leaves the schemes out, the command line has them.
+    # A file may leave out the schemes; they are then given on the command line.
     model_config = ConfigDict(json_schema_extra={"required": []})
 
     name: Annotated[str, AfterValidator(_read_name), Field(json_schema_extra={"pattern": f"^{_NAME}$"})] | None = None
@@ -118,20 +119,20 @@ class Spec(Model):
     rtt: Rtt = parse_rtt("70us..210us")
     queue: Queue = Limit(packets=600)
     queues: Ports = Queues()
-    # Lossless lines, and queues that are not limited one by one.
+    # Lossless lines, and queues without separate limits.
     pfc: Pfc | None = None
-    # Hosts tag packets with priorities by what their flow has sent, and queues are strict.
+    # Hosts tag packets with priorities by the bytes that the flow has sent, and queues are strict.
     pias: Pias | None = None
-    # K = lambda * C * RTT (Eq. 1). The papers' thresholds are those of lambda 1, with DCTCP as well.
+    # K = lambda * C * RTT (Eq. 1). The papers' thresholds have lambda 1, for DCTCP as well.
     lambda_: float = Field(default=1.0, alias="lambda", gt=0, le=1000)
     workload: Distribution = load_workload("web_search")
-    # Above 1 it is more than the bottleneck carries.
+    # A load above 1 exceeds the capacity of the bottleneck.
     load: float = Field(default=0.5, gt=0, le=2)
     flows: int = Field(default=3000, ge=0, le=10**7)
     services: Services | None = None
-    # Fraction of flows whose hosts take part in ECN; all of them, if the transport does.
+    # Fraction of flows whose hosts negotiate ECN. Default: all flows, if the transport uses ECN.
     ecn_share: float | None = Field(default=None, ge=0, le=1)
-    # The flows of the workload come as readers of the web ask for them, and not independently of each other.
+    # Readers of the web request the flows of the workload, which are then not independent of each other.
     sessions: Sessions | None = None
     queries: Queries | None = None
     flow_list: FlowListFile | None = None
@@ -142,23 +143,23 @@ class Spec(Model):
     nic: Nic = Nic()
     framing: Framing = Framing()
     connections: Connections = Connections()
-    # What is still under way so long after the last flow began has not finished.
+    # Flows that are not complete at this time after the start of the last flow count as unfinished.
     stop_ns: Time = Field(default=10**10, alias="stop", gt=0)
-    # Or the run ends at a time, whatever is under way.
+    # In place of `stop`, the run ends at this time; flows that are not complete count as unfinished.
     until_ns: Time | None = Field(default=None, alias="until", gt=0)
     probes: Annotated[tuple[Probe, ...], OneOrMore()] | None = None
     trace_queue_ns: Time | None = Field(default=None, alias="trace_queue", gt=0)
     trace_flows_ns: Time | None = Field(default=None, alias="trace_flows", gt=0)
-    # Time between looks at the queues of all ports, until the last flow begins or `until`.
+    # Interval at which the queues of all ports are sampled, until the last flow begins or `until`.
     sample_queues_ns: Time | None = Field(default=None, alias="sample_queues", gt=0)
-    # Times between which rates and queue lengths are means, of what trace_flows and trace_queue record.
+    # Time windows for mean rates and mean queue lengths, from the records of trace_flows and trace_queue.
     windows: Annotated[tuple[Window, ...], OneOrMore()] | None = None
-    # Of a max-min share: how near a rate that has converged stays; a tenth if left out.
+    # A rate has converged once it stays within this fraction of its max-min share. Default: 0.1.
     converge_within: float | None = Field(default=None, gt=0, lt=1)
     pcap: str | None = None
-    # Without it the run is simulated.
+    # If it is None, the run is simulated.
     mininet: Mininet | None = None
-    # Without it the programs are those of v1model.
+    # If it is None, the programs are for v1model.
     arch: Annotated[
         Literal["tna", "t2na"] | None,
         BeforeValidator(_read_arch, json_schema_input_type=Literal[_ARCHS] | None),
@@ -177,7 +178,7 @@ class Spec(Model):
         labels = [probe.label for probe in self.probes or ()]
         twice = next((label for label in labels if labels.count(label) > 1), None)
         if twice is not None:
-            raise BadInput(f"two probes of this run are `{twice}`", "they would measure the same: leave one out")
+            raise BadInput(f"two probes of this run are `{twice}`", "they would measure the same; leave one out")
         return self
 
     @model_validator(mode="after")
@@ -186,16 +187,16 @@ class Spec(Model):
         for window in self.windows or ():
             if not intervals_ns:
                 raise BadInput(
-                    f"rates and queues of the window {window} are not recorded", "--trace-flows, --trace-queue, or both"
+                    f"rates and queues in the window {window} are not recorded", "--trace-flows, --trace-queue, or both"
                 )
             if self.until_ns is not None and window.end_ns > self.until_ns:
                 raise BadInput(
-                    f"the window {window} ends after the run", f"it ends at {units.format_time(self.until_ns)}"
+                    f"the window {window} ends after the run", f"the run ends at {units.format_time(self.until_ns)}"
                 )
             every_ns = math.lcm(*intervals_ns)
             if any(time_ns % every_ns for time_ns in window):
                 raise BadInput(
-                    f"the window {window} does not consist of whole intervals of what is recorded",
+                    f"the window {window} does not consist of whole intervals of the records",
                     f"multiples of {units.format_time(every_ns)}",
                 )
         return self
@@ -204,7 +205,7 @@ class Spec(Model):
     def _ends(self) -> Spec:
         if self.until_ns is not None or self.sessions is not None:
             return self
-        remedy = "--until 60s, after which what is under way counts as unfinished"
+        remedy = "--until 60s, after which incomplete flows count as unfinished"
         if self.load > 1:
             raise BadInput(
                 f"load: `{self.load:g}` should be less than or equal to 1 in a run without an end: queues only grow",
@@ -214,14 +215,14 @@ class Spec(Model):
             raise BadInput(
                 f"a load of {self.load:g} and queries of {self.queries.load:g} are {self.offered_load:g} together, "
                 "which should be less than or equal to 1 in a run without an end: queues only grow",
-                f"less of one of them, or {remedy}",
+                f"a lower load of one of them, or {remedy}",
             )
         return self
 
     @model_validator(mode="after")
     def _reads_alone(self) -> Spec:
         if self.sessions is not None and self.services is not None:
-            raise BadInput("readers of the web have no services", "leave out `services`, or `sessions`")
+            raise BadInput("`sessions` and `services` cannot be combined", "leave out one of them")
         return self
 
     @model_validator(mode="after")
@@ -229,23 +230,25 @@ class Spec(Model):
         if self.sessions is None or not self.sessions.closed_loop:
             return self
         if self.until_ns is None:
-            raise BadInput("readers who wait for the network may take for ever", "--until 60s, when the run ends")
+            raise BadInput("sessions in a closed loop may never end", "--until 60s, when the run ends")
         beside = {"queries": self.queries, "added_flows": self.added_flows, "trace_flows": self.trace_flows_ns}
         other = next((name for name, given in beside.items() if given), None)
         if other is not None:
-            raise BadInput(f"sessions in a closed loop have no `{other}` beside them", f"leave out `{other}`")
+            raise BadInput(
+                f"sessions in a closed loop and `{other}` cannot be combined", f"leave out `{other}` or `sessions`"
+            )
         if self.transport.is_paced:
-            raise BadInput(f"readers speak TCP, not {self.transport.control}", "--transport dctcp")
+            raise BadInput(f"sessions use TCP, not {self.transport.control}", "--transport dctcp")
         if self.mininet is not None:
-            raise BadInput("readers who wait for the network are simulated only", "--fabric sim, or closed_loop: false")
+            raise BadInput("sessions in a closed loop are simulated only", "--fabric sim, or closed_loop: false")
         if self.sessions.persistent and self.connections.mode != "asked":
-            raise BadInput("readers ask on connections that they open themselves", "connections: asked")
+            raise BadInput("persistent connections of sessions are opened by the readers", "connections: asked")
         return self
 
     @model_validator(mode="after")
     def _shares_ecn(self) -> Spec:
         if self.ecn_share is not None and not self.transport.uses_ecn:
-            raise BadInput(f"no host takes part in ECN: {self.transport.control} has none", "--transport ecn-star")
+            raise BadInput(f"ecn_share: {self.transport.control} does not use ECN", "--transport ecn-star")
         return self
 
     @model_validator(mode="after")
@@ -254,11 +257,11 @@ class Spec(Model):
             raise BadInput("programs for Tofino run in the simulator only", "leave out --arch, or --fabric sim")
         if self.mininet is not None and self.transport.is_paced:
             raise BadInput(
-                f"`{self.transport.control}` is what NICs for RDMA do, which real hosts here do not have",
+                f"`{self.transport.control}` needs RDMA NICs, which the real hosts here do not have",
                 "--fabric sim, or --transport dctcp",
             )
         if self.mininet is not None and self.pfc is not None:
-            raise BadInput("Linux's virtual interfaces do not pause: pfc is simulated only", "--fabric sim")
+            raise BadInput("virtual interfaces of Linux do not pause: pfc is simulated only", "--fabric sim")
         return self
 
     @model_validator(mode="after")
@@ -267,24 +270,28 @@ class Spec(Model):
             return self
         levels = self.pias.count
         if self.services is not None:
-            raise BadInput("code points name either services or the priorities of pias", "leave out one of them")
+            raise BadInput(
+                "services and pias cannot be combined: both set the code points of packets", "leave out one of them"
+            )
         if self.mininet is not None:
             raise BadInput(
-                "Linux's hosts here do not count what a flow has sent: pias is simulated only", "--fabric sim"
+                "the real hosts here do not count the bytes of a flow: pias is simulated only", "--fabric sim"
             )
         if self.transport.is_paced:
-            raise BadInput(f"pias is for TCP: hosts tag no packets of {self.transport.control}", "--transport dctcp")
+            raise BadInput(
+                f"pias is for TCP: hosts do not tag packets of {self.transport.control}", "--transport dctcp"
+            )
         if levels > 1 and (self.queues.scheduler != "strict" or self.queues.count < levels):
             raise BadInput(
-                f"{levels} priorities, and ports with {self.queues}: each needs a strict queue of its own",
+                f"pias has {levels} priorities, and ports have {self.queues}: each priority needs its own strict queue",
                 f"--queues strict:count={levels}",
             )
         if not isinstance(self.pias.thresholds, tuple) and (self.flow_list is not None or self.flows == 0):
             raise BadInput(
-                f"`{self.pias.thresholds}` thresholds are those of a workload, and these flows are of none",
+                f"`{self.pias.thresholds}` thresholds depend on a workload, and this run has none",
                 "thresholds in bytes, --pias 20KB/1MB",
             )
-        # Refuses a workload without such thresholds now.
+        # Raises BadInput now if the workload has no such thresholds.
         self.pias.thresholds_bytes(self.workload, self.load)
         return self
 
@@ -292,7 +299,7 @@ class Spec(Model):
     def _holds_back(self) -> Spec:
         if self.pfc is not None and self.pfc.per is not None and not self.transport.is_paced:
             raise BadInput(
-                f"pfc per {self.pfc.per} holds queue pairs back in NICs, and `{self.transport.control}` has none",
+                f"pfc per {self.pfc.per} holds back queue pairs in NICs, and `{self.transport.control}` has none",
                 "--transport dcqcn, or pfc per port",
             )
         return self
@@ -308,7 +315,7 @@ class Spec(Model):
         limit = next((name for name, is_given in given.items() if is_given), None)
         if self.pfc is not None and limit is not None:
             raise BadInput(
-                f"`{limit}` would drop what pfc is to keep: under pfc the ports that packets come by are limited",
+                f"`{limit}` would drop packets, which pfc prevents: pfc limits packets by the port of their arrival",
                 f"leave out `{limit}`; pfc.buffer is the memory of a switch",
             )
         return self
@@ -316,7 +323,7 @@ class Spec(Model):
     @model_validator(mode="after")
     def _has_flows(self) -> Spec:
         if self.flow_list is None and self.flows == 0 and self.queries is None and not self.added_flows:
-            raise BadInput("a run without flows", "give it `flows`, or `added_flows`")
+            raise BadInput("the run has no flows", "set `flows` or `added_flows`")
         return self
 
     @property
@@ -328,29 +335,29 @@ class Spec(Model):
 
     @property
     def offered_load(self) -> float:
-        """Load of the bottleneck by all that comes with a load of its own: the workload, and queries on top of it."""
+        """Offered load of the bottleneck by workload and queries together; flows without a stated load do not count."""
         own = self.load if self.flow_list is None and self.flows else 0.0
         beside = 0.0 if self.queries is None or self.queries.load is None else self.queries.load
-        # Tenths add up to 1, and not to a little more.
+        # Rounded, so that tenths add up to 1 exactly.
         return round(own + beside, 9)
 
     @property
     def queue_limit(self) -> Limit:
-        """What a queue holds at most; under PFC, which limits what comes by a port, all memory of its switch."""
+        """Limit of a queue. PFC limits packets by their arrival port, so a queue may take all memory of the switch."""
         return self.queue if self.pfc is None else Limit(bytes=self.pfc.buffer_bytes)
 
     @property
     def pias_thresholds_bytes(self) -> tuple[int, ...] | None:
-        """Where the priority of a flow falls, if hosts tag packets."""
+        """Bytes sent after which the priority of a flow drops; None if hosts do not tag packets."""
         return None if self.pias is None else self.pias.thresholds_bytes(self.workload, self.load)
 
     @property
     def seed_numbers(self) -> range:
-        """The seeds."""
+        """All seeds of the run."""
         return range(self.first_seed, self.first_seed + self.seeds)
 
     def title(self) -> str:
-        """Its name, or one made of what it compares."""
+        """The run's name, or one made from scheme, fabric and flows."""
         if self.name is not None:
             return self.name
         where = "" if self.mininet is None else "-mininet"
@@ -363,15 +370,15 @@ class Spec(Model):
         return f"{scheme}{where}-{self.workload.name}-load{round(self.load * 100)}"
 
     def to_plain(self) -> dict[str, Any]:
-        """Plain data, from which the same description can be made again."""
+        """Plain data, from which `make_spec` makes the same description."""
         return self.model_dump(mode="json", exclude_none=True) | {"baseline": str(self.baseline or "none")}
 
     def to_yaml(self) -> str:
-        """The description as a file."""
+        """The text of the description as a YAML file."""
         return yaml.safe_dump(self.to_plain(), sort_keys=False, allow_unicode=True)
 
     def digest(self, schemes: Mapping[str, Any]) -> str:
-        """Digest of all that decides the result: this, without names and paths of files, and what schemes hold."""
+        """Digest of all that decides the result: the spec, without its name and paths of files, and `schemes`."""
         plain = self.to_plain()
         plain.pop("name", None)
         plain["schemes"] = [choice.label for choice in self.schemes]
@@ -382,23 +389,23 @@ class Spec(Model):
         return hashlib.sha256(text.encode()).hexdigest()
 
 
-# Settings that a file has, and that become a `Spec` together with others.
+# Settings in a file, which become a `Spec` together with other settings.
 SpecSettings = Annotated[dict[str, Any], BeforeValidator(unread, json_schema_input_type=Spec)]
 
 
 def setting_names() -> list[str]:
-    """Settings of a run, as they are written."""
+    """Names of the settings of a run, as in a file."""
     return [info.alias or name for name, info in Spec.model_fields.items()]
 
 
 def grid_of(settings: Iterable[str], values: JsonSchemaValue) -> JsonSchemaValue:
-    """JSON Schema of a mapping from settings, or from parts of them such as `transport.min_rto`, to values."""
+    """JSON Schema of a mapping from settings, or from keys in them such as `transport.min_rto`, to values."""
     key = f"^({'|'.join(settings)})(\\..+)?$"
     return {"type": "object", "patternProperties": {key: values}, "additionalProperties": False}
 
 
 def make_spec(data: Mapping[str, Any], where: str = "") -> Spec:
-    """Make a description of plain data, as read from YAML or the command line."""
+    """Make a description from plain data, as read from YAML or the command line. Raises BadInput."""
     return validate(Spec, dict(data), where)
 
 
@@ -408,7 +415,7 @@ def read_spec(path: Path) -> dict[str, Any]:
 
 
 def placed(settings: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Settings of a file in a folder, which paths in it are relative to."""
+    """The settings of a file in `folder`, with paths relative to that folder resolved."""
 
     def at(value: Any) -> Any:
         if isinstance(value, list):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Settings of runs from files and words: what `--spec`, options, `--set` and `--param` make of each other."""
+"""Settings of runs from files and the command line: how `--spec`, options, `--set` and `--param` combine."""
 
 from __future__ import annotations
 
@@ -28,13 +28,16 @@ def merged_settings(spec: Path | None, given: dict[str, Any], more: list[str]) -
         _only_flow_list(given)
         settings["flow_list"] = str(settings["flow_list"])
     if settings.get("flow_list") is not None or (not settings.get("flows", True) and not settings.get("queries")):
-        # The flows are the same for every seed; more of them would tell programs without random numbers nothing.
+        # The flows are the same for every seed, so programs without random numbers give the same results for each.
         settings.setdefault("seeds", 1)
     return settings
 
 
 def choose_fabric(settings: dict[str, Any], fabric: str | None, given: dict[str, str | None]) -> None:
-    """Settings of a fabric are there if, and only if, it is the one; those `given` are Mininet's."""
+    """Keep the settings of the chosen fabric only, and add those in `given`, which are Mininet's.
+
+    Raises BadInput if the fabric is unknown, or if settings are given for a fabric that is not chosen.
+    """
     if fabric not in (None, "sim", *FABRICS):
         raise unknown("fabric", fabric, ("sim", *FABRICS))
     chosen = {name: text for name, text in given.items() if text is not None}
@@ -47,7 +50,7 @@ def choose_fabric(settings: dict[str, Any], fabric: str | None, given: dict[str,
     if settings.get("mininet") is not None:
         settings["mininet"] = dict(settings["mininet"]) | chosen
     elif chosen:
-        raise BadInput(f"--{next(iter(chosen))} is of the fabric mininet", "--fabric mininet")
+        raise BadInput(f"--{next(iter(chosen))} is an option of the fabric mininet", "--fabric mininet")
 
 
 def _only_flow_list(given: dict[str, Any]) -> None:
@@ -57,7 +60,7 @@ def _only_flow_list(given: dict[str, Any]) -> None:
 
 
 def put_setting(settings: dict[str, Any], key: str, text: str) -> None:
-    """Set what a key such as `transport.min_rto` names to a value written in YAML."""
+    """Set the setting of a key such as `transport.min_rto` to a value written in YAML."""
     try:
         value = yaml.safe_load(text)
     except yaml.YAMLError as error:
@@ -66,7 +69,7 @@ def put_setting(settings: dict[str, Any], key: str, text: str) -> None:
 
 
 def put_value(settings: dict[str, Any], key: str, value: Any) -> None:
-    """Set what a key such as `transport.min_rto` names."""
+    """Set the setting of a key such as `transport.min_rto`."""
     *outer, last = key.split(".")
     for part in outer:
         inner = settings.get(part)
@@ -80,15 +83,15 @@ def put_value(settings: dict[str, Any], key: str, value: Any) -> None:
 
 
 def chosen_schemes(chosen: list[str], params: list[str]) -> list[SchemeChoice]:
-    """Schemes as they are written, with parameters that each of them has."""
+    """Read schemes, and give each of them the parameters that it has."""
     if not chosen:
-        raise BadInput("no scheme was given", f"--scheme NAME, which is {', '.join(known_schemes())} or a P4 program")
+        raise BadInput("no scheme was given", f"--scheme NAME: {', '.join(known_schemes())} or a P4 program")
     choices: list[SchemeChoice] = [parse_choice(text) for text in chosen]
     for name, value in map(parse_setting, params):
         has = [_has(choice, name) for choice in choices]
         if len(choices) > 1 and not any(has):
             raise unknown("parameter", name, _parameters(choices))
-        # With one scheme an unknown name is for the scheme itself to explain.
+        # A single scheme explains an unknown name itself, when it is fitted.
         choices = [
             choice.with_params({name: value}) if one_has or len(choices) == 1 else choice
             for choice, one_has in zip(choices, has, strict=True)

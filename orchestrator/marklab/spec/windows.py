@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Windows of a run, as users write them."""
+"""Time windows of a run, as users write them."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any, NamedTuple
 from marklab.errors import BadInput
 from marklab.units import format_time, parse_time
 
-# As JSON Schema.
+# The written form of a window, as JSON Schema.
 WRITTEN_WINDOW = {"type": "string", "pattern": r"^.+\.\..+$", "examples": ["10ms..20ms"]}
 
 
 class TimeWindow(NamedTuple):
-    """From a time to another, in ns: `10ms..20ms`."""
+    """A time window, in ns: `10ms..20ms`."""
 
     begin_ns: int
     end_ns: int
 
     @staticmethod
     def parse(value: Any) -> TimeWindow:
-        """Read a window."""
+        """Read a window. Raises BadInput if it does not begin before its end."""
         if isinstance(value, TimeWindow):
             return value
         begin, dots, end = str(value).partition("..")

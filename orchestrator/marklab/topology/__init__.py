@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Hosts, switches and links, from builders or files.
 
-`description` has the users' settings; `graph` knows nodes, links and routes; `build` turns descriptions into a
-`Network`: a graph, the pairs of hosts with flows, and the lines that count for load and utilisation. Never knows what
-the nodes do.
+`description` has the users' settings; `graph` has nodes, links and routes; `build` turns descriptions into a
+`Network`: a graph, the pairs of hosts with flows, and the lines that count for load and utilisation. Never knows the
+behaviour of nodes.
 """
 
 from marklab.topology.build import Network, build, parse_topology

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""From the description of a topology to a network."""
+"""Turns the description of a topology into a network."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from marklab.topology.description import BUILDERS, FatTree, Incast, LeafSpine, L
 from marklab.topology.graph import MAX_PORTS, Graph, Line, Link, Port
 from marklab.units import ShortForm
 
-# How much faster a host is than its line if the NIC's queue is a switch's.
+# Rate of a host in line rates if its NIC is modelled as a switch.
 _NIC_SPEEDUP = 10
 
-# Every switch has a route to every host, for which include/switch.p4 has so much room.
+# Every switch has a route to every host; this is the size of the table in include/switch.p4.
 _MAX_HOSTS = 4096
 
 
 @dataclass(frozen=True)
 class Network:
-    """A graph, the pairs of hosts (sender, receiver) that talk, and the lines that the load is counted on."""
+    """A graph, the pairs of hosts (sender, receiver) with flows, and the lines on which load is counted."""
 
     graph: Graph
     pairs: tuple[tuple[int, int], ...]
@@ -34,18 +34,18 @@ class Network:
 
     @cached_property
     def bottleneck_share(self) -> float:
-        """Lines of the bottleneck that a flow passes, on average."""
+        """Mean number of the bottleneck's lines that a flow passes."""
         shares = self.graph.shares(self.pairs)
         return sum(shares.get(line, 0.0) for line in self.bottleneck)
 
     @property
     def bottleneck_bps(self) -> int:
-        """Rates of the bottleneck's lines together."""
+        """Sum of the rates of the bottleneck's lines."""
         return sum(line.rate_bps for line in self.bottleneck)
 
     @property
     def line_rate_bps(self) -> int:
-        """Rate of one line of the bottleneck, the slowest: what thresholds are derived from."""
+        """Rate of the slowest line of the bottleneck, from which thresholds are derived."""
         return min(line.rate_bps for line in self.bottleneck)
 
 
@@ -71,7 +71,10 @@ def _described(data: dict[str, Any], where: str) -> Topology:
 
 
 def build(topology: Topology, rate_bps: int, base_rtt_ns: int) -> Network:
-    """Build a network whose longest paths have this base RTT, unless the description states other delays."""
+    """Build a network whose longest paths have this base RTT, unless the description states other delays.
+
+    Raises BadInput if the description does not make a network.
+    """
     match topology:
         case Incast():
             network = _incast(topology, rate_bps, base_rtt_ns)
@@ -87,13 +90,13 @@ def build(topology: Topology, rate_bps: int, base_rtt_ns: int) -> Network:
 
 
 def _with_marking_nics(network: Network) -> Network:
-    """Put a switch between each host and its line, to which the host itself is no bottleneck."""
+    """Put a switch between each host and its line; the host's link to it is faster, so it is never a bottleneck."""
     graph = network.graph
     count = len(graph.hosts)
     first = count + len(graph.switches)
     links = []
     for link in graph.links:
-        if link.a.node >= count:  # builders name a host's end first
+        if link.a.node >= count:  # builders put the end at a host first
             links.append(link)
             continue
         nic = first + link.a.node
@@ -121,7 +124,7 @@ def _incast(topology: Incast, rate_bps: int, base_rtt_ns: int) -> Network:
 def _leaf_spine(topology: LeafSpine, rate_bps: int, base_rtt_ns: int) -> Network:
     per_leaf, leaves, spines = topology.hosts, topology.leaves, topology.spines
     if per_leaf + spines > MAX_PORTS or leaves > MAX_PORTS:
-        raise BadInput(f"a switch has {MAX_PORTS} ports at most: hosts + spines and leaves must not exceed that")
+        raise BadInput(f"hosts + spines, and leaves, must not exceed the {MAX_PORTS} ports of a switch")
     hosts = leaves * per_leaf
     delay = _delay(base_rtt_ns, 4)
     down = [
@@ -154,7 +157,7 @@ def _fat_tree(topology: FatTree, rate_bps: int, base_rtt_ns: int) -> Network:
         )
     if hosts > _MAX_HOSTS:
         raise BadInput(
-            f"a fat-tree of {hosts:,} hosts is larger than a switch's table of {_MAX_HOSTS:,} routes",
+            f"a fat-tree of {hosts:,} hosts needs more than the {_MAX_HOSTS:,} routes in a switch's table",
             "fewer tiers, a smaller radix, or less oversubscription",
         )
     delay = _delay(base_rtt_ns, 2 * topology.tiers)
@@ -172,7 +175,7 @@ def _fat_tree(topology: FatTree, rate_bps: int, base_rtt_ns: int) -> Network:
     level = topology.levels[topology.pattern]
     peers = hosts if level == topology.tiers else rack * half ** (level - 1)
     if peers == 1:
-        raise BadInput(f"no other host is in a host's {topology.pattern}", "a larger radix, or pattern=any")
+        raise BadInput(f"each {topology.pattern} has only one host", "a larger radix, or pattern=any")
     pairs = (
         (source, target)
         for first in range(0, hosts, peers)
@@ -181,7 +184,7 @@ def _fat_tree(topology: FatTree, rate_bps: int, base_rtt_ns: int) -> Network:
         if source != target
     )
     # Every flow takes the line to its receiver. An uplink of an edge switch carries as many flows times the
-    # oversubscription, but for those that stay in the rack; further up as many lines carry fewer.
+    # oversubscription, except those that stay in the rack. In higher tiers the same number of lines carries fewer.
     if topology.oversubscription * (peers - rack) > peers - 1:
         bottleneck = [link.lines()[0] for link in up[: edges * half]]
     else:
@@ -190,10 +193,10 @@ def _fat_tree(topology: FatTree, rate_bps: int, base_rtt_ns: int) -> Network:
 
 
 def _cables(topology: FatTree, tier: int) -> Iterator[tuple[Port, Port]]:
-    """Ports of a tier's switches and of those above that they are linked to; switches are counted from the edge."""
+    """Linked ports of the switches of a tier and of the next tier; switches are counted from the edge."""
     half = topology.radix // 2
     first_uplink = topology.hosts_per_edge if tier == 1 else half
-    # Switches at the top of a pod of this tier's level, and how many of these pods those of the next tier join.
+    # Number of switches at the top of a pod of this tier's level, and number of such pods that the next tier joins.
     width = half ** (tier - 1)
     joined = half if tier + 1 < topology.tiers else topology.radix
     for switch in range(topology.edges):
@@ -215,7 +218,7 @@ def _links(topology: Links, rate_bps: int, base_rtt_ns: int) -> Network:
     )
     pairs = tuple((source, target) for source in senders for target in receivers if source != target)
     if not pairs:
-        raise BadInput("no host of this topology has anyone to send to")
+        raise BadInput("no host of this topology has another host to send to")
     return Network(graph, pairs, _bottleneck(topology, graph, pairs))
 
 
@@ -226,7 +229,7 @@ def _graph(topology: Links, rate_bps: int, delay_ns: int) -> Graph:
     nodes = {name: index for index, name in enumerate(names)}
     taken: set[Port] = set()
     links = []
-    # Ports that are named are taken first, so that the others do not take them.
+    # Links with explicit ports come first, so that the others do not take these ports.
     for spec in sorted(topology.links, key=lambda link: not all(":" in end for end in link.ends)):
         a, b = (_port(end, nodes, taken) for end in spec.ends)
         if a.node == b.node:
@@ -246,7 +249,7 @@ def _port(end: str, nodes: dict[str, int], taken: set[Port]) -> Port:
     else:
         port = next(free for free in (Port(node, at) for at in range(MAX_PORTS + 1)) if free not in taken)
     if port in taken or port.port >= MAX_PORTS:
-        raise BadInput(f"`{end}`: the port has a link already")
+        raise BadInput(f"`{end}`: the port already has a link")
     taken.add(port)
     return port
 
@@ -260,7 +263,7 @@ def _index(known: dict[str, int], kind: str, name: str) -> int:
 def _bottleneck(topology: Links, graph: Graph, pairs: Sequence[tuple[int, int]]) -> tuple[Line, ...]:
     if topology.bottleneck is None:
         shares = graph.shares(pairs)
-        # Of equal ones the first, in the order of the links.
+        # If lines are equal, the first one counts, in the order of the links.
         return (max(graph.lines, key=lambda line: shares.get(line, 0.0) / line.rate_bps),)
     nodes = {name: index for index, name in enumerate(graph.names)}
     lines: list[Line] = []

@@ -13,9 +13,9 @@ from marklab.topology.graph import MAX_PORTS
 
 
 class Built(Model):
-    """What all builders know."""
+    """Settings of all builders."""
 
-    # Written as a mapping, it is the builder's name that tells it from links.
+    # In a mapping, the builder's name distinguishes it from a topology of links.
     model_config = ConfigDict(json_schema_extra={"required": ["builder"]})
 
     marking_nics: bool = Field(
@@ -31,7 +31,7 @@ class Incast(Built):
 
 
 class LeafSpine(Built):
-    """Leaves l0, l1, ... with hosts each, every one linked to every spine p0, p1, ..."""
+    """Leaves l0, l1, ..., each with hosts and with a link to every spine p0, p1, ..."""
 
     builder: Literal["leaf-spine"] = "leaf-spine"
     leaves: int = Field(default=4, ge=2)
@@ -41,18 +41,18 @@ class LeafSpine(Built):
 
 
 class FatTree(Built):
-    """Tiers of switches of `radix` ports, half of them up and half down, but all of them down at the top.
+    """Tiers of switches with `radix` ports: half of them lead up and half down, at the top all of them lead down.
 
-    An edge switch is a pod of level 1, and a pod of level l is radix/2 pods of level l-1 with the switches of tier l
-    above them; the top joins twice as many. Al-Fares, Loukissas, Vahdat: A Scalable, Commodity Data Center Network
-    Architecture (SIGCOMM 2008) has it with three tiers.
+    An edge switch is a pod of level 1. A pod of level l consists of radix/2 pods of level l-1 and the switches of tier
+    l above them; the top tier joins radix pods. Source, with three tiers: Al-Fares, Loukissas, Vahdat: A Scalable,
+    Commodity Data Center Network Architecture (SIGCOMM 2008).
     """
 
     builder: Literal["fat-tree"] = "fat-tree"
     tiers: int = Field(default=3, ge=2, le=16)
     radix: int = Field(default=4, ge=2, le=MAX_PORTS - 1)
     oversubscription: int = Field(default=1, ge=1, le=MAX_PORTS, description="hosts per uplink of an edge switch")
-    pattern: str = Field(default="any", description="the smallest pod that both hosts of a pair are in")
+    pattern: str = Field(default="any", description="pairs of hosts: any, or those within one rack, pod2, ...")
 
     @field_validator("radix")
     @classmethod
@@ -69,18 +69,18 @@ class FatTree(Built):
 
     @property
     def edges(self) -> int:
-        """Edge switches, and switches of every other tier but the top, which has half as many."""
+        """Number of edge switches. Every other tier has as many switches, except the top, which has half as many."""
         edges: int = 2 * (self.radix // 2) ** (self.tiers - 1)
         return edges
 
     @property
     def hosts_per_edge(self) -> int:
-        """Hosts of an edge switch."""
+        """Number of hosts of an edge switch."""
         return self.oversubscription * self.radix // 2
 
     @property
     def levels(self) -> dict[str, int]:
-        """Levels of the pods that hosts of a pair have in common, by the patterns that name them."""
+        """Level of the pod that the hosts of a pair share, by pattern."""
         pods = {f"pod{level}": level for level in range(2, self.tiers)}
         return {"any": self.tiers, "rack": 1, **pods}
 
@@ -96,9 +96,9 @@ class LinkSpec(Model):
 class Links(Model):
     """A topology of your own, link by link.
 
-    Unless said otherwise a link has the rate of the run, and all links the same delay, such that the longest way makes
-    up the base RTT. `senders` and `receivers` limit who talks to whom. `bottleneck` names the lines (from, to) that
-    load and utilisation are counted on; else it is the line that would be busiest.
+    By default a link has the rate of the run, and all links have the same delay, with which the longest path has the
+    base RTT. `senders` and `receivers` limit the hosts that send and receive. `bottleneck` names the lines (from, to)
+    on which load and utilisation are counted; by default it is the line with the highest expected load.
     """
 
     hosts: tuple[str, ...] = Field(min_length=2)
@@ -122,7 +122,7 @@ class Links(Model):
 
 Topology = Incast | LeafSpine | FatTree | Links
 
-# Also a builder with its settings, or a file, by name.
+# A topology, or text: the name of a builder with settings, or the path of a file.
 WrittenTopology = Topology | written(
     {"type": "string", "examples": ["incast:senders=16", "leaf-spine", "fat-tree:radix=6", "topologies/web.yaml"]}
 )

@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 from marklab.errors import BadInput
 
-# v1model names ports by 9 bits; 511 means "drop".
+# Ports of v1model have 9 bits; port 511 means "drop".
 MAX_PORTS = 511
 
 
 class Port(NamedTuple):
-    """A node, by its index, and one of its ports."""
+    """A port of a node; `node` is the node's index."""
 
     node: int
     port: int
@@ -62,8 +62,8 @@ class Graph:
                 raise BadInput(f"the link {self.describe(link)} has a rate of 0")
         for host, name in enumerate(self.hosts):
             if len(self.lines_from[host]) != 1:
-                raise BadInput(f"host `{name}` has {len(self.lines_from[host])} links, a host has one")
-        # Links lead in both directions, so that a host that reaches another one reaches all that the other does.
+                raise BadInput(f"host `{name}` has {len(self.lines_from[host])} links; it must have one")
+        # Links lead in both directions, so all hosts reach each other if the first one reaches all others.
         lost = next((other for other in range(1, len(self.hosts)) if self._lines_to(0, other) is None), None)
         if lost is not None:
             raise BadInput(
@@ -98,18 +98,18 @@ class Graph:
         return tuple(tuple(sorted(lines, key=lambda line: line.source)) for lines in leaving)
 
     def ports(self, switch: int) -> int:
-        """Ports that a switch needs: one more than the highest that is linked."""
+        """Number of ports that a switch needs: the highest linked port plus one."""
         lines = self.lines_from[len(self.hosts) + switch]
         return lines[-1].source.port + 1 if lines else 0
 
     @cached_property
     def _edge(self) -> tuple[int, ...]:
-        """The node at the other end of each host's link. Hosts of one node are reached by the same paths."""
+        """The node at the other end of each host's link. Paths to hosts at the same node are the same."""
         return tuple(self.lines_from[host][0].target.node for host in range(len(self.hosts)))
 
     @cached_property
     def _distance(self) -> dict[int, tuple[int | None, ...]]:
-        """Lines from each node to the nodes that hosts are linked to."""
+        """Number of lines from each node to each node with hosts."""
         return {edge: self._distances_to(edge) for edge in dict.fromkeys(self._edge)}
 
     def _distances_to(self, edge: int) -> tuple[int | None, ...]:
@@ -135,7 +135,7 @@ class Graph:
 
     @cached_property
     def _paths(self) -> dict[int, tuple[tuple[Line, ...], ...]]:
-        """The lines by which each node sends to the nodes that hosts are linked to."""
+        """The lines on which each node sends to each node with hosts."""
         return {
             edge: tuple(
                 tuple(line for line in lines if here and distance[line.target.node] == here - 1)
@@ -145,7 +145,7 @@ class Graph:
         }
 
     def next_lines(self, node: int, host: int) -> tuple[Line, ...]:
-        """The lines on which a node may send to a host: those of all shortest paths, in order of ports."""
+        """The lines on which a node may send to a host: the first lines of all shortest paths, in order of ports."""
         if node == host:
             return ()
         edge = self._edge[host]
@@ -159,10 +159,10 @@ class Graph:
         return any(len(lines) > 1 for paths in self._paths.values() for lines in paths)
 
     def spread(self, node: int, host: int) -> int:
-        """By how many paths packets to a host may have come to a node: the choices before it, multiplied.
+        """Number of paths on which packets to a host may have come to a node: the product of the choices before it.
 
-        All switches choose by the same hash. One that looked at the part of it by which others have chosen would find
-        what they chose, and send on all that comes to it by one of its paths.
+        All switches choose by the same hash. If a switch used the same part of the hash as the switches before it, it
+        would find the same value for all packets that reach it, and send them all on one of its paths.
         """
         return self._spread[self._edge[host]][node]
 
@@ -177,7 +177,7 @@ class Graph:
         return spread
 
     def lines_after(self) -> dict[Line, tuple[Line, ...]]:
-        """Lines by which the packets of each line between switches go on, of all shortest paths between hosts."""
+        """The next lines of the packets on each line between switches, for all shortest paths between hosts."""
         after: dict[Line, dict[Line, None]] = {}
         for edge, paths in self._paths.items():
             present = {other for other in self._edge if other != edge}
@@ -190,7 +190,7 @@ class Graph:
         return {line: tuple(following) for line, following in after.items()}
 
     def path(self, source: int, target: int) -> tuple[Line, ...]:
-        """The shortest path from host to host; of several equal ones the one by the lowest ports."""
+        """The shortest path from host to host; among equal paths the one through the lowest ports."""
         lines = []
         node = source
         while node != target:
@@ -200,12 +200,12 @@ class Graph:
         return tuple(lines)
 
     def base_rtt_ns(self, source: int, target: int) -> int:
-        """Propagation delay of the path there and back."""
+        """Propagation delay of the path to the target and back."""
         there, back = self.path(source, target), self.path(target, source)
         return sum(line.delay_ns for line in there + back)
 
     def longest_path(self) -> int:
-        """Lines on the path between the two hosts that are farthest apart."""
+        """Number of lines between the two hosts that are farthest apart."""
         hosts = range(len(self.hosts))
         return max(self._lines_to(host, other) or 0 for host in hosts for other in hosts)
 
@@ -218,7 +218,7 @@ class Graph:
             sources[source] = sources.get(source, 0.0) + 1 / len(chosen)
         shares: dict[Line, float] = {}
         for target, present in by_target.items():
-            # From far to near, so that all that reaches a node is there before it is passed on.
+            # From far to near, so that the share of a node is complete before it is passed on.
             for node in self._far_to_near[self._edge[target]]:
                 if node not in present:
                     continue

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Traffic as users write it, as far as it is more than a name."""
+"""Descriptions of traffic as users write them: workloads, queries, sessions, added flows, and flow lists."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def _read_workload(value: Any) -> Any:
             raise BadInput("the points of a workload are pairs of numbers", "[[size_bytes, cdf], ...]") from error
         return Workload(str(value["name"]), points)
     if not isinstance(value, Workload):
-        raise BadInput(f"`{value}` is not a workload", "write the name of one, or the path of a CSV file")
+        raise BadInput(f"`{value}` is not a workload", "write the name of a workload, or the path of a CSV file")
     return value
 
 
 def _write_workload(workload: Workload) -> object:
-    """A distribution of the lab by its name; any other with its points, as its file may change."""
+    """Write a distribution of the lab as its name, any other one with its points, because its file may change."""
     try:
         if load_workload(workload.name) == workload:
             return workload.name
@@ -41,7 +41,7 @@ def _write_workload(workload: Workload) -> object:
     return {"name": workload.name, "points": [list(point) for point in workload.points]}
 
 
-# As JSON Schema: a name, the path of a CSV file, or points.
+# The written form of a workload, as JSON Schema: a name, the path of a CSV file, or points.
 _WRITTEN_WORKLOAD: JsonSchemaValue = {
     "anyOf": [
         {"type": "string", "examples": ["web_search", "data_mining", "mine.csv"]},
@@ -79,17 +79,18 @@ class Queries(Model):
     @model_validator(mode="after")
     def _consistent(self) -> Queries:
         if (self.at_ns is None) == (self.load is None):
-            raise BadInput("queries come either `at` stated times or as a `load`")
+            raise BadInput("either `at` or `load` is needed, not both")
         if self.smallest_bytes > self.largest_bytes:
             raise BadInput("the smallest query is larger than the largest")
         return self
 
 
 class Sessions(Model):
-    """Readers of the web (`traffic.web`). Defaults are those of ns-2's examples of Feldmann et al. (SIGCOMM 1999).
+    """Readers of the web (`prepare.web`). Defaults are those of ns-2's examples of Feldmann et al. (SIGCOMM 1999).
 
-    `think` is the mean time from a page's last object to the next page, `gap` that between objects of a page: from the
-    begin of an object, or in a closed loop from its end. `persistent` connections carry all objects of a page.
+    `think` is the mean time from a page's last object to the next page, `gap` the mean time between objects of a page.
+    Both begin at the start of an object, or in a closed loop at its end. `persistent` connections carry all objects of
+    a page.
     """
 
     think_ns: Time = Field(default=50 * 10**9, alias="think", gt=0)
@@ -103,14 +104,14 @@ class Sessions(Model):
     def _one_after_the_other(self) -> Sessions:
         if self.persistent and not self.closed_loop:
             raise BadInput(
-                "a persistent connection carries one object after the other, which readers here do not wait for",
+                "persistent connections carry one object after the other, which needs readers who wait for objects",
                 "closed_loop: true",
             )
         return self
 
     @property
     def cycle_ns(self) -> float:
-        """Mean time between pages of a session."""
+        """Mean time between pages of a session, in ns."""
         return self.think_ns + (self.objects - 1) * self.gap_ns
 
 
@@ -123,9 +124,9 @@ def _write_size(size: int) -> str:
 
 
 class AddedFlow(Model):
-    """A flow beside those of the workload or the flow list, or `count` alike: without end unless it has a `size`.
+    """A flow in addition to the workload or the flow list, or `count` equal flows; endless unless it has a `size`.
 
-    Its application writes as fast as it can, or at a `rate`, a segment at a time.
+    The application writes as fast as it can, or at a `rate`, a segment at a time.
     """
 
     src: str | int = Field(alias="from")
@@ -146,7 +147,7 @@ _WRITTEN_FILE: JsonSchemaValue = {"type": "string", "examples": ["flows.csv"]}
 
 
 class FlowListFile(Model):
-    """Flows that are replayed exactly, instead of a workload. The digest shows a file that has changed since."""
+    """Flows that are replayed exactly, instead of a workload. The digest shows whether the file has changed."""
 
     model_config = ConfigDict(json_schema_extra=short_form(_WRITTEN_FILE, required=["path"]))
 
@@ -165,5 +166,5 @@ class FlowListFile(Model):
         except OSError as error:
             raise BadInput(f"cannot read the flow list {path}: {error.strerror}") from error
         if given.get("sha256", digest) != digest:
-            raise BadInput(f"the flow list {path} is not the one of this description any more")
+            raise BadInput(f"the flow list {path} has changed since this description was written")
         return {"path": str(path.resolve()), "sha256": digest}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The flow list: what every scheme of a run is given."""
+"""The flow list, which is the same for every scheme of a run."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from marklab.units import parse_rate, parse_time
 
 UInt64 = NDArray[np.uint64]
 
-# The size of a flow without end, as written; and what stands for it: at 1 Mb/s it would take 285 years.
+# The size of an endless flow, as written and in bytes: at 1 Mb/s such a flow would take 285 years.
 ENDLESS = "endless"
 ENDLESS_BYTES = 2**50
 
 
 @dataclass(frozen=True)
 class FlowList:
-    """Flows in order of their start, one column each. Hosts are given by their index."""
+    """Flows in order of their start, with an array per column. Hosts are given by their index."""
 
     start_ns: UInt64
     src: NDArray[np.uint32]
@@ -33,10 +33,10 @@ class FlowList:
     dscp: NDArray[np.uint8]
     extra_delay_ns: UInt64
     rate_bps: UInt64  # of the application; 0 is as fast as possible
-    query: NDArray[np.bool_]  # part of a query: a group of its own in results, no different for the network
-    ecn: NDArray[np.bool_]  # its hosts take part in ECN, if the transport does
-    # The flow, higher up, whose end it waits for, or -1: it starts as long after that end as the list has it after that
-    # start. And whether it is asked for on the connection of that flow.
+    query: NDArray[np.bool_]  # part of a query: a separate group in results, no difference for the network
+    ecn: NDArray[np.bool_]  # its hosts negotiate ECN, if the transport uses ECN
+    # `after` is the row of an earlier flow whose end this flow waits for, or -1. The difference of their `start_ns` is
+    # then the time from that end to the start of this flow. `same_connection`: it uses the connection of that flow.
     after: NDArray[np.int64]
     same_connection: NDArray[np.bool_]
 
@@ -45,16 +45,16 @@ class FlowList:
 
     @property
     def endless(self) -> NDArray[np.bool_]:
-        """Which of them have no end."""
+        """Mask of the endless flows."""
         return np.asarray(self.size_bytes >= ENDLESS_BYTES)
 
     @property
     def waiting(self) -> NDArray[np.bool_]:
-        """Which of them wait for the end of another one."""
+        """Mask of the flows that wait for the end of another flow."""
         return np.asarray(self.after >= 0)
 
     def columns(self) -> dict[str, NDArray[np.generic]]:
-        """What the network is given, by the names that the engine has for it, without columns that say nothing."""
+        """Columns for the network, by the engine's names, without columns that only hold their default."""
         left_out = {"query"}
         left_out |= {"ecn"} if self.ecn.all() else set()
         left_out |= set() if self.waiting.any() else {"after"}
@@ -63,20 +63,20 @@ class FlowList:
         return {name: np.ascontiguousarray(getattr(self, name)) for name in names}
 
     def for_engine(self) -> dict[str, NDArray[np.generic]]:
-        """All columns but `query`; of a flow that waits for another one `start_ns` is the time since that one's end."""
+        """All columns but `query`. If a flow waits for another one, its `start_ns` counts from the other's end."""
         waited_ns = self.start_ns - np.where(self.waiting, self.start_ns[self.after], np.uint64(0))
         own = {name: self.__dict__[name] for name in ("ecn", "after", "same_connection")}
         return self.columns() | own | {"start_ns": waited_ns}
 
     def as_begun(self, start_ns: NDArray[np.int64]) -> tuple[FlowList, NDArray[np.intp]]:
-        """The flows that have started, in order of the times when they did, and their rows here; -1 is never."""
+        """The flows that have started, in order of the start times in `start_ns` (-1 is never), and their rows here."""
         rows = np.flatnonzero(start_ns >= 0)
         rows = rows[np.argsort(start_ns[rows], kind="stable")]
         begun = replace(self, start_ns=start_ns.astype(np.uint64), after=np.full(len(self), -1))
         return begun.taken(rows), rows
 
     def taken(self, rows: NDArray[np.intp]) -> FlowList:
-        """Some of the flows, in the order asked for; those that a flow waits for among them."""
+        """The flows of these rows, in their order; a flow that another of them waits for must be among them."""
         taken = FlowList(*(getattr(self, field.name)[rows] for field in fields(self)))
         if not taken.waiting.any():
             return taken
@@ -85,7 +85,7 @@ class FlowList:
         return replace(taken, after=np.where(taken.waiting, place[taken.after], -1))
 
     def digest(self) -> str:
-        """Equal for equal flow lists, on any machine."""
+        """SHA-256 of the flow list; equal lists have the same digest on any machine."""
         state = hashlib.sha256()
         for name, column in self.columns().items():
             state.update(name.encode())
@@ -94,7 +94,7 @@ class FlowList:
 
 
 def make_flows(start_ns: UInt64, pairs: NDArray[np.uint32], size_bytes: UInt64, extra_delay_ns: UInt64) -> FlowList:
-    """Flows of one class that applications write as fast as they can. `pairs` holds rows of (src, dst)."""
+    """Make flows with code point 0, whose applications write as fast as they can. `pairs` has rows of (src, dst)."""
     none = np.zeros(len(start_ns), dtype=np.uint64)
     dscp, query, ecn = none.astype(np.uint8), none.astype(np.bool_), np.ones(len(start_ns), dtype=np.bool_)
     after, same_connection = np.full(len(start_ns), -1), query
@@ -104,9 +104,9 @@ def make_flows(start_ns: UInt64, pairs: NDArray[np.uint32], size_bytes: UInt64, 
 
 
 def merged(lists: Sequence[FlowList]) -> FlowList:
-    """All flows of several lists in order of their start; of equal ones those of the earlier list first.
+    """Merge several lists in order of start; flows that start at the same time keep the order of the lists.
 
-    Flows that wait for another one are in the first list, if any.
+    Only the first list may have flows that wait for another one.
     """
     names = [field.name for field in fields(FlowList)]
     joined = FlowList(*(np.concatenate([getattr(flows, name) for flows in lists]) for name in names))
@@ -116,14 +116,17 @@ def merged(lists: Sequence[FlowList]) -> FlowList:
 _REQUIRED = ("start_ns", "src", "dst", "size_bytes")
 _OPTIONAL = ("dscp", "extra_delay_ns", "rate_bps")
 _LARGEST = {"dscp": 63, "size_bytes": ENDLESS_BYTES}
-# Of a number that is too large for certain; Python reads a few thousand at most.
+# A number with so many digits is certainly too large. The limit is needed because Python reads a few thousand at most.
 _DIGITS = 100
 
 
 def read_flow_list(path: Path, hosts: Sequence[str]) -> FlowList:
-    """Read a CSV file with the columns `start_ns,src,dst,size_bytes` and perhaps `dscp,extra_delay_ns,rate_bps`."""
+    """Read a CSV file with the columns `start_ns,src,dst,size_bytes` and optionally `dscp,extra_delay_ns,rate_bps`.
+
+    Raises BadInput, with the line, if the file is not such a list.
+    """
     try:
-        # Spreadsheets begin a file with a byte order mark.
+        # Spreadsheet programs put a byte order mark at the beginning.
         with path.open(newline="", encoding="utf-8-sig") as file:
             reader = csv.DictReader(file)
             names = tuple(reader.fieldnames or ())
@@ -132,7 +135,7 @@ def read_flow_list(path: Path, hosts: Sequence[str]) -> FlowList:
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise BadInput(f"cannot read the flow list {path}: {getattr(error, 'strerror', None) or error}") from error
     if not rows:
-        raise BadInput(f"{path} lists no flow")
+        raise BadInput(f"{path} has no flows")
     types = {"src": np.uint32, "dst": np.uint32, "dscp": np.uint8}
     columns = {
         name: np.array([row.get(name, 0) for row in rows], dtype=types.get(name, np.uint64))
@@ -158,7 +161,7 @@ def _check_header(path: Path, names: Sequence[str]) -> None:
 def _row(path: Path, number: int, row: dict[str, str], hosts: Sequence[str]) -> dict[str, int]:
     where = f"{path}, line {number}"
     if None in row or None in row.values():
-        raise BadInput(f"{where}: it does not have as many cells as the header")
+        raise BadInput(f"{where}: the line and the header must have the same number of cells")
     values = {name: _host(where, text, hosts) for name, text in row.items() if name in ("src", "dst")}
     for name in set(row) - set(values):
         values[name] = _number(where, name, row[name])
@@ -201,7 +204,7 @@ def _host(where: str, text: str, hosts: Sequence[str]) -> int:
 
 
 def find_host(text: str | int, hosts: Sequence[str]) -> int:
-    """The index of a host, which is named or numbered."""
+    """The index of a host, given by name or number. Raises BadInput if there is no such host."""
     name = str(text).strip()
     if name in hosts:
         return hosts.index(name)

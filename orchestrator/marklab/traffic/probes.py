@@ -14,7 +14,7 @@ from marklab.model import Model, Size, Time, short_form
 
 
 class Probe(Model):
-    """A host that pings another: ICMP echoes, which are no flows and are not ECN capable.
+    """A host that pings another: ICMP echoes, which are not flows and not ECN capable.
 
     In short: `h0:h8,every=1ms,dscp=1`.
     """
@@ -26,7 +26,7 @@ class Probe(Model):
     src: str | int = Field(alias="from")
     dst: str | int = Field(alias="to")
     every_ns: Time = Field(default=1_000_000, alias="every", gt=0)
-    # Of a frame, without its checksum: headers and the 56 bytes that ping sends.
+    # Size of a frame without its checksum: headers and the 56 bytes that ping sends.
     size_bytes: Size = Field(default=98, alias="size", ge=42, le=65_000)
     dscp: int = Field(default=0, ge=0, le=63)
     start_ns: Time = Field(default=0, alias="start")
@@ -44,5 +44,5 @@ class Probe(Model):
 
     @property
     def label(self) -> str:
-        """What it is called in tables."""
+        """The name in tables."""
         return f"{self.src}:{self.dst}" + (f",dscp={self.dscp}" if self.dscp else "")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""How base round-trip times (without queueing) vary from flow to flow.
+"""Distributions of base round-trip times (without queueing) over flows.
 
-The topology's own delays make up `base`, the smallest RTT without what hosts spend of each; what a flow has beyond it
-is a delay between its sender's TCP and NIC, where the testbeds of the ECN# paper put it with netem. Thresholds are
+`base` is the RTT from the topology's own delays: the smallest RTT without the time in hosts. The rest of a flow's RTT
+is a delay between its sender's TCP and NIC, as in the testbeds of the ECN# paper, which use netem there. Thresholds are
 derived from mean and 90th percentile (see `catalog`).
 """
 
@@ -20,21 +20,21 @@ from marklab.statistics.randomness import Floats, log
 from marklab.statistics.samples import rank
 from marklab.units import ShortForm, format_time, parse_time
 
-# Where only the range is given, mean and 90th percentile lie in it as in the testbed of the ECN# paper: 70..210 us,
-# with thresholds from a mean of 85 us and a 90th percentile of 200 us (section 5.2).
+# If only the range is given, mean and 90th percentile have the same place in it as in the testbed of the ECN# paper:
+# 70..210 us, with thresholds from a mean of 85 us and a 90th percentile of 200 us (section 5.2).
 _MEAN_OF_RANGE = 15 / 140
 _P90_OF_RANGE = 130 / 140
 
-# The authors' simulator has 10 us links and four of them between hosts of different leaves.
+# The authors' simulator has links of 10 us, four of them between hosts of different leaves.
 _CLASSES_BASE_NS = 80_000
 
-# As JSON Schema.
+# The written form of an RTT, as JSON Schema.
 WRITTEN_RTT = {
     "type": "string",
     "examples": ["80us", "70us..210us", "80us..240us,mean=137us,p90=220us", "classes:1us,20us,50us,base=80us"],
 }
 
-# The exponential part can put its mean anywhere but at its very ends.
+# The mean of the exponential part can be anywhere between its ends, but not this close to them.
 _NEAREST_TO_END = 0.002
 
 
@@ -67,11 +67,11 @@ class Rtt(Protocol):
 
 @dataclass(frozen=True)
 class LongTailed:
-    """A truncated exponential up to the 90th percentile, and from there evenly to the maximum.
+    """A truncated exponential up to the 90th percentile, and a uniform distribution from there to the maximum.
 
-    The exponential's scale is such that the mean is met. Each row of Table 1 of the ECN# paper is close to a shifted
-    exponential (docs/workloads.md), and the four numbers are those that the paper gives of its simulations. Of each
-    RTT `host_ns` are spent in hosts.
+    The exponential's scale is chosen to give the mean. Each row of Table 1 of the ECN# paper is close to a shifted
+    exponential (docs/workloads.md), and the paper gives these four numbers for its simulations. `host_ns` of each RTT
+    are spent in hosts.
     """
 
     min_ns: int
@@ -83,8 +83,8 @@ class LongTailed:
     def __post_init__(self) -> None:
         if self.host_ns >= self.min_ns:
             raise BadInput(
-                f"RTT: of {format_time(self.min_ns)} hosts cannot take {format_time(self.host_ns)}",
-                f"host= below {format_time(self.min_ns)}; the rest are delays of the topology",
+                f"RTT: hosts cannot take {format_time(self.host_ns)} of {format_time(self.min_ns)}",
+                f"host= below {format_time(self.min_ns)}; the rest is delay of the topology",
             )
         if self.min_ns == self.max_ns:
             return
@@ -94,27 +94,27 @@ class LongTailed:
             width, tail = self.p90_ns - self.min_ns, 0.1 * (self.p90_ns + self.max_ns) / 2
             low, high = (0.9 * (self.min_ns + at * width) + tail for at in (_NEAREST_TO_END, 1 - _NEAREST_TO_END))
             raise BadInput(
-                f"RTT: a mean of {self.mean_ns / 1e3:g}us does not go with the other numbers",
+                f"RTT: a mean of {self.mean_ns / 1e3:g}us contradicts the other numbers",
                 f"with this 90th percentile it can be {low / 1e3:.1f}us to {high / 1e3:.1f}us: state mean= or p90=",
             )
 
     @property
     def base_ns(self) -> int:
-        """What the topology has of the smallest RTT."""
+        """The topology's part of the smallest RTT."""
         return self.min_ns - self.host_ns
 
     def _mean_fraction(self) -> float:
-        """Where the mean of the exponential part lies between its ends, 0..1."""
+        """Place of the exponential part's mean between its ends, 0..1."""
         tail = 0.1 * (self.p90_ns + self.max_ns) / 2
         return ((self.mean_ns - tail) / 0.9 - self.min_ns) / (self.p90_ns - self.min_ns)
 
     def quantile(self, draws: Floats) -> Floats:
-        """RTT in ns, not rounded, below which a given fraction of flows lies."""
+        """Quantiles of the RTT in ns, not rounded, at the fractions `draws`."""
         if self.min_ns == self.max_ns:
             return np.full_like(draws, self.min_ns)
         width = self.p90_ns - self.min_ns
         steepness = _steepness(self._mean_fraction())
-        # Rounded, so that the last bit of the machine's exp() does not matter.
+        # Rounded, so that the result does not depend on the last bit of the machine's exp().
         left_over = float(f"{math.exp(-steepness):.14g}")
         body = np.minimum(draws / 0.9, 1.0)
         exponential = log(1.0 - body * (1.0 - left_over)) / -steepness if steepness else body
@@ -171,7 +171,7 @@ class Classes:
 def parse_rtt(text: str) -> LongTailed | Classes:
     """Read `80us`, `70us..210us`, `80us..240us,mean=137us,p90=220us` or `classes:1us,20us,50us,base=80us`.
 
-    `host=30us` beside one of the first three is the part that is spent in hosts.
+    `host=30us` after one of the first three is the part of the RTT that is spent in hosts. Raises BadInput.
     """
     colon = ":" in text
     form = ShortForm.read(text if colon else f"range:{text}")
@@ -198,12 +198,12 @@ def _range(text: str, ends: str, settings: dict[str, int]) -> LongTailed:
     mean = settings.get("mean", low + round(_MEAN_OF_RANGE * (high - low)))
     p90 = settings.get("p90", low + round(_P90_OF_RANGE * (high - low)))
     if low == high and settings.keys() - {"host"}:
-        raise BadInput(f"RTT `{text}`: one value has no mean or percentile beside it")
+        raise BadInput(f"RTT `{text}`: mean= and p90= need a range, not one value")
     return LongTailed(low, mean, p90, high, settings.get("host", 0))
 
 
 def _steepness(mean: float) -> float:
-    """The t for which an exponential exp(-t x), cut off at 1, has this mean. 0 is the uniform distribution."""
+    """The t for which the density exp(-t x), truncated at 1, has this mean. 0 is the uniform distribution."""
     low, high = -600.0, 600.0
     for _ in range(80):
         middle = (low + high) / 2

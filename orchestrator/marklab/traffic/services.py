@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Services that share the network, each with queues of its own, as users write them."""
+"""Services that share the network, each with its own queues, as users write them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from marklab.model import Model, short_form
 from marklab.traffic.description import Distribution
 from marklab.traffic.workload import Workload
 
-# Code points of IPv4.
+# The number of DSCP code points.
 MAX_SERVICES = 64
 
 
@@ -24,11 +24,11 @@ def _as_list(value: Any) -> Any:
 
 
 class Services(Model):
-    """Services whose flows use queues of their own: service i has code point i and queue i.
+    """Services with separate queues: service i has code point i and queue i.
 
-    Each flow, or each pair of hosts, belongs to one of them, by weight. `weights` are shares of 1 or percents; without
-    them all are equal. `workloads` are theirs in turn; without them all have the run's. In
-    short: `4:weights=10/20/30/40`.
+    Each flow, or each pair of hosts, belongs to one service. Flows choose by `weights`, which sum to 1 or to 100
+    percent; by default they are equal. Services take `workloads` in turn; by default all have the workload of the run.
+    In short: `4:weights=10/20/30/40`.
     """
 
     model_config = ConfigDict(
@@ -63,7 +63,7 @@ class Services(Model):
     @model_validator(mode="after")
     def _consistent(self) -> Services:
         if self.weights and len(self.weights) != self.count:
-            raise BadInput(f"{len(self.weights)} weights for {self.count} services", "give one for each")
+            raise BadInput(f"{len(self.weights)} weights for {self.count} services", "give one weight for each service")
         if any(weight <= 0 for weight in self.weights):
             raise BadInput("the weight of a service must be above 0", "leave the service out, or give it a share")
         if self.weights and abs(sum(self.weights) - 1) > 1e-6:
@@ -71,14 +71,14 @@ class Services(Model):
                 f"the weights of the services sum to {sum(self.weights):g}", "they must sum to 1, or to 100 percent"
             )
         if self.by == "pair" and self.weights:
-            raise BadInput("pairs of hosts are dealt out evenly", "leave out `weights`, or choose `by: flow`")
+            raise BadInput("pairs of hosts are shared equally by services", "leave out `weights`, or choose `by: flow`")
         return self
 
     def workload(self, service: int) -> Workload | None:
-        """The workload of a service, if it has one of its own."""
+        """The workload of a service; None if it is that of the run."""
         return self.workloads[service % len(self.workloads)] if self.workloads else None
 
     @property
     def shares(self) -> tuple[float, ...]:
-        """Share of each service."""
+        """Fraction of flows, or of pairs of hosts, of each service."""
         return self.weights or (1 / self.count,) * self.count

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""`artifact`: experiments of papers as a conference's committee evaluates them; `repeat`: one of them once more."""
+"""`artifact`: packs experiments of papers for committees that evaluate artifacts; `repeat`: repeats an artifact."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from marklab.papers.table import tally
 from marklab.paths import ARTIFACTS, COMMAND, RESULTS
 from marklab.report.files import Form
 
-if TYPE_CHECKING:  # They take long to load, which other commands need not wait for.
+if TYPE_CHECKING:  # They load slowly, so other commands do not import them.
     from marklab.artifact.equality import Difference
     from marklab.artifact.repetition import Repetition
 
-# More differences of an experiment are in the file only.
+# Differences of an experiment that are shown; the others are in the file only.
 _SHOWN = 10
 
 _WIDTH = 9
 
-_JOBS = typer.Option("--jobs", "-j", min=1, help="Cells at a time. Default: cores.")
+_JOBS = typer.Option("--jobs", "-j", min=1, help="Cells in parallel. Default: cores.")
 _SCHEDULER = typer.Option(metavar="ADDRESS", help="Run on the workers of this Dask scheduler.")
 
 
@@ -42,18 +42,20 @@ def artifact(
     ],
     quick: Annotated[bool, typer.Option("--quick", help="Fewer flows, seeds and points.")] = False,
     flows: Annotated[
-        int | None, typer.Option(min=1, help="Flows of each run, in place of the experiment's, if it has any.")
+        int | None, typer.Option(min=1, help="Flows of each run, in place of the experiment's number, if it has any.")
     ] = None,
-    seeds: Annotated[int | None, typer.Option(min=1, help="Runs to average, in place of the experiment's.")] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="Seeds to average, in place of the experiment's number.")
+    ] = None,
     figures: Annotated[Form, typer.Option(help="Format of the charts.")] = Form.PDF,
     out: Annotated[Path, typer.Option(help="Folder for the artifact's folder and its archive.")] = ARTIFACTS,
     results: Annotated[
-        Path, typer.Option(help="Folder of results: cells of the same code there do not run again.")
+        Path, typer.Option(help="Folder of results: cells that the same code left there do not run again.")
     ] = RESULTS,
     jobs: Annotated[int | None, _JOBS] = None,
     scheduler: Annotated[str | None, _SCHEDULER] = None,
 ) -> None:
-    """Pack an experiment for a committee: description, results, figures, claims, versions, and how to repeat it."""
+    """Pack experiments for a committee: descriptions, results, figures, claims, versions, and how to repeat them."""
     from marklab.artifact.contents import check, write_artifact  # noqa: PLC0415
 
     loaded = {each: load_experiment(each) for each in experiments_called(name)}
@@ -74,7 +76,7 @@ def artifact(
     target = out / f"marklab-{name}{'-quick' if quick else ''}"
     made = write_artifact(target, done, figures, lambda part: progress.print(f"[dim]writing {part}[/dim]"))
     if made.no_source is not None:
-        console.print(Text(f"! the lab's source is not in it: {made.no_source}", style="bold yellow"), soft_wrap=True)
+        console.print(Text(f"! without the lab's source: {made.no_source}", style="bold yellow"), soft_wrap=True)
     _say(console, "folder", str(made.folder))
     _say(console, "archive", f"{made.archive}, {made.archive.stat().st_size / 1e6:,.1f} MB")
     _say(console, "repeat", f"{COMMAND} repeat {shlex.quote(str(made.folder))}")
@@ -83,7 +85,7 @@ def artifact(
 def _cells(done: Reproduction) -> str:
     cells = sum(len(result.seeds) for summary in done.summaries if summary for result in summary.schemes.values())
     claims, agree, *_ = tally(done.findings)
-    there = f", {done.kept:,} of them there before" if done.kept else ""
+    there = f", {done.kept:,} of them from earlier runs" if done.kept else ""
     return f"{_counted(cells + len(done.failed), 'cell')}{there}; {agree} of {_counted(claims, 'claim')} agree"
 
 
@@ -96,7 +98,7 @@ def _say(console: Console, what: str, text: str) -> None:
 
 
 def repeat(
-    folder: Annotated[Path, typer.Argument(help="Folder of an artifact, as its archive unpacks.")],
+    folder: Annotated[Path, typer.Argument(help="Folder of an artifact, as unpacked from its archive.")],
     cells: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Only this many cells, spread over the artifact.")
     ] = None,
@@ -108,7 +110,7 @@ def repeat(
     jobs: Annotated[int | None, _JOBS] = None,
     scheduler: Annotated[str | None, _SCHEDULER] = None,
 ) -> None:
-    """Run the experiments of an artifact again, and compare all numbers: exit code 0 only if they are the same."""
+    """Run the experiments of an artifact again and compare all numbers; exit with 0 only if they are the same."""
     from marklab.artifact.repetition import repeat as repeated  # noqa: PLC0415
     from marklab.results.folders import new_file, write_json  # noqa: PLC0415
     from marklab.sweeps.cluster import Workers  # noqa: PLC0415
@@ -127,13 +129,13 @@ def repeat(
 
 def _show(found: Repetition, path: Path, console: Console) -> None:
     for one in found.experiments:
-        before = f", {one.kept:,} of them repeated here before" if one.kept else ""
+        before = f", {one.kept:,} of them repeated here earlier" if one.kept else ""
         said = _counted(len(one.differences), "difference") if one.differences else "all the same"
         _say(console, one.name, f"{one.cells:,} of {_counted(one.of, 'cell')}{before}; {one.values:,} values, {said}")
         _list(console, one.differences)
     _list(console, found.claims)
     for name in found.changed:
-        console.print(Text(f"! {name} is not what was packed", style="bold yellow"), soft_wrap=True)
+        console.print(Text(f"! {name} has changed since it was packed", style="bold yellow"), soft_wrap=True)
     for name, (stored, here) in found.versions.items():
         _say(console, "version", f"{name}: {stored or 'unknown'}, here {here or 'unknown'}")
     if found.differences:
@@ -149,7 +151,7 @@ def _list(console: Console, differences: Sequence[Difference]) -> None:
 
 
 def _verdict(found: Repetition) -> str:
-    """What came of it, in a sentence."""
+    """The outcome of the repetition in a sentence."""
     cells, values = (sum(getattr(one, what) for one in found.experiments) for what in ("cells", "values"))
     if found.is_same:
         return f"the same: all {values:,} values of {_counted(cells, 'cell')}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""`burst-queue`: how long the queue of a line is without any AQM, as a formula says."""
+"""`burst-queue`: how long the queue of a line is without any AQM, by a formula."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def burst_queue(
     mss: Annotated[int, typer.Option(help="Bytes of a full segment.", min=1)] = Transport().mss_bytes,
     initial_window: Annotated[int, typer.Option(help="Segments of a flow's first burst.", min=1)] = 2,
 ) -> None:
-    """Say how often a queue of bursts is longer than an AQM's target, by the formula of the ECN+ paper."""
-    # Takes long to load, which other commands need not wait for.
+    """Print how often a queue of bursts is longer than an AQM's target, by the formula of the ECN+ paper."""
+    # It loads slowly, so other commands do not import it.
     from marklab.metrics.burst_queue import RECEIVE_WINDOWS, burst_sizes, mean_queue, part_beyond  # noqa: PLC0415
 
     loads, rates = load or list(_LOADS), [parse_rate(text) for text in rate or _RATES]
     beyond = next((each for each in loads if not 0 < each < 1), None)
     if beyond is not None:
-        raise BadInput(f"--load {beyond:g}: the formula is of a line that is not overloaded", "a load between 0 and 1")
+        raise BadInput(f"--load {beyond:g}: the formula needs a load below 1", "a load between 0 and 1")
     delay_ns, sizes = parse_time(delay), burst_sizes(load_workload(workload), mss, initial_window, RECEIVE_WINDOWS)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("load")
@@ -47,5 +47,5 @@ def burst_queue(
         table.add_row(f"{each:g}", f"{mean_queue(each, sizes):,.1f}", *parts)
     console = Console(highlight=False)
     console.print(table)
-    text = f"{workload}: bursts of {float((sizes * range(len(sizes))).sum()):.2f} packets in the mean, M^[X]/M/1."
+    text = f"{workload}: bursts of {float((sizes * range(len(sizes))).sum()):.2f} packets on average, M^[X]/M/1."
     console.print(Text(text, style="dim"))

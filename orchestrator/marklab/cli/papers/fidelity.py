@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""`fidelity`: the page of all claims."""
+"""`fidelity`: writes the page of all claims."""
 
 from __future__ import annotations
 

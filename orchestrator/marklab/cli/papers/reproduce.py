@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""`reproduce`: experiments of papers."""
+"""`reproduce`: runs experiments of papers."""
 
 from __future__ import annotations
 
@@ -30,12 +30,14 @@ def reproduce(
     name: Annotated[str, typer.Argument(help="Name of an experiment or of a paper, all, or list.")],
     quick: Annotated[bool, typer.Option("--quick", help="Fewer flows, seeds and points.")] = False,
     flows: Annotated[
-        int | None, typer.Option(min=1, help="Flows of each run, in place of the experiment's, if it has any.")
+        int | None, typer.Option(min=1, help="Flows of each run, in place of the experiment's number, if it has any.")
     ] = None,
-    seeds: Annotated[int | None, typer.Option(min=1, help="Runs to average, in place of the experiment's.")] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="Seeds to average, in place of the experiment's number.")
+    ] = None,
     at: Annotated[
         list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="Only this part of its grid, such as load=0.9; repeatable."),
+        typer.Option(metavar="KEY=VALUE", help="Only this part of the experiment's grid: load=0.9; repeatable."),
     ] = None,
     record: Annotated[
         bool, typer.Option("--record", help="Store the findings in experiments/found, for docs/fidelity.md.")
@@ -43,12 +45,12 @@ def reproduce(
     out: Annotated[Path, typer.Option(help="Folder for the folder of the result.")] = RESULTS,
     no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.html.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Cells at a time. Default: cores.")] = None,
+    jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Cells in parallel. Default: cores.")] = None,
     scheduler: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="Run on the workers of this Dask scheduler.")
     ] = None,
 ) -> None:
-    """Run experiments of papers, and print what the papers state beside what the lab finds."""
+    """Run experiments of papers, and print the papers' claims beside the lab's findings."""
     console = Console(highlight=False)
     if name == "list":
         _list(console)
@@ -56,7 +58,7 @@ def reproduce(
     names = experiments_called(name)
     if at and len(names) > 1:
         raise BadInput(
-            f"--at narrows one experiment, and `{name}` is {len(names)}", f"name one of them: {', '.join(names)}"
+            f"--at narrows one experiment, and `{name}` names {len(names)}", f"name one of them: {', '.join(names)}"
         )
     effort, points = Effort(flows=flows, seeds=seeds), _points(at or [])
 
@@ -67,7 +69,7 @@ def reproduce(
         done = reproduce_one(each, paper, out, f"{each}-quick" if quick else each, jobs or default_workers(), scheduler)
         if not no_report:
             write_report(open_collection(done.folder), done.folder / REPORT)
-        # What lost cells is no record of the experiment.
+        # A run with failed cells is not a record of the experiment.
         if record and not done.failed:
             keep_record(done)
         return done
@@ -85,7 +87,7 @@ def reproduce(
 
 
 def _run_all(names: list[str], run: Callable[[str], Reproduction], as_json: bool, console: Console) -> None:
-    """Run experiments one after the other; raises RunFailed at the end if some could not be run."""
+    """Run experiments one after the other. Raises RunFailed at the end if some failed."""
     plain, failed = [], {}
     rows: dict[str, tuple[Sequence[Finding], float]] = {}
     for name in names:
@@ -126,7 +128,7 @@ def _write_json(plain: Mapping[str, Any]) -> None:
 
 
 def _list(console: Console) -> None:
-    """Experiments by paper, and what of them the lab cannot run."""
+    """Print the experiments by paper, and what the lab lacks for those that it cannot run."""
     for name, paper in papers().items():
         console.print(Text.assemble((f"{name:22}", "bold underline"), paper.source))
         for each, lacks in paper.experiments.items():
@@ -137,11 +139,11 @@ def _list(console: Console) -> None:
 
 
 def _points(at: list[str]) -> dict[str, list[str]]:
-    """What of the grid is wanted, by its setting."""
+    """The wanted values of the grid, by setting."""
     wanted: dict[str, list[str]] = {}
     for text in at:
         key, equals, value = text.partition("=")
         if not equals:
-            raise BadInput(f"--at {text}", "say a setting of the grid and its value, as load=0.9")
+            raise BadInput(f"--at {text}", "write a setting of the grid and its value, such as load=0.9")
         wanted.setdefault(key, []).append(value)
     return wanted

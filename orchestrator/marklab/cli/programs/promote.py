@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""`promote`: a scheme through all gates, to a bundle for Tofino."""
+"""`promote`: takes a scheme through all gates, to a bundle for Tofino."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def promote(
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="Parameter of the scheme; repeatable.")
     ] = None,
     all_: Annotated[
-        bool, typer.Option("--all", help="All schemes, through all gates: a table, and no bundles.")
+        bool, typer.Option("--all", help="Take all schemes through all gates; print a table, write no bundles.")
     ] = False,
     arch: Annotated[str, typer.Option(metavar="NAME", help="tna (Tofino), or t2na (Tofino 2).")] = "tna",
     policy: Annotated[
-        Path | None, typer.Option(metavar="FILE.yaml", help="Rules. Default: the lab's own policy.yaml.")
+        Path | None, typer.Option(metavar="FILE.yaml", help="Rules of the gates. Default: the lab's own policy.yaml.")
     ] = None,
     results: Annotated[
         list[Path] | None,
@@ -47,7 +47,7 @@ def promote(
     ] = None,
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for the bundle.")] = PROMOTED,
     as_json: Annotated[bool, typer.Option("--json", help="Print the outcome of the gates as one JSON object.")] = False,
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, metavar="N", help="Cells at a time.")] = None,
+    jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, metavar="N", help="Cells in parallel.")] = None,
 ) -> None:
     """Take a scheme through the gates: FCT, equivalence of its twin, limits of the chip, and p4c if installed."""
     rules = read_policy(policy)
@@ -55,9 +55,9 @@ def promote(
         raise unknown("architecture to promote to:", arch, CHIPS)
     workers = jobs or default_workers()
     if all_ == (scheme is not None):
-        raise BadInput("promote one scheme, or all", "--scheme NAME, or --all")
+        raise BadInput("promote takes either one scheme or all", "--scheme NAME, or --all")
     if all_ and results:
-        raise BadInput("--results are those of one scheme", "--scheme NAME")
+        raise BadInput("--results needs one scheme, not --all", "--scheme NAME")
     if all_:
         _all(rules, workers, arch, as_json)
         return
@@ -91,7 +91,7 @@ def _one(one: Candidate, rules: Policy, workers: int, out: Path, as_json: bool) 
     return passed
 
 
-# How a finding is shown in a list of many.
+# The outcome of a finding in a gate's table.
 _FULFILLED = {Outcome.PASSED: "yes", Outcome.FAILED: "[bold]no[/bold]", Outcome.NOT_SHOWN: "[bold]not shown[/bold]"}
 
 

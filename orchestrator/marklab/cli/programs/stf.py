@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""`stf`: packet tests of any program, and the trace of a packet."""
+"""`stf`: packet tests of any P4 program, and the trace of a packet."""
 
 from __future__ import annotations
 
@@ -26,19 +26,21 @@ def stf(
         list[Path] | None, typer.Argument(help="Tests, or folders of tests. Default: NAME.stf beside the program.")
     ] = None,
     show_trace: Annotated[bool, typer.Option("--trace", help="Show what the program does with each packet.")] = False,
-    packet: Annotated[str | None, typer.Option(help="Send this packet (hexadecimal) instead, and show all.")] = None,
+    packet: Annotated[
+        str | None, typer.Option(help="Send this packet (hexadecimal) instead, and show the resulting packets.")
+    ] = None,
     port: Annotated[int, typer.Option(help="The port on which --packet arrives.")] = 0,
 ) -> None:
     """Run packet tests in STF on the interpreter and on the JIT; exit with 1 if one fails.
 
-    A packet that is not as expected is shown field by field, with the trace of the program that made it.
+    A packet that is not as expected is shown field by field, with the trace of the packet that caused it.
     """
     console = Console(highlight=False, soft_wrap=True)
     if packet is not None:
         _send(program, packet, port, console, show_trace)
         return
     pairs = list(_pairs(program, tests or []))
-    # Of several tests, one that cannot be run does not keep the others from being run.
+    # A test that cannot run ends the command only if it is the only one.
     outcomes = [_run(*pair, console, show_trace, alone=len(pairs) == 1) for pair in pairs]
     if len(outcomes) > 1:
         counts = {verdict: sum(outcome.verdict is verdict for outcome in outcomes) for verdict in Verdict}
@@ -57,7 +59,7 @@ def _pairs(program: Path, tests: list[Path]) -> Iterator[tuple[Path, Path]]:
     for test in tests or [program.with_suffix(".stf")]:
         own = sorted(test.glob("*.stf")) if test.is_dir() else [test]
         if not own:
-            raise BadInput(f"there are no tests NAME.stf in {test}", "name the tests, or the folder that they lie in")
+            raise BadInput(f"there are no tests NAME.stf in {test}", "name the tests, or the folder that holds them")
         for path in (program, *own):
             if not path.is_file():
                 raise BadInput(f"there is no file {path}")
@@ -106,7 +108,7 @@ def _send(program: Path, digits: str, port: int, console: Console, show_trace: b
     try:
         frame = bytes.fromhex(digits)
     except ValueError as error:
-        raise BadInput(f"`{digits}` is no packet", "give its bytes in hexadecimal") from error
+        raise BadInput(f"`{digits}` is not a packet", "write its bytes in hexadecimal") from error
     exchange = Device(compiled(program, interpret=True), trace=True).send(Packet(0, port, frame))
     story = list(trace.lines(exchange))
     for line in story if show_trace else story[-max(1, len(exchange.frames) + len(exchange.losses)) :]:

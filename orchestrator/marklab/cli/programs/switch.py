@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""`switch`: the real-time switch as a process of its own."""
+"""`switch`: the real-time switch as a separate process."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from marklab.errors import BadInput, Interrupted
 from marklab.lab import live
 from marklab.model import read_yaml, validate
 
-# How often the program's messages are fetched.
+# Interval at which the program's log messages are fetched.
 _TICK_S = 0.2
 
-# Who starts a switch stops it so.
+# Exit codes of the signals that stop a switch regularly.
 _STOPS = (128 + signal.SIGTERM, 128 + signal.SIGINT)
 
 
@@ -31,16 +31,16 @@ def switch(
     program: Annotated[Path, typer.Argument(help="A P4 program.")],
     interface: Annotated[
         list[str] | None,
-        typer.Option("--interface", "-i", metavar="PORT@NAME", help="Interface of a port; repeatable."),
+        typer.Option("--interface", "-i", metavar="PORT@NAME", help="Linux interface of a port; repeatable."),
     ] = None,
     description: Annotated[
         Path | None,
         typer.Option(metavar="FILE.yaml", help="Description of the switch (docs/lab.md); other options override it."),
     ] = None,
-    rate: Annotated[str | None, typer.Option(help="Rate of each port, such as 100M; without it nothing waits.")] = None,
+    rate: Annotated[str | None, typer.Option(help="Rate of each port: 100M. Default: unlimited, no queueing.")] = None,
     delay: Annotated[str | None, typer.Option(help="Delay of the line behind each port. Default: 0.")] = None,
     queue: Annotated[
-        str | None, typer.Option(help="Limit of each port's queue: 600 (packets), 900KB. Default: 600.")
+        str | None, typer.Option(help="Limit of each port's queue: 600 (packets) or 900KB. Default: 600.")
     ] = None,
     queues: Annotated[
         str | None, typer.Option(help="Queues of each port, such as dwrr:count=4. Default: fifo.")
@@ -52,11 +52,11 @@ def switch(
     ] = None,
     grpc: Annotated[
         str | None,
-        typer.Option("--grpc-server-addr", metavar="ADDRESS", help="Where to serve P4Runtime: HOST:PORT or unix:PATH."),
+        typer.Option("--grpc-server-addr", metavar="ADDRESS", help="Serve P4Runtime at HOST:PORT or unix:PATH."),
     ] = None,
-    device_id: Annotated[int, typer.Option(min=0, help="The switch's number in P4Runtime.")] = 0,
+    device_id: Annotated[int, typer.Option(min=0, help="The switch's device ID in P4Runtime.")] = 0,
     log: Annotated[bool, typer.Option("--log", help="Print what the program logs.")] = False,
-    pcap: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Capture each interface, both ways.")] = None,
+    pcap: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Capture interfaces in both directions.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Report and traces. Default: stdout.")] = None,
 ) -> None:
     """Run a program between interfaces of this machine in real time; SIGTERM or Ctrl-C ends it with a report."""
@@ -91,7 +91,7 @@ def _doubt_offloads(observed: live.Observed, described: live.SwitchDescription, 
         if port["offloaded"]:
             name = described.ports()[port["port"]]
             console.print(
-                f"! {port['offloaded']} frames from {name} were not what a line carries: turn offloads off at the "
+                f"! offloads left {port['offloaded']} frames from {name} unfinished: turn offloads off at the "
                 "other end (ethtool -K INTERFACE tx off tso off gso off)"
             )
 
@@ -99,16 +99,16 @@ def _doubt_offloads(observed: live.Observed, described: live.SwitchDescription, 
 def _describe(file: Path | None, interfaces: list[str] | None, given: dict[str, Any]) -> live.SwitchDescription:
     written = dict(read_yaml(file)) if file is not None else {}
     if interfaces and "interfaces" in written:
-        raise BadInput(f"--interface beside the interfaces of {file}", "describe all of them in one place")
+        raise BadInput(f"--interface contradicts the interfaces in {file}", "give all interfaces in one place")
     if interfaces:
         given["interfaces"] = interfaces
     return validate(live.SwitchDescription, written | given, str(file) if file is not None else "")
 
 
 def _captured(described: live.SwitchDescription, folder: Path) -> live.SwitchDescription:
-    """Have each interface captured to a file of its name."""
+    """Capture each interface to a file with its name."""
     if described.captures:
-        raise BadInput("--pcap beside captures in the description", "describe all of them in one place")
+        raise BadInput("--pcap contradicts the captures in the description", "give all captures in one place")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -126,11 +126,11 @@ def _served(
     address: str | None,
     device_id: int,
 ) -> Iterator[str]:
-    """P4Runtime as long as the context, if it is wanted; gives what to say of it."""
+    """Serve P4Runtime during the context if there is an address; yields the text about it for the start message."""
     if address is None:
         yield ""
         return
-    # gRPC takes long to load, which other commands need not wait for.
+    # gRPC loads slowly, so other commands do not import it.
     from marklab.p4runtime import server  # noqa: PLC0415
 
     cpu = None if description.cpu_port is None else live.CpuPort(description.cpu_port, running)
@@ -155,12 +155,12 @@ def _read(path: Path | None, grpc: str | None) -> list[dict[str, Any]]:
         return []
     if grpc is not None:
         raise BadInput(
-            "--entries beside --grpc-server-addr: no controller would know of them", "write them by P4Runtime"
+            "--entries with --grpc-server-addr: controllers would not know of these entries", "write them by P4Runtime"
         )
     try:
         entries = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise BadInput(f"{path}: {error}", "a list of entries in JSON") from error
+        raise BadInput(f"{path}: {error}", "write a list of entries in JSON") from error
     if not isinstance(entries, list):
-        raise BadInput(f"{path} is no list", "a list of entries in JSON")
+        raise BadInput(f"{path} is not a list", "write a list of entries in JSON")
     return entries

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""`check --arch tna`: whether Tofino can run a program, and what the program needs of it."""
+"""`check --arch tna`: whether Tofino can run a program, and which of its resources the program needs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rich.text import Text
 from marklab.catalog.twin import CHIPS, Arch, chip_number, known_twins, twin_spec
 from marklab.p4tools import tofino
 
-# Columns of the table by stage, and the fields of a stage that they show.
+# Columns of the table of stages, and the field of a stage that each column shows.
 _COLUMNS = {
     "logical": "logical_tables",
     "gateways": "gateways",
@@ -57,7 +57,7 @@ def _show(name: str, found: tofino.Examination, console: Console) -> None:
 
 
 def _stages(estimate: tofino.ChipEstimate) -> list[Text]:
-    """A line per stage. What is in it comes last, and is not broken: it can be long."""
+    """A line per stage. The tables come last and are not wrapped, as they can be long."""
 
     def line(label: str, of: tofino.StageUse | tofino.Total, tables: str, style: str = "") -> Text:
         numbers = (f"{getattr(of, field):>{len(column)}}" for column, field in _COLUMNS.items())
