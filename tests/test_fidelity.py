@@ -174,7 +174,7 @@ def test_names_are_those_of_experiments_and_of_papers() -> None:
     ("name", "why"),
     [
         ("ecnsharp", "did you mean `ecn-sharp`"),
-        ("Table 1", "it needs round trips of a testbed"),
+        ("Table 1", "it needs round trips through parts of a testbed"),
     ],
 )
 def test_what_cannot_be_run_says_why(name: str, why: str) -> None:
