@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Draws the floors of the package in docs/design.md: the rooms of the contract in pyproject.toml, with their first lines.
+"""Draws the floors of the package in docs/design.md: rooms of the contract in pyproject.toml, with their first lines.
 
 `python tools/floors.py` writes the picture; tests/test_rooms.py checks that it is up to date.
 """

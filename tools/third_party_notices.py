@@ -25,8 +25,8 @@ LICENCES = TREE / "LICENSES"
 
 _ENGINE, _TARGET = "marklab-engine", "x86_64-unknown-linux-gnu"
 
-# Which licence is taken where a crate offers several: of these the first, with the names that its text may have. All of
-# them permit what the lab does with them: to be linked, and passed on with their text.
+# If a crate offers several licences, we use the first one of this list. The values are possible file names of its text.
+# All of these licences permit linking and redistribution together with their text.
 _TAKEN: Mapping[str, tuple[str, ...]] = {
     "MIT": ("LICENSE-MIT*", "LICENSES/MIT.txt", "LICENSE", "LICENSE.txt", "LICENSE.md"),
     "BSD-2-Clause": ("LICENSE", "LICENSE.txt"),
