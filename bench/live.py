@@ -3,10 +3,10 @@
 
 .venv/bin/python bench/live.py [--rounds N] [throughput | small | latency | shaping ...]
 
-Needs root, iproute2, ethtool, iperf3 and ping. The hosts are two network namespaces, each with an interface to
-a third, the switch's, and a direct cable between them; MTU 1500, all offloads off. The switch runs dctcp-red on the last processor;
-the hosts receive on the others. The switches take turns, and the best of all rounds counts, because other load on the
-machine can only make a figure worse.
+Needs root, iproute2, ethtool, iperf3 and ping. The hosts are two network namespaces, each with an interface to a third,
+the switch's, and a direct cable between them; MTU 1500, all offloads off. The switch runs dctcp-red on the last
+processor; the hosts receive on the others. The switches take turns, and the best of all rounds counts, because other
+load on the machine can only make a figure worse.
 """
 
 from __future__ import annotations
