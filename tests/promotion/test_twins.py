@@ -108,7 +108,7 @@ def test_a_twin_drops_what_its_scheme_drops(choice: str, setting: str, arch: Arc
         for queue in (0, 9, 9, 9, 9, 0):
             for ecn in (*(200 * [CE]), NOT_ECT, ECT1, ECT0, CE):
                 now += 10_000
-                # No random draw decides on a packet that is marked already, or with the average outside of the thresholds.
+                # No random draw decides on a packet that is marked already, or on an average outside of the thresholds.
                 sent = Frame(dst=10 << 24, ecn=ecn).build()
                 _, out, _ = harness.process(IN_PORT, sent, now, 0, queue * unit, queue * unit)
                 fates.append(None if out is None else out[15] & 3)

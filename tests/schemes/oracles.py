@@ -181,7 +181,7 @@ class Red:
 class AdaptiveRed(Red):
     """Adaptive RED (Floyd, Gummadi and Shenker 2001), with p_max as a slope: p_max / (max - min), in 2^-32.
 
-    `target` has the ends of the target range in 1/65536 packets; `alpha`, `bottom` and `top` belong to p_max, as slopes.
+    `target` has the ends of the target range in 1/65536 packets; `alpha`, `bottom`, `top` belong to p_max, as slopes.
     """
 
     interval: int = 0
