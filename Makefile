@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# `make run` sets everything up and runs the main example; `make test` is what has to pass before a merge.
-# Every step leaves a stamp and is done again only if something that it depends on has changed.
+# `make run` sets everything up and runs the main example; `make test` has to pass before a merge.
+# Every step leaves a stamp. It runs again only if one of its dependencies has changed.
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
@@ -10,7 +10,7 @@ CARGO := cargo --locked
 PIP := pip install --quiet --disable-pip-version-check --no-input
 ENGINE := $(shell find engine -name target -prune -o \( -name '*.rs' -o -name '*.toml' -o -name '*.p4' -o -name Cargo.lock \) -print)
 
-# Where rustup puts it, even if the shell has not been told.
+# The folder where rustup puts cargo, even if it is not on the shell's PATH.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
@@ -18,13 +18,13 @@ GOALS := setup dev wheel test-wheel test-oldest lock run artifact test lint pyte
 	reference conformance differential ns3 bench notices docs clean
 .PHONY: $(GOALS)
 
-# What the lab runs on, and what it is tested with besides.
+# The lab's environment; `dev` adds the packages of the tests.
 setup: $(STAMPS)/engine
 
 dev: setup $(STAMPS)/dev $(STAMPS)/p4runtime-shell
 
-# The lab as one file for pip, in dist/: engine, package and data. Zig links it, so that it runs with glibc 2.28 and newer;
-# it is a Python package, which cargo-zigbuild would look for in the first `python3` on PATH.
+# The lab as one file for pip, in dist/: engine, package and data. Zig links it, so that it runs with glibc 2.28 and newer.
+# Zig is a Python package here; without the variable, cargo-zigbuild would look for it in the first `python3` on PATH.
 COMMIT := orchestrator/marklab/data/commit
 
 wheel: $(STAMPS)/wheel
@@ -35,7 +35,7 @@ wheel: $(STAMPS)/wheel
 		code=$$?; rm -f $(COMMIT); exit $$code
 	$(VENV)/bin/auditwheel show dist/*.whl
 
-# What the wheel is for somebody who has nothing else, in chroots of bare Debian 12 and 13; root, with debootstrap.
+# The wheel on a machine with nothing else installed, in chroots of bare Debian 12 and 13. Needs root and debootstrap.
 test-wheel: wheel dev
 	$(PYTHON) -m pytest tests/wheel
 
@@ -53,7 +53,7 @@ test-oldest: wheel dev
 	$(UV) pip install --quiet --no-deps dist/*.whl
 	$(OLDEST)/bin/python -m pytest -n $(shell nproc) --dist worksteal -m 'not real_time' --ignore tests/test_doc_commands.py
 
-# Exact versions of all that is installed, from the ranges in pyproject.toml; UPGRADE=1 looks for newer ones.
+# Exact versions of all installed packages, from the ranges in pyproject.toml; UPGRADE=1 looks for newer versions.
 PIN = $(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest --generate-hashes \
 	--no-emit-index-url --annotation-style line --custom-compile-command 'make lock' $(if $(UPGRADE),--upgrade)
 
@@ -68,7 +68,7 @@ run: setup
 	$(PYTHON) orchestrator.py --scheme diffecn --load 0.8
 
 # An experiment of a paper for a committee that evaluates artifacts: docs/artifact.md. `make artifact ID` and
-# `make artifact ID=...` are the same; QUICK=1 and OUT=folder as well. What stands behind `artifact` is no goal.
+# `make artifact ID=...` are the same; QUICK=1 and OUT=folder are options. The word after `artifact` is not a goal.
 ifeq ($(firstword $(MAKECMDGOALS)),artifact)
 BEHIND := $(wordlist 2,$(words $(MAKECMDGOALS)),$(MAKECMDGOALS))
 ifneq ($(BEHIND),)
@@ -102,19 +102,19 @@ lint: dev
 	cd engine && $(CARGO) fmt --all --check
 	cd engine && $(CARGO) clippy --workspace --all-targets -- -D warnings
 
-# On all cores, but for what needs the machine for itself.
+# On all cores, without the tests that need the machine for themselves.
 pytest: dev
 	$(PYTHON) -m pytest -n $(shell nproc) --dist worksteal -m 'not real_time'
 
-# Real switches and hosts, as far as this machine has what they need.
+# Real switches and hosts; tests that need missing tools are skipped.
 real-time: dev
 	$(PYTHON) -m pytest -m real_time
 
 cargo-test: setup
 	cd engine && $(CARGO) test --workspace --quiet
 
-# The reference sweep again, with the lab as it is now, against results/reference: docs/ci.md. What the sweep lost the
-# comparison tells, so that it is made in any case.
+# The reference sweep, run with the present lab and compared with results/reference: docs/ci.md. The comparison reports
+# cells that failed, so it runs even if the sweep fails.
 REFERENCE := results/reference
 COMPARED := target/compare
 
@@ -123,7 +123,7 @@ compare: setup
 	-$(PYTHON) orchestrator.py sweep $(REFERENCE)/sweep.yaml --no-flows --out $(COMPARED)
 	$(PYTHON) orchestrator.py compare $(REFERENCE) $(COMPARED)/reference-* --policy $(REFERENCE)/policy.yaml --out $(COMPARED)
 
-# What `make compare` compares with, made anew: docs/ci.md says when.
+# Renews the reference of `make compare`; docs/ci.md explains when.
 RENEWED := target/reference
 
 reference: setup
@@ -132,7 +132,7 @@ reference: setup
 	rm -rf $(REFERENCE)/cells
 	cp -r $(RENEWED)/reference-*/* $(REFERENCE)
 
-# p4c's corpus, of a checkout: make conformance P4C_CHECKOUT=<folder>
+# The programs of p4c's tests, from a checkout: make conformance P4C_CHECKOUT=<folder>
 conformance: setup
 	$(PYTHON) -m marklab.p4tools.peers.conformance "$(P4C_CHECKOUT)"
 
@@ -144,19 +144,19 @@ differential: setup
 ns3: setup
 	$(PYTHON) -m marklab.ns3 --record
 
-# The tests of the pipeline that need no machine code, under Miri; it comes with a nightly toolchain. The rows of tables
-# are safe code, and their properties take an hour there.
+# The tests of the pipeline that need no machine code, under Miri, which needs a nightly toolchain. Tests of table rows are
+# left out: the rows are safe code, and their property tests take an hour under Miri.
 MIRI_TOOLCHAIN ?= nightly
 
 miri:
 	cd engine && MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=4 cargo +$(MIRI_TOOLCHAIN) miri test --locked -p marklab-pipeline --lib \
 		-- --skip table::rows
 
-# Licences, sources and known faults of the crates: cargo install --locked cargo-deny
+# Licences, sources and known vulnerabilities of the crates; needs `cargo install --locked cargo-deny`.
 deny:
 	cd engine && $(CARGO) deny --locked check
 
-# Random sources, packets and table entries; SEED= makes it another search. See engine/fuzz.
+# Random sources, packets and table entries; SEED= starts another search. See engine/fuzz.
 SECONDS ?= 20
 SEED ?= 1
 
@@ -166,7 +166,7 @@ fuzz: setup
 bench: setup
 	$(MAKE) -C bench PYTHON=$(CURDIR)/$(PYTHON)
 
-# What the wheel carries that others wrote, after a crate has come or gone.
+# Third-party code in the wheel; run it after adding or removing a crate.
 notices: setup
 	$(PYTHON) tools/third_party_notices.py
 
@@ -177,7 +177,7 @@ docs: dev
 clean:
 	rm -rf $(VENV) $(SHELL_VENV) $(OLDEST) dist site target engine/target .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
-# Steps say what to do if they fail, and leave nothing half-made behind; what was whole before stays.
+# A step that fails names the remedy and removes what it left incomplete, but nothing that was complete before.
 new = $(if $(wildcard $(1)),,$(2))
 
 $(STAMPS)/python: requirements/lab.txt

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Marklab's entry: `python orchestrator.py --scheme ecn-sharp --load 0.8`.
 
-Any Python can run this file, from any folder. It hands over to the environment that `make setup` makes, hence the
-old-fashioned syntax.
+Any Python can run this file, from any folder, hence the old-fashioned syntax. It starts the Python of the environment
+that `make setup` makes.
 """
 
 import os
@@ -23,7 +23,7 @@ def main():
             os.environ.pop(name, None)
         os.execv(python, [python, os.path.realpath(__file__)] + sys.argv[1:])  # noqa: RUF005
     sys.path.insert(0, os.path.join(here, "orchestrator"))
-    # Until the command line can explain it, Ctrl-C just ends the process.
+    # Until the command line is loaded and can report it, Ctrl-C simply ends the process.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         from marklab.cli.main import main as run  # noqa: PLC0415

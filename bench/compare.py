@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What comparisons with the reference sweep are worth: false alarms, regressions found, intervals that hold the truth.
+"""How reliable comparisons with the reference sweep are: false alarms, regressions found, coverage of intervals.
 
 .venv/bin/python bench/compare.py [FOLDER]
 
-Runs the reference sweep with 20 other sets of seeds, and with each of them TCN made 10 % worse: 20 minutes of CPU time.
-Sweeps stay in FOLDER, target/bench-compare if it is not given, and are not run again.
+Runs the reference sweep with 20 other sets of seeds, and for each set a TCN that is 10 % worse: 20 minutes of CPU time.
+Sweeps are kept in FOLDER (default: target/bench-compare), and are not run again.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ POLICY = read_policy(REFERENCE / "policy.yaml")
 
 FIRST_SEEDS = range(101, 2002, 100)
 
-# TCN marks at 1.625 T in place of T.
+# TCN marks at 1.625 T instead of T.
 SOUND, WORSE = "q.sojourn_us, t,", "q.sojourn_us, t + (t >> 1) + (t >> 3),"
 
 METRICS = ("short.mean", "short.p99", "overall.mean", "large.mean")
@@ -44,7 +44,7 @@ PAIRS_OF_SETS = 300
 
 
 def swept(folder: Path, *more: str) -> Collection:
-    """The reference sweep, with other settings; as it is if it is there."""
+    """The reference sweep with other settings. A sweep that exists is not run again."""
     if not list(folder.glob("*/plan.json")):
         shutil.rmtree(folder, ignore_errors=True)
         given = ["sweep", str(REFERENCE / "sweep.yaml"), "--no-flows", "--no-report", "--out", str(folder), *more]
@@ -57,7 +57,7 @@ def swept(folder: Path, *more: str) -> Collection:
 
 
 def worse_program(folder: Path) -> Path:
-    """A copy of the schemes with TCN made worse; gives its program."""
+    """Copy the schemes, make TCN worse, and return its program."""
     shutil.copytree(REPOSITORY / "p4src", folder, dirs_exist_ok=True)
     program = folder / "v1model" / "tcn.p4"
     text = (REPOSITORY / "p4src" / "v1model" / "tcn.p4").read_text(encoding="utf-8")
@@ -67,7 +67,7 @@ def worse_program(folder: Path) -> Path:
 
 
 def with_seeds(side: Collection, of: Callable[[int, str], Iterable[SeedResult]]) -> Collection:
-    """The sweep with other seeds, by number of the point and scheme."""
+    """The sweep with other seeds. `of` returns them for the number of a point and a scheme."""
     points = []
     for place, point in enumerate(side.points):
         schemes = {
@@ -106,13 +106,13 @@ def head(title: str, *columns: str) -> None:
 
 
 def largest(comparison: Comparison, metric: str) -> float:
-    """The largest change of a metric, of all schemes."""
+    """The largest change of a metric over all schemes."""
     found = [each.relative or 0 for each in comparison.differences if each.metric.name == metric]
     return max(found, key=abs)
 
 
 def reseeded(reference: Collection, sides: Sequence[Collection]) -> None:
-    """Other seeds against the reference: nothing has changed, so nothing may be broken."""
+    """Other seeds against the reference: nothing has changed, so no rule may be broken."""
     head("Re-seeded, against the reference", "first seed", "exit code", *(f"largest {name}" for name in METRICS))
     codes = []
     for first_seed, side in zip(FIRST_SEEDS, sides, strict=True):
@@ -123,7 +123,7 @@ def reseeded(reference: Collection, sides: Sequence[Collection]) -> None:
 
 
 def false_alarms(sides: Sequence[Collection]) -> None:
-    """Sets of seeds that are drawn from all, against others: how often one of equal things fails."""
+    """Compare random sets of seeds with each other: how often a comparison of equal schemes fails."""
     random, alarms = np.random.default_rng(1), dict.fromkeys((0.01, 0.1), 0)
     count = len(sides[0].points[0].summary.main.seeds)
 
@@ -159,7 +159,7 @@ def regressions(pairs: Sequence[tuple[int, Collection, Collection]]) -> None:
 
 
 def with_other_seeds(reference: Collection, sides: Sequence[Collection]) -> None:
-    """All mean FCTs of TCN made larger, where flows are not those of the reference."""
+    """All mean FCTs of TCN made larger, on other flows than those of the reference."""
     head("TCN's mean FCTs larger, with other seeds", "by", "red")
     for part in (0.1, 0.3, 0.4, 0.5, 0.6):
         codes = [compare(reference, with_larger_means(side, 1 + part), POLICY).exit_code for side in sides]
@@ -167,7 +167,7 @@ def with_other_seeds(reference: Collection, sides: Sequence[Collection]) -> None
 
 
 def with_larger_means(side: Collection, factor: float) -> Collection:
-    """A sweep with mean FCTs of TCN that are so much larger, in all classes that have flows."""
+    """A sweep in which TCN's mean FCTs are larger by a factor, in all classes that have flows."""
 
     def of(place: int, label: str) -> Iterator[SeedResult]:
         for seed in seeds_of([side], place, label):
@@ -181,16 +181,16 @@ def with_larger_means(side: Collection, factor: float) -> Collection:
 
 
 def by_seed(sides: Sequence[Collection], scheme: str, metric: str) -> list[tuple[float, ...]]:
-    """Of each seed of all sweeps, the metric at each point."""
+    """The metric at each point, for each seed of all sweeps."""
     of = find_metric(metric).of
     columns = [[of(seed) for seed in seeds_of(sides, place, scheme)] for place in range(len(sides[0].points))]
     return [tuple(float(value or 0) for value in values) for values in zip(*columns, strict=True)]
 
 
 def coverage(sides: Sequence[Collection], worse: Sequence[Collection]) -> None:
-    """How often 95 % intervals miss the truth, with few seeds drawn from all of them."""
+    """How often 95 % intervals miss the true value, if a few seeds are drawn from all of them."""
     head(
-        "Of 95 % intervals over both loads, how many miss (aim: 5 %)",
+        "95 % intervals over both loads that miss the true value (aim: 5 %)",
         *("seeds", "sides", "metric", "percentiles", "Student's t", "bootstrap-t", "as wide as t"),
     )
     random = np.random.default_rng(1)
@@ -246,7 +246,7 @@ def _estimate(
 
 
 def _percentiles(random: np.random.Generator, estimate: EstimatedDifference) -> tuple[float, float]:
-    """Of plain resamples, how far below and above the estimate 95 % of them are."""
+    """The 2.5th and 97.5th percentile of plain resamples, as deviations from the estimate."""
     means = [
         each[random.integers(0, len(each), (RESAMPLES, len(each)))].mean(axis=1) for each in estimate.contributions
     ]

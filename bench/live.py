@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The real-time switch between two hosts, beside the kernel's bridge and simple_switch: throughput, latency, shaping.
+"""The real-time switch between two hosts, against the kernel's bridge and simple_switch: throughput, latency, shaping.
 
 .venv/bin/python bench/live.py [--rounds N] [throughput | small | latency | shaping ...]
 
-Needs root, iproute2, ethtool, iperf3 and ping. Two network namespaces have an interface each to a third, the switch's,
-MTU 1500, all offloads off, and a cable of their own between them. The switch runs dctcp-red, on the last processor;
-the hosts receive on the others. What is compared takes turns, and the best of all rounds counts: other load can only
-make a figure worse.
+Needs root, iproute2, ethtool, iperf3 and ping. The hosts are two network namespaces, each with an interface to a third,
+the switch's, and a direct cable between them; MTU 1500, all offloads off. The switch runs dctcp-red on the last
+processor; the hosts receive on the others. The switches take turns, and the best of all rounds counts, because other
+load on the machine can only make a figure worse.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ PROCESSORS = os.cpu_count() or 1
 LEAST_BPS, LEAST_OVER_BMV2, LEAST_OF_BRIDGE = 2.4e9, 4, 1 / 3
 LEAST_PACKETS_PER_S = 120_000
 MOST_P50_US, MOST_P99_US = 50, 200
-# Shaping: a line with Ethernet's 24 bytes beside a frame; droptail, so that the queue stands at its limit.
+# Shaping: a line with Ethernet's 24 bytes of overhead per frame; droptail, so that the queue stays at its limit.
 SHAPED_BPS, SHAPED_SECONDS, SHAPED_PACKETS, OVERHEAD_BYTES = 100_000_000, 10, 200, 24
 RATE_WITHIN, QUEUE_WITHIN = 0.005, 0.02
 PINGS = 2_000
@@ -58,7 +58,7 @@ PINGS = 2_000
 class Testbed:
     """Two hosts: `eth0` leads to a switch's interface, `eth1` straight to the other host.
 
-    The switch has a namespace as well, so that no rules of the machine's own firewall apply to the bridge.
+    The switch has its own namespace, too, so that the machine's firewall rules do not apply to the bridge.
     """
 
     def __init__(self) -> None:
@@ -82,13 +82,13 @@ class Testbed:
         return self
 
     def _address(self, number: int, cable: int) -> None:
-        """An address, and the other end's as well, so that no ARP is needed."""
+        """Set the address, and a neighbour entry for the other end, so that no ARP is needed."""
         host, device = self.hosts[number], f"eth{cable}"
         ip("-n", host, "link", "set", device, "address", mac(number, cable), "up")
         ip("-n", host, "addr", "add", f"10.0.{cable}.{number + 1}/24", "dev", device)
         ip("-n", host, "neigh", "add", f"10.0.{cable}.{2 - number}", "lladdr", mac(1 - number, cable), "dev", device)
         ethtool(host, device)
-        # Otherwise the work of receiving is done by the thread that hands a frame over.
+        # Otherwise the thread that hands over a frame also does the work of receiving it.
         others = (1 << min(PROCESSORS - 1, 32)) - 1
         self.run(number, "sh", "-c", f"echo {others:x} > /sys/class/net/{device}/queues/rx-0/rps_cpus")
 
@@ -97,16 +97,16 @@ class Testbed:
             ip("netns", "del", name)
 
     def at_switch(self, *command: str) -> list[str]:
-        """A command where the switch is."""
+        """A command in the switch's namespace."""
         return ["ip", "netns", "exec", self.switch, *command]
 
     def start(self, number: int, *command: str) -> subprocess.Popen[str]:
-        """A process on a host."""
+        """Start a process on a host."""
         full = ["ip", "netns", "exec", self.hosts[number], *command]
         return subprocess.Popen(full, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
     def run(self, number: int, *command: str) -> str:
-        """What a process on a host prints."""
+        """Run a process on a host and return its output."""
         with self.start(number, *command) as process:
             said, _ = process.communicate(timeout=120)
             if process.returncode != 0:
@@ -114,7 +114,7 @@ class Testbed:
             return said
 
     def entries(self) -> list[dict[str, Any]]:
-        """The ways to the hosts."""
+        """The routes to the hosts."""
         return [
             {
                 "table": "ipv4_lpm",
@@ -126,12 +126,12 @@ class Testbed:
         ]
 
     def nothing(self) -> AbstractContextManager[None]:
-        """The cable between the hosts needs nothing."""
+        """The cable between the hosts needs no process."""
         return contextmanager(lambda: iter([None]))()
 
     @contextmanager
     def bridge(self) -> Iterator[None]:
-        """The kernel's bridge in place of a switch."""
+        """The kernel's bridge instead of a switch."""
         ip("-n", self.switch, "link", "add", "bridge", "type", "bridge", "forward_delay", "0")
         try:
             for interface in self.interfaces:
@@ -196,7 +196,7 @@ class Testbed:
 
 
 def check(report: live.SwitchReport) -> None:
-    """Say of a switch what makes its figures doubtful."""
+    """Print reasons to doubt the figures of a switch."""
     for port in report["ports"]:
         for what in ("missed", "unsent", "offloaded"):
             if port[what]:
@@ -204,13 +204,13 @@ def check(report: live.SwitchReport) -> None:
 
 
 def ip(*words: str) -> None:
-    """Sets up the network."""
+    """Run `ip` with these words."""
     command = ["ip", *words]
     subprocess.run(command, check=True, timeout=20, stdout=subprocess.DEVNULL)
 
 
 def ethtool(namespace: str, device: str) -> None:
-    """Switch off what lets interfaces leave work undone; some of it cannot be changed, and is as it should be."""
+    """Switch off offloads. Some cannot be changed; these are off already."""
     for offload in OFFLOADS:
         command = ["ip", "netns", "exec", namespace, "ethtool", "-K", device, offload, "off"]
         subprocess.run(command, check=False, timeout=20, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -223,7 +223,7 @@ def mac(number: int, cable: int) -> str:
 
 @contextmanager
 def listening(testbed: Testbed) -> Iterator[None]:
-    """An iperf3 on the second host that serves once."""
+    """An iperf3 server on the second host, for a single test."""
     with testbed.start(1, "iperf3", "-s", "-1", "--forceflush") as server:
         assert server.stdout is not None
         while "listening" not in (line := server.stdout.readline()):
@@ -236,7 +236,7 @@ def listening(testbed: Testbed) -> Iterator[None]:
 
 
 def iperf3(testbed: Testbed, cable: int, *options: str) -> dict[str, Any]:
-    """A measurement from the first host to the second, a second of warm-up left out."""
+    """Measure from the first host to the second, without the first second as warm-up."""
     with listening(testbed):
         warm = ("-t", str(SECONDS), "-O", "1", "-J")
         found = json.loads(testbed.run(0, "iperf3", "-c", f"10.0.{cable}.2", *warm, *options))
@@ -245,7 +245,7 @@ def iperf3(testbed: Testbed, cable: int, *options: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Way:
-    """A way between the hosts: by which cable, and what has to run."""
+    """A path between the hosts: its cable, and the switch that has to run."""
 
     name: str
     cable: int
@@ -253,7 +253,7 @@ class Way:
 
 
 def ways(testbed: Testbed) -> list[Way]:
-    """All that are there."""
+    """All paths for which this machine has the tools."""
     found = [
         Way("cable", 1, testbed.nothing),
         Way("bridge", 0, testbed.bridge),
@@ -269,7 +269,7 @@ def ways(testbed: Testbed) -> list[Way]:
 def best_of(
     testbed: Testbed, rounds: int, measure: Callable[[Way], NDArray[np.float64]], better: Callable[..., Any]
 ) -> dict[str, NDArray[np.float64]]:
-    """The best of each way's figures, where all take turns."""
+    """The best figures of each path, over rounds in which all take turns."""
     found: dict[str, list[NDArray[np.float64]]] = {}
     for _ in range(rounds):
         for way in ways(testbed):
@@ -296,12 +296,12 @@ def throughput(testbed: Testbed, rounds: int) -> bool:
 
 
 def small(testbed: Testbed, rounds: int) -> bool:
-    """UDP as fast as one sender can: datagrams of 18 bytes."""
+    """UDP at the maximum rate of one sender: datagrams of 18 bytes."""
 
     def measure(way: Way) -> NDArray[np.float64]:
         before = datagrams(testbed)
         end = iperf3(testbed, way.cable, "-u", "-l", "18", "-b", "0")["sum"]
-        # The kernel counts the warm-up as well.
+        # The kernel's counts include the warm-up.
         delivered, read = (datagrams(testbed) - before) / (SECONDS + 1)
         return np.array([delivered, end["packets"] / end["seconds"], read])
 
@@ -315,10 +315,10 @@ def small(testbed: Testbed, rounds: int) -> bool:
 
 
 def datagrams(testbed: Testbed) -> NDArray[np.int64]:
-    """Datagrams that have come to the second host, and those of them for which its socket had room (RFC 4113).
+    """Datagrams that arrived at the second host, and those for which its socket had space (RFC 4113).
 
-    The kernel's counts only grow. Of iperf3's, lost packets can be more than packets: the difference was once -44,398 a
-    second.
+    These are the kernel's counts, which only grow. iperf3's count of lost packets can exceed its count of packets: the
+    difference was once -44,398 per second.
     """
     names, values = re.findall(r"^Udp: (.*)", testbed.run(1, "cat", "/proc/net/snmp"), re.MULTILINE)
     counts: dict[str, int] = dict(zip(names.split(), map(int, values.split()), strict=True))
@@ -326,7 +326,7 @@ def datagrams(testbed: Testbed) -> NDArray[np.int64]:
 
 
 def latency(testbed: Testbed, rounds: int) -> bool:
-    """Round trips while nothing else happens: those by the cable are the hosts' own."""
+    """Round trips on an idle network. Those over the cable are the hosts' own latency."""
 
     def measure(way: Way) -> NDArray[np.float64]:
         said = testbed.run(0, "ping", "-i", "0.002", "-c", str(PINGS), f"10.0.{way.cable}.2")
@@ -348,7 +348,7 @@ def latency(testbed: Testbed, rounds: int) -> bool:
 
 
 def shaping(testbed: Testbed, rounds: int) -> bool:
-    """A line that is always busy: what leaves in 10 s, and whether the queue in front of it agrees."""
+    """A line that is always busy: the bits that leave in 10 s, and whether the queue in front of the line agrees."""
     table = Table("100 Mb/s, 10 s", "rate", "wait in the queue / its bytes at that rate", "late p50 us", "late p99 us")
     errors = []
     for number in range(rounds):
@@ -369,7 +369,7 @@ def shaping(testbed: Testbed, rounds: int) -> bool:
 
 
 def line_rate(testbed: Testbed) -> float:
-    """Bits per second on the line to the second host, while more than it carries is sent."""
+    """Bits per second on the line to the second host, while the sender overloads it."""
     ask = ["ip", "-n", testbed.switch, "-s", "-j", "link", "show", "dev", testbed.interfaces[1]]
 
     def sent() -> NDArray[np.float64]:
@@ -401,8 +401,8 @@ def line_rate(testbed: Testbed) -> float:
 
 
 def wait_by_content(trace: Columns) -> float:
-    """How long packets wait, over how long the line takes for what waits, on average (Little's law)."""
-    # A second while the queue stands, far from its beginning and its end.
+    """Mean waiting time of packets, divided by the mean time that the line needs for the queue (Little's law)."""
+    # One second in the middle of the trace, while the queue is at its limit.
     time_ns = trace["time_ns"].astype(np.int64)
     begin_ns = (int(time_ns[0]) + int(time_ns[-1])) // 2
     chosen = slice(*np.searchsorted(time_ns, [begin_ns, begin_ns + 10**9]))
@@ -414,7 +414,7 @@ def wait_by_content(trace: Columns) -> float:
 
 
 def show(table: Table) -> None:
-    """Prints it, on a terminal of any width."""
+    """Print a table, on a terminal of any width."""
     Console(width=max(110, Console().width)).print(table)
 
 
@@ -427,7 +427,7 @@ def main(
     what: Annotated[list[str] | None, typer.Argument(help=", ".join(BENCHES))] = None,
     rounds: int = 3,
 ) -> None:
-    """Measure all, or what is named; exit code 1 if an aim is missed."""
+    """Run all measurements, or the named ones; exit code 1 if an aim is missed."""
     if unknown := [name for name in what or [] if name not in BENCHES]:
         raise typer.BadParameter(f"{unknown[0]} is none of {', '.join(BENCHES)}")
     if missing := [tool for tool in ("ip", "ethtool", "iperf3", "ping") if shutil.which(tool) is None]:

@@ -6,10 +6,10 @@
     .venv/bin/python bench/ns3.py leaf-spine --flows 1000 --seeds 3
 
 Both have one new connection per flow and the same links, queue limit, threshold and TCP parameters, as far as
-ns-3 has them. Marklab runs twice per seed, before and after ns-3; its CPU time is the mean.
+ns-3 supports them. Marklab runs twice per seed, before and after ns-3; its CPU time is the mean.
 
-ns-3 has its own defaults: TCP timestamps, a std::map of events. With --tuned it has neither, but the fastest set of
-events.
+ns-3 runs with its defaults: TCP timestamps, a std::map as event set. With --tuned it has no timestamps, and its fastest
+event set.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ from marklab.spec.description import make_spec
 from marklab.traffic.flows import FlowList
 
 RATE_BPS = 10**10
-# ns-3's queue discs see neither the packet in the device below them nor the one on the wire; ours sees the first, and
-# marks what finds more than k packets where RED marks what finds k or more: so k is the same in both.
+# ns-3's queue discs count neither the packet in the device below them nor the one on the wire; ours counts the first.
+# Ours marks a packet that finds more than k packets, RED one that finds k or more. So k is the same in both.
 K = 167
 # One-way delay of each sender's link and, last, the receiver's: RTTs of 70..210 us.
 INCAST_DELAYS_NS = [25_000, 27_500, 30_000, 32_500, 37_500, 55_000, 95_000, 10_000]
 LEAF_SPINE_DELAY_NS = 10_000
 
-# What differs from Marklab's defaults so that both model the same: the NIC is a FIFO of any length, each segment is
-# acknowledged, the window grows whether it is used or not.
+# Settings that differ from Marklab's defaults so that both model the same: the NIC is a FIFO of unlimited length, each
+# segment is acknowledged, and the window grows even if it is not used.
 LIKE_NS3: dict[str, Any] = {
     "schemes": [f"dctcp-red:k={K}"],
     "baseline": "none",
@@ -107,13 +107,13 @@ SCENARIOS = {"incast": incast, "leaf-spine": leaf_spine}
 
 def experiment_of(scenario: Scenario, peer: Peer, flow_list: Path) -> Experiment:
     """Our run of a flow list."""
-    # 8 link delays make an RTT between leaves.
+    # An RTT between leaves has 8 link delays.
     settings = {"topology": scenario.topology or scenario.traffic_topology, "rtt": f"{8 * LEAF_SPINE_DELAY_NS}ns"}
     return prepare(make_spec(peer.like() | settings | {"flow_list": str(flow_list), "seeds": 1}))
 
 
 def draw_flows(scenario: Scenario, flows: int, seed: int, folder: Path) -> tuple[Path, FlowList]:
-    """Draw a flow list as Marklab does, and write it for us."""
+    """Draw a flow list as Marklab does, and write it to a file for Marklab."""
     spec = make_spec(
         LIKE_NS3
         | {"topology": scenario.traffic_topology, "rtt": "80us", "load": scenario.load, "flows": flows}
@@ -129,7 +129,7 @@ def draw_flows(scenario: Scenario, flows: int, seed: int, folder: Path) -> tuple
 
 @dataclass(frozen=True)
 class Run:
-    """What a simulator did with a flow list."""
+    """Results of a simulator for a flow list."""
 
     size_bytes: NDArray[np.uint64]
     fct_us: NDArray[np.float64]
@@ -187,7 +187,7 @@ def row(table: Table, name: str, run: Run, base: Run | None = None) -> None:
 
 
 def joined(runs: list[Run]) -> Run:
-    """All seeds as one."""
+    """The runs of all seeds as one run."""
     totals = [sum(getattr(run, name) for run in runs) for name in ("transmissions", "marks", "drops", "timeouts")]
     sizes = np.concatenate([run.size_bytes for run in runs])
     fct = np.concatenate([run.fct_us for run in runs])
@@ -198,7 +198,7 @@ def main(
     name: Annotated[str, typer.Argument(metavar="|".join(SCENARIOS))],
     flows: int = 1000,
     seeds: int = 3,
-    tuned: Annotated[bool, typer.Option("--tuned", help="ns-3 at its fastest, not as it comes")] = False,
+    tuned: Annotated[bool, typer.Option("--tuned", help="ns-3 with its fastest settings, not its defaults")] = False,
     peer_options: Annotated[
         list[str] | None, typer.Option("--peer", metavar="OPTION", help="further option of the peer")
     ] = None,

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Packets per CPU second through one switch: compiled P4, the interpreter, and simple_switch where it is installed.
+"""Packets per CPU second through one switch: compiled P4, the interpreter, and simple_switch if it is installed.
 
 .venv/bin/python bench/packets.py [CASE ...]
 
-A packet is 1,500 bytes of IP and takes the whole way: parser, ingress, queue (behind 100 others, where a scheme looks
-at the queue), egress, deparser. Frames lie in memory, and none is sent to an interface. 256 flows take turns.
+A packet has 1,500 bytes of IP and passes the whole pipeline: parser, ingress, queue (behind 100 others, if the scheme
+uses the queue), egress, deparser. Frames stay in memory and are not sent to an interface. 256 flows take turns.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ INTERVAL_NS = 1_230
 SETUP = Setup(10**10, parse_rtt("70us..210us"), 1.0, 600)
 ROUNDS = {False: 4_000, True: 40}
 BMV2_ROUNDS = 100
-# So that simple_switch, whose ingress is faster than its egress, loses nothing.
+# Large enough that simple_switch, whose ingress is faster than its egress, loses no packet.
 BMV2_QUEUE_PACKETS = 100_000_000
 # Aims: dctcp-red per second and core, any program over the interpreter and over simple_switch.
 LEAST_PER_S, LEAST_OVER_INTERPRETER, LEAST_OVER_BMV2 = 3_000_000, 10, 30
@@ -84,7 +84,7 @@ class Case:
                 packets = [(0, frame) for frame in frames()] * BMV2_ROUNDS
                 before_s = switch.cpu_s
                 came = sum(map(len, switch.exchange(packets, gaps_s=itertools.repeat(0.0)).values()))
-                # `red` drops what finds too long a queue, and here all packets come at once.
+                # `red` drops packets that find too long a queue, and here all packets arrive at once.
                 if came == 0:
                     raise SystemExit(f"{self.name}: nothing came out of simple_switch")
                 return len(packets) / (switch.cpu_s - before_s)
@@ -110,7 +110,7 @@ def frames() -> list[bytes]:
 
 
 def cases() -> Iterator[Case]:
-    """Basic forwarding, ECMP over four ports, and each scheme as the testbed sets it."""
+    """Basic forwarding, ECMP over four ports, and each scheme with the settings of the testbed."""
     macs = {host: (0x02 << 40) + host for host in range(1, 5)}
 
     def forward(host: int, port: int) -> dict[str, Any]:

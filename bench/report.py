@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The report of a sweep of 504 cells: its size, and how long Chromium takes from the address to the first charts.
+"""The report of a sweep of 504 cells: its size, and Chromium's time until it has drawn the first charts.
 
 PYTHONPATH=tests .venv/bin/python bench/report.py
 """
@@ -34,7 +34,7 @@ FIRST = "fct-overall-mean"
 
 
 def synthetic() -> Collection:
-    """A run of all schemes, at each point of a grid with its times by another factor."""
+    """A run of all schemes, copied to each point of a grid with its times scaled by another factor."""
     summary, curves = run_with_curves(schemes=list(SCHEMES), flows=300, load=0.8, seeds=SEEDS)
     points = []
     for number, (load, workload) in enumerate(itertools.product(LOADS, WORKLOADS)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Whole runs at size, as a user starts them, on one core: wall time, CPU time and memory of the process.
+"""Whole large runs, as a user starts them, on one core: wall time, CPU time and memory of the process.
 
 .venv/bin/python bench/scale.py
 """

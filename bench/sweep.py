@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""A sweep as a user starts it, with one worker and with two: wall time, and CPU time that is not the engine's.
+"""A sweep as a user starts it, with one worker and with two: wall time, and CPU time outside the engine.
 
 .venv/bin/python bench/sweep.py
 """
@@ -39,7 +39,7 @@ def measure(folder: Path, workers: int) -> tuple[float, float, float, int]:
     command = [sys.executable, "orchestrator.py", "sweep", str(file), "-j", str(workers), "--out", str(out)]
     start = time.monotonic()
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
-    # Of the process and of those that it waited for, which are its workers.
+    # The usage covers the process and the children that it waited for, its workers.
     _, status, usage = os.wait4(process.pid, 0)
     wall_s = time.monotonic() - start
     if status:

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Make the Debian base image where no image registry can be reached: sudo docker/base-image.sh [debian:12-slim]
-# It has the mirrors that this machine's apt has; on a machine that is not Debian 12, say `MIRROR=http://...`.
+# It uses the mirrors of this machine's apt; on a machine that is not Debian 12, set `MIRROR=http://...`.
 set -eu
 image=${1:-debian:12-slim}
 command -v debootstrap >/dev/null || { echo "error: no debootstrap"; echo "  try: apt-get install debootstrap"; exit 2; } >&2
@@ -20,7 +20,7 @@ fi
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 debootstrap --variant=minbase bookworm "$folder/root" "$MIRROR"
-# Without documentation, as the published image is, now and for what is installed later.
+# Without documentation, as the published image, now and for packages that are installed later.
 cat > "$folder/root/etc/dpkg/dpkg.cfg.d/slim" <<SLIM
 path-exclude /usr/share/doc/*
 path-include /usr/share/doc/*/copyright

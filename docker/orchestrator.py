@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The lab's entry in the image, where it is installed and there is no tree."""
+"""The entry point in the image, where the lab is installed without a source tree."""
 
 from marklab.cli.main import main
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Marking schemes compared over loads: the lab from Python, in cells as of a notebook.
+"""Marking schemes compared over loads: the lab from Python, in cells like those of a notebook.
 
 Editors that know `# %%` run it cell by cell; `.venv/bin/python docs/example.py` runs all of it.
 """
@@ -13,11 +13,11 @@ result = run("ecn-sharp", load=0.8, flows=200, seeds=2)
 print(result.folder)
 print(result.summary.filter(statistic="mean").select("scheme", "size_class", "n", "fct_us", "normalised"))
 
-# %% What makes its numbers doubtful: two seeds of 200 flows are few
+# %% Reasons to doubt its numbers: two seeds of 200 flows are few
 for warning in result.warnings:
     print("!", warning)
 
-# %% Every flow is a row: which short flows were marked, and what that cost them
+# %% Every flow is a row: which short flows were marked, and their slowdown
 short = result.flows.filter(pl.col("size_bytes") <= 100_000, pl.col("fct_ns").is_not_null())
 print(
     short.group_by("scheme", marked=pl.col("marked_packets") > 0)
@@ -25,7 +25,7 @@ print(
     .sort("scheme", "marked")
 )
 
-# %% A change of a parameter: better, worse, or inside the noise of the seeds
+# %% A change of a parameter: better, worse, or within the noise of the seeds
 changed = run("ecn-sharp:pst_target=60us", load=0.8, flows=200, seeds=2)
 both = compare(result, changed, fail_on="short.mean > +20%")
 print(
@@ -34,7 +34,7 @@ print(
 print(both.rules)
 assert not both.broken
 
-# %% A grid of loads. What has finished is kept: this cell runs once, and is read from then on
+# %% A grid of loads. Finished cells are kept: the sweep runs once, and is read from then on
 grid = sweep(["ecn-sharp", "tcn"], grid={"load": [0.3, 0.6, 0.9]}, flows=200, seeds=2, name="example")
 assert grid.failed.is_empty()
 means = grid.cells.group_by("scheme", "load").agg(pl.col("short.mean").mean()).sort("scheme", "load")

@@ -23,15 +23,15 @@ _PATIENCE_MS = 60_000
 
 @dataclass
 class Opened:
-    """A page, with all that it complained about and all that it wanted to load."""
+    """A page, with its error messages and the addresses that it tried to load."""
 
     page: Page
     complaints: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
 
     def taken(self, button: str) -> Download:
-        """What a button gives to be kept. While the machine is busy Chromium forgets a download now and then, and is
-        asked again.
+        """The file that a button saves. On a busy machine Chromium occasionally loses a download, so the click is
+        repeated.
         """
         for patience_ms in (_PATIENCE_MS / 4, _PATIENCE_MS / 4, _PATIENCE_MS):
             try:
@@ -43,18 +43,18 @@ class Opened:
         raise AssertionError(f"{button} gives nothing to be kept")
 
     def show(self, chart: str) -> None:
-        """Bring a chart into sight, and wait until it is drawn with all that is chosen."""
+        """Bring a chart into view, and wait until it is drawn with the present choices."""
         self.page.locator(f"#{chart} .plot").scroll_into_view_if_needed()
         self.page.wait_for_selector(f"#{chart}[data-stale=false] .plot .main-svg")
 
     def drawn(self, chart: str) -> dict[str, dict[str, list[Any]]]:
-        """What Plotly has drawn of a chart: x and y by name."""
+        """The traces that Plotly has drawn: x and y by name."""
         self.show(chart)
         text = "name => document.querySelector(`#${name} .plot`).data.map(({name, x, y}) => [name, {x, y}])"
         return dict(self.page.evaluate(text, chart))
 
     def axis_titles(self, chart: str) -> list[str]:
-        """What is written at the axes of a chart."""
+        """Texts at the axes of a chart."""
         self.show(chart)
         text = "name => ['xaxis', 'yaxis'].map(it => document.querySelector(`#${name} .plot`).layout[it].title.text)"
         return list(self.page.evaluate(text, chart))
@@ -62,7 +62,7 @@ class Opened:
 
 @contextmanager
 def started() -> Iterator[Browser]:
-    """Chromium. There must not be two at a time in one process."""
+    """Start Chromium. A process can run only one at a time."""
     root = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=root)
@@ -74,7 +74,7 @@ def started() -> Iterator[Browser]:
 
 @contextmanager
 def opened(browser: Browser, path: Path, **device: Any) -> Iterator[Opened]:
-    """A file in a window of its own, without a network."""
+    """Open a file in a new window, without a network."""
     context = browser.new_context(**(device or DESK), offline=True)
     try:
         context.set_default_timeout(_PATIENCE_MS)

@@ -47,7 +47,7 @@ def run_with_curves(**settings: Any) -> tuple[Summary, dict[str, dict[int, Curve
 
 
 def collection_of(points: tuple[Point, ...], kind: Kind) -> Collection:
-    """These points."""
+    """A collection of these points."""
     return Collection(
         folder=Path("/nowhere"),
         kind=kind,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Results to compare, made up: every time of a cell is one number."""
+"""Synthetic results to compare: every time of a cell is the same number."""
 
 from __future__ import annotations
 

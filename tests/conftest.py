@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What several tests share."""
+"""Fixtures and hooks that several tests share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from marklab.cli.main import main
 from marklab.traffic.rtt import parse_rtt
 from needs import lacking, names_of, reason
 
-# What runs real switches and hosts has to have the machine for itself.
+# Tests that run real switches and hosts need the machine for themselves.
 _REAL_TIME = ("test_lab", "test_lab_bmv2", "test_live", "test_mininet")
 
 

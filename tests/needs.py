@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What tests need of a machine, by the names that `doctor` has for it.
+"""Tools and privileges that tests need, by the names of `doctor`.
 
-`@pytest.mark.needs("Mininet")` skips a test where `doctor` does not find Mininet, with what it says of getting it; a
-name that `doctor` does not know is an error. There is no other way to skip a test (test_needs.py).
+`@pytest.mark.needs("Mininet")` skips a test if `doctor` does not find Mininet, and shows how to get it. A name that
+`doctor` does not know is an error. There is no other way to skip a test (test_needs.py).
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from marklab.doctor.examination import Resource, examine
 
 @functools.cache
 def machine() -> Mapping[str, Resource]:
-    """What `doctor` finds here, by name."""
+    """The findings of `doctor` on this machine, by name."""
     return {finding.name: finding for finding in examine()}
 
 
 def lacking(names: Iterable[str]) -> list[Resource]:
-    """Which of these things are not here."""
+    """Those of these things that this machine lacks."""
     known = machine()
     if unknown := [name for name in names if name not in known]:
         raise pytest.UsageError(f"`doctor` knows nothing of {', '.join(unknown)}; it knows {', '.join(known)}")
@@ -30,10 +30,10 @@ def lacking(names: Iterable[str]) -> list[Resource]:
 
 
 def reason(absent: Iterable[Resource]) -> str:
-    """Why a test is skipped, and what to do about it."""
+    """Why a test is skipped, and the remedy."""
     return "; ".join(f"needs {finding.name} ({finding.detail}): {finding.get}" for finding in absent)
 
 
 def names_of(item: pytest.Item) -> list[str]:
-    """What a test needs."""
+    """The names that a test needs."""
     return [name for mark in item.iter_markers("needs") for name in mark.args]

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Pages of the documentation: their fenced blocks, and what comments directly above a block say about it.
+"""Pages of the documentation: their fenced blocks, and the comments directly above a block.
 
 <!-- save as: mine.p4 -->             a reader saves the block under this name
-<!-- exits with: 1 -->                its last command ends with this code; 0 without
-<!-- output: as shown -->             it prints what stands below its commands, but for line breaks; `...` is anything
-<!-- needs: BMv2 -->                  run only where `doctor` finds these things, which the text above names
-<!-- tested by: tests/test_x.py -->   another test runs it, or all that it stands for
-<!-- not run: it installs packages --> nothing runs it, and why
+<!-- exits with: 1 -->                its last command ends with this code (default: 0)
+<!-- output: as shown -->             it prints the text below its commands, except for line breaks; `...` is any text
+<!-- needs: BMv2 -->                  run only if `doctor` finds these things, which the text above names
+<!-- tested by: tests/test_x.py -->   another test runs it, or all of its variants
+<!-- not run: it installs packages --> no test runs it, for this reason
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 from marklab.paths import REPOSITORY
 
-# At the top, where a repository's pages are looked for; no part of the site.
+# Pages at the top of the repository; they are not part of the site.
 TOP = tuple(REPOSITORY / f"{name}.md" for name in ("README", "CHANGELOG", "CONTRIBUTING", "SECURITY"))
 
 PAGES = (*TOP, *sorted((REPOSITORY / "docs").glob("*.md")))
@@ -45,12 +45,12 @@ class Block:
 
     @property
     def needs(self) -> list[str]:
-        """What it needs of the machine, as `doctor` calls it."""
+        """The tools that it needs, by the names of `doctor`."""
         return [name for name in self.marks.get("needs", "").split(", ") if name]
 
     @property
     def script(self) -> str:
-        """The commands in it, a line each: all of a block of `sh`, of others the lines that begin with a prompt."""
+        """Its commands, one per line: all lines of a `sh` block; in other blocks, lines that begin with a prompt."""
         if self.language == "sh":
             return self.text
         lines = [line for line in self.text.splitlines(keepends=True) if line.startswith(_PROMPT)]
@@ -58,7 +58,7 @@ class Block:
 
     @property
     def output(self) -> str | None:
-        """A pattern of what it prints, with a space for each white space; None if that is not promised."""
+        """A pattern of its output, with single spaces for white space; None if the block promises no output."""
         if "output" not in self.marks:
             return None
         shown = " ".join(line for line in self.text.splitlines() if not line.startswith(_PROMPT))

@@ -25,5 +25,5 @@ def run(workers: int = 2, **settings: object) -> tuple[Experiment, Sequence[Obse
 
 @functools.cache
 def small() -> tuple[Experiment, Sequence[Observation], Summary]:
-    """A run that several tests look at."""
+    """A run that several tests use."""
     return run()

@@ -9,6 +9,6 @@ from marklab.paths import REPOSITORY
 
 
 def tracked(*patterns: str) -> list[str]:
-    """Paths of files in the index, from the top of the tree; all of them without patterns."""
+    """Paths of files in the index, relative to the top of the tree; all files if there are no patterns."""
     command = ["git", "ls-files", "--", *patterns]
     return subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout.splitlines()

@@ -84,7 +84,7 @@ def test_what_is_wrong_says_what_to_do(out: Path) -> None:
 
 
 def test_a_script_needs_no_guard(tmp_path: Path) -> None:
-    """Processes that a sweep starts do not run the script that started it."""
+    """Processes that a sweep starts do not run the script that started the sweep."""
     script = tmp_path / "script.py"
     script.write_text(
         "from marklab import sweep\n"

@@ -26,7 +26,7 @@ def test_the_flow_list_of_a_seed_is_for_ever() -> None:
 @pytest.mark.parametrize("topology", ["incast", "leaf-spine", "leaf-spine:pattern=any"])
 @pytest.mark.parametrize("workload", ["web_search", "fb_hadoop"])
 def test_the_offered_load_is_the_one_asked_for(topology: str, workload: str) -> None:
-    """Counted flow by flow: bytes on the wire over what the bottleneck could carry."""
+    """Counted flow by flow: bytes on the wire, divided by the bottleneck's capacity."""
     load, count = 0.6, 100_000
     _, network, flows = made(topology=topology, workload=workload, load=load, flows=count)
     segments = np.ceil(flows.size_bytes / 1460)

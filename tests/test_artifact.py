@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Artifacts: made of an experiment, unpacked elsewhere, repeated, and compared."""
+"""Artifacts: packed from an experiment, unpacked elsewhere, repeated, and compared."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ remarks: [There is no such paper.]
 
 @dataclass(frozen=True)
 class Made:
-    """An artifact, what was run for it, and where it has been repeated once."""
+    """An artifact, the results of its runs, and the folder where it has been repeated once."""
 
     done: Reproduction
     folder: Path
@@ -73,7 +73,7 @@ class Made:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    """The artifact of a small experiment, made in a folder whose name says whose it is."""
+    """The artifact of a small experiment, made in a folder whose name contains a user's name."""
     base = tmp_path_factory.mktemp("home-of-somebody")
     (base / "experiments").mkdir()
     (base / "experiments" / "tiny.yaml").write_text(EXPERIMENT, encoding="utf-8")
@@ -92,19 +92,19 @@ def known(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def unpack(archive: Path, into: Path) -> None:
-    """By tar: Python's own warns without a filter, and Debian 12's knows none."""
+    """With tar: Python's tarfile warns without a filter, and Debian 12's version has no filters."""
     into.mkdir(exist_ok=True)
     subprocess.run(["tar", "-xf", archive, "-C", into], check=True)
 
 
 def unpacked(made: Made, into: Path) -> Path:
-    """The artifact as somebody else has it."""
+    """The artifact as another person unpacks it."""
     unpack(made.archive, into)
     return into / NAME
 
 
 def repeat(cli: Cli, made: Made, folder: Path, *options: str) -> Finished:
-    """What `repeat` says; cells that it ran for another test are not run once more."""
+    """The output of `repeat`. Cells that it ran for another test are not run again."""
     return cli("repeat", str(folder), "--out", str(made.repeated), *options)
 
 
@@ -149,7 +149,7 @@ def test_its_readme_says_what_is_inside_and_what_may_be_expected(made: Made) -> 
     assert "./repeat.sh --cells 10" in text
     for badge in ("Available", "Functional", "Reproduced"):
         assert badge in text
-    # Each file that it names is there, but for the lab's source where files differ from the commit.
+    # Each file that it names exists, except for the lab's source if files differ from the commit.
     for pattern in re.findall(r"^\| `([^`]*)`(?:, `([^`]*)`)? \|", text, re.MULTILINE):
         for name in filter(None, pattern):
             assert list(made.folder.glob(re.sub(r"\bID\b|\bN\b", "*", name))), name
@@ -192,19 +192,19 @@ def test_seeds_and_points_are_those_that_ran(made: Made) -> None:
     assert seeds.select("point", "settings", "seed").rows() == [
         (0, "load 0.6", 1), (0, "load 0.6", 2), (1, "load 0.9", 1), (1, "load 0.9", 2),
     ]  # fmt: skip
-    # They are those of the cells, and all others.
+    # The digests of flows are those of the cells, and they all differ.
     cells = pl.read_parquet(folder / "cells" / "cells.parquet").sort("point", "seed", "scheme")
     flow_lists = [json.loads(text)["flow_list"] for text in cells["result"]]
     assert set(seeds["flows_digest"]) == set(flow_lists)
     assert seeds["flows_digest"].n_unique() == 4
-    # A point is run again by its whole description, wherever it lies.
+    # A point can be run again from its complete description, in any folder.
     spec = reproduce.make_spec(reproduce.read_yaml(folder / "specs" / "1.yaml"))
     assert (spec.load, spec.seed_numbers) == (0.9, range(1, 3))
     assert {choice.label for choice in spec.choices} == {"tcn", "dctcp-red:tail"}
 
 
 def test_it_names_no_machine_folder_or_person(made: Made) -> None:
-    """Nor do its tables, which are packed; the source of the lab is that of its repository."""
+    """Nor do its tables, which are compressed; the source of the lab comes from its repository."""
     names = {str(REPOSITORY), str(Path.home()), "home-of-somebody", str(made.folder.parent)}
     words = {name for name in (socket.gethostname(), getpass.getuser()) if len(name) > 4}
     for path in made.folder.rglob("*"):
@@ -223,7 +223,7 @@ def test_it_names_no_machine_folder_or_person(made: Made) -> None:
 
 
 def test_somebody_elses_repetition_ends_well(made: Made, tmp_path: Path) -> None:
-    """By its script, in a folder with a space, with the lab that MARKLAB names."""
+    """With its script, in a folder whose name has a space, and the lab that MARKLAB names."""
     folder = unpacked(made, tmp_path / "a committee")
     done = subprocess.run(
         [folder / "repeat.sh", "--cells", "2", "--jobs", "1"],
@@ -258,7 +258,7 @@ def test_all_of_it_is_the_same_again(cli: Cli, made: Made) -> None:
 
 
 def another(value: float) -> float:
-    """The next number that a double can be."""
+    """The next larger double."""
     return math.nextafter(value, math.inf)
 
 
@@ -364,7 +364,7 @@ def test_other_versions_are_named_and_nothing_is_called_the_same_that_is_not(
 
 
 def test_the_same_content_gives_the_same_bytes(made: Made, tmp_path: Path) -> None:
-    """Whatever a copy's times, owners' rights and order in its folder are."""
+    """For any modification times, permissions and order of files in the folder."""
     again = io.BytesIO()
     for number, path in enumerate(sorted((made.folder).rglob("*"), reverse=True)):
         copy = tmp_path / "copy" / path.relative_to(made.folder)
@@ -388,7 +388,7 @@ def test_it_is_made_again_with_the_same_bytes_of_the_same_results(
     results, out = made.done.folder.parent, tmp_path / "artifacts"
 
     def drawn(_collection: Collection, page: Path, _form: Form) -> None:
-        """The report takes ten seconds; that its bytes are the same test_report.py shows."""
+        """Leave out the report, which takes ten seconds; test_report.py tests that its bytes are the same."""
         shutil.copytree(made.folder / "experiments" / "tiny" / "figures", page.parent / "figures")
         shutil.copyfile(made.folder / "experiments" / "tiny" / page.name, page)
 
@@ -451,7 +451,7 @@ def test_a_place_that_cannot_be_written_is_one_message(
     ("name", "says", "remedy"),
     [
         ("ecnsharp-mirco", "unknown experiment or paper `ecnsharp-mirco`", "did you mean `ecnsharp-micro`?"),
-        ("Table 1", "`Table 1` cannot be run yet", "it needs round trips of a testbed"),
+        ("Table 1", "`Table 1` cannot be run yet", "it needs round trips through parts of a testbed"),
     ],
 )
 def test_an_experiment_that_is_not_there_is_one_message(cli: Cli, name: str, says: str, remedy: str) -> None:
@@ -533,7 +533,7 @@ def test_what_ends_early_leaves_what_was_there(made: Made, tmp_path: Path, monke
     target = tmp_path / NAME
     shutil.copytree(made.folder, target)
     (tmp_path / f"{NAME}.tar.gz").write_bytes(b"older")
-    # What a killed process has left; no process has this number.
+    # Left by a killed process; no process has this number.
     (tmp_path / f".{NAME}.tar.gz.4194305.tmp").write_bytes(b"half")
     monkeypatch.setattr(contents, "write_report", lambda *_: None)
 
@@ -564,7 +564,7 @@ def test_failed_cells_make_no_artifact(cli: Cli, made: Made, tmp_path: Path, mon
     assert not (tmp_path / "out").exists()
 
 
-# What is compared, and how.
+# Comparisons.
 
 
 @pytest.mark.parametrize(
@@ -705,7 +705,7 @@ def test_durations_have_two_digits(seconds: float, text: str) -> None:
 
 
 def make(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """What `make` would do by itself: as a part of `make test`, it would announce its folders."""
+    """`make` as if started directly: below `make test`, it would print its folders."""
     environment = {
         name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
     }

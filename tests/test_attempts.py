@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""A machine of the moment: what is tried again before it is an error, and how a dilation is chosen."""
+"""A machine that is busy for a moment: repeated attempts before an error, and the choice of a dilation."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_capacity_is_measured_again_as_well(monkeypatch: pytest.MonkeyPatch, tmp
 
 
 def settled(monkeypatch: pytest.MonkeyPatch, enough: float, **real: Any) -> Experiment:
-    """What is made of a machine on which this dilation is just enough."""
+    """The result of a run on a machine on which this dilation is just enough."""
     experiment = described(**real)
     fps = needed_fps(experiment.network, 1) * 2 * 1.1 / enough
     monkeypatch.setattr(mininet, "_capacity", lambda *_: fps)
@@ -198,7 +198,7 @@ def test_when_no_dilation_is_enough_nothing_is_kept(monkeypatch: pytest.MonkeyPa
     assert list(tmp_path.iterdir()) == []
 
 
-# What is made of it
+# Its effects
 
 
 def on_real_hosts(dilation: int, failed: tuple[str, ...] = ()) -> Collection:

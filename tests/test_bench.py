@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What the measurements of bench/ make of counts."""
+"""The measurements of bench/ compute rates from counts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def live(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 class Host:
-    """A second host whose kernel has counted, at each look, so many datagrams that were read and that found no room."""
+    """A second host whose kernel has counted, at each query, datagrams that were read and that found no room."""
 
     def __init__(self, *counts: tuple[int, int]) -> None:
         self.counts = iter(counts)

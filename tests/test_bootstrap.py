@@ -17,7 +17,7 @@ Draw = Callable[[np.random.Generator, int], Floats]
 
 
 def estimate(base: Floats, new: Floats, *, paired: bool) -> EstimatedDifference:
-    """Of a difference of means."""
+    """The estimate of a difference of means."""
     seeds = Seeds(tuple(range(len(base))), tuple(range(len(new))), paired)
     return EstimatedDifference(float(new.mean() - base.mean()), base - base.mean(), new - new.mean(), seeds, scale=1.0)
 
@@ -27,7 +27,7 @@ def normal(random: np.random.Generator, count: int) -> Floats:
 
 
 def skewed(random: np.random.Generator, count: int) -> Floats:
-    """As FCTs are over seeds, and a little more: skewness 1.6."""
+    """Skewed as FCTs over seeds, or slightly more: skewness 1.6."""
     return np.asarray((np.exp(random.normal(0, 0.47, count)) - np.exp(0.47**2 / 2)) / 0.55)
 
 
@@ -35,7 +35,7 @@ def skewed(random: np.random.Generator, count: int) -> Floats:
 @pytest.mark.parametrize("paired", [True, False])
 @pytest.mark.parametrize("count", [2, 5, 8, 10, 20])
 def test_intervals_hold_the_truth_nineteen_times_of_twenty(draw: Draw, paired: bool, count: int) -> None:
-    """Never much less often; with few pairs more often, which is the price of knowing little about the tails."""
+    """Never much less often. With few pairs more often, because little is known about the tails."""
     random, trials = np.random.default_rng(7), 1000
     found = []
     for _ in range(trials):
@@ -43,12 +43,12 @@ def test_intervals_hold_the_truth_nineteen_times_of_twenty(draw: Draw, paired: b
         found.append(estimate(common + draw(random, count), common + 3 + draw(random, count), paired=paired))
     halves = half_widths(found)
     held = np.mean([abs(each.value - 3) <= (half or 0) for each, half in zip(found, halves, strict=True)])
-    # 1000 trials know it to 1.4 %.
+    # 1000 trials are accurate to 1.4 %.
     assert 0.93 <= held <= 0.985
 
 
 def test_plain_percentiles_would_be_too_narrow() -> None:
-    """Why intervals are studentised."""
+    """This is the reason for studentised intervals."""
     random, trials, count = np.random.default_rng(7), 2000, 8
     values = random.normal(0, 1, (trials, count))
     means = values[:, random.integers(0, count, (500, count))].mean(axis=2)
@@ -111,7 +111,7 @@ def test_what_has_no_noise_and_what_is_not_known() -> None:
 
 
 def test_a_seed_that_stands_alone_is_no_evidence() -> None:
-    """Most resamples without it have no error at all; the interval stays finite, and holds nothing."""
+    """Most resamples without it have a standard error of 0; the interval stays finite, and shows no change."""
     one = np.zeros(10)
     one[3] = 5.0
     for paired in (True, False):
@@ -131,7 +131,7 @@ def test_seeds_decide_the_draws() -> None:
     (again,) = half_widths([estimate(*values, paired=False)])
     assert half_widths([one]) == [again]
     assert half_widths([one]) != half_widths([other])
-    # Beside others it is what it is alone.
+    # Together with others it is the same as alone.
     assert half_widths([other, one, other])[1] == pytest.approx(again)
 
 

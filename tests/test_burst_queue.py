@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The formula of a queue that bursts come to, against closed forms and against the simulator."""
+"""The formula of a queue with bursts of arrivals, against closed forms and against the simulator."""
 
 import itertools
 
@@ -64,7 +64,7 @@ def test_the_distribution_has_the_mean_of_equation_1(load: float, weights: list[
 
 @given(LOADS, st.lists(st.floats(0.01, 1), min_size=1, max_size=8))
 def test_all_rates_balance(load: float, weights: list[float]) -> None:
-    """Second implementation: the balance of each state by itself, in place of cuts."""
+    """Second implementation: the balance of each state, instead of cuts."""
     sizes = distribution(weights)
     lengths = queue_lengths(load, sizes, 50)
     rate = load / float(np.dot(np.arange(len(sizes)), sizes))
@@ -77,13 +77,13 @@ def test_bursts_of_the_webs_objects() -> None:
     sizes = burst_sizes(load_workload("web_objects"), 1000, 2, RECEIVE_WINDOWS)
     assert sizes.sum() == pytest.approx(1)
     assert len(sizes) == 65
-    # Most objects are a packet or two, and large ones come in windows of their receivers.
+    # Most objects have a packet or two; large ones arrive in windows of their receivers.
     assert sizes[1] + sizes[2] > 0.3
     assert all(sizes[window] > sizes[window - 1] for window in (8, 16, 64))
 
 
 def simulated_queue(packets: int, load: float) -> float:
-    """Mean packets that wait behind the one being sent, of flows that are all of one size."""
+    """Mean number of packets that wait behind the one being sent, for flows of equal size."""
     workload = Workload("one-size", ((packets * 1460.0, 0.0), (packets * 1460.0, 1.0)))
     transport = {"control": "reno", "initial_window": 2, "initial_rto": "3s", "min_rto": "1s"}
     summary = run(
@@ -91,15 +91,15 @@ def simulated_queue(packets: int, load: float) -> float:
         rtt="10ms..150ms,mean=80ms,p90=136ms", transport=transport,
         connections="asked", queue=10_000, load=load, flows=100_000 // packets, seeds=1, sample_queues="1ms",
     )[2]  # fmt: skip
-    # Of ten ports one is the bottleneck's; the others are ten times as fast and have next to nothing.
+    # One of ten ports is the bottleneck's; the others are ten times as fast and almost always empty.
     found = summary.main.seeds[0].queues_packets["R"]
     return 10 * (found.mean or 0.0)
 
 
-# Flows of one packet have about as many packets of handshakes, which the formula does not know.
+# Flows of one packet have about as many handshake packets, which the formula does not include.
 @pytest.mark.parametrize("packets", [6, 14, 30])
 def test_the_simulator_is_near_the_formula_and_below_it(packets: int) -> None:
-    """ECN+ paper, Figure 7: load 0.8. Packets on a line take equal times, so that less waits than in the formula."""
+    """ECN+ paper, Figure 7: load 0.8. Packets take equal times on a line, so fewer wait than in the formula."""
     load = 0.8
     sizes = np.bincount(bursts_of(packets, 2, 1000), minlength=2) / len(bursts_of(packets, 2, 1000))
     formula = mean_queue(load, sizes)
@@ -113,13 +113,13 @@ def test_the_simulator_is_near_the_formula_and_below_it(packets: int) -> None:
     assert found == pytest.approx(line, rel=0.3)
 
 
-# Of all packets 4 in 5 are of flows with more than 100.
+# 4 in 5 packets belong to flows with more than 100 packets.
 _POINTS = ((1, 0.0), (10, 0.7), (100, 0.92), (1000, 0.99), (3000, 1.0))
 GENERAL = Workload("general", tuple((1460.0 * packets, part) for packets, part in _POINTS))
 
 
 def beyond_target(workload: Workload, load: float, until: str, target_packets: int) -> tuple[float, float]:
-    """The fraction of time that the bottleneck's queue is beyond a target, and that the line is busy."""
+    """Fractions of time in which the bottleneck's queue is beyond a target, and in which the line is busy."""
     windows = {f"{window}B": part for window, part in RECEIVE_WINDOWS.items()}
     transport = {
         "control": "reno",
@@ -144,7 +144,7 @@ def beyond_target(workload: Workload, load: float, until: str, target_packets: i
 def test_the_simulator_is_beyond_the_target_a_little_less_often_than_the_formula() -> None:
     """ECN+ paper, Figures 8 and 9: flows and receive windows of all sizes, 5 ms at 100 Mb/s, which are 41 packets.
 
-    The formula takes the load of the line as the simulator had it. It is an upper bound in the paper as well:
+    The formula uses the load of the line in the simulator. It is an upper bound in the paper, too:
     acknowledgements spread the bursts of long flows, and packets on a line take equal times.
     """
     found = {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Rules give the papers' numbers, entries carry them, and what cannot be is refused."""
+"""Rules give the papers' numbers, entries carry them, and impossible choices are refused."""
 
 import itertools
 import math
@@ -51,7 +51,7 @@ def test_the_rules_give_the_papers_simulation() -> None:
 
 
 def test_pi_by_rule_is_that_of_its_paper_at_the_papers_line() -> None:
-    """Hollot et al. 2001: 3,750 packets/s, 246 ms, a = 1.822e-5, b = 1.816e-5 at 160 Hz; then twice of both."""
+    """Hollot et al. 2001: 3,750 packets/s, 246 ms, a = 1.822e-5, b = 1.816e-5 at 160 Hz; then with both doubled."""
     found = values("pi", Setup(3750 * 12_000, parse_rtt("246ms"), 1.0, 800))
     assert (found["period"], found["a"]) == (6250, pytest.approx(1.822e-5))
     assert found["b"] == pytest.approx(1.816e-5, rel=1e-4)
@@ -61,7 +61,7 @@ def test_pi_by_rule_is_that_of_its_paper_at_the_papers_line() -> None:
 
 
 def test_rem_by_rule_moves_its_probability_as_pi_does(testbed: Setup) -> None:
-    """With small prices: a packet more changes it by a, and a packet too many by a - b in PI's period."""
+    """With small prices: one more packet changes it by a, and a standing excess packet by a - b in PI's period."""
     pi, rem = values("pi", testbed), values("rem", testbed)
     per_price = math.log(float(rem["phi"]))
     assert rem["gamma"] * per_price == pytest.approx(pi["a"])
@@ -70,7 +70,7 @@ def test_rem_by_rule_moves_its_probability_as_pi_does(testbed: Setup) -> None:
 
 
 def test_pi_and_rem_of_ns_2() -> None:
-    """tcl/lib/ns-default.tcl, and what ECN+ sets, whatever the line: 62 KB are 41.3 packets."""
+    """tcl/lib/ns-default.tcl, and the settings of ECN+, for any line: 62 KB are 41.3 packets."""
     setup = Setup(10**8, parse_rtt("10ms..150ms"), 1.0, 600)
     assert values("pi:ns2,q_ref=62KB", setup) == {
         "q_ref": 41, "period": 5882, "a": 0.00001822, "b": 0.00001816, "drop_not_ect": 0
@@ -211,7 +211,7 @@ def test_step_tables_are_within_half_a_256th_of_division(scheme: str, first: int
 
 @pytest.mark.parametrize("weight", ["0.002", "0.03", "0.5"])
 def test_reds_average_decays_as_the_formula_says(weight: str, testbed: Setup) -> None:
-    """Every idle time meets at most one entry, whose value is within 1/62 of (1 - w) ^ packets."""
+    """Every idle time matches at most one entry, whose value is within 1/62 of (1 - w) ^ packets."""
     table = entries(f"red:weight={weight}", testbed, "marking.decay")
     (params,) = entries(f"red:weight={weight}", testbed, "marking.params")
     shrink = 1 - 2.0 ** -params["params"]["weight"]

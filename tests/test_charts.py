@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Charts show the numbers of the flows, taken here from the flows themselves."""
+"""Charts show the numbers of the flows, which are computed here from the flows themselves."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def of_class(table: pl.DataFrame, name: str) -> pl.DataFrame:
 
 
 def by_rank(values: np.ndarray, part: float) -> float:
-    """The smallest value that this part of them does not exceed, without rounding."""
+    """The smallest value that this fraction of them does not exceed, without rounding."""
     return float(np.sort(values)[math.ceil(Fraction(str(part)) * len(values)) - 1])
 
 
@@ -144,7 +144,7 @@ def test_slowdown_by_size() -> None:
         drawn = one(chart, scheme=scheme, mode="absolute", **where)
         bounds = [0, *(float(x) for x in drawn.x)]
         for place, up_to in enumerate(drawn.x):
-            # Bins without a flow are left out, so that the one below ends half an octave below.
+            # Bins without flows are left out, so the bin below ends half an octave below.
             above = max(bounds[place], float(up_to) / 2**0.5 - 1) if place else 0
             rows = table.filter((pl.col("scheme") == scheme) & (pl.col("size_bytes") > above))
             rows = rows.filter(pl.col("size_bytes") <= up_to)
@@ -261,7 +261,7 @@ def test_what_is_not_there_is_left_out() -> None:
 
 
 def test_schemes_look_different_to_all_eyes() -> None:
-    """Colours beside each other stay apart for people without red, green or blue cones; the rest by its marker."""
+    """Neighbouring colours differ for people without red, green or blue cones; markers distinguish the others."""
     names = [f"scheme {number}" for number in range(30)]
     styles = styles_of([*names, "baseline"], "baseline", uncongested=True)
     assert len({(style.colour, style.dash, style.marker) for style in styles.values()}) == 32

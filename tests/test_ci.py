@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What CI runs: the workflow, `.ci/run`, and the targets behind them."""
+"""CI: the workflow, `.ci/run`, and the targets that they run."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def step(name: str) -> dict[str, Any]:
 
 
 def dry_run(target: str) -> str:
-    """What `make` would run for a target."""
+    """The commands that `make` would run for a target."""
     done = subprocess.run([tool("make"), "-n", target], cwd=REPOSITORY, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -44,7 +44,7 @@ def dry_run(target: str) -> str:
 
 def test_the_workflow_is_one_that_github_understands() -> None:
     plain = yaml.safe_load(WORKFLOW.read_text())
-    # YAML 1.1 takes the key `on` for true.
+    # YAML 1.1 reads the key `on` as true.
     assert set(plain) == {"name", True, "permissions", "concurrency", "jobs"}
     assert set(plain[True]) == {"push", "pull_request"}
     for each in STEPS:
@@ -88,7 +88,7 @@ def test_the_comparison_becomes_the_summary_also_of_a_failed_job(tmp_path: Path)
     def run() -> None:
         subprocess.run([tool("bash"), "-e", "-c", summary["run"]], cwd=tmp_path, env=environment, check=True)
 
-    # Without a comparison, as when tests fail, there is none.
+    # If there is no comparison, because tests failed, there is no summary.
     run()
     assert not (tmp_path / "summary.md").exists()
     folder = tmp_path / "target" / "compare" / "compare-reference-reference-0123"
@@ -121,7 +121,7 @@ def blocks(page: str) -> list[dict[str, Any]]:
 
 
 def test_the_policies_of_the_docs_are_policies() -> None:
-    """And what they say of the lab's own, and of defaults, is so."""
+    """They also agree with the lab's own policy and with the defaults."""
     own = validate(Policy, next(each for each in blocks("ci.md") if "rules" in each), "ci.md")
     assert own == read_policy(REPOSITORY / "results" / "reference" / "policy.yaml")
     every_key = next(each for each in blocks("results.md") if "rules" in each)

@@ -230,7 +230,7 @@ def test_schemes_lists_all_with_values_for_a_setup(cli: Cli) -> None:
 
 def test_compare_exits_by_the_rules(cli: Cli, tmp_path: Path) -> None:
     for name, scheme in (("a", "tcn"), ("b", "tcn:t=5us")):
-        # The line idles with a threshold so low, whatever the seed.
+        # With such a low threshold the line is idle, for any seed.
         settings = (*QUICK, "--load", "0.5", "--seeds", "4")
         assert cli("-s", scheme, *settings, "--out", str(tmp_path), "--name", name).code == 0
     a, b = (str(next(tmp_path.glob(f"{name}-*"))) for name in "ab")
@@ -275,7 +275,7 @@ def test_sweeps_are_compared_by_a_policy(cli: Cli, tmp_path: Path) -> None:
     assert lost.code == 1
     assert "FAILED: no cell is lost, NEW: there is no point load 0.5" in lost.out
 
-    # Beside the joined cells one that was written later, and is damaged: it is named, the others are compared.
+    # A cell that was written after joining is damaged: it is named, and the others are compared.
     (a / "cells" / "000003.parquet").write_bytes(b"PAR1 and no more")
     damaged = cli("compare", str(a), str(a), *by_policy)
     assert damaged.code == 2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Comparisons of runs and sweeps: what differs, what is noise, which rules are broken, and what reports say."""
+"""Comparisons of runs and sweeps: differences, noise, broken rules, and reports."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_single_seeds_with_different_flows_tell_nothing() -> None:
         ("short.p99 > +5%", (105, 210, 420), False),  # not more than 5 %
         ("short.p99 >= +5%", (105, 210, 420), True),
         ("short.p99 > +5%", (104, 208, 416), False),
-        ("short.p99 > +5%", (100, 200, 500), False),  # by 14 %, inside the noise
+        ("short.p99 > +5%", (100, 200, 500), False),  # by 14 %, within the noise
         ("short.p99 < -5%", (90, 180, 360), True),
         ("short.mean > +10", (120, 220, 420), True),
         ("short.mean > +30", (120, 220, 420), False),
@@ -188,7 +188,7 @@ def times(middle: float, seed: int, spread: float = 0.2, count: int = 10) -> tup
 
 
 def slower(values: Mapping[float, Sequence[float]], by: float, noise: float, seed: int) -> dict[float, list[float]]:
-    """On the same flows, each seed by more or less so much."""
+    """FCTs on the same flows, each seed slower by about this factor."""
     random = np.random.default_rng(seed)
     return {load: [one * by * random.normal(1, noise) for one in found] for load, found in values.items()}
 
@@ -234,17 +234,17 @@ def test_a_regression_of_ten_percent_is_found_where_it_is() -> None:
 
 
 def test_a_seed_is_drawn_at_all_points_at_once() -> None:
-    """What a seed has at one point it has at the other: the noise of both together is that of one."""
+    """A seed has the same noise at both points, so the noise of both together is that of one."""
     base = {load: times(200, number, count=40) for number, load in enumerate(LOADS)}
     together = np.random.default_rng(3).normal(1.05, 0.05, 40)
     new = {load: [float(value) for value in np.array(base[load]) * together] for load in LOADS}
     assert width_over_points(base, new) == pytest.approx(1, abs=0.1)
-    # Independent noise of two points is less by the root of two.
+    # Independent noise of two points is smaller by the square root of two.
     assert width_over_points(base, slower(base, 1.05, 0.05, seed=4)) == pytest.approx(0.5**0.5, abs=0.1)
 
 
 def width_over_points(base: Mapping[float, Sequence[float]], new: Mapping[float, Sequence[float]]) -> float:
-    """Width of the interval over all points, as part of the mean width of those of points."""
+    """Width of the interval over all points, divided by the mean width at single points."""
     comparison = compared(sweep({"tcn": base}), sweep({"tcn": new}))
     every = (*comparison.differences, *comparison.at_points)
     chosen = {each.point: each.interval for each in every if each.metric.name == "short.mean"}
@@ -268,7 +268,7 @@ def test_twenty_seeds_of_other_flows_are_no_regression() -> None:
 
 @pytest.mark.parametrize(("rules", "schemes"), [(1, 1), (3, 4)])
 def test_false_alarms_are_as_rare_as_the_policy_says(rules: int, schemes: int) -> None:
-    """However many rules there are. Equal things: the same middle, noise of the seeds, rules that any change breaks."""
+    """For any number of rules. Both sides have the same mean and noise, and any significant change breaks a rule."""
     random, trials, alarms = np.random.default_rng(5), 150, 0
     texts = ("short.mean > +0%", "short.p99 >= +0%", "overall.mean < -0%")[:rules]
     for _ in range(trials):
@@ -277,7 +277,7 @@ def test_false_alarms_are_as_rare_as_the_policy_says(rules: int, schemes: int) -
             for side in range(2)
         ]
         alarms += compared(*sides, *texts, false_alarms="10%").exit_code
-    # 10 % of 150 are 15 -+ 4; Holm's method is on the safe side where rules go together, as all of a scheme do here.
+    # 10 % of 150 are 15 -+ 4; Holm's method is conservative for correlated rules, as those of a scheme are here.
     assert (5 if rules == 1 else 1) <= alarms <= 26
 
 
@@ -324,7 +324,7 @@ def test_a_sweep_that_lost_cells_is_not_green(new: Collection, says: str) -> Non
     noted = compared(SWEEP, new, "short.mean > +5%", missing="note")
     assert noted.exit_code == 0
     assert any(says in note for note in noted.notes)
-    # The other way round nothing is lost.
+    # In the other direction no cell is lost.
     assert compared(new, SWEEP).exit_code == 0
 
 
@@ -511,7 +511,7 @@ def test_a_grid_of_five_hundred_cells_takes_seconds() -> None:
 
 
 def test_every_metric_has_a_value() -> None:
-    """But those of what a run may have or not, as services, probes and queries."""
+    """Except for metrics of optional parts of a run, such as services, probes and queries."""
     seed = BASE.points[0].summary.main.seeds[0]
     without = {name for name, metric in METRICS.items() if metric.of(seed) is None}
     assert without == {"jain"} | {name for name, metric in METRICS.items() if metric.needs}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Whoever follows the table entries gets from every host to every other."""
+"""The table entries lead from every host to every other host."""
 
 import re
 from collections import Counter
@@ -44,7 +44,7 @@ def lookup(entries: list[dict[str, Any]], table: str, **match: object) -> tuple[
 
 
 def walk(network: Network, node: int, target: int, mac_seen: int) -> int:
-    """Follow all paths from a switch; gives the number of switches passed."""
+    """Follow all paths from a switch; returns the number of switches on them."""
     graph = network.graph
     if graph.is_host(node):
         assert (node, mac_seen) == (target, mac(graph, target))
@@ -79,7 +79,7 @@ def test_every_host_reaches_every_host(network: Network) -> None:
 
 
 def tops(tree: FatTree, names: Forwarding, hashes: range) -> Counter[int]:
-    """How often flows from the first host to the last turn round at each switch, by their hashes."""
+    """How many flows from the first host to the last turn downward at each switch, by their hashes."""
     graph = build(tree, 10**10, 70_000).graph
     target = len(graph.hosts) - 1
     nodes = range(len(graph.hosts), len(graph.names))
@@ -107,7 +107,7 @@ def tops(tree: FatTree, names: Forwarding, hashes: range) -> Counter[int]:
 
 @pytest.mark.parametrize(("tiers", "radix"), [(3, 4), (3, 6), (4, 6), (5, 4), (3, 10)])
 def test_a_hash_chooses_apart_in_each_tier(tiers: int, radix: int) -> None:
-    """Or else flows would meet in few of the top switches."""
+    """Otherwise flows would use only a few of the top switches."""
     tree, count = FatTree(tiers=tiers, radix=radix), (radix // 2) ** (tiers - 1)
     assert list(tops(tree, Forwarding(), range(7 * count)).values()) == [7] * count
 
@@ -116,7 +116,7 @@ def test_a_hash_chooses_apart_in_each_tier(tiers: int, radix: int) -> None:
 def test_masked_hashes_choose_apart_as_well(tiers: int, radix: int) -> None:
     tree, count = FatTree(tiers=tiers, radix=radix), (radix // 2) ** (tiers - 1)
     seen = tops(tree, MASKED, range(2**16))
-    # Of 32 buckets or more for each path some paths have one more: once in each tier.
+    # Each path has 32 buckets or more, and some paths have one more, once in each tier.
     mean = 2**16 / count
     assert len(seen) == count
     assert max(abs(times / mean - 1) for times in seen.values()) < (tiers - 1) / 32, seen

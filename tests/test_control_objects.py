@@ -10,7 +10,7 @@ import pytest
 
 from marklab import _engine
 
-# By value of its byte a packet goes to port 1 if that is in the value set, else to where the profile says.
+# A packet goes to port 1 if its byte is in the value set, and otherwise to the port that the profile chooses.
 SOURCE = """
 #include <core.p4>
 #include <v1model.p4>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The engine's crates: no cycle among the modules of one, no long function."""
+"""The engine's crates: no cycles among the modules of a crate, no long functions."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from marklab.paths import REPOSITORY
 
 ENGINE = REPOSITORY / "engine"
 CRATES = sorted(path.parent.name for path in ENGINE.glob("*/src"))
-# Its `network` is one object in many files, which the issue on scale takes apart.
+# Its `network` is one object in many files, which the issue on scale will split.
 WITH_CYCLES = {"netsim"}
 
 LONGEST_FUNCTION = 60
-# A match over a closed enum, an arm for each of its variants.
+# A match over a closed enum, with one arm per variant.
 DISPATCH = {"pipeline/src/interpreter/calls.rs call", "p4/src/lower/expr.rs expr", "bindings/src/trace.rs event"}
 
 Module = tuple[str, ...]
@@ -65,7 +65,7 @@ def absolute(path: Module, module: Module) -> Module:
 
 
 def module_of(path: Module, modules: dict[Module, str], names: dict[Module, dict[str, Module]]) -> Module:
-    """The module that a path leads into, through what modules on the way give on from others."""
+    """The module that a path leads to, through re-exports of the modules on the way."""
     for _ in range(10):
         module = max((path[:n] for n in range(len(path) + 1) if path[:n] in modules), key=len)
         beyond = path[len(module) :]
@@ -77,7 +77,7 @@ def module_of(path: Module, modules: dict[Module, str], names: dict[Module, dict
 
 
 def uses(crate: str) -> Iterator[tuple[Module, Module]]:
-    """Which module of a crate uses which."""
+    """The modules that each module of a crate uses."""
     modules = sources(crate)
     names: dict[Module, dict[str, Module]] = defaultdict(dict)
     used = set()
@@ -114,14 +114,14 @@ def test_the_reader_of_paths_finds_them() -> None:
     found = set(paths_of("crate::{a::{self, B}, c as d, super::e}"))
     assert found == {("crate", "a", "self"), ("crate", "a", "B"), ("crate", "c"), ("crate", "super", "e")}
     assert absolute(("super", "super", "x"), ("a", "b", "c")) == ("a", "x")
-    # What it is for: the edges of a crate that is known to have them.
+    # A check of the check: the known edges of a crate.
     assert (("arch",), ("lower",)) in set(uses("p4"))
     assert (("lower",), ("arch",)) not in set(uses("p4"))
     assert any(user[:1] == ("jit",) and used == ("state",) for user, used in uses("pipeline"))
 
 
 def functions(text: str) -> Iterator[tuple[str, int]]:
-    """Each function that rustfmt has laid out, with its number of lines."""
+    """Each function, as formatted by rustfmt, with its number of lines."""
     lines = text.splitlines()
     for start, line in enumerate(lines):
         if found := re.match(r"(\s*)(?:pub(?:\([^)]*\))? )?(?:const )?(?:unsafe )?(?:extern \"C\" )?fn (\w+)", line):

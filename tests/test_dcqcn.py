@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The transport of RDMA: settings, and what a run says of it."""
+"""DCQCN, the transport of RDMA: settings, and results of runs."""
 
 import numpy as np
 import pytest
@@ -53,7 +53,7 @@ def test_the_engine_gets_rates_and_pauses() -> None:
 
 @pytest.mark.parametrize("connections", ["new", "persistent"])
 def test_a_flow_alone_takes_the_ideal_time(connections: str) -> None:
-    """Line rate from the first packet on, and no handshake: nothing is lost against the ideal."""
+    """Line rate from the first packet on, and no handshake: the time equals the ideal."""
     flows = [
         {"from": "h0", "to": "h7", "size": size, "start": f"{at}ms"} for at, size in enumerate(("1B", "20KB", "1MB"))
     ]
@@ -67,7 +67,7 @@ def test_a_flow_alone_takes_the_ideal_time(connections: str) -> None:
 
 
 def test_hosts_send_at_the_rates_that_marks_allow() -> None:
-    """Notifications come, rates fall, and queues of a scheme that marks early are shorter than without marks."""
+    """Notifications reduce rates, and queues of a scheme that marks early are shorter than without marks."""
     longest = {}
     for scheme in ("dctcp-red:k=5", "droptail"):
         _, observations, summary = run(

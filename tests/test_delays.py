@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Transports that hear delays, and what is measured for them: round trips, windows, queues of all ports."""
+"""Transports that react to delays, and their measurements: round trips, windows, queues of all ports."""
 
 import numpy as np
 import polars as pl
@@ -54,7 +54,7 @@ def test_flows_know_their_base_delay_their_round_trips_and_windows() -> None:
     bases = table["base_delay_ns"].drop_nulls().to_numpy()
     assert np.median(bases) == pytest.approx(full[0], rel=0.05)
     measured = table.filter(pl.col("rtt_mean_ns").is_not_null())
-    # All of the RTT, what a host adds included.
+    # The whole RTT, including the host's part.
     assert (measured["rtt_mean_ns"] >= 70_000 + measured["extra_delay_ns"] * 0.99).all()
     assert (measured["cwnd_mean_bytes"] >= 1452).all()
     rtts = summary.main.seeds[0].tcp_rtt_us
@@ -96,7 +96,7 @@ def test_queues_of_all_ports_are_sampled() -> None:
     looks = int(experiment.flow_lists[1].start_ns[-1]) // 50_000 + 1
     samples = observations[0].queue_samples
     assert samples is not None
-    # Six ports to hosts and four up, four down.
+    # Six ports to hosts, four upward, four downward.
     by_port = pl.DataFrame(dict(samples)).group_by("node", "port").agg(pl.col("looks").sum())
     assert by_port.height == 14
     assert set(by_port["looks"].to_list()) == {looks}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Time dilation, and the levels by which flows have their delays."""
+"""Time dilation, and the levels of flows' delays."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_thresholds_stay_in_packets_and_times_grow(scheme: str) -> None:
             assert found.value == setting.value
         else:
             assert float(found.exact) == pytest.approx(float(setting.exact), rel=1e-9), name
-    # What is derived further, as the table of CoDel's steps, follows.
+    # Derived values, such as the table of CoDel's steps, follow.
     assert len(slower.entries) == len(ready.entries)
 
 
@@ -85,5 +85,5 @@ def test_levels_are_near_the_delays_and_in_their_order(delays: list[int]) -> Non
     assert (np.diff(got[np.argsort(wanted, kind="stable")]) >= 0).all()
     if len(set(delays)) <= LEVELS:
         assert got.tolist() == delays
-    # Means of levels keep the mean of all, to the rounding of each.
+    # Levels are means, so they keep the overall mean, except for rounding.
     assert got.mean() == pytest.approx(float(wanted.mean()), abs=1)

@@ -2,14 +2,14 @@
 """Every command of README.md and docs/ runs, word for word.
 
 The commands of a page run in its order, in a folder that is like the repository and has no results, so that later
-ones find what earlier ones left. The words of a command are those of the page, but for three things:
+ones find the results of earlier ones. The words of a command are those of the page, with three exceptions:
 
-- less effort: a run, a sweep, a crosscheck or a reproduction that does not say how many flows and seeds it takes
-  gets `--flows 200` and `--seeds 1`;
+- less effort: a run, a sweep, a crosscheck or a reproduction without a number of flows and seeds gets `--flows 200`
+  and `--seeds 1`;
 - `python` is the lab's own;
-- the port of Dask's scheduler is one that is free.
+- the port of Dask's scheduler is a free port.
 
-Comments above a block (tests/pages.py) say what it needs, which other test runs it, or why nothing does.
+Comments above a block (tests/pages.py) name its needs, the other test that runs it, or the reason why no test does.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from marklab.paths import REPOSITORY
 from needs import lacking, reason
 from pages import MARKS, PAGES, blocks
 
-# What commands write into, or look for beside themselves; all else is only read.
+# Folders and files that commands write, or search beside themselves; all others are only read.
 _COPIED = ("docs", "experiments", "orchestrator", "orchestrator.py", "p4src")
 _LEFT_OUT = ("results", "promoted", "artifacts", "repeated", "site")
 
-# So many have flows of all size classes among them.
+# This many flows include all size classes.
 _EFFORT = {"--flows": 200, "--seeds": 1}
 _RUN = re.compile(r"python orchestrator\.py (?:(?:run|sweep|crosscheck|reproduce) |(?=-)(?!--help))")
 _SETS_UP = re.compile(r"^\s*(?:make|sudo|apt-get|docker|docker-compose|pip|git)\b", re.MULTILINE)
 _DASK_PORT = "8786"
 
-# What cannot be run without something that `doctor` looks for.
+# Commands that need something that `doctor` looks for.
 _NEEDED_BY = {
     r"--fabric mininet|orchestrator\.py (?:crosscheck|lab)\b": {"privileges", "Mininet"},
     r"--switch bmv2": {"BMv2"},
@@ -57,7 +57,7 @@ _PATIENCE_S = 300
 
 
 def with_less_effort(line: str) -> str:
-    """A line of a page as it is run here."""
+    """A line of a page, as this test runs it."""
     found = _RUN.search(line)
     if found is None:
         return line
@@ -66,10 +66,10 @@ def with_less_effort(line: str) -> str:
 
 
 def fill(folder: Path) -> None:
-    """Make a folder one in which commands find what they find in the repository."""
+    """Fill a folder so that commands find the same files as in the repository."""
     for path in REPOSITORY.iterdir():
         if path.name in _COPIED and path.is_dir():
-            # The package's data stays links, now to the copies.
+            # The package's data remain links, now to the copies.
             shutil.copytree(path, folder / path.name, symlinks=True)
         elif path.name in _COPIED:
             shutil.copy2(path, folder / path.name)
@@ -85,10 +85,10 @@ def free_port() -> int:
 
 
 def run(script: str, folder: Path) -> tuple[int, str]:
-    """Run a block as a shell does that ends at the first error; gives the exit code and all that was said."""
+    """Run a block in a shell that ends at the first error; returns the exit code and the complete output."""
     kept = {name: os.environ[name] for name in ("HOME", "LANG", "TMPDIR") if name in os.environ}
     path = f"{folder / '.venv' / 'bin'}:{os.environ['PATH']}"
-    # A file, as what a block starts in the background would keep a pipe open.
+    # A file, because background processes of a block would keep a pipe open.
     with (
         tempfile.TemporaryFile() as said,
         subprocess.Popen(
@@ -107,7 +107,7 @@ def run(script: str, folder: Path) -> tuple[int, str]:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
         said.seek(0)
-        # Folders are shown with their whole path; pages have the part within the repository.
+        # Output has absolute paths of folders; pages have paths relative to the repository.
         return code, said.read().decode().replace(f"{folder}/", "")
 
 
@@ -145,18 +145,18 @@ def test_comments_above_blocks_are_known() -> None:
         for mark, says in block.marks.items():
             assert mark in MARKS, f"{block}: {mark}"
             assert says, f"{block}: {mark}"
-        # A test that runs a block is there.
+        # The test that is said to run a block exists.
         for path in re.findall(r"[\w.]+/[\w./]+", block.marks.get("tested by", "")):
             assert (REPOSITORY / path).exists(), f"{block}: {path}"
 
 
 @EACH_PAGE
 def test_commands_stand_in_blocks(page: Path) -> None:
-    """So that the test above sees them: neither among words nor indented."""
+    """So that the test above finds them: neither in the text nor indented."""
     text = re.sub(r"<!--.*?-->", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     assert re.findall(r"`python orchestrator\.py [^`]*`", text) == []
     assert re.findall(r"^ {4,}(?:\$ )?(?:python|make|docker|sudo|PYTHONPATH|\.venv/).*$", text, re.MULTILINE) == []
-    # An indented fence would not be seen either.
+    # An indented fence would not be found either.
     assert re.findall(r"^ +```", text, re.MULTILINE) == []
 
 
@@ -167,7 +167,7 @@ def test_every_command_of_the_lab_is_shown() -> None:
 
 
 def test_what_a_block_needs_is_said_above_it() -> None:
-    """So that a reader knows before typing, in the words of `doctor`."""
+    """So that readers know it before typing, in the words of `doctor`."""
     for block in ALL:
         lacking(block.needs)
         commands = re.sub(r"\s#.*|apt-get .*", "", block.script)

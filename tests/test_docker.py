@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The image has what the lab calls, and the container no more rights than it needs."""
+"""The image has the tools that the lab calls, and the container has no more rights than it needs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def installed(stage: str) -> set[str]:
 
 def test_the_image_has_the_packages_of_all_tools_that_doctor_looks_for() -> None:
     tools = {*doctor.NETWORK_TOOLS, *doctor.BPF_TOOLS, "iperf3", "tcpdump", "ping"}
-    # Of clang's package the compiler alone, which another stage takes out of it.
+    # Only the compiler of clang's package, which another stage extracts.
     assert installed("clang") == {"clang", "libbpf-dev"}
     assert set(packages_of(sorted(tools - {"clang"}))) | {"mininet"} <= installed("lab")
     assert "python3-venv" in installed("debian")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What the documentation tells users to do works, word for word."""
+"""The instructions of the documentation work, word for word."""
 
 import fnmatch
 import itertools
@@ -47,10 +47,10 @@ def test_a_scheme_of_ones_own(cli: Cli, tmp_path: Path, monkeypatch: pytest.Monk
     described = json.loads(cli(*run).out)
     assert described["parameters"] == {"t": "100 us = 125 KB = 83.33 packets"}
     assert described["marks"]["by_cause"] == {"sojourn time": described["marks"]["total"]}
-    # 100 us are what the program's default says as well.
+    # 100 us is also the program's default.
     assert described["fct_us"] == undescribed["fct_us"]
     assert json.loads(cli(*run, "--param", "t=50us").out)["fct_us"] == plain["fct_us"]
-    # A preset of parameters is another run, and another rule is as well.
+    # A preset gives another run, and so does another rule.
     before = len(list((folder / "out").iterdir()))
     (folder / "mine.yaml").write_text((folder / "mine.yaml").read_text().replace("rtt_p90_us / 2", "rtt_p90_us / 4"))
     assert json.loads(cli(*run).out)["fct_us"] == plain["fct_us"]
@@ -58,7 +58,7 @@ def test_a_scheme_of_ones_own(cli: Cli, tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_the_folder_that_the_readme_names() -> None:
-    """Its name has a digest of all that decides the result: a table from before a change of any of it is stale."""
+    """Its name has a digest of everything that determines the result, so an outdated table is detected."""
     shown = re.search(r"^results/(\S+)$", (DOCS.parent / "README.md").read_text(), re.MULTILINE)
     experiment = prepare(make_spec({"schemes": ["diffecn"], "load": 0.8}))
     assert shown
@@ -72,7 +72,7 @@ def test_the_columns_of_flows() -> None:
 
 
 def test_the_keys_for_scripts(cli: Cli, tmp_path: Path) -> None:
-    """Every key of the object is in the table, and the other way round."""
+    """Every key of the object is in the table, and vice versa."""
     section = (DOCS / "results.md").read_text().partition("\n## For scripts\n")[2].partition("\n## ")[0]
     cells = re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)
     documented = {name.partition(".")[0] for cell in cells for name in re.findall(r"`(.*?)`", cell)}
@@ -89,7 +89,7 @@ def test_the_keys_for_scripts(cli: Cli, tmp_path: Path) -> None:
 
 
 def _rows(page: str, first: str) -> list[list[str]]:
-    """Cells of a page's table whose header begins so."""
+    """Cells of the table of a page whose header begins with this text."""
     lines = (DOCS / page).read_text().splitlines()
     start = next(at for at, line in enumerate(lines) if line.startswith(f"| {first}"))
     rows = itertools.takewhile(lambda line: line.startswith("|"), lines[start + 2 :])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""`doctor`: what it looks for, what it makes of that, and how it shows it."""
+"""`doctor`: its examination of the machine, its conclusions, and its output."""
 
 from __future__ import annotations
 

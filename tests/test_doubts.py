@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Doubts as data: their words, how those of several seeds are put together, and results of older versions."""
+"""Doubts as data: their text, doubts of several seeds combined, and results of older versions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_subjects_keep_those_of_one_kind_apart() -> None:
 
 @pytest.mark.parametrize("kind", WORDS)
 def test_each_kind_has_words_for_its_values(kind: str) -> None:
-    """With a number for each place in them."""
+    """With a value for each placeholder."""
     places = {name for _, name, _, _ in string.Formatter().parse(WORDS[kind]) if name}
     assert "{" not in str(Doubt(kind=kind, values=dict.fromkeys(places, 1)))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Flows without end or with a rate of their application, and runs that end at a time."""
+"""Flows without an end or with an application rate, and runs that end at a given time."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The engine refuses what it is given beyond its range, and says what and where."""
+"""The engine refuses input beyond its range, and names the value and its place."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ CONFIG: dict[str, Any] = {
 
 
 def simulate(config: dict[str, Any], **columns: list[int]) -> None:
-    """Two flows from `a` to `b`, but for the columns given."""
+    """Simulate two flows from `a` to `b`, with these columns replaced."""
     flows = {
         "start_ns": np.array([0, 0], np.uint64),
         "src": np.array([0, 0], np.uint32),

@@ -35,7 +35,7 @@ def test_any_python_hands_over_to_the_labs_own(python: str, tmp_path: Path) -> N
 
 
 def test_the_syntax_is_one_that_old_pythons_read() -> None:
-    """No newer syntax may get in than the oldest that Python can check for, and no f-string either."""
+    """It may use neither f-strings nor syntax newer than the oldest version that Python's parser can check."""
     ast.parse(ENTRY.read_text(), feature_version=(3, 4))
     assert "f'" not in ENTRY.read_text()
     assert 'f"' not in ENTRY.read_text()
@@ -50,7 +50,7 @@ def test_without_set_up_it_says_what_to_do(tmp_path: Path) -> None:
 
 
 def start(tmp_path: Path, *arguments: str) -> subprocess.Popen[str]:
-    """Start a run that would take long, and wait until it has begun."""
+    """Start a long run, and wait until it has begun."""
     process = subprocess.Popen(
         [
             sys.executable,
@@ -68,7 +68,7 @@ def start(tmp_path: Path, *arguments: str) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        # Under nohup these tests would hand down that a hang-up is ignored, which a run respects.
+        # Under nohup, children of these tests would inherit that SIGHUP is ignored, which a run respects.
         preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # noqa: PLW1509
     )
     deadline = time.monotonic() + 60
@@ -105,7 +105,7 @@ def test_a_killed_run_leaves_no_result_and_the_next_one_cleans_up(tmp_path: Path
 
 
 def test_a_full_disk_is_one_message(tmp_path: Path) -> None:
-    """A limit of the process stands in for it: the kernel refuses to write on, in the middle of a file."""
+    """Simulated by a limit on file sizes: the kernel refuses a write in the middle of a file."""
     command = f'ulimit -f 8; exec "{sys.executable}" "{ENTRY}" -s tcn --flows 3000 --seeds 1 --out "{tmp_path}/out"'
     done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (2, "")
@@ -134,7 +134,7 @@ def test_progress_goes_to_a_terminal_only(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("arguments", [["--help"], ["schemes"], ["compare", "--help"]])
 def test_commands_without_a_run_load_no_heavy_library(arguments: list[str]) -> None:
-    """It would cost each of them a quarter of a second or more."""
+    """Loading would cost each of them a quarter of a second or more."""
     script = (
         "import sys, atexit; from marklab.cli.main import main;"
         "atexit.register(lambda: print(sorted({'polars', 'scipy'} & set(sys.modules)), file=sys.stderr));"
@@ -164,7 +164,7 @@ RUN = f'"{sys.executable}" "{ENTRY}" -s tcn --flows 50 --seeds 1'
     ],
 )
 def test_streams_and_surroundings_of_every_kind(tmp_path: Path, command: str, code: int, said: str) -> None:
-    """Streams that are closed, full or of a poor encoding, a shell without a home: no traceback, and the right code."""
+    """Closed or full streams, limited encodings, a shell without a home: no traceback, and the right exit code."""
     (tmp_path / "file").touch()
     done = subprocess.run(["/bin/sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert done.returncode == code

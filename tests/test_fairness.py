@@ -29,7 +29,7 @@ def networks(draw: st.DrawFn) -> tuple[list[list[int]], list[float], list[float]
 
 @given(networks())
 def test_shares_are_max_min_fair(network: tuple[list[list[int]], list[float], list[float], list[float]]) -> None:
-    """The definition: who has not what it wants passes a full line on which nobody has more for its weight."""
+    """The definition: a flow below its demand passes a full line on which no flow has more per weight."""
     paths, capacities, demands, weights = network
     shares = max_min_shares(paths, capacities, demands, weights)
     used = [sum(share for share, path in zip(shares, paths, strict=True) if line in path) for line in range(LINES)]
@@ -46,7 +46,7 @@ def test_shares_are_max_min_fair(network: tuple[list[list[int]], list[float], li
 @pytest.mark.parametrize(
     ("demands_gbps", "shares_gbps"),
     [
-        # DiffECN paper, section III-A: 25, 13, 5 and 5 Gb/s want 40 Gb/s.
+        # DiffECN paper, section III-A: demands of 25, 13, 5 and 5 Gb/s on 40 Gb/s.
         ([25, 13, 5, 5], [17, 13, 5, 5]),
         ([15, 15, 15, 5], [35 / 3, 35 / 3, 35 / 3, 5]),
         ([25, 13], [25, 13]),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The page of all claims, what it is written from, and the runs of many experiments."""
+"""The page of all claims, its sources, and runs of several experiments."""
 
 import json
 import re
@@ -42,7 +42,7 @@ ALL = [
 
 @pytest.fixture
 def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What is recorded, as a copy that a test may change."""
+    """A copy of the records that a test may change."""
     folder = tmp_path / "found"
     shutil.copytree(FOUND, folder)
     monkeypatch.setattr(found, "FOUND", folder)
@@ -128,7 +128,7 @@ def test_a_record_keeps_of_older_runs_what_the_new_one_did_not_find(kept: Path) 
 
 
 def test_a_run_finds_what_is_recorded(kept: Path, tmp_path: Path, cli: Cli) -> None:
-    """The recorded numbers are those of the experiment as it is."""
+    """The recorded numbers are those of the present experiment."""
     paper = load_experiment("diffecn-fair")
     before = recorded_findings("diffecn-fair", paper, read_record("diffecn-fair"))
     (kept / "diffecn-fair.json").unlink()
@@ -174,7 +174,7 @@ def test_names_are_those_of_experiments_and_of_papers() -> None:
     ("name", "why"),
     [
         ("ecnsharp", "did you mean `ecn-sharp`"),
-        ("Table 1", "it needs round trips of a testbed"),
+        ("Table 1", "it needs round trips through parts of a testbed"),
     ],
 )
 def test_what_cannot_be_run_says_why(name: str, why: str) -> None:
@@ -264,9 +264,9 @@ def test_points_are_of_one_experiment(cli: Cli) -> None:
 
 
 def test_the_readme_has_what_was_found() -> None:
-    """Each number of its excerpt begins a cell of the table of that experiment, and lab and paper are of one claim."""
+    """Each number of its excerpt begins a cell of that experiment's table, with lab and paper from the same claim."""
     text = (ROOT / "README.md").read_text().partition("\n## The papers\n")[2].partition("\n## ")[0]
-    # The first one is the head.
+    # The first row is the header.
     _, *rows = re.findall(r"(?m)^\| (?:`(\S+)`)? \|.*?\| ([^|]*) \| ([^|]*) \|$", text)
     found_of = {name: recorded_findings(name, load_experiment(name), read_record(name)) for name in known_experiments()}
     number = r"[+-]?\d{1,3}(?:,\d{3})*(?:\.\d+)?(?: ±[\d.]+)?"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""A whole switch in Python: every frame that leaves, and a control plane that changes while packets come."""
+"""A whole switch in Python: every frame that leaves, and a control plane that changes between packets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DETOURS = Path(__file__).parents[1] / "engine/switch/tests/programs/detours.p4"
 # Bits of the program's requests.
 CLONE, RESUBMIT, DIGEST, MULTICAST, FAIL, ENDLESS = 1, 2, 4, 8, 64, 128
 
-# A switch of one header, which is what it is for in ingress.
+# A switch with a single header; tests replace FIELDS and INGRESS.
 SWITCH = """
 #include <core.p4>
 #include <v1model.p4>
@@ -66,7 +66,7 @@ HASH = SWITCH.replace("FIELDS", "bit<128> data; bit<32> hash;").replace(
 
 @pytest.mark.parametrize("width", [1, 7, 8, 9, 56, 57, 63, 64, 65, 120, 121, 127])
 def test_all_bits_of_a_hash_are_looked_at(tmp_path: Path, width: int) -> None:
-    """Oracle: zlib's CRC-32, of the bits and zeros up to a whole byte."""
+    """Oracle: zlib's CRC-32 of the bits, padded with zeros to a whole byte."""
     source = tmp_path / "hash.p4"
     source.write_text(HASH.replace("WIDTH", str(width)))
     number = 0xFEDCBA98_76543210_89ABCDEF_01234567 % 2**width
@@ -157,7 +157,7 @@ def test_every_frame_has_its_bytes(harness: Any) -> None:
     frame = request(CLONE, session=3)
     (clone_port, clone), (port, out) = harness.inject(6, frame, now_ns=5_000)
     assert (clone_port, port, len(clone), len(out)) == (5, 0, len(frame), len(frame))
-    # The request is cleared in the original, and what followed it was not written before the clone was made.
+    # The request is cleared in the original. The fields after it were not written before the clone was made.
     assert (clone[0], out[0], clone[12], out[12]) == (CLONE, 0, 0, 1)
 
 
@@ -197,20 +197,20 @@ def test_a_port_that_cannot_be_is_refused(harness: Any) -> None:
 
 
 def test_time_does_not_go_back(harness: Any) -> None:
-    """A frame that left before it came had a `deq_timedelta` of 71 minutes."""
+    """Otherwise a frame that left before it arrived would have a `deq_timedelta` of 71 minutes."""
     frame = request()
     assert harness.receive(6, frame, 5_000_000) == (0, 0)
     with pytest.raises(_engine.EngineError, match="`transmit` at 4999999 ns comes after a call at 5000000 ns"):
         harness.transmit(0, 4_999_999)
     with pytest.raises(_engine.EngineError, match="`receive` at 1000000 ns comes after a call at 5000000 ns"):
         harness.receive(6, frame, 1_000_000)
-    # Nothing is lost: the frame still waits, and leaves at the instant at which it came.
+    # No frame is lost: it still waits, and leaves at the time of its arrival.
     sent, queue, found, left, sojourn_ns, _ = harness.transmit(0, 5_000_000)
     assert (len(sent), queue, found, left, sojourn_ns) == (len(frame), 0, 0, 0, 0)
 
 
 def test_a_frame_alone_is_not_mixed_with_frames_that_wait(harness: Any) -> None:
-    """It would take the place of one that waits, at another time."""
+    """It would leave in place of a waiting frame, at another time."""
     frame = request()
     harness.receive(6, frame, 5_000)
     for alone in (harness.inject, harness.process):

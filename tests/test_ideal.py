@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The closed form against packets that are followed one by one."""
+"""The closed form against a packet-by-packet calculation."""
 
 import numpy as np
 import pytest
@@ -48,6 +48,6 @@ def test_extra_delay_and_handshake(mode: str, handshakes: int) -> None:
     extra = np.array([30_000], dtype=np.uint64)
     flows = make_flows(np.zeros(1, np.uint64), np.array([[0, 7]], np.uint32), np.array([1460], np.uint64), extra)
     one_way = 35_000 + 2 * (1460 + 54 + 24) * 0.8
-    # SYN and SYN-ACK are 66 bytes and cross two lines each; the delay line is the sender's. An ACK is padded to 60.
+    # SYN and SYN-ACK have 66 bytes and cross two lines each; the sender has the delay line. An ACK is padded to 60.
     handshake = 30_000 + 70_000 + 4 * (66 + 24) * 0.8 + (60 + 24) * 0.8
     assert ideal_ns(spec, network, flows)[0] == pytest.approx(30_000 + one_way + handshakes * handshake)

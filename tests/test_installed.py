@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What an installed lab says of what only the source tree has. That the rest works there is tested in tests/wheel."""
+"""Messages of an installed lab about parts that only the source tree has. tests/wheel tests the rest."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Real TCP: congestion controls in the kernel, and what they do at a queue that marks."""
+"""Real TCP: congestion controls in the kernel, and their behaviour at a queue that marks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ real = pytest.mark.needs("privileges", "namespaces", "network tools", "BPF tools
 RATE_MBPS = 100
 THRESHOLD_PACKETS = 20
 MSS_BYTES, MTU_BYTES, ETHERNET_BYTES = 1460, 1500, 14
-# What TCP can deliver through a shaper that counts Ethernet frames without checksum, preamble and gap.
+# Payload that TCP can deliver through a shaper that counts Ethernet frames without checksum, preamble and gap.
 GOODPUT_MBPS = RATE_MBPS * MSS_BYTES / (MTU_BYTES + ETHERNET_BYTES)
 
 
@@ -144,14 +144,14 @@ def count(inside: Sequence[str], name: str) -> float:
 
 @dataclass(frozen=True)
 class Dumbbell:
-    """Two hosts behind a router, which shapes what goes to the second."""
+    """Two hosts behind a router, which shapes traffic to the second."""
 
     sender: Sequence[str]
     receiver: Sequence[str]
     address: str = "10.78.2.2"  # of the receiver
 
     def transfer(self, seconds: int = 2) -> dict[str, float]:
-        """Send for so long. Gives what the receiver got, and the counters of both."""
+        """Send for this long. Returns the bytes received, and the counters of both hosts."""
         commands.run(*self.receiver, "iperf3", "--server", "--one-off", "--daemon")
         deadline = time.monotonic() + 5
         while "5201" not in commands.run(*self.receiver, "ss", "-tln"):
@@ -196,7 +196,7 @@ def _connect(sender: Namespace, router: Namespace, receiver: Namespace, folder: 
     router.run("tc", "qdisc", "add", "dev", "rb", "root", *shaper.split())
     router.run("tc", "qdisc", "add", "dev", "rb", "clsact")
     marking = ("bpf", "direct-action", "object-file", str(_compile_marker(folder)), "section", "tc")
-    # tc mounts a file system for BPF where there is none; this mount is to end with tc.
+    # tc mounts a BPF file system if there is none; this mount ends together with tc.
     apart = ("unshare", "--mount", "--propagation", "unchanged")
     router.run(*apart, "tc", "filter", "add", "dev", "rb", "egress", *marking)
 
@@ -216,7 +216,7 @@ def _use(dumbbell: Dumbbell, name: str, control: str, min_rto: str = "10ms") -> 
 
 
 def longest_flow(windows: Sequence[ObservationWindow]) -> list[ObservationWindow]:
-    """Those of the connection that has most of them."""
+    """The values of the connection that has most of them."""
     busiest = max({window.port for window in windows}, key=[window.port for window in windows].count)
     return [window for window in windows if window.port == busiest]
 
@@ -224,8 +224,8 @@ def longest_flow(windows: Sequence[ObservationWindow]) -> list[ObservationWindow
 def check_law(flow: Sequence[ObservationWindow], late: int = 0) -> None:
     """RFC 8257, section 3.3, with g = 1/16, in the integers of Linux' tcp_dctcp.c, of a flow that lost nothing.
 
-    `late` is how many answers may be: TCP, where it says when to answer, has been seen to do so without running
-    dctcp.bpf.c, which then answers in another window of data.
+    `late` is the number of reductions that may be late: TCP has been seen to pass the point of a reduction without
+    running dctcp.bpf.c, which then reduces in another window of data.
     """
     assert flow[0].alpha_before == ALPHA_ONE
     assert [window.alpha for window in flow] == [_next_alpha(window) for window in flow]
@@ -233,13 +233,13 @@ def check_law(flow: Sequence[ObservationWindow], late: int = 0) -> None:
     cuts = [after for before, after in pairwise(flow) if before.reductions != after.reductions]
     expected = [_reduced(window.reduced_from_segments, window.alpha_before) for window in cuts]
     assert [window.reduced_to_segments for window in cuts] == expected
-    # Once per window of data; what ended the last one was counted there, and answered after that.
+    # Once per window of data. The acknowledgement that ends a window counts in it; the reduction comes after that.
     odd = [
         (before, after)
         for before, after in pairwise(flow)
         if (begun := after.reductions - before.reductions) > 1 or begun > before.marked_bytes + after.marked_bytes
     ]
-    # An answer lasts until what was sent before it has been acknowledged, which may be in the next window.
+    # A reduction lasts until all data sent before it is acknowledged, which may be in the next window.
     odd += [
         (window, later)
         for early, _, window, later in zip(flow, flow[1:], flow[2:], flow[3:], strict=False)
@@ -263,11 +263,11 @@ def test_dctcp_fills_the_line_and_its_law_is_that_of_the_rfc(dumbbell: Dumbbell)
         _use(dumbbell, name, "dctcp")
         seen = dumbbell.transfer()
         windows = observation_windows(name)
-    # The queue holds 2.4 ms of work, and runs empty when the machine is busy for longer.
+    # The queue holds 2.4 ms of data, and runs empty if the machine is busy for longer.
     assert seen["mbps"] == pytest.approx(GOODPUT_MBPS, rel=0.1), seen
     assert seen["retransmits"] == 0
     assert seen["ce_received"] > 0
-    # Every mark is echoed, and none is made up (RFC 8257, section 3.2): by packets, with delayed acknowledgements.
+    # Every mark is echoed, and no echo is spurious (RFC 8257, section 3.2): by packets, with delayed acknowledgements.
     assert seen["ce_echoed"] == pytest.approx(seen["ce_received"], rel=0.05)
     flow = longest_flow(windows)
     assert len(flow) > 100
@@ -275,7 +275,7 @@ def test_dctcp_fills_the_line_and_its_law_is_that_of_the_rfc(dumbbell: Dumbbell)
     assert flow[-1].reductions > 100
     settled = flow[len(flow) // 2 :]
     assert 0 < median(window.alpha for window in settled) < ALPHA_ONE // 2
-    # The base RTT is far below the threshold's worth of queue, so the window is what the queue holds.
+    # The base RTT is far below the queueing delay at the threshold, so the window is the queue's content.
     assert median(window.cwnd_segments for window in settled) == pytest.approx(THRESHOLD_PACKETS, rel=0.3)
 
 
@@ -341,10 +341,10 @@ def test_a_flow_list_crosses_the_line_under_dctcp(dumbbell: Dumbbell, tmp_path: 
             host.expect("ended")
         found = joined(n, [host.finish() for host in hosts])
     assert found.status.tolist() == [engine.flow_statuses().index("done")] * n
-    # What the router marked has come back to the senders.
+    # The router's marks have returned to the senders.
     assert 0 < found.marked.sum() <= n * -(-size_bytes // 1460)
     assert found.timeouts.sum() <= found.retransmissions.sum()
-    # An incast: the line is never idle, so that the last flow ends when all bytes are through.
+    # An incast: the line is never idle, so the last flow ends when all bytes have passed.
     ideal_s = n * size_bytes * 8 / (GOODPUT_MBPS * 1e6)
     last_s = (found.fct_ns + found.late_ns.astype(np.int64)).max() / 1e9
     assert ideal_s * 0.97 < last_s < ideal_s * 1.5, (ideal_s, last_s)

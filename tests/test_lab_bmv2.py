@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""BMv2 as a switch of the lab: what it cannot carry, how it is spoken to, and, where it is installed, how it runs."""
+"""BMv2 as a switch of the lab: its limits, its Thrift protocol, and, if it is installed, its behaviour."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ real = pytest.mark.needs("privileges", "namespaces", "network tools", "BMv2")
 
 SPEC = {"schemes": "tcn", "rate": "100M"}
 
-# What it cannot carry
+# Its limits
 
 
 def test_what_bmv2_carries_is_accepted() -> None:
@@ -94,11 +94,11 @@ def test_without_bmv2_the_message_says_how_to_get_it(monkeypatch: pytest.MonkeyP
     assert "p4lang/behavioral-model" in refused.value.remedy
 
 
-# How it is spoken to
+# Its protocol
 
 
 def served(answers: list[bytes]) -> tuple[tuple[str, int], list[bytes], threading.Thread]:
-    """A server that gives these answers; what it was sent is in the list."""
+    """A server that gives these answers, and records its requests in the list."""
     listener = socket.create_server(("127.0.0.1", 0))
     heard: list[bytes] = []
 
@@ -175,7 +175,7 @@ def test_a_switch_that_ends_at_once_is_told_with_its_last_words(
         pass
 
 
-# How it runs
+# Its behaviour
 
 
 class Bench:
@@ -192,7 +192,7 @@ class Bench:
             host.ip("link", "set", "eth0", "address", mac(number), "up")
             host.ip("addr", "add", f"10.0.0.{number + 1}/24", "dev", "eth0")
             host.ip("neigh", "add", f"10.0.0.{2 - number}", "lladdr", mac(1 - number), "dev", "eth0")
-            # As in the lab: libpcap's ring has room for 8 frames where an interface may have large ones.
+            # As in the lab: libpcap's ring has room for only 8 frames if an interface may have large frames.
             for namespace, interface in ((self.switch, port), (host, "eth0")):
                 namespace.without(interface, "rx", "tx", "sg", "tso", "gso", "gro")
 
@@ -270,7 +270,7 @@ def test_a_queue_is_shaped_limited_and_marked(bench: Bench, tmp_path: Path) -> N
             marks = switch.client.counter("marks")
             pid = switch.pid
         times, codes = zip(*seen, strict=True)
-        # One that leaves while the burst comes makes room for another: a busy machine shifts these a little.
+        # A packet that leaves during the burst makes room for another: on a busy machine the counts vary slightly.
         assert 200 * 0.9 < (limit - 10) / (times[-6] - times[4]) < 200 * 1.1
         marked = codes.count(3)
         assert limit - threshold - 6 <= marked <= limit - threshold + 2
@@ -300,10 +300,10 @@ for line in sys.stdin:
 
 @real
 def test_the_priorities_of_the_lab_are_those_of_bmv2(bench: Bench, tmp_path: Path) -> None:
-    """features.p4: a probe of kind 1 leaves by the port of the rule that comes first."""
+    """features.p4: a probe of kind 1 leaves by the port of the rule with the highest precedence."""
     for number in range(3):
         bench.switch.run("ip", "link", "add", f"r{number}", "type", "veth", "peer", "name", f"q{number}")
-        # Nobody but the test speaks there.
+        # Only the test sends there.
         for name in (f"q{number}", f"r{number}"):
             bench.switch.run("sysctl", "--quiet", "--write", f"net.ipv6.conf.{name}.disable_ipv6=1")
             bench.switch.run("ip", "link", "set", name, "up")
@@ -316,7 +316,7 @@ def test_the_priorities_of_the_lab_are_those_of_bmv2(bench: Bench, tmp_path: Pat
             (1, 4, {"c": {"exact": 9}}),
         )
     ]
-    # One that comes earlier in the list but later by its priority, and the other way round.
+    # One rule is earlier in the list but later by its priority, and vice versa.
     rules = [rules[2], rules[0], rules[3], rules[1]]
     compiled = compile_program(FEATURES, tmp_path)
     ports = [SwitchPort(number, f"r{number}", None, 64) for number in range(3)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Congestion controls that react to delays, over a line of our switch, which tells how long packets waited for it."""
+"""Congestion controls that react to delays, over a line of our switch, which records the waiting times."""
 
 from __future__ import annotations
 
@@ -78,10 +78,10 @@ def test_the_kernels_own_dctcp_is_no_remedy(control: str, monkeypatch: pytest.Mo
 
 @dataclass
 class Seen:
-    """What a switch and its hosts saw."""
+    """Observations of a switch and its hosts."""
 
     port: live.PortReport = field(init=False)
-    # Mean wait of packets in the second half of the time in which there were any.
+    # Mean wait of packets in the second half of the time with packets.
     queue_ms: float = field(init=False)
     windows: Sequence[ObservationWindow] = ()
 
@@ -93,14 +93,14 @@ class Line:
     hosts: Hosts
 
     def inside(self, number: int) -> tuple[str, ...]:
-        """How a command is run at a host."""
+        """The words that run a command at a host."""
         return self.hosts.namespaces[number].inside
 
     @contextmanager
     def under(
         self, control: str, threshold_ms: float | None = None, k: int | None = None, limit: int = 300
     ) -> Iterator[Seen]:
-        """Have a switch that marks above `k` packets, if at all, and hosts whose threshold is given."""
+        """Start a switch that marks above `k` packets, if given, and hosts with this delay threshold."""
         near, far = self.hosts.interfaces
         delay = f"{BASE_MS / 2}ms"
         described = {
@@ -123,7 +123,7 @@ class Line:
             is_ours = CONTROLS[control].kernel == "dctcp"
             name = stack.enter_context(loaded(CONTROLS[control], 8192 if is_ours else 0, threshold_ns))
             for number in range(2):
-                # Congestion is the queue's alone to show.
+                # Only the queue may indicate congestion.
                 configure(self.inside(number), Transport(min_rto="200ms"), name, ecn=CONTROLS[control].ecn)
             yield seen
             if is_ours:
@@ -168,7 +168,7 @@ def test_the_queue_stands_at_the_threshold_that_comes_first(
 ) -> None:
     marks_come_first = k is not None and k * FRAME_MS == expected_ms
     window_segments = (BASE_MS + expected_ms) / FRAME_MS
-    # A machine that is busy delays packets itself, and loses time of the line, but not three times in a row.
+    # A busy machine delays packets itself, and leaves the line idle, but not three times in a row.
     for _ in range(3):
         with line.under(control, threshold_ms, k) as seen:
             got = line.transfer()
@@ -179,7 +179,7 @@ def test_the_queue_stands_at_the_threshold_that_comes_first(
         assert flow[-1].reductions > 10
         settled_segments = median(window.cwnd_segments for window in flow[len(flow) // 2 :])
         measured = (seen.queue_ms / expected_ms, settled_segments / window_segments, got["mbps"] / GOODPUT_MBPS)
-        # The queue swings below the threshold, by alpha / 2 of the window.
+        # The queue oscillates below the threshold, by alpha / 2 of the window.
         if 0.6 < measured[0] < 1.1 and measured[1:] == pytest.approx((1, 1), rel=0.1):
             return
     pytest.fail(f"queue, window and goodput were {measured} of what they should be")
@@ -215,7 +215,7 @@ with socket.create_connection(("10.0.0.2", 7)) as talking:
         time.sleep(0.06)
 """
 
-# One that reads is acknowledged when it has read.
+# With a receiver that reads, data is acknowledged once it has been read.
 LISTENER = """
 import socket, time
 with socket.create_server(("10.0.0.2", 7)) as server:
@@ -227,7 +227,7 @@ with socket.create_server(("10.0.0.2", 7)) as server:
 
 @real
 def test_the_timer_of_a_receiver_is_no_congestion(line: Line) -> None:
-    """Linux has a lone segment wait 40 ms for its acknowledgement, after the first few of a connection."""
+    """Linux delays the acknowledgement of a single segment by 40 ms, after the first few of a connection."""
     with line.under("delay-dctcp", 5) as seen, line.hosts.namespaces[1].python(LISTENER) as listener:
         assert listener.stdout is not None
         assert listener.stdout.readline() == "ready\n"
@@ -271,6 +271,6 @@ def test_a_longer_path_is_no_congestion(line: Line, tmp_path: Path) -> None:
         found = joined(n, [host.finish() for host in hosts])
     assert found.status.tolist() == [engine.flow_statuses().index("done")] * n
     assert len({window.port for window in seen.windows if window.acked_bytes > MSS_BYTES}) == 1
-    # Where each acknowledgement told of congestion, two segments would go per round trip of 24 ms: in 16 s.
+    # If each acknowledgement signalled congestion, two segments would be sent per round trip of 24 ms: 16 s in total.
     ideal_ms = size_bytes * 8 / (GOODPUT_MBPS * 1e3)
     assert ideal_ms < found.fct_ns[1] / MS < 5 * ideal_ms

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Host processes: what a client is given of a flow list, and what a parent gets of its hosts."""
+"""Host processes: the part of a flow list that a client gets, and the results that a parent gets from its hosts."""
 
 from __future__ import annotations
 

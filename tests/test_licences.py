@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Licences: each file has one, and what the wheel carries of others is listed with theirs."""
+"""Licences: each file has one, and third-party code in the wheel is listed with its licences."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tools import third_party_notices as notices
 
 
 def lint(folder: Path) -> subprocess.CompletedProcess[str]:
-    """`reuse lint` as `make lint` has it."""
+    """Run `reuse lint` as `make lint` does."""
     command = [str(Path(sys.executable).with_name("reuse")), "lint", "--lines"]
     settings = os.environ | {"REUSE_ENCODING_MODULE": "charset_normalizer"}
     return subprocess.run(command, cwd=folder, env=settings, capture_output=True, text=True)

@@ -75,7 +75,7 @@ def test_a_switch_without_interfaces_still_has_a_control_plane() -> None:
 
 
 class Hosts:
-    """Two hosts, each in a namespace of its own, and the switch's ends of their cables."""
+    """Two hosts, each in its own namespace, and the switch's ends of their cables."""
 
     def __init__(self) -> None:
         name = f"ml{uuid.uuid4().hex[:6]}"
@@ -89,11 +89,11 @@ class Hosts:
             host_side.ip("link", "set", "eth0", "address", mac(number), "up")
             host_side.ip("addr", "add", f"10.0.0.{number + 1}/24", "dev", "eth0")
             host_side.ip("neigh", "add", f"10.0.0.{2 - number}", "lladdr", mac(1 - number), "dev", "eth0")
-            # Checksums are the hosts' own work: nobody completes them behind a switch.
+            # Hosts compute checksums themselves: no offload completes them behind a switch.
             host_side.without("eth0", "tx")
 
     def send(self, count: int, ttls: tuple[int, ...] = (64,)) -> "Received":
-        """Datagrams that are ECN capable from the first host to the second, with these TTLs in turn."""
+        """Send ECN-capable datagrams from the first host to the second, with these TTLs in turn."""
         with self.namespaces[1].python(RECEIVER.format(count=count)) as receiver:
             assert receiver.stdout is not None
             assert receiver.stdout.readline() == "ready\n"
@@ -107,7 +107,7 @@ class Hosts:
 
 
 class Received(NamedTuple):
-    """Datagrams as they came: seconds from first to last, numbers, how many are marked, seconds under way."""
+    """Datagrams as received: seconds from first to last, numbers, how many are marked, one-way delays in seconds."""
 
     elapsed_s: float
     numbers: list[int]
@@ -131,7 +131,7 @@ def test_datagrams_pass_at_the_rate_of_the_line(hosts: Hosts) -> None:
         for number, name in enumerate(hosts.interfaces)
     ]
     switch = LiveSwitch(program(), json.dumps({"interfaces": interfaces}), json.dumps([route(1, 0), route(2, 1)]))
-    # The first and the last frame may be late where the machine is busy, which three times in a row it is not.
+    # On a busy machine the first and the last frame may be late, but not three times in a row.
     bursts = [hosts.send(count) for _ in range(3)]
     report = json.loads(switch.stop()["report"])
     assert [burst.numbers for burst in bursts] == [list(range(count))] * 3
@@ -191,14 +191,14 @@ def host(number: int) -> bytes:
 
 
 def route(number: int, port: int) -> dict[str, object]:
-    """The way to a host, whose numbers count from 1."""
+    """The route to a host; hosts are numbered from 1."""
     params = {"port": port, "dst_addr": int(mac(number - 1).replace(":", ""), 16)}
     match = {"dst_addr": {"lpm": [int.from_bytes(host(number), "big"), 32]}}
     return {"table": "ipv4_lpm", "match": match, "action": "forward", "params": params}
 
 
 def ipv4(destination: bytes) -> bytes:
-    """An IPv4 packet without anything in it."""
+    """An IPv4 packet without payload."""
     start, end = bytes([0x45, 0, 0, 20, 0, 0, 0, 0, 64, 17]), host(9) + destination
     total = sum(int.from_bytes((start + end)[at : at + 2], "big") for at in range(0, 18, 2))
     checksum = 0xFFFF - (total % 0xFFFF)
@@ -243,7 +243,7 @@ def test_a_switch_process_ends_with_a_report(hosts: Hosts, tmp_path: Path) -> No
         assert process.stderr is not None
         assert "runs on ports 0" in process.stderr.readline()
         numbers = hosts.send(3).numbers
-        # A sender that leaves checksums to its interface sends packets that no line carries.
+        # A sender with checksum offload sends packets that cannot be on a line.
         hosts.namespaces[0].run("ethtool", "-K", "eth0", "tx", "on")
         with hosts.namespaces[0].python(SENDER.format(count=2, ttls=(64,))) as sender:
             assert sender.wait(30) == 0
@@ -302,7 +302,7 @@ def test_an_interface_has_the_line_of_all_unless_it_has_its_own() -> None:
 
 @needs_root
 def test_a_described_switch_observes_what_a_simulated_one_does(hosts: Hosts, tmp_path: Path) -> None:
-    """A burst at a marking threshold of its own; the receiver's count of marks is the oracle."""
+    """A burst, with its own marking threshold; the receiver's count of marks is the oracle."""
     count, out = 300, tmp_path / "out"
     entries, description = tmp_path / "entries.json", tmp_path / "switch.yaml"
     entries.write_text(json.dumps([route(1, 0), route(2, 1)]), encoding="utf-8")
@@ -340,7 +340,7 @@ def test_a_described_switch_observes_what_a_simulated_one_does(hosts: Hosts, tmp
 
 @needs_root
 def test_a_sender_chooses_the_delay_of_its_packets_by_ttl(hosts: Hosts, tmp_path: Path) -> None:
-    """One flow stays in order; a machine that is busy can only make packets later."""
+    """A flow stays in order; a busy machine can only delay packets further."""
     description = tmp_path / "switch.yaml"
     a, b = hosts.interfaces
     delayed = {"port": 0, "name": a, "arrival_delay": "20ms", "ttl_delays": ["0", "100ms"]}
@@ -439,7 +439,7 @@ def test_a_taken_address_of_the_control_plane_is_named(cli: Cli) -> None:
 
 @contextmanager
 def switch_process(*options: str, code: int = 0) -> Iterator["subprocess.Popen[str]"]:
-    """A switch as a process that is told to end after the context, and does so with that code."""
+    """A switch process, which is asked to end after the context, and has to end with this exit code."""
     command = [sys.executable, str(REPOSITORY / "orchestrator.py"), "switch", str(SCHEMES / "dctcp-red.p4"), *options]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
         try:

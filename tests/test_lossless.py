@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""PFC: memory, cycles of lines that wait for each other, and what a run reports of pauses."""
+"""PFC: memory, cycles of lines that wait for each other, and pauses in a run's results."""
 
 import io
 
@@ -92,7 +92,7 @@ def test_a_ring_has_one_if_paths_are_longer_than_a_link(switches: int, cycle: bo
 
 @given(st.dictionaries(st.integers(0, 7), st.lists(st.integers(0, 7), max_size=4, unique=True), max_size=8))
 def test_a_cycle_is_found_where_there_is_one(edges: dict[int, list[int]]) -> None:
-    """Oracle: nodes that are left when those without followers are taken away, again and again."""
+    """Oracle: the nodes that remain after removing those without successors repeatedly."""
     lines = [Line(Port(node, 0), Port(node, 1), 1, 0) for node in range(8)]
     after = {lines[node]: [lines[other] for other in others] for node, others in edges.items()}
     left = dict(edges)

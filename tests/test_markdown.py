@@ -10,12 +10,12 @@ from markdown_it.token import Token
 
 from marklab.tables import markdown
 
-# What Markdown gives a meaning is for the caller to write.
+# The caller escapes Markdown's special characters.
 TEXT = st.text(st.characters(categories=["L", "N"], include_characters=" |"), max_size=8).map(str.strip)
 
 
 def read(lines: list[str]) -> list[list[str]]:
-    """The cells that a reader of Markdown finds."""
+    """The cells that a Markdown parser finds."""
     tokens = MarkdownIt("commonmark").enable("table").parse("\n".join(lines))
     return _cells(tokens)
 

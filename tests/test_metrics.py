@@ -17,7 +17,7 @@ from runs import run, small
 
 
 def by_hand(table: pl.DataFrame, value: pl.Expr, scheme: str, seed: int, name: str) -> dict[str, float]:
-    """The same numbers by another way: polars, and ranks counted out."""
+    """The same numbers computed another way: with polars, and with ranks counted explicitly."""
     low, high = CLASSES[name]
     chosen = table.filter(
         (pl.col("scheme") == scheme)
@@ -68,7 +68,7 @@ def test_classes_partition_the_flows() -> None:
 
 
 def test_queries_are_a_class_of_their_own_and_of_their_size() -> None:
-    """A query of 150 KB is no short flow; without queries there is no such class."""
+    """A query of 150 KB is not a short flow; without queries the class does not exist."""
     experiment, observations, summary = run(queries={"senders": 20, "at": ["1ms", "2ms"], "largest": "150KB"})
     table = flow_table(experiment, observations)
     for label, result in summary.schemes.items():
@@ -105,7 +105,7 @@ def test_marks_of_program_and_network_agree() -> None:
         assert result.marks.total == sum(result.marks.by_cause.values()) > 0
         assert result.marks.by_port.keys() == {"s0:7"}
     assert set(summary.main.marks.by_cause) == {"instantaneous queue", "persistent queue"}
-    # A marked packet is seen by the receiver unless it was lost, and nothing was.
+    # The receiver sees every marked packet that is not lost, and no packet was lost.
     for seen in observations:
         assert seen.per_flow["marked_packets"].sum() <= sum(port["marked"] for port in seen.report["ports"])
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The lab of real packets: the same description as in `sim`, and nothing left behind however a run ends."""
+"""The lab of real packets: the same description as in `sim`, and nothing left behind, however a run ends."""
 
 from __future__ import annotations
 
@@ -72,13 +72,13 @@ def graph(senders: int = 2) -> Graph:
 # The fabric
 
 
-# For a machine that is busy with other things, on which the lab chooses a larger dilation.
+# For a busy machine, on which the lab chooses a larger dilation.
 PATIENCE_S = 600
 
 
 @real
 def test_a_scheme_that_drops_may_drain_its_queue_at_once(flow_list: Path, tmp_path: Path) -> None:
-    """RED drops all of a standing queue above max, which is no fault of the line: it was refused as slow."""
+    """RED drops a whole standing queue above max. This is no fault of the line, but was once refused as a slow line."""
     shown = commands.run(*lab(flow_list, tmp_path, "--scheme", "red", "--json"), timeout_s=PATIENCE_S)
     (found,) = json.loads(shown)["schemes"].values()
     assert found["unfinished"] == 0
@@ -104,7 +104,7 @@ def test_three_schemes_on_real_hosts_agree_with_the_simulator(flow_list: Path, t
         assert seed["fct_us"]["overall"]["mean"] == pytest.approx(
             expected[scheme]["fct_us"]["overall"]["mean"], rel=0.25
         )
-        # What programs count is what the network saw, what the receivers saw, and what came back.
+        # Marks counted by programs, by the network, by receivers, and echoed to senders are equal.
         assert found[scheme]["marks"]["total"] == sum(found[scheme]["marks"]["by_cause"].values()) > 0
         real_time = seed["real_time"]
         assert real_time["dilation"] == dilation
@@ -121,7 +121,7 @@ def test_three_schemes_on_real_hosts_agree_with_the_simulator(flow_list: Path, t
 
 
 def senders(capture: Path) -> set[str]:
-    """IPv4 sources in a pcap file, of whatever byte order."""
+    """IPv4 sources in a pcap file of either byte order."""
     data, at, found = capture.read_bytes(), 24, set()
     order = "<" if data[0] in (0x4D, 0xD4) else ">"
     while at < len(data):
@@ -138,7 +138,7 @@ SYN, ACK, ECE = 0x02, 0x10, 0x40
 
 
 def answers_to_syns(capture: Path) -> list[tuple[str, int, bool]]:
-    """Of each SYN-ACK in a pcap file of this machine: who sent it, its ECN field, and whether its checksum is right."""
+    """The sender of each SYN-ACK in a pcap file of this machine, its ECN field, and whether its checksum is right."""
     data, at, found = capture.read_bytes(), 24, []
     order = "<" if data[0] in (0x4D, 0xD4) else ">"
     while at < len(data):
@@ -156,7 +156,7 @@ def answers_to_syns(capture: Path) -> list[tuple[str, int, bool]]:
 @pytest.mark.parametrize("connections", ["new", "asked"])
 @pytest.mark.parametrize("plus", [False, True])
 def test_with_ecn_plus_answers_to_syns_are_ecn_capable(tmp_path: Path, connections: str, plus: bool) -> None:
-    """Receivers answer senders' SYNs; senders those of receivers that ask, through the bottleneck's queue."""
+    """SYN-ACKs of receivers; and with `asked`, SYN-ACKs of senders, which pass the bottleneck's queue."""
     flows = tmp_path / "flows.csv"
     sent = "".join(f"{1000 * number},h{number % 4},h4,20000\n" for number in range(12))
     flows.write_text(f"start_ns,src,dst,size_bytes\n{sent}", encoding="utf-8")
@@ -173,7 +173,7 @@ def test_with_ecn_plus_answers_to_syns_are_ecn_capable(tmp_path: Path, connectio
     assert {ecn & ECT_0 for _, ecn, _ in answers} == ({ECT_0} if plus else {0})
     # The kernel's checksum, and the program's.
     assert all(right for _, _, right in answers)
-    # What was marked is told by the host that sent it, whoever opened the connection.
+    # The host that sent marked packets reports them, whichever host opened the connection.
     (scheme,) = found["schemes"].values()
     (seed,) = scheme["seeds"]
     assert seed["unfinished"] == 0
@@ -183,19 +183,19 @@ def test_with_ecn_plus_answers_to_syns_are_ecn_capable(tmp_path: Path, connectio
 
 
 def processes(name: str) -> list[str]:
-    """Those of a lab, whose namespaces and interfaces are there as long as they are; command lines carry the name."""
+    """Processes of a lab, which keep its namespaces and interfaces alive; their command lines contain the name."""
     rows = [line.split(maxsplit=1) for line in commands.run("ps", "-ww", "-eo", "pid,args").splitlines()[1:]]
     return [args for pid, args in rows if int(pid) != os.getpid() and re.search(rf"\b{name}[.:]", args)]
 
 
 def left_behind(name: str) -> list[str]:
-    """What a lab leaves; controls that no lab holds are removed by the way."""
+    """Remains of a lab. Congestion controls without a lab are removed, too."""
     return [*processes(name), *map(str, Path("/run/marklab").glob(f"{name}.*")), *congestion.remove_orphans()]
 
 
 @pytest.fixture
 def running(flow_list: Path, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    """A lab whose flows are under way: endless ones, until the end of a minute."""
+    """A lab with flows under way: endless flows, for a minute."""
     flow_list.write_text("start_ns,src,dst,size_bytes\n0,h0,h4,endless\n0,h1,h4,endless\n", encoding="utf-8")
     words = lab(flow_list, tmp_path / "out", "--scheme", "tcn", "--until", "600ms", "--name", "hygiene")
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
@@ -387,7 +387,7 @@ def test_mininet_that_fails_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_nodes_that_cannot_be_made_are_an_error_and_nothing_to_wait_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What mnexec says in a chroot whose / is no mount point."""
+    """mnexec fails in a chroot whose / is not a mount point."""
     tool = tmp_path / "mnexec"
     tool.write_text("#!/bin/sh\necho 'remount: Invalid argument' >&2\nexit 1\n")
     tool.chmod(0o700)
@@ -424,7 +424,7 @@ def test_a_workspace_that_cannot_be_made_is_an_error(monkeypatch: pytest.MonkeyP
 
 @real
 def test_the_same_flows_in_both_fabrics_are_compared(tmp_path: Path) -> None:
-    """Whether they agree is for more flows to say, on a machine with nothing else to do."""
+    """Agreement would need more flows, and an idle machine."""
     flows = ("--scheme", "tcn", "--load", "0.8", "--flows", "20", "--topology", "incast:senders=2")
     words = command("crosscheck", *flows, "--within", "300", "--json", "--out", str(tmp_path))
     shown = commands.run(*words, timeout_s=PATIENCE_S)
@@ -440,7 +440,7 @@ def test_the_same_flows_in_both_fabrics_are_compared(tmp_path: Path) -> None:
 @real
 @pytest.mark.needs("p4runtime-shell")
 def test_what_the_page_shows_works() -> None:
-    """The commands of `Looking into it`, with what the lab printed in place of what it once printed."""
+    """The commands of `Looking into it`, with the present output of the lab in place of the page's."""
     section = (REPOSITORY / "docs" / "lab.md").read_text().partition("\n## Looking into it\n")[2].partition("\n## ")[0]
     lines = [line.removeprefix("$ ") for line in section.splitlines() if line.startswith("$ ")]
     (lab_line,) = (line for line in lines if "orchestrator.py lab" in line)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""A test is skipped for something that `doctor` knows and can tell how to get, and for nothing else."""
+"""A test may be skipped only for something that `doctor` knows and can tell how to get."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from needs import lacking, machine, reason
 
 _TESTS = Path(__file__).parent
 
-# Ways to skip a test, and the two places that take them for what is said in `needs.py`.
+# Ways to skip a test, and the form of the two places that skip with a reason of `needs.py`.
 _SKIPS = re.compile(r"\b(?:skipif|importorskip|xfail|pytest\.skip\(|mark\.skip\b)")
 _FROM_NEEDS = re.compile(r"pytest\.(?:mark\.)?skip\(reason\(absent\)\)")
 
@@ -31,7 +31,7 @@ def test_what_rust_skips_doctor_knows() -> None:
     sources = [*(REPOSITORY / "engine").glob("*/src/**/*.rs"), *(REPOSITORY / "engine").glob("*/tests/**/*.rs")]
     text = "\n".join(path.read_text(encoding="utf-8") for path in sources)
     said = re.findall(r'(?:eprintln!\("skipped: |\bskip\((?:&format!\()?")([^"]*)"', text)
-    # Helpers, to which others give their words.
+    # Helpers that get the reason as an argument.
     said = [words for words in said if words != "{why}"]
     # Corpora are named by the variable that a test asks for.
     variables = set(re.findall(r'"((?:P4|OPEN)[A-Z0-9_]+)"', text))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The comparison with ns-3: what can be known without it, and small scenarios in both where it is installed."""
+"""The comparison with ns-3: tests without ns-3, and small scenarios in both if ns-3 is installed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BURST: dict[str, Any] = {
     "rtt": "40us",
     "transport": {"control": "dctcp", "initial_window": 100},
     "flows": 0,
-    # A window each, so that no mark changes what is sent.
+    # One window each, so that marks do not change the traffic.
     "added_flows": [
         {"from": "h0", "to": "h2", "size": 146_000},
         {"from": "h1", "to": "h2", "size": 146_000, "start": "3us"},
@@ -61,7 +61,7 @@ def program() -> Path:
 def test_a_burst_is_marked_packet_by_packet_alike(program: Path) -> None:
     rows = by_name(compare(scenario(BURST), program))
     here, there = rows["marks, whole run"]
-    # Of two bursts of 100 packets every second one finds one packet more than the one before.
+    # In two bursts of 100 packets, every second packet finds one packet more than its predecessor.
     assert here == there == 200 - 2 * (K + 1)
     assert rows["FCT, mean, µs"][0] == pytest.approx(rows["FCT, mean, µs"][1], rel=1e-4)
     assert rows["queue, mean, packets"][0] == pytest.approx(rows["queue, mean, packets"][1], rel=1e-3)

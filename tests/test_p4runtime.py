@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """P4Info and entries are p4c's: ids, names, types, and what is refused.
 
-The texts in `tests/p4info` are reviewed output. Where `P4C_CHECKOUT` names a checkout of p4c, its own are compared too.
+The texts in `tests/p4info` are reviewed output. If `P4C_CHECKOUT` names a checkout of p4c, p4c's are compared, too.
 """
 
 import os
@@ -25,7 +25,7 @@ from marklab.paths import PROGRAMS
 REVIEWED = Path(__file__).parent / "p4info"
 OBJECTS, ENTRIES = REVIEWED / "objects.p4", REVIEWED / "entries.p4"
 
-# Where p4c itself is at odds with its rules.
+# Programs for which p4c violates its own rules.
 DIFFERENT_IN_P4C = {
     "issue2735-bmv2.p4": "p4c drops an unused register if its type is named by a typedef",
 }

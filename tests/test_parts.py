@@ -48,7 +48,7 @@ def test_parts_are_read_as_written(written: object, per: str | None, xoff: int |
 
 
 def test_what_pauses_a_line_is_described_as_before() -> None:
-    """A spec that says `port`, and one that says nothing, are the same run."""
+    """A spec with `port` and a spec without `per` describe the same run."""
     plain = [make_spec({"schemes": ["droptail"], "pfc": pfc}).to_plain() for pfc in ("on", "per=port", {})]
     assert plain[0] == plain[1] == plain[2]
     assert plain[0]["pfc"] == {"xoff": "20KB", "xon": "10KB", "buffer": "12MB"}
@@ -96,7 +96,7 @@ def test_a_flow_alone_is_paused_above_what_its_line_brings_in_a_round_trip() -> 
 
 
 def test_to_one_host_a_pause_per_destination_is_one_per_port() -> None:
-    """Oracle: hosts that send to one other have nothing else that a pause of their line would hold back."""
+    """Oracle: if hosts send to a single host, a pause of their line holds back nothing else."""
     found = {per: run(schemes=["dctcp-red:k=65KB"], pfc=f"per={per}", **SETTINGS)[1] for per in ("port", "destination")}
     for port, destination in zip(found["port"], found["destination"], strict=True):
         assert list(port.fct_ns) == list(destination.fct_ns)
@@ -120,7 +120,7 @@ def test_flows_are_paused_and_nothing_is_lost() -> None:
 
 
 def test_a_window_is_what_a_round_trip_brings_at_most() -> None:
-    """Half of the bandwidth-delay product halves the rate of a long flow, but for its last round trip."""
+    """Half of the bandwidth-delay product halves the rate of a long flow, except in its last round trip."""
     long = {"flows": 0, "added_flows": [{"from": "h0", "to": "h2", "size": "50MB"}]}
     settings: dict[str, object] = {**SETTINGS, **long, "seeds": 1, "topology": "incast:senders=2"}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What packets say of the flows of a port."""
+"""Properties of flows, from the packets that pass a port."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ STAR = {
     st.lists(st.integers(0, 90), max_size=20),
 )
 def test_flows_are_counted_as_by_hand(packets: list[tuple[int, int]], within: int, times: list[int]) -> None:
-    """Oracle: the definition, a set for each time."""
+    """Oracle: the definition, with a set for each time."""
     packets = sorted(packets)
     columns = {
         "departed_ns": np.array([time for time, _ in packets], dtype=np.uint64),
@@ -54,7 +54,7 @@ def test_n_flow_is_the_number_of_flows_in_steady_state() -> None:
 
 
 def test_n_flow_follows_the_number_of_flows() -> None:
-    """It is the larger of two periods, of which one has just begun."""
+    """It is the larger number of two periods, one of which has just begun."""
     _, (seen,), _ = run(**STAR, flows=200)
     port = queue_table(seen.traces["s0-8"]).filter(pl.col("queue").is_null())
     off = (port["estimated_active_flows"] - port["active_flows"]).abs()
@@ -73,7 +73,7 @@ def test_a_time_means_something_for_flows_only(tmp_path: Path) -> None:
 
 
 def passages(*rows: tuple[int, int, int, bool]) -> Columns:
-    """Of rows (arrived, flow, bytes, marked); each packet leaves when it comes."""
+    """Passages from rows (arrived, flow, bytes, marked); each packet leaves on arrival."""
     arrived, flow, size, marked = zip(*rows, strict=True)
     times = np.array(arrived, dtype=np.uint64)
     return {
@@ -84,7 +84,7 @@ def passages(*rows: tuple[int, int, int, bool]) -> Columns:
 
 @pytest.mark.parametrize(("bytes_", "beyond"), [(49, []), (50, []), (51, [1])])
 def test_a_flow_is_beyond_its_share_if_the_line_cannot_carry_all(bytes_: int, beyond: list[int]) -> None:
-    """100 bytes per interval: flow 2 sends 40 and flow 3 10, so that 50 are left for flow 1."""
+    """100 bytes per interval: flow 2 sends 40 and flow 3 sends 10, which leaves 50 for flow 1."""
     rows = passages((0, 1, 30, False), (5, 2, 40, False), (9, 1, bytes_ - 30, True), (9, 3, 10, False))
     assert senders_beyond_share(rows, 10, 100 * 8e9 / 10).tolist() == beyond
     assert marked_flows(rows).tolist() == [1]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Priorities by bytes sent: what users write, what the engine gets, and what a run tells of them."""
+"""Priorities by bytes sent: settings, the engine's input, and results of runs."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_a_promotion_under_priorities_is_refused() -> None:
 
 
 def test_equal_parts_are_equal() -> None:
-    """As many of the flows that are drawn end in each level: none but the last is larger than the thresholds."""
+    """The same number of drawn flows ends in each level: only flows of the last exceed all thresholds."""
     described = spec(pias="equal", flows=40_000)
     thresholds = described.pias_thresholds_bytes
     assert thresholds is not None
@@ -138,7 +138,7 @@ def test_the_engine_gets_thresholds() -> None:
 
 
 def test_packets_are_counted_by_priority() -> None:
-    """Without losses a host sends each segment once, with what it has of its flow before it."""
+    """Without losses a host sends each segment once, with the priority of its offset in the flow."""
     thresholds = (20_000, 1_000_000)
     _, observations, summary = run(
         schemes=["tcn"], baseline="none", pias="20KB/1MB", queues="strict:count=3,buffer=100MB", seeds=2, flows=100
@@ -158,7 +158,7 @@ def test_packets_are_counted_by_priority() -> None:
 
 
 def test_short_flows_gain() -> None:
-    """Under one FIFO they wait behind long ones."""
+    """In a single FIFO they wait behind long flows."""
     settings: dict[str, Any] = {"schemes": ["tcn"], "baseline": "none", "load": 0.9, "flows": 500, "seeds": 1}
     means = {}
     for pias, queues in (("100KB/1MB", "strict:count=3"), ("equal:levels=1", "fifo")):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Probes on real hosts: what is made of ping's words."""
+"""Probes on real hosts: reading ping's output."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def test_each_trace_is_drawn(cli: Cli, traced: Path, form: str, begins: bytes) -
 
 
 def test_a_part_of_the_time_is_drawn(cli: Cli, traced: Path) -> None:
-    """From the middle of the trace on, which is another picture than the whole."""
+    """The second half of the trace, whose picture differs from that of the whole."""
     path = traced / "traces" / "tcn-seed1-s0-7.parquet"
     middle = pl.read_parquet(path)["time_ns"].median()
     pictures = set()

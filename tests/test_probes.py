@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Probes of round-trip times: what is written, what is measured, where it is shown."""
+"""Probes of round-trip times: settings, measurements, output."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_probes_measure_the_queue_that_they_wait_in() -> None:
     idle, busy = rtt["h1:h2"], rtt["1:h2,dscp=1"]
     assert idle.mean is not None
     assert busy.mean is not None
-    # The scheduler lets a packet of an idle queue pass after those that it is sending.
+    # The scheduler serves a packet of an idle queue after those that it is sending.
     assert 80 < idle.mean < 80 + IDLE_US + 3 * 1.25
     assert idle.mean + 5 < busy.mean
     assert (rtt["all"].n, rtt["all"].lost) == (idle.n + busy.n, idle.lost + busy.lost)

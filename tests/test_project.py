@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What makes a project of the tree: its citation, the forms of its issues, the container that one develops in."""
+"""Files about the project: its citation, the forms of issues, the development container."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_the_devcontainer_has_what_the_container_has() -> None:
     assert described["capAdd"] == lab["cap_add"]
     assert described["securityOpt"] == lab["security_opt"]
     assert "privileged" not in described
-    # Where locks lie that outlive a container: the kernel's congestion controls are the machine's.
+    # The folder of locks outlives a container, because the kernel's congestion controls belong to the machine.
     assert [f"--volume={volume}" for volume in lab["volumes"] if volume.startswith("/")] == described["runArgs"]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""How pages begin, and words that must not come back: those of docs/glossary.md."""
+"""The beginnings of pages, and words that must not be used: those of docs/glossary.md."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PAGES = sorted((REPOSITORY / "docs").glob("*.md"))
 READERS = re.compile(
     r"^For (?:new )?(?:researchers|operators|P4 engineers|authors|developers|teams|readers|users|everybody)\b"
 )
-# Others' texts, and what was said at the time.
+# Texts by others, and texts of earlier versions.
 NOT_OURS = re.compile(
     r"^(?:LICENSE|THIRD-PARTY|CHANGELOG\.md|docs/glossary\.md|requirements/|.*\.(?:lock|min\.js|svg|png|ico)$)"
 )
@@ -29,7 +29,7 @@ def refused() -> list[str]:
 
 
 def first_paragraph(page: str) -> str:
-    """What follows the title, without comments of the source."""
+    """The paragraph after the title, without comments of the source."""
     text = re.sub(r"<!--.*?-->", "", page, flags=re.DOTALL).strip()
     return re.sub(r"\s+", " ", re.split(r"\n\s*\n", text)[1])
 
@@ -40,7 +40,7 @@ def test_a_page_says_whom_it_is_for(page: Path) -> None:
 
 
 def test_words_that_the_glossary_refuses_are_nowhere() -> None:
-    """Also where a line ends between two words."""
+    """Also if a line ends between two words."""
     assert len(refused()) > 10
     patterns = [r"\W+".join(map(re.escape, re.findall(r"[\w']+", words))) for words in refused()]
     pattern = re.compile(rf"\b(?:{'|'.join(patterns)})\b", re.IGNORECASE)
@@ -65,7 +65,7 @@ def test_the_glossary_is_in_order_and_names_each_term_once() -> None:
 
 
 def test_recipes_count_their_files_and_name_files_that_are_there() -> None:
-    """Of `Where do I ...`: numbers in headings are those of the lists; NAME and mine stand for what is new."""
+    """In `Where do I ...`, numbers in headings are those of the lists; NAME and mine stand for new names."""
     page = (REPOSITORY / "docs" / "where.md").read_text()
     sections = re.findall(r"^## \.\.\. (.*?)\? \((.*?)\)\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
     assert len(sections) == 7

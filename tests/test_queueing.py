@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Queues and services: what users write, what the engine gets, and that a run shares as it was told to."""
+"""Queues and services: settings, the engine's input, and shares in a run."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_a_run_without_services_has_the_flows_that_it_always_had() -> None:
 
 
 def test_a_service_is_not_marked_for_the_queue_of_another(tmp_path: Path) -> None:
-    """Three long flows, and a short one of another service: in a fifo it is marked for what they send."""
+    """Three long flows, and a short one of another service: in a FIFO it is marked because of the long ones."""
     path = tmp_path / "flows.csv"
     long = "".join(f"0,{sender},h4,20000000,0\n" for sender in range(3))
     path.write_text(f"start_ns,src,dst,size_bytes,dscp\n{long}1000000,3,h4,30000,1\n")

@@ -6,7 +6,7 @@ from marklab.statistics.randomness import exponential, integers, interpolate, lo
 
 
 def test_the_stream_is_the_same_everywhere_and_for_ever() -> None:
-    # Known values: who changes them changes the flows of every run that was ever made.
+    # Known values: a change of them changes the flows of every earlier run.
     assert uniform(1, "sizes", 3).tolist() == [0.9038460454210766, 0.03984848898676663, 0.8564188274392099]
 
 

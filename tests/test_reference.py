@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The committed reference: what CI compares with finds what it is there for, and nothing else."""
+"""The committed reference of CI: a comparison with it finds regressions, and nothing else."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_against_itself_it_is_green(reference: Collection) -> None:
 
 
 def test_a_scheme_made_ten_percent_worse_is_red(reference: Collection, tmp_path: Path) -> None:
-    """TCN marks at 1.625 T in place of T, as if someone had edited its program."""
+    """TCN marks at 1.625 T instead of T, as after an edit of its program."""
     shutil.copytree(REPOSITORY / "p4src", tmp_path / "p4src")
     program = tmp_path / "p4src" / "v1model" / "tcn.p4"
     text = program.read_text()

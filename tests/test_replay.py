@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Real TCP flows through the engine's module, over loopback. What the protocol does is tested in engine/replay."""
+"""Real TCP flows through the engine's module, over loopback. engine/replay tests the protocol."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def run(flows: Columns, *peers: str, per_pair: int | None = 1, for_ms: int = 10_
 
 @contextmanager
 def serving() -> Iterator[tuple[str, Columns]]:
-    """Serve. The columns of what came are filled in at the end."""
+    """Serve flows. The columns of received flows are filled in at the end."""
     server, watch, arrived = engine.listen("127.0.0.1:0"), engine.new_watch(), {}
     with ThreadPoolExecutor() as pool:
-        # The client would wait for it in vain, if either of them kept the interpreter lock.
+        # The client would wait for the server forever if either of them held the interpreter lock.
         future = pool.submit(server.serve, watch)
         try:
             yield server.address, arrived
@@ -69,7 +69,7 @@ def test_flows_of_both_directions_have_records_at_both_ends(per_pair: int | None
     assert (records["start_ns"] == records["late_ns"].astype(np.int64)).all()
     pushed = dict(zip(arrived["flow"].tolist(), arrived["end_ns"].tolist(), strict=True))
     assert set(pushed) == {0, 2}
-    # Both ends speak of the same instant: their clocks' origins differ by the common start alone.
+    # Both ends refer to the same instant: the origins of their clocks differ only by the common start.
     assert pushed[0] - records["end_ns"][0] == pushed[2] - records["end_ns"][2]
 
 

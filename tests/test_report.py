@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The page of a report: what it says, that it needs nothing else, and what one sees of it in a browser."""
+"""The page of a report: its content, its independence of other files, and its view in a browser."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ LONG = "k_max=275KB,k_min=7KB,p_max=0.01,signal=qlen"
 
 
 def test_figures_have_room_for_names_with_all_parameters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Matplotlib warns, which is an error here, where names leave no room for what is drawn."""
+    """If names leave no room for the plot, Matplotlib warns, which is an error here."""
     schemes = [
         f"ecn-sharp:{LONG},pst_interval=1s,pst_target=1s",
         f"ecn-sharp:{LONG},pst_interval=240us,pst_target=10us",
@@ -299,7 +299,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def desk(browser: Browser, tmp_path: Path, sweep: str) -> Iterator[Opened]:
-    """The page of a sweep on a large screen; it must not complain, nor want anything that is not in it."""
+    """The page of a sweep on a large screen; it must cause no error, and load nothing from elsewhere."""
     with opened(browser, written(tmp_path, sweep)) as found:
         yield found
         assert found.complaints == []
@@ -331,9 +331,9 @@ def _approximately(values: tuple[object, ...]) -> list[object]:
 
 @needs_chromium
 def test_every_switch_shows_its_data(desk: Opened) -> None:
-    """Goes through all choices of the page, and of each chart."""
+    """Try all choices of the page and of each chart."""
     desk.page.wait_for_selector(".plot .main-svg")
-    # By chart and key; those of the page are of no chart.
+    # By chart and key; the page's own switches have no chart.
     chosen = {("", "mode"): "absolute", ("", "load"): str(LOADS[-1]), ("", "workload"): WORKLOADS[0]}
     for chart in charts(grid()[0]):
         choices = {"mode": chart.modes or ("absolute",), **chart.settings, **chart.picks}
@@ -409,7 +409,7 @@ def test_a_phone(browser: Browser, tmp_path: Path) -> None:
         boxed = ".filter(it => !it.closest('.scroll, .bar, pre'))"
         assert phone.page.evaluate(f"{beyond}{boxed}.map(it => it.outerHTML.slice(0, 200))") == []
         assert phone.page.evaluate("document.documentElement.scrollWidth") == 375
-        # Switches are where the thumb is, whatever is in sight, and large enough for it.
+        # Switches are within reach of the thumb at any scroll position, and large enough for it.
         bar = phone.page.locator(".bar").bounding_box()
         assert bar
         assert bar["y"] + bar["height"] == pytest.approx(812, abs=1)

@@ -107,7 +107,7 @@ def test_a_direction_is_no_number(tcn: float, paper: str, seen: str) -> None:
 
 @pytest.mark.parametrize(("tcn", "paper", "ratio"), [(100, -20, 1.25), (120, 50, 0.8), (100, -100, None)])
 def test_the_ratio_of_changes_is_that_of_what_they_leave(tcn: float, paper: float, ratio: float | None) -> None:
-    """100 % against 80 %, 120 % against 150 %, and a paper that has nothing left."""
+    """100 % against 80 %, 120 % against 150 %, and a paper whose remaining value is 0."""
     claim = PAPER["claims"][0] | {"paper": paper}
     (finding,) = examine(validate(PaperExperiment, PAPER | {"claims": [claim]}, ""), [point((tcn,), (100,))])
     assert finding.ratio == pytest.approx(ratio) if ratio else finding.ratio is None
@@ -161,7 +161,7 @@ def test_effort_names_a_topology_without_its_folder() -> None:
 
 
 def test_a_point_runs_the_schemes_that_its_claims_compare() -> None:
-    """mq-ecn needs a scheduler, which the other point has not."""
+    """mq-ecn needs a scheduler, which the other point does not have."""
     grid = {"queues": ["fifo", "dwrr:count=4"], "load": [0.5]}
     claim = {"says": "so", "metric": "short.mean", "over": "tcn", "paper": 1}
     claims = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""A result is there as a whole, or not at all."""
+"""A result exists as a whole, or not at all."""
 
 import errno
 import os

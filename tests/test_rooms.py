@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The package as a house: how many rooms, how large, and what each says of itself. Arrows are held by `make lint`."""
+"""The rooms of the package: their number, their sizes, their docstrings. `make lint` checks their dependencies."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_room_is_small_and_says_what_it_is_for(room: Path) -> None:
     text = ast.get_docstring(ast.parse((room / "__init__.py").read_text())) or ""
     assert len(modules(room)) <= 15
     assert text.partition("\n")[0].endswith("."), "the first line says what the room is for"
-    # A command is known by its name.
+    # Commands are known by name, so rooms of `cli` need not list their modules.
     if name_of(room).partition("/")[0] != "cli":
         assert [name for name in modules(room) if f"`{name}`" not in text] == []
 

@@ -22,7 +22,7 @@ TABLE_1 = [
 
 @pytest.mark.parametrize(("mean", "std", "p90", "p99"), TABLE_1)
 def test_a_shifted_exponential_fits_table_1(mean: float, std: float, p90: float, p99: float) -> None:
-    """The residuals are those that docs/workloads.md states."""
+    """The residuals are those of docs/workloads.md."""
     assert mean - std + std * math.log(10) == pytest.approx(p90, rel=0.065)
     assert mean - std + std * math.log(100) == pytest.approx(p99, rel=0.135)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""JSON Schemas of the YAML files that users write: they are published, and say what the models say."""
+"""JSON Schemas of the YAML files that users write: they are published, and agree with the models."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from sources import tracked
 
 PUBLISHED = REPOSITORY / "docs" / "schemas"
 
-# Files of other programs, whose schemas tests/test_project.py knows, and lists that are the lab's own.
+# Files of other programs, whose schemas tests/test_project.py checks, and lists of the lab itself.
 OF_OTHERS = {
     ".github",
     "docker-compose.yml",
@@ -63,7 +63,7 @@ def _sweep(plain: Mapping[str, Any]) -> None:
     checked(Sweep({"schemes": "tcn"} | settings, values))
 
 
-# How the lab reads what a schema describes.
+# The lab's reader for each schema.
 READERS: Mapping[str, Callable[[Any], object]] = {
     "spec": lambda plain: make_spec({"schemes": "tcn"} | plain),
     "sweep": _sweep,
@@ -80,7 +80,7 @@ READERS: Mapping[str, Callable[[Any], object]] = {
 
 
 def plain_json(data: Any) -> Any:
-    """What an editor checks of YAML: keys are texts."""
+    """YAML as an editor checks it: keys are strings."""
     return json.loads(json.dumps(data))
 
 
@@ -128,7 +128,7 @@ def test_a_file_of_the_tree_names_its_schema_and_follows_it(name: str) -> None:
 def test_all_kinds_have_files() -> None:
     lines = [(REPOSITORY / name).read_text(encoding="utf-8").partition("\n")[0] for name in FILES]
     kinds = {Path(line.partition("=")[2]).stem for line in lines}
-    # Of runs and of switches the tree has no files of their own, but the documentation has (below).
+    # The tree has no files of runs and of switches, but the documentation has (below).
     assert kinds == set(schemas.KINDS) - {"spec", "switch"}
 
 
@@ -152,7 +152,7 @@ def test_descriptions_in_the_documentation_follow_their_schema(block: Any) -> No
 
 @pytest.mark.parametrize("name", known_experiments())
 def test_what_a_run_says_of_itself_follows_the_schema(name: str) -> None:
-    """`spec.yaml` of its results: what every setting of the papers' experiments is written as."""
+    """The `spec.yaml` of results, with every setting of the papers' experiments."""
     for _, spec, _ in runs_of(load_experiment(name)):
         assert problems("spec", yaml.safe_load(spec.to_yaml())) == []
 
@@ -321,7 +321,7 @@ def test_every_schema_is_tried_with_what_is_wrong() -> None:
     assert WRONG.keys() == schemas.KINDS.keys()
 
 
-# Settings in all the forms that they may be written in.
+# Settings in all forms in which they may be written.
 RIGHT: Mapping[str, list[dict[str, Any]]] = {
     "spec": [
         {"schemes": "tcn"},
@@ -388,7 +388,7 @@ def _mappings(data: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...
 
 @pytest.mark.parametrize("name", ["ecn-sharp", "diffecn", "red", "bfc"])
 def test_a_key_more_anywhere_in_a_scheme_is_judged_alike(name: str) -> None:
-    """Where keys are free, as those of parameters are, both take it; elsewhere both refuse."""
+    """If keys are free, as for parameters, both accept it; otherwise both refuse it."""
     plain = dict(read_yaml(known_schemes()[name].with_suffix(".yaml")))
     for place in _mappings(plain):
         changed = copy.deepcopy(plain)
@@ -457,5 +457,5 @@ def test_patterns_fit_what_is_read(
     if refused is None:
         assert re.search(pattern, text)
     else:
-        # A pattern knows nothing of fractions of a unit.
+        # A pattern cannot check fractions of a unit.
         assert "whole number" in refused or not re.search(pattern, text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The set-up on machines that cannot have it: one error that names the thing and the remedy, and nothing half-made."""
+"""The set-up on unsuitable machines: one error that names the thing and the remedy, and no incomplete files."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_a_folder_of_somebody_else_is_one_error(
 
 @pytest.mark.needs("privileges")
 def test_root_gets_packages_installed(machine: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path) -> None:
-    """Where apt-get is, which here is one that installs a compiler and nothing else."""
+    """If apt-get exists; here it is a stand-in that installs only a compiler."""
     cc = tmp_path / "bin" / "cc"
     install = f'case "$*" in *gcc*) printf "#!/bin/sh\\nexit 0\\n" > "{cc}"; /bin/chmod 755 "{cc}";; esac'
     assert machine("tools/preflight", **without("cc"), **{"apt-get": install}).returncode == 0
@@ -154,7 +154,7 @@ def test_a_step_that_fails_leaves_nothing_behind(
 
 
 def test_an_environment_that_was_whole_is_kept(tmp_path: Path) -> None:
-    """Only the first set-up removes what it began: make tells its steps by the stamps."""
+    """Only the first set-up removes what it began: make recognises completed steps by their stamps."""
     shutil.copy(REPOSITORY / "Makefile", tmp_path)
     (tmp_path / "requirements").mkdir()
     (tmp_path / "requirements" / "lab.txt").touch()

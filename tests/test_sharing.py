@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Rates in windows, and the way to max-min shares. Queues in windows are in test_windows."""
+"""Rates in windows, and convergence to max-min shares. Queues in windows are in test_windows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def long(start: str, host: int, **more: object) -> dict[str, object]:
     return {"from": f"h{host}", "to": "h4", "start": start, "dscp": host} | more
 
 
-# At a tenth of the rates of the DiffECN paper's section III-A: 2.5, 1.3, 0.5 and 0.5 Gb/s want 4.
+# A tenth of the rates of the DiffECN paper's section III-A: demands of 2.5, 1.3, 0.5 and 0.5 Gb/s on 4 Gb/s.
 FOUR: dict[str, Any] = {
     "schemes": ["dctcp-red"], "baseline": "none", "topology": "incast:senders=4", "rate": "4G", "rtt": "100us",
     "seeds": 1, "flows": 0, "until": "40ms", "trace_flows": "500us", "queues": "dwrr:count=4",
@@ -45,7 +45,7 @@ def test_each_start_has_its_shares() -> None:
     shares = {start: {flow: share.share_bps for flow, share in each.flows.items()} for start, each in change.items()}
     assert shares == {
         "0s": {0: 2.5e9},
-        # Headers and gaps leave a little less than both want.
+        # Headers and gaps leave slightly less than the sum of both demands.
         "10ms": {0: pytest.approx(LINE_BPS - 1.3e9), 1: 1.3e9},
         "20ms": {0: pytest.approx(LINE_BPS - 2.3e9), 1: 1.3e9, 2: 5e8, 3: 5e8},
     }

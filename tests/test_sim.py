@@ -61,7 +61,7 @@ def test_what_is_counted_adds_up() -> None:
         report = seen.report
         assert report["link_transmissions"] <= sum(line["frames"] for line in report["lines"])
         enqueued = sum(port["enqueued"] for port in report["ports"])
-        # All that a switch accepts it sends, as nothing drops behind the queue.
+        # A switch sends every packet that it accepts, because nothing drops packets behind the queue.
         sent = sum(line["frames"] for line in report["lines"] if line["from"][0] == "s0")
         assert 0 <= enqueued - sent <= 600
         assert report["faults"] == 0
@@ -81,7 +81,7 @@ def test_every_scheme_runs_on_a_leaf_spine(scheme: str) -> None:
 @pytest.mark.parametrize("scheme", ["pi", "rem"])
 @pytest.mark.parametrize("flows", [8, 64])
 def test_a_controller_holds_the_queue_where_it_is_told_to(scheme: str, flows: int) -> None:
-    """Whatever the number of flows."""
+    """For any number of flows."""
     reference = {"pi": "q_ref", "rem": "b_star"}[scheme]
     endless = [{"from": f"h{number % 8}", "to": "h8"} for number in range(flows)]
     _, (seen,), summary = run(
@@ -119,7 +119,7 @@ def test_ecmp_uses_all_ways() -> None:
 
 
 def test_ecmp_uses_all_ways_of_each_tier() -> None:
-    """The switches of a tier choose by the hash that those below have chosen by."""
+    """The switches of a tier use the same hash as those below."""
     _, observations, _ = run(schemes=["tcn"], baseline="none", topology="fat-tree:tiers=4", flows=400, seeds=1)
     frames: Counter[str] = Counter()
     for line in observations[0].report["lines"]:

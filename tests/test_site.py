@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The documentation as a site, and what its pages say beside commands."""
+"""The documentation as a site, and statements of its pages outside of commands."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_the_site_needs_nothing_from_elsewhere(site: Path) -> None:
 
 
 def test_comments_and_code_are_no_text_of_the_site(site: Path) -> None:
-    """What the site makes of a page is what a repository's file view makes of it."""
+    """The site shows a page as a repository's file view does."""
     for page in site.glob("*.html"):
         text = re.sub(r"<!--.*?-->|<pre>.*?</pre>", "", page.read_text(), flags=re.DOTALL)
         for mark in ("&lt;!--", "```", "<p>|", "\n| ", "\\|"):
@@ -67,7 +67,7 @@ def test_links_of_pages_at_the_top_lead_somewhere(page: Path) -> None:
 
 
 def headings(page: Path) -> set[str]:
-    """Anchors of a page's headings, as repositories make them."""
+    """Anchors of a page's headings, in the form of repositories."""
     found = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
 
@@ -79,7 +79,7 @@ def test_paths_and_targets_that_pages_at_the_top_name_are_there(page: Path) -> N
     targets = set(re.findall(r"^([a-z][a-z0-9-]*):", (REPOSITORY / "Makefile").read_text(), re.MULTILINE))
     saved = {block.marks["save as"] for block in blocks(page) if "save as" in block.marks}
     for named in set(re.findall(r"`([\w.*/-]+)`", text)) - saved:
-        # NAME and the like stand for something.
+        # NAME and similar words are placeholders.
         if named.partition("/")[0] in folders and "/" in named and not re.search(r"[A-Z]{2,}", named):
             assert any(REPOSITORY.glob(named)), named
     for target in re.findall(r"(?:`|^)make ([a-z][a-z0-9-]*)", text, re.MULTILINE):
@@ -87,7 +87,7 @@ def test_paths_and_targets_that_pages_at_the_top_name_are_there(page: Path) -> N
 
 
 def test_messages_that_troubleshooting_explains_are_said() -> None:
-    """Those that no command of the page provokes: in bold, or in the first column of a table; `...` is anything."""
+    """Messages that no command of the page causes: in bold, or in the first column of a table; `...` is any text."""
     page = (DOCS / "troubleshooting.md").read_text()
     cells = re.findall(r"\*\*(.*?)\*\*|^\| (.*?) \|", page, re.MULTILINE)
     quoted = [text for cell in cells for text in re.findall(r"`([^`]* [^`]*)`", "".join(cell))]

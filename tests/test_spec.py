@@ -119,7 +119,7 @@ def test_loads_that_add_up_to_more_are_refused(load: float, of_queries: float) -
     with pytest.raises(BadInput, match=f"a load of {load:g} and queries of {of_queries:g} are .* together") as refused:
         make_spec(settings)
     assert "--until" in (refused.value.remedy or "")
-    # A run that ends may be given more than it can carry.
+    # A run with an end may have a load above capacity.
     assert make_spec(settings | {"until": "1s"}).offered_load > 1
 
 
@@ -142,7 +142,7 @@ ODD = [None, True, 3, -1, 1.5, float("nan"), 10**30, "", "x", "1e999999999", "9"
 
 @pytest.mark.parametrize("key", [field.alias or name for name, field in Spec.model_fields.items()])
 def test_odd_values_are_refused_in_words(key: str) -> None:
-    """Of whatever kind a value is, it is refused as bad input and no other error comes up."""
+    """A value of any type is refused as bad input, without any other error."""
     refused = 0
     for value in ODD:
         try:

@@ -56,7 +56,7 @@ def test_intervals_hold_the_truth_nineteen_times_of_twenty(interval: str) -> Non
         }[interval]
         assert found is not None
         held += found[0] <= truth <= found[1]
-    # The ratio estimator is of first order, and a little off.
+    # The ratio estimator is of first order, and slightly biased.
     assert held / trials == pytest.approx(0.95, abs=0.02)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Grids of runs: described, run, ended early, resumed, kept."""
+"""Grids of runs: described, run, interrupted, resumed, stored."""
 
 from __future__ import annotations
 
@@ -263,11 +263,11 @@ def test_an_ended_sweep_goes_on_where_it_was(tmp_path: Path, how: signal.Signals
     walls = {row["key"]: row["wall_s"] for row in dataset.read_cells(folder)[0].iter_rows(named=True)}
     again = started(tmp_path, *LONG)
     _, err = again.communicate(timeout=120)
-    # A slow machine is told how far it is.
+    # A slow machine shows its progress.
     assert [line for line in err.splitlines() if not line.startswith("sweep: ")] == []
     rows, _ = dataset.read_cells(folder)
     assert rows["status"].to_list() == ["finished"] * 12
-    # A cell that ran again would have taken another time.
+    # A cell that ran again would have another running time.
     assert walls.items() <= {row["key"]: row["wall_s"] for row in rows.iter_rows(named=True)}.items()
 
 
@@ -280,7 +280,7 @@ def test_a_folder_has_one_writer(tmp_path: Path) -> None:
 
 
 def die(task: dict[str, object]) -> Failure:
-    """Ends its worker, as often as the task says."""
+    """End the worker, as many times as the task says."""
     deaths = Path(str(task["deaths"]))
     count = len(list(deaths.iterdir()))
     if count < int(str(task["times"])):
@@ -312,7 +312,7 @@ def dask_process(*arguments: str) -> Iterator[subprocess.Popen[str]]:
 
 @pytest.fixture
 def scheduler_address() -> Iterator[str]:
-    """That of a scheduler without workers."""
+    """Address of a scheduler without workers."""
     with dask_process("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard") as scheduler:
         assert scheduler.stderr is not None
         yield next(found[0] for line in scheduler.stderr if (found := re.search(r"tcp://127\S+", line)))
@@ -328,7 +328,7 @@ def test_a_scheduler_without_workers_is_named(
 
 
 def test_a_scheduler_with_two_workers(cli: Cli, tmp_path: Path, small: Collection, scheduler_address: str) -> None:
-    """As docs/sweeps.md has it: all started at once; the numbers are those of the sweep by itself."""
+    """As in docs/sweeps.md, all started at once; the numbers equal those of the sweep without a cluster."""
     settings = ("--nthreads", "1", "--no-dashboard", "--local-directory", str(tmp_path))
     worker = ("worker", scheduler_address, *settings)
     (tmp_path / "a.yaml").write_text(json.dumps({**SMALL, "grid": {key: list(each) for key, each in GRID.items()}}))

@@ -46,7 +46,7 @@ Switch(pipe) main;
 
 @pytest.fixture
 def program(tmp_path: Path) -> Callable[[str], Path]:
-    """Make the program test a condition."""
+    """A program that tests a condition."""
 
     def make(condition: str) -> Path:
         path = tmp_path / "test.p4"

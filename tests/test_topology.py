@@ -110,14 +110,14 @@ def equal_ways(graph: Graph, source: int) -> list[tuple[int, int]]:
 
 
 def test_the_ear_papers_tree() -> None:
-    """324 hosts, three layers of 54 switches and one of 27; 116 us over 8 hops, of which 80 us are spent in hosts."""
+    """324 hosts, three layers of 54 switches and one of 27; 116 us over 8 hops, 80 us of it in hosts."""
     network = build(FatTree(tiers=4, radix=6, oversubscription=2), RATE, 36_000)
     graph = network.graph
     assert len(graph.hosts) == 324
     assert Counter(name.rstrip("0123456789") for name in graph.switches) == {"e": 54, "a": 54, "t3-": 54, "c": 27}
     assert len(graph.path(0, 323)) == graph.longest_path() == 8
     assert [graph.base_rtt_ns(0, other) for other in (1, 6, 18, 54, 323)] == [9_000, 18_000, 27_000, 36_000, 36_000]
-    # Of 323 others 318 are in other racks.
+    # 318 of the 323 others are in other racks.
     assert {graph.names[line.source.node][0] for line in network.bottleneck} == {"e"}
     assert len(network.bottleneck) == 54 * 3
     assert network.bottleneck_share == pytest.approx(318 / 323)
@@ -140,7 +140,7 @@ def test_all_ports_of_a_fat_tree_are_linked(tree: FatTree) -> None:
 
 @given(small_trees(), st.data())
 def test_hosts_are_apart_by_the_level_of_their_pod(tree: FatTree, data: st.DataObject) -> None:
-    """Paths are counted by following links, apart from how routes are found."""
+    """Paths are counted by following links, independently of the routing code."""
     graph = build(tree, RATE, 80_000).graph
     source = data.draw(st.integers(0, len(graph.hosts) - 1))
     found = equal_ways(graph, source)
@@ -260,7 +260,7 @@ def test_what_cannot_be_a_network_is_refused(changes: dict[str, object], why: st
 
 
 def test_hosts_do_not_forward() -> None:
-    # The only way from a to c would lead through b, if a host could have two links or forward.
+    # The only path from a to c would lead through b, if a host could have two links or forward packets.
     with pytest.raises(BadInput, match="host `b` has 2 links"):
         links(hosts=["a", "b", "c"], switches=["s", "t"], senders=None, receivers=None,
               links=[["a", "s"], ["b", "s"], ["b", "t"], ["c", "t"]])  # fmt: skip

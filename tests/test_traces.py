@@ -28,7 +28,7 @@ DOCS = Path(__file__).parent.parent / "docs"
 
 
 def four_flows(tmp_path: Path, size_bytes: int = 10**9) -> dict[str, object]:
-    """The DiffECN paper's flows of section III-A, in a third of the time, each in a queue of its own."""
+    """The DiffECN paper's flows of section III-A, in a third of the time, each in its own queue."""
     rows = [("0", 25), ("10ms", 13), ("20ms", 5), ("20ms", 5)]
     lines = [f"{start},h{host},h4,{size_bytes},{host},{gbps}G" for host, (start, gbps) in enumerate(rows)]
     path = tmp_path / "four.csv"

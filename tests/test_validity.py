@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Whether a real run counts: bounds, one below, equal and one above; and what the drain test makes of datagrams."""
+"""Whether a real run counts: each bound, one below, equal and one above; and the drain test."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_of_a_hundred_flows_the_99th_percentile_is_the_99th(late: int, p99_ns: i
 @pytest.mark.parametrize("late_ns", [0, 349_999, 350_000, None])
 def test_a_run_that_kept_up_counts(experiment: Experiment, late_ns: int | None) -> None:
     check_run(experiment, "tcn", figures(seen(late_ns)), FRAME_NS)
-    # Where a frame takes longer, so may its dequeue.
+    # If a frame takes longer, its dequeue may, too.
     check_run(experiment, "tcn", figures(seen(1_230_400)), 10 * FRAME_NS)
 
 
@@ -95,14 +95,14 @@ def test_frames_that_a_full_bottleneck_needs() -> None:
     """Incast: the line's full frames, half as many acknowledgements, one switch."""
     incast = prepare(make_spec({"schemes": ["tcn"], "baseline": "none", "topology": "incast:senders=4", "flows": 10}))
     assert needed_fps(incast.network, 100) == pytest.approx(1.5 * 10**8 / (8 * 1538))
-    # Leaf-spine: three switches on each way, and all uplinks are the bottleneck.
+    # Leaf-spine: three switches on each path, and all uplinks are the bottleneck.
     leaf_spine = {"builder": "leaf-spine", "leaves": 2, "spines": 2, "hosts": 2}
     wide = prepare(make_spec({"schemes": ["tcn"], "baseline": "none", "topology": leaf_spine, "flows": 10}))
     assert needed_fps(wide.network, 100) == pytest.approx(4 * 3 * 1.5 * 10**8 / (8 * 1538))
 
 
 def datagrams(rate_bps: int, count: int, every: int = 1) -> np.ndarray[Any, Any]:
-    """As a line hands them over whose queue is never empty: time, bytes, sender, number."""
+    """Datagrams from a line whose queue is never empty: time, bytes, sender, number."""
     sizes = [60, 342, 1514] * (count // 3)
     ends = np.cumsum([(size + 24) * 8 * 10**9 // rate_bps for size in sizes])
     rows = [(int(end) + 10**18, size, 0, number) for number, (end, size) in enumerate(zip(ends, sizes, strict=True))]
@@ -113,11 +113,11 @@ def test_the_rate_of_a_drain_is_that_of_its_bytes() -> None:
     line, framing = Line(Port(1, 0), Port(0, 0), 10**8, 0), Framing()
     assert rate_ratio(datagrams(10**8, 900), line, framing) == pytest.approx(1.0, abs=1e-4)
     assert rate_ratio(datagrams(97_000_000, 900), line, framing) == pytest.approx(0.97, abs=1e-3)
-    # A line that counts packets, as BMv2's do, is not one that counts bytes.
+    # A line with a rate in packets, as in BMv2, is not one with a rate in bytes.
     slots = datagrams(10**8, 900)
     slots[:, 0] = 123_040 * np.arange(len(slots))
     assert rate_ratio(slots, line, framing) < 0.5
-    # One that is told 1 ms late does not decide.
+    # A single datagram that is recorded 1 ms late does not change the verdict.
     late = datagrams(10**8, 900)
     late[450, 0] += 10**6
     assert rate_ratio(late, line, framing) == pytest.approx(1.0, abs=0.01)

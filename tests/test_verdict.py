@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""A bad run says so."""
+"""A bad run reports doubts."""
 
 import dataclasses
 
@@ -53,7 +53,7 @@ def test_losses_of_a_scheme_that_drops_are_its_own() -> None:
 
 
 def changed(**report: object) -> str:
-    """Warnings of a run whose report was tampered with."""
+    """Warnings of a run with a modified report."""
     experiment, observations, _ = small()
     seen = [dataclasses.replace(each, report={**each.report, **report}) for each in observations]
     return "\n".join(summarise(experiment, seen, {}).warnings)

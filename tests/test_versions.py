@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What made a result."""
+"""The versions that made a result."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from marklab.prepare import versions
 
 @pytest.fixture(autouse=True)
 def _fresh() -> Iterator[None]:
-    """What is kept for the process is asked for anew."""
+    """Clear the values that the process caches."""
     versions.code_digest.cache_clear()
     versions.commit.cache_clear()
     yield
@@ -22,7 +22,7 @@ def _fresh() -> Iterator[None]:
 
 
 def test_other_libraries_are_other_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cells that numpy 1 made are not taken for those that numpy 2 would make."""
+    """Cells made with numpy 1 are not reused with numpy 2."""
     found = versions.lab_versions()
     here = versions.code_digest()
     versions.code_digest.cache_clear()
@@ -33,7 +33,7 @@ def test_other_libraries_are_other_code(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_source_without_git_has_the_commit_that_was_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And not that of a repository that it happens to lie in, as this one's folder of tests does."""
+    """And not the commit of an enclosing repository, such as that of this folder of tests."""
     noted = tmp_path / "commit"
     inside = Path(__file__).parent
     monkeypatch.setattr(versions, "REPOSITORY", inside)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Readers of the web: flows that their receivers ask for."""
+"""Readers of the web: flows that their receivers request."""
 
 import json
 from collections.abc import Callable
@@ -69,7 +69,7 @@ def test_flows_of_a_session_have_the_same_hosts_and_delay() -> None:
 
 
 def test_sessions_are_as_busy_at_the_end_as_in_the_beginning() -> None:
-    """They are somewhere in their think time when the run begins: 20 parts of the time have a twentieth each."""
+    """Sessions begin at random times within their think time: each of 20 intervals has a twentieth of the flows."""
     flows = flows_of(load=1.0, until="3600s", sessions={"think": "2s", "gap": "20ms"})
     counts = np.histogram(flows.start_ns.astype(np.float64), bins=20)[0]
     assert counts.max() / counts.min() < 1.5
@@ -81,7 +81,7 @@ def test_think_times_have_their_mean_and_what_is_left_of_them_begins_evenly(shap
     middles = (np.arange(1000) + 0.5) / 1000
     think = _think(sessions, middles).astype(np.float64)
     shortest = mean_ns * (shape - 1) / shape
-    # The median has a closed form, and so has the part that is within the shortest time.
+    # The median has a closed form, and so has the fraction within the shortest time.
     assert np.median(think) == pytest.approx(shortest * 2 ** (1 / shape), rel=0.01, abs=2)
     left = _left_of_think(sessions, middles).astype(np.float64)
     within = left <= shortest + 1
@@ -103,7 +103,7 @@ def test_pages_have_an_object_at_least_and_their_mean() -> None:
 
 
 def test_what_is_asked_for_comes_after_a_handshake_and_a_request() -> None:
-    """Alone in the network a flow of one segment takes its ideal time, but for the rounding of each transmission."""
+    """Alone in the network a flow of one segment takes its ideal time, except for rounding of each transmission."""
     flow = {"from": "h0", "to": "h7", "size": 1000, "extra_delay": "5ms"}
     experiment, observations, _ = run(
         schemes=["droptail"],
@@ -117,7 +117,7 @@ def test_what_is_asked_for_comes_after_a_handshake_and_a_request() -> None:
     flows = experiment.flow_lists[1]
     ideal = ideal_ns(experiment.spec, experiment.network, flows)[0]
     assert abs(observations[0].fct_ns[0] - ideal) < 4
-    # SYN, answer with 5 ms, request, data with 5 ms: 70 us are two ways there and back.
+    # SYN, SYN-ACK with 5 ms, request, data with 5 ms; the 70 us are a round trip, twice.
     assert ideal == pytest.approx(10_000_000 + 2 * 70_000, rel=0.001)
 
 
@@ -135,7 +135,7 @@ def test_some_take_part_in_ecn_and_others_do_not() -> None:
 
 
 def test_ecn_plus_lets_answers_to_syns_be_marked() -> None:
-    """Behind long flows that fill a queue; only answers to SYNs and acknowledgements are not ECN capable then."""
+    """Behind long flows that fill a queue; without ECN+, only SYN-ACKs and acknowledgements are not ECN capable."""
     long = [{"from": f"h{number}", "to": "h7"} for number in range(6)]
     short = [{"from": "h6", "to": "h7", "size": 1000, "start": f"{5 + number / 20}ms"} for number in range(200)]
     settings = {
@@ -152,7 +152,7 @@ def test_ecn_plus_lets_answers_to_syns_be_marked() -> None:
         summary = run(schemes=["dctcp-red:k=1"], transport=transport, connections="asked", **settings)[2]
         marks.append(summary.main.marks.not_capable)
     without, with_plus = marks
-    # Acknowledgements of the end are not ECN capable in either.
+    # Acknowledgements at the end are not ECN capable in either case.
     assert without - with_plus > 90
 
 
@@ -180,14 +180,14 @@ def test_a_connection_sends_a_receive_window_per_round_trip() -> None:
     transport = {"control": "reno", "initial_window": 100, "initial_rto": "1s", "receive_window": windows_text}
     experiment, observations, _ = run(**settings, rtt="10ms", rate="10G", connections="new", transport=transport)
     windows = _windows(experiment.spec, 1, 40)
-    # The handshake is one round more.
+    # The handshake adds one round.
     rounds = 1 + np.ceil(44 / (windows // 1460))
     assert set(rounds) == {10, 6, 3}
     assert observations[0].fct_ns / 1e7 == pytest.approx(rounds - 0.5, abs=0.02)
 
 
 def test_a_lost_answer_to_a_syn_is_sent_again_by_its_timer() -> None:
-    """Behind a queue that drops what is not ECN capable while a burst passes, there are more answers than SYNs."""
+    """Behind a queue that drops packets without ECN during a burst, there are more SYN-ACKs than SYNs."""
     long = [{"from": f"h{number}", "to": "h7", "size": "3MB"} for number in range(6)]
     short = [{"from": "h6", "to": "h7", "size": 1000, "start": f"{2000 + 20 * number}us"} for number in range(60)]
     settings = {"baseline": "none", "seeds": 1, "flows": 0, "added_flows": [*long, *short], "connections": "asked"}
@@ -198,7 +198,7 @@ def test_a_lost_answer_to_a_syn_is_sent_again_by_its_timer() -> None:
         assert (seen.fct_ns > 0).all()
         counts.append(int(seen.per_flow["timeouts"][6:].sum()))
     without, with_timer = counts
-    # Each timeout of a SYN whose answer was lost has one of the answer beside it.
+    # Each timeout of a SYN whose SYN-ACK was lost comes with a timeout of the SYN-ACK.
     assert without * 1.5 < with_timer
 
 
@@ -233,7 +233,7 @@ LOOP = {"sessions": {"closed_loop": True, "think": "2s", "gap": "20ms"}, "until"
 
 
 def test_readers_in_a_closed_loop_ask_for_what_others_ask_for() -> None:
-    """The list is the same; each object but a session's first waits for the one before."""
+    """The list is the same; each object except a session's first waits for the previous one."""
     sessions = dict(LOOP["sessions"], persistent=True)  # type: ignore[call-overload]
     closed = flows_of(until="10s", sessions=sessions)
     opened = flows_of(until="10s", sessions={"think": "2s", "gap": "20ms"})
@@ -245,7 +245,7 @@ def test_readers_in_a_closed_loop_ask_for_what_others_ask_for() -> None:
     assert len(set(before.tolist())) == len(later)
     for column in (closed.src, closed.dst, closed.extra_delay_ns):
         assert (column[before] == column[later]).all()
-    # Objects per page: 4 in the mean, of which one opens the connection.
+    # Objects per page: 4 on average, one of which opens the connection.
     assert closed.same_connection.mean() == pytest.approx(3 / 4, abs=0.02)
     waits_ns = closed.for_engine()["start_ns"][later]
     assert (waits_ns == closed.start_ns[later] - closed.start_ns[before]).all()
@@ -263,7 +263,7 @@ def test_some_flows_of_a_list_still_wait_for_each_other() -> None:
 
 @pytest.mark.parametrize("persistent", [False, True])
 def test_a_reader_waits_for_one_object_before_the_next(persistent: bool) -> None:
-    """However slow the network, and so each has one object under way at most."""
+    """In a network of any speed, a reader has at most one object under way."""
     settings = WEB | LOOP | {"flows": 6000, "rate": "10M", "load": 2}
     settings["sessions"] = dict(LOOP["sessions"], persistent=persistent)  # type: ignore[call-overload]
     experiment, observations, _ = run(schemes=["droptail"], **settings)
@@ -278,7 +278,7 @@ def test_a_reader_waits_for_one_object_before_the_next(persistent: bool) -> None
 
 
 def test_alone_in_the_network_objects_take_their_ideal_times() -> None:
-    """On a connection of their page they are only asked for; windows have not been opened by objects of a segment."""
+    """Later objects of a page need only a request; objects of one segment have not opened the window."""
     settings = WEB | LOOP | {"rate": "1G", "load": 0.0003, "until": "100s", "flows": 1000}
     settings["sessions"] = {"closed_loop": True, "persistent": True, "think": "2s", "gap": "20ms"}
     experiment, observations, _ = run(schemes=["droptail"], **settings)

@@ -23,7 +23,7 @@ from marklab.spec.windows import TimeWindow
 from runs import run
 
 EVERY = 10
-# Rows are intervals with an event: 3 packets wait at the end of [20, 30), none at that of [50, 60).
+# Rows are intervals with an event: 3 packets wait at the end of [20, 30), none at the end of [50, 60).
 PORT: Columns = {
     "time_ns": np.array([20, 50, 60], dtype=np.uint64),
     "packets": np.array([3, 0, 5], dtype=np.uint64),
@@ -37,7 +37,7 @@ PORT: Columns = {
         (0, 20, [0, 0], 0),
         (0, 30, [0, 0, 3], 4),
         (20, 30, [3], 4),
-        (30, 50, [3, 3], 3),  # held, as nothing happens
+        (30, 50, [3, 3], 3),  # unchanged, because there is no event
         (30, 60, [3, 3, 0], 9),
         (40, 70, [3, 0, 5], 9),
         (60, 70, [5], 7),

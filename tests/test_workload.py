@@ -36,7 +36,7 @@ def test_drawn_sizes_follow_the_distribution(name: str) -> None:
     sizes = workload.sizes(uniform(1, "sizes", count)).astype(float)
     assert sizes.mean() == pytest.approx(workload.mean_bytes(), abs=4 * sizes.std() / math.sqrt(count))
     for size, part in workload.points:
-        # A step of the distribution is met from above; sizes are rounded to bytes.
+        # A step of the distribution is reached from above; sizes are rounded to bytes.
         assert np.mean(sizes <= size + 0.5) >= part - 4 * math.sqrt(0.25 / count)
         assert np.mean(sizes < size - 0.5) <= part + 4 * math.sqrt(0.25 / count)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Draws the floors of the package in docs/design.md: rooms by the contract in pyproject.toml, each in its own words.
+"""Draws the floors of the package in docs/design.md: rooms of the contract in pyproject.toml, with their first lines.
 
-`python tools/floors.py` writes it; tests/test_rooms.py holds that it is written.
+`python tools/floors.py` writes the picture; tests/test_rooms.py checks that it is up to date.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def floors() -> list[list[str]]:
 
 
 def room_says(name: str) -> str:
-    """What a room or module says of itself: the first line of its docstring, without the full stop."""
+    """The first line of the docstring of a room or module, without the full stop."""
     path = PACKAGE / name / "__init__.py" if (PACKAGE / name).is_dir() else PACKAGE / f"{name}.py"
     text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
     return text.partition("\n")[0].rstrip(".")
@@ -41,7 +41,7 @@ def drawn() -> str:
 
 
 def page_with(picture: str) -> str:
-    """The page, with the picture where it belongs."""
+    """The page with the new picture."""
     page = PAGE.read_text(encoding="utf-8")
     before, rest = page.split(_BEGIN)
     return before + picture + rest.split(_END)[1]

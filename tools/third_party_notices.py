@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Writes THIRD-PARTY-NOTICES: what the wheel carries that others wrote, and under which licences (`make notices`).
+"""Writes THIRD-PARTY-NOTICES: the third-party code in the wheel, and its licences (`make notices`).
 
-The Rust crates that are linked into the engine are those that Cargo names for the wheel's target; their licence texts
-are the ones in their packages, in Cargo's registry. What else there is, this file lists by hand. tests/test_licences.py
-compares the written file with what this one gives.
+Cargo names the Rust crates that are linked into the engine for the wheel's target; their licence texts come from their
+packages in Cargo's registry. All other code is listed in this file by hand. tests/test_licences.py compares the written
+file with the output of this program.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ LICENCES = TREE / "LICENSES"
 
 _ENGINE, _TARGET = "marklab-engine", "x86_64-unknown-linux-gnu"
 
-# Which licence is taken where a crate offers several: of these the first, with the names that its text may have. All of
-# them permit what the lab does with them: to be linked, and passed on with their text.
+# If a crate offers several licences, we use the first one of this list. The values are possible file names of its text.
+# All of these licences permit linking and redistribution together with their text.
 _TAKEN: Mapping[str, tuple[str, ...]] = {
     "MIT": ("LICENSE-MIT*", "LICENSES/MIT.txt", "LICENSE", "LICENSE.txt", "LICENSE.md"),
     "BSD-2-Clause": ("LICENSE", "LICENSE.txt"),
@@ -93,7 +93,7 @@ compiler_rt of Zig, as far as the linker takes of it
 
 @dataclass(frozen=True)
 class Crate:
-    """A crate in the engine, the licence that is taken of those that it offers, and that one's text."""
+    """A crate in the engine, the licences that it offers, the one that we use, and its text."""
 
     name: str
     version: str
@@ -103,14 +103,14 @@ class Crate:
 
     @property
     def label(self) -> str:
-        """What lists call it."""
+        """Its name in lists."""
         return f"{self.name} {self.version}"
 
 
 def crates() -> list[Crate]:
-    """The crates of others that are linked into the engine, by name and version.
+    """The third-party crates that are linked into the engine, by name and version.
 
-    Raises SystemExit for one whose licence is none of those that are known to permit this.
+    Raises SystemExit for a crate without a licence that is known to permit this.
     """
     metadata = json.loads(_cargo("metadata", "--format-version", "1", "--filter-platform", _TARGET))
     packages = {(package["name"], package["version"]): package for package in metadata["packages"]}
@@ -123,7 +123,7 @@ def crates() -> list[Crate]:
 
 
 def _cargo(command: str, *options: str) -> str:
-    # Where rustup puts it, even if the shell has not been told.
+    # The folder where rustup puts cargo, even if it is not on the shell's PATH.
     path = os.pathsep.join([os.environ.get("PATH", ""), str(Path.home() / ".cargo" / "bin")])
     cargo = shutil.which("cargo", path=path)
     if cargo is None:
@@ -148,7 +148,7 @@ def _crate(package: Mapping[str, Any]) -> Crate:
 
 
 def choose(offered: str) -> str | None:
-    """Of the licences of an SPDX expression the one that is taken; None if none of them is known."""
+    """The licence of an SPDX expression that we use; None if none of its licences is known."""
     licences = {each.strip() for each in re.split(r" OR |/", offered.strip("()"))}
     return next((known for known in _TAKEN if known in licences), None)
 
@@ -173,7 +173,7 @@ def _standard(licence: str) -> str:
 
 
 def _texts(listed: Sequence[Crate]) -> Iterator[tuple[list[str], str]]:
-    """Each text once, with what it is the licence of; texts that differ in line breaks only are one."""
+    """Each licence text once, with the works that it covers; texts that differ only in line breaks count as one."""
     plotly = TREE / "orchestrator" / "marklab" / "report" / "plotly" / "LICENSE"
     llvm = next(crate.text for crate in listed if crate.name == "cranelift-codegen")
     works = [
@@ -183,7 +183,7 @@ def _texts(listed: Sequence[Crate]) -> Iterator[tuple[list[str], str]]:
         ("libunwind", llvm),
         ("compiler_rt of Zig", _mit("Zig contributors")),
     ]
-    # A crate without a text of its own has that of the others under the same licence.
+    # A crate without a text gets the text of the others under the same licence.
     works += [(crate.label, llvm if crate.text == "Apache-2.0 WITH LLVM-exception" else crate.text) for crate in listed]
     by_text: dict[str, tuple[list[str], str]] = {}
     for name, text in works:
@@ -200,7 +200,7 @@ def render(listed: Sequence[Crate]) -> str:
     ]
     texts = [f"{_RULE}\n{', '.join(names)}\n{_RULE}\n\n{text}\n" for names, text in _texts(listed)]
     rest = "\n".join(["\n".join(lines), "", "4. Licence texts", *texts])
-    # Packages have their texts with any line breaks and tabs.
+    # Line breaks and tabs of the texts differ between packages.
     return "\n".join(line.rstrip() for line in (_HEAD.format(rule=_RULE) + rest).splitlines()) + "\n"
 
 

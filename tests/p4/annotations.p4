@@ -1,5 +1,5 @@
 // Annotations: those with a meaning (@name, @hidden, @tableonly, @defaultonly, @priority, @field_list elsewhere), structured
-// ones, those with anything in them, and pragmas; macros and conditional sources beside them.
+// ones, those with arbitrary content, and pragmas; also macros and conditional sources.
 #define V1MODEL_VERSION 20200408
 #include "include/data.p4"
 

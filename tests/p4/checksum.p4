@@ -1,4 +1,4 @@
-// verify_checksum and update_checksum, with and without payload, with conditions, and for a header that is not there.
+// verify_checksum and update_checksum, with and without payload, with conditions, and for a missing header.
 #include <core.p4>
 #include <v1model.p4>
 

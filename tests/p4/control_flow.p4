@@ -39,7 +39,7 @@ control Work(inout data_t d, inout standard_metadata_t s) {
         exit;
     }
 
-    // In actions: of loops of an apply block p4c-bm2-ss 1.2.5 keeps the body alone.
+    // In actions: p4c-bm2-ss 1.2.5 keeps only the body of loops in an apply block.
     action sum_but_two() {
         for (bit<16> i = 1; i <= 5; i = i + 1) {
             if (i == 2) {

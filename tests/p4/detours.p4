@@ -1,5 +1,5 @@
-// What a packet can do beside leaving by a port: drop, clone, resubmit, recirculate, multicast, truncate; with what its
-// metadata keeps on the way. Also digest, assert, assume, log_msg and random, which leave the packet alone.
+// Fates of a packet other than leaving by a port: drop, clone, resubmit, recirculate, multicast, truncate; with the metadata
+// that it keeps. Also digest, assert, assume, log_msg and random, which do not change the packet.
 #include <core.p4>
 #include <v1model.p4>
 

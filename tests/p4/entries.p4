@@ -1,5 +1,5 @@
-// Entries in the source for every match kind, constant or not, and who wins: the first, the one of @priority, or the one
-// of `priority`, of which the larger wins unless the table says otherwise.
+// Entries in the source for every match kind, constant or not, and their precedence: the first, by @priority, or by
+// `priority`, where the larger wins unless the table declares otherwise.
 #include "include/data.p4"
 
 control Work(inout data_t d, inout standard_metadata_t s) {
@@ -57,7 +57,7 @@ control Work(inout data_t d, inout standard_metadata_t s) {
         }
     }
 
-    // Not constant in P4, but simple_switch lets nobody change entries of the source.
+    // Not constant in P4, but simple_switch does not allow changes of entries in the source.
     table smallest {
         key = { d.a: ternary; }
         actions = { set; }
@@ -83,7 +83,7 @@ control Work(inout data_t d, inout standard_metadata_t s) {
         }
     }
 
-    // Not the longest prefix, as there is a range: the first entry.
+    // The first entry, not the longest prefix, because there is a range key.
     table prefixes_and_ranges {
         key = { d.a: lpm; d.b: range; }
         actions = { set; }

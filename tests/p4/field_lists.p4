@@ -1,5 +1,5 @@
-// What comes along with a packet that is resubmitted, recirculated or cloned: fields of the list, as they are at the end of
-// the control, whichever list is named last; several lists, a field in two of them, a wide one, a bool, a header's own.
+// Metadata of a packet that is resubmitted, recirculated or cloned: the fields of the list that is named last, with their
+// values at the end of the control; several lists, a field in two of them, a wide field, a bool, a field of a header.
 #include <core.p4>
 #include <v1model.p4>
 
@@ -85,7 +85,7 @@ control TestIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
                 6: { clone_preserving_field_list(CloneType.I2E, 5, 2); }
                 7: { clone_preserving_field_list(CloneType.I2E, 6, 1); clone_preserving_field_list(CloneType.I2E, 5, 2); }
             }
-            // The lists take what the fields are at the end.
+            // The lists take the values of the fields at the end.
             meta.both = 0x99;
         }
     }

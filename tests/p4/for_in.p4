@@ -1,4 +1,4 @@
-// Loops over a range. p4c-bm2-ss takes other loops alone.
+// Loops over a range. p4c-bm2-ss supports only other loops.
 #include "include/data.p4"
 
 control Work(inout data_t d, inout standard_metadata_t s) {

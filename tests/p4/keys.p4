@@ -1,5 +1,5 @@
-// Keys of every type and of widths beyond a word; actions whose first parameters the program gives and whose last ones the
-// entry gives; tables in conditions; a table applied in two places by turns.
+// Keys of every type and of widths beyond a word; actions with first parameters from the program and last parameters
+// from the entry; tables in conditions; a table applied in two places alternately.
 #include <core.p4>
 #include <v1model.p4>
 
@@ -53,7 +53,7 @@ control TestIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
         hdr.key.result = value;
     }
 
-    // The entry gives `value`, the program the rest.
+    // The entry gives `value`, the program the other parameters.
     action add(in bit<8> base, inout bit<3> small, bit<8> value) {
         hdr.key.result = base + value;
         small = small + 1;

@@ -1,4 +1,4 @@
-// Parts in parts: sub-parsers and sub-controls with constructor parameters, each instance with objects of its own;
+// Nested parts: sub-parsers and sub-controls with constructor parameters, each instance with its own objects;
 // directions of parameters; actions that call actions; functions that call functions; arguments by name; exit and return
 // from inside.
 #include <core.p4>
@@ -138,7 +138,7 @@ control Twice(inout bit<16> value, in bit<8> which)(bit<16> start) {
     }
 }
 
-// In an instance of its own: p4c-bm2-ss 1.2.5 fails if there are two that can exit.
+// In a separate instance: p4c-bm2-ss 1.2.5 fails if two instances can exit.
 control Leaving(in bit<16> value) {
     apply {
         if (value == 0xeeee) {

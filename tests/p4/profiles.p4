@@ -43,7 +43,7 @@ control Work(inout data_t d, inout standard_metadata_t s) {
     apply {
         bool hit = false;
         switch (d.op) {
-            // A member that another table has as well makes simple_switch end, unless hit or miss say what comes next.
+            // simple_switch ends at a member that another table shares, unless hit or miss determine the next step.
             0: { hit = first.apply().hit; }
             1: { hit = second.apply().hit; }
             2: { hit = chosen.apply().hit; }

@@ -1,4 +1,4 @@
-// random: any value between its bounds, both included. Its values differ between switches; what is told of them does not.
+// random: any value between its bounds, both included. Its values differ between switches; the reported properties do not.
 #include "include/data.p4"
 
 control Work(inout data_t d, inout standard_metadata_t s) {
@@ -8,7 +8,7 @@ control Work(inout data_t d, inout standard_metadata_t s) {
         d.x = value >= low && value <= high ? 16w1 : 0;
     }
 
-    // A range of two is drawn from so often that each value comes, but for one time in 2^63.
+    // So many draws from a range of two that both values occur, except once in 2^63 runs.
     action draw_often(in bit<16> low) {
         for (bit<16> i = 0; i < 64; i = i + 1) {
             bit<16> value;

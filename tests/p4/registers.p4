@@ -42,7 +42,7 @@ control Work(inout data_t d, inout standard_metadata_t s) {
             6: {
                 int<8> value;
                 signed_cell.read(value, 0);
-                // BMv2 reads the bits without their sign.
+                // BMv2 reads the bits as unsigned.
                 d.x = (bit<16>)(bit<8>)value;
             }
             7: { shared.write(0, d.a); }

@@ -16,7 +16,7 @@ control Work(inout data_t d, inout standard_metadata_t s) {
         default_action = set(0xeeee);
     }
 
-    // One more for hit and one for action_run: BMv2 runs a table in one place.
+    // A separate table for hit and one for action_run: BMv2 applies a table in only one place.
     table tried {
         key = { d.a: exact; d.b: exact; }
         actions = { set; twice; NoAction; }

@@ -1,4 +1,4 @@
-// Header unions: at most one member is valid. varbit: its width is told by the packet.
+// Header unions: at most one member is valid. varbit: the packet gives its width.
 #include <core.p4>
 #include <v1model.p4>
 

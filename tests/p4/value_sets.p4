@@ -1,5 +1,5 @@
-// Parser value sets, of one component and of several, beside other cases. They have 9 and 17 bits, since simple_switch_CLI
-// 1.15 gives simple_switch a byte too many for values that do not fill all but the last bit of one, which ends it.
+// Parser value sets, of one component and of several, with other cases. They have 9 and 17 bits, because simple_switch_CLI
+// 1.15 passes a byte too many for some other widths, which makes simple_switch end.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,5 +1,5 @@
 // Values: literals and constants of any size, bool, casts, implicit ones too, assignments with an operation, slices that
-// are assigned to, initializers with and without names, comparison of what has parts, errors and enums as values, sizes.
+// are assigned to, initializers with and without names, comparison of structures, errors and enums as values, sizes.
 #include "include/data.p4"
 
 error {

@@ -1,4 +1,4 @@
-// One of each kind of object that P4Info knows, with the annotations that it reads.
+// One object of each kind in P4Info, with the annotations that P4Info includes.
 #include <core.p4>
 #include <v1model.p4>
 

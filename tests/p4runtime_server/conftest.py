@@ -14,7 +14,7 @@ from p4runtime_server.controller import FEATURES, Client, Switch
 
 @pytest.fixture
 def switch_of() -> Iterator[Callable[..., Switch]]:
-    """Starts servers, and stops them."""
+    """Start servers, and stop them at the end."""
     started: list[Switch] = []
 
     def start(source: Path, **options: Any) -> Switch:
@@ -28,7 +28,7 @@ def switch_of() -> Iterator[Callable[..., Switch]]:
 
 @pytest.fixture
 def client_of() -> Iterator[Callable[..., Client]]:
-    """Connects controllers; one with an election id has asked to be primary."""
+    """Connect controllers. A controller with an election id has asked to be primary."""
     started: list[Client] = []
 
     def start(switch: Switch, election_id: int | None = 1) -> Client:

@@ -31,17 +31,17 @@ def entity(name: str, text: str) -> Any:
 
 
 def probe(kind: int, a: int = 0, b: int = 0, c: int = 0) -> bytes:
-    """A packet of features.p4, which wants to go through the part of that kind."""
+    """A packet for features.p4 that asks for the part of this kind."""
     return struct.pack("!BBHIH", kind, a, b, c, 0)
 
 
 def colour(frame: bytes) -> int:
-    """What features.p4 wrote into the last field of a packet."""
+    """The value that features.p4 wrote into the last field of a packet."""
     return int.from_bytes(frame[8:10], "big")
 
 
 class HarnessCpu:
-    """The CPU port of a harness: what leaves by other ports is kept in `frames`."""
+    """The CPU port of a harness. Frames that leave by other ports are kept in `frames`."""
 
     number = CPU_PORT
 
@@ -65,7 +65,7 @@ class HarnessCpu:
 
 
 class Switch:
-    """A served harness."""
+    """A harness with a P4Runtime server."""
 
     def __init__(self, source: Path, *, with_cpu: bool = True) -> None:
         compiled = engine.compile_program(source)
@@ -77,7 +77,7 @@ class Switch:
         self.address = self.server.address
 
     def sent(self, frame: bytes, port: int = 1) -> list[tuple[int, bytes]]:
-        """What leaves the switch for a frame."""
+        """Send a frame, and return the frames that leave."""
         return self.harness.inject(port, frame)
 
     def ports(self, frame: bytes) -> list[int]:
@@ -91,7 +91,7 @@ class Switch:
 
 
 class Refused(Exception):  # noqa: N818 - as in the server
-    """A call that was refused: its code, and for a batch those of its elements."""
+    """A call that was refused: its code, and for a batch the codes of its elements."""
 
     def __init__(self, error: grpc.RpcError) -> None:
         super().__init__(error.details())
@@ -111,7 +111,7 @@ class Refused(Exception):  # noqa: N818 - as in the server
 
 
 class Client:
-    """A controller: calls that raise `Refused`, and a stream whose answers wait in `answers`."""
+    """A controller: calls that raise `Refused`, and a stream whose messages are queued in `answers`."""
 
     def __init__(self, address: str, election_id: int = 1) -> None:
         self.channel = grpc.insecure_channel(address)
@@ -136,7 +136,7 @@ class Client:
             raise Refused(error) from error
 
     def arbitrate(self, election_id: int | None = None, device_id: int = DEVICE, role: str = "") -> Any:
-        """Ask to be primary; gives the answer."""
+        """Ask to be primary, and return the answer."""
         message = p4runtime_pb2.MasterArbitrationUpdate(device_id=device_id)
         if election_id is not None:
             message.election_id.high, message.election_id.low = election_id >> 64, election_id & (1 << 64) - 1

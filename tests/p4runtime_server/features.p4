@@ -1,4 +1,4 @@
-// All that a P4Runtime client can set up; a packet names by `kind` what it wants to go through.
+// All objects that a P4Runtime client can set up; a packet chooses one of them by `kind`.
 #include <core.p4>
 #include <v1model.p4>
 
@@ -141,7 +141,7 @@ control FeaturesIngress(inout headers_t hdr, inout metadata_t meta, inout standa
         entries = { const 1: send(21); 2 &&& 0xfe: send(22); }
     }
 
-    // Its default action is all it has.
+    // It has only a default action.
     table keyless {
         actions = { send; drop; }
         default_action = send(31);

@@ -60,7 +60,7 @@ def test_meters_colour_by_their_rates(switch: Switch, client: Client) -> None:
 
 
 def test_a_rate_is_per_second(switch: Switch, client: Client) -> None:
-    """1,000 packets/s, one at a time: the next is green again after 1 ms."""
+    """1,000 packets/s, one at a time: after 1 ms the next packet is green again."""
     client.write("MODIFY", cell(switch, "meter", "limits", "config { cir: 1000 cburst: 1 pir: 1000 pburst: 1 }"))
     green_at = {0: 0, 999_000: 2, 1_000_000: 0}
     assert {at: colour(switch.harness.inject(1, probe(7), at)[0][1]) for at in green_at} == green_at
@@ -83,7 +83,7 @@ def test_registers_are_read_and_set(
     update.register_entry.data.bitstring = written
     client.write("MODIFY", update)
     assert switch.harness.register(f"FeaturesIngress.{name}", 1) == raw
-    # A packet writes to both.
+    # A packet uses both.
     switch.sent(probe(8, a=1, c=packet))
     (read,) = client.read(cell(switch, "register", name, "index { index: 1 }"))
     assert read.register_entry.data.bitstring == shown

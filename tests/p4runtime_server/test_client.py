@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The lab's controller: entries in the lab's own form reach a switch as if they were put into it directly."""
+"""The lab's controller: entries in the lab's form reach a switch as if they were added to it directly."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def controller(switch: Switch) -> Iterator[Client]:
 
 
 class Recorder:
-    """A switch that writes down the entries it is given, in full, and passes them on."""
+    """A switch that records the entries that it gets, with full names, and passes them on."""
 
     def __init__(self, harness: engine.Harness, program: engine.CompiledProgram) -> None:
         self._harness = harness
@@ -53,7 +53,7 @@ class Recorder:
         return getattr(self._harness, name)
 
     def full(self, entry: dict[str, Any]) -> dict[str, Any]:
-        """Full names, no keys that admit everything, and a priority only where it counts."""
+        """The entry with full names, without keys that match everything, and with a priority only where it matters."""
         table = self._tables[named(entry["table"], self._tables)]
         keys = {key["name"]: key for key in table["keys"]}
         actions = [action["name"] for action in table["actions"]]
@@ -97,7 +97,7 @@ def compared(match: dict[str, Any], bits: int) -> tuple[int, ...] | None:
 
 
 def entries_of(scheme: str, tables: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """All that the lab gives the first leaf of a network with several ways."""
+    """All entries that the lab gives the first leaf of a network with several paths."""
     found = find_scheme(parse_choice(scheme))
     needs = found.spec.needs.schedulers if found.spec else ()
     queues = Queues() if "fifo" in needs or not needs else Queues(scheduler=needs[0], count=4)
@@ -113,7 +113,7 @@ def test_a_switch_set_up_by_p4runtime_holds_what_one_set_up_directly_holds(schem
     source = known_schemes()[scheme]
     program = engine.compile_program(source)
     entries = entries_of(scheme, engine.describe(program)["tables"])
-    # That the engine takes them as they are.
+    # The engine accepts them unchanged.
     direct = engine.new_harness(program)
     for entry in entries:
         direct.add_entry(json.dumps(entry))
@@ -174,7 +174,7 @@ def test_counters_and_registers_are_read_back(switch: Switch, controller: Client
     assert controller.counter("seen") == [Count(0, 0), Count(0, 0), Count(1, 0), Count(0, 0)]
     assert controller.register("notes") == [0, 0xFE, 0, 0]
     assert controller.register("FeaturesIngress.notes", 1) == [0xFE]
-    # int<8>: its bits as they are.
+    # int<8>: the bits are unchanged.
     assert controller.register("degrees") == [0, 0xFE]
     with pytest.raises(RunFailed, match=r"has no cell 4"):
         controller.register("notes", 4)
@@ -241,7 +241,7 @@ def test_a_second_controller_is_told_that_there_is_one(switch: Switch, controlle
         connected(switch.address, device_id=DEVICE, election_id=0),
     ):
         pass
-    # A higher id takes over, and the first one hears of it when it writes.
+    # A higher id takes over. The first controller learns of it when it writes.
     with (
         connected(switch.address, device_id=DEVICE, election_id=1 << 70),
         pytest.raises(RunFailed, match="PERMISSION_DENIED"),
@@ -258,7 +258,7 @@ def test_another_device_or_program_is_refused(switch: Switch, controller: Client
     other = Running.load(SCHEME, engine.compile_program(SCHEME)).info
     with pytest.raises(RunFailed, match=r"the P4Info is not that of features.p4"):
         controller.set_pipeline(other)
-    # It still knows what runs.
+    # It still knows the running program.
     controller.write([{"table": "keyless", "action": "send", "params": {"port": 9}}])
 
 
@@ -287,13 +287,13 @@ def test_a_path_is_one_servers_and_is_free_after_it(tmp_path: Path, switch: Swit
 
 @pytest.fixture
 def process(tmp_path: Path) -> Iterator[Callable[[], subprocess.Popen[str]]]:
-    """Starts a switch of its own process, at `unix:TMP/switch`."""
+    """Start a switch in a separate process, at `unix:TMP/switch`."""
     command = [sys.executable, str(REPOSITORY / "orchestrator.py"), "switch", str(SCHEME), "--cpu-port", "3"]
     options = ["--grpc-server-addr", f"unix:{tmp_path}/switch"]
     started: list[subprocess.Popen[str]] = []
 
     def start() -> subprocess.Popen[str]:
-        # Nobody reads what it says: that must not hold it up.
+        # Its output is not read, which must not block it.
         started.append(subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
         return started[-1]
 
@@ -312,7 +312,7 @@ def test_a_switch_that_is_just_starting_is_waited_for_and_takes_its_socket_along
         "action": "forward",
         "params": {"port": 3, "dst_addr": 1},
     }
-    # What one that was killed leaves does not stop the next.
+    # The socket of a killed switch does not prevent the next start.
     for end in (signal.SIGKILL, signal.SIGTERM):
         running = process()
         with connected(f"unix:{tmp_path}/switch", patience_s=60) as client:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""P4Runtime on the real-time switch: the same server, over a switch in a thread of its own."""
+"""P4Runtime on the real-time switch: the same server, over a switch in a separate thread."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SCHEME = PROGRAMS / "dctcp-red.p4"
 
 @pytest.fixture
 def address() -> Iterator[str]:
-    """A process that runs a scheme, and has no port but the controller's."""
+    """The address of a switch process that runs a scheme, and has only the controller's port."""
     command = [sys.executable, str(REPOSITORY / "orchestrator.py"), "switch", str(SCHEME), "--cpu-port", str(CPU_PORT)]
     options = ["--grpc-server-addr", "127.0.0.1:0", "--device-id", str(DEVICE)]
     with subprocess.Popen([*command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

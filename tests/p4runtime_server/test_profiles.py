@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Members, groups and one-shot sets: what they do to packets, what is read back, what is refused."""
+"""Members, groups and one-shot sets: effect on packets, reads, and refusals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from marklab.p4runtime.messages import p4runtime_pb2
 from p4runtime_server.controller import Client, Switch, entity, probe
 
-# Port 0: nothing else has been said.
+# Port 0 is the default.
 MISSED = {0: 1}
 
 
@@ -58,7 +58,7 @@ def words(switch: Switch) -> Words:
 
 
 def shares(switch: Switch, packets: int) -> Counter[int]:
-    """How many packets, of which each has another hash, leave by each port."""
+    """How many packets leave by each port, if each packet has another hash."""
     return Counter(port for b in range(packets) for port in switch.ports(probe(3, a=1, b=b)))
 
 
@@ -112,7 +112,7 @@ def test_a_one_shot_set_comes_and_goes_with_its_entry(switch: Switch, client: Cl
     client.write("INSERT", entry)
     assert shares(switch, 400) == {7: 100, 8: 300}
     assert client.read(words.entry("choices", "")) == [entry]
-    # It has no members and groups that a client could name.
+    # It has no members or groups that a client could name.
     assert client.read(entity("action_profile_member", "")) + client.read(entity("action_profile_group", "")) == []
     code, text = client.refused("INSERT", words.member("balanced", 1, 7))
     assert (code, "has one-shot sets" in text) == ("INVALID_ARGUMENT", True)
@@ -130,7 +130,7 @@ def test_a_refused_entry_leaves_no_one_shot_set(switch: Switch, client: Client, 
     client.write("INSERT", entry)
     assert client.refused("INSERT", entry)[0] == "ALREADY_EXISTS"
     client.write("DELETE", entry)
-    # Else the selector would still be one of one-shot sets.
+    # Otherwise the selector would still be in one-shot mode.
     client.write("INSERT", words.member("balanced", 1, 7))
 
 
@@ -209,7 +209,7 @@ def test_what_is_wrong_is_named(client: Client, words: Words) -> None:
     ):
         found, text = client.refused(kind, wrong)
         assert (found, said in text) == (code, True), text
-    # What was refused has left no trace.
+    # The refused update has changed nothing.
     assert client.read(entity("action_profile_group", "")) == [words.group(5, {1: 1})]
 
 

@@ -24,7 +24,7 @@ def session(number: int, *replicas: tuple[int, int], more: str = "") -> Any:
 
 
 def through(switch: Switch, client: Client, action: str, number: int) -> Callable[[], list[tuple[int, int]]]:
-    """Let all packets be flooded or mirrored; gives a function that sends one: ports and instances of its copies."""
+    """Flood or mirror all packets. Returns a function that sends one and gives ports and instances of its copies."""
     text = f"table_id: {switch.id('tables', 'routes')} action {{ action {{ action_id: {switch.id('actions', action)} "
     client.write("INSERT", entity("table_entry", text + f'params {{ param_id: 1 value: "\\x{number:02x}" }} }} }}'))
     return lambda: [(port, colour(frame)) for port, frame in switch.sent(probe(0))]
@@ -56,7 +56,7 @@ def test_ports_may_be_bytes(switch: Switch, client: Client) -> None:
 def test_a_clone_session_copies(switch: Switch, client: Client) -> None:
     copies = through(switch, client, "mirror", 9)
     assert copies() == []
-    # A group of the same number is another thing.
+    # A group of the same number is a different object.
     client.write("INSERT", group(9, (1, 1)), session(9, (5, 7), (6, 8)))
     assert copies() == [(5, 7), (6, 8)]
     assert client.read(session(0)) == client.read(session(9)) == [session(9, (5, 7), (6, 8))]
@@ -105,7 +105,7 @@ def test_the_largest_numbers_are_taken(client: Client) -> None:
 
 
 def metadata(**values: int) -> list[Any]:
-    """Of packet_out, by number."""
+    """Metadata of packet_out, by number."""
     return [
         p4runtime_pb2.PacketMetadata(metadata_id=int(name[1:]), value=value.to_bytes(2, "big"))
         for name, value in values.items()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Arbitration, the pipeline config, and what is refused before a request is looked into."""
+"""Arbitration, the pipeline config, and refusals before a request is examined."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_the_highest_election_id_is_primary_and_all_are_told(switch: Switch, cli
     assert told(first.answer().arbitration) == ("ALREADY_EXISTS", 6)
     second.close()
     assert told(first.answer().arbitration) == ("NOT_FOUND", 6)
-    # The highest id ever seen counts, not that of those who are left.
+    # The highest id ever seen counts, not the highest of the remaining controllers.
     assert told(first.arbitrate(5)) == ("NOT_FOUND", 6)
     assert told(first.arbitrate(6)) == ("OK", 6)
 
@@ -186,7 +186,7 @@ def test_the_same_pipeline_is_accepted_and_kept(switch: Switch, client: Client, 
     request = Set(action="VERIFY_AND_COMMIT", config=config_of(switch))
     request.config.p4_device_config = device_config
     request.config.cookie.cookie = 7
-    # What another compiler may say differently.
+    # Parts that may differ between compilers.
     request.config.p4info.pkg_info.Clear()
     for table in request.config.p4info.tables:
         table.ClearField("initial_default_action")

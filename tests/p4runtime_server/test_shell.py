@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What the tutorial of p4runtime-shell does, by p4runtime-shell as it is in the registry."""
+"""The tutorial of p4runtime-shell, with the published p4runtime-shell."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def run(switch: Switch, pushed: Switch, folder: Path, commands: str) -> subproce
         capture_output=True,
         text=True,
         timeout=6 * SECONDS,
-        # A home of its own: nobody's IPython profile, no history.
+        # A separate home, without an IPython profile and history.
         env=os.environ | {"IPYTHONDIR": str(folder), "TERM": "dumb", "PYTHONWARNINGS": "ignore"},
     )
 
 
 def shell(switch: Switch, folder: Path, commands: str) -> str:
-    """What a shell prints that pushes the pipeline which the switch runs, and is typed these commands."""
+    """The output of a shell that pushes the pipeline of the switch and gets these commands."""
     lines = [line.strip() for line in commands.strip().splitlines()]
     finished = run(switch, switch, folder, "\n".join(lines) + "\n")
     assert finished.returncode == 0, finished.stderr
@@ -150,7 +150,7 @@ def test_the_tutorial_of_all_entities(switch: Switch, tmp_path: Path) -> None:
     for shown in ("group_id: 2", "multicast_group_id: 9", "session_id: 4"):
         assert shown in out
     assert "Error" not in out
-    # What was typed is what the switch does.
+    # The switch behaves as the commands say.
     assert [colour(switch.sent(probe(7, a=1))[0][1]) for _ in range(3)] == [0, 1, 2]
     assert switch.ports(probe(3, a=1)) == [11]
     packets = [probe(1, a=0x11, b=b, c=7) for b in (4, 5, 9, 10)]

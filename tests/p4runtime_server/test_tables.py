@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Table entries and default actions: what they do to packets, what is read back, what is refused."""
+"""Table entries and default actions: effect on packets, reads, and refusals."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_an_entry_comes_and_goes(switch: Switch, client: Client, words: Words) -
     client.write("MODIFY", other)
     assert switch.ports(packet) == [300]
     assert client.read(words.entry("routes")) == [other]
-    # All but the key is ignored by a deletion.
+    # A deletion ignores everything but the key.
     client.write("DELETE", words.entry("routes", route, "", 'metadata: "y"'))
     assert (switch.ports(packet), client.read(words.entry("routes"))) == ([], [])
 
@@ -220,7 +220,7 @@ def test_direct_meters_colour(switch: Switch, client: Client, words: Words) -> N
     assert [colour(switch.sent(probe(1))[0][1]) for _ in range(3)] == [0, 1, 2]
     wanted = words.entry("rules", more="meter_config { }")
     assert client.read(wanted) == [entry]
-    # Without rates an entry is modified to have none.
+    # A modification without rates removes them.
     client.write("MODIFY", words.entry("rules", "", "pace_to 2", "priority: 1"))
     assert [colour(switch.sent(probe(1))[0][1]) for _ in range(3)] == [0, 0, 0]
     key = f"table_entry {{ table_id: {switch.id('tables', 'rules')} priority: 1 }}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Integers as strings: the specification's tables (section 8.3), and that nothing is lost."""
+"""Integers as byte strings: the specification's tables (section 8.3), and that no bits are lost."""
 
 from __future__ import annotations
 

@@ -19,10 +19,10 @@ from marklab.promotion.equivalence import Agreement, agreement
 from marklab.promotion.sequence import Recording, recorded
 from marklab.spec.description import make_spec
 
-# Of a run that fills the queue, and empties it: enough for episodes of each kind.
+# Packets of a run that fills and empties the queue: enough for episodes of each kind.
 PACKETS = 40_000
 
-# What schemes run with, if it is not what all do: queues that differ.
+# Settings of schemes that need other queues.
 SETTINGS: dict[str, dict[str, Any]] = {
     "per-queue": {
         "schemes": ["per-queue:minimum"], "queues": "dwrr:count=4,quantum=1mtu/2mtu/3mtu/4mtu", "services": "4",
@@ -43,11 +43,11 @@ class Pair:
     packets: Recording
 
     def agree(self, twin: ReadyScheme | None = None) -> Agreement:
-        """Decisions of both, or of another twin."""
+        """Compare the decisions of the scheme and of its twin, or of another twin."""
         return agreement(self.experiment, self.scheme, twin or self.twin, self.spec, self.packets)
 
     def with_program(self, program: Path, described: Path) -> ReadyScheme:
-        """A twin of another source and description."""
+        """A twin with another source and description."""
         spec = validate(TwinSpec, yaml.safe_load(described.read_text()), str(described))
         fitted = twin_of(self.scheme.fitted, spec, program)
         compiled = engine.compile_program(program, fitted.defines)
@@ -55,7 +55,7 @@ class Pair:
 
     @property
     def services(self) -> list[dict[str, Any]]:
-        """Entries that put services into queues, which are no part of a scheme's."""
+        """Entries that map services to queues; they are not part of a scheme's entries."""
         return [entry for entry in self.twin.entries if entry["table"] == "service_queue"]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""`promote`: gates in order, and a bundle only of what passes them."""
+"""`promote`: gates in order, and a bundle only for schemes that pass them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_what_a_policy_leaves_out_is_as_the_labs() -> None:
 
 
 class Recorder:
-    """Stands for the driver's `bfrt`: keeps the calls that a script makes."""
+    """A stand-in for the driver's `bfrt` that records the calls of a script."""
 
     def __init__(self, path: str, calls: list[tuple[str, dict[str, int]]]) -> None:
         self._path, self._calls = path, calls
@@ -74,7 +74,7 @@ def test_what_passes_becomes_a_bundle(cli: Cli, tmp_path: Path, policy: Callable
     assert set(manifest["sha256"]) == files
     for name, digest in manifest["sha256"].items():
         assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
-    # The program is whole: it compiles by itself, to what was promoted.
+    # The program is complete: it compiles by itself, to the promoted program.
     checked = cli("check", "--arch", "tna", str(folder / "p4" / "tna" / "ecn-sharp.p4"), "--json")
     assert checked.code == 0
     gates = json.loads((folder / "evidence" / "evidence.json").read_text())["gates"]
@@ -184,7 +184,7 @@ def test_a_twin_that_decides_otherwise_is_not_promoted(cli: Cli, tmp_path: Path,
     assert (found["promoted"], found["bundle"]) == (False, None)
     evidence = found["gates"][-1]["evidence"]
     assert evidence["agreement"] < evidence["bound"]
-    # With the first difference, and what both programs held behind it.
+    # With the first difference, and the registers of both programs after it.
     difference = evidence["first_difference"]
     assert {*difference["decision"].values()} == {"passed", "marked"}
     assert "SwitchEgress.marking.mark_next" in difference["state"]["v1model"]
@@ -299,7 +299,7 @@ def test_a_policy_that_cannot_be_run_is_refused_for_all_as_well(
 
 
 def p4c_that(does: str, folder: Path) -> None:
-    """A p4c that knows Tofino; what it does is a line of sh."""
+    """A stand-in for p4c with a Tofino back end; a line of sh is its behaviour."""
     script = folder / "p4c"
     script.write_text(f"#!/bin/sh\n[ $1 = --target-help ] && echo tofino-tna && exit\n{does}\n")
     script.chmod(0o755)
@@ -335,7 +335,7 @@ def test_what_p4c_takes_is_set_beside_the_estimate(
 
 
 def test_the_compilers_report_is_read() -> None:
-    """As p4c writes it: logical tables with names, other units with a list of what uses them."""
+    """In p4c's format: logical tables with names, other units with a list of their users."""
     used = [{"usages": [{"used_by": "t"}]}, {"usages": []}]
     none: dict[str, Any] = {"size": 16}
     stages = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What the seeds of two runs show of a rule."""
+"""Whether the seeds of two runs pass a rule, fail it, or do not decide it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHORT, UTILISATION, TIMEOUTS = (find_metric(name) for name in ("short.mean", "ut
 
 
 def changed(value: float, interval: Interval | None, seeds: int = 4, metric: str = "short.mean") -> Difference:
-    """A change by a part of 100, with its interval."""
+    """A change in percent, with its interval."""
     numbers: Floats = np.zeros(seeds)
     same = Seeds(tuple(range(seeds)), tuple(range(seeds)), paired=True)
     new = 100 * (1 + value)
@@ -42,7 +42,7 @@ def changed(value: float, interval: Interval | None, seeds: int = 4, metric: str
         (not_worse(SHORT, 0.05), (-0.2, 0.0501), Outcome.NOT_SHOWN),
         (not_worse(SHORT, 0.05), (0.05, 0.2), Outcome.NOT_SHOWN),
         (not_worse(SHORT, 0.05), (0.0501, 0.2), Outcome.FAILED),
-        # Less of the line used is worse.
+        # Lower utilisation is worse.
         (better(UTILISATION, "b"), (-0.2, -0.1), Outcome.FAILED),
         (better(UTILISATION, "b"), (0.1, 0.2), Outcome.PASSED),
         (better(UTILISATION, "b"), (0.0, 0.2), Outcome.NOT_SHOWN),
@@ -64,11 +64,11 @@ def test_all_of_an_interval_has_to_keep_a_rule(rule: Rule, interval: Interval, o
 @pytest.mark.parametrize(
     ("rule", "value", "interval", "said"),
     [
-        # Half as wide it would end where the bound is.
+        # An interval of half the width would end at the bound.
         (better(SHORT, "b"), -0.1, (-0.3, 0.1), "some 16 seeds would tell"),
         (not_worse(SHORT, 0.05), 0.01, (-0.07, 0.09), "some 16 seeds would tell"),
         (not_worse(SHORT, 0.05), 0.09, (0.01, 0.17), "some 16 seeds would tell"),
-        # Each side has a width of its own.
+        # The widths of the two sides differ.
         (not_worse(SHORT, 0.05), 0.01, (-0.5, 0.13), "some 36 seeds would tell"),
         (within(SHORT, 0.02), 0.01, (-0.03, 0.05), "some 64 seeds would tell"),
         (within(SHORT, 0.02), 0.0, (-0.04, 0.04), "some 16 seeds would tell"),

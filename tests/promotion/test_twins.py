@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Twins decide like the schemes that they are twins of."""
+"""Twins make the same decisions as their schemes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from marklab.spec.description import make_spec
 from promotion.pairs import PACKETS, pair_of
 from schemes.frames import CE, ECT0, ECT1, NOT_ECT, Frame
 
-# Twins, and those for Tofino 2.
+# Twins for Tofino 1 and for Tofino 2.
 TWO = [name for name in known_twins() if twin_spec(name).also]
 ALL: list[tuple[str, Arch]] = [*((name, "tna") for name in known_twins()), *((name, "t2na") for name in TWO)]
 
@@ -39,7 +39,7 @@ def test_a_twin_decides_like_its_scheme(name: str, arch: Arch) -> None:
     assert min(found.marks) > 0
     for marks, of_twin in found.by_cause.values():
         assert abs(of_twin - marks) <= pair.spec.marks_within * marks, found.by_cause
-    # What programs count is what they mark.
+    # The programs' counts equal their marks.
     assert tuple(map(sum, zip(*found.by_cause.values(), strict=True))) == found.marks
 
 
@@ -58,7 +58,7 @@ def test_p4c_compiles_a_twin_in_as_many_stages_as_estimated(name: str, arch: Arc
     pair = pair_of(name, arch)
     found = compile_twin(path, pair.twin, pair.spec)
     assert found.message is None
-    # With the twin's constants, as p4c was given them.
+    # With the twin's constants, as for p4c.
     estimate = examine(TWINS / f"{name}.p4", pair.twin.fitted.defines).estimate
     assert abs(found.stages - estimate.stages_used) <= 1, found
 
@@ -95,7 +95,7 @@ def test_parameters_that_a_twin_cannot_have_are_refused_with_the_reason() -> Non
 @pytest.mark.parametrize("setting", ["off", "on"])
 @pytest.mark.parametrize("choice", ["dctcp-red:k=7", "red:star,min=1,max=7,weight=0.5"])
 def test_a_twin_drops_what_its_scheme_drops(choice: str, setting: str, arch: Arch) -> None:
-    """Code points beside a threshold of 7 packets, the queue standing for 2 ms at each length: fates and counters."""
+    """Code points around a threshold of 7 packets, with the queue at each length for 2 ms: fates and counters."""
     scheme = f"{choice},drop_not_ect={setting}"
     settings = {"schemes": [scheme], "baseline": "none", "flows": 1, "seeds": 1}
     experiments = [prepare(make_spec(settings | {"arch": each})) for each in ("v1model", arch)]
@@ -108,7 +108,7 @@ def test_a_twin_drops_what_its_scheme_drops(choice: str, setting: str, arch: Arc
         for queue in (0, 9, 9, 9, 9, 0):
             for ecn in (*(200 * [CE]), NOT_ECT, ECT1, ECT0, CE):
                 now += 10_000
-                # No lot marks a packet that is marked already, or a queue whose average is beyond either threshold.
+                # No random draw decides on a packet that is marked already, or on an average outside of the thresholds.
                 sent = Frame(dst=10 << 24, ecn=ecn).build()
                 _, out, _ = harness.process(IN_PORT, sent, now, 0, queue * unit, queue * unit)
                 fates.append(None if out is None else out[15] & 3)
@@ -169,7 +169,7 @@ def test_a_switch_with_ports_that_lead_back_is_refused() -> None:
 
 
 def by_math_unit(interval: int, count: int) -> int:
-    """interval / count by the definition of a math unit, with an entry per mantissa."""
+    """interval / count by the definition of a math unit, with one entry per mantissa."""
     quotients = [interval * 8 / entry for entry in range(8, 16)]
     scale = 0
     while round(quotients[0] / 2**scale) > 255:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""DiffECN once more, from its paper (section IV, Algorithm 1): where flows wait, and whose queues are too long."""
+"""A second implementation of DiffECN, from its paper (section IV, Algorithm 1): queues of flows, and marks."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class QueueMapping:
     while_queued: bool = False
     flow_map: dict[int, Mapping] = field(default_factory=dict)
     depth: dict[int, int] = field(default_factory=dict)
-    # When something last came to a queue or left it, and which queue is doubted next.
+    # Time of the last arrival or departure of each queue, and the queue that is checked next.
     used: dict[int, int] = field(default_factory=dict)
     # How often it was given to a flow because it was empty.
     turns: Counter[int] = field(default_factory=Counter)
@@ -84,7 +84,7 @@ class QueueMapping:
         return sum(depth > 0 for depth in self.depth.values())
 
     def left(self, queue: int, now: int, left: int) -> None:
-        """A packet has left a queue."""
+        """Record that a packet has left a queue."""
         self.depth[queue] = left
         self.used[queue] = now
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Ethernet, IPv4 and TCP frames, and what a router makes of them."""
+"""Ethernet, IPv4 and TCP frames, and the changes that a router makes to them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def checksum(data: bytes) -> int:
 
 @dataclass(frozen=True)
 class Frame:
-    """A TCP segment in IPv4 in Ethernet, every field of it a choice."""
+    """A TCP segment in IPv4 in Ethernet, with a free choice of every field."""
 
     dst: int = ip("10.0.0.1")
     src: int = ip("10.0.0.9")
@@ -69,7 +69,7 @@ class Frame:
         return header((checksum(header(0)) + self.checksum_error) & 0xFFFF)
 
     def segment(self) -> bytes:
-        """What IPv4 carries."""
+        """The payload of IPv4."""
         if self.protocol != TCP:
             return struct.pack("!HH", self.src_port, self.dst_port) + self.payload
         length = _TCP.size + len(self.payload)
@@ -83,7 +83,7 @@ class Frame:
         return _ETHERNET.pack(self.dst_mac, self.src_mac, self.ether_type) + self.ipv4() + self.segment()
 
     def routed(self, dst_mac: bytes, ecn: int | None = None) -> Frame:
-        """As a router sends it on: RFC 1812 section 5.3.1, and CE where the router marks it."""
+        """The frame as a router forwards it: RFC 1812 section 5.3.1, and CE if the router marks it."""
         return replace(
             self,
             dst_mac=dst_mac,

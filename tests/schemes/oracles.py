@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The stateful algorithms once more, from their papers, in whole numbers and with a clock that never wraps.
+"""Second implementations of the stateful algorithms, from their papers, in integers and with a clock that never wraps.
 
-Times are microseconds; those of marks are in 1/256 us, to which the switches' tables round. None is "unset".
+Times are in microseconds. Times of marks are in 1/256 us, to which the switches' tables round. None is "unset".
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def over_root(interval_us: int, count: int) -> int:
 
 @dataclass
 class Codel:
-    """RFC 8289, section 5: dodequeue and dequeue, with a mark where CoDel drops, so that no packet follows at once."""
+    """RFC 8289, section 5: dodequeue and dequeue. It marks where CoDel drops, so no packet follows at once."""
 
     target: int
     interval: int
@@ -128,9 +128,9 @@ class EcnSharp:
 
 @dataclass
 class Red:
-    """RED (Floyd and Jacobson 1993, figure 2), its arithmetic as the switch is told to do it.
+    """RED (Floyd and Jacobson 1993, figure 2), with the arithmetic of the switch.
 
-    `average` is in 1/65536 packets. `decay` lists (first idle us, last idle us, what is left in 1/65536).
+    `average` is in 1/65536 packets. `decay` lists (first idle us, last idle us, remaining fraction in 1/65536).
     """
 
     min_pkts: int
@@ -156,7 +156,7 @@ class Red:
         self.q_time = now if left == 0 else None
 
     def p_b(self) -> int:
-        """In 2^-32."""
+        """The probability p_b in 2^-32."""
         return (self.average - 65536 * self.min_pkts) * self.slope // 65536
 
     def cause(self, now: int, sojourn: int, found: int, left: int, draw: int) -> int:
@@ -181,7 +181,7 @@ class Red:
 class AdaptiveRed(Red):
     """Adaptive RED (Floyd, Gummadi and Shenker 2001), with p_max as a slope: p_max / (max - min), in 2^-32.
 
-    `target` has the ends of the target range in 1/65536 packets, `alpha`, `bottom` and `top` are p_max's as slopes.
+    `target` has the ends of the target range in 1/65536 packets; `alpha`, `bottom`, `top` belong to p_max, as slopes.
     """
 
     interval: int = 0
@@ -210,7 +210,7 @@ class AdaptiveRed(Red):
 class Pi:
     """PI (Hollot, Misra, Towsley and Gong 2001): p = a (q - q_ref) - b (q_old - q_ref) + p_old. Exact.
 
-    Timers that ran out since the last packet do so when one comes, and find the queue that it finds.
+    Timers that have expired since the last packet take effect at the next packet, with the queue that it finds.
     """
 
     q_ref: int
@@ -236,8 +236,8 @@ class Pi:
 class Rem:
     """REM (Athuraliya, Li, Low and Yin 2001): price = max(0, price + gamma (alpha (q - b_star) + x - c)).
 
-    Exact, but that the price is never above `highest`. Timers that ran out since the last packet do so when one comes,
-    and find the queue that it finds.
+    Exact, except that the price is at most `highest`. Timers that have expired since the last packet take effect at the
+    next packet, with the queue that it finds.
     """
 
     b_star: int
@@ -265,7 +265,7 @@ class Rem:
 @dataclass
 class MqEcn:
     """MQ-ECN (NSDI 2016), Eq. 5 and 6, as the prototype of section 4.2 samples rounds: whenever a queue's service ends,
-    the time since it was put into line. Exact; what ends a turn is told."""
+    the time since it was put into line. Exact; the caller says what ends a turn."""
 
     k: int
     # quantum / C * k, by queue: packets times microseconds.
@@ -299,11 +299,11 @@ class MqEcn:
         self.t_round = self.beta * self.t_round + (1 - self.beta) * sample
 
     def excess(self, out: Departure) -> Fraction:
-        """By how much the queue is longer than its share needs, in packets times microseconds."""
+        """The excess of the queue over the length that its share needs, in packets times microseconds."""
         return out.found * self.t_round - self.quantum_rtt[out.queue]
 
     def probability(self, out: Departure, k_min: int, p_max: Fraction, t_round: Fraction) -> Fraction:
-        """Of a mark, by section 3.4, where k is k_max: both thresholds and p_max in the same part."""
+        """Probability of a mark, by section 3.4, where k is k_max: both thresholds and p_max have the same fraction."""
         part = Fraction(1)
         if out.queue in self.quantum_rtt and t_round:
             part = min(self.quantum_rtt[out.queue] / self.k / t_round, part)

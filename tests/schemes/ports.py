@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""A port with queues in turns, and what leaves it: the truth about a scheduler's rounds."""
+"""A port with queues in turns, and its departures: the true rounds of a scheduler."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Arrival:
 
 @dataclass(frozen=True)
 class Departure:
-    """A frame that leaves its queue, with what v1model tells of it; times are whole microseconds."""
+    """A frame that leaves its queue, with v1model's metadata; times are in whole microseconds."""
 
     queue: int
     length: int
@@ -46,14 +46,14 @@ class RoundRobin:
         self.begun = False
 
     def put(self, arrival: Arrival) -> None:
-        """A frame comes."""
+        """Add a frame that arrives."""
         queue = self.queues[arrival.queue]
         if not queue:
             self.line.append(arrival.queue)
         queue.append((arrival, len(queue)))
 
     def take(self) -> tuple[Arrival, int, bool]:
-        """The next frame, what it found in its queue, and whether the queue's turn ends with it."""
+        """The next frame, the queue that it found, and whether the queue's turn ends with it."""
         while not self._first_may_send():
             self.line.rotate(-1)
             self.begun = False
@@ -82,7 +82,7 @@ class RoundRobin:
 def round_robin(
     arrivals: Sequence[Arrival], quanta: Sequence[int], rate_bps: int, *, carries: bool = True
 ) -> Iterator[Departure]:
-    """What leaves a port, back to back while there is something to send."""
+    """Departures of a port, back to back while packets wait."""
     port, free_at, coming = RoundRobin(quanta, carries=carries), 0, deque(arrivals)
     while coming or port.line:
         if not port.line:

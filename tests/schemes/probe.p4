@@ -1,4 +1,4 @@
-// Remembers what a marking decision is given, for tests of it and of random decisions.
+// Records the inputs of a marking decision, for tests of these inputs and of random decisions.
 #include <core.p4>
 #include <v1model.p4>
 #include "include/marking.p4"

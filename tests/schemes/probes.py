@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""A switch whose decision is what the test says, and which remembers what the decision was given."""
+"""A switch whose decision the test chooses, and which records the inputs of the decision."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PASS, MARK, DROP, MARK_OR_DROP = range(4)
 
 
 class Probe(Switch):
-    """Runs probe.p4. Given the same seed, its packets draw the same lots as those of any scheme."""
+    """Runs probe.p4. With the same seed, its packets draw the same random numbers as those of any scheme."""
 
     def __init__(self, decision: int = PASS, cause: int = 0, seed: int = 0) -> None:
         answer = {"decision_code": decision, "cause_code": cause}
@@ -23,10 +23,10 @@ class Probe(Switch):
         self.harness = _engine.Harness(compiled(PROGRAM), json.dumps(entries), seed)
 
     def seen(self, signal: str) -> int:
-        """A signal as the last packet's decision was given it."""
+        """A signal, as the decision for the last packet got it."""
         return self.state(signal, 0)
 
     def draw(self) -> int:
-        """The lot of one more packet."""
+        """The random number of the next packet."""
         self.send()
         return self.seen("draw")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What queues do to packets, for tests that compare a scheme with a second implementation of it."""
+"""Sequences of packets and queue lengths, for tests that compare a scheme with a second implementation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from frames import CE, ECT0, ECT1, NOT_ECT
 from hypothesis import strategies as st
 from switches import PLACES
 
-# First times of a sequence: that of the switch, and those of which 32 and 48 bits of microseconds have no later.
+# First times of a sequence: the start of the switch, and just before 32 and 48 bits of microseconds wrap.
 STARTS = (0, 1, 2**32 - 500, 2**48 - 500)
 
 
@@ -39,7 +39,7 @@ def _near(values: Sequence[int]) -> list[int]:
 
 @st.composite
 def packets(draw: st.DrawFn, sojourns: Sequence[int], gaps: Sequence[int], depths: Sequence[int]) -> list[Packet]:
-    """Sequences in which sojourns, times between packets and depths lie at, beside or between those given."""
+    """Sequences in which sojourns, gaps between packets and depths are at, next to or between the given values."""
     around = [_near(values) for values in (sojourns, gaps, depths)]
     sojourn, gap, depth = (
         st.sampled_from(values) | st.integers(0, 2 * values[-1] + 10) for values in around
@@ -56,7 +56,7 @@ def packets(draw: st.DrawFn, sojourns: Sequence[int], gaps: Sequence[int], depth
 
 
 def in_order(sequence: list[Packet]) -> list[Packet]:
-    """Without packets that came to their queue before one that left it sooner."""
+    """The sequence without packets that arrived at their queue before a packet that left it earlier."""
     came: dict[tuple[int, int], int] = {}
     kept = []
     for packet in sequence:
@@ -68,7 +68,7 @@ def in_order(sequence: list[Packet]) -> list[Packet]:
 
 
 def levels(start: int) -> Iterator[Packet]:
-    """A packet each microsecond into a queue that has one length for 4 ms, then another, and is empty at last."""
+    """A packet each microsecond into a queue that has one length for 4 ms, then another, and is empty at the end."""
     lengths = [40, 100, 20, 160, 90, 0]
     for at in range(24_000):
         length = lengths[at // 4000]
@@ -76,7 +76,7 @@ def levels(start: int) -> Iterator[Packet]:
 
 
 def congestion(seed: int, target_us: int, start: int, number: int) -> Iterator[Packet]:
-    """A queue that wanders about a target, is above it for long and empty now and then; a packet takes 1 to 3 us."""
+    """A queue that varies around a target, long above it and sometimes empty; a packet takes 1 to 3 us."""
     lot = random.Random(seed)  # noqa: S311
     now = start
     sojourn, aim = 0, 2 * target_us

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""A switch with a scheme, whose queue is what the test says."""
+"""A switch with a scheme, whose queue the test chooses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TESTBED = Setup(10**10, parse_rtt("70us..210us"), 1.0, 600)
 # Ports with a route: 10.0.0.0 + number. 511 is the drop port.
 PORTS = (1, 2, 510)
 
-# Queues of them: the first, which all packets without a code point use, and others by the code point in `QUEUES`.
+# Their queues: the first, for all packets without a code point, and others by the code point in `QUEUES`.
 PLACES = ((1, 0), (2, 0), (2, 1), (2, 127), (510, 127))
 QUEUES = {0: 0, 1: 8, 2: 9, 3: 10, 127: 63}
 
@@ -33,7 +33,7 @@ CAUSES = 8
 
 
 class Fate(Enum):
-    """What became of a packet."""
+    """The fate of a packet."""
 
     PASSED = "passed"
     MARKED = "marked"
@@ -42,7 +42,7 @@ class Fate(Enum):
 
 @functools.cache
 def compiled(program: Path, interpret: bool = False) -> Any:
-    """A program of the catalog, or one of these tests."""
+    """A program of the catalog, or a program of these tests."""
     return _engine.Program(program, [PROGRAMS], interpret=interpret)
 
 
@@ -61,7 +61,7 @@ def frame_to(port: int, ecn: int, queue: int = 0) -> bytes:
 
 @functools.cache
 def frame_from(port: int, ecn: int, ecn_out: int, queue: int = 0) -> bytes:
-    """The same frame as it has to leave."""
+    """The same frame, as it has to leave the switch."""
     return _frame_to(port, ecn, queue).routed(mac(port), ecn_out).build()
 
 
@@ -99,7 +99,7 @@ def services() -> list[dict[str, Any]]:
 @functools.cache
 def _entries(scheme: str, setup: Setup) -> str:
     chosen = fitted(scheme, setup)
-    # A scheme that deals out queues itself does not ask for the code point.
+    # A scheme that assigns queues itself does not use the code point.
     return json.dumps(chosen.entries + routes() + ([] if chosen.deals_out_queues else services()))
 
 
@@ -121,9 +121,9 @@ class Switch:
         queue: int = 0,
         ecn: int = ECT0,
     ) -> Fate:
-        """One packet, which must leave as it came but for what a router changes.
+        """Send one packet, which must leave unchanged except for the fields that a router changes.
 
-        It leaves its queue at `now_us`, or as early as its sojourn allows.
+        It leaves its queue at `now_us`, or as soon as its sojourn allows.
         """
         now_us = sojourn_us if now_us is None else now_us
         out_port, out, loss = self.harness.process(
@@ -146,15 +146,15 @@ class Switch:
         return fate is Fate.MARKED
 
     def state(self, register: str, port: int = 1, queue: int = 0) -> int:
-        """What a scheme remembers of a queue."""
+        """A scheme's state for a queue."""
         return int(self.harness.register(f"marking.{register}", 512 * queue + port))
 
     def set_state(self, register: str, value: int, port: int = 1) -> None:
-        """Make the scheme remember something else."""
+        """Set the scheme's state."""
         self.harness.set_register(f"marking.{register}", port, value)
 
     def counts(self) -> dict[tuple[str, int, int], int]:
-        """Packets by counter, port and cause, where there are any."""
+        """Packets by counter, port and cause, without zeros."""
         found = {}
         for counter in COUNTERS:
             for cell in range(512 * CAUSES):
@@ -165,6 +165,6 @@ class Switch:
 
 
 def params(scheme: str, table: str = "marking.params", setup: Setup = TESTBED) -> dict[str, int]:
-    """What the switch is told in the default action of a table."""
+    """The parameters of the default action of a table."""
     (entry,) = (e for e in fitted(scheme, setup).entries if e["table"] == table and "match" not in e)
     return {name: int(value) for name, value in entry["params"].items()}

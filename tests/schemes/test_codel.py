@@ -58,7 +58,7 @@ def test_marks_begin_after_an_interval(start: int, after: int, marked: bool) -> 
 
 @pytest.mark.parametrize(("after", "marked"), [(INTERVAL - 1, False), (INTERVAL, True), (INTERVAL + 1, True)])
 def test_an_interval_from_time_0(after: int, marked: bool) -> None:
-    """A packet at 0 has not waited, so that only a target of 0 lets time 0 be the first above it."""
+    """A packet at time 0 has not waited, so time 0 can be the first above target only if the target is 0."""
     switch = Switch(f"codel:target=0us,interval={INTERVAL}us")
     assert not marks(switch, 0, 0)
     assert marks(switch, after, 0) == marked
@@ -76,7 +76,7 @@ def test_the_second_mark_comes_interval_after_the_first(start: int, after: int, 
 def test_marks_come_interval_over_root_of_count_after_each_other() -> None:
     """A packet in every microsecond: mark n + 1 comes with the first packet at or after the exact time.
 
-    Each step is within 1/512 us of interval / sqrt(count), so that n of them are within n / 512.
+    Each step is within 1/512 us of interval / sqrt(count), so n steps are within n / 512.
     """
     switch = standing()
     seen = [now for now in range(1000 + INTERVAL, 10_000) if marks(switch, now)]
@@ -87,7 +87,7 @@ def test_marks_come_interval_over_root_of_count_after_each_other() -> None:
 
 
 def test_the_step_is_interval_over_root_of_count() -> None:
-    """Within 1/512 us for each count in the table, the table's last step beyond it."""
+    """Within 1/512 us for each count in the table; beyond the table, its last step."""
     switch = standing()
     for count in (*range(1, TABLE + 3), 2000, 2**31, 2**32 - 1):
         switch.set_state("marking_state", 1)
@@ -118,7 +118,7 @@ def test_the_longest_interval_fits_its_step() -> None:
 
 
 def relapsed(count: int, last_count: int, after_us: int) -> int:
-    """The count with which marking begins again, so long after the next mark would have been."""
+    """The count with which marking begins again, this long after the next mark would have been due."""
     switch = standing()
     switch.set_state("mark_count", count)
     switch.set_state("last_count", last_count)
@@ -150,7 +150,7 @@ def test_a_mark_ends_with_the_queue() -> None:
 
 @pytest.mark.parametrize("ecn", [NOT_ECT, CE])
 def test_packets_that_cannot_be_marked_use_up_marks(ecn: int) -> None:
-    """The algorithm runs for every packet; what is counted as not capable is not marked later."""
+    """The algorithm runs for every packet; a mark that was counted as not capable is not made up later."""
     switch = standing()
     assert switch.send(1000 + INTERVAL, HIGH, 9, 9, ecn=ecn) is Fate.PASSED
     assert not marks(switch, 1000 + INTERVAL + 1)
@@ -158,7 +158,7 @@ def test_packets_that_cannot_be_marked_use_up_marks(ecn: int) -> None:
 
 
 def agrees(target: int, interval: int, sequence: Iterable[Packet]) -> int:
-    """Compare fates, states and counters with the RFC's algorithm; gives the number of marks."""
+    """Compare fates, states and counters with the RFC's algorithm; returns the number of marks."""
     switch = Switch(f"codel:target={target}us,interval={interval}us")
     oracles = {place: Codel(target, interval) for place in PLACES}
     counts: dict[tuple[str, int, int], int] = {}

@@ -32,7 +32,7 @@ def flow_id(frame: Frame) -> int:
 
 
 class Switch:
-    """The scheme with real queues, beside the paper's algorithm."""
+    """The scheme with real queues, and the paper's algorithm as the oracle."""
 
     def __init__(self, buffer: int = 1000, active: str = "period") -> None:
         scheme = fitted(f"{SCHEME},active={active}")
@@ -48,7 +48,7 @@ class Switch:
         self.steps: Counter[str] = Counter()
 
     def receive(self, port: int, number: int, now_us: int, payload: int = 1000) -> int | None:
-        """A packet of a flow comes; its queue, or None if the buffer is full."""
+        """A packet of a flow arrives; returns its queue, or None if the buffer is full."""
         frame = Frame(dst=(10 << 24) + port, src_port=1000 + number, payload=bytes(payload))
         data = frame.build()
         expected = self.mapping[port].steer(flow_id(frame), now_us, len(data))
@@ -111,14 +111,14 @@ def test_long_congestion_agrees_with_the_paper(buffer: int, active: str) -> None
             flows = lot.choice((1, 2, 4, 7, 12))
         now += lot.choice((0, 1, 2))
         port = lot.choice(PORTS)
-        # One flow asks for more than the others.
+        # One flow sends more than the others.
         flow = 0 if lot.random() < 0.4 else lot.randrange(flows)
         if lot.random() < 0.52:
             switch.receive(port, flow, now, lot.choice((0, 1000, 1446)))
         else:
             switch.transmit(port, now)
     wanted = {"high", "ordinary", "marked", "passed"} | ({"dropped"} if buffer < 100 else set())
-    # Not more queues can hold packets than there are.
+    # The number of busy queues is at most the number of queues.
     wanted |= {"fell back"} if active == "period" else set()
     assert all(switch.steps[step] > 50 for step in wanted), switch.steps
 
@@ -135,7 +135,7 @@ def test_a_flow_too_many_waits_in_the_queue_of_high_priority_until_another_is_em
     for number in range(5):
         switch.receive(1, number, 5000)
     assert switch.receive(1, 4, 5001) == 4
-    # Both packets of high priority go first, then queue 0 runs empty.
+    # Both packets of high priority leave first, then queue 0 runs empty.
     assert [switch.transmit(1, 5002) for _ in range(3)] == [False] * 3
     assert switch.receive(1, 4, 5003) == 0
 
@@ -164,7 +164,7 @@ def test_a_flow_that_was_idle_for_longer_than_a_period_is_new(idle: int, queue: 
 
 @pytest.mark.parametrize(("later", "queue"), [(999, 4), (1000, 4), (1001, 3)])
 def test_a_queue_whose_packet_was_dropped_is_found_again(later: int, queue: int) -> None:
-    """A full buffer, and a queue that seems busy though its only packet never came."""
+    """With a full buffer, a queue seems busy although its only packet was dropped."""
     switch = Switch(buffer=4)
     for number in (1, 2, 3, 1):
         switch.receive(1, number, 5000)
@@ -173,7 +173,7 @@ def test_a_queue_whose_packet_was_dropped_is_found_again(later: int, queue: int)
         pass
     for number in (1, 2, 3):
         switch.receive(1, number, 5001)
-    # Each look doubts another queue.
+    # Each packet checks another queue.
     for number in (20, 21, 22):
         assert switch.receive(1, number, 5000 + later) == 4
         switch.transmit(1, 5000 + later)
@@ -182,7 +182,7 @@ def test_a_queue_whose_packet_was_dropped_is_found_again(later: int, queue: int)
 
 @pytest.mark.parametrize("flows", range(1, 9))
 def test_the_threshold_is_k_by_the_number_of_flows(flows: int) -> None:
-    """Eq. 2; with more flows than queues that of as many flows as queues."""
+    """Eq. 2; with more flows than queues, N is the number of queues."""
     entries = [entry for entry in fitted("diffecn:queues=8,k=43packets").entries if "n_flow" in entry.get("match", {})]
     assert len(entries) == 9
     (entry,) = (entry for entry in entries if entry["match"]["n_flow"]["exact"] == flows)
@@ -202,7 +202,7 @@ def test_a_flow_whose_queue_was_given_away_gets_another_if_it_has_to_be_queued(a
 
 @pytest.mark.parametrize(("others", "marked"), [(0, False), (1, False), (2, True)])
 def test_flows_that_are_queued_count_only_while_they_are(others: int, marked: bool) -> None:
-    """K / N = 12, 6, 4: five packets of each remain after the first. Once the others have gone, they count no more."""
+    """K / N = 12, 6, 4: five packets of each remain after the first. Once the others have left, they do not count."""
     for gone in (False, True):
         switch = Switch(active="queued")
         for number in range(6 * others):

@@ -23,7 +23,7 @@ HIGH = PST + 5
 
 
 class Signal:
-    """A switch by the signal that it looks at; the other one says the opposite."""
+    """A switch by the signal that it uses; the other signal indicates the opposite."""
 
     def __init__(self, name: str, options: str = "", start: int | None = None) -> None:
         self.by_length = name == "qlen"
@@ -117,7 +117,7 @@ def test_with_the_simulators_law_the_next_mark_is_due_from_the_packet() -> None:
 def test_marks_come_interval_over_count_after_each_other() -> None:
     """A packet in every microsecond: mark n + 1 comes with the first packet after the exact time.
 
-    Each step is within 1/512 us of pst_interval / count, so that n of them are within n / 512.
+    Each step is within 1/512 us of pst_interval / count, so n steps are within n / 512.
     """
     queue = Signal("sojourn", start=1000)
     first = 1000 + INTERVAL + 1
@@ -133,7 +133,7 @@ def test_marks_come_interval_over_count_after_each_other() -> None:
 
 @pytest.mark.parametrize("law", ["paper", "sqrt"])
 def test_the_step_is_the_interval_by_count(law: str) -> None:
-    """Within 1/512 us for each count in the table, the table's last step beyond it."""
+    """Within 1/512 us for each count in the table; beyond the table, its last step."""
     queue = Signal("sojourn", f",control_law={law}", start=1000)
     now = 1000 + INTERVAL + 1
     for count in (*range(2, TABLE + 3), 2000, 2**31, 2**32 - 1):
@@ -196,7 +196,7 @@ def test_packets_that_cannot_be_marked_use_up_marks(ecn: int) -> None:
 
 
 def agrees(scheme: str, oracle: EcnSharp, sequence: Iterable[Packet]) -> int:
-    """Compare fates, states and counters with Algorithm 1; gives the number of persistent marks."""
+    """Compare fates, states and counters with Algorithm 1; returns the number of persistent marks."""
     switch = Switch(scheme)
     by_length = params(scheme)["by_queue_length"] == 1
     settings = (oracle.ins_target, oracle.pst_target, oracle.pst_interval, oracle.sqrt)

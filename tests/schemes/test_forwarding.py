@@ -49,7 +49,7 @@ def switch(entries: list[dict[str, Any]], interpret: bool = False) -> Any:
 
 
 def group(members: int) -> list[dict[str, Any]]:
-    """Everything goes to one of these ports, from 0 on."""
+    """Entries that send every packet to one of the first ports."""
     every = {"table": "ipv4_lpm", "match": {"dst_addr": {"lpm": [0, 0]}}, "action": "hash_to_group"}
     ways = [
         {"table": "ecmp", "match": {"group": {"exact": 3}, "member": {"exact": member}}, **forward(member)}
@@ -59,7 +59,7 @@ def group(members: int) -> list[dict[str, Any]]:
 
 
 def member(frame: Frame, members: int) -> int:
-    """BMv2's hash: CRC-32 of the fields, those of headers that are not there left out."""
+    """BMv2's hash: CRC-32 of the fields, without fields of missing headers."""
     data = struct.pack("!IIB", frame.src, frame.dst, frame.protocol)
     if frame.protocol in {TCP, UDP} and not frame.fragment & 0x1FFF:
         data += struct.pack("!HH", frame.src_port, frame.dst_port)
@@ -113,7 +113,7 @@ def test_a_group_without_the_member_drops() -> None:
 
 @given(frames, st.integers(1, 0xFFFF))
 def test_a_wrong_checksum_is_dropped(frame: Frame, error: int) -> None:
-    """BMv2 compares numbers, so that 0xffff in place of 0 is wrong as well."""
+    """BMv2 compares numbers, so 0xffff instead of 0 is wrong, too."""
     wrong = replace(frame, checksum_error=error)
     assert switch([route(0, 0, 1)]).process(0, wrong.build()) == (None, None, "dropped by ingress")
 

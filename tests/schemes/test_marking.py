@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What all schemes share: the signals they are given, and what follows from their decision."""
+"""Common to all schemes: the signals that they get, and the effects of their decision."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_draws_are_uniform_and_repeat_with_their_seed() -> None:
 
     first = draws(1)
     assert first == draws(1) != draws(2)
-    # Each of 32 even parts gets 128 draws, give or take 5 standard deviations.
+    # Each of 32 equal bins gets 128 draws, within 5 standard deviations.
     counts = [sum(draw >> 27 == part for draw in first) for part in range(32)]
     assert all(abs(count - 128) <= 56 for count in counts), counts
     assert any(draw & 0xFFFF for draw in first)
@@ -85,7 +85,7 @@ def test_a_mark_is_ce_if_the_packet_is_capable_and_counted_if_not(port: int, cau
     probe = Probe(MARK, cause)
     fates = {ecn: probe.send(port=port, ecn=ecn) for ecn in (NOT_ECT, ECT1, ECT0, CE)}
     assert fates == {NOT_ECT: Fate.PASSED, ECT1: Fate.MARKED, ECT0: Fate.MARKED, CE: Fate.PASSED}
-    # Once more, so that the one that is counted is known from the CE packet.
+    # Again, to distinguish the counted packet from the CE packet.
     probe.send(port=port, ecn=NOT_ECT)
     assert probe.counts() == {("marks", port, cause): 2, ("not_capable", port, cause): 2}
 
@@ -114,7 +114,7 @@ def test_a_mark_or_drop_is_ce_if_the_packet_is_capable_and_a_drop_if_not(port: i
     assert probe.counts() == {("marks", port, cause): 2, ("drops", port, cause): 1}
 
 
-# Each marks a queue of 9 for sure, the second packet of it at the latest.
+# Each certainly marks with a queue of 9, at the second packet at the latest.
 DROPPING = {
     "dctcp-red": "dctcp-red:k=7",
     "red": "red:star,min=1,max=2,weight=0.5",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""MQ-ECN against its paper, on what leaves a port with queues in turns."""
+"""MQ-ECN against its paper, on the departures of a port with queues in turns."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def send(switch: Switch, out: Departure) -> bool:
 
 
 def agrees(departures: Iterable[Departure], queues: str = "dwrr:count=4") -> tuple[int, int]:
-    """Compare T_round and marks with the paper's; gives marks by (standard threshold, share)."""
+    """Compare T_round and marks with the paper's; returns marks by (standard threshold, share)."""
     switch, paper = Switch("mq-ecn", setup(queues)), oracle(setup(queues))
     marks = [0, 0]
     for out in departures:
         marked = send(switch, out)
         paper.leaves(out)
-        # 32 fractional steps of rounding down at most are in T_round at a time, as 1 - beta is a quarter.
+        # T_round contains at most 32 fractional steps of rounding down at a time, because 1 - beta is a quarter.
         slack = Fraction(1, 32)
         assert abs(Fraction(switch.state("t_round"), 256) - paper.t_round) <= slack, out
         excess = paper.excess(out)
@@ -133,7 +133,7 @@ def test_k_follows_the_number_of_busy_queues(busy: int, threshold: int) -> None:
 
 def test_a_queue_above_the_others_has_the_standard_threshold() -> None:
     switch = Switch("mq-ecn:k=20packets", setup("dwrr:count=4,strict=1"))
-    # Queues 0 to 2 make rounds of 37 us, then the one above them is asked.
+    # Queues 0 to 2 make rounds of 37 us, then the queue above them is tested.
     for out in round_robin(backlog([FULL] * 300, 3), [FULL] * 3, RATE):
         send(switch, out)
     before = switch.state("t_round")
@@ -143,7 +143,7 @@ def test_a_queue_above_the_others_has_the_standard_threshold() -> None:
 
 
 def test_t_round_fades_while_the_port_is_idle() -> None:
-    """Section 3.3.1: beta times T_round for each T_idle."""
+    """Section 3.3.1: each T_idle multiplies T_round by beta."""
     for idle_us, factor in [(23, 1), (24, 0.75), (35, 0.75), (36, 0.75**2), (120, 0.75**9), (10**6, 0)]:
         switch = Switch("mq-ecn", setup())
         last = list(round_robin(backlog([FULL] * 400, 4), [FULL] * 4, RATE))

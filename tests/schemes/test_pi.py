@@ -33,7 +33,7 @@ def oracle(scheme: str) -> Pi:
 
 
 def updated(switch: Switch, found: int, was: int = Q_REF, p: int = 0) -> int:
-    """The probability in 2^-40 after an update by which the queue has gone from `was` to `found`."""
+    """The probability in 2^-40 after an update in which the queue goes from `was` to `found`."""
     switch.send(1000)
     switch.set_state("probability", p)
     switch.set_state("old_length", was)
@@ -91,7 +91,7 @@ def test_a_period_begins_with_the_first_packet(start: int, after: int, updates: 
 
 
 def test_time_is_that_of_arrival() -> None:
-    """Sojourns of 5 us and of none: the second packet left a period after the first, and came 5 us sooner."""
+    """Sojourns of 5 us and of 0: the second packet left a period after the first, and arrived 5 us earlier."""
     switch = Switch(PI)
     switch.send(1000, 0, Q_REF + 1)
     switch.send(1000 + PERIOD, 5, Q_REF + 1)
@@ -108,7 +108,7 @@ def test_time_is_that_of_arrival() -> None:
 @example(0, 2**32 - 1, 2**32 - 1)
 @example(0, 2**32 - 1, 2**32 - 2)
 def test_periods_are_counted_as_division_would(start: int, period: int, elapsed: int) -> None:
-    """By what each takes from a probability of 1, and by when the present one began; 2^32 us ago is the horizon."""
+    """By the effect of each on a probability of 1, and by the start of the present one; the horizon is 2^32 us."""
     scheme = f"pi:q_ref=1,period={period}us,a={2.0**-33!r},b={2.0**-34!r}"
     assert told(scheme) == (1, 128, 64, period)
     switch = Switch(scheme)
@@ -133,7 +133,7 @@ def test_a_queue_that_is_never_used_has_no_state() -> None:
 
 
 def agrees(scheme: str, sequence: Iterable[Packet], seed: int = 0) -> Counter[tuple[str, int, int]]:
-    """Compare fates, states and counters with the paper's, on the draws that the switch makes; gives the counts."""
+    """Compare fates, states and counters with the paper's, on the switch's draws; returns the counts."""
     switch, lot = Switch(scheme, seed=seed), Probe(seed=seed)
     pis = {place: oracle(scheme) for place in PLACES}
     drops = "drop_not_ect=on" in scheme

@@ -28,10 +28,10 @@ scheme = pytest.mark.parametrize("scheme", POOLS)
 
 
 class Switch:
-    """The scheme with real queues, beside what the paper asks of it.
+    """The scheme with real queues, and the paper's rule as the oracle.
 
-    A packet is marked if more than K packets of its pool waited when it came. To those the switch adds what a queue has
-    lost since a packet left it last, as v1model tells it no sooner.
+    A packet is marked if more than K packets of its pool waited when it arrived. The switch also counts packets that a
+    queue has lost since its last departure, because v1model does not report losses earlier.
     """
 
     def __init__(self, scheme: str, queues: str = AMPLE) -> None:
@@ -50,16 +50,16 @@ class Switch:
         return sum(len(waits) for (at, _), waits in self.waiting.items() if self.pool(at) == self.pool(port))
 
     def unseen(self, port: int) -> int:
-        """Packets that the switch does not know to be lost."""
+        """Lost packets that the switch still counts."""
         return sum(lost for (at, _), lost in self.lost.items() if self.pool(at) == self.pool(port))
 
     def known(self, port: int) -> int:
-        """What the program takes for the occupancy."""
+        """The occupancy that the program computes."""
         came, gone = (self.harness.register(name, self.pool(port)) for name in ("pool_came", "pool_gone"))
         return (came - gone) % 2**32
 
     def receive(self, port: int, queue: int) -> bool:
-        """Whether a packet that comes is to be marked; one that is dropped is not."""
+        """Whether an arriving packet is to be marked; a dropped packet is not."""
         marked = self.occupancy(port) + self.unseen(port) > K
         frame = Frame(dst=(10 << 24) + port, dscp=QUEUES[queue], payload=bytes(1000))
         if self.harness.receive(0, frame.build(), 10**6) is None:
@@ -145,7 +145,7 @@ def test_other_ports_are_of_the_pool_alone(scheme: str, marked: bool) -> None:
 
 @scheme
 def test_a_queue_that_lost_packets_is_counted_right_again_when_it_sends(scheme: str) -> None:
-    """Queue 0 has filled the buffer, so that what comes to queue 1 is lost; it still counts when queue 0 is empty."""
+    """Queue 0 has filled the buffer, so packets to queue 1 are lost; they still count when queue 0 is empty."""
     switch = Switch(scheme, TIGHT)
     for _ in range(9):
         switch.receive(1, 0)

@@ -22,7 +22,7 @@ from marklab.devices.queueing import Queues
 from marklab.traffic.rtt import parse_rtt
 
 K_MIN, K_MAX = 10, 26
-# By what the signal is, such that both thresholds are in its unit.
+# By signal; both thresholds are in its unit.
 ECN_SHARP = {
     "sojourn": f"ecn-sharp:k_min={K_MIN}us,k_max={K_MAX}us",
     "qlen": f"ecn-sharp:signal=qlen,k_min={K_MIN}packets,k_max={K_MAX}packets",
@@ -33,12 +33,12 @@ STRICT = Setup(10**9, parse_rtt("250us"), 1.0, 64, Queues.model_validate("dwrr:c
 
 
 def a_draw() -> tuple[int, int]:
-    """A seed, and the first lot of a switch that has it; small enough that p_max = draw / 2^28 is less than 1."""
+    """A seed, and the first random number of its switch; small enough that p_max = draw / 2^28 is below 1."""
     return next((seed, draw) for seed in range(999) if 1000 < (draw := Probe(seed=seed).draw()) < 2**28)
 
 
 class EcnSharpQueue:
-    """One queue, by the signal that the scheme looks at."""
+    """One queue, by the signal that the scheme uses."""
 
     def __init__(self, name: str, options: str = "", seed: int = 0) -> None:
         self.by_length = name == "qlen"
@@ -77,13 +77,13 @@ def test_marks_are_random_between_the_thresholds_alone(name: str, k: int) -> Non
         marked = lot.draw() < (signal - K_MIN) * 2**32 // (K_MAX - K_MIN) if drawn else signal > K_MAX
         assert queue.send(signal) is (Fate.MARKED if marked else Fate.PASSED)
         assert queue.switch.counts() == ({("marks", 1, 1): 1} if marked else {})
-        # The next lot is the second one, or still the first.
+        # The next random number is the second, or still the first.
         assert queue.send((K_MIN + K_MAX) // 2) is (Fate.MARKED if lot.draw() < 2**31 else Fate.PASSED)
 
 
 @pytest.mark.parametrize(("by", "marked"), [(0, False), (1, True)])
 def test_ecn_sharp_marks_a_packet_whose_draw_is_below_p(name: str, by: int, marked: bool) -> None:
-    """One above k_min p is the slope, to 2^-32."""
+    """At k_min + 1, p is the slope, to 2^-32."""
     seed, draw = a_draw()
     queue = EcnSharpQueue(name, f",p_max={(draw + by) / 2**28!r}", seed)
     assert queue.send(K_MIN + 1) is (Fate.MARKED if marked else Fate.PASSED)
@@ -93,7 +93,7 @@ def test_ecn_sharp_marks_a_packet_whose_draw_is_below_p(name: str, by: int, mark
 @pytest.mark.parametrize(("by", "marked"), [(0, False), (1, True)])
 @pytest.mark.parametrize("queue", [1, 0])
 def test_mq_ecn_marks_a_packet_whose_draw_is_below_p(queue: int, by: int, marked: bool) -> None:
-    """In a queue above the others, and in one of others before the first round is known: neither has less than all."""
+    """In a queue above the others, and before the first round is known: both have the whole threshold."""
     seed, draw = a_draw()
     switch = Switch(f"mq-ecn:k_min={K_MIN},k_max={K_MAX},p_max={(draw + by) / 2**28!r}", STRICT, seed=seed)
     assert switch.marks(1000, 500, K_MIN + 1, 9, queue=queue) is marked
@@ -119,7 +119,7 @@ def test_a_packet_that_cannot_be_marked_is_counted(name: str) -> None:
 
 
 def ecn_sharp_agrees(options: str, oracle: EcnSharp, sequence: Iterable[Packet], seed: int) -> Counter[str]:
-    """Persistent marks are as without lots. Gives how often there was what."""
+    """Persistent marks are as without random numbers. Returns the number of each outcome."""
     scheme = f"ecn-sharp:{options}"
     switch, lot = Switch(scheme, seed=seed), Probe(seed=seed)
     k_min, (k_max, slope) = params(scheme)["ins"], params(scheme, "marking.lots").values()
@@ -150,7 +150,7 @@ def test_long_congestion_agrees_with_ecn_sharps_paper() -> None:
 
 
 class MqEcnPort:
-    """The scheme on a port with queues in turns, beside its paper."""
+    """The scheme on a port with queues in turns, and its paper's rule as the oracle."""
 
     def __init__(self, k_min: int, k_max: int, p_max: float, seed: int) -> None:
         scheme = f"mq-ecn:k_min={k_min},k_max={k_max},p_max={p_max}"
@@ -161,14 +161,14 @@ class MqEcnPort:
         # quantum / C * K, of K packets.
         shares = {queue: Fraction(quantum, 1500) * packet_us * k_max for queue, quantum in enumerate(quanta)}
         self.paper = MqEcn(k_max, shares, Fraction(3, 4), packet_us)
-        # Both thresholds of a queue in turns, as the switch is told them: it rounds to 1/256 packet microseconds.
+        # Both thresholds of a queue in turns, as the switch gets them, rounded to 1/256 packet microseconds.
         self.told = {queue: [round(256 * share * k / k_max) for k in (k_min, k_max)] for queue, share in shares.items()}
         self.steps: Counter[str] = Counter()
 
     def leave(self, out: Departure) -> str:
-        """Compare what becomes of a packet; gives whether it was marked for sure, with a probability, or not at all."""
+        """Compare the fate of a packet; returns whether it was marked surely, with a probability, or not at all."""
         marked = self.send(out)
-        # What T_round is, test_mq_ecn.py knows.
+        # test_mq_ecn.py tests T_round.
         ticks = self.switch.state("t_round")
         t_round = Fraction(ticks, 256)
         p = self.paper.probability(out, self.k_min, self.p_max, t_round)
@@ -221,7 +221,7 @@ def test_the_part_of_a_queue_follows_the_number_of_busy_queues(busy: int) -> Non
     traffic = [Arrival(10**6, number % busy, 1514) for number in range(200 * busy)]
     for number, out in enumerate(round_robin(traffic, [1514] * 4, GIGABIT.rate_bps)):
         step = port.leave(out)
-        # The first rounds are those that T_round does not know yet.
+        # T_round does not know the first rounds yet.
         if number < 30 * busy:
             continue
         if out.found < 8 / busy - 0.5:

@@ -21,14 +21,14 @@ from switches import PLACES, TESTBED, Fate, Switch, fitted, params
 from marklab.catalog.parameters import Setup
 
 MIN, MAX = 10, 26
-# As rarely as can be, so that no test of an edge meets a random mark.
+# The smallest probability, so that tests of edges meet no random mark.
 RED = f"red:min={MIN},max={MAX},p_max=0.000001,weight=0.5"
 STAR = RED.replace("red:", "red:star,")
 UNIT = 65536
 
 
 def decay(scheme: str, setup: Setup = TESTBED) -> list[tuple[int, int, int]]:
-    """First and last idle time in us, and what is left of the average."""
+    """First and last idle time in us, and the remaining fraction of the average."""
     table = [entry for entry in fitted(scheme, setup).entries if entry["table"] == "marking.decay"]
     return [(*entry["match"]["idle_us"]["range"], entry["params"]["left"]) for entry in table]
 
@@ -50,7 +50,7 @@ def oracle(scheme: str) -> Red:
 
 
 def steer(switch: Switch, average: int, ecn: int = ECT0) -> Fate:
-    """Send a packet which makes the average, of weight 1/2, this many 1/65536 packets."""
+    """Send a packet that sets the average, with weight 1/2, to this many 1/65536 packets."""
     found = average // UNIT
     switch.set_state("average", 2 * average - found * UNIT)
     fate = switch.send(1000, 0, found, 9, ecn=ecn)
@@ -82,7 +82,7 @@ def test_every_packet_is_hit_from_max_on(scheme: str, by: int, above: bool) -> N
     hit = Fate.MARKED if scheme == STAR else Fate.DROPPED
     assert steer(switch, MAX * UNIT + by) is (hit if above else Fate.PASSED)
     assert switch.counts() == ({("marks" if scheme == STAR else "drops", 1, 2): 1} if above else {})
-    # Figure 2: count is 0 after it, so that the next packet is the first to count.
+    # Figure 2: count is 0 after it, so the next packet is the first that counts.
     assert switch.state("since_mark") == 1
     steer(switch, MIN * UNIT)
     assert switch.state("since_mark") == 2
@@ -106,7 +106,7 @@ def test_min_at_or_above_max_leaves_no_lot(low: int) -> None:
 
 @pytest.mark.parametrize(("by", "marked"), [(0, False), (1, True)])
 def test_a_packet_is_marked_if_its_draw_is_below_p(by: int, marked: bool) -> None:
-    """With the average a packet above min, p_b is slope, to 2^-32; the packet is the first of its count."""
+    """With the average one packet above min, p_b is slope, to 2^-32; the packet is the first of its count."""
     seed, draw = next((seed, draw) for seed in range(999) if 1000 < (draw := Probe(seed=seed).draw()) < 2**28)
     scheme = f"red:min=10,max=26,weight=0.5,p_max={(draw + by) / 2**28!r}"
     assert params(scheme)["slope"] == draw + by
@@ -115,7 +115,7 @@ def test_a_packet_is_marked_if_its_draw_is_below_p(by: int, marked: bool) -> Non
 
 @pytest.mark.parametrize(("since", "marked"), [(14, False), (15, False), (16, True), (17, True), (2**32 - 1, True)])
 def test_a_packet_is_marked_for_sure_when_count_times_p_b_is_1(since: int, marked: bool) -> None:
-    """p_b is 1/16; at 15 the quotient is 1 and any draw below it, so that a draw stands against 2^-4 / 2^-4."""
+    """p_b is 1/16. At count 15 the quotient is 2^-4 / 2^-4 = 1, and any draw is below it."""
     seed = next(seed for seed in range(999) if Probe(seed=seed).draw() > 0.9 * 2**32)
     switch = Switch("red:min=10,max=26,weight=0.5,p_max=1", seed=seed)
     switch.set_state("since_mark", since)
@@ -131,7 +131,7 @@ def test_the_count_does_not_wrap() -> None:
 
 
 def test_marks_are_spread_evenly() -> None:
-    """At a steady p_b of 1/16 the distance of marks is uniform in 1..15: figure 2 counts a packet before its draw."""
+    """At a constant p_b of 1/16 the distance of marks is uniform in 1..15: figure 2 counts a packet before its draw."""
     switch = Switch("red:min=10,max=26,weight=0.5,p_max=1", seed=3)
     seen = [at for at in range(40_000) if steer(switch, 11 * UNIT) is Fate.MARKED]
     gaps = Counter(later - sooner for sooner, later in itertools.pairwise(seen))
@@ -163,7 +163,7 @@ def test_the_steepest_slope_fits() -> None:
 @pytest.mark.parametrize(("weight", "shift"), [("0.5", 1), ("0.07", 4), ("0.001953125", 9), ("0.000001", 20)])
 @given(lengths=st.lists(st.sampled_from((0, 1, 7, 300, 2**19 - 1)) | st.integers(0, 600), max_size=80))
 def test_the_average_is_within_its_bound(weight: str, shift: int, lengths: list[int]) -> None:
-    """A step drops less than 2^-16 packets, and a share of 2^-weight of it is forgotten with each further step.
+    """A step rounds off less than 2^-16 packets, and each further step removes a fraction of 2^-weight of this error.
 
     So the average is within 2^(weight - 16) packets of the exact one: 1/128 packet at the default weight of 2^-9.
     """
@@ -176,7 +176,7 @@ def test_the_average_is_within_its_bound(weight: str, shift: int, lengths: list[
 
 
 def idled(left_behind: int, until: int, start: int = 1000, sojourn: int = 0, scheme: str = RED) -> int:
-    """The average, 1 packet before, after a packet that came at `until` and found nothing."""
+    """The average, 1 packet before, after a packet that arrived at `until` at an empty queue."""
     switch = Switch(scheme)
     switch.send(start, 0, 0, left_behind)
     switch.set_state("average", UNIT)
@@ -187,7 +187,7 @@ def idled(left_behind: int, until: int, start: int = 1000, sojourn: int = 0, sch
 @pytest.mark.parametrize("start", [0, 1000, 2**32 - 1, 2**48 - 1])
 @pytest.mark.parametrize("sojourn", [0, 50])
 def test_an_idle_time_begins_when_the_queue_is_empty(start: int, sojourn: int) -> None:
-    """A queue that is not left empty, and a packet that comes at once, find the average moved by a step of 1/2."""
+    """If the queue is not left empty, or a packet arrives at once, the average moves by one step of 1/2."""
     slow = RED.replace("0.5", "0.015625")
     one = UNIT * 63 // 64
     assert idled(1, start + 100, start, sojourn, slow) == one
@@ -215,7 +215,7 @@ def test_nothing_is_left_after_a_long_idle_time(idle: int) -> None:
 @pytest.mark.parametrize("weight", ["0.5", "0.1", "0.001953125", "0.000001"])
 @pytest.mark.parametrize("rate", [10**8, 10**10, 4 * 10**11])
 def test_the_decay_is_within_its_bound(weight: str, rate: int) -> None:
-    """(1 - weight) ^ packets within 1/124, half a step of the table, and 2^-16; 0 where less than 2^-12 is left."""
+    """(1 - weight) ^ packets within 1/124, half a step of the table, and 2^-16; 0 if less than 2^-12 remains."""
     setup = replace(TESTBED, rate_bps=rate)
     scheme = f"red:min=10,max=5000,weight={weight}"
     shrink = 1 - 2.0 ** -params(scheme, setup=setup)["weight"]
@@ -238,7 +238,7 @@ def test_a_slow_line_has_idle_times_as_long_as_the_table_can_hold() -> None:
 
 
 def agrees(scheme: str, sequence: Iterable[Packet], seed: int = 0) -> Counter[tuple[str, int, int]]:
-    """Compare fates, states and counters with figure 2, on the draws that the switch makes; gives the counts."""
+    """Compare fates, states and counters with figure 2, on the switch's draws; returns the counts."""
     switch, lot = Switch(scheme, seed=seed), Probe(seed=seed)
     reds = {place: oracle(scheme) for place in PLACES}
     marks_above = params(scheme)["mark_above"] == 1
@@ -299,7 +299,7 @@ def test_long_congestion_agrees_with_the_paper(start: int) -> None:
     assert counts["drops", 1, 2] > 100
 
 
-# Adaptive RED: max - min is 20, so that the target range is 18 to 22.
+# Adaptive RED: max - min is 20, so the target range is 18 to 22.
 ADAPTIVE = "red:adapt=on,interval=10us,min=10,max=30,weight=0.5"
 
 
@@ -365,7 +365,7 @@ def test_p_max_moves_once_for_any_number_of_intervals(start: int) -> None:
 
 
 def test_what_is_marked_follows_p_max() -> None:
-    """At an average of 20 p_b is half of p_max, as which 0.1 and 0.4 are compared."""
+    """At an average of 20, p_b is half of p_max, for p_max of 0.1 and 0.4."""
     marks = []
     for p_max in (0.1, 0.4):
         switch = Switch(ADAPTIVE.replace("10us", "1s"), seed=3)

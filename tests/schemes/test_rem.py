@@ -26,13 +26,13 @@ REM = f"rem:b_star={B_STAR},period={PERIOD}us,gamma=1,phi=1.01,alpha=0.25"
 ONE = 2**40
 HIGHEST = 2**63 - 1
 
-# Chords of 2^-x over 64ths are above it by up to (ln 2 / 64)^2 / 8; what the switch rounds comes to 2^-30 at most.
+# Chords of 2^-x over 64ths are above it by up to (ln 2 / 64)^2 / 8; the switch's rounding adds 2^-30 at most.
 CHORDS = (log(2) / 64) ** 2 / 8
 BOUND = CHORDS + 2.0**-30
 
 
 def told(scheme: str) -> tuple[int, int, int, int, int]:
-    """b_star, what a queued packet, one that came and a period change in 2^-40, and the period in us."""
+    """b_star; the changes by a queued packet, by an arrival and by a period, in 2^-40; and the period in us."""
     own = params(scheme)
     names = ("b_star_pkts", "per_queued_q40", "per_arrived_q40", "per_period_q40")
     return *(own[name] for name in names), params(scheme, "marking.periods.length")["period"]  # type: ignore[return-value]
@@ -44,7 +44,7 @@ def oracle(scheme: str) -> Rem:
 
 
 def passes(price: int, scheme: str = REM) -> Fraction:
-    """2 ^ -price as the switch is told to take it, in whole 2^-32."""
+    """2 ^ -price as the switch computes it, in whole 2^-32."""
     chords = {
         entry["match"]["step"]["exact"]: (entry["params"]["value_q32"], entry["params"]["fall_q32"])
         for entry in fitted(scheme).entries
@@ -57,7 +57,7 @@ def passes(price: int, scheme: str = REM) -> Fraction:
 
 
 def priced(switch: Switch, found: int, came: int = 0, price: int = 0) -> int:
-    """The price in 2^-40 behind a period in which so many packets came, and which ended with so many waiting."""
+    """The price in 2^-40 after a period with this many arrivals, and this many packets waiting at its end."""
     switch.send(1000)
     switch.set_state("price", price)
     switch.set_state("arrived", came)
@@ -113,14 +113,14 @@ def test_further_periods_had_no_packets(periods: int) -> None:
 
 @given(st.integers(0, 40 * ONE))
 def test_the_exponential_is_within_its_bound(price: int) -> None:
-    """Chords lie above the curve, so that a packet passes no less often than it should, but for what is rounded."""
+    """Chords lie above the curve, so a packet passes at least as often as it should, except for rounding."""
     exact = 2.0 ** -(price / ONE)
     error = float(passes(price)) - exact
     assert -(2.0**-30) <= error <= exact * CHORDS + 2.0**-30
 
 
 def test_the_bound_is_reached() -> None:
-    """Half way between two 64ths, so that it is no looser than it must be."""
+    """Halfway between two 64ths: the bound is tight."""
     price = ONE // 128
     assert float(passes(price)) - 2.0 ** -(price / ONE) > 0.99 * 2.0 ** -(price / ONE) * CHORDS
 
@@ -128,7 +128,7 @@ def test_the_bound_is_reached() -> None:
 @pytest.mark.parametrize("phi", [1.001, 2.0])
 @pytest.mark.parametrize("seed", range(8))
 def test_packets_are_marked_by_the_exact_exponential(phi: float, seed: int) -> None:
-    """A draw is as likely as 1 - phi^-price at one price: beside it by the bound, the packet passes and is marked."""
+    """A draw equals 1 - phi^-price at one price. At the bound below and above it, the packet passes and is marked."""
     draw = Probe(seed=seed).draw() / 2**32
 
     def marked(p: float) -> bool:
@@ -149,14 +149,14 @@ def test_the_ends_of_the_exponential(halvings: int, marks: int | None) -> None:
 
 
 def test_rem_is_for_ports_with_one_queue() -> None:
-    """What the line sends in a period is not what one of several queues sends."""
+    """The packets that the line sends in a period are not those of one of several queues."""
     with pytest.raises(BadInput, match="does not work on ports with a dwrr scheduler: it needs fifo") as caught:
         _ = fitted("rem", replace(TESTBED, queues=Queues.model_validate("dwrr:count=4"))).queues
     assert caught.value.remedy == "--queues fifo"
 
 
 def agrees(scheme: str, sequence: Iterable[Packet], seed: int = 0) -> Counter[tuple[str, int, int]]:
-    """Compare fates, states and counters with the paper's, on the draws that the switch makes; gives the counts."""
+    """Compare fates, states and counters with the paper's, on the switch's draws; returns the counts."""
     switch, lot = Switch(scheme, seed=seed), Probe(seed=seed)
     rems = {place: oracle(scheme) for place in PLACES}
     drops = "drop_not_ect=on" in scheme

@@ -37,7 +37,7 @@ def beside(threshold: int) -> list[tuple[int, bool]]:
 
 @pytest.mark.parametrize("k", [0, 1, 167, LONGEST - 1, LONGEST])
 def test_dctcp_red_marks_above_k(k: int) -> None:
-    """A depth beyond 19 bits reads as the largest that they hold, so that the largest K marks nothing."""
+    """A depth beyond 19 bits saturates, so the largest K never marks."""
     switch = Switch(f"dctcp-red:k={k}")
     for depth, marked in beside(k):
         assert switch.marks(enq=depth) == (marked and depth <= LONGEST), depth
@@ -56,7 +56,7 @@ def test_tcn_marks_above_t(t: int) -> None:
 @pytest.mark.parametrize("t", [0, 7])
 @pytest.mark.parametrize("since", [0, 1, 3, 8, 20])
 def test_tcn_is_right_across_the_wrap_of_enq_timestamp(t: int, since: int) -> None:
-    """Sojourns are as long when the packet came before the 32 bits of the time wrapped."""
+    """Sojourns are the same if the packet arrived before the 32-bit time wrapped."""
     switch = Switch(f"tcn:t={t}us")
     for sojourn in (0, t, t + 1):
         assert switch.marks(2**32 + since, sojourn) == (sojourn > t)
@@ -80,18 +80,18 @@ def test_a_packet_does_not_depend_on_those_before_it(scheme: str) -> None:
 
 
 def test_a_queue_at_time_0() -> None:
-    """No packet has waited at time 0; one that found others is judged by what it found."""
+    """No packet has waited at time 0; a packet that found others is judged by the length that it found."""
     assert not Switch("tcn:t=0us").marks(0, 0, 9, 9)
     assert Switch("dctcp-red:k=8").marks(0, 0, 9, 9)
 
 
 @pytest.mark.parametrize("share", ["standard", "minimum"])
 def test_per_queue_has_a_threshold_for_each_queue(share: str) -> None:
-    """MQ-ECN paper, Eq. 2: one below, at and one above K, or the part of it that the quantum has."""
+    """MQ-ECN paper, Eq. 2: one below, at and one above K, or K's fraction by the quantum."""
     queues = Queues.model_validate("dwrr:count=5,quantum=1mtu/2mtu/3mtu/4mtu,strict=1")
     setup = Setup(10**10, parse_rtt("80us"), 1.0, 600, queues)
     switch = Switch(f"per-queue:share={share},k=60packets", setup)
     parts = {0: 6, 1: 12, 2: 18, 3: 24} if share == "minimum" else dict.fromkeys(range(4), 60)
-    # The one above the others has the line for itself.
+    # The queue above the others has the line to itself.
     for queue, k in {**parts, 127: 60}.items():
         assert [switch.marks(enq=found, queue=queue) for found in (k - 1, k, k + 1)] == [False, False, True]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""simple_switch as a process: how its start is waited for, and what is said of its end. A script stands in for it."""
+"""simple_switch as a process: the wait for its start, and the report of its end. A script stands in for it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from marklab.errors import RunFailed
 from marklab.p4tools.peers import bmv2
 
-# It starts as simple_switch does: some work, then the files of all ports in order, then the control port.
+# It starts like simple_switch: some work, then the files of all ports in order, then the control port.
 _STAND_IN = """#!{python}
 import os, re, signal, socket, sys, time
 def work(seconds):
@@ -32,7 +32,7 @@ def start():
 
 @pytest.fixture
 def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a `simple_switch` before all others; tests write what it does."""
+    """A folder at the front of PATH with a `simple_switch`; tests write its script."""
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     return tmp_path
 
@@ -79,7 +79,7 @@ def test_a_switch_that_ends_at_its_start_is_told_with_its_status(stand_in: Path)
 
 
 def test_a_switch_that_ends_of_a_packet_is_told_with_its_signal(stand_in: Path) -> None:
-    # It takes the first packet and ends; others find a broken pipe.
+    # It reads the first packet and ends; later writes find a broken pipe.
     body = "pipes, server = start(); pipes[0].read(24 + 16 + 1); os.kill(os.getpid(), signal.SIGSEGV)"
     with (
         _does(stand_in, body) as switch,

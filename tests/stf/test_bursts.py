@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Bursts into a slow queue: what can be known without BMv2, BMv2's marks as they were recorded, and a real one."""
+"""Bursts into a slow queue: tests without BMv2, BMv2's recorded marks, and a real BMv2."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _name(burst: Burst) -> str:
 
 
 def _decided(burst: Burst) -> Decisions:
-    """As if BMv2 did as the lab does."""
+    """Results as if BMv2 made the lab's decisions."""
     side = bursts.side(burst, bursts.run_here(burst, interpret=False))
     return Decisions(burst, side, side, [])
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Commands of simple_switch_CLI become what the engine takes."""
+"""Commands of simple_switch_CLI are translated for the engine."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_names_are_spelled_out(line: str, words: tuple[str, ...]) -> None:
             "meter_set_rates m 2 0.5:1 2:3",
             {"set_meter_rates": {"meter": "c.m", "index": 2, "committed": [0.5, 1], "peak": [2.0, 3]}},
         ),
-        # Cells of a direct meter are its entries': from 0 there, from 1 in the engine.
+        # A direct meter has a cell per entry: numbered from 0 in BMv2, from 1 in the engine.
         ("meter_get_rates hits 2", {"get_meter_rates": {"meter": "c.hits", "index": 3}}),
         ("meter_get_rates hits 0x1000002", {"get_meter_rates": {"meter": "c.hits", "index": 3}}),
         (

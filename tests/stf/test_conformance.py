@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""A corpus laid out as p4c's: what passes, what fails, what is unsupported, and the page."""
+"""A corpus in p4c's layout: passes, failures, unsupported programs, and the page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from marklab.errors import SetupError
 from marklab.p4tools.peers.conformance import REFUSED_BY_P4C, Conformance, check, conformance_page
 from marklab.p4tools.stf.runner import Verdict
 
-# A name of which the lab should make the same as p4c-bm2-ss.
+# A name that the lab should translate as p4c-bm2-ss does.
 REFUSED_SAMPLE = min(REFUSED_BY_P4C)
 PROGRAMS = Path(__file__).parent.parent / "p4"
 

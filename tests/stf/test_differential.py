@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The comparison with BMv2: what can be known without it, and one program where it is installed."""
+"""The comparison with BMv2: tests without BMv2, and one program with it if it is installed."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The corpus covers each feature of the language and each extern: here is which program has what.
+"""The corpus covers each feature of the language and each extern: this list names a program for each.
 
-A feature is a name, a program of tests/p4, and what must be found in its text. Each program's packet tests are run on
-both engines by test_programs.py.
+A feature is a name, a program of tests/p4, and a pattern that its text must have. test_programs.py runs the packet
+tests of each program on both engines.
 """
 
 from __future__ import annotations
@@ -141,8 +141,8 @@ EXTERNS = [
     ("queue signals", "queue", r"s\.enq_qdepth[\s\S]*s\.deq_timedelta"),
 ]
 
-# HashAlgorithm.random is missing above since simple_switch loads no program that has it; these, since p4c-bm2-ss
-# compiles none that uses them.
+# HashAlgorithm.random is missing above because simple_switch loads no program that has it. These are missing because
+# p4c-bm2-ss compiles no program that uses them.
 DEPRECATED = {"Checksum16", "clone3", "recirculate", "resubmit"}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""p4c's golden messages are read with their places, and ours are compared with them."""
+"""p4c's golden messages are read with their locations, and ours are compared with them."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def made(line: str) -> dict[str, Any]:
         ("add egress.pre dst:0x0007 NoAction()", {"hdr.ip.dst": {"lpm": [7, 12]}}),
         ("add ingress.pre NoAction()", {}),
         ("add many 1 a$0.x:0x12* NoAction()", {"hdr.a[0].x": {"ternary": [0x120, 0xFF0]}}),
-        # As p4c's runner has it, digits that are not written are open.
+        # As in p4c's runner, omitted digits match any value.
         ("add many 1 a$0.x:0x2 NoAction()", {"hdr.a[0].x": {"ternary": [2, 0xF]}}),
         ("add many 1 a$0.x:2 NoAction()", {"hdr.a[0].x": {"ternary": [2, 0xFFF]}}),
         ("add many 1 a[0].x:2&&&6 NoAction()", {"hdr.a[0].x": {"ternary": [2, 6]}}),

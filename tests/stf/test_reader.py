@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The test language: every statement, and what is wrong told at its place."""
+"""The test language: every statement, and errors with their locations."""
 
 from __future__ import annotations
 

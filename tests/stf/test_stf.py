@@ -40,7 +40,7 @@ Write = Callable[[str], Path]
         ("packet 0 07000000000000\n", "line 1: unexpected packet on port 1"),
         ("expect 1\n", "line 1: nothing came out of port 1"),
         ("packet 0 07000000000000\nexpect 1 08", "line 2: another packet came out of port 1"),
-        # Order counts on a port, not between a packet and what is expected of it.
+        # The order matters among the packets of a port, not between a packet and its expectation.
         (
             "expect 1 07\nexpect 1 00\npacket 0 00000000000000\npacket 0 07000000000000",
             "line 1: another packet came out of port 1",

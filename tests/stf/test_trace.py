@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What a trace says of meters; other events are shown on the pages, which are tested."""
+"""Meters in a trace; other events are in examples of the pages, which are tested."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Differences from BMv2 that have a verdict: they are listed, and where BMv2 is installed they are still there.
+"""Differences from BMv2 that have a verdict: they are listed, and still exist if BMv2 is installed.
 
-What the lab does is in the packet tests beside the programs, which test_programs.py runs.
+The lab's behaviour is in the packet tests beside the programs, which test_programs.py runs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from marklab.p4tools.peers import conformance, random_packets, verdicts
 
 FOLDER = Path(__file__).parent.parent / "p4"
 
-# What BMv2 sends for a packet, where it is not what the packet test beside the program expects of the lab.
+# The packets that BMv2 sends, if they differ from those that the packet test expects of the lab.
 BMV2_SENDS = {
     "narrow_prefixes": {
         # 112 is not in 96 &&& 112: no entry matches.
@@ -36,13 +36,13 @@ BMV2_SENDS = {
         "05000400000000": "05000400000000",
     },
     "unassigned": {
-        # 0 in place of what was there.
+        # 0 instead of the former value.
         "00000500070000": "00000000070002",
         "01000100070000": "01000000070001",
     },
 }
 
-# Why p4c-bm2-ss refuses a program.
+# The reason why p4c-bm2-ss refuses a program.
 P4C_SAYS = {
     "hash_number": "expected a struct",
     "next_element": "next field read",

@@ -1,4 +1,4 @@
-// A packet that is refused, mirrored, resubmitted, recirculated.
+// Packets that are refused, mirrored, resubmitted, recirculated.
 #include <core.p4>
 #include <tna.p4>
 

@@ -1,4 +1,4 @@
-// What the control plane fills in: tables, action profiles and selectors, meters and counters.
+// Objects that the control plane fills: tables, action profiles and selectors, meters and counters.
 #include <core.p4>
 #include <tna.p4>
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Debian as debootstrap leaves it, with Python and nothing else, in a chroot: where a wheel has to work.
+"""A bare Debian in a chroot, as debootstrap makes it, with Python and nothing else: a wheel has to work there.
 
-Made once for each release and kept as an archive below `target/`. Of the machine outside it has the network, its
-certificates and pip's settings.
+It is made once for each release and kept as an archive below `target/`. From the machine outside it has the network,
+the certificates and pip's settings.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _KEPT = REPOSITORY / "target" / "bare"
 _PACKAGES = "ca-certificates,python3,python3-venv"
 _MADE_S, _COMMAND_S = 600, 300
 
-# Somebody without any privileges.
+# A user without privileges.
 USER_ID = 1000
 
 _BORROWED = ("/etc/resolv.conf", "/etc/hosts", "/etc/pip.conf", "/etc/ssl/certs/ca-certificates.crt")
@@ -47,7 +47,7 @@ class Bare:
         return self.root / "home" / "user"
 
     def run(self, script: str) -> subprocess.CompletedProcess[str]:
-        """What the user's shell does in the user's folder; it ends at the first error."""
+        """Run a script in the user's shell and folder; it ends at the first error."""
         return subprocess.run(
             [
                 "chroot", f"--userspec={USER_ID}:{USER_ID}", str(self.root), "/usr/bin/env", "-i",
@@ -59,7 +59,7 @@ class Bare:
 
 @contextmanager
 def bare_machine(release: str, folder: Path) -> Iterator[Bare]:
-    """Make one in a folder, and take it down."""
+    """Make a bare machine in a folder, and remove it at the end."""
     archive = _archive(release)
     root = folder / "root"
     root.mkdir()
@@ -96,7 +96,7 @@ def _archive(release: str) -> Path:
 
 
 def _mirror() -> list[str]:
-    """Where apt has Debian from, if this is Debian; debootstrap knows a mirror otherwise."""
+    """apt's mirror, if this is Debian; otherwise debootstrap uses its default."""
     if shutil.which("apt-get") is None:
         return []
     command = [

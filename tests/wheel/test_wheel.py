@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The wheel: what is in it, and what somebody has who installs it on a machine without Rust, compiler or root."""
+"""The wheel: its content, and its use on a machine without Rust, compiler or root."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_two_commands_give_the_table_of_the_readme(machine: Bare, wheel: Path) -
     installed = machine.run(f"lab/bin/pip install --quiet ./{wheel.name}")
     assert (installed.returncode, installed.stderr) == (0, "")
     ready = time.monotonic()
-    # From a folder that has nothing to do with the lab.
+    # From a folder outside of the lab.
     shown = machine.run("mkdir 'my work'; cd 'my work'; ../lab/bin/marklab --scheme diffecn --load 0.8")
     ended = time.monotonic()
     assert (shown.returncode, shown.stderr) == (0, "")
@@ -120,7 +120,7 @@ def test_bad_places_are_one_message(machine: Bare) -> None:
 
 @in_a_chroot
 def test_it_keeps_a_numpy_that_is_there(machine: Bare, wheel: Path) -> None:
-    """One of the oldest that this Python has a wheel for and pyproject.toml allows."""
+    """One of the oldest numpys that pyproject.toml allows and that have a wheel for this Python."""
     python = machine.run("lab/bin/python -c 'import sys; print(sys.version_info.minor)'").stdout.strip()
     older = {"11": "1.26.4", "13": "2.1.3"}[python]
     done = machine.run(

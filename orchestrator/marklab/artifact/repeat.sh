@@ -6,7 +6,7 @@
 #   ./repeat.sh --cells 10       ten of them, from all over the experiments
 #   ./repeat.sh --help           all options
 #
-# MARKLAB is the lab that is to run them: the folder of its source, or a command. Without it that is `marklab`.
+# MARKLAB is the lab that runs them: the folder of its source, or a command; the default is `marklab`.
 set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 lab=${MARKLAB:-marklab}

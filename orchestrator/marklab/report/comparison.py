@@ -59,7 +59,7 @@ def _table(title: str, columns: Sequence[str], rows: Sequence[tuple[Sequence[str
 
 
 def _passed(comparison: Comparison, *, one_by_one: bool) -> Iterator[str]:
-    """The rules that hold, each once, however many schemes it is about."""
+    """The rules that hold, each on one line, for any number of schemes."""
     by_rule: dict[str, list[RuleResult]] = {}
     for result in comparison.rules:
         if not result.broken:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 "use strict";
-// Draws the charts of the page, with what the switches say. All data is in the page; nothing is loaded.
+// Draws the charts of the page as the switches choose. All data is in the page; nothing is loaded from elsewhere.
 (() => {
   const MARKERS_ON_ALL = 15;
   const MARKERS_ON_LONG = 8;
@@ -10,7 +10,7 @@
   const LETTER = 9;
   const EXPORTED = { width: 900, height: 560 };
 
-  // By key, of all charts; by chart and key, of one.
+  // Choices: by `/key` for all charts, by `chart/key` for a single chart.
   const chosen = new Map();
   const hidden = new Set();
   const charts = new Map();
@@ -32,13 +32,13 @@
     return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")));
   }
 
-  // As a file of its own, which browsers read beside the main thread, unlike the text of an element.
+  // As a separate file, which browsers parse off the main thread, unlike the text of an element.
   function run(code) {
     const script = document.createElement("script");
     script.src = URL.createObjectURL(code);
     return new Promise((resolve, reject) => {
       script.addEventListener("load", resolve);
-      script.addEventListener("error", () => reject(new Error("the browser refuses the program that draws them")));
+      script.addEventListener("error", () => reject(new Error("the browser refuses to run the script that draws them")));
       document.head.append(script);
     });
   }
@@ -47,7 +47,7 @@
     for (const waiting of document.querySelectorAll(".waiting")) waiting.textContent = text;
   }
 
-  // What a chart shows.
+  // The series that a chart shows.
 
   function modeOf(chart) {
     const mode = chosen.get("/mode") ?? "absolute";
@@ -61,7 +61,7 @@
       (series.mode === null || series.mode === mode) && matches(series.at, "") && matches(series.pick, chart.name));
   }
 
-  // A pick with one value has no control; it is chosen from the start.
+  // A choice with a single value has no control, so it is made here.
   function chooseOnly(chart) {
     for (const series of chart.series) {
       for (const [key, value] of Object.entries(series.pick)) {
@@ -70,7 +70,7 @@
     }
   }
 
-  // What Plotly draws.
+  // Figures for Plotly.
 
   function colourOf(scheme, theme) {
     return scheme === baseline ? theme.baseline : styles[scheme].colour;
@@ -86,7 +86,7 @@
     const colour = colourOf(series.scheme, theme);
     const style = styles[series.scheme];
     const trace = { name: nameOf(series), x: series.x, y: series.y, meta: series.scheme };
-    // Whiskers of bars upon each other would hide what they are of.
+    // Whiskers of stacked bars would hide the bars.
     if (series.low.length && !series.part) {
       trace.error_y = {
         type: "data", symmetric: false, thickness: 1.2, width: 3, color: chart.kind === "lines" ? `${colour}99` : theme.ink,
@@ -122,8 +122,8 @@
     return drawn;
   }
 
-  // Whiskers of few seeds are long; those that go beyond are cut, so that one sees what schemes do. Nothing is below
-  // zero, though a confidence interval may be; a chart of nothing but zeros has a scale all the same.
+  // With few seeds whiskers are long. Whiskers beyond this range are cut, so that differences between schemes remain visible.
+  // No value is below zero, but a confidence interval can be. A chart whose values are all zero needs a scale, too.
   function rangeOf(shown, from) {
     const values = shown.flatMap((series) => series.y).filter((value) => value !== null);
     const low = Math.min(from, ...values);
@@ -167,7 +167,7 @@
       layout.shapes.push({ type: "line", layer: "below", line: { color: theme.ink, width: 1.5, dash: styles[baseline].dash }, ...along });
     }
     if (!shown.length) {
-      layout.annotations.push({ text: "There is nothing for this choice.", showarrow: false, xref: "paper", yref: "paper", x: 0.5, y: 0.5 });
+      layout.annotations.push({ text: "There is no data for this choice.", showarrow: false, xref: "paper", yref: "paper", x: 0.5, y: 0.5 });
     }
     return layout;
   }
@@ -194,7 +194,7 @@
     nameSeries(chart);
   }
 
-  // A legend beside the plot in place of Plotly's: it wraps, takes no room from the plot, and has buttons.
+  // A legend outside the plot instead of Plotly's: it wraps, takes no space from the plot, and has buttons.
   function nameSeries(chart) {
     const shown = inView(chart);
     const several = new Set(shown.map((series) => series.scheme)).size > 1;
@@ -211,7 +211,7 @@
     chart.plot.parentElement.querySelector(".legend").replaceChildren(...buttons);
   }
 
-  // As the page has it at the switches.
+  // A copy of the swatch at the switches.
   function lineSwatch(series) {
     const chip = [...document.querySelectorAll(".chip")].find((each) => each.dataset.scheme === series.scheme);
     return chip.querySelector("svg").cloneNode(true);
@@ -224,13 +224,13 @@
     return box;
   }
 
-  // What is drawn lags behind what is chosen until the chart comes into sight; tests can see which it is.
+  // A chart out of view keeps its old choices until it comes into view. `data-stale` shows this to tests.
   function markStale(chart, stale) {
     chart.stale = stale;
     chart.plot.parentElement.dataset.stale = String(stale);
   }
 
-  // One at a time, so that each is seen as soon as it is drawn.
+  // One chart at a time, so that each appears as soon as it is drawn.
   async function drawVisible() {
     if (plotly === null || drawing) return;
     drawing = true;
@@ -297,7 +297,7 @@
 
   function take(form, chart) {
     if (form === "csv") return save(`${chart.name}.csv`, csvOf(chart));
-    // For a page of white paper, with what the page says around the chart.
+    // For white paper, with the title and the choices that the page shows around the chart.
     const { data, layout } = figureOf(chart, themeOf(false));
     const choices = [modeOf(chart), ...Object.entries(inView(chart)[0]?.at ?? {}).map((each) => each.join(" ")), ...Object.values(inView(chart)[0]?.pick ?? {})];
     layout.title = { text: chart.title, subtitle: { text: choices.join(", ") }, x: 0.02 };
@@ -336,7 +336,7 @@
   async function start() {
     listen();
     if (!("DecompressionStream" in window)) {
-      say("This browser cannot unpack the data of the charts; Chrome 80, Firefox 113 and Safari 16.4 can, and later ones.");
+      say("This browser cannot decompress the data of the charts. Chrome 80, Firefox 113, Safari 16.4 and later versions can.");
       return;
     }
     const running = unpack("plotly").then((code) => code.blob()).then((code) => run(new Blob([code], { type: "text/javascript" })));

@@ -1,4 +1,4 @@
-// `hash` of a number in place of a list: the same as of a list that holds it.
+// `hash` of a number instead of a list: the same as for a list with this number.
 #include "../include/data.p4"
 
 control Work(inout data_t d, inout standard_metadata_t s) {

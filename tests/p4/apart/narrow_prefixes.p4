@@ -1,5 +1,5 @@
 // Keys of kind lpm whose width is no multiple of 8: simple_switch counts the prefix from the first bit of the first byte,
-// where such a key has no bits. Where a range or ternary key stands beside, the first entry wins, not the longest prefix.
+// where such a key has no bits. Together with a range or ternary key, the first entry wins, not the longest prefix.
 #include <core.p4>
 #include <v1model.p4>
 
@@ -54,7 +54,7 @@ control TestIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
             (64 &&& 96, 1 .. 8): set(1);
             (0 &&& 64, _): set(2);
             (_, 31): leave();
-            // Longer than the second entry, but behind it.
+            // Longer than the second entry, but after it.
             (32 &&& 96, _): set(4);
         }
     }

@@ -1,4 +1,4 @@
-// `next` of a header stack outside of `extract`: it is read, assigned to and made valid, and only `extract` moves it on.
+// `next` of a header stack outside of `extract`: it is read, assigned to and made valid; only `extract` advances it.
 #include <core.p4>
 #include <v1model.p4>
 
@@ -37,7 +37,7 @@ parser TestParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
         transition accept;
     }
 
-    // An index does not move `next` on.
+    // An index does not advance `next`.
     state extracted_by_index {
         packet.extract(hdr.items[0]);
         hdr.items.next = { 0x22 };

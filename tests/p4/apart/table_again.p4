@@ -1,4 +1,4 @@
-// Tables that are applied at several places: one after the other, and in branches after which different things happen.
+// Tables that are applied at several places: one after the other, and in branches with different continuations.
 #include "../include/data.p4"
 
 control Work(inout data_t d, inout standard_metadata_t s) {

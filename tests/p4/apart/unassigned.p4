@@ -1,4 +1,4 @@
-// `out` parameters that nothing is assigned to: what the caller's variable holds afterwards is not defined, all else is.
+// `out` parameters without an assignment: the caller's variable is undefined afterwards, everything else is defined.
 #include "../include/data.p4"
 
 bit<16> two(out bit<16> left_open) {
@@ -14,12 +14,12 @@ control Work(inout data_t d, inout standard_metadata_t s) {
 
     apply {
         switch (d.op) {
-            // Of the two calls one is made, and the other's argument stays as it is.
+            // One of the two calls is made, and the other's argument does not change.
             0: { d.x = d.a == 5 ? two(d.a) : two(d.b); }
-            // An operand that is not defined gives one of the two results.
+            // An undefined operand gives one of the two results.
             1: { d.x = unknown(d.a) != 1 || false ? 16w1 : 2; }
             2: { d.x = 3; leave(d.a); }
-            // What is not called leaves its argument as it is.
+            // A call that is not made does not change its argument.
             3: { d.x = true || unknown(d.a) == 0 ? 16w1 : 2; }
         }
     }

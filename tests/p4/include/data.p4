@@ -1,4 +1,4 @@
-// What programs in the shell work on: an operation, two operands, a result.
+// The header of programs in the shell: an operation, two operands, a result.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,5 +1,5 @@
-// The switch around a `Work` control: reads one header, lets it work, sends the packet out of port 1 unless it chose
-// another. A program includes this after it has declared `control Work(inout data_t d, inout standard_metadata_t s)`.
+// The switch around a `Work` control: it parses one header, applies `Work`, and sends the packet to port 1 unless `Work`
+// chose another port. A program includes this file after it has declared `control Work(inout data_t d, inout standard_metadata_t s)`.
 
 struct headers_t {
     data_t data;
@@ -23,7 +23,7 @@ control ShellIngress(inout headers_t hdr, inout metadata_t meta, inout standard_
 
     apply {
         s.egress_spec = 1;
-        // Fields of a header that is not there have no value that two switches would agree on.
+        // Two switches need not agree on the values of fields of a missing header.
         if (hdr.data.isValid()) {
             work.apply(hdr.data, s);
         }
