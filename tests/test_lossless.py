@@ -162,7 +162,7 @@ def test_nothing_is_lost_and_pauses_are_reported() -> None:
         paused_us = sum(port.paused_us for port in found.by_port.values())
         assert found.paused_us == pytest.approx(paused_us)
         assert found.share == pytest.approx(1e3 * paused_us / (24 * seen.report["end_ns"]))
-        # Two frames of 512 bits for each pause, but for one that is under way.
+        # Two frames of 512 bits for each pause, except for one that is under way.
         frames = found.rate_bps * seen.report["end_ns"] / 1e9 / 512
         assert frames == pytest.approx(2 * found.pauses, abs=2 * len(found.by_port))
         assert find_metric("pauses").of(seed) == found.pauses

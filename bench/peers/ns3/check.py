@@ -30,12 +30,12 @@ def replay(flows: list[tuple], *options: str) -> tuple[list[dict], dict]:
 
 
 def crossing_flows(count: int) -> list[tuple]:
-    """Flows of 4 hosts to 2 others, enough to mark and to overflow a short queue."""
+    """Flows of 4 hosts to 2 others: enough to cause marks, and to overflow a short queue."""
     return [(i * 10_000, i % 4, 6 + i // 3 % 2, 20_000 + i * 35_000, 10_000 + i, 80) for i in range(count)]
 
 
 class SingleFlow(unittest.TestCase):
-    """A flow alone, over one switch, at rates that make a byte a whole number of ns."""
+    """A flow alone, over one switch, at rates at which a byte takes a whole number of ns."""
 
     def expect(self, segments: int, rate_bps: int, delay_ns: int) -> None:
         def tx(size: int) -> int:
@@ -44,7 +44,7 @@ class SingleFlow(unittest.TestCase):
         round_trip = 2 * (tx(DATA) + tx(ACK)) + 4 * delay_ns
         handshake = 4 * (tx(SYN) + delay_ns)
         # The NIC first sends the ACK that ends the handshake. Then ten segments leave, and two
-        # more for each of their ACKs, as fast as the NIC lets them.
+        # more for each of their ACKs, as fast as the NIC permits.
         free = handshake + tx(ACK)
         starts = []
         for i in range(segments):
@@ -110,7 +110,7 @@ class QueueDiscs(unittest.TestCase):
         flows = [(0, 0, 2, 50 * SEGMENT, 10_000, 80), (0, 1, 2, 50 * SEGMENT, 10_001, 80)]
         options = ("--senders=2", "--rate_bps=1000000000", "--initial_cwnd=50", "--aqm=step", "--stop_s=0.01")
         _, all_of_it = replay(flows, *options, "--measure_from_s=0")
-        # Of 100 packets the i-th comes i/2 packet times after the first, and begins to leave after i.
+        # The i-th of 100 packets arrives i/2 packet times after the first, and begins to leave after i.
         waited = sum(i - i // 2 for i in range(100)) * DATA * 8e-9
         self.assertAlmostEqual(all_of_it["queue_mean_packets"] * 0.01 / waited, 1, places=1)
         _, nothing = replay(flows, *options, "--measure_from_s=0.009")

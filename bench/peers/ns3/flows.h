@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-// The flow list: what to replay, and what came out.
+// The flow list: flows to replay, and their results.
 #pragma once
 
 #include <cstdint>
@@ -24,16 +24,16 @@ struct FlowResult {
     std::optional<int64_t> fctNs;       // Connect() to the last byte read by the receiver
     uint32_t retransmits = 0;           // data segments sent again, and SYNs
     uint32_t timeouts = 0;              // expiries of the retransmission timer with data waiting
-    uint64_t deliveredBytes = 0;        // that the receiver has read
+    uint64_t deliveredBytes = 0;        // read by the receiver
 };
 
 /// Reads and checks a flow list; throws std::runtime_error that names the line.
 std::vector<Flow> ReadFlows(const std::string& file, uint32_t hostCount);
 
-/// Writes `flow,fct_ns,handshake_ns,retransmits,delivered_bytes`; what did not happen is left empty.
+/// Writes `flow,fct_ns,handshake_ns,retransmits,delivered_bytes`; values that do not exist are left empty.
 void WriteResults(std::ostream& output, const std::vector<FlowResult>& results);
 
-/// Statistics of the finished flows [us]; empty where no flow counts.
+/// Statistics of the finished flows [us]; empty if there are no such flows.
 struct FctSummary {
     uint64_t finished = 0;
     std::optional<double> meanUs;

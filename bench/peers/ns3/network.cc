@@ -183,7 +183,7 @@ uint32_t Network::DeviceQueueLimit(Buffer buffer) const {
     case Buffer::Limited:
         return m_options.queuePackets;
     case Buffer::UnderQueueDisc:
-        // As short as can be: what waits here is hidden from the threshold.
+        // As short as possible: the threshold does not see packets that wait here.
         return 1;
     case Buffer::Unlimited:
         break;

@@ -47,7 +47,7 @@ class Network {
   private:
     using Device = ns3::Ptr<ns3::PointToPointNetDevice>;
 
-    /// What a port queues in.
+    /// The queues of a port.
     enum class Buffer { Unlimited, Limited, UnderQueueDisc };
 
     struct LinkEnd {

@@ -12,7 +12,7 @@
 namespace peer {
 namespace {
 
-// What the user may type is a map, so that a wrong word can be answered with the right ones.
+// Permitted words are in a map, so that an error can list them.
 template <typename T>
 T Choose(const std::string& option, const std::string& word,
          const std::map<std::string, T>& words) {
@@ -61,7 +61,7 @@ bool IsNameInNs3(const std::string& word) {
     return word.rfind(kInNs3, 0) == 0;
 }
 
-/// A queue disc of ns-3 by its name there. Its attributes are ns-3's own options.
+/// A queue disc of ns-3 by its ns-3 name. Its attributes are ns-3's own options.
 void CheckQueueDisc(const std::string& name) {
     ns3::TypeId type;
     Require(ns3::TypeId::LookupByNameFailSafe(name, &type) &&
@@ -102,7 +102,7 @@ void CheckTransport(const Options& o) {
 
 void CheckQueue(const Options& o) {
     Require(o.queuePackets > 0, "--queue_packets must be positive");
-    // RedQueueDisc never marks on a queue of one packet, whatever its thresholds.
+    // RedQueueDisc never marks with a queue of one packet, at any threshold.
     const uint32_t smallest = o.aqm == Aqm::Red ? 2 : 1;
     const bool hasThreshold = o.aqm == Aqm::Red || o.aqm == Aqm::Step;
     Require(!hasThreshold || o.kPackets >= smallest,

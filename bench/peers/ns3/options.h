@@ -11,7 +11,7 @@ namespace peer {
 
 enum class Topology { Incast, LeafSpine };
 enum class Transport { Dctcp, NewRenoEcn, NewReno };
-/// How a window comes down: over a round trip (RFC 6937, as in Linux), or at once.
+/// How a window is reduced: over a round trip (RFC 6937, as in Linux), or at once.
 enum class Recovery { Prr, Classic };
 enum class Aqm { Red, Step, Disc, None };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-// What a port's queue was like, from a time on.
+// Measures a port's queue, from a given time on.
 #pragma once
 
 #include "ns3/nstime.h"
@@ -12,7 +12,7 @@
 
 namespace peer {
 
-/// Packets that wait for a port, in its queue disc and in the device's queue below it, and what becomes of them.
+/// Packets that wait for a port, in its queue disc and in the device's queue below it, and their fates.
 class QueueMeter {
   public:
     struct Reading {
@@ -24,13 +24,13 @@ class QueueMeter {
         uint64_t drops;
     };
 
-    /// `disc` is null where the device's queue is all there is.
+    /// `disc` is null if there is only the device's queue.
     QueueMeter(ns3::Ptr<ns3::Queue<ns3::Packet>> device, ns3::Ptr<ns3::QueueDisc> disc,
                ns3::Time from);
     QueueMeter(const QueueMeter&) = delete;
     QueueMeter& operator=(const QueueMeter&) = delete;
 
-    /// From the time on that was asked for, until `end`.
+    /// From the requested time until `end`.
     Reading Read(ns3::Time end);
 
   private:

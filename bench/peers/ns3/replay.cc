@@ -48,7 +48,7 @@ Replay::Replay(const Options& options, const std::vector<Flow>& flows, const Net
     ScheduleNextStart();
 }
 
-// Flows are scheduled one by one, to keep the event set as small as the network needs it.
+// Flows are scheduled one by one, to keep the event set small.
 void Replay::ScheduleNextStart() {
     if (m_started < m_order.size()) {
         const auto start = NanoSeconds(m_flows[m_order[m_started]].startNs);
@@ -99,7 +99,7 @@ void Replay::Connect(uint32_t flow) {
 }
 
 void Replay::OnConnected(uint32_t flow, Socket) {
-    // The socket says next that it is writable.
+    // Next, the socket reports that it is writable.
     m_results[flow].handshakeNs = Simulator::Now().GetNanoSeconds() - m_flows[flow].startNs;
 }
 
@@ -113,7 +113,7 @@ void Replay::OnWritable(uint32_t flow, Socket socket, uint32_t freeBytes) {
     unsent -= bytes;
     socket->Send(Create<Packet>(bytes));
     if (unsent == 0) {
-        socket->Close(); // after what is in the buffer
+        socket->Close(); // takes effect after the buffered data
     }
 }
 

@@ -20,8 +20,8 @@ namespace peer {
 /// One TCP connection per flow: opened at the flow's start, closed by the sender after its last
 /// byte. The arguments must outlive the simulation.
 ///
-/// The simulation ends when nothing is left to do, or cut off at options.stopSeconds while flows
-/// are unfinished.
+/// The simulation ends when no events are left, or at options.stopSeconds even if flows are
+/// unfinished.
 class Replay {
   public:
     Replay(const Options& options, const std::vector<Flow>& flows, const Network& network);

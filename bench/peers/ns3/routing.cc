@@ -72,7 +72,7 @@ void FlowHashRouting::AddPort(Ptr<NetDevice> device, Ipv4Address local) {
     m_local = local;
     auto route = Create<Ipv4Route>();
     route->SetSource(local);
-    // Point-to-point links: the next hop is whoever is at the other end.
+    // Point-to-point links: the next hop is the node at the other end.
     route->SetGateway(Ipv4Address::GetAny());
     route->SetOutputDevice(device);
     m_routes.push_back(route);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-// Step marking without RED's other habits.
+// Step marking without RED's other behaviour.
 #pragma once
 
 #include "ns3/queue-disc.h"
 
 namespace peer {
 
-/// FIFO that marks an ECT packet which finds at least Threshold packets queued.
+/// FIFO that marks an ECT packet that finds at least Threshold packets queued.
 ///
 /// RedQueueDisc with MinTh = MaxTh decides the same for ECT packets, but it *drops* a not-ECT
 /// packet there, which kills the SYNs and ACKs of classic ECN long before the queue is full.

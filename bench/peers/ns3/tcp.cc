@@ -24,7 +24,7 @@ using namespace ns3;
 namespace peer {
 namespace {
 
-// So many that a flow never gives up. ns-3 doubles the SYN timeout in an int: not so many SYNs.
+// Enough retries that a flow never gives up. ns-3 doubles the SYN timeout in an int, which limits SYNs.
 constexpr uint32_t kDataRetries = 1000;
 constexpr uint32_t kSynRetries = 20;
 // Half of TIME_WAIT [s]: ports of closed connections become free soon.
@@ -110,7 +110,7 @@ void SenderSocket::SendEmptyPacket(uint8_t flags) {
 }
 
 void SenderSocket::ReTxTimeout() {
-    // The timer also expires for nothing, e.g. when only the FIN is not acknowledged.
+    // The timer also expires without data, e.g. if only the FIN is not acknowledged.
     if (m_state != CLOSED && m_state != TIME_WAIT && m_txBuffer->Size() > 0) {
         ++m_result->timeouts;
     }

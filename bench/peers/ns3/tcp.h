@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-// TCP settings, and a sending socket that knows what it sent again.
+// TCP settings, and a sending socket that counts retransmissions.
 #pragma once
 
 #include "flows.h"
@@ -20,7 +20,7 @@ void ConfigureTcp(const Options& options);
 
 /// TcpSocketBase that counts retransmissions and timeouts.
 ///
-/// Overriding is free, whereas the "Tx" trace source would call out for each segment.
+/// Overriding costs nothing, whereas the "Tx" trace source would make a call for each segment.
 class SenderSocket : public ns3::TcpSocketBase {
   public:
     /// Creates a socket on `host` that counts into `result`, which must outlive the simulation.
