@@ -167,7 +167,7 @@ impl Checker<'_> {
                 FieldsKind::Struct => "a struct",
             };
             let problem = Problem::PartType { whole, ty: self.show(ty) };
-            self.diagnostics.error(span, problem).label(field, "because of this field");
+            self.diagnostics.error(span, problem).label(field, "in this field");
         }
         fits
     }
