@@ -260,7 +260,7 @@ def test_an_interruption_ends_all(cli: Cli, three: list[str], tmp_path: Path, mo
 def test_points_are_of_one_experiment(cli: Cli) -> None:
     done = cli("reproduce", "mq-ecn", "--at", "load=0.9")
     assert (done.code, done.out) == (2, "")
-    assert "--at narrows one experiment, and `mq-ecn` is 8" in done.err
+    assert "--at narrows one experiment, and `mq-ecn` names 8" in done.err
 
 
 def test_the_readme_has_what_was_found() -> None:

@@ -166,7 +166,7 @@ def test_a_test_with_queue_signals_sees_one_frame(harness: Any) -> None:
     assert (port, loss, out[14]) == (0, None, 6)
     assert harness.process(6, request(MULTICAST, group=1))[2] == "sent to a multicast group without ports"
     harness.mirroring_add(3, 5)
-    with pytest.raises(_engine.EngineError, match="`inject` gives all of them"):
+    with pytest.raises(_engine.EngineError, match="`inject` returns all of them"):
         harness.process(6, request(CLONE, session=3))
 
 
@@ -214,7 +214,7 @@ def test_a_frame_alone_is_not_mixed_with_frames_that_wait(harness: Any) -> None:
     frame = request()
     harness.receive(6, frame, 5_000)
     for alone in (harness.inject, harness.process):
-        with pytest.raises(_engine.EngineError, match=r"1 frame\(s\) of `receive` wait.*by `transmit` first"):
+        with pytest.raises(_engine.EngineError, match=r"1 frame\(s\) of `receive` still wait.*by `transmit` first"):
             alone(6, frame)
     assert harness.transmit(0, 6_000)[4] == 1_000
     assert len(harness.inject(6, frame)) == 1
@@ -261,5 +261,5 @@ def test_registers_and_counters_are_read_and_written(tables: Any) -> None:
     for wrong in (lambda: tables.counter("packets", 4), lambda: tables.register("kept", 2)):
         with pytest.raises(_engine.EngineError, match="has no cell"):
             wrong()
-    with pytest.raises(_engine.EngineError, match="no value of a register cell"):
+    with pytest.raises(_engine.EngineError, match="is not a value of a register cell"):
         tables.set_register("kept", 0, -1)

@@ -37,7 +37,7 @@ impl Line {
     #[expect(clippy::print_stderr, reason = "a test that does nothing has to say so")]
     fn new(tag: &str) -> Option<Line> {
         if !rustix::process::geteuid().is_root() {
-            eprintln!("skipped: needs privileges to make network namespaces");
+            eprintln!("skipped: needs privileges, as network namespaces do: run it as root");
             return None;
         }
         if let Some(tool) = ["ip", "tc", "ethtool", "sysctl"].iter().find(|tool| Command::new(tool).output().is_err()) {
