@@ -8,13 +8,13 @@ mod control;
 mod control_plane;
 mod diagnostics;
 mod entries;
+mod forwarding;
 mod harness;
 mod live;
 mod matches;
 mod objects;
 mod observed;
 mod program;
-mod pump;
 mod replay;
 mod simulate;
 mod tofino;
@@ -48,7 +48,7 @@ fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("FLOW_STATUSES", marklab_replay::Status::NAMES)?;
     module.add_class::<replay::FlowServer>()?;
     module.add_function(wrap_pyfunction!(replay::replay_flows, module)?)?;
-    module.add_function(wrap_pyfunction!(pump::pump, module)?)?;
+    module.add_function(wrap_pyfunction!(forwarding::forward_rounds, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::simulate, module)?)
 }
 

@@ -335,7 +335,7 @@ fn report(config: &Config, outcome: &Outcome) -> Value {
             cell
         }));
     }
-    let mut told = json!({
+    let mut reported = json!({
         "drops": drops.collect::<Vec<_>>(),
         "lines": lines.collect::<Vec<_>>(),
         "ports": ports,
@@ -348,14 +348,14 @@ fn report(config: &Config, outcome: &Outcome) -> Value {
     });
     if let Some(priorities) = &outcome.priorities {
         let each = priorities.iter().map(|each| json!({"sent": each.sent, "marked": each.marked}));
-        told["priorities"] = each.collect();
+        reported["priorities"] = each.collect();
     }
-    told
+    reported
 }
 
 /// A direction of a link.
 fn reported_line<'a>(name: &impl Fn(usize) -> &'a str, line: &LineReport) -> Value {
-    let mut told = json!({
+    let mut reported = json!({
         "from": [name(line.from.0), line.from.1],
         "to": [name(line.to.0), line.to.1],
         "frames": line.stats.frames,
@@ -364,12 +364,12 @@ fn reported_line<'a>(name: &impl Fn(usize) -> &'a str, line: &LineReport) -> Val
         "busy_during_arrivals_ns": line.busy_during_arrivals.nanos(),
     });
     if let Some(pauses) = line.pauses {
-        told["pauses"] = json!({
+        reported["pauses"] = json!({
             "pauses": pauses.pauses,
             "frames": pauses.frames,
             "paused_ns": pauses.paused.nanos(),
             "max_held_bytes": pauses.max_held_bytes,
         });
     }
-    told
+    reported
 }

@@ -260,7 +260,7 @@ impl Transport {
 /// What a pause holds back.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Per {
+pub enum PauseScope {
     /// All traffic of a line: waiting bytes are counted per ingress port (IEEE 802.1Qbb).
     #[default]
     Port,
@@ -278,7 +278,7 @@ pub enum Per {
 pub struct Pfc {
     /// Unit in which bytes are counted and senders are paused.
     #[serde(default)]
-    pub per: Per,
+    pub per: PauseScope,
     /// More bytes than this trigger a pause. Per flow, it is divided by the number of non-empty queues of the port.
     pub xoff_bytes: u64,
     /// At this many bytes or fewer the pause ends; divided likewise.
@@ -550,11 +550,11 @@ impl Config {
     }
 
     fn check_pauses(&self) -> [(bool, &'static str); 4] {
-        let per_port = self.pfc.is_none_or(|pfc| pfc.per == Per::Port);
+        let per_port = self.pfc.is_none_or(|pfc| pfc.per == PauseScope::Port);
         let mirrors = |node: &Node| matches!(node, Node::Switch { mirrors, .. } if !mirrors.is_empty());
         [
             (
-                self.pfc.is_none_or(|pfc| pfc.xon_bytes < pfc.xoff_bytes + u64::from(pfc.per == Per::Flow)),
+                self.pfc.is_none_or(|pfc| pfc.xon_bytes < pfc.xoff_bytes + u64::from(pfc.per == PauseScope::Flow)),
                 "a pause must end with fewer bytes than it begins with",
             ),
             (

@@ -25,8 +25,8 @@ pub mod tcp;
 pub mod wire;
 
 pub use config::{
-    Capture, Config, ConfigError, Connections, Control, Dcqcn, Discipline, Flow, Link, Nic, Node, Per, Pfc, Pias,
-    Predecessor, Probe, Trace, Transport,
+    Capture, Config, ConfigError, Connections, Control, Dcqcn, Discipline, Flow, Link, Nic, Node, PauseScope, Pfc,
+    Pias, Predecessor, Probe, Trace, Transport,
 };
 pub use flow_trace::{FlowRow, FlowTrace};
 pub use frame::NetFrame;

@@ -492,7 +492,7 @@ impl Network {
         }
         if let (NodeState::Host(_), Some(connection), None) = (&self.nodes[node], sender, &self.rdma) {
             // The NIC has room again.
-            self.pump(connection as usize);
+            self.send_segments(connection as usize);
         }
     }
 

@@ -9,24 +9,24 @@
 //! themselves, and [`Switch::take_copies`] reports them. In [`replication`] the control plane sets where copies go.
 //! [`Switch::run`] processes a single packet without a driver, for tests.
 
-mod alone;
+mod common;
 mod intrinsic;
 mod needs;
 pub mod replication;
-mod shell;
+mod standalone;
 mod tna;
 mod v1model;
 
 use std::sync::Arc;
 
-pub use alone::Completed;
+use common::Common;
 use marklab_p4::ir::Arch;
 use marklab_pipeline::{Digest, Engine, FailedAssertion, Packet, State};
 use marklab_tm::{Depth, Pool, PortConfig, QueueStats};
 use marklab_units::Time;
 pub use needs::{Need, needs};
 use replication::Replication;
-use shell::Shell;
+pub use standalone::Completed;
 use tna::Tna;
 use v1model::V1Model;
 
@@ -200,60 +200,60 @@ impl<F: Frame> Switch<F> {
         Switch { core }
     }
 
-    fn shell(&self) -> &Shell<F> {
-        either!(&self.core, core => &core.shell)
+    fn common(&self) -> &Common<F> {
+        either!(&self.core, core => &core.common)
     }
 
-    fn shell_mut(&mut self) -> &mut Shell<F> {
-        either!(&mut self.core, core => &mut core.shell)
+    fn common_mut(&mut self) -> &mut Common<F> {
+        either!(&mut self.core, core => &mut core.common)
     }
 
     /// Tables, registers and counters.
     pub fn state(&self) -> &State {
-        &self.shell().state
+        &self.common().state
     }
 
     /// Tables, registers and counters, for the control plane.
     pub fn state_mut(&mut self) -> &mut State {
-        &mut self.shell_mut().state
+        &mut self.common_mut().state
     }
 
     /// Consumes the switch and returns its tables, registers and counters.
     pub fn into_state(self) -> State {
-        either!(self.core, core => core.shell.state)
+        either!(self.core, core => core.common.state)
     }
 
     /// Mirror sessions and multicast groups, for the control plane.
     pub fn replication_mut(&mut self) -> &mut Replication {
-        &mut self.shell_mut().replication
+        &mut self.common_mut().replication
     }
 
     /// State and replication, for the control plane.
     pub fn control(&mut self) -> (&mut State, &mut Replication) {
-        let shell = self.shell_mut();
-        (&mut shell.state, &mut shell.replication)
+        let common = self.common_mut();
+        (&mut common.state, &mut common.replication)
     }
 
     /// Keeps digests and log messages from now on.
     pub fn listen(&mut self) {
-        self.shell_mut().messages.get_or_insert_default();
+        self.common_mut().messages.get_or_insert_default();
     }
 
     /// Digests kept since the last call.
     pub fn take_digests(&mut self) -> Vec<Digest> {
-        let messages = self.shell_mut().messages.as_mut();
+        let messages = self.common_mut().messages.as_mut();
         messages.map(|messages| std::mem::take(&mut messages.digests)).unwrap_or_default()
     }
 
     /// Texts of `log_msg` kept since the last call.
     pub fn take_log(&mut self) -> Vec<String> {
-        let messages = self.shell_mut().messages.as_mut();
+        let messages = self.common_mut().messages.as_mut();
         messages.map(|messages| std::mem::take(&mut messages.log)).unwrap_or_default()
     }
 
     /// The first `assert` or `assume` that failed. A run should end then.
     pub fn failed_assertion(&self) -> Option<FailedAssertion> {
-        self.shell().failure
+        self.common().failure
     }
 
     /// Number of ports.
@@ -332,6 +332,6 @@ impl<F: Frame> Switch<F> {
 
     /// The fates of the copies that the switch made since the last call, in order.
     pub fn take_copies(&mut self) -> Vec<Fate<F>> {
-        std::mem::take(&mut self.shell_mut().copies)
+        std::mem::take(&mut self.common_mut().copies)
     }
 }

@@ -29,9 +29,9 @@ use marklab_pipeline::{Engine, Layout, MirrorRequest, Stage, State};
 use marklab_tm::{Pool, PortConfig, TrafficManager};
 use marklab_units::Time;
 
+use crate::common::{Common, refused};
 use crate::intrinsic::Intrinsic;
 use crate::replication::Mirror;
-use crate::shell::{Shell, refused};
 use crate::{Fate, Frame, Loss, MAX_ROUNDS, QueueSignals, Transmitted};
 use cells::Cells;
 use ghost::Ghost;
@@ -87,7 +87,7 @@ impl Intrinsics {
 
 /// Data of a packet in the traffic manager.
 #[derive(Clone, Copy, Default, Debug)]
-struct Way {
+struct TmMetadata {
     /// Replication id of a copy of a multicast group.
     rid: u16,
     /// Times that it started again or was copied.
@@ -104,7 +104,7 @@ pub(crate) struct Waiting<F> {
     pub(crate) frame: F,
     /// Cells that it found in its queue.
     found_cells: u64,
-    way: Way,
+    tm: TmMetadata,
 }
 
 /// The next step of a frame.
@@ -115,13 +115,13 @@ enum Next<F> {
         port: usize,
         frame: F,
         bytes: u64,
-        way: Way,
+        tm: TmMetadata,
     },
 }
 
 /// A switch that runs a program of TNA.
 pub(crate) struct Tna<F> {
-    pub(crate) shell: Shell<F>,
+    pub(crate) common: Common<F>,
     intrinsics: Intrinsics,
     ingress_header: IngressHeader,
     egress_header: EgressHeader,
@@ -153,7 +153,7 @@ impl<F: Frame> Tna<F> {
             keeps_original: asks_for_original(program),
             ghost: Ghost::new(program, layout),
             copies: VecDeque::new(),
-            shell: Shell::new(engine, state),
+            common: Common::new(engine, state),
         }
     }
 
@@ -170,17 +170,17 @@ impl<F: Frame> Tna<F> {
     /// Recirculates a frame until it is queued or lost.
     fn settle(&mut self, now: Time, mut next: Next<F>, budget: &mut u32) -> Fate<F> {
         loop {
-            let (port, frame, bytes, way) = match next {
+            let (port, frame, bytes, tm) = match next {
                 Next::Fate(fate) => return fate,
-                Next::Around { port, frame, bytes, way } => (port, frame, bytes, way),
+                Next::Around { port, frame, bytes, tm } => (port, frame, bytes, tm),
             };
-            if way.rounds >= MAX_ROUNDS || *budget == 0 {
+            if tm.rounds >= MAX_ROUNDS || *budget == 0 {
                 return Fate::Lost(Loss::Endless, Some(port), frame);
             }
             *budget -= 1;
             let signals = QueueSignals { enq_timestamp: now, ..QueueSignals::default() };
-            next = match self.egress(now, port, frame, bytes, signals, way) {
-                Ok(frame) => self.ingress(now, port, frame, way.rounds + 1),
+            next = match self.egress(now, port, frame, bytes, signals, tm) {
+                Ok(frame) => self.ingress(now, port, frame, tm.rounds + 1),
                 Err(fate) => Next::Fate(fate),
             };
         }
@@ -193,7 +193,7 @@ impl<F: Frame> Tna<F> {
             let goes_round = matches!(copy, Next::Around { .. });
             match self.settle(now, copy, &mut budget) {
                 Fate::Lost(Loss::Ingress | Loss::Egress, ..) if goes_round => {}
-                fate => self.shell.copies.push(fate),
+                fate => self.common.copies.push(fate),
             }
         }
     }
@@ -204,28 +204,28 @@ impl<F: Frame> Tna<F> {
         let mut resubmitted = None;
         loop {
             let mut original = self.keeps_original.then(|| frame.duplicate());
-            let mut phv = self.shell.blank();
+            let mut phv = self.common.blank();
             phv.set_arrival_bytes(bytes);
             let at = &self.intrinsics;
             at.ingress_tstamp.set(&mut phv, now.nanos());
             at.port.set(&mut phv, NO_PORT);
             let in_front = self.ingress_header.bytes(came_by, now, resubmitted.as_deref());
             frame.packet().replace_front(0, in_front);
-            self.shell.state.now = now;
-            self.shell.engine.run(Stage::Ingress, &mut self.shell.state, frame.packet(), &mut phv);
-            let effects = self.shell.effects();
+            self.common.state.now = now;
+            self.common.engine.run(Stage::Ingress, &mut self.common.state, frame.packet(), &mut phv);
+            let effects = self.common.effects();
             let at = &self.intrinsics;
             let dropped = at.ingress_drop.get(&phv) & DROP != 0;
             let port = at.port.field().map_or(NO_PORT, |field| phv.get(field));
             let groups = at.groups.map(|group| group.get(&phv) as u32);
-            let way = Way {
+            let tm = TmMetadata {
                 rid: 0,
                 rounds,
                 class: at.class.get(&phv) as u8,
                 bypasses_egress: at.bypass_egress.get(&phv) != 0,
                 queue: at.queue.get(&phv) as u8,
             };
-            self.shell.spare.push(phv);
+            self.common.spare.push(phv);
             if effects.refused {
                 return Next::Fate(Fate::Lost(Loss::Parser, None, frame));
             }
@@ -236,7 +236,7 @@ impl<F: Frame> Tna<F> {
                 return Next::Fate(Fate::Lost(Loss::Ingress, None, frame));
             }
             let (Some(data), Some(original)) = (effects.resubmit_header, original.take()) else {
-                return self.forward(now, frame, bytes, (port, groups), way);
+                return self.forward(now, frame, bytes, (port, groups), tm);
             };
             frame = original;
             resubmitted = Some(data);
@@ -249,38 +249,38 @@ impl<F: Frame> Tna<F> {
 
     /// Sends a frame to the port and the multicast groups that ingress chose. The port, or else the last replica, gets
     /// the frame itself.
-    fn forward(&mut self, now: Time, frame: F, bytes: u64, (port, groups): (u64, [u32; 2]), way: Way) -> Next<F> {
+    fn forward(&mut self, now: Time, frame: F, bytes: u64, (port, groups): (u64, [u32; 2]), tm: TmMetadata) -> Next<F> {
         if groups == [0; 2] {
             return match port {
                 NO_PORT => Next::Fate(Fate::Lost(Loss::Ingress, None, frame)),
-                port => self.send(now, port as usize, frame, bytes, way),
+                port => self.send(now, port as usize, frame, bytes, tm),
             };
         }
         let chosen = groups.iter().filter(|&&group| group != 0);
-        let replicas = chosen.flat_map(|&group| self.shell.replication.replicas(group));
-        let mut copies: Vec<(usize, Way)> =
-            replicas.map(|replica| (replica.port, Way { rid: replica.rid, ..way })).collect();
-        let last = if port == NO_PORT { copies.pop() } else { Some((port as usize, way)) };
-        for (port, way) in copies {
-            let copy = self.send(now, port, frame.duplicate(), bytes, way);
+        let replicas = chosen.flat_map(|&group| self.common.replication.replicas(group));
+        let mut copies: Vec<(usize, TmMetadata)> =
+            replicas.map(|replica| (replica.port, TmMetadata { rid: replica.rid, ..tm })).collect();
+        let last = if port == NO_PORT { copies.pop() } else { Some((port as usize, tm)) };
+        for (port, tm) in copies {
+            let copy = self.send(now, port, frame.duplicate(), bytes, tm);
             self.copies.push_back(copy);
         }
         match last {
-            Some((port, way)) => self.send(now, port, frame, bytes, way),
+            Some((port, tm)) => self.send(now, port, frame, bytes, tm),
             None => Next::Fate(Fate::Lost(Loss::NoGroup, None, frame)),
         }
     }
 
     /// Puts a frame into the queue of a port, or recirculates it.
-    fn send(&mut self, now: Time, port: usize, frame: F, bytes: u64, way: Way) -> Next<F> {
+    fn send(&mut self, now: Time, port: usize, frame: F, bytes: u64, tm: TmMetadata) -> Next<F> {
         if is_recirculating(port) {
-            return Next::Around { port, frame, bytes, way };
+            return Next::Around { port, frame, bytes, tm };
         }
-        let queue = way.queue.into();
+        let queue = tm.queue.into();
         Next::Fate(match self.queues.admit(port, queue, bytes) {
             Ok(room) => {
                 let found_cells = self.cells.add(port, queue, bytes);
-                room.put(now, Waiting { frame, found_cells, way });
+                room.put(now, Waiting { frame, found_cells, tm });
                 self.tell_ghost(now, port, queue);
                 Fate::Queued { port, queue }
             }
@@ -299,8 +299,8 @@ impl<F: Frame> Tna<F> {
             deq_qdepth: left_cells,
         });
         signals.check(now);
-        let Waiting { frame, way, .. } = out.item;
-        let outcome = self.egress(now, port, frame, out.bytes, signals, way);
+        let Waiting { frame, tm, .. } = out.item;
+        let outcome = self.egress(now, port, frame, out.bytes, signals, tm);
         self.settle_copies(now, MAX_RECIRCULATIONS);
         Some(Transmitted { outcome, signals, queue: out.queue, ends_turn: out.ends_turn })
     }
@@ -312,23 +312,23 @@ impl<F: Frame> Tna<F> {
         mut frame: F,
         bytes: u64,
         signals: QueueSignals,
-        way: Way,
+        tm: TmMetadata,
     ) -> Result<F, Fate<F>> {
-        if way.bypasses_egress {
+        if tm.bypasses_egress {
             return Ok(frame);
         }
-        let mut phv = self.shell.blank();
+        let mut phv = self.common.blank();
         phv.set_arrival_bytes(bytes);
         self.intrinsics.egress_tstamp.set(&mut phv, now.nanos());
-        let passage = Passage { now, port, way, length: frame.packet().len(), signals };
+        let passage = Passage { now, port, tm, length: frame.packet().len(), signals };
         frame.packet().replace_front(0, self.egress_header.bytes(&passage));
-        self.shell.state.now = now;
-        self.shell.engine.run(Stage::Egress, &mut self.shell.state, frame.packet(), &mut phv);
-        let effects = self.shell.effects();
+        self.common.state.now = now;
+        self.common.engine.run(Stage::Egress, &mut self.common.state, frame.packet(), &mut phv);
+        let effects = self.common.effects();
         let drop_ctl = self.intrinsics.egress_drop.get(&phv);
-        self.shell.spare.push(phv);
+        self.common.spare.push(phv);
         if let Some(request) = effects.mirror.filter(|_| drop_ctl & NO_MIRROR == 0) {
-            self.mirror(now, frame.duplicate(), &request, way.rounds);
+            self.mirror(now, frame.duplicate(), &request, tm.rounds);
         }
         if drop_ctl & DROP != 0 { Err(Fate::Lost(Loss::Egress, Some(port), frame)) } else { Ok(frame) }
     }
@@ -336,14 +336,14 @@ impl<F: Frame> Tna<F> {
     /// Sends a copy to a session, behind the requested header. Does nothing if there is no such session.
     #[inline(never)]
     fn mirror(&mut self, now: Time, mut copy: F, request: &MirrorRequest, rounds: u16) {
-        let Some(to) = self.shell.replication.session(request.session) else { return };
+        let Some(to) = self.common.replication.session(request.session) else { return };
         let bytes = copy.packet().len() as u64;
         copy.packet().replace_front(0, &request.header);
-        let way = Way { rounds: rounds + 1, ..Way::default() };
+        let tm = TmMetadata { rounds: rounds + 1, ..TmMetadata::default() };
         let copy = match to {
-            _ if way.rounds > MAX_ROUNDS => Next::Fate(Fate::Lost(Loss::Endless, None, copy)),
-            Mirror::Port(port) => self.send(now, port, copy, bytes, way),
-            Mirror::Group(group) => self.forward(now, copy, bytes, (NO_PORT, [group, 0]), way),
+            _ if tm.rounds > MAX_ROUNDS => Next::Fate(Fate::Lost(Loss::Endless, None, copy)),
+            Mirror::Port(port) => self.send(now, port, copy, bytes, tm),
+            Mirror::Group(group) => self.forward(now, copy, bytes, (NO_PORT, [group, 0]), tm),
         };
         self.copies.push_back(copy);
     }
@@ -352,14 +352,14 @@ impl<F: Frame> Tna<F> {
     fn tell_ghost(&mut self, now: Time, port: usize, queue: usize) {
         if let Some(ghost) = &self.ghost {
             let (number, cells) = self.cells.depth(port, queue);
-            self.shell.state.now = now;
-            ghost.run(&mut self.shell, number, cells);
+            self.common.state.now = now;
+            ghost.run(&mut self.common, number, cells);
         }
     }
 
     #[inline]
     pub(crate) fn has_copies(&self) -> bool {
-        !self.shell.copies.is_empty()
+        !self.common.copies.is_empty()
     }
 }
 

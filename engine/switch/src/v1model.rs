@@ -16,7 +16,7 @@ use marklab_pipeline::{DROP_PORT, Engine, Phv, Stage, State};
 use marklab_tm::{Pool, PortConfig, TrafficManager};
 use marklab_units::Time;
 
-use crate::shell::{Shell, refused};
+use crate::common::{Common, refused};
 use crate::{Fate, Frame, Loss, QueueSignals, Transmitted};
 use detours::Detours;
 use intrinsics::Intrinsics;
@@ -26,12 +26,12 @@ use intrinsics::Intrinsics;
 pub(crate) struct Waiting<F> {
     pub(crate) frame: F,
     phv: Phv,
-    way: Way,
+    history: History,
 }
 
 /// The history of a frame in the switch.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Way {
+pub(crate) struct History {
     /// Port by which the frame, or its original, came in.
     ingress_port: u16,
     /// Times that it started again or was copied.
@@ -40,16 +40,16 @@ pub(crate) struct Way {
     max_bytes: u32,
 }
 
-impl Way {
+impl History {
     #[inline]
-    fn from(port: usize) -> Way {
-        Way { ingress_port: port as u16, rounds: 0, max_bytes: u32::MAX }
+    fn from(port: usize) -> History {
+        History { ingress_port: port as u16, rounds: 0, max_bytes: u32::MAX }
     }
 }
 
 /// A switch that runs a program of v1model.
 pub(crate) struct V1Model<F> {
-    pub(crate) shell: Shell<F>,
+    pub(crate) common: Common<F>,
     intrinsics: Intrinsics,
     pub(crate) queues: TrafficManager<Waiting<F>>,
     /// `None` if all packets go straight through.
@@ -69,26 +69,26 @@ impl<F: Frame> V1Model<F> {
             intrinsics: Intrinsics::new(program, layout, detours.is_some()),
             queues: TrafficManager::with_pool(ports, pool),
             detours: detours.map(Box::new),
-            shell: Shell::new(engine, state),
+            common: Common::new(engine, state),
         }
     }
 
     // Inlined, like other functions here: a call would copy the frame once more.
     #[inline(always)]
     pub(crate) fn receive(&mut self, now: Time, port: usize, mut frame: F) -> Fate<F> {
-        let mut phv = self.shell.blank();
+        let mut phv = self.common.blank();
         let bytes = frame.packet().len() as u64;
         let at = &self.intrinsics;
         phv.set_arrival_bytes(bytes);
         at.ingress_port.set(&mut phv, port as u64);
         at.packet_length.set(&mut phv, bytes);
         at.ingress_global_timestamp.set(&mut phv, now.micros());
-        self.shell.state.now = now;
-        self.shell.engine.run(Stage::Ingress, &mut self.shell.state, frame.packet(), &mut phv);
+        self.common.state.now = now;
+        self.common.engine.run(Stage::Ingress, &mut self.common.state, frame.packet(), &mut phv);
         if self.detours.is_some() {
-            self.after_ingress(now, frame, phv, Way::from(port))
+            self.after_ingress(now, frame, phv, History::from(port))
         } else {
-            self.forward(now, frame, phv, Way::from(port))
+            self.forward(now, frame, phv, History::from(port))
         }
     }
 
@@ -107,32 +107,32 @@ impl<F: Frame> V1Model<F> {
 
     #[inline]
     pub(crate) fn has_copies(&self) -> bool {
-        self.detours.is_some() && !self.shell.copies.is_empty()
+        self.detours.is_some() && !self.common.copies.is_empty()
     }
 
     /// Sends a frame to the port that ingress chose.
     // Part of the straight path, which must not pay for the detours that use it too.
     #[inline(always)]
-    fn forward(&mut self, now: Time, frame: F, phv: Phv, way: Way) -> Fate<F> {
+    fn forward(&mut self, now: Time, frame: F, phv: Phv, history: History) -> Fate<F> {
         let wanted = self.intrinsics.egress_spec.get(&phv);
         if wanted == DROP_PORT {
-            self.shell.spare.push(phv);
+            self.common.spare.push(phv);
             return Fate::Lost(Loss::Ingress, None, frame);
         }
-        self.enqueue(now, wanted as usize, frame, phv, way)
+        self.enqueue(now, wanted as usize, frame, phv, history)
     }
 
     #[inline(always)]
-    fn enqueue(&mut self, now: Time, port: usize, mut frame: F, phv: Phv, way: Way) -> Fate<F> {
+    fn enqueue(&mut self, now: Time, port: usize, mut frame: F, phv: Phv, history: History) -> Fate<F> {
         let queue = self.intrinsics.queue.get(&phv) as usize;
         let bytes = frame.packet().len() as u64;
         match self.queues.admit(port, queue, bytes) {
             Ok(room) => {
-                room.put(now, Waiting { frame, phv, way });
+                room.put(now, Waiting { frame, phv, history });
                 Fate::Queued { port, queue }
             }
             Err(refusal) => {
-                self.shell.spare.push(phv);
+                self.common.spare.push(phv);
                 refused(refusal, port, frame)
             }
         }
@@ -140,7 +140,7 @@ impl<F: Frame> V1Model<F> {
 
     #[inline(always)]
     fn egress(&mut self, now: Time, port: usize, signals: QueueSignals, waiting: Waiting<F>) -> Result<F, Fate<F>> {
-        let Waiting { mut frame, mut phv, way } = waiting;
+        let Waiting { mut frame, mut phv, history } = waiting;
         let at = &self.intrinsics;
         at.egress_port.set(&mut phv, port as u64);
         at.egress_spec.set(&mut phv, 0);
@@ -150,12 +150,12 @@ impl<F: Frame> V1Model<F> {
         at.deq_timedelta.set(&mut phv, now.micros() - signals.enq_timestamp.micros());
         at.egress_global_timestamp.set(&mut phv, now.micros());
         at.set_egress_length(&mut phv);
-        self.shell.state.now = now;
+        self.common.state.now = now;
         if self.detours.is_some() {
-            return self.egress_and_after(now, port, frame, phv, way);
+            return self.egress_and_after(now, port, frame, phv, history);
         }
-        let kept = self.shell.engine.run_out(&mut self.shell.state, frame.packet(), &mut phv, at.egress_spec.field());
-        self.shell.spare.push(phv);
+        let kept = self.common.engine.run_out(&mut self.common.state, frame.packet(), &mut phv, at.egress_spec.field());
+        self.common.spare.push(phv);
         if kept { Ok(frame) } else { Err(Fate::Lost(Loss::Egress, Some(port), frame)) }
     }
 }

@@ -320,7 +320,7 @@ impl Network {
             }
         }
         self.send_client_ack(connection, false);
-        self.pump(connection);
+        self.send_segments(connection);
     }
 
     /// The client receives a request, perhaps a repeated one.
@@ -347,7 +347,7 @@ impl Network {
             }
             answer.acknowledged();
         }
-        self.pump(connection);
+        self.send_segments(connection);
     }
 
     fn syn_options(&self) -> [u8; 12] {

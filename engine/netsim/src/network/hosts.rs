@@ -111,7 +111,7 @@ impl Network {
         state.sender.write(bytes);
         match state.state {
             State::Unopened => self.open(connection),
-            _ => self.pump(connection),
+            _ => self.send_segments(connection),
         }
     }
 
@@ -151,7 +151,7 @@ impl Network {
     // Sending
 
     /// Sends the segments that window and NIC allow.
-    pub(super) fn pump(&mut self, connection: usize) {
+    pub(super) fn send_segments(&mut self, connection: usize) {
         loop {
             let state = &mut self.connections[connection];
             let room = state.nic[Side::Client as usize].bytes < self.nic.budget_bytes;
@@ -479,7 +479,7 @@ impl Network {
             self.send_client_ack(connection, true);
             self.connections[connection].release();
         } else {
-            self.pump(connection);
+            self.send_segments(connection);
         }
     }
 
@@ -562,7 +562,7 @@ impl Network {
             }
             (true, State::Open) => {
                 self.connections[connection].sender.on_timeout(self.now);
-                self.pump(connection);
+                self.send_segments(connection);
             }
             _ => self.arm_sender_timer(connection),
         }

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use marklab_units::{Duration, Time};
 
 use super::{Event, Network};
-use crate::config::{Per, Pfc};
+use crate::config::{PauseScope, Pfc};
 use crate::frame::NetFrame;
 
 /// A pause frame without its checksum: the shortest frame.
@@ -41,13 +41,13 @@ pub struct PauseStats {
 #[derive(Debug)]
 pub(super) struct Pauses {
     pfc: Pfc,
-    lines: Vec<Held>,
+    lines: Vec<LineState>,
     /// For pauses per flow: paused flows, as line and part, with their queue, by node and port of the queue.
     flows: BTreeMap<(usize, usize), BTreeMap<(usize, u32), usize>>,
 }
 
 #[derive(Clone, Default, Debug)]
-struct Held {
+struct LineState {
     /// Bytes of frames from this line that wait in the switch at its end.
     bytes: u64,
     /// The same per part, and whether the latest request was a pause. Unused for pauses per flow.
@@ -55,7 +55,7 @@ struct Held {
     /// Contents of pause frames that are on their way to its transmitter: parts, and whether to pause each of them.
     under_way: VecDeque<Vec<(u32, bool)>>,
     /// Parts that its transmitter has paused, and since when there are any.
-    told: BTreeSet<u32>,
+    paused: BTreeSet<u32>,
     since: Option<Time>,
     stats: PauseStats,
     /// Start and end of the last pause frame that this line itself carried, for the other direction.
@@ -65,7 +65,7 @@ struct Held {
 #[derive(Clone, Copy, Default, Debug)]
 struct Account {
     bytes: u64,
-    asked: bool,
+    pause_requested: bool,
 }
 
 /// The part that stands for all traffic.
@@ -78,7 +78,7 @@ fn opposite(line: usize) -> usize {
 
 impl Pauses {
     pub(super) fn new(pfc: Pfc, lines: usize) -> Pauses {
-        Pauses { pfc, lines: vec![Held::default(); lines], flows: BTreeMap::new() }
+        Pauses { pfc, lines: vec![LineState::default(); lines], flows: BTreeMap::new() }
     }
 
     /// Whether a line is transmitting a pause frame.
@@ -89,7 +89,7 @@ impl Pauses {
 
     /// Pauses of a line's transmitter, including the current one.
     pub(super) fn stats(&self, line: usize, now: Time) -> PauseStats {
-        let Held { stats, since, .. } = &self.lines[line];
+        let LineState { stats, since, .. } = &self.lines[line];
         let under_way = since.map_or(Duration::ZERO, |since| now.since(since));
         PauseStats { paused: stats.paused + under_way, ..*stats }
     }
@@ -101,20 +101,20 @@ impl Network {
     }
 
     /// The part of a line's traffic that a pause because of this frame holds back. Answers belong only to the whole.
-    fn part(&self, per: Per, frame: &NetFrame) -> Option<u32> {
+    fn part(&self, per: PauseScope, frame: &NetFrame) -> Option<u32> {
         match per {
-            Per::Port => Some(ALL),
-            Per::Flow => self.sending_pair(frame).map(|pair| pair as u32),
-            Per::Destination => self.sending_pair(frame).map(|pair| self.destination(pair) as u32),
+            PauseScope::Port => Some(ALL),
+            PauseScope::Flow => self.sending_pair(frame).map(|pair| pair as u32),
+            PauseScope::Destination => self.sending_pair(frame).map(|pair| self.destination(pair) as u32),
         }
     }
 
     /// The part of its NIC's traffic that a queue pair belongs to.
     pub(super) fn part_of(&self, pair: usize) -> u32 {
         match self.pfc.as_ref().map(|pauses| pauses.pfc.per) {
-            Some(Per::Flow) => pair as u32,
-            Some(Per::Destination) => self.destination(pair) as u32,
-            Some(Per::Port) | None => ALL,
+            Some(PauseScope::Flow) => pair as u32,
+            Some(PauseScope::Destination) => self.destination(pair) as u32,
+            Some(PauseScope::Port) | None => ALL,
         }
     }
 
@@ -125,10 +125,10 @@ impl Network {
         let per = self.pauses().pfc.per;
         let part = self.part(per, frame);
         let bytes = frame.notes.hold(port, frame.packet.len());
-        let held = &mut self.pauses().lines[line];
-        held.bytes += bytes;
-        if let (Some(part), Per::Port | Per::Destination) = (part, per) {
-            held.accounts.entry(part).or_default().bytes += bytes;
+        let state = &mut self.pauses().lines[line];
+        state.bytes += bytes;
+        if let (Some(part), PauseScope::Port | PauseScope::Destination) = (part, per) {
+            state.accounts.entry(part).or_default().bytes += bytes;
         }
         part
     }
@@ -144,18 +144,18 @@ impl Network {
         place: Option<(usize, usize)>,
     ) {
         let Pauses { pfc, lines, .. } = self.pauses();
-        let held = &mut lines[line];
-        held.stats.max_held_bytes = held.stats.max_held_bytes.max(held.bytes);
+        let state = &mut lines[line];
+        state.stats.max_held_bytes = state.stats.max_held_bytes.max(state.bytes);
         match (pfc.per, part, place) {
-            (Per::Flow, Some(flow), Some((port, queue))) => self.pause_if_long(line, flow, (node, port), queue),
-            (Per::Port | Per::Destination, Some(part), _) => self.pause_if_full(line, part),
+            (PauseScope::Flow, Some(flow), Some((port, queue))) => self.pause_if_long(line, flow, (node, port), queue),
+            (PauseScope::Port | PauseScope::Destination, Some(part), _) => self.pause_if_full(line, part),
             _ => {}
         }
     }
 
     fn pause_if_full(&mut self, line: usize, part: u32) {
         let Pauses { pfc, lines, .. } = self.pauses();
-        if lines[line].accounts.get(&part).is_some_and(|of| of.bytes > pfc.xoff_bytes && !of.asked) {
+        if lines[line].accounts.get(&part).is_some_and(|of| of.bytes > pfc.xoff_bytes && !of.pause_requested) {
             self.ask(line, part, true);
         }
     }
@@ -185,16 +185,16 @@ impl Network {
         let per = self.pauses().pfc.per;
         let part = self.part(per, frame);
         let Pauses { pfc, lines, .. } = self.pauses();
-        let held = &mut lines[line];
-        held.bytes -= bytes;
-        if per == Per::Flow {
+        let state = &mut lines[line];
+        state.bytes -= bytes;
+        if per == PauseScope::Flow {
             return self.resume_flows(node);
         }
         if let Some(part) = part
-            && let Some(account) = held.accounts.get_mut(&part)
+            && let Some(account) = state.accounts.get_mut(&part)
         {
             account.bytes -= bytes;
-            if account.asked && account.bytes <= pfc.xon_bytes {
+            if account.pause_requested && account.bytes <= pfc.xon_bytes {
                 self.ask(line, part, false);
             }
         }
@@ -221,7 +221,7 @@ impl Network {
         let (now, back) = (self.now, opposite(line));
         let lines = &mut self.pauses().lines;
         if let Some(account) = lines[line].accounts.get_mut(&part) {
-            account.asked = pause;
+            account.pause_requested = pause;
         }
         // One frame can name any number of parts.
         if lines[back].interjected.0 > now
@@ -249,22 +249,22 @@ impl Network {
         let now = self.now;
         let said = self.pauses().lines[line].under_way.pop_front().expect("a pause frame says something");
         for (part, pause) in said {
-            let Held { told, since, stats, .. } = &mut self.pauses().lines[line];
+            let LineState { paused, since, stats, .. } = &mut self.pauses().lines[line];
             // A frame that was updated while it waited may repeat the present state.
-            if pause && told.insert(part) {
+            if pause && paused.insert(part) {
                 since.get_or_insert(now);
                 stats.pauses += 1;
-            } else if !pause && told.remove(&part) && told.is_empty() {
+            } else if !pause && paused.remove(&part) && paused.is_empty() {
                 stats.paused += since.take().map_or(Duration::ZERO, |since| now.since(since));
             }
             let (node, _) = self.lines[line].from();
             match (self.pauses().pfc.per, pause) {
-                (Per::Port, _) => {
+                (PauseScope::Port, _) => {
                     self.lines[line].paused = pause;
                     self.start(line);
                 }
-                (Per::Flow | Per::Destination, true) => self.hold_back(node, part),
-                (Per::Flow | Per::Destination, false) => self.release_part(node, part),
+                (PauseScope::Flow | PauseScope::Destination, true) => self.hold_back(node, part),
+                (PauseScope::Flow | PauseScope::Destination, false) => self.release_part(node, part),
             }
         }
     }

@@ -45,14 +45,14 @@ pub struct Responder {
     /// Packets since the last acknowledgement.
     pending: u32,
     /// Whether a NACK for the expected packet was sent. There is one NACK per gap.
-    told: bool,
+    nack_sent: bool,
     notified: Option<Time>,
 }
 
 impl Responder {
     /// A responder that has received nothing.
     pub fn new(config: ResponderConfig) -> Responder {
-        Responder { config, expected: 0, delivered: 0, pending: 0, told: false, notified: None }
+        Responder { config, expected: 0, delivered: 0, pending: 0, nack_sent: false, notified: None }
     }
 
     /// Number of the next expected packet.
@@ -72,14 +72,14 @@ impl Responder {
             self.notified = Some(now);
         }
         if heard.number > self.expected {
-            let missing = !std::mem::replace(&mut self.told, true);
+            let missing = !std::mem::replace(&mut self.nack_sent, true);
             return Answer { notification, acknowledge: missing, missing };
         }
         let mut due = heard.ack_request;
         if heard.number == self.expected {
             self.expected += 1;
             self.delivered += u64::from(heard.len);
-            self.told = false;
+            self.nack_sent = false;
             self.pending += 1;
             due |= self.pending >= self.config.ack_every;
         } else {

@@ -175,8 +175,9 @@ fn a_connection_has_the_receive_window_of_the_flow_that_it_is_made_for() {
         let round = HOPS * (at_1g(MSS) + at_1g(0) + 2 * DELAY);
         let last = 8 * MSS / rounds;
         assert_eq!(fct(&outcome, 0), handshake_ns() + (rounds - 1) * round + stream_ns(last, 1), "{window} bytes");
-        let told = pcap::read(&path).iter().rfind(|frame| frame.src == ip(1)).map(|frame| u64::from(frame.window) << 8);
+        let reported =
+            pcap::read(&path).iter().rfind(|frame| frame.src == ip(1)).map(|frame| u64::from(frame.window) << 8);
         let expected = if window == 0 { u64::from(u16::MAX) << 8 } else { window >> 8 << 8 };
-        assert_eq!(told, Some(expected));
+        assert_eq!(reported, Some(expected));
     }
 }

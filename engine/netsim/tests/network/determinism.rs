@@ -10,7 +10,7 @@ use crate::pcap;
 use crate::support::*;
 
 /// All results of a run as text.
-pub(crate) fn told(outcome: &Outcome) -> String {
+pub(crate) fn described(outcome: &Outcome) -> String {
     let switches = outcome.switches.iter().map(|switch| {
         let state = &switch.state;
         let counters = (0..state.program().counters.len() as u32).map(|counter| {
@@ -62,7 +62,7 @@ fn the_same_run_twice_gives_the_same_bytes() {
             let setup = |state: &mut _| set_params(state, &[("k_pkts", 20)]);
             let outcome = run(&config, &Program::of("dctcp-red"), setup, flows);
             assert!(outcome.ledger.total() > 0, "the run must have losses");
-            (told(&outcome), read(&config))
+            (described(&outcome), read(&config))
         };
         let (first, second) = (outcome("determinism-1"), outcome("determinism-2"));
         assert!(first == second, "{control:?}");
@@ -77,7 +77,7 @@ fn interpreter_and_machine_code_give_the_same_run() {
         let outcome = |program: &Program, name| {
             let (config, flows) = crowd(Control::Dctcp, name);
             let outcome = run(&config, program, |state| crowd_params(state, scheme), flows);
-            (told(&outcome), read(&config), outcome.switches[0].ports[8].marked)
+            (described(&outcome), read(&config), outcome.switches[0].ports[8].marked)
         };
         let compiled = outcome(&program, "determinism-jit");
         let interpreted = outcome(&program.interpreted(), "determinism-interpreter");

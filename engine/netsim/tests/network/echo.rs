@@ -85,8 +85,11 @@ fn dctcp_tells_exactly_how_many_bytes_were_marked() {
             let acks = acknowledgements("echo-count", Control::Dctcp, ack_every, 6, &marks);
             let mut before = 0;
             for (acked, echo) in acks {
-                let told: Vec<bool> = (before + 1..=acked).map(|segment| marks.contains(&segment)).collect();
-                assert!(told.iter().all(|&marked| marked == echo), "{marks:?}: {before}..{acked} told as {echo}");
+                let reported: Vec<bool> = (before + 1..=acked).map(|segment| marks.contains(&segment)).collect();
+                assert!(
+                    reported.iter().all(|&marked| marked == echo),
+                    "{marks:?}: {before}..{acked} reported as {echo}"
+                );
                 before = acked;
             }
             assert_eq!(before, 6);

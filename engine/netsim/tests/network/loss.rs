@@ -246,9 +246,9 @@ fn a_timeout_is_told_by_cwr() {
     assert_eq!(outcome.flows[0].sender.timeouts, 1);
     let frames = pcap::read(&path);
     let first = frames[0].sequence;
-    let told = frames.iter().filter(|frame| frame.cwr).map(|frame| u64::from(frame.sequence - first) / MSS);
+    let reported = frames.iter().filter(|frame| frame.cwr).map(|frame| u64::from(frame.sequence - first) / MSS);
     // Two more were sent when segment 1 was acknowledged, so the first new segment after the timeout is number 13.
-    assert_eq!(told.collect::<Vec<_>>(), [12]);
+    assert_eq!(reported.collect::<Vec<_>>(), [12]);
 }
 
 /// Receivers report segments that arrive out of order, until the holes are filled.
@@ -265,7 +265,7 @@ fn receivers_report_what_they_have_beyond_a_hole() {
         frame.sacks.iter().map(|&(start, end)| (segment(start), segment(end) - 1)).collect()
     };
     let answers = frames.iter().filter(|frame| frame.src == ip(1));
-    let told: Vec<_> = answers.map(|frame| (segment(frame.ack) - 1, blocks(frame))).collect();
+    let reported: Vec<_> = answers.map(|frame| (segment(frame.ack) - 1, blocks(frame))).collect();
     let expected: [(u64, &[(u64, u64)]); 10] = [
         (1, &[]),
         (2, &[]),
@@ -278,8 +278,8 @@ fn receivers_report_what_they_have_beyond_a_hole() {
         (7, &[(9, 10)]),
         (10, &[]),
     ];
-    let told: Vec<_> = told.iter().map(|(acked, blocks)| (*acked, &blocks[..])).collect();
-    assert_eq!(told, expected);
+    let reported: Vec<_> = reported.iter().map(|(acked, blocks)| (*acked, &blocks[..])).collect();
+    assert_eq!(reported, expected);
 }
 
 /// A FIN that arrives beyond a hole is acknowledged when the hole is filled.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs of the whole simulator, with real P4 programs in its switches, against closed forms.
 
-mod asked;
 mod capture;
 mod completion;
 mod congestion;
@@ -21,6 +20,7 @@ mod probes;
 mod queue_pairs;
 mod queues;
 mod refusals;
+mod requested;
 mod samples;
 mod support;
 mod traces;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Pauses of a part of a line's traffic: a flow, or all packets for one host.
 
-use marklab_netsim::{Config, Control, Flow, Node, Outcome, PauseStats, Per, Pfc, QueueLimit, QueueSpec};
+use marklab_netsim::{Config, Control, Flow, Node, Outcome, PauseScope, PauseStats, Pfc, QueueLimit, QueueSpec};
 use marklab_pipeline::{ActionSpec, EntrySpec, KeyMatch, State};
 use proptest::prelude::*;
 
@@ -22,7 +22,7 @@ fn full() -> u64 {
 
 /// Hosts 0 and 3 have lines of 4 Gb/s, hosts 1 and 2 lines of 1 Gb/s. A pause begins when a third packet waits, and
 /// ends when one packet waits. Until the end, lines back carry only pause frames.
-fn config(per: Per) -> Config {
+fn config(per: PauseScope) -> Config {
     let hosts = [(FAST, DELAY), (GBPS, DELAY), (GBPS, DELAY), (FAST, DELAY)];
     let mut config = star(&hosts, QueueLimit::Packets(10_000), Control::Dcqcn);
     config.pfc = Some(Pfc { per, xoff_bytes: FRAME * 5 / 2, xon_bytes: FRAME * 3 / 2 });
@@ -60,7 +60,7 @@ fn first_pause() -> (u64, u64, u64) {
 #[test]
 fn a_flow_alone_is_paused_and_goes_on_to_the_ns() {
     let (from, to, packets) = first_pause();
-    for per in [Per::Port, Per::Flow, Per::Destination] {
+    for per in [PauseScope::Port, PauseScope::Flow, PauseScope::Destination] {
         for pauses in [0, 1, 5] {
             let outcome = run_flows(&config(per), vec![flow(0, 0, 1, (pauses * packets + 1) * MSS)]);
             let found = pauses_of(&outcome, 0);
@@ -80,7 +80,9 @@ fn another_flow_on_the_line_goes_on() {
     let start = from + 50 * US;
     let alone = 5 * full() + 2 * DELAY;
     // When the line continues, a packet of the long flow goes first.
-    for (per, expected) in [(Per::Port, to + full() + alone - start), (Per::Flow, alone), (Per::Destination, alone)] {
+    for (per, expected) in
+        [(PauseScope::Port, to + full() + alone - start), (PauseScope::Flow, alone), (PauseScope::Destination, alone)]
+    {
         let outcome = run_flows(&config(per), vec![flow(0, 0, 1, 40 * MSS), flow(start, 0, 2, MSS)]);
         assert_eq!(fct(&outcome, 1), expected, "{per:?}");
         assert_eq!(outcome.ledger.total(), 0);
@@ -94,11 +96,12 @@ fn another_flow_on_the_line_goes_on() {
 fn to_the_same_host_a_flow_waits_in_the_queue_or_in_the_nic() {
     let (from, to, packets) = first_pause();
     let start = from + 50 * US;
-    let run = |per: Per| run_flows(&config(per), vec![flow(0, 0, 1, (packets + 1) * MSS), flow(start, 0, 1, MSS)]);
-    let outcome = run(Per::Destination);
+    let run =
+        |per: PauseScope| run_flows(&config(per), vec![flow(0, 0, 1, (packets + 1) * MSS), flow(start, 0, 1, MSS)]);
+    let outcome = run(PauseScope::Destination);
     assert_eq!(fct(&outcome, 1), to + full() + DELAY + 2 * 4 * full() + DELAY - start, "behind the other's packet");
     assert_eq!(pauses_of(&outcome, 0).pauses, 1);
-    let outcome = run(Per::Flow);
+    let outcome = run(PauseScope::Flow);
     assert_eq!(fct(&outcome, 1), full() + DELAY + (packets + 1) * 4 * full() + DELAY - start, "behind the queue");
     assert_eq!(pauses_of(&outcome, 0).pauses, 2);
 }
@@ -130,7 +133,7 @@ fn deal_out(count: usize) -> impl Fn(&mut State) {
 #[test]
 fn a_flow_has_a_share_of_the_threshold() {
     let mut config = star(&[(FAST, US), (GBPS, US), (FAST, US)], QueueLimit::Packets(10_000), Control::Dcqcn);
-    config.pfc = Some(Pfc { per: Per::Flow, xoff_bytes: 40 * FRAME, xon_bytes: 40 * FRAME });
+    config.pfc = Some(Pfc { per: PauseScope::Flow, xoff_bytes: 40 * FRAME, xon_bytes: 40 * FRAME });
     config.transport.min_rto_ns = 1000 * MS;
     bring_queues(&mut config, 32);
     let long = |flows: Vec<Flow>| {
@@ -159,7 +162,7 @@ fn a_flow_has_a_share_of_the_threshold() {
 #[test]
 fn flows_that_share_a_queue_all_go_on() {
     let mut config = star(&[(40 * GBPS, US); 9], QueueLimit::Packets(10_000), Control::Dcqcn);
-    config.pfc = Some(Pfc { per: Per::Flow, xoff_bytes: 20_000, xon_bytes: 20_000 });
+    config.pfc = Some(Pfc { per: PauseScope::Flow, xoff_bytes: 20_000, xon_bytes: 20_000 });
     bring_queues(&mut config, 2);
     let flows: Vec<_> = (0..8).map(|host| flow(host as u64, host, 8, 500_000)).collect();
     let found = |program: &Program| run(&config, program, deal_out(2), flows.clone());
@@ -193,13 +196,14 @@ fn parts_that_no_sender_can_hold_back_are_refused() {
     let refused = |config: &Config| {
         build(config, &Program::of("droptail"), |_| (), vec![flow(0, 0, 1, 1)]).err().unwrap().to_string()
     };
-    for per in [Per::Flow, Per::Destination] {
+    for per in [PauseScope::Flow, PauseScope::Destination] {
         let mut tcp = star(&[(GBPS, US); 2], QueueLimit::Packets(100), Control::Dctcp);
         tcp.pfc = Some(Pfc { per, xoff_bytes: 2, xon_bytes: 1 });
         assert!(refused(&tcp).contains("queue pairs"));
     }
-    let with = |per: Per, xon_bytes: u64| Config { pfc: Some(Pfc { per, xoff_bytes: 1000, xon_bytes }), ..config(per) };
-    for (per, most) in [(Per::Port, 999), (Per::Destination, 999), (Per::Flow, 1000)] {
+    let with =
+        |per: PauseScope, xon_bytes: u64| Config { pfc: Some(Pfc { per, xoff_bytes: 1000, xon_bytes }), ..config(per) };
+    for (per, most) in [(PauseScope::Port, 999), (PauseScope::Destination, 999), (PauseScope::Flow, 1000)] {
         assert!(build(&with(per, most), &Program::of("droptail"), |_| (), vec![flow(0, 0, 1, 1)]).is_ok());
         assert!(refused(&with(per, most + 1)).contains("end with fewer bytes"));
     }
@@ -219,7 +223,7 @@ proptest! {
         lines in prop::collection::vec((1..40u64, 0..20_000u64), 5),
         xoff_bytes in 1..40_000u64,
         xon in 0.0..1.0,
-        per in prop_oneof![Just(Per::Flow), Just(Per::Destination)],
+        per in prop_oneof![Just(PauseScope::Flow), Just(PauseScope::Destination)],
         queues in 2..33usize,
     ) {
         let lines: Vec<_> = lines.into_iter().map(|(gbps, delay_ns)| (gbps * GBPS, delay_ns)).collect();
@@ -234,7 +238,7 @@ proptest! {
         }
         // Per destination, a line may hold that room for each of the four other hosts, and answers, which are not
         // paused.
-        if per == Per::Destination {
+        if per == PauseScope::Destination {
             for (host, &(rate, delay)) in lines.iter().enumerate() {
                 let answered: u64 = flows.iter().filter(|flow| flow.dst == host).map(|flow| flow.size_bytes.div_ceil(MSS)).sum();
                 let room = 4 * (xoff_bytes + FRAME + headroom(rate, delay)) + 60 * answered;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Lossless lines: pauses to the ns, and no loss with the headroom that the formula requires.
 
-use marklab_netsim::{Config, Control, Flow, Node, Outcome, PauseStats, Per, Pfc, QueueLimit};
+use marklab_netsim::{Config, Control, Flow, Node, Outcome, PauseScope, PauseStats, Pfc, QueueLimit};
 use marklab_units::Time;
 use proptest::prelude::*;
 
@@ -26,7 +26,7 @@ fn full() -> u64 {
 /// waits, and ends when one packet waits.
 fn config() -> Config {
     let mut config = star(&[(FAST, DELAY), (GBPS, DELAY), (FAST, DELAY)], QueueLimit::Packets(10_000), Control::Dcqcn);
-    config.pfc = Some(Pfc { per: Per::Port, xoff_bytes: FRAME * 5 / 2, xon_bytes: FRAME * 3 / 2 });
+    config.pfc = Some(Pfc { per: PauseScope::Port, xoff_bytes: FRAME * 5 / 2, xon_bytes: FRAME * 3 / 2 });
     // Until the end, lines back carry only pause frames.
     config.transport.ack_every_segments = 10_000;
     config.transport.min_rto_ns = 1000 * MS;
@@ -87,7 +87,7 @@ fn a_pause_frame_that_waits_says_what_is_asked_last() {
     let slow = 3 * GBPS / 2;
     let hosts = [(slow, DELAY), (FAST, DELAY), (FAST, DELAY), (slow, DELAY)];
     let mut config = star(&hosts, QueueLimit::Packets(10_000), Control::Dcqcn);
-    config.pfc = Some(Pfc { per: Per::Port, xoff_bytes: 1, xon_bytes: 0 });
+    config.pfc = Some(Pfc { per: PauseScope::Port, xoff_bytes: 1, xon_bytes: 0 });
     config.stop_ns = MS;
     let pairs = 100;
     let mut flows = vec![flow(0, 2, 3, 1 << 30)];
@@ -123,7 +123,7 @@ fn forty_senders_lose_nothing() {
     for control in [Control::Dcqcn, Control::Dctcp, Control::Reno] {
         let mut config = star(&[(40 * GBPS, US); 41], QueueLimit::Packets(1), control);
         config.stop_ns = 1000 * MS;
-        let pfc = Pfc { per: Per::Port, xoff_bytes: 20_000, xon_bytes: 10_000 };
+        let pfc = Pfc { per: PauseScope::Port, xoff_bytes: 20_000, xon_bytes: 10_000 };
         let room = pfc.xoff_bytes + FRAME + headroom(40 * GBPS, US);
         lossless(&mut config, pfc, 41 * room);
         let flows = (0..40).map(|host| flow(0, host, 40, 1_000_000)).collect();
@@ -158,7 +158,7 @@ fn pauses_that_cannot_be_are_refused() {
     let refused = |config: &Config| {
         build(config, &Program::of("droptail"), |_| (), vec![flow(0, 0, 1, 1)]).err().unwrap().to_string()
     };
-    let config = Config { pfc: Some(Pfc { per: Per::Port, xoff_bytes: 1000, xon_bytes: 1000 }), ..config() };
+    let config = Config { pfc: Some(Pfc { per: PauseScope::Port, xoff_bytes: 1000, xon_bytes: 1000 }), ..config() };
     assert!(refused(&config).contains("end with fewer bytes"));
     let mut config = self::config();
     let node = switch_of(&config);
@@ -193,7 +193,7 @@ proptest! {
     ) {
         let lines: Vec<_> = lines.into_iter().map(|(gbps, delay_ns)| (gbps * GBPS, delay_ns)).collect();
         let mut config = star(&lines, QueueLimit::Packets(1), control);
-        let pfc = Pfc { per: Per::Port, xoff_bytes, xon_bytes: ((xoff_bytes as f64 * xon) as u64).min(xoff_bytes - 1) };
+        let pfc = Pfc { per: PauseScope::Port, xoff_bytes, xon_bytes: ((xoff_bytes as f64 * xon) as u64).min(xoff_bytes - 1) };
         let rooms: Vec<_> = lines.iter().map(|&(rate, delay)| xoff_bytes + FRAME + headroom(rate, delay)).collect();
         lossless(&mut config, pfc, rooms.iter().sum());
         let outcome = run(&config, &Program::of("droptail"), |_| (), flows);

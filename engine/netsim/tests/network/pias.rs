@@ -7,7 +7,7 @@ use std::cell::Cell;
 use marklab_netsim::{Config, Connections, Control, Flow, Outcome, Pias, QueueLimit, Round};
 use proptest::prelude::*;
 
-use crate::determinism::told;
+use crate::determinism::described;
 use crate::pcap::{self, Captured};
 use crate::queues::{self, FRAME};
 use crate::support::*;
@@ -143,7 +143,7 @@ fn one_level_is_a_run_without_priorities() {
     let outcome = |pias: Option<Pias>, name| {
         let config = Config { pias, ..config(&[], Connections::New, name) };
         let outcome = run_marked(&config, flows());
-        (told(&outcome), captured(&config), outcome.priorities)
+        (described(&outcome), captured(&config), outcome.priorities)
     };
     let (plain, tagged) = (outcome(None, "pias-plain"), outcome(pias(&[]), "pias-one"));
     assert_eq!((&plain.0, &plain.1), (&tagged.0, &tagged.1));

@@ -63,47 +63,47 @@ fn events_tell_parser_tables_registers_and_deparser_with_their_lines() {
     let values = |fields: &[marklab_pipeline::FieldValue]| {
         fields.iter().map(|field| (field.width, field.value.clone())).collect::<Vec<_>>()
     };
-    let mut told = Vec::new();
+    let mut kinds = Vec::new();
     for (line, kind) in &events {
         match kind {
-            EventKind::State { .. } => told.push("state"),
+            EventKind::State { .. } => kinds.push("state"),
             EventKind::Extracted { fields, .. } => {
                 assert_eq!(values(fields), [(4, number(1)), (12, number(0x234))]);
                 assert_eq!(*line, line_of("p.extract"));
-                told.push("extract");
+                kinds.push("extract");
             }
             EventKind::Selected { values, .. } => {
                 assert_eq!(*values, [number(1)]);
-                told.push("select");
+                kinds.push("select");
             }
             EventKind::LookedUp { key, entry, args, .. } => {
                 assert_eq!((key, args), (&vec![number(1)], &vec![number(7)]));
                 assert!(entry.is_some());
                 assert_eq!(*line, line_of("t.apply"));
-                told.push("table");
+                kinds.push("table");
             }
             EventKind::Assigned(field) => {
                 assert_eq!(field.value, number(7));
                 assert_eq!(*line, line_of("action set"));
-                told.push("assign");
+                kinds.push("assign");
             }
             EventKind::RegisterWritten { index, value, .. } => {
                 assert_eq!((*index, value), (1, &number(7)));
-                told.push("register");
+                kinds.push("register");
             }
             EventKind::Branch(taken) => {
                 assert!(!taken);
-                told.push("branch");
+                kinds.push("branch");
             }
             EventKind::Emitted { fields, .. } => {
                 assert_eq!(values(fields), [(4, number(1)), (12, number(7))]);
-                told.push("emit");
+                kinds.push("emit");
             }
             EventKind::Block { .. } => {}
             other => panic!("{other:?} did not happen"),
         }
     }
-    assert_eq!(told, ["state", "extract", "select", "table", "assign", "register", "branch", "emit"]);
+    assert_eq!(kinds, ["state", "extract", "select", "table", "assign", "register", "branch", "emit"]);
 }
 
 #[test]
@@ -121,19 +121,19 @@ fn a_miss_that_runs_no_action_is_told_as_well() {
     let source = PROGRAM.replace("const entries = { 1: set(7); }", "implementation = ap;");
     let source = source.replace("register<bit<12>>(2) r;", "register<bit<12>>(2) r; action_profile(4) ap;");
     let (events, _) = run_source(&source, &[0x12, 0x34], true);
-    let told = events.iter().any(|(line, kind)| {
+    let missed = events.iter().any(|(line, kind)| {
         *line == line_of("t.apply")
             && matches!(kind, EventKind::LookedUp { entry: None, action: None, args, .. } if args.is_empty())
     });
-    assert!(told, "{events:?}");
+    assert!(missed, "{events:?}");
 }
 
 #[test]
 fn nothing_is_told_unless_asked_and_the_packet_is_the_same() {
     for bytes in [&[0x12, 0x34, 0x56][..], &[0x22, 0x34], &[0x12]] {
-        let (told, traced) = run(bytes, true);
+        let (events, traced) = run(bytes, true);
         let (silent, plain) = run(bytes, false);
-        assert!(!told.is_empty());
+        assert!(!events.is_empty());
         assert!(silent.is_empty());
         assert_eq!(traced, plain);
     }

@@ -4,8 +4,8 @@
 use marklab_p4::ir::Program;
 use marklab_pipeline::{Layout, Packet, Stage};
 
+use crate::common::Common;
 use crate::intrinsic::Intrinsic;
-use crate::shell::Shell;
 
 /// Fields for the report of a queue.
 #[derive(Debug)]
@@ -29,12 +29,12 @@ impl Ghost {
             .then(|| Ghost { qlength: field("gh_intr_md.qlength"), qid: field("gh_intr_md.qid") })
     }
 
-    pub(super) fn run<F>(&self, shell: &mut Shell<F>, queue: usize, cells: u64) {
-        let mut phv = shell.blank();
+    pub(super) fn run<F>(&self, common: &mut Common<F>, queue: usize, cells: u64) {
+        let mut phv = common.blank();
         self.qlength.set_at_most(&mut phv, cells);
         self.qid.set(&mut phv, queue as u64);
-        shell.engine.run(Stage::Ghost, &mut shell.state, &mut Packet::default(), &mut phv);
-        shell.effects();
-        shell.spare.push(phv);
+        common.engine.run(Stage::Ghost, &mut common.state, &mut Packet::default(), &mut phv);
+        common.effects();
+        common.spare.push(phv);
     }
 }

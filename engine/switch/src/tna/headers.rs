@@ -4,7 +4,7 @@
 use marklab_p4::ir::{Chip, Program};
 use marklab_units::Time;
 
-use super::Way;
+use super::TmMetadata;
 use crate::QueueSignals;
 
 /// Bytes of `ingress_intrinsic_metadata_t`.
@@ -101,7 +101,7 @@ impl Bits {
 pub(super) struct Passage {
     pub(super) now: Time,
     pub(super) port: usize,
-    pub(super) way: Way,
+    pub(super) tm: TmMetadata,
     /// Bytes that the egress parser gets, without this header.
     pub(super) length: usize,
     pub(super) signals: QueueSignals,
@@ -154,16 +154,16 @@ impl EgressHeader {
 
     /// The header of a packet that leaves its queue now.
     pub(super) fn bytes(&mut self, passage: &Passage) -> &[u8] {
-        let Passage { now, port, way, length, signals } = *passage;
+        let Passage { now, port, tm, length, signals } = *passage;
         let mut words = Words::default();
         self.egress_port.put(&mut words, port as u64);
         self.enq_qdepth.put_at_most(&mut words, signals.enq_qdepth);
         self.enq_tstamp.put(&mut words, signals.enq_timestamp.nanos());
         self.deq_qdepth.put_at_most(&mut words, signals.deq_qdepth);
         self.deq_timedelta.put(&mut words, now.since(signals.enq_timestamp).nanos());
-        self.egress_rid.put(&mut words, way.rid.into());
-        self.egress_qid.put(&mut words, way.queue.into());
-        self.egress_cos.put(&mut words, way.class.into());
+        self.egress_rid.put(&mut words, tm.rid.into());
+        self.egress_qid.put(&mut words, tm.queue.into());
+        self.egress_cos.put(&mut words, tm.class.into());
         self.pkt_length.put_at_most(&mut words, length as u64);
         for (target, word) in self.bytes.chunks_exact_mut(8).zip(words) {
             target.copy_from_slice(&word.to_be_bytes());

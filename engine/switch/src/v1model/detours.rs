@@ -12,7 +12,7 @@ use marklab_units::Time;
 
 use super::intrinsics::standard;
 use super::metadata::Metadata;
-use super::{V1Model, Way};
+use super::{History, V1Model};
 use crate::intrinsic::Intrinsic;
 use crate::replication::{MAX_SESSION, Mirror};
 use crate::{Fate, Frame, Loss, MAX_ROUNDS};
@@ -74,19 +74,19 @@ pub(crate) fn may_set(program: &Program, name: &str) -> bool {
 impl<F: Frame> V1Model<F> {
     /// The operations after ingress.
     #[cold]
-    pub(crate) fn after_ingress(&mut self, now: Time, mut frame: F, mut phv: Phv, mut way: Way) -> Fate<F> {
+    pub(crate) fn after_ingress(&mut self, now: Time, mut frame: F, mut phv: Phv, mut history: History) -> Fate<F> {
         loop {
-            let effects = self.shell.effects();
-            if self.shell.failure.is_some() {
+            let effects = self.common.effects();
+            if self.common.failure.is_some() {
                 return self.lose(Loss::Assertion, None, frame, phv);
             }
             if let Some(clone) = &effects.clone {
-                self.clone_in_ingress(now, &frame, &phv, way, clone);
+                self.clone_in_ingress(now, &frame, &phv, history, clone);
             }
-            way.max_bytes = effects.truncate.unwrap_or(u32::MAX);
+            history.max_bytes = effects.truncate.unwrap_or(u32::MAX);
             let Some(list) = effects.resubmit else { break };
-            way.rounds += 1;
-            if way.rounds > MAX_ROUNDS {
+            history.rounds += 1;
+            if history.rounds > MAX_ROUNDS {
                 return self.lose(Loss::Endless, None, frame, phv);
             }
             phv = self.start_again(&mut frame, phv, Instance::Resubmitted, list);
@@ -95,10 +95,10 @@ impl<F: Frame> V1Model<F> {
         let group = detours.mcast_grp.get(&phv) as u32;
         if group != 0 {
             detours.set_instance(&mut phv, Instance::Replica);
-            return self.replicate(now, group, frame, phv, way);
+            return self.replicate(now, group, frame, phv, history);
         }
         detours.set_instance(&mut phv, Instance::Normal);
-        self.forward(now, frame, phv, way)
+        self.forward(now, frame, phv, history)
     }
 
     /// Egress and the operations after it; metadata is set already.
@@ -109,34 +109,34 @@ impl<F: Frame> V1Model<F> {
         port: usize,
         mut frame: F,
         mut phv: Phv,
-        mut way: Way,
+        mut history: History,
     ) -> Result<F, Fate<F>> {
-        self.shell.engine.run(Stage::Egress, &mut self.shell.state, frame.packet(), &mut phv);
-        let effects = self.shell.effects();
-        if self.shell.failure.is_some() {
+        self.common.engine.run(Stage::Egress, &mut self.common.state, frame.packet(), &mut phv);
+        let effects = self.common.effects();
+        if self.common.failure.is_some() {
             return Err(self.lose(Loss::Assertion, Some(port), frame, phv));
         }
         if let Some(clone) = &effects.clone {
-            self.clone_in_egress(now, &frame, &phv, way, clone);
+            self.clone_in_egress(now, &frame, &phv, history, clone);
         }
         if self.intrinsics.egress_spec.get(&phv) == DROP_PORT {
             return Err(self.lose(Loss::Egress, Some(port), frame, phv));
         }
-        self.shell.engine.run(Stage::Deparse, &mut self.shell.state, frame.packet(), &mut phv);
-        self.shell.effects();
-        if self.shell.failure.is_some() {
+        self.common.engine.run(Stage::Deparse, &mut self.common.state, frame.packet(), &mut phv);
+        self.common.effects();
+        if self.common.failure.is_some() {
             return Err(self.lose(Loss::Assertion, Some(port), frame, phv));
         }
         if let Some(list) = effects.recirculate {
-            way.rounds += 1;
-            if way.rounds > MAX_ROUNDS {
+            history.rounds += 1;
+            if history.rounds > MAX_ROUNDS {
                 return Err(self.lose(Loss::Endless, Some(port), frame, phv));
             }
             let phv = self.start_again(&mut frame, phv, Instance::Recirculated, list);
-            return Err(self.after_ingress(now, frame, phv, way));
+            return Err(self.after_ingress(now, frame, phv, history));
         }
-        frame.packet().truncate(way.max_bytes.min(effects.truncate.unwrap_or(u32::MAX)) as usize);
-        self.shell.spare.push(phv);
+        frame.packet().truncate(history.max_bytes.min(effects.truncate.unwrap_or(u32::MAX)) as usize);
+        self.common.spare.push(phv);
         Ok(frame)
     }
 
@@ -145,46 +145,46 @@ impl<F: Frame> V1Model<F> {
     }
 
     fn lose(&mut self, loss: Loss, port: Option<usize>, frame: F, phv: Phv) -> Fate<F> {
-        self.shell.spare.push(phv);
+        self.common.spare.push(phv);
         Fate::Lost(loss, port, frame)
     }
 
     /// Runs ingress on the frame in its present state, with only the metadata of a field list.
     fn start_again(&mut self, frame: &mut F, old: Phv, instance: Instance, list: u32) -> Phv {
-        let mut phv = self.shell.blank();
+        let mut phv = self.common.blank();
         let bytes = frame.packet().len() as u64;
         let detours = self.detours();
         detours.metadata.keep(Some(list), &old, &mut phv);
         detours.set_instance(&mut phv, instance);
         phv.set_arrival_bytes(bytes);
         self.intrinsics.packet_length.set(&mut phv, bytes);
-        self.shell.spare.push(old);
-        self.shell.engine.run(Stage::Ingress, &mut self.shell.state, frame.packet(), &mut phv);
+        self.common.spare.push(old);
+        self.common.engine.run(Stage::Ingress, &mut self.common.state, frame.packet(), &mut phv);
         phv
     }
 
     /// Clones a frame as it came. The clone is parsed again, by a parser that knows its ingress port.
-    fn clone_in_ingress(&mut self, now: Time, frame: &F, phv: &Phv, way: Way, request: &CloneRequest) {
+    fn clone_in_ingress(&mut self, now: Time, frame: &F, phv: &Phv, history: History, request: &CloneRequest) {
         let Some(mirror) = self.mirror(request) else { return };
         let mut copy = frame.duplicate();
-        let mut copy_phv = self.shell.blank();
+        let mut copy_phv = self.common.blank();
         copy_phv.set_arrival_bytes(phv.arrival_bytes());
-        self.intrinsics.ingress_port.set(&mut copy_phv, way.ingress_port.into());
-        self.shell.engine.run(Stage::Parse, &mut self.shell.state, copy.packet(), &mut copy_phv);
-        self.shell.effects();
-        self.send_clone(now, mirror, copy, copy_phv, phv, way, (Instance::IngressClone, request));
+        self.intrinsics.ingress_port.set(&mut copy_phv, history.ingress_port.into());
+        self.common.engine.run(Stage::Parse, &mut self.common.state, copy.packet(), &mut copy_phv);
+        self.common.effects();
+        self.send_clone(now, mirror, copy, copy_phv, phv, history, (Instance::IngressClone, request));
     }
 
     /// Clones a frame with the headers that egress left.
-    fn clone_in_egress(&mut self, now: Time, frame: &F, phv: &Phv, way: Way, request: &CloneRequest) {
+    fn clone_in_egress(&mut self, now: Time, frame: &F, phv: &Phv, history: History, request: &CloneRequest) {
         let Some(mirror) = self.mirror(request) else { return };
-        self.send_clone(now, mirror, frame.duplicate(), phv.clone(), phv, way, (Instance::EgressClone, request));
+        self.send_clone(now, mirror, frame.duplicate(), phv.clone(), phv, history, (Instance::EgressClone, request));
     }
 
     /// Where clones go; `None` if the control plane has not set it.
     fn mirror(&self, request: &CloneRequest) -> Option<Mirror> {
         // BMv2 keeps 15 bits of the number.
-        self.shell.replication.session(request.session & MAX_SESSION)
+        self.common.replication.session(request.session & MAX_SESSION)
     }
 
     #[inline(never)]
@@ -196,45 +196,45 @@ impl<F: Frame> V1Model<F> {
         frame: F,
         mut phv: Phv,
         original: &Phv,
-        way: Way,
+        history: History,
         (instance, request): (Instance, &CloneRequest),
     ) {
         let detours = self.detours();
         detours.metadata.clear(&mut phv);
         detours.metadata.keep(request.field_list, original, &mut phv);
         detours.set_instance(&mut phv, instance);
-        let way = Way { rounds: way.rounds + 1, max_bytes: u32::MAX, ..way };
-        let fate = if way.rounds > MAX_ROUNDS {
+        let history = History { rounds: history.rounds + 1, max_bytes: u32::MAX, ..history };
+        let fate = if history.rounds > MAX_ROUNDS {
             self.lose(Loss::Endless, None, frame, phv)
         } else {
             match mirror {
-                Mirror::Port(port) => self.copy_to(now, port, frame, phv, way),
-                Mirror::Group(group) => self.replicate(now, group, frame, phv, way),
+                Mirror::Port(port) => self.copy_to(now, port, frame, phv, history),
+                Mirror::Group(group) => self.replicate(now, group, frame, phv, history),
             }
         };
-        self.shell.copies.push(fate);
+        self.common.copies.push(fate);
     }
 
     /// Sends a frame to all ports of a group. The frame itself is the last of the copies.
-    fn replicate(&mut self, now: Time, group: u32, frame: F, mut phv: Phv, way: Way) -> Fate<F> {
-        let way = Way { max_bytes: u32::MAX, ..way };
-        let replicas = self.shell.replication.replicas(group);
+    fn replicate(&mut self, now: Time, group: u32, frame: F, mut phv: Phv, history: History) -> Fate<F> {
+        let history = History { max_bytes: u32::MAX, ..history };
+        let replicas = self.common.replication.replicas(group);
         let Some((last, others)) = replicas.split_last() else {
             return self.lose(Loss::NoGroup, None, frame, phv);
         };
         for replica in others {
             let mut copy_phv = phv.clone();
             self.detours().egress_rid.set(&mut copy_phv, replica.rid.into());
-            let fate = self.copy_to(now, replica.port, frame.duplicate(), copy_phv, way);
-            self.shell.copies.push(fate);
+            let fate = self.copy_to(now, replica.port, frame.duplicate(), copy_phv, history);
+            self.common.copies.push(fate);
         }
         self.detours().egress_rid.set(&mut phv, last.rid.into());
-        self.copy_to(now, last.port, frame, phv, way)
+        self.copy_to(now, last.port, frame, phv, history)
     }
 
     /// [`V1Model::enqueue`] for copies, not inlined; the inlined one is part of the straight path.
     #[inline(never)]
-    fn copy_to(&mut self, now: Time, port: usize, frame: F, phv: Phv, way: Way) -> Fate<F> {
-        self.enqueue(now, port, frame, phv, way)
+    fn copy_to(&mut self, now: Time, port: usize, frame: F, phv: Phv, history: History) -> Fate<F> {
+        self.enqueue(now, port, frame, phv, history)
     }
 }

@@ -66,7 +66,7 @@ impl Ask {
 
 /// What the controls reported into a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(crate) struct Told {
+pub(crate) struct Seen {
     /// Port by which it left.
     pub(crate) port: u64,
     pub(crate) bytes: u64,
@@ -84,9 +84,9 @@ pub(crate) struct Told {
     pub(crate) ingress_time: u64,
 }
 
-impl Told {
+impl Seen {
     /// The report in a frame that left by a port. The frame may be cut within its report.
-    pub(crate) fn of((port, packet): &(usize, Packet)) -> Told {
+    pub(crate) fn of((port, packet): &(usize, Packet)) -> Seen {
         let mut bytes = packet.to_vec();
         let len = bytes.len() as u64;
         bytes.resize(BYTES, 0);
@@ -98,7 +98,7 @@ impl Told {
         let [ingress_rounds, egress_rounds, ingress_type, egress_type] = [(); 4].map(|()| next(1));
         let ingress_port = next(2);
         assert!(len < 20 || next(2) == *port as u64, "egress_port is the port by which it leaves");
-        Told {
+        Seen {
             port: *port as u64,
             bytes: len,
             ingress_rounds,
@@ -138,12 +138,12 @@ pub(crate) fn limited(limit: Limit) -> Vec<Switch<Packet>> {
 }
 
 /// Results of a packet that came by port 6 after 7 us, and of its copies.
-pub(crate) fn outcome(switch: &mut Switch<Packet>, ask: Ask) -> (Vec<Told>, Vec<Loss>) {
+pub(crate) fn outcome(switch: &mut Switch<Packet>, ask: Ask) -> (Vec<Seen>, Vec<Loss>) {
     outcome_from(switch, 6, ask.packet())
 }
 
-pub(crate) fn outcome_from(switch: &mut Switch<Packet>, port: usize, packet: Packet) -> (Vec<Told>, Vec<Loss>) {
+pub(crate) fn outcome_from(switch: &mut Switch<Packet>, port: usize, packet: Packet) -> (Vec<Seen>, Vec<Loss>) {
     let completed = switch.run(at(7_000), port, packet, None);
     let losses = completed.lost.iter().map(|(loss, ..)| *loss);
-    (completed.sent.iter().map(Told::of).collect(), losses.collect())
+    (completed.sent.iter().map(Seen::of).collect(), losses.collect())
 }

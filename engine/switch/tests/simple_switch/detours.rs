@@ -8,7 +8,7 @@ use marklab_tm::Limit;
 use crate::detour::*;
 
 /// A packet that goes straight from port 6 to port 0.
-const STRAIGHT: Told = Told {
+const STRAIGHT: Seen = Seen {
     port: 0,
     bytes: BYTES as u64,
     ingress_rounds: 1,
@@ -27,7 +27,7 @@ const STRAIGHT: Told = Told {
 
 /// Its clone from ingress, for port 5: the packet as it came, without metadata except the field list, with its values
 /// at the end of ingress.
-const CLONED_IN_INGRESS: Told = Told {
+const CLONED_IN_INGRESS: Seen = Seen {
     port: 5,
     ingress_rounds: 0,
     egress_type: INGRESS_CLONE,
@@ -39,7 +39,7 @@ const CLONED_IN_INGRESS: Told = Told {
 };
 
 /// Its clone from egress, for port 5: it has the headers of the end of egress, and then runs through egress once more.
-const CLONED_IN_EGRESS: Told = Told {
+const CLONED_IN_EGRESS: Seen = Seen {
     port: 5,
     egress_rounds: 2,
     egress_type: EGRESS_CLONE,
@@ -51,7 +51,7 @@ const CLONED_IN_EGRESS: Told = Told {
 };
 
 #[track_caller]
-fn check(ask: Ask, sent: &[Told], lost: &[Loss]) {
+fn check(ask: Ask, sent: &[Seen], lost: &[Loss]) {
     for mut switch in switches() {
         assert_eq!(outcome(&mut switch, ask), (sent.to_vec(), lost.to_vec()), "{ask:?}");
     }
@@ -86,30 +86,30 @@ fn an_ingress_clone_is_made_of_a_packet_that_is_dropped_or_lost() {
 fn a_clone_is_parsed_as_its_original_and_a_resubmitted_packet_is_not() {
     for mut switch in switches() {
         let ask = Ask { ingress: CLONE | RESUBMIT, session: TO_PORT, ..Ask::default() };
-        let (told, lost) = outcome_from(&mut switch, EXTRA_PORT, ask.packet());
-        let cloned = Told { has_extra: 1, ..CLONED_IN_INGRESS };
+        let (seen, lost) = outcome_from(&mut switch, EXTRA_PORT, ask.packet());
+        let cloned = Seen { has_extra: 1, ..CLONED_IN_INGRESS };
         let again =
-            Told { ingress_type: RESUBMITTED, ingress_port: 0, kept: 10, has_extra: 0, ingress_time: 0, ..STRAIGHT };
+            Seen { ingress_type: RESUBMITTED, ingress_port: 0, kept: 10, has_extra: 0, ingress_time: 0, ..STRAIGHT };
         // The second round clones as well: from the same ingress port.
-        assert_eq!((told, lost), (vec![cloned, Told { kept: 10, ..cloned }, again], vec![]));
-        let (told, _) = outcome_from(&mut switch, EXTRA_PORT, Ask::default().packet());
-        assert_eq!(told, [Told { ingress_port: 3, forgotten: 11, has_extra: 1, ..STRAIGHT }]);
+        assert_eq!((seen, lost), (vec![cloned, Seen { kept: 10, ..cloned }, again], vec![]));
+        let (seen, _) = outcome_from(&mut switch, EXTRA_PORT, Ask::default().packet());
+        assert_eq!(seen, [Seen { ingress_port: 3, forgotten: 11, has_extra: 1, ..STRAIGHT }]);
     }
 }
 
 #[test]
 fn a_session_may_lead_to_a_group() {
-    let clone = |port, rid| Told { port, rid, ..CLONED_IN_INGRESS };
+    let clone = |port, rid| Seen { port, rid, ..CLONED_IN_INGRESS };
     let ask = Ask { ingress: CLONE, session: TO_GROUP, ..Ask::default() };
     check(ask, &[clone(2, 70), clone(4, 70), clone(1, 60), STRAIGHT], &[]);
-    let clone = |port, rid| Told { port, rid, ..CLONED_IN_EGRESS };
+    let clone = |port, rid| Seen { port, rid, ..CLONED_IN_EGRESS };
     let ask = Ask { egress: CLONE, session: TO_GROUP, ..Ask::default() };
     check(ask, &[STRAIGHT, clone(2, 70), clone(4, 70), clone(1, 60)], &[]);
 }
 
 #[test]
 fn a_group_gets_copies_that_know_what_the_packet_knew() {
-    let copy = |port, rid| Told { port, rid, egress_type: REPLICA, ..STRAIGHT };
+    let copy = |port, rid| Seen { port, rid, egress_type: REPLICA, ..STRAIGHT };
     let copies = [copy(2, 70), copy(4, 70), copy(1, 60)];
     let ask = Ask { ingress: MULTICAST, group: GROUP, ..Ask::default() };
     check(ask, &copies, &[]);
@@ -129,8 +129,8 @@ fn a_copy_that_finds_no_room_is_lost_alone() {
     for mut switch in limited(Limit::Packets(1)) {
         switch.replication_mut().update_node(marklab_switch::replication::NodeHandle(0), &[2, 3]).unwrap();
         let ask = Ask { ingress: MULTICAST, group: GROUP, ..Ask::default() };
-        let (told, lost) = outcome(&mut switch, ask);
-        assert_eq!(told.iter().map(|told| (told.port, told.rid)).collect::<Vec<_>>(), [(2, 70), (4, 70), (3, 60)]);
+        let (seen, lost) = outcome(&mut switch, ask);
+        assert_eq!(seen.iter().map(|seen| (seen.port, seen.rid)).collect::<Vec<_>>(), [(2, 70), (4, 70), (3, 60)]);
         assert_eq!(lost, [Loss::QueueFull]);
     }
 }
@@ -139,10 +139,10 @@ fn a_copy_that_finds_no_room_is_lost_alone() {
 /// and in egress its type is normal again.
 #[test]
 fn a_resubmitted_packet_starts_again_as_it_came() {
-    let again = Told { ingress_type: RESUBMITTED, ingress_port: 0, kept: 10, ingress_time: 0, ..STRAIGHT };
+    let again = Seen { ingress_type: RESUBMITTED, ingress_port: 0, kept: 10, ingress_time: 0, ..STRAIGHT };
     let ask = Ask { ingress: RESUBMIT, ..Ask::default() };
     check(ask, &[again], &[]);
-    let copy = |port, rid| Told { port, rid, egress_type: REPLICA, ..again };
+    let copy = |port, rid| Seen { port, rid, egress_type: REPLICA, ..again };
     let all = Ask { ingress: RESUBMIT | MULTICAST, group: GROUP, ..ask };
     check(all, &[copy(2, 70), copy(4, 70), copy(1, 60)], &[]);
     check(Ask { ingress: RESUBMIT | DROP, ..ask }, &[], &[Loss::Ingress]);
@@ -160,7 +160,7 @@ fn an_egress_clone_has_the_headers_that_egress_left() {
 /// The deparsed packet, which is longer by what egress added, starts at the parser.
 #[test]
 fn a_recirculated_packet_starts_again_as_it_would_leave() {
-    let again = Told {
+    let again = Seen {
         ingress_rounds: 2,
         egress_rounds: 2,
         ingress_type: RECIRCULATED,
@@ -177,7 +177,7 @@ fn a_recirculated_packet_starts_again_as_it_would_leave() {
     // A drop in egress comes first.
     check(Ask { egress: RECIRCULATE | DROP, ..ask }, &[], &[Loss::Egress]);
     // A clone is made before, and goes through egress without the new header being part of a packet.
-    let clone = Told { has_extra: 1, egress_length: STRAIGHT.bytes + 2, bytes: STRAIGHT.bytes + 2, ..CLONED_IN_EGRESS };
+    let clone = Seen { has_extra: 1, egress_length: STRAIGHT.bytes + 2, bytes: STRAIGHT.bytes + 2, ..CLONED_IN_EGRESS };
     check(Ask { egress: RECIRCULATE | CLONE, session: TO_PORT, ..ask }, &[clone, again], &[]);
     // Each copy of a group recirculates for itself.
     let ask = Ask { ingress: MULTICAST, group: GROUP, ..ask };
@@ -212,8 +212,8 @@ fn the_smallest_truncation_holds_for_what_is_sent() {
 fn truncation_does_not_hold_for_copies_nor_for_another_round() {
     let ask = Ask { ingress: TRUNCATE, ingress_bytes: 60, ..Ask::default() };
     let lengths = |ask: Ask| -> Vec<Vec<u64>> {
-        let told = switches().into_iter().map(|mut switch| outcome(&mut switch, ask).0);
-        told.map(|told| told.iter().map(|told| told.bytes).collect()).collect()
+        let seen = switches().into_iter().map(|mut switch| outcome(&mut switch, ask).0);
+        seen.map(|seen| seen.iter().map(|seen| seen.bytes).collect()).collect()
     };
     assert_eq!(lengths(Ask { ingress: TRUNCATE | CLONE, session: TO_PORT, ..ask }), [[100, 60]; 2]);
     assert_eq!(lengths(Ask { ingress: TRUNCATE | MULTICAST, group: GROUP, ..ask }), [[100; 3]; 2]);
@@ -233,8 +233,8 @@ fn what_starts_again_without_end_is_lost_after_many_rounds() {
     ];
     for (ask, sent) in cases {
         for mut switch in switches() {
-            let (told, lost) = outcome(&mut switch, ask);
-            assert_eq!((told.len(), lost), (sent, vec![Loss::Endless]), "{ask:?}");
+            let (seen, lost) = outcome(&mut switch, ask);
+            assert_eq!((seen.len(), lost), (sent, vec![Loss::Endless]), "{ask:?}");
             assert_eq!(outcome(&mut switch, Ask::default()), (vec![STRAIGHT], vec![]));
         }
     }
@@ -245,8 +245,8 @@ fn what_starts_again_without_end_is_lost_after_many_rounds() {
 fn copies_of_copies_without_end_are_given_up() {
     for mut switch in limited(Limit::Packets(u64::MAX)) {
         let ask = Ask { ingress: MULTICAST | ENDLESS, egress: RECIRCULATE | ENDLESS, group: GROUP, ..Ask::default() };
-        let (told, lost) = outcome(&mut switch, ask);
-        assert_eq!(told, []);
+        let (seen, lost) = outcome(&mut switch, ask);
+        assert_eq!(seen, []);
         assert!(lost.len() > 1 << 16 && lost.iter().all(|&loss| loss == Loss::Endless), "{}", lost.len());
         assert_eq!(outcome(&mut switch, Ask::default()), (vec![STRAIGHT], vec![]));
     }

@@ -18,7 +18,7 @@ use crate::{entries, refuse};
 /// are in memory once; before each round only its first 64, which a switch may have changed, are restored.
 #[pyfunction]
 #[pyo3(signature = (program, frames, rounds, entries = "[]", backlog = 0, interval_ns = 1000, queueing = None))]
-pub(crate) fn pump(
+pub(crate) fn forward_rounds(
     program: &Program,
     frames: Vec<Vec<u8>>,
     rounds: u64,

@@ -17,7 +17,7 @@ pub(crate) struct Messages {
 }
 
 /// The parts of a switch beside the paths of packets: the program, its state, and the control plane's view of it.
-pub(crate) struct Shell<F> {
+pub(crate) struct Common<F> {
     pub(crate) engine: Arc<dyn Engine>,
     pub(crate) state: State,
     /// Packet states that are not in use.
@@ -30,9 +30,9 @@ pub(crate) struct Shell<F> {
     pub(crate) messages: Option<Messages>,
 }
 
-impl<F> Shell<F> {
-    pub(crate) fn new(engine: Arc<dyn Engine>, state: State) -> Shell<F> {
-        Shell {
+impl<F> Common<F> {
+    pub(crate) fn new(engine: Arc<dyn Engine>, state: State) -> Common<F> {
+        Common {
             engine,
             state,
             spare: Vec::new(),

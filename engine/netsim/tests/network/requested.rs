@@ -13,7 +13,7 @@ const REQUEST: u64 = 300;
 const SYN: u64 = 66;
 const INITIAL_RTO: u64 = 30 * MS;
 
-fn asked(control: Control) -> Config {
+fn requested(control: Control) -> Config {
     let connections = Connections::Asked { request_bytes: REQUEST as u32 };
     Config { connections, ..star(&[(GBPS, DELAY); 2], QueueLimit::Packets(1000), control) }
 }
@@ -35,7 +35,7 @@ fn lose(config: &Config, port: u64, number: u64, flow: Flow) -> Outcome {
 #[test]
 fn an_answer_comes_after_handshake_and_request() {
     for segments in [1, 2, 10] {
-        let config = asked(Control::EcnStar);
+        let config = requested(Control::EcnStar);
         let outcome = run(&config, &Program::of("droptail"), |_| (), vec![flow(7 * US, 0, 1, segments * MSS)]);
         assert_eq!(fct(&outcome, 0), undisturbed(segments), "{segments} segments");
         assert_eq!(outcome.flows[0].sender.timeouts, 0);
@@ -46,7 +46,7 @@ fn an_answer_comes_after_handshake_and_request() {
 fn the_extra_delay_is_that_of_the_host_with_the_data() {
     let extra_delay_ns = 3 * MS;
     let flow = Flow { extra_delay_ns, ..flow(0, 0, 1, 2 * MSS) };
-    let outcome = run(&asked(Control::Reno), &Program::of("droptail"), |_| (), vec![flow]);
+    let outcome = run(&requested(Control::Reno), &Program::of("droptail"), |_| (), vec![flow]);
     assert_eq!(fct(&outcome, 0), undisturbed(2) + 2 * extra_delay_ns, "of the SYN-ACK and of the data");
 }
 
@@ -59,7 +59,7 @@ fn ecn_plus_makes_answers_to_syns_ecn_capable() {
         (Control::EcnStar, false, true, false, 0, 0),
         (Control::Reno, true, true, false, 0, 0),
     ] {
-        let mut config = asked(control);
+        let mut config = requested(control);
         config.transport.ecn_plus = plus;
         let path = capture_host(&mut config, 1, &format!("asked-{control:?}-{ecn}-{plus}"));
         run(&config, &Program::of("droptail"), |_| (), vec![Flow { ecn, ..flow(0, 0, 1, 2 * MSS) }]);
@@ -80,7 +80,7 @@ fn ecn_plus_makes_answers_to_syns_ecn_capable() {
 
 #[test]
 fn a_lost_syn_costs_the_first_timeout() {
-    let outcome = lose(&asked(Control::EcnStar), 0, 1, flow(0, 0, 1, 2 * MSS));
+    let outcome = lose(&requested(Control::EcnStar), 0, 1, flow(0, 0, 1, 2 * MSS));
     assert_eq!(fct(&outcome, 0), INITIAL_RTO + undisturbed(2));
     assert_eq!((outcome.flows[0].sender.timeouts, outcome.flows[0].sender.retransmissions), (1, 1));
 }
@@ -88,7 +88,7 @@ fn a_lost_syn_costs_the_first_timeout() {
 /// RFC 5681 section 3.1: the host with the data then begins with one segment.
 #[test]
 fn a_lost_answer_costs_a_timeout_and_the_first_window() {
-    let outcome = lose(&asked(Control::EcnStar), 1, 1, flow(0, 0, 1, 2 * MSS));
+    let outcome = lose(&requested(Control::EcnStar), 1, 1, flow(0, 0, 1, 2 * MSS));
     let ack = across(54);
     assert_eq!(fct(&outcome, 0), INITIAL_RTO + undisturbed(1) + ack + across(54 + MSS));
     assert_eq!(outcome.flows[0].sender.timeouts, 1);
@@ -97,13 +97,13 @@ fn a_lost_answer_costs_a_timeout_and_the_first_window() {
 #[test]
 fn timeouts_of_lost_answers_double() {
     let drops = |state: &mut State| script(state, "drop", 1, [1, 2, 3]);
-    let outcome = run(&asked(Control::Reno), &Program::of("scripted"), drops, vec![flow(0, 0, 1, MSS)]);
+    let outcome = run(&requested(Control::Reno), &Program::of("scripted"), drops, vec![flow(0, 0, 1, MSS)]);
     assert_eq!(fct(&outcome, 0), (1 + 2 + 4) * INITIAL_RTO + undisturbed(1));
     assert_eq!(outcome.flows[0].sender.timeouts, 3);
 }
 
 fn with_timer(connections: Connections) -> Config {
-    let mut config = Config { connections, ..asked(Control::Reno) };
+    let mut config = Config { connections, ..requested(Control::Reno) };
     config.transport.syn_ack_timer = true;
     config
 }
@@ -196,7 +196,7 @@ fn an_answer_that_comes_twice_is_acknowledged() {
 /// The handshake has measured the round trip, so the smallest timeout applies.
 #[test]
 fn a_lost_request_is_sent_again() {
-    let config = asked(Control::EcnStar);
+    let config = requested(Control::EcnStar);
     let outcome = lose(&config, 0, 2, flow(0, 0, 1, 2 * MSS));
     assert_eq!(fct(&outcome, 0), config.transport.min_rto_ns + undisturbed(2));
     assert_eq!(outcome.flows[0].sender.timeouts, 1);
@@ -206,7 +206,7 @@ fn a_lost_request_is_sent_again() {
 #[test]
 fn lost_data_come_once_and_the_request_twice() {
     // The first frame towards host 1 is the answer to the SYN.
-    let mut config = asked(Control::EcnStar);
+    let mut config = requested(Control::EcnStar);
     config.transport.initial_window_segments = 1;
     let path = capture_host(&mut config, 1, "asked-lost-data");
     let outcome = lose(&config, 1, 2, flow(0, 0, 1, MSS));
@@ -222,7 +222,7 @@ fn lost_data_come_once_and_the_request_twice() {
 #[test]
 fn requests_that_do_not_fit_are_refused() {
     for request_bytes in [0, MSS as u32 + 1] {
-        let config = Config { connections: Connections::Asked { request_bytes }, ..asked(Control::Reno) };
+        let config = Config { connections: Connections::Asked { request_bytes }, ..requested(Control::Reno) };
         let error = build(&config, &Program::of("droptail"), |_| (), vec![flow(0, 0, 1, 1)]).err().unwrap();
         assert!(error.to_string().contains("fit into a segment"), "{error}");
     }
