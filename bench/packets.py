@@ -93,7 +93,9 @@ class Case:
         limit = Limit(packets=BACKLOG_PACKETS + 1)
         queueing = json.dumps(self.queues.to_engine(limit, FRAME_BYTES)) if self.queues.count > 1 else None
         begin = time.process_time()
-        out = _engine.forward_rounds(program, frames(), rounds, json.dumps(self.entries), self.backlog, INTERVAL_NS, queueing)
+        out = _engine.forward_rounds(
+            program, frames(), rounds, json.dumps(self.entries), self.backlog, INTERVAL_NS, queueing
+        )
         elapsed_s = time.process_time() - begin
         if out < (rounds - 1) * FLOWS:
             raise SystemExit(f"{self.name}: of {rounds * FLOWS} packets only {out} came out")
