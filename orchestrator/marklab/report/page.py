@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from marklab.errors import RunFailed
 from marklab.report import charts, terminal
@@ -28,6 +27,7 @@ from marklab.report.grid import Grid
 from marklab.report.key_numbers import key_numbers
 from marklab.report.styles import Style, styles_of
 from marklab.results.collection import Collection
+from marklab.template import filled
 
 FILE_NAME = "report.html"
 MOST_BYTES = 5_000_000
@@ -75,14 +75,8 @@ def report_page(collection: Collection, claims: Claims | None = None) -> str:
 def _html(collection: Collection, claims: Claims | None, sections: Sequence[Section], plotly: str) -> str:
     grid = Grid.of(collection)
     styles = styles_of(grid.schemes, grid.baseline, uncongested=charts.shows_uncongested(sections))
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("page.html").render(
+    return filled(
+        Path(__file__).with_name("page.html"),
         collection=collection,
         facts=facts(collection),
         claims=claims or Claims(),
