@@ -20,7 +20,6 @@ from marklab.errors import BadInput
 
 SUMS = "SHA256SUMS"
 
-_CHUNK_BYTES = 1 << 20
 _COMPRESSION_LEVEL = 6
 
 
@@ -92,8 +91,5 @@ def _below(folder: Path) -> list[Path]:
 
 def sha256(path: Path) -> str:
     """Digest of a file."""
-    state = hashlib.sha256()
     with path.open("rb") as file:
-        while chunk := file.read(_CHUNK_BYTES):
-            state.update(chunk)
-    return state.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
