@@ -12,7 +12,7 @@ import gzip
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -111,10 +111,7 @@ def _without(section: Section, chart: Chart) -> Section:
 
 def _json(sections: Sequence[Section], styles: Mapping[str, Style], grid: Grid) -> bytes:
     plain = {
-        "styles": {
-            scheme: {"colour": style.colour, "dash": style.dash, "marker": style.marker, "outline": style.outline}
-            for scheme, style in styles.items()
-        },
+        "styles": {scheme: asdict(style) | {"outline": style.outline} for scheme, style in styles.items()},
         "baseline": grid.baseline,
         "charts": [_plain(chart) for section in sections for chart in section.charts],
     }
