@@ -72,7 +72,7 @@ def report_page(collection: Collection, claims: Claims | None = None) -> str:
 
 
 def _html(collection: Collection, claims: Claims | None, sections: Sequence[Section], plotly: str) -> str:
-    grid = Grid.of(collection)
+    grid = Grid(collection.points)
     styles = styles_of(grid.schemes, grid.baseline, uncongested=charts.shows_uncongested(sections))
     return filled(
         Path(__file__).with_name("page.html"),
