@@ -16,9 +16,10 @@ from marklab.errors import BadInput
 from marklab.paths import PROGRAMS
 from marklab.prepare.experiment import prepare
 from marklab.results.observation import Columns
-from marklab.results.traces import FLOW_COLUMNS, PROBE_COLUMNS, QUEUE_COLUMNS, flow_table, queue_table, rates_bps
+from marklab.results.traces import FLOW_COLUMNS, PROBE_COLUMNS, QUEUE_COLUMNS, flow_table, queue_table
 from marklab.spec.description import make_spec
 from marklab.statistics.fairness import convergence_ns, max_min_shares
+from marklab.statistics.randomness import Floats
 from runs import run
 
 Cli = Callable[..., Finished]
@@ -38,6 +39,14 @@ def four_flows(tmp_path: Path, size_bytes: int = 10**9) -> dict[str, object]:
         "rate": "40G", "rtt": "28us", "queues": "dwrr:count=4", "stop": "20ms", "seeds": 1,
         "trace_queue": "10us", "trace_flows": "100us",
     }  # fmt: skip
+
+
+def rates_bps(table: pl.DataFrame, flow: int, interval_ns: int, until_ns: int) -> Floats:
+    """Rate of a flow in each interval from 0 to a time."""
+    rates = np.zeros(-(-until_ns // interval_ns))
+    rows = table.filter((pl.col("flow") == flow) & (pl.col("time_ns") < until_ns))
+    rates[(rows["time_ns"] // interval_ns).to_numpy()] = rows["rate_bps"].to_numpy()
+    return rates
 
 
 def test_rates_converge_to_the_max_min_shares(tmp_path: Path) -> None:

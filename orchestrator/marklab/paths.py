@@ -22,7 +22,6 @@ PROGRAMS = (_DATA / "p4src").resolve() / "v1model"
 # Their twins for Tofino.
 TWINS = PROGRAMS.parent / "tna"
 
-TOPOLOGIES = (_DATA / "topologies").resolve()
 TRAFFIC = (_DATA / "traffic").resolve()
 EXPERIMENTS = (_DATA / "experiments").resolve()
 

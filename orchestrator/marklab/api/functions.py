@@ -70,10 +70,7 @@ class Result:
     @property
     def warnings(self) -> list[str]:
         """The doubts about the result, each with the label of its point if it has one."""
-        points = self.collection.points
-        return [
-            f"{point.label}: {text}" if point.label else text for point in points for text in point.summary.warnings
-        ]
+        return self.collection.warnings
 
     @property
     def report(self) -> Path:

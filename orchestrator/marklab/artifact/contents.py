@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from marklab.artifact import packing, source
 from marklab.artifact.machine import machine
@@ -30,6 +29,7 @@ from marklab.results.collection import Collection
 from marklab.results.folders import new_file, new_folder, write_json
 from marklab.results.sweep import CELLS, PLAN, SWEEP, open_sweep
 from marklab.results.traces import FOLDER as TRACES
+from marklab.template import filled
 
 CLAIMS, VERSIONS = "claims", "versions.json"
 _SPECS = "specs"
@@ -177,17 +177,10 @@ def _licences() -> list[Path]:
 def _readme(
     name: str, done: Sequence[Reproduction], stored: Sequence[Stored], versions: Mapping[str, Any], missing: str | None
 ) -> str:
-    environment = Environment(
-        loader=FileSystemLoader(_HERE),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,  # noqa: S701 - Markdown
-    )
-    environment.filters["duration"] = _duration
     total = sum(len(each.cells) for each in stored)
-    return environment.get_template("README.md.in").render(
+    text = filled(
+        _HERE / "README.md.in",
+        duration=_duration,
         name=name,
         experiments=[_row(one, cells) for one, cells in zip(done, stored, strict=True)],
         efforts=[(each.name, effort(each.paper)) for each in done],
@@ -200,6 +193,7 @@ def _readme(
         missing=missing,
         licence=importlib.metadata.metadata("marklab")["License-Expression"],
     )
+    return text + "\n"
 
 
 def _row(done: Reproduction, stored: Stored) -> dict[str, Any]:

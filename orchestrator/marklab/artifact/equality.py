@@ -46,10 +46,6 @@ class Difference:
         far = "" if self.relative is None or math.isinf(self.relative) else f" ({self.relative:.2g} of it)"
         return f"{self.where}: {self.what}: stored {_text(self.stored)}, repeated {_text(self.repeated)}{far}"
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return {"where": self.where, "what": self.what, "stored": self.stored, "repeated": self.repeated}
-
 
 def _is_number(value: Value) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -20,7 +20,6 @@ from marklab.errors import BadInput
 
 SUMS = "SHA256SUMS"
 
-_CHUNK_BYTES = 1 << 20
 _COMPRESSION_LEVEL = 6
 
 
@@ -78,11 +77,7 @@ def changed_files(folder: Path) -> list[str]:
             "name the folder that an archive of `artifact` unpacks to",
         ) from error
     sums = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
-    return [name for name, digest in sums.items() if not _is_same(folder / name, digest)]
-
-
-def _is_same(path: Path, digest: str) -> bool:
-    return path.is_file() and sha256(path) == digest
+    return [name for name, digest in sums.items() if not (folder / name).is_file() or sha256(folder / name) != digest]
 
 
 def _below(folder: Path) -> list[Path]:
@@ -92,8 +87,5 @@ def _below(folder: Path) -> list[Path]:
 
 def sha256(path: Path) -> str:
     """Digest of a file."""
-    state = hashlib.sha256()
     with path.open("rb") as file:
-        while chunk := file.read(_CHUNK_BYTES):
-            state.update(chunk)
-    return state.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -77,11 +77,11 @@ class Repetition:
             "values": sum(one.values for one in self.experiments),
             "versions": {name: {"stored": old, "here": new} for name, (old, new) in self.versions.items()},
             "changed_files": list(self.changed),
-            "claims": [each.to_json() for each in self.claims],
+            "claims": [asdict(each) for each in self.claims],
             "largest_relative_difference": largest if largest is None or math.isfinite(largest) else "from 0",
             "experiments": {
                 one.name: {"cells": one.cells, "of": one.of, "values": one.values}
-                | {"differences": [each.to_json() for each in one.differences]}
+                | {"differences": [asdict(each) for each in one.differences]}
                 for one in self.experiments
             },
         }

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from marklab.comparison.differences import Difference, Values, Verdict, difference, values_of, with_intervals
@@ -383,16 +383,7 @@ def to_json(comparison: Comparison) -> dict[str, Any]:
         "exit_code": comparison.exit_code,
         "points": comparison.points,
         "differences": [_plain(each) for each in (*comparison.differences, *comparison.at_points)],
-        "rules": [
-            {
-                "rule": each.rule,
-                "scheme": each.scheme,
-                "point": each.point,
-                "broken": each.broken,
-                "reason": each.reason,
-            }
-            for each in comparison.rules
-        ],
+        "rules": [asdict(each) for each in comparison.rules],
         "policy": comparison.policy.model_dump(mode="json"),
         "notes": comparison.notes,
         "damaged": comparison.damaged,

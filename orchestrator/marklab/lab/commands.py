@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import shutil
+import socket
 import subprocess
 from collections.abc import Sequence
 
@@ -62,3 +63,11 @@ def run(*command: str, text: str | None = None, timeout_s: float = _TIMEOUT_S) -
         errors = [text for text in said if "error" in text.lower()] or said
         raise RunFailed(f"`{line}` failed with status {found.returncode}: {'; '.join(errors[-5:])}")
     return found.stdout
+
+
+def free_port() -> int:
+    """A TCP port that is free here; in another namespace no other process runs."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

@@ -43,3 +43,9 @@ def _softirq_drops() -> int:
     """Of all cores: the second column (net/core/net-procfs.c)."""
     rows = Path("/proc/net/softnet_stat").read_text(encoding="ascii").splitlines()
     return sum(int(row.split()[1], 16) for row in rows)
+
+
+def process_cpu_s(pid: int) -> float:
+    """User and system time of a process so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from marklab.devices.hosts import Limit
 from marklab.devices.queueing import Queues
 from marklab.errors import RunFailed
 from marklab.lab import live
+from marklab.lab.health import process_cpu_s
 from marklab.lab.network import Net
 from marklab.p4runtime.client import connected
 from marklab.paths import PACKAGE
@@ -211,9 +211,3 @@ def arriving(line: Line, ttl_delays_ns: Sequence[int]) -> dict[str, Any]:
         "arrival_delay": f"{line.delay_ns}ns",
         "ttl_delays": [f"{delay}ns" for delay in ttl_delays_ns],
     }
-
-
-def process_cpu_s(pid: int) -> float:
-    """User and system time of a process so far."""
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

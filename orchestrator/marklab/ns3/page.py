@@ -61,11 +61,6 @@ def place(text: str, tables: Mapping[str, str]) -> str:
     return text
 
 
-def places(text: str) -> list[str]:
-    """Which tables a page has."""
-    return re.findall(r"<!-- table of (\S+) -->", text)
-
-
 def record(tables: Mapping[str, str], page: Path = PAGE) -> None:
     """Write tables into the page."""
     page.write_text(place(page.read_text(encoding="utf-8"), tables), encoding="utf-8")

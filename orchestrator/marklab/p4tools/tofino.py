@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from marklab.catalog.twin import known_twins
 from marklab.engine import binding as engine
 from marklab.errors import BadInput, unknown
@@ -111,6 +113,9 @@ class Examination:
         return [message for message in self.messages if not message.is_warning]
 
 
+_ESTIMATES = TypeAdapter(ChipEstimate)
+
+
 def find_program(name: str) -> Path:
     """A TNA program by its path, or the twin of a scheme by its name."""
     path = Path(name)
@@ -127,7 +132,7 @@ def examine(program: Path, defines: Sequence[tuple[str, str]] = ()) -> Examinati
     """Check a TNA program, with these macros, against the limits of its chip, and estimate what it needs."""
     found = engine.tofino_check(program, defines)
     messages = [_message(one) for one in found["messages"]]
-    return Examination(found["arch"], found["warnings"], messages, _estimate(found["estimate"]))
+    return Examination(found["arch"], found["warnings"], messages, _ESTIMATES.validate_python(found["estimate"]))
 
 
 def _message(found: dict[str, Any]) -> Message:
@@ -140,17 +145,4 @@ def _message(found: dict[str, Any]) -> Message:
         place["line"],
         found["rendering"],
         found["category"] == "warning",
-    )
-
-
-def _estimate(found: dict[str, Any]) -> ChipEstimate:
-    return ChipEstimate(
-        found["stages_used"],
-        found["stages"],
-        found["stages_by_dependencies"],
-        found["longest_chain"],
-        [StageUse(**stage) for stage in found["by_stage"]],
-        Total(**found["total"]),
-        [RegisterArrays(**arrays) for arrays in found["registers"]],
-        VectorBits(**found["vector"]),
     )

@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import hashlib
-import html
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,8 +16,8 @@ from marklab.prepare.experiment import ReadyScheme
 from marklab.prepare.versions import lab_itself
 from marklab.promotion.build import compiler_arguments
 from marklab.promotion.gates import Gate
-from marklab.promotion.rules import Outcome
-from marklab.results.folders import new_folder, write_json
+from marklab.results.folders import new_folder, to_text, write_json
+from marklab.template import filled
 
 # Length of a mirrored copy: the shortest frame.
 _NOTE_BYTES = 64
@@ -191,49 +189,16 @@ def _manifest(staging: Path, scheme: ReadyScheme, twin: TwinSpec, policy: Mappin
     }  # fmt: skip
 
 
-_STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 62rem; padding: 0 1rem; color: #1c2733; }
-table { border-collapse: collapse; margin: .5rem 0 1.5rem; }
-td, th { padding: .25rem .8rem .25rem 0; text-align: left; }
-th { font-weight: 600; border-bottom: 1px solid #c4ccd4; }
-td.number { text-align: right; font-variant-numeric: tabular-nums; }
-.passed { color: #17703a; } .failed { color: #b3261e; } .not-shown { color: #7a5200; }
-pre { background: #f2f5f8; padding: .8rem; overflow-x: auto; }
-"""
-
-
 def _page(scheme: ReadyScheme, twin: TwinSpec, gates: Sequence[Gate]) -> str:
     """The evidence as one HTML file."""
-    label = html.escape(scheme.label)
-    parts = [f"<h1>{label} for Tofino {twin.chip.removeprefix('tofino')}</h1>"]
-    parts += [f"<p>Differs from the measured program: {html.escape(twin.note)}.</p>"] if twin.note else []
-    settings = "; ".join(f"{name}: {each.text(scheme.fitted.setup)}" for name, each in scheme.fitted.reported.items())
-    parts += [f"<p>{html.escape(settings)}</p>"] if settings else []
-    for gate in gates:
-        parts.append(f"<h2>{html.escape(gate.name)}: {_outcome(gate.outcome)}</h2>")
-        if gate.skipped:
-            parts.append(f"<p>{html.escape(gate.skipped)}</p>")
-        if gate.findings:
-            rows = [
-                f'<tr><td>{_with_code(each.rule)}</td><td class="number">{html.escape(each.found)}</td>'
-                f"<td>{_outcome(each.outcome)}</td></tr>"
-                for each in gate.findings
-            ]
-            parts.append(f"<table><tr><th>rule</th><th>found</th><th></th></tr>{''.join(rows)}</table>")
-        if gate.evidence:
-            text = html.escape(json.dumps(gate.evidence, indent=2, ensure_ascii=False))
-            parts.append(f"<details><summary>Evidence</summary><pre>{text}</pre></details>")
-    body = "\n".join(parts)
-    return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{label}</title>'
-        f"<style>{_STYLE}</style></head>\n<body>\n{body}\n</body></html>\n"
+    fitted = scheme.fitted
+    page = filled(
+        Path(__file__).with_name("evidence.html"),
+        label=scheme.label,
+        chip=twin.chip.removeprefix("tofino"),
+        differs=twin.note,
+        settings=[f"{name}: {setting.text(fitted.setup)}" for name, setting in fitted.reported.items()],
+        gates=gates,
+        to_text=to_text,
     )
-
-
-def _outcome(outcome: Outcome) -> str:
-    return f'<span class="{outcome.value.replace(" ", "-")}">{outcome.value}</span>'
-
-
-def _with_code(text: str) -> str:
-    """Text as HTML; text between backticks becomes code."""
-    return re.sub(r"`(.*?)`", r"<code>\1</code>", html.escape(text))
+    return page + "\n"

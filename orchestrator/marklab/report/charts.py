@@ -42,7 +42,7 @@ def sections(collection: Collection) -> tuple[Section, ...]:
     # It imports Polars for traces, which only some runs have.
     from marklab.report.traced import traced_sections  # noqa: PLC0415
 
-    grid = Grid.of(collection)
+    grid = Grid(collection.points)
     found = (
         Section("Flow completion times", tuple(_fct(grid))),
         Section("Distributions", (*_cdf(grid), *_ccdf(grid), *_slowdown(grid))),

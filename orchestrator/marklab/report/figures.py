@@ -59,7 +59,7 @@ _TICK_LETTERS, _UPRIGHT = 56, 4
 
 def draw_figures(collection: Collection, folder: Path, form: Form) -> Iterator[Path]:
     """Draw every view of every chart into a file of a new folder. Yields their paths."""
-    grid = Grid.of(collection)
+    grid = Grid(collection.points)
     found = sections(collection)
     styles = styles_of(grid.schemes, grid.baseline, uncongested=shows_uncongested(found))
     folder.mkdir(parents=True, exist_ok=True)

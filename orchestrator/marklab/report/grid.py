@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from marklab.results.collection import Collection, Point
+from marklab.results.collection import Point
 
 # The preferred setting for an axis.
 _FIRST_CHOICE = "load"
@@ -19,11 +19,6 @@ class Grid:
     """The points of a collection, arranged by the settings that differ between them."""
 
     points: tuple[Point, ...]
-
-    @classmethod
-    def of(cls, collection: Collection) -> Grid:
-        """The grid of a collection."""
-        return cls(collection.points)
 
     @cached_property
     def schemes(self) -> tuple[str, ...]:

@@ -12,12 +12,11 @@ import gzip
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from marklab.errors import RunFailed
 from marklab.report import charts, terminal
@@ -28,8 +27,8 @@ from marklab.report.grid import Grid
 from marklab.report.key_numbers import key_numbers
 from marklab.report.styles import Style, styles_of
 from marklab.results.collection import Collection
+from marklab.template import filled
 
-FILE_NAME = "report.html"
 MOST_BYTES = 5_000_000
 
 # Level 9 takes three times as long and saves only a tenth of the bytes.
@@ -73,16 +72,10 @@ def report_page(collection: Collection, claims: Claims | None = None) -> str:
 
 
 def _html(collection: Collection, claims: Claims | None, sections: Sequence[Section], plotly: str) -> str:
-    grid = Grid.of(collection)
+    grid = Grid(collection.points)
     styles = styles_of(grid.schemes, grid.baseline, uncongested=charts.shows_uncongested(sections))
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("page.html").render(
+    return filled(
+        Path(__file__).with_name("page.html"),
         collection=collection,
         facts=facts(collection),
         claims=claims or Claims(),
@@ -117,10 +110,7 @@ def _without(section: Section, chart: Chart) -> Section:
 
 def _json(sections: Sequence[Section], styles: Mapping[str, Style], grid: Grid) -> bytes:
     plain = {
-        "styles": {
-            scheme: {"colour": style.colour, "dash": style.dash, "marker": style.marker, "outline": style.outline}
-            for scheme, style in styles.items()
-        },
+        "styles": {scheme: asdict(style) | {"outline": style.outline} for scheme, style in styles.items()},
         "baseline": grid.baseline,
         "charts": [_plain(chart) for section in sections for chart in section.charts],
     }

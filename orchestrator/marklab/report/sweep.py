@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
@@ -80,10 +81,7 @@ def to_json(collection: Collection) -> dict[str, Any]:
         "title": collection.title,
         "folder": str(collection.folder),
         "points": [{"settings": dict(point.settings), **point.summary.to_json()} for point in collection.points],
-        "failed": [
-            {"settings": dict(each.settings), "scheme": each.scheme, "seed": each.seed, "error": each.error}
-            for each in collection.failed
-        ],
+        "failed": [asdict(each) for each in collection.failed],
         "damaged": list(collection.damaged),
         "missing": collection.missing,
         "versions": dict(collection.versions),

@@ -94,13 +94,11 @@ def _table(results: Sequence[SchemeResult], summary: Summary) -> Table:
     for result in results:
         table.add_column(result.label, justify="right", overflow="fold", min_width=_COLUMN_WIDTH - 1)
 
-    def row(name: str, cell: Callable[[SchemeResult], RenderableType], style: str = "") -> None:
-        table.add_row(name, *(cell(result) for result in results), style=style)
-
     for title, rows in sections(summary):
         table.add_row(Text(title, style="bold"))
         for name, cell in rows:
-            row(f"  {name}", cell, "dim" if name.startswith(" ") else "")
+            style = "dim" if name.startswith(" ") else ""
+            table.add_row(f"  {name}", *(cell(result) for result in results), style=style)
     return table
 
 

@@ -15,7 +15,6 @@ from marklab.report.grid import Grid
 from marklab.results import traces
 from marklab.results.bins import Bins, intervals_ns
 from marklab.results.collection import Collection, Point
-from marklab.results.summary import SchemeResult
 from marklab.statistics.randomness import Floats
 
 _TITLE = "Queues over time"
@@ -51,7 +50,8 @@ def traced_sections(collection: Collection, grid: Grid) -> Iterator[Section]:
         found = list(_of_run(ports, collection.points[0], grid))
     else:
         found = list(_of_cells(ports, collection, grid, notes))
-        notes += [_ONE_SEED] if any(len(result.seeds) > 1 for trace in found for result in _results(trace)) else []
+        schemes = [result for trace in found for result in trace.point.summary.schemes.values()]
+        notes += [_ONE_SEED] if any(len(result.seeds) > 1 for result in schemes) else []
     for trace in found:
         every_ns = intervals_ns(trace.point.summary.spec)[traces.PORT]
         table = _read(trace.path, notes)
@@ -125,10 +125,6 @@ def _read(path: Path, notes: list[str], *columns: str) -> pl.DataFrame | None:
         notes.append(f"{traces.FOLDER}/{path.name} is empty: nothing came through the port.")
         return None
     return table
-
-
-def _results(trace: _Trace) -> Iterator[SchemeResult]:
-    yield from trace.point.summary.schemes.values()
 
 
 def _queues(table: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:

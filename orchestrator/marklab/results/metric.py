@@ -210,13 +210,13 @@ def find_metric(name: str, kind: str = "metric") -> Metric:
         return Metric(name, rate, -1, "Mb/s", needs=("trace_flows",), window=window)
     if match := _QUEUE.fullmatch(name):
         window = TimeWindow.parse(match["window"])
-        length = _queue_length(match["statistic"], str(window))
+        length = _field(lambda seed: getattr(seed.windows.get(str(window)), "queue_packets", None), match["statistic"])
         return Metric(name, length, 1, "packets", needs=("trace_queue",), window=window)
     if match := _CONVERGED.fullmatch(name):
         start = format_time(parse_time(match["start"]))
         return Metric(name, _converged(int(match["number"]), start), 1, "µs", needs=("trace_flows",))
     if match := _CWND.fullmatch(name):
-        return Metric(name, _window_of(int(match["number"])), 0, "packets")
+        return Metric(name, lambda seed: seed.cwnd_packets.get(int(match["number"])), 0, "packets")
     error = unknown(kind, name, METRICS)
     others = "cwnd.flow0, rate.flow0@0ms..9ms, rate.service0@0ms..9ms, queue.mean@0ms..9ms, converged.flow0@0s"
     raise BadInput(str(error), f"{error.remedy}; {others}")
@@ -229,18 +229,6 @@ def _rate(what: str, number: int, window: str) -> Callable[[SeedResult], float |
             return None
         rate = (means.flows_bps if what == "flow" else means.services_bps).get(number)
         return None if rate is None else rate / 1e6
-
-    return of
-
-
-def _window_of(number: int) -> Callable[[SeedResult], float | None]:
-    return lambda seed: seed.cwnd_packets.get(number)
-
-
-def _queue_length(statistic: str, window: str) -> Callable[[SeedResult], float | None]:
-    def of(seed: SeedResult) -> float | None:
-        means = seed.windows.get(window)
-        return getattr(means.queue_packets, statistic, None) if means is not None else None
 
     return of
 

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from marklab.results.observation import ACTIVE_FLOWS, ESTIMATED, Columns, Observation
 from marklab.spec.description import Spec
-from marklab.statistics.randomness import Floats
 
 FOLDER = "traces"
 
@@ -118,14 +117,6 @@ def kind_of(path: Path) -> str:
     """`FLOWS`, `PROBES`, or `PORT`."""
     name = path.stem.rpartition("-")[2]
     return name if name in (FLOWS, PROBES) else PORT
-
-
-def rates_bps(table: pl.DataFrame, flow: int, interval_ns: int, until_ns: int) -> Floats:
-    """Rate of a flow in each interval from 0 to a time."""
-    rates = np.zeros(-(-until_ns // interval_ns))
-    rows = table.filter((pl.col("flow") == flow) & (pl.col("time_ns") < until_ns))
-    rates[(rows["time_ns"] // interval_ns).to_numpy()] = rows["rate_bps"].to_numpy()
-    return rates
 
 
 def read(path: Path) -> pl.DataFrame:

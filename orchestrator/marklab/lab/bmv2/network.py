@@ -16,8 +16,9 @@ from typing import Any
 from marklab.lab import live
 from marklab.lab.bmv2 import switch as bmv2
 from marklab.lab.bmv2.limits import packets_per_s
+from marklab.lab.health import process_cpu_s
 from marklab.lab.network import Net, wire_interface
-from marklab.lab.switches import Plan, SwitchProcess, SwitchSeen, arriving, process_cpu_s, switch_process
+from marklab.lab.switches import Plan, SwitchProcess, SwitchSeen, arriving, switch_process
 from marklab.p4runtime.client import connected
 from marklab.topology import Line, Port
 

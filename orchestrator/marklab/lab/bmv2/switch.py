@@ -7,7 +7,6 @@ that the switch loads; the client takes ids from whichever it is given.
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -20,7 +19,7 @@ from marklab.engine import p4c
 from marklab.errors import RunFailed, SetupError
 from marklab.lab.bmv2 import thrift
 from marklab.lab.bmv2.limits import REMEDY, TOOLS
-from marklab.lab.commands import missing, run
+from marklab.lab.commands import free_port, missing, run
 from marklab.p4runtime.client import Client, connected
 from marklab.p4runtime.messages import p4info_pb2
 from marklab.paths import PACKAGE
@@ -97,7 +96,7 @@ def running(
     if inside:
         # Namespaces begin without it, and Thrift has no other address.
         run(*inside, "ip", "link", "set", "lo", "up")
-    thrift_port = _free_port()
+    thrift_port = free_port()
     command = [
         *inside, "simple_switch_grpc", "--no-p4", "--device-id", "0", "--thrift-port", str(thrift_port),
         "--notifications-addr", f"ipc://{notifications}",
@@ -143,11 +142,3 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         process.wait(_STOP_S)
     except subprocess.TimeoutExpired:
         process.kill()
-
-
-def _free_port() -> int:
-    """Free here; in another namespace no other process runs."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -92,7 +92,7 @@ def loaded(control: Control, records: int = 0, delay_threshold_ns: int | None = 
             )
         yield control.kernel
         return
-    _check(control)
+    bpf.check("DCTCP in BPF", _remedy(control, "a kernel with CONFIG_DEBUG_INFO_BTF"))
     remove_orphans()
     name = f"mldctcp_{secrets.token_hex(3)}"
     with _claimed(name), tempfile.TemporaryDirectory(prefix=f"{name}-") as folder:
@@ -102,10 +102,6 @@ def loaded(control: Control, records: int = 0, delay_threshold_ns: int | None = 
             yield name
         finally:
             _remove(name)
-
-
-def _check(control: Control) -> None:
-    bpf.check("DCTCP in BPF", _remedy(control, "a kernel with CONFIG_DEBUG_INFO_BTF"))
 
 
 def _remedy(control: Control, kernel: str) -> str:

@@ -10,7 +10,7 @@ from marklab.engine.binding import json_number
 from marklab.p4runtime.messages import p4info_pb2, p4runtime_pb2
 from marklab.p4runtime.server.objects import Objects
 from marklab.p4runtime.server.refusal import denied, invalid, unsupported
-from marklab.p4runtime.server.values import decode, encode
+from marklab.p4runtime.server.values import by_id, decode, encode
 
 _SCOPES = p4info_pb2.ActionRef.Scope
 
@@ -41,14 +41,8 @@ def read_call(objects: Objects, table: Any, action: Any, *, as_default: bool = F
     described = objects.find("actions", action.action_id)
     name = described.preamble.name
     params = {param.id: param for param in described.params}
-    given: dict[int, bytes] = {}
-    for param in action.params:
-        if param.param_id not in params:
-            known = ", ".join(f"{each.name} {number}" for number, each in params.items()) or "none"
-            raise invalid(f"action `{name}` has no parameter {param.param_id}", f"its parameters: {known}")
-        if param.param_id in given:
-            raise invalid(f"action `{name}`: parameter `{params[param.param_id].name}` is given twice", "give it once")
-        given[param.param_id] = param.value
+    sent = ((param.param_id, param.value) for param in action.params)
+    given = by_id(f"action `{name}`", "parameter", sent, {number: param.name for number, param in params.items()})
     args = []
     for number, param in params.items():
         what = f"action `{name}`: parameter `{param.name}`"

@@ -35,11 +35,9 @@ class Direct:
     def __init__(self, objects: Objects, control: Control, table: Any) -> None:
         self._control = control
         self._table = table.preamble.name
-        ids = table.direct_resource_ids
-        self._counter = next(
-            (objects.all("direct_counters")[each] for each in ids if _is(objects, each, "counters")), None
-        )
-        self._meter = next((objects.all("direct_meters")[each] for each in ids if _is(objects, each, "meters")), None)
+        counters, meters = objects.all("direct_counters"), objects.all("direct_meters")
+        self._counter = next((counters[each] for each in table.direct_resource_ids if each in counters), None)
+        self._meter = next((meters[each] for each in table.direct_resource_ids if each in meters), None)
 
     def check(self, sent: Any) -> None:
         """Refuse an entry with resources that its table does not have."""
@@ -104,7 +102,3 @@ class Direct:
             message.counter_data.CopyFrom(self.count(handle, known))
         if wanted.HasField("meter_config") and known.meter_config is not None:
             message.meter_config.CopyFrom(known.meter_config)
-
-
-def _is(objects: Objects, number: int, kind: str) -> bool:
-    return number in objects.all(f"direct_{kind}")

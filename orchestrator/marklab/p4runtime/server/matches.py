@@ -10,7 +10,7 @@ from typing import Any
 from marklab.engine.binding import json_number
 from marklab.p4runtime.messages import p4info_pb2, p4runtime_pb2
 from marklab.p4runtime.server.refusal import invalid, unsupported
-from marklab.p4runtime.server.values import decode, encode
+from marklab.p4runtime.server.values import by_id, decode, encode
 
 _KIND_NAMES = p4info_pb2.MatchField.MatchType
 _RANKED = {_KIND_NAMES.Value(name) for name in ("TERNARY", "RANGE", "OPTIONAL")}
@@ -68,20 +68,13 @@ def read_key(table: Any, entry: Any) -> Key:
 def read_matches(table: Any, entry: Any) -> tuple[Match, ...]:
     """Read the match fields of an entry that a client sent, in the table's order."""
     name = table.preamble.name
-    given: dict[int, Any] = {}
-    fields = {field.id: field for field in table.match_fields}
-    for match in entry.match:
-        if match.field_id not in fields:
-            known = ", ".join(f"{field.name} {number}" for number, field in fields.items()) or "none"
-            raise invalid(f"table `{name}` has no match field {match.field_id}", f"its fields: {known}")
-        if match.field_id in given:
-            raise invalid(f"table `{name}`: match field `{fields[match.field_id].name}` is given twice", "give it once")
-        given[match.field_id] = match
+    sent = ((match.field_id, match) for match in entry.match)
+    given = by_id(f"table `{name}`", "match field", sent, {field.id: field.name for field in table.match_fields})
     matches = []
-    for number, field in fields.items():
+    for field in table.match_fields:
         what = f"table `{name}`: match field `{field.name}`"
-        if number in given:
-            matches.append(_read(field, given[number], what))
+        if field.id in given:
+            matches.append(_read(field, given[field.id], what))
         elif _kind(field) == "exact":
             raise invalid(f"{what} is exact and cannot be left out", "give its value")
     return tuple(matches)

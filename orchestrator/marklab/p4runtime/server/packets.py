@@ -16,7 +16,7 @@ from marklab.p4runtime.ids import field_ids
 from marklab.p4runtime.messages import p4runtime_pb2
 from marklab.p4runtime.program import Program, hidden
 from marklab.p4runtime.server.refusal import invalid
-from marklab.p4runtime.server.values import decode, encode
+from marklab.p4runtime.server.values import by_id, decode, encode
 
 
 class CpuPort(Protocol):
@@ -49,17 +49,9 @@ class ControllerHeader:
 
     def prepend(self, packet: Any) -> bytes:
         """Convert a packet-out to a frame."""
-        given: dict[int, bytes] = {}
-        fields = {field.number: field for field in self._fields if not field.is_hidden}
-        for metadata in packet.metadata:
-            if metadata.metadata_id not in fields:
-                known = ", ".join(f"{field.name} {number}" for number, field in fields.items()) or "none"
-                raise invalid(f"{self._name} has no field {metadata.metadata_id}", f"its fields: {known}")
-            if metadata.metadata_id in given:
-                raise invalid(
-                    f"{self._name}: field `{fields[metadata.metadata_id].name}` is given twice", "give it once"
-                )
-            given[metadata.metadata_id] = metadata.value
+        sent = ((metadata.metadata_id, metadata.value) for metadata in packet.metadata)
+        names = {field.number: field.name for field in self._fields if not field.is_hidden}
+        given = by_id(self._name, "field", sent, names)
         header = 0
         for field in self._fields:
             value = 0

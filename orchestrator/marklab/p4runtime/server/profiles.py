@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -158,7 +158,9 @@ class Profiles:
         """Release the target of an entry that is gone. A one-shot set is removed."""
         if pointer.is_one_shot:
             profile = self._objects.find("action_profiles", pointer.profile_id)
-            self._remove_one_shot(profile, pointer.number, pointer.members)
+            self._perform(profile, "delete_group", group=pointer.number)
+            for member in pointer.members:
+                self._perform(profile, "delete_member", member=member)
             self._one_shots[pointer.profile_id] -= 1
 
     def reset(self) -> None:
@@ -248,11 +250,6 @@ class Profiles:
             added.action.CopyFrom(call.message())
         self._one_shots[key] += 1
         return Pointer(key, "group", group, canonical, tuple(members))
-
-    def _remove_one_shot(self, profile: Any, group: int, members: Sequence[int]) -> None:
-        self._perform(profile, "delete_group", group=group)
-        for member in members:
-            self._perform(profile, "delete_member", member=member)
 
     def _add_member(self, profile: Any, call: Call) -> int:
         return self._perform(profile, "add_member", **call.engine())

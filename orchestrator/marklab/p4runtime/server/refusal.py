@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, NoReturn
 
 from google.protobuf import any_pb2
@@ -34,44 +35,24 @@ class Refusal(MarklabError):  # noqa: N818 - reads as what it is
         return int(self.code.value[0])
 
 
-def invalid(message: str, remedy: str | None = None) -> Refusal:
-    """The request is wrong whatever the state of the switch."""
-    return Refusal(StatusCode.INVALID_ARGUMENT, message, remedy)
+# Refusals by what is wrong. Each takes a message and a remedy.
 
-
-def out_of_range(message: str, remedy: str | None = None) -> Refusal:
-    """A number or an index is too large."""
-    return Refusal(StatusCode.OUT_OF_RANGE, message, remedy)
-
-
-def absent(message: str, remedy: str | None = None) -> Refusal:
-    """The object that the request names does not exist."""
-    return Refusal(StatusCode.NOT_FOUND, message, remedy)
-
-
-def present(message: str, remedy: str | None = None) -> Refusal:
-    """The object that the request inserts already exists."""
-    return Refusal(StatusCode.ALREADY_EXISTS, message, remedy)
-
-
-def full(message: str, remedy: str | None = None) -> Refusal:
-    """There is no room for the object that the request inserts."""
-    return Refusal(StatusCode.RESOURCE_EXHAUSTED, message, remedy)
-
-
-def denied(message: str, remedy: str | None = None) -> Refusal:
-    """The client, or any client, is not allowed to do this."""
-    return Refusal(StatusCode.PERMISSION_DENIED, message, remedy)
-
-
-def untimely(message: str, remedy: str | None = None) -> Refusal:
-    """The state of the switch does not allow this now."""
-    return Refusal(StatusCode.FAILED_PRECONDITION, message, remedy)
-
-
-def unsupported(message: str, remedy: str | None = None) -> Refusal:
-    """The specification has this feature, but the switch does not."""
-    return Refusal(StatusCode.UNIMPLEMENTED, message, remedy)
+# The request is wrong whatever the state of the switch.
+invalid = partial(Refusal, StatusCode.INVALID_ARGUMENT)
+# A number or an index is too large.
+out_of_range = partial(Refusal, StatusCode.OUT_OF_RANGE)
+# The object that the request names does not exist.
+absent = partial(Refusal, StatusCode.NOT_FOUND)
+# The object that the request inserts already exists.
+present = partial(Refusal, StatusCode.ALREADY_EXISTS)
+# There is no room for the object that the request inserts.
+full = partial(Refusal, StatusCode.RESOURCE_EXHAUSTED)
+# The client, or any client, is not allowed to do this.
+denied = partial(Refusal, StatusCode.PERMISSION_DENIED)
+# The state of the switch does not allow this now.
+untimely = partial(Refusal, StatusCode.FAILED_PRECONDITION)
+# The specification has this feature, but the switch does not.
+unsupported = partial(Refusal, StatusCode.UNIMPLEMENTED)
 
 
 def error_of(refusal: Refusal | None) -> Any:

@@ -7,11 +7,13 @@ P4Data, which registers hold and digests carry.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
 
 from marklab.p4runtime.messages import p4data_pb2
 from marklab.p4runtime.server.refusal import Refusal, invalid, out_of_range, unsupported
+
+_Sent = TypeVar("_Sent")
 
 
 def encode(value: int) -> bytes:
@@ -46,6 +48,19 @@ def decode_signed(string: bytes, bits: int, what: str, refuse: Callable[[str, st
 def _check_given(string: bytes, bits: int, what: str, refuse: Callable[[str, str], Refusal]) -> None:
     if not string:
         raise refuse(f"{what}: the value is empty", f"send its {bits} bits in network order; 0 is one zero byte")
+
+
+def by_id(owner: str, kind: str, sent: Iterable[tuple[int, _Sent]], names: Mapping[int, str]) -> dict[int, _Sent]:
+    """What a client gives, by the ids of an owner's parameters or fields: `names` has them all. Each is given once."""
+    given: dict[int, _Sent] = {}
+    for number, value in sent:
+        if number not in names:
+            known = ", ".join(f"{name} {each}" for each, name in names.items()) or "none"
+            raise invalid(f"{owner} has no {kind} {number}", f"its {kind.rpartition(' ')[2]}s: {known}")
+        if number in given:
+            raise invalid(f"{owner}: {kind} `{names[number]}` is given twice", "give it once")
+        given[number] = value
+    return given
 
 
 class Codec:

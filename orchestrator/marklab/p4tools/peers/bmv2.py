@@ -10,19 +10,20 @@ from __future__ import annotations
 import itertools
 import os
 import re
-import shutil
 import signal
 import socket
 import struct
 import subprocess
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
 from marklab.errors import RunFailed
+from marklab.lab.commands import free_port, missing
+from marklab.lab.health import process_cpu_s
 from marklab.p4tools.stf import commands, names
 from marklab.p4tools.stf.device import Memory
 from marklab.p4tools.stf.statements import Add, Command, SetDefault, Statement
@@ -51,7 +52,7 @@ _RECORD = struct.Struct("<IIII")
 
 def missing_tools() -> list[str]:
     """Tools that are not on PATH."""
-    return [tool for tool in TOOLS if shutil.which(tool) is None]
+    return missing(TOOLS)
 
 
 def versions() -> dict[str, str]:
@@ -71,11 +72,9 @@ def table_command(entry: Mapping[str, Any], tables: Sequence[Mapping[str, Any]])
     params = " ".join(str(entry["params"][param["name"]]) for param in action["params"])
     if "match" not in entry:
         return f"table_set_default {table['name']} {action['name']} {params}".rstrip()
-    keys = [key for key in table["keys"] if key["match"] != "selector"]
-    words = " ".join(_key(key, entry["match"].get(key["name"])) for key in keys)
-    ordered = any(key["match"] in {"ternary", "range", "optional"} for key in keys)
+    words = " ".join(_key(key, entry["match"].get(key["name"])) for key in names.keys_of(table))
     # The arrow stays before the priority even without parameters.
-    tail = f" {entry['priority']}" if ordered else ""
+    tail = f" {entry['priority']}" if names.is_ordered(table) else ""
     return f"table_add {table['name']} {action['name']} {words} => {params}{tail}".rstrip()
 
 
@@ -114,7 +113,7 @@ class SimpleSwitch:
 
     def __init__(self, json: Path, folder: Path) -> None:
         self._json, self._folder = json, folder
-        self._thrift_port = _free_port()
+        self._thrift_port = free_port()
         self._pipes: dict[int, IO[bytes]] = {}
         self._process: subprocess.Popen[bytes] | None = None
         # When the first packet had been sent, and the last one, in seconds of the system's clock.
@@ -187,7 +186,7 @@ class SimpleSwitch:
 
     def _stop(self) -> None:
         for pipe in self._pipes.values():
-            with _ignored(OSError):
+            with suppress(OSError):
                 pipe.close()
         if self._process is not None:
             self._process.kill()
@@ -206,10 +205,7 @@ class SimpleSwitch:
     @property
     def cpu_s(self) -> float:
         """CPU time that the switch has used, in ticks of the system (10 ms)."""
-        if self._process is None:
-            return 0.0
-        times = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(times[11]) + int(times[12])) / os.sysconf("SC_CLK_TCK")
+        return 0.0 if self._process is None else process_cpu_s(self._process.pid)
 
     def exchange(
         self, packets: Sequence[tuple[int, bytes]], gaps_s: Iterable[float] = _GAPS_S, drain_s: float = 0.0
@@ -285,21 +281,6 @@ class _Start:
                 f"simple_switch has not started within {_START_S:g} s ({cpu_s:.0f} s of CPU time)",
                 "again when the machine has less to do, or more memory: registers take about 120 bytes per cell",
             )
-
-
-@contextmanager
-def _ignored(kind: type[BaseException]) -> Iterator[None]:
-    try:
-        yield
-    except kind:
-        return
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("localhost", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def _frames(path: Path) -> Iterator[tuple[float, bytes]]:
