@@ -7,16 +7,15 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import get_args
 
 import pytest
 
 from conftest import Finished
-from marklab.devices.hosts import Transport
+from marklab.devices.hosts import CONTROLS, Transport
 from marklab.execution.flows import flow_table
 from marklab.paths import PROGRAMS, REPOSITORY, TWINS
 from marklab.prepare.experiment import prepare
-from marklab.spec.description import make_spec
+from marklab.spec.description import FABRICS, make_spec
 from runs import small
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -114,12 +113,25 @@ def test_the_readme_names_all_schemes() -> None:
     assert sorted(re.findall("`([^`]+)`", paragraph)) == sorted(path.stem for path in PROGRAMS.glob("*.yaml"))
 
 
+def test_the_table_of_transports_is_complete() -> None:
+    """Every transport, and whether its packets can be marked."""
+    rows = _rows("transports.md", "name |")
+    assert sorted(row[0].strip("`") for row in rows) == sorted(CONTROLS)
+    for name, _, capable in rows:
+        assert Transport(control=name.strip("`")).uses_ecn == (capable != "nothing"), name
+
+
+def test_concepts_name_all_fabrics() -> None:
+    row = next(row for row in _rows("concepts.md", "word |") if row[0] == "**fabric**")
+    assert {"sim", *FABRICS} <= set(re.findall(r"`([^`]+)`", row[1]))
+
+
 def test_the_table_of_hosts_is_complete() -> None:
     """Every transport, and only experiments that the lab has."""
     rows = _rows("transports.md", "Hosts ")
     assert all(all(row) for row in rows)
     named = {word for row in rows for word in re.findall(r"[`\s]([a-z-]+)`", row[0])}
-    assert named >= set(get_args(Transport.model_fields["control"].annotation))
+    assert named >= set(CONTROLS)
     patterns = re.findall(r"`([\w*-]+)`", " ".join(row[3] for row in rows))
     ids = [path.stem for path in (REPOSITORY / "experiments").glob("*.yaml")]
     assert patterns

@@ -95,6 +95,7 @@ def test_a_file_is_a_spec_with_a_grid_and_words_replace_it(tmp_path: Path) -> No
         ({"load": (0.1, 0.1)}, "lists 0.1 twice", "once"),
         ({"schemes": ("tcn",)}, "`schemes` cannot be in a grid", "beside the grid"),
         ({"seeds": (1, 2)}, "`seeds` cannot be in a grid", "each is a cell of its own"),
+        ({"mininet": ({},)}, "`mininet` cannot be in a grid", "beside the grid"),
     ],
 )
 def test_wrong_grids_are_refused(tmp_path: Path, grid: dict[str, tuple[object, ...]], says: str, remedy: str) -> None:

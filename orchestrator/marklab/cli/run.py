@@ -20,10 +20,11 @@ from marklab.paths import RESULTS
 from marklab.report.files import REPORT, Form, write_report
 from marklab.report.terminal import print_run
 from marklab.results.archive import open_collection
-from marklab.spec.description import make_spec
+from marklab.spec.description import FABRICS, make_spec
 from marklab.spec.settings import choose_fabric, chosen_schemes, merged_settings
 
 _FABRIC, _OUTPUT = "Fabric", "Output"
+_OTHER_FABRICS = "".join(f", or {name} ({says})" for name, says in FABRICS.items())
 
 
 def _option(*names: str, says: str, value: str = " ", panel: str | None = None) -> Any:
@@ -47,7 +48,7 @@ def run(
     ] = None,
     fabric: Annotated[
         str | None,
-        _option(value="NAME", says="sim (virtual time), or mininet (real packets; needs root).", panel=_FABRIC),
+        _option(value="NAME", says=f"sim (virtual time){_OTHER_FABRICS}.", panel=_FABRIC),
     ] = None,
     dilation: Annotated[
         str | None,

@@ -93,8 +93,9 @@ def _read_dilation(value: Any) -> int | str:
     raise BadInput(f"`{value}` is not a dilation", f"a whole number from 1 to {_MAX_DILATION:,}, or auto")
 
 
-# Fabrics other than the simulator. A spec chooses one by a field of that name, with its settings.
-FABRICS = ("mininet",)
+# Fabrics other than the simulator, as the help describes them. A spec chooses one by a field of that name, with its
+# settings.
+FABRICS = {"mininet": "real packets; needs root"}
 
 
 class Mininet(Model):
@@ -327,6 +328,11 @@ class Spec(Model):
         return self
 
     @property
+    def fabric(self) -> str:
+        """Name of the fabric."""
+        return next((name for name in FABRICS if getattr(self, name) is not None), "sim")
+
+    @property
     def choices(self) -> tuple[SchemeChoice, ...]:
         """All schemes of the run, the baseline last unless it is among them."""
         if self.baseline is None or self.baseline in self.schemes:
@@ -360,7 +366,7 @@ class Spec(Model):
         """The run's name, or one made from scheme, fabric and flows."""
         if self.name is not None:
             return self.name
-        where = "" if self.mininet is None else "-mininet"
+        where = "" if self.fabric == "sim" else f"-{self.fabric}"
         where += f"-{self.arch}" if self.arch else ""
         scheme = self.schemes[0].label.replace(":", "-").replace("=", "-").replace(",", "-")
         if self.flow_list is not None:

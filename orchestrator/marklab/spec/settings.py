@@ -38,7 +38,7 @@ def choose_fabric(settings: dict[str, Any], fabric: str | None, given: dict[str,
 
     Raises BadInput if the fabric is unknown, or if settings are given for a fabric that is not chosen.
     """
-    if fabric not in (None, "sim", *FABRICS):
+    if fabric is not None and fabric not in ("sim", *FABRICS):
         raise unknown("fabric", fabric, ("sim", *FABRICS))
     chosen = {name: text for name, text in given.items() if text is not None}
     if fabric is not None:

@@ -17,7 +17,7 @@ from pydantic.json_schema import JsonSchemaValue
 
 from marklab.errors import BadInput, unknown
 from marklab.model import as_list
-from marklab.spec.description import Spec, grid_of, make_spec, placed, read_spec, setting_names
+from marklab.spec.description import FABRICS, Spec, grid_of, make_spec, placed, read_spec, setting_names
 from marklab.spec.settings import chosen_schemes, put_setting
 from marklab.units import parse_setting
 
@@ -34,7 +34,7 @@ _NOT_IN_GRIDS = {
     "name": "write it beside the grid",
     "seeds": "write how many there are beside the grid, `seeds: 5`; each is a cell of its own",
     "first_seed": "write it beside the grid",
-    "mininet": "write it beside the grid",
+    **dict.fromkeys(FABRICS, "write it beside the grid"),
 }
 
 
