@@ -29,7 +29,6 @@ from marklab.report.key_numbers import key_numbers
 from marklab.report.styles import Style, styles_of
 from marklab.results.collection import Collection
 
-FILE_NAME = "report.html"
 MOST_BYTES = 5_000_000
 
 # Level 9 takes three times as long and saves only a tenth of the bytes.
