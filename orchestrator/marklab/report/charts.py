@@ -16,7 +16,7 @@ from marklab.report.grid import Grid
 from marklab.report.styles import UNCONGESTED
 from marklab.results.collection import Collection, Point
 from marklab.results.curves import PARTS, Curves
-from marklab.results.metric import GROUPS, HEADLINE, METRICS, STATISTIC_NAMES, Metric, Value
+from marklab.results.metric import GROUPS, HEADLINE, METRICS, QUERY_HEADLINE, STATISTIC_NAMES, Metric, Value
 from marklab.results.summary import (
     ALL_PROBES,
     CLASSES,
@@ -29,7 +29,6 @@ from marklab.results.summary import (
 )
 from marklab.statistics.samples import mean, mean_interval, ratio, ratio_interval
 
-_OF_QUERIES = ((QUERY, "mean"), (QUERY, "p99"))
 _PLACES = ("queue", "switch", "host", "link")
 _UNCONGESTED_SAYS = "Uncongested: each flow alone in an empty network."
 _INTERVALS = "Whiskers are 95 % confidence intervals over the seeds."
@@ -67,7 +66,7 @@ def _without_empty(section: Section) -> Section:
 
 def _fct(grid: Grid) -> Iterator[Chart]:
     queries = any(QUERY in result.fct_us for point in grid.points for result in point.summary.schemes.values())
-    for name, statistic in HEADLINE + (_OF_QUERIES if queries else ()):
+    for name, statistic in HEADLINE + (QUERY_HEADLINE if queries else ()):
         metric = METRICS[f"{name}.{statistic}"]
         absolute = _compared(grid, _per_seed(metric), "absolute")
         normalised = _compared(grid, _estimate("normalised", name, statistic), "normalised")
