@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from marklab.report.chart import Axis, Chart, Mode, Section, Series
+from marklab.report.chart import Axis, Chart, Kind, Mode, Section, Series
 from marklab.report.grid import Grid
 from marklab.report.styles import UNCONGESTED
 from marklab.results.collection import Collection, Point
@@ -85,8 +85,9 @@ def _against(
     grid: Grid, name: str, title: str, says: str, y: Axis, series: Iterable[Series], ratio: Axis | None = None
 ) -> Chart:
     along = grid.axis
-    kind, x = ("stacks", Axis("scheme")) if along is None else ("lines", Axis(along))
-    return Chart(name, title, says, kind, x, y, tuple(series), ratio_y=ratio)  # type: ignore[arg-type]
+    kind: Kind = "stacks" if along is None else "lines"
+    x = Axis("scheme" if along is None else along)
+    return Chart(name, title, says, kind, x, y, tuple(series), ratio_y=ratio)
 
 
 def _compared(grid: Grid, of: Of, mode: Mode | None = None, pick: Mapping[str, str] | None = None) -> Iterator[Series]:
