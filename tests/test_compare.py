@@ -19,9 +19,9 @@ from comparisons import VERSIONS, collection, compared, failed, run, sweep
 from conftest import Finished
 from marklab.comparison.differences import Difference, Verdict, difference, judge, values_of, with_intervals
 from marklab.comparison.policy import Policy, parse_rule, read_policy
-from marklab.comparison.side_by_side import NOTHING_LOST, Comparison, compare, to_json
+from marklab.comparison.side_by_side import NOTHING_LOST, Comparison, compare
 from marklab.errors import BadInput
-from marklab.report.comparison import print_comparison, to_junit, to_markdown
+from marklab.report.comparison import print_comparison, to_json, to_junit, to_markdown
 from marklab.results.collection import Collection
 from marklab.results.metric import METRICS
 from marklab.statistics.samples import Interval

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Writes a comparison as a table, Markdown or JUnit XML. It computes nothing."""
+"""Writes a comparison as a table, Markdown, JUnit XML or JSON. It computes nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from typing import Any, Literal
 from xml.etree import ElementTree as Xml
 
 from rich.console import Console
@@ -202,3 +202,42 @@ def to_junit(comparison: Comparison) -> str:
         Xml.SubElement(case, "error", {"message": text})
     Xml.indent(root)
     return Xml.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def to_json(comparison: Comparison) -> dict[str, Any]:
+    """Plain data."""
+    return {
+        "base": comparison.names[0],
+        "new": comparison.names[1],
+        "exit_code": comparison.exit_code,
+        "points": comparison.points,
+        "differences": [_plain(each) for each in (*comparison.differences, *comparison.at_points)],
+        "rules": [
+            {
+                "rule": each.rule,
+                "scheme": each.scheme,
+                "point": each.point,
+                "broken": each.broken,
+                "reason": each.reason,
+            }
+            for each in comparison.rules
+        ],
+        "policy": comparison.policy.model_dump(mode="json"),
+        "notes": comparison.notes,
+        "damaged": comparison.damaged,
+    }
+
+
+def _plain(each: Difference) -> dict[str, Any]:
+    return {
+        "scheme": each.scheme,
+        "metric": each.metric.name,
+        "point": each.point,
+        "base": each.base,
+        "new": each.new,
+        "relative": each.relative,
+        "ci95": each.interval,
+        "seeds": [len(each.seeds.base), len(each.seeds.new)],
+        "paired": each.seeds.paired,
+        "verdict": each.verdict.value,
+    }
