@@ -13,6 +13,7 @@
 #ifndef MARKLAB_FLOW_QUEUES_P4
 #define MARKLAB_FLOW_QUEUES_P4
 
+#include "empty_queue.p4"
 #include "marking.p4"
 
 #define MARKLAB_STEERS
@@ -26,8 +27,6 @@ register<bit<32>>(MARKLAB_QUEUES) queue_depth;
 register<bit<32>>(MARKLAB_QUEUES) queue_used;
 // How often the queue was given to a flow because it was empty; the count wraps.
 register<bit<8>>(MARKLAB_QUEUES) queue_turn;
-// Per port: a bit for each queue that is not empty.
-register<bit<32>>(MARKLAB_PORTS) busy_queues;
 
 // Entry of the flow map.
 struct mapping_t {
@@ -47,6 +46,7 @@ enum bit<3> steered_t {
 }
 
 control Steering(in flow_t flow, out bit<7> queue) {
+    EmptyQueue() empty_queue;
     // Per port and entry: a mapping_t.
     register<bit<64>>(FLOW_MAP_CELLS) flow_map;
     // queue_turn when the entry's flow came to its queue.
@@ -79,26 +79,9 @@ control Steering(in flow_t flow, out bit<7> queue) {
         default_action = set_steering(31, 0x3fff, 285, 2850, 15000, 0);
     }
 
-    // The first empty queue, by one lookup over all (section V-A): entry i of the control plane matches a 0 in bit i.
     bit<32> busy = 0;
     bit<1> found = 0;
     bit<7> first_empty = 0;
-
-    action set_empty(bit<7> number) {
-        found = 1;
-        first_empty = number;
-    }
-
-    action none_empty() {
-        found = 0;
-    }
-
-    table empty_queue {
-        key = { busy: ternary @name("busy"); }
-        actions = { set_empty; none_empty; }
-        default_action = none_empty();
-        size = 32;
-    }
 
     bit<32> now = 0;
     bit<7> shortest = 0;
@@ -122,7 +105,7 @@ control Steering(in flow_t flow, out bit<7> queue) {
         bit<32> used;
         queue_used.read(used, (bit<32>)(number ++ flow.port));
         if (now - used > t_stale) {
-            busy = busy & ~(32w1 << (bit<8>)number);
+            busy = busy & ~BUSY_BIT(number);
             queue_depth.write((bit<32>)(number ++ flow.port), 0);
             found = 1;
             first_empty = number;
@@ -146,7 +129,7 @@ control Steering(in flow_t flow, out bit<7> queue) {
             bit<8> own_turn;
             queue_turn.read(present_turn, (bit<32>)(mapping.queue ++ flow.port));
             flow_turn.read(own_turn, entry);
-            is_new = busy & (32w1 << (bit<8>)mapping.queue) == 0 || own_turn != present_turn;
+            is_new = busy & BUSY_BIT(mapping.queue) == 0 || own_turn != present_turn;
         }
         if (is_new) {
             mapping.queue = priority_queue;
@@ -155,7 +138,7 @@ control Steering(in flow_t flow, out bit<7> queue) {
         }
         if (mapping.queue == priority_queue) {
             if (mapping.passed_bytes <= pass_limit) {
-                empty_queue.apply();
+                empty_queue.apply(busy, found, first_empty);
                 if (found == 0) {
                     look_for_stale();
                 }
@@ -197,7 +180,7 @@ control Steering(in flow_t flow, out bit<7> queue) {
             }
             flow_turn.write(entry, turn);
         }
-        busy_queues.write(port, busy | (32w1 << (bit<8>)queue));
+        busy_queues.write(port, busy | BUSY_BIT(queue));
         if (what != steered_t.KEPT) {
             steered.count((bit<32>)(flow.port ++ what));
         }
@@ -206,15 +189,13 @@ control Steering(in flow_t flow, out bit<7> queue) {
 
 // Tells ingress about a packet that leaves.
 control LeaveQueue(in queue_signals_t q) {
+    ClearBusy() clear_busy;
+
     apply {
         bit<32> cell = MARKLAB_QUEUE_CELL(q);
         queue_depth.write(cell, (bit<32>)q.deq_qdepth_pkts);
         queue_used.write(cell, q.now_us[31:0]);
-        if (q.deq_qdepth_pkts == 0) {
-            bit<32> busy;
-            busy_queues.read(busy, (bit<32>)q.port);
-            busy_queues.write((bit<32>)q.port, busy & ~(32w1 << (bit<8>)q.queue));
-        }
+        clear_busy.apply(q);
     }
 }
 
