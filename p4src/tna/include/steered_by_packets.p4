@@ -9,7 +9,7 @@
 #define MARKLAB_TNA_STEERED_BY_PACKETS_P4
 
 #include "../../include/headers.p4"
-#include "egress_kinds.p4"
+#include "bridged.p4"
 #include "flow_queues.p4"
 #include "verdict.p4"
 
@@ -35,18 +35,9 @@ header again_t {
     bit<56> _pad;
 }
 
-// Data from ingress for egress: a header before the packet, through the traffic manager.
-header bridged_t {
-    bit<8> kind;
-    bit<32> arrival_ns;        // when the packet came to its queue
-    bit<1> _pad;
-    bit<7> queue;
-    bit<32> flow;
-}
-
 struct headers_t {
-    emptied_t emptied;
-    bridged_t bridged;
+    emptied_t copied;
+    bridged_flow_t bridged;
     ethernet_t ethernet;
     ipv4_t ipv4;
     ports_t ports;
@@ -65,6 +56,9 @@ struct egress_metadata_t {
     cause_t cause;
 }
 
+#include "carry.p4"
+#include "copies.p4"
+#include "flow_id.p4"
 #include "parsers.p4"
 #include "routes.p4"
 #include "signals.p4"
@@ -147,7 +141,7 @@ parser IngressParser(packet_in packet,
 
     state parse_emptied {
         packet.advance(PORT_METADATA_SIZE);
-        packet.extract(hdr.emptied);
+        packet.extract(hdr.copied);
         transition accept;
     }
 
@@ -168,11 +162,12 @@ control Ingress(inout headers_t hdr,
                 in ingress_intrinsic_metadata_from_parser_t ig_intr_md_from_prsr,
                 inout ingress_intrinsic_metadata_for_deparser_t ig_intr_md_for_dprsr,
                 inout ingress_intrinsic_metadata_for_tm_t ig_intr_md_for_tm) {
+    Carry() carry;
     Routes() routes;
+    HashFlow() hash_flow;
     Steering() steering;
     Occupying() occupying;
     Telling() telling;
-    Hash<bit<32>>(HashAlgorithm_t.CRC32) flow_hash;
     bit<7> own_queue = 0;
     bit<32> mapped = 0;
     bit<32> now_ns = 0;
@@ -186,28 +181,14 @@ control Ingress(inout headers_t hdr,
         ig_intr_md_for_dprsr.drop_ctl = 1;
     }
 
-    action look() {
-        now_ns = ig_intr_md_from_prsr.global_tstamp[31:0];
-        hdr.bridged.flow = flow_hash.get({ hdr.ipv4.src_addr, hdr.ipv4.dst_addr, hdr.ipv4.protocol, hdr.ports.src_port,
-                                           hdr.ports.dst_port });
-    }
-
     action use_own_queue() {
         ig_intr_md_for_tm.qid = (QueueId_t)own_queue;
         hdr.bridged.queue = own_queue;
     }
 
-    action carry() {
-        hdr.bridged.setValid();
-        hdr.bridged.kind = KIND_PACKET;
-        hdr.bridged.arrival_ns = ig_intr_md_from_prsr.global_tstamp[31:0];
-        hdr.bridged._pad = 0;
-        hdr.bridged.queue = 0;
-    }
-
     action take_emptied() {
-        at_port = hdr.emptied.port[8:0];
-        given_queue = hdr.emptied.queue[6:0];
+        at_port = hdr.copied.port[8:0];
+        given_queue = hdr.copied.queue[6:0];
         event = EVENT_EMPTIED;
     }
 
@@ -234,18 +215,18 @@ control Ingress(inout headers_t hdr,
 
     // Options are not parsed, so the checksum of a header with options could not be kept correct.
     apply {
-        if (hdr.emptied.isValid()) {
+        if (hdr.copied.isValid()) {
             drop();
             take_emptied();
         } else {
-            carry();
+            carry.apply(ig_intr_md_from_prsr, hdr);
             if (!hdr.ipv4.isValid() || hdr.ipv4.version != 4 || hdr.ipv4.ihl != 5 || meta.checksum_error == 1) {
                 drop();
             } else if (hdr.ipv4.ttl == 0 || hdr.ipv4.ttl == 1) {
                 drop();
             } else {
                 routes.apply(hdr, ig_intr_md_for_dprsr, ig_intr_md_for_tm);
-                look();
+                hash_flow.apply(ig_intr_md_from_prsr, hdr, now_ns);
                 if (ig_intr_md.resubmit_flag == 1) {
                     take_again();
                 } else {
@@ -281,61 +262,26 @@ control IngressDeparser(packet_out packet,
     }
 }
 
-parser EgressParser(packet_in packet,
-                    out headers_t hdr,
-                    out egress_metadata_t meta,
-                    out egress_intrinsic_metadata_t eg_intr_md) {
-    BridgedParser() bridged_parser;
-
-    state start {
-        packet.extract(eg_intr_md);
-        transition select(packet.lookahead<bit<8>>()) {
-            KIND_COPY: parse_copy;
-            default: parse_packet;
-        }
-    }
-
-    state parse_copy {
-        packet.extract(hdr.emptied);
-        transition accept;
-    }
-
-    state parse_packet {
-        bridged_parser.apply(packet, hdr);
-        transition accept;
-    }
-}
-
 control Egress(inout headers_t hdr,
                inout egress_metadata_t meta,
                in egress_intrinsic_metadata_t eg_intr_md,
                in egress_intrinsic_metadata_from_parser_t eg_intr_md_from_prsr,
                inout egress_intrinsic_metadata_for_deparser_t eg_intr_md_for_dprsr,
                inout egress_intrinsic_metadata_for_output_port_t eg_intr_md_for_oport) {
+    Identify() identify;
     Signals() signals;
     Marking() marking;
+    SendCopy() send_copy;
     Verdict() verdict;
-
-    action identify() {
-        meta.q.flow = hdr.bridged.flow;
-    }
-
-    action send_copy() {
-        eg_intr_md_for_dprsr.mirror_type = MIRROR_COPY;
-        meta.copy.session = COPY_SESSION;
-        meta.copy.kind = KIND_COPY;
-        meta.copy.queue = (bit<8>)meta.q.queue;
-        meta.copy.port = (bit<16>)meta.q.port;
-    }
 
     // A copy passes egress unchanged, on its way to ingress.
     apply {
         if (hdr.bridged.isValid()) {
-            identify();
+            identify.apply(hdr, meta.q);
             signals.apply(hdr, eg_intr_md, eg_intr_md_from_prsr, meta.q);
             marking.apply(meta.q, meta.decision, meta.cause);
             if (eg_intr_md.deq_qdepth == 0) {
-                send_copy();
+                send_copy.apply(meta.q, meta.copy, eg_intr_md_for_dprsr);
             }
             verdict.apply(eg_intr_md.egress_port, meta.decision, meta.cause, hdr.ipv4.ecn, eg_intr_md_for_dprsr.drop_ctl);
             hdr.bridged.setInvalid();
@@ -347,19 +293,14 @@ control EgressDeparser(packet_out packet,
                        inout headers_t hdr,
                        in egress_metadata_t meta,
                        in egress_intrinsic_metadata_for_deparser_t eg_intr_md_for_dprsr) {
-    Checksum() ipv4_checksum;
+    Ipv4Checksum() ipv4_checksum;
     Mirror() mirror;
 
     apply {
         if (eg_intr_md_for_dprsr.mirror_type == MIRROR_COPY) {
             mirror.emit<emptied_t>(meta.copy.session, { meta.copy.kind, meta.copy.queue, meta.copy.port });
         }
-        if (hdr.ipv4.isValid()) {
-            hdr.ipv4.hdr_checksum = ipv4_checksum.update({
-                hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.dscp, hdr.ipv4.ecn, hdr.ipv4.total_len,
-                hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.frag_offset, hdr.ipv4.ttl, hdr.ipv4.protocol,
-                hdr.ipv4.src_addr, hdr.ipv4.dst_addr });
-        }
+        ipv4_checksum.apply(hdr);
         packet.emit(hdr);
     }
 }
