@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// ECN# on Tofino (ECN# paper section 4): marks on a large instantaneous queue, and one packet per interval on a persistent
-// one; see v1model/ecn-sharp.p4.
+// ECN# on Tofino (ECN# paper section 4): marks on a large instantaneous queue, and one packet per interval on a
+// persistent one; see v1model/ecn-sharp.p4.
 //
 // Each state is one register, read and written once per packet. The sum that Algorithm 1 computes mark by mark,
 //

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// BFC's queues: each active flow has one, an empty one if there is any, else a random one (Goyal et al., "Backpressure Flow
-// Control", NSDI 2022). Nothing is marked. The switch, not the program, pauses flows with long queues: docs/queues.md.
+// BFC's queues: each active flow has one, an empty one if there is any, else a random one (Goyal et al., "Backpressure
+// Flow Control", NSDI 2022). Nothing is marked. The switch, not the program, pauses flows with long queues:
+// docs/queues.md.
 //
 // A flow is active while its packets wait. Ingress has to know that, and which queues are empty. v1model shows both in
-// egress only, so the two share registers. Ingress counts arrivals of an entry's flow and egress counts departures, so each
-// register has one writer. A packet that is lost between them keeps its flow in its queue, as if it were still waiting.
+// egress only, so the two share registers. Ingress counts arrivals of an entry's flow and egress counts departures, so
+// each register has one writer. A packet that is lost between them keeps its flow in its queue, as if it were still
+// waiting.
 #include <core.p4>
 #include <v1model.p4>
 #include "include/empty_queue.p4"

@@ -5,7 +5,8 @@
 // Signal: deq_timedelta (sojourn), or enq_qdepth (queue length) if `by_length` is 1; both targets are then in packets.
 // In a single queue the two are the same (section 3.5): n packets take n packet times to pass.
 //
-// With two instantaneous thresholds, of which ins_target is the lower one, it marks with a probability between them (section 3.5).
+// With two instantaneous thresholds, of which ins_target is the lower one, it marks with a probability between them
+// (section 3.5).
 #include <core.p4>
 #include <v1model.p4>
 #include "include/marking.p4"

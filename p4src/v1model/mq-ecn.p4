@@ -4,8 +4,8 @@
 //
 //     K_i = min(quantum_i / T_round, C) * RTT * lambda
 //
-// With two thresholds, K being the lower one, it marks with a probability between them (section 3.4): K_i,min, K_i,max and
-// P_i,max are the same fraction of k_min, k_max and p_max as K_i is of K.
+// With two thresholds, K being the lower one, it marks with a probability between them (section 3.4): K_i,min, K_i,max
+// and P_i,max are the same fraction of k_min, k_max and p_max as K_i is of K.
 //
 // Signal: enq_qdepth, as the paper marks at enqueue. T_round is the value at dequeue.
 //
@@ -75,7 +75,8 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     bit<40> quantum_rtt_max = 0;
     bit<32> slope = 0;
 
-    // Like k_pkts and quantum_rtt_q8, for the upper thresholds. slope_q32: p_max / (k_max - k_min) per packet, in 2^-32.
+    // Like k_pkts and quantum_rtt_q8, for the upper thresholds. slope_q32: p_max / (k_max - k_min) per packet, in
+    // 2^-32.
     action set_lots(bit<19> max_pkts, bit<40> quantum_rtt_max_q8, bit<32> slope_q32) {
         k_max = max_pkts;
         quantum_rtt_max = quantum_rtt_max_q8;

@@ -48,8 +48,8 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
         default_action = set_params(50, 150, 4294967, 9, 1);
     }
 
-    // p_max adapts through its slope, p_max / (max - min), which needs no division: above `high` it rises by a quarter, at
-    // most by `step`, unless it exceeds `top`; below `low` it falls by a tenth, unless it is less than `bottom`.
+    // p_max adapts through its slope, p_max / (max - min), which needs no division: above `high` it rises by a quarter,
+    // at most by `step`, unless it exceeds `top`; below `low` it falls by a tenth, unless it is less than `bottom`.
     bit<1> adapts = 0;
     bit<48> low_q16 = 0;
     bit<48> high_q16 = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Copies that egress makes to carry data. Switches include this file after their headers_t, whose `copied` is the data of
-// a copy, and their egress_metadata_t.
+// Copies that egress makes to carry data. Switches include this file after their headers_t, whose `copied` is the data
+// of a copy, and their egress_metadata_t.
 #ifndef MARKLAB_TNA_COPIES_P4
 #define MARKLAB_TNA_COPIES_P4
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The flow of a packet: a hash that ingress computes, for its own choice of a queue and for egress. The steered switches
-// include this file after their headers_t.
+// The flow of a packet: a hash that ingress computes, for its own choice of a queue and for egress. The steered
+// switches include this file after their headers_t.
 #ifndef MARKLAB_TNA_FLOW_ID_P4
 #define MARKLAB_TNA_FLOW_ID_P4
 

@@ -4,8 +4,9 @@
 // Ingress keeps a bit for each queue that is not empty; steered.p4 describes how it learns this. A scheme includes this
 // file and ends with steered.p4.
 //
-// Unlike on v1model, a flow beyond its limit in the queue of high priority goes to a queue by its hash, not to the shortest
-// one: the chip cannot compare 31 lengths for a packet. The limit counts packets. All ports share one flow map.
+// Unlike on v1model, a flow beyond its limit in the queue of high priority goes to a queue by its hash, not to the
+// shortest one: the chip cannot compare 31 lengths for a packet. The limit counts packets. All ports share one flow
+// map.
 #ifndef MARKLAB_TNA_FLOW_QUEUES_P4
 #define MARKLAB_TNA_FLOW_QUEUES_P4
 

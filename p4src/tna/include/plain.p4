@@ -2,7 +2,8 @@
 // The switch of schemes that need only the queue's state: IPv4 forwarding with ECMP, and one call of the scheme's
 // Marking in egress. It does what v1model/include/switch.p4 does; entries differ where a comment says so.
 //
-//     parser -> Ingress: ipv4_lpm -> (ecmp) -> queue -> deparser, traffic manager, parser -> Egress: Marking -> deparser
+//     parser -> Ingress: ipv4_lpm -> (ecmp) -> queue -> deparser, traffic manager
+//     parser -> Egress: Marking -> deparser
 //
 #ifndef MARKLAB_TNA_PLAIN_P4
 #define MARKLAB_TNA_PLAIN_P4

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // steered.p4 on Tofino 2, whose traffic manager reports each change of a queue's length to the ghost thread.
 //
-//     parser -> Ingress: ipv4_lpm -> (ecmp) -> Steering -> deparser, traffic manager, parser -> Egress: Marking -> deparser
+//     parser -> Ingress: ipv4_lpm -> (ecmp) -> Steering -> deparser, traffic manager
+//     parser -> Egress: Marking -> deparser
 //     Ghost: the bit of a queue
 //
 #ifndef MARKLAB_TNA_STEERED_BY_GHOST_P4

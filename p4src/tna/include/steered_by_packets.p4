@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// steered.p4 on Tofino 1, where ingress learns about queues from packets. A packet that finds its queue empty is resubmitted
-// to report that it is busy; a packet that leaves its queue empty sends a copy to ingress (mirror, recirculation).
+// steered.p4 on Tofino 1, where ingress learns about queues from packets. A packet that finds its queue empty is
+// resubmitted to report that it is busy; a packet that leaves its queue empty sends a copy to ingress (mirror,
+// recirculation).
 //
-//     parser -> Ingress: ipv4_lpm -> (ecmp) -> Steering -> deparser, traffic manager, parser -> Egress: Marking -> deparser
+//     parser -> Ingress: ipv4_lpm -> (ecmp) -> Steering -> deparser, traffic manager
+//     parser -> Egress: Marking -> deparser
 //     again: Ingress: the bit of the packet's queue; copy: Ingress: the bit of the queue that is empty -> dropped
 //
 #ifndef MARKLAB_TNA_STEERED_BY_PACKETS_P4
@@ -283,7 +285,8 @@ control Egress(inout headers_t hdr,
             if (eg_intr_md.deq_qdepth == 0) {
                 send_copy.apply(meta.q, meta.copy, eg_intr_md_for_dprsr);
             }
-            verdict.apply(eg_intr_md.egress_port, meta.decision, meta.cause, hdr.ipv4.ecn, eg_intr_md_for_dprsr.drop_ctl);
+            verdict.apply(eg_intr_md.egress_port, meta.decision, meta.cause, hdr.ipv4.ecn,
+                          eg_intr_md_for_dprsr.drop_ctl);
             hdr.bridged.setInvalid();
         }
     }

@@ -5,9 +5,10 @@
 // must know how long the queues are, but v1model shows that in egress only, so the two share registers. Ingress counts
 // the packets that it sends to a queue, and egress writes how many are left there.
 //
-// The paper has two notions of an active flow. In its program, a flow is active if it sent a packet in the last t_period
-// (Algorithm 1); meanwhile its queue may run empty and be given to another flow as well. In section IV-B a flow is active
-// while it "has one or more packets queued", which its simulations can see; a flow whose queue ran empty is then new.
+// The paper has two notions of an active flow. In its program, a flow is active if it sent a packet in the last
+// t_period (Algorithm 1); meanwhile its queue may run empty and be given to another flow as well. In section IV-B a
+// flow is active while it "has one or more packets queued", which its simulations can see; a flow whose queue ran empty
+// is then new.
 //
 // Include this file; switch.p4 calls its controls.
 #ifndef MARKLAB_FLOW_QUEUES_P4
@@ -63,7 +64,8 @@ control Steering(in flow_t flow, out bit<7> queue) {
     bit<1> while_queued = 0;
 
     // high: the last queue. t_period_us: a flow that sent nothing for this long is a new one. t_stale_us: a queue that
-    // no packet entered or left for this long is empty. active_while_queued: 1 if a flow whose queue ran empty is a new one.
+    // no packet entered or left for this long is empty. active_while_queued: 1 if a flow whose queue ran empty is a new
+    // one.
     action set_steering(bit<7> high, bit<14> mask, bit<32> t_period_us, bit<32> t_stale_us, bit<24> pass_limit_bytes,
                         bit<1> active_while_queued) {
         priority_queue = high;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Periods of a queue, for schemes that do something once in each. v1model has no timers: an arriving packet
-// computes how many periods have ended, and does the updates of all of them. So nothing happens while no packet arrives,
-// and all missed updates are done before the next packet is handled.
+// computes how many periods have ended, and does the updates of all of them. So nothing happens while no packet
+// arrives, and all missed updates are done before the next packet is handled.
 //
-// Time is that of arrival, so that periods do not depend on how long packets wait. They begin with a queue's first packet.
-// Periods that ended more than 2^32 us (71.6 minutes) ago are forgotten.
+// Time is that of arrival, so that periods do not depend on how long packets wait. They begin with a queue's first
+// packet. Periods that ended more than 2^32 us (71.6 minutes) ago are forgotten.
 #ifndef MARKLAB_PERIODS_P4
 #define MARKLAB_PERIODS_P4
 
