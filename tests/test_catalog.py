@@ -214,8 +214,8 @@ def test_reds_average_decays_as_the_formula_says(weight: str, testbed: Setup) ->
     """Every idle time matches at most one entry, whose value is within 1/62 of (1 - w) ^ packets."""
     table = entries(f"red:weight={weight}", testbed, "marking.decay")
     (params,) = entries(f"red:weight={weight}", testbed, "marking.params")
-    shrink = 1 - 2.0 ** -params["params"]["weight"]
-    spans = sorted(entry["match"]["idle_us"]["range"] + [entry["params"]["left"]] for entry in table)
+    shrink = 1 - 2.0 ** -params["params"]["weight_shift"]
+    spans = sorted(entry["match"]["idle_us"]["range"] + [entry["params"]["left_q16"]] for entry in table)
     assert spans[0][0] == 0
     assert all(one[1] + 1 == next_one[0] for one, next_one in itertools.pairwise(spans))
     assert len(spans) <= 64
@@ -229,7 +229,7 @@ def test_red_star_marks_above_max(testbed: Setup) -> None:
     (red,) = entries("red", testbed, "marking.params")
     (star,) = entries("red:star", testbed, "marking.params")
     assert (red["params"]["mark_above"], star["params"]["mark_above"]) == (0, 1)
-    slope = red["params"]["slope"] / 2**32 * (red["params"]["max_pkts"] - red["params"]["min_pkts"])
+    slope = red["params"]["slope_q32"] / 2**32 * (red["params"]["max_pkts"] - red["params"]["min_pkts"])
     assert slope == pytest.approx(0.1, rel=1e-6)
 
 

@@ -24,7 +24,7 @@ ONE = 2**40
 def told(scheme: str) -> tuple[int, int, int, int]:
     """q_ref, a and b in 2^-40, and the period in us."""
     own = params(scheme)
-    return own["q_ref_pkts"], own["a_q40"], own["b_q40"], params(scheme, "marking.periods.length")["period"]
+    return own["q_ref_pkts"], own["a_q40"], own["b_q40"], params(scheme, "marking.periods.length")["period_us"]
 
 
 def oracle(scheme: str) -> Pi:

@@ -35,7 +35,7 @@ def told(scheme: str) -> tuple[int, int, int, int, int]:
     """b_star; the changes by a queued packet, by an arrival and by a period, in 2^-40; and the period in us."""
     own = params(scheme)
     names = ("b_star_pkts", "per_queued_q40", "per_arrived_q40", "per_period_q40")
-    return *(own[name] for name in names), params(scheme, "marking.periods.length")["period"]  # type: ignore[return-value]
+    return *(own[name] for name in names), params(scheme, "marking.periods.length")["period_us"]  # type: ignore[return-value]
 
 
 def oracle(scheme: str) -> Rem:

@@ -87,11 +87,11 @@ control Steering(in bit<9> port, in bit<32> now_ns, in bit<32> flow, inout bit<3
     bit<32> at_the_limit = 0;
     bit<1> is_new = 0;
 
-    // minus_period: 2^32 less t_period, in ns.
-    action set_steering(bit<7> high, bit<32> minus_period) {
+    // minus_period_ns: 2^32 less t_period.
+    action set_steering(bit<7> high, bit<32> minus_period_ns) {
         priority_queue = high;
         now = (int<32>)now_ns;
-        a_period_ago = (int<32>)(now_ns + minus_period);
+        a_period_ago = (int<32>)(now_ns + minus_period_ns);
     }
 
     table steering_params {
