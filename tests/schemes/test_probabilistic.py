@@ -162,7 +162,9 @@ class MqEcnPort:
         shares = {queue: Fraction(quantum, 1500) * packet_us * k_max for queue, quantum in enumerate(quanta)}
         self.paper = MqEcn(k_max, shares, Fraction(3, 4), packet_us)
         # Both thresholds of a queue in turns, as the switch gets them, rounded to 1/256 packet microseconds.
-        self.told = {queue: [round(256 * share * k / k_max) for k in (k_min, k_max)] for queue, share in shares.items()}
+        self.limits = {
+            queue: [round(256 * share * k / k_max) for k in (k_min, k_max)] for queue, share in shares.items()
+        }
         self.steps: Counter[str] = Counter()
 
     def leave(self, out: Departure) -> str:
@@ -172,9 +174,9 @@ class MqEcnPort:
         ticks = self.switch.state("t_round")
         t_round = Fraction(ticks, 256)
         p = self.paper.probability(out, self.k_min, self.p_max, t_round)
-        low, high = self.told[out.queue]
+        low, high = self.limits[out.queue]
         above, beyond = (
-            out.found > k or out.found * ticks > told for k, told in ((self.k_min, low), (self.k_max, high))
+            out.found > k or out.found * ticks > limit for k, limit in ((self.k_min, low), (self.k_max, high))
         )
         step = "marked" if marked else "passed"
         if above and not beyond:
@@ -185,7 +187,7 @@ class MqEcnPort:
             step = f"{step} at random"
         else:
             assert marked is beyond, out
-            rounded = min(abs(out.found * ticks - told) for told in (low, high)) <= 1
+            rounded = min(abs(out.found * ticks - limit) for limit in (low, high)) <= 1
             assert p == beyond or rounded, out
         self.steps[step] += 1
         return step
