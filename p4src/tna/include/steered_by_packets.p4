@@ -5,7 +5,7 @@
 //
 //     parser -> Ingress: ipv4_lpm -> (ecmp) -> Steering -> deparser, traffic manager
 //     parser -> Egress: Marking -> deparser
-//     again: Ingress: the bit of the packet's queue; copy: Ingress: the bit of the queue that is empty -> dropped
+//     resubmitted: Ingress: the bit of the packet's queue; copy: Ingress: the bit of the queue that is empty -> dropped
 //
 #ifndef MARKLAB_TNA_STEERED_BY_PACKETS_P4
 #define MARKLAB_TNA_STEERED_BY_PACKETS_P4
@@ -16,13 +16,13 @@
 #include "verdict.p4"
 
 const PortId_t RECIRCULATION = 68;
-const ResubmitType_t RESUBMIT_AGAIN = 1;
+const ResubmitType_t RESUBMIT_QUEUE = 1;
 
 // Why a packet enters ingress.
 const bit<2> EVENT_NONE = 0;
-const bit<2> EVENT_FIRST = 1;      // it is given a queue
-const bit<2> EVENT_AGAIN = 2;      // its queue was empty, and is busy now
-const bit<2> EVENT_EMPTIED = 3;    // it is a copy: a queue is empty now
+const bit<2> EVENT_FIRST = 1;            // it is given a queue
+const bit<2> EVENT_RESUBMITTED = 2;      // its queue was empty, and is busy now
+const bit<2> EVENT_EMPTIED = 3;          // it is a copy: a queue is empty now
 
 // Tells ingress that a queue is empty.
 header emptied_t {
@@ -32,7 +32,7 @@ header emptied_t {
 }
 
 // What a resubmitted packet brings along: the queue that it was given.
-header again_t {
+header resubmitted_t {
     bit<8> queue;
     bit<56> _pad;
 }
@@ -47,8 +47,8 @@ struct headers_t {
 
 struct ingress_metadata_t {
     bit<1> checksum_error;
-    again_t again;
-    again_t next;
+    resubmitted_t resubmitted;
+    resubmitted_t next;
 }
 
 struct egress_metadata_t {
@@ -98,7 +98,7 @@ control Occupying(in bit<9> port, in bit<32> mapped, out bit<32> was_busy) {
 }
 
 // Records that a queue has become busy or empty.
-control Telling(in bit<9> port, in bit<7> queue, in bit<2> event) {
+control QueueReport(in bit<9> port, in bit<7> queue, in bit<2> event) {
     QueueBits() queue_bits;
     bit<1> is_empty = 0;
     bit<32> other_bits = 0;
@@ -130,14 +130,14 @@ parser IngressParser(packet_in packet,
         packet.extract(ig_intr_md);
         meta.checksum_error = 0;
         transition select(ig_intr_md.resubmit_flag, ig_intr_md.ingress_port) {
-            (1, _): parse_again;
+            (1, _): parse_resubmitted;
             (0, RECIRCULATION): parse_emptied;
             default: parse_port_metadata;
         }
     }
 
-    state parse_again {
-        packet.extract(meta.again);
+    state parse_resubmitted {
+        packet.extract(meta.resubmitted);
         transition parse_packet;
     }
 
@@ -169,7 +169,7 @@ control Ingress(inout headers_t hdr,
     HashFlow() hash_flow;
     Steering() steering;
     Occupying() occupying;
-    Telling() telling;
+    QueueReport() queue_report;
     bit<7> own_queue = 0;
     bit<32> mapped = 0;
     bit<32> now_ns = 0;
@@ -199,18 +199,18 @@ control Ingress(inout headers_t hdr,
         event = EVENT_FIRST;
     }
 
-    action take_again() {
+    action take_resubmitted() {
         at_port = ig_intr_md_for_tm.ucast_egress_port;
-        given_queue = meta.again.queue[6:0];
-        event = EVENT_AGAIN;
+        given_queue = meta.resubmitted.queue[6:0];
+        event = EVENT_RESUBMITTED;
     }
 
     action use_given() {
         own_queue = given_queue;
     }
 
-    action go_again() {
-        ig_intr_md_for_dprsr.resubmit_type = RESUBMIT_AGAIN;
+    action resubmit_packet() {
+        ig_intr_md_for_dprsr.resubmit_type = RESUBMIT_QUEUE;
         meta.next.queue = (bit<8>)own_queue;
         meta.next._pad = 0;
     }
@@ -230,7 +230,7 @@ control Ingress(inout headers_t hdr,
                 routes.apply(hdr, ig_intr_md_for_dprsr, ig_intr_md_for_tm);
                 hash_flow.apply(ig_intr_md_from_prsr, hdr, now_ns);
                 if (ig_intr_md.resubmit_flag == 1) {
-                    take_again();
+                    take_resubmitted();
                 } else {
                     take_first();
                 }
@@ -241,11 +241,11 @@ control Ingress(inout headers_t hdr,
             occupying.apply(at_port, mapped, was_busy);
         } else if (event != EVENT_NONE) {
             use_given();
-            telling.apply(at_port, given_queue, event);
+            queue_report.apply(at_port, given_queue, event);
         }
         use_own_queue();
         if (event == EVENT_FIRST && was_busy == 0) {
-            go_again();
+            resubmit_packet();
         }
     }
 }
@@ -257,8 +257,8 @@ control IngressDeparser(packet_out packet,
     Resubmit() resubmit;
 
     apply {
-        if (ig_intr_md_for_dprsr.resubmit_type == RESUBMIT_AGAIN) {
-            resubmit.emit<again_t>(meta.next);
+        if (ig_intr_md_for_dprsr.resubmit_type == RESUBMIT_QUEUE) {
+            resubmit.emit<resubmitted_t>(meta.next);
         }
         packet.emit(hdr);
     }
