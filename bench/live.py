@@ -244,7 +244,7 @@ def iperf3(testbed: Testbed, cable: int, *options: str) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Way:
+class Route:
     """A path between the hosts: its cable, and the switch that has to run."""
 
     name: str
@@ -252,37 +252,37 @@ class Way:
     runs: Callable[[], AbstractContextManager[None]]
 
 
-def ways(testbed: Testbed) -> list[Way]:
+def routes(testbed: Testbed) -> list[Route]:
     """All paths for which this machine has the tools."""
     found = [
-        Way("cable", 1, testbed.nothing),
-        Way("bridge", 0, testbed.bridge),
-        Way("Marklab", 0, testbed.marklab),
+        Route("cable", 1, testbed.nothing),
+        Route("bridge", 0, testbed.bridge),
+        Route("Marklab", 0, testbed.marklab),
     ]
     missing = bmv2.missing_tools()
     if missing:
         Console(stderr=True).print(f"simple_switch is left out: {', '.join(missing)} not on PATH")
         return found
-    return [*found, Way("simple_switch", 0, testbed.simple_switch)]
+    return [*found, Route("simple_switch", 0, testbed.simple_switch)]
 
 
 def best_of(
-    testbed: Testbed, rounds: int, measure: Callable[[Way], NDArray[np.float64]], better: Callable[..., Any]
+    testbed: Testbed, rounds: int, measure: Callable[[Route], NDArray[np.float64]], better: Callable[..., Any]
 ) -> dict[str, NDArray[np.float64]]:
     """The best figures of each path, over rounds in which all take turns."""
     found: dict[str, list[NDArray[np.float64]]] = {}
     for _ in range(rounds):
-        for way in ways(testbed):
-            with way.runs():
-                found.setdefault(way.name, []).append(measure(way))
+        for route in routes(testbed):
+            with route.runs():
+                found.setdefault(route.name, []).append(measure(route))
     return {name: better(values, axis=0) for name, values in found.items()}
 
 
 def throughput(testbed: Testbed, rounds: int) -> bool:
     """TCP, one connection of full segments."""
 
-    def measure(way: Way) -> NDArray[np.float64]:
-        end = iperf3(testbed, way.cable)
+    def measure(route: Route) -> NDArray[np.float64]:
+        end = iperf3(testbed, route.cable)
         return np.array([end["sum_received"]["bits_per_second"], end["sum_sent"]["retransmits"]])
 
     found = best_of(testbed, rounds, measure, np.max)
@@ -298,9 +298,9 @@ def throughput(testbed: Testbed, rounds: int) -> bool:
 def small(testbed: Testbed, rounds: int) -> bool:
     """UDP at the maximum rate of one sender: datagrams of 18 bytes."""
 
-    def measure(way: Way) -> NDArray[np.float64]:
+    def measure(route: Route) -> NDArray[np.float64]:
         before = datagrams(testbed)
-        end = iperf3(testbed, way.cable, "-u", "-l", "18", "-b", "0")["sum"]
+        end = iperf3(testbed, route.cable, "-u", "-l", "18", "-b", "0")["sum"]
         # The kernel's counts include the warm-up.
         delivered, read = (datagrams(testbed) - before) / (SECONDS + 1)
         return np.array([delivered, end["packets"] / end["seconds"], read])
@@ -328,11 +328,11 @@ def datagrams(testbed: Testbed) -> NDArray[np.int64]:
 def latency(testbed: Testbed, rounds: int) -> bool:
     """Round trips on an idle network. Those over the cable are the hosts' own latency."""
 
-    def measure(way: Way) -> NDArray[np.float64]:
-        said = testbed.run(0, "ping", "-i", "0.002", "-c", str(PINGS), f"10.0.{way.cable}.2")
+    def measure(route: Route) -> NDArray[np.float64]:
+        said = testbed.run(0, "ping", "-i", "0.002", "-c", str(PINGS), f"10.0.{route.cable}.2")
         times_us = [float(match) * 1e3 for match in re.findall(r"time=([0-9.]+) ms", said)]
         if len(times_us) != PINGS:
-            raise SystemExit(f"error: of {PINGS} pings {len(times_us)} came back by {way.name}")
+            raise SystemExit(f"error: of {PINGS} pings {len(times_us)} came back by {route.name}")
         # A ping goes through the switch twice.
         times_us.sort()
         return np.array([nearest_rank(times_us, part) for part in (0.5, 0.99)]) / 2
@@ -374,9 +374,9 @@ def line_rate(testbed: Testbed) -> float:
 
     def sent() -> NDArray[np.float64]:
         begin_s = time.monotonic()
-        asked = subprocess.run(ask, check=True, capture_output=True, timeout=20)
+        answer = subprocess.run(ask, check=True, capture_output=True, timeout=20)
         at_s = (begin_s + time.monotonic()) / 2
-        counts = json.loads(asked.stdout)[0]["stats64"]["tx"]
+        counts = json.loads(answer.stdout)[0]["stats64"]["tx"]
         return np.array([at_s, 8 * (counts["bytes"] + OVERHEAD_BYTES * counts["packets"])])
 
     overload = [

@@ -36,7 +36,7 @@ from marklab.papers.claims import Finding, PaperExperiment, load_experiment
 from marklab.papers.reproduction import Reproduction, reproduce_one
 from marklab.papers.table import verdicts_table
 from marklab.paths import REPOSITORY
-from marklab.report.files import Form
+from marklab.report.chart import Form
 from marklab.results.collection import Collection, FailedCell
 
 Cli = Callable[..., Finished]

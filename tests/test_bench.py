@@ -47,7 +47,7 @@ def test_rates_of_datagrams_are_the_kernels(
         return {"sum": {"packets": 300_000, "lost_packets": 433_194, "seconds": 3.0}}
 
     monkeypatch.setattr(live, "iperf3", lost_more_than_was_sent)
-    monkeypatch.setattr(live, "ways", lambda _: [live.Way("Marklab", 0, nullcontext)])
+    monkeypatch.setattr(live, "routes", lambda _: [live.Route("Marklab", 0, nullcontext)])
     seconds = live.SECONDS + 1
     assert live.small(Host((7, 5), (7 + 40_000 * seconds, 5 + 90_000 * seconds)), 1)
     [row] = [line for line in capsys.readouterr().out.splitlines() if "Marklab" in line and "130,000" in line]

@@ -158,7 +158,7 @@ def test_a_preset_turns_a_variant_on_as_well(text: str, reported: list[str], tes
         "title: Mine\n"
         "parameters:\n"
         "  t: {kind: time, doc: marks begin above it, rule: 20}\n"
-        "  low: {kind: time, doc: where lots begin, rule: t, variant: true}\n"
+        "  low: {kind: time, doc: where marks begin, rule: t, variant: true}\n"
         "presets: {soft: {low: 10}}\n"
     )
     assert list(fit(f"{tmp_path}/mine.p4{text}", testbed).reported) == reported
@@ -176,7 +176,7 @@ def test_the_parameters_of_ecn_sharp_reach_the_switch(testbed: Setup) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "ins", "lots"),
+    ("text", "ins", "drawn"),
     [
         ("k_min=50us,k_max=150us,p_max=0.5", 50, {"max": 150, "slope_q32": 2**32 // 200}),
         ("k_max=300us", 200, {"max": 300, "slope_q32": round(2**32 / 100)}),
@@ -184,12 +184,12 @@ def test_the_parameters_of_ecn_sharp_reach_the_switch(testbed: Setup) -> None:
         ("k_min=199us", 199, {"max": 200, "slope_q32": 2**32 - 1}),
     ],
 )
-def test_probabilistic_thresholds_are_in_order(text: str, ins: int, lots: dict[str, int], testbed: Setup) -> None:
+def test_probabilistic_thresholds_are_in_order(text: str, ins: int, drawn: dict[str, int], testbed: Setup) -> None:
     (entry,) = entries(f"ecn-sharp:{text}", testbed, "marking.params")
     assert isinstance(entry["params"], dict)
     assert entry["params"]["ins"] == ins
-    (entry,) = entries(f"ecn-sharp:{text}", testbed, "marking.lots")
-    assert entry["params"] == lots
+    (entry,) = entries(f"ecn-sharp:{text}", testbed, "marking.probabilities")
+    assert entry["params"] == drawn
 
 
 @pytest.mark.parametrize(
@@ -214,8 +214,8 @@ def test_reds_average_decays_as_the_formula_says(weight: str, testbed: Setup) ->
     """Every idle time matches at most one entry, whose value is within 1/62 of (1 - w) ^ packets."""
     table = entries(f"red:weight={weight}", testbed, "marking.decay")
     (params,) = entries(f"red:weight={weight}", testbed, "marking.params")
-    shrink = 1 - 2.0 ** -params["params"]["weight"]
-    spans = sorted(entry["match"]["idle_us"]["range"] + [entry["params"]["left"]] for entry in table)
+    shrink = 1 - 2.0 ** -params["params"]["weight_shift"]
+    spans = sorted(entry["match"]["idle_us"]["range"] + [entry["params"]["left_q16"]] for entry in table)
     assert spans[0][0] == 0
     assert all(one[1] + 1 == next_one[0] for one, next_one in itertools.pairwise(spans))
     assert len(spans) <= 64
@@ -229,7 +229,7 @@ def test_red_star_marks_above_max(testbed: Setup) -> None:
     (red,) = entries("red", testbed, "marking.params")
     (star,) = entries("red:star", testbed, "marking.params")
     assert (red["params"]["mark_above"], star["params"]["mark_above"]) == (0, 1)
-    slope = red["params"]["slope"] / 2**32 * (red["params"]["max_pkts"] - red["params"]["min_pkts"])
+    slope = red["params"]["slope_q32"] / 2**32 * (red["params"]["max_pkts"] - red["params"]["min_pkts"])
     assert slope == pytest.approx(0.1, rel=1e-6)
 
 
@@ -240,7 +240,7 @@ def test_red_star_marks_above_max(testbed: Setup) -> None:
         ("dctcp-red:tial", "unknown preset of dctcp-red: `tial`"),
         ("dctcp-red:kk=3", "unknown parameter of dctcp-red: `kk`"),
         ("dctcp-red:k=600000", "must be 0 to 524287"),
-        ("dctcp-red:k=lots", "`lots` is not a"),
+        ("dctcp-red:k=many", "`many` is not a"),
         ("tcn:t=85", "`85` has no unit"),
         ("ecn-sharp:signal=length", "unknown value of `signal`"),
         ("red:p_max=2", "must be 1e-06 to 1"),

@@ -19,9 +19,9 @@ from comparisons import VERSIONS, collection, compared, failed, run, sweep
 from conftest import Finished
 from marklab.comparison.differences import Difference, Verdict, difference, judge, values_of, with_intervals
 from marklab.comparison.policy import Policy, parse_rule, read_policy
-from marklab.comparison.side_by_side import NOTHING_LOST, Comparison, compare, to_json
+from marklab.comparison.side_by_side import NOTHING_LOST, Comparison, compare
 from marklab.errors import BadInput
-from marklab.report.comparison import print_comparison, to_junit, to_markdown
+from marklab.report.comparison import MOST_CHARACTERS, print_comparison, to_json, to_junit, to_markdown
 from marklab.results.collection import Collection
 from marklab.results.metric import METRICS
 from marklab.statistics.samples import Interval
@@ -460,6 +460,42 @@ def test_markdown_has_the_verdict_on_top_and_the_rest_folded() -> None:
         assert len({line.count("|") for line in table.splitlines()}) == 1
     green = to_markdown(compared(SWEEP, SWEEP, "short.mean > +5%"))
     assert green.startswith("### Marklab: ✅ all 3 checks passed\n")
+
+
+def large() -> Comparison:
+    """A comparison of six schemes at nine loads, by a dozen rules at each point."""
+    loads, random = [round(0.1 * number, 1) for number in range(1, 10)], np.random.default_rng(1)
+    sides = [
+        sweep({f"scheme-{n}": {load: list(times * random.normal(100, 5, 4)) for load in loads} for n in range(6)})
+        for times in (1, 1.5)
+    ]
+    groups = [f"{group}.{statistic}" for group in ("overall", "short", "large") for statistic in ("mean", "p99")]
+    rules = [f"{group} > {sign}%" for group in groups for sign in ("+5", "+10")]
+    return compared(*sides, *rules, at="each point")
+
+
+@pytest.mark.parametrize("above", [-1, 0, 1])
+def test_markdown_is_cut_above_its_limit_only(above: int) -> None:
+    comparison = compared(SWEEP, sweep({"tcn": TCN, "dctcp-red:tail": RED}), "short.mean > +5%")
+    whole = to_markdown(comparison)
+    text = to_markdown(comparison, len(whole) - above)
+    assert len(text) <= len(whole) - above
+    assert (text == whole) is (above <= 0)
+    assert bool(re.search(r"^\.\.\. and \d+ more in comparison\.json$", text, re.MULTILINE)) is (above > 0)
+
+
+def test_markdown_of_a_large_grid_fits_into_a_comment_and_says_what_is_left_out() -> None:
+    comparison = large()
+    whole, text = to_markdown(comparison, 10**9), to_markdown(comparison)
+    assert len(whole) > MOST_CHARACTERS >= len(text) > 0.9 * MOST_CHARACTERS
+    assert text.count("<details>") == text.count("</details>") == whole.count("<details>")
+    left_out = sum(map(int, re.findall(r"^\.\.\. and (\d+) more in comparison\.json$", text, re.MULTILINE)))
+    items = [
+        len(re.findall(r"^(?:- |\| (?!(?:broken rule|scheme|metric|point) ))", each, re.MULTILINE))
+        for each in (whole, text)
+    ]
+    beyond = sum(each.verdict.is_difference for each in comparison.at_points) - 200
+    assert items[0] + beyond == items[1] + left_out
 
 
 def test_the_table_shows_points_that_differ_or_all() -> None:

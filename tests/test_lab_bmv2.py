@@ -326,8 +326,8 @@ def test_the_priorities_of_the_lab_are_those_of_bmv2(bench: Bench, tmp_path: Pat
     folder.mkdir()
     try:
         with running(bench.switch.inside, "s1", ports, compiled, rules, folder) as switch:
-            told = bench.switch.run(sys.executable, "-c", PROBES, text=frames)
-            assert [json.loads(line) for line in told.splitlines()] == [[2], [1], [1], [2], [2], [1], [1]]
+            output = bench.switch.run(sys.executable, "-c", PROBES, text=frames)
+            assert [json.loads(line) for line in output.splitlines()] == [[2], [1], [1], [2], [2], [1], [1]]
             assert switch.client.counter("seen")[1].packets == len(probes)
             with pytest.raises(RunFailed, match="entry of `rules` with a"):
                 switch.client.write(rules[3:])

@@ -65,10 +65,10 @@ def test_each_flow_is_started_by_its_sender_or_by_who_asks_for_it() -> None:
     pushed = [client_columns(flows, host) for host in range(3)]
     assert [columns["id"].tolist() for columns in pushed] == [[0, 3], [1], [2]]
     assert [columns["peer"].tolist() for columns in pushed] == [[1, 2], [2], [0]]
-    asked = [client_columns(flows, host, pull=flows.query) for host in range(3)]
-    assert [columns["id"].tolist() for columns in asked] == [[0], [], [1, 2, 3]]
-    assert asked[2]["peer"].tolist() == [1, 0, 0]
-    assert asked[2]["pull"].tolist() == [True, False, True]
+    by_host = [client_columns(flows, host, pull=flows.query) for host in range(3)]
+    assert [columns["id"].tolist() for columns in by_host] == [[0], [], [1, 2, 3]]
+    assert by_host[2]["peer"].tolist() == [1, 0, 0]
+    assert by_host[2]["pull"].tolist() == [True, False, True]
 
 
 def test_a_rate_of_an_application_is_refused() -> None:

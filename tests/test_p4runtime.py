@@ -117,15 +117,15 @@ def test_ids_and_aliases_tell_objects_apart(objects: set[tuple[Kind, str]]) -> N
 
 
 @pytest.mark.parametrize(
-    ("asked", "expected"),
+    ("requested", "expected"),
     [([None, None], [1, 2]), ([2, None, None], [2, 3, 4]), ([None, 1, None], [2, 1, 3]), ([9, None, 3], [9, 2, 3])],
 )
-def test_fields_without_id_take_free_places(asked: list[int | None], expected: list[int]) -> None:
+def test_fields_without_id_take_free_places(requested: list[int | None], expected: list[int]) -> None:
     def field(id_: int | None) -> dict[str, Any]:
         note = {"name": "id", "text": str(id_), "values": [{"number": str(id_)}], "pairs": None, "structured": False}
         return {"name": "f", "annotations": [] if id_ is None else [note]}
 
-    assert ids.field_ids("table", [field(id_) for id_ in asked]) == expected
+    assert ids.field_ids("table", [field(id_) for id_ in requested]) == expected
 
 
 def test_each_form_of_a_file_holds_the_same_message(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from browsing import PHONE, Opened, opened, started
 from collections_of_runs import LOADS, SCHEMES, WORKLOADS, collection_of, grid, run_with_curves, single
 from conftest import Finished
 from marklab.report import figures, page
-from marklab.report.chart import Chart, View
+from marklab.report.chart import Chart, Form, View
 from marklab.report.charts import sections
 from marklab.report.claims import ClaimRow, Claims
 from marklab.report.figures import draw_figures
@@ -243,7 +243,7 @@ def test_figures_have_room_for_names_with_all_parameters(tmp_path: Path, monkeyp
         for section in sections(collection)
     ]
     monkeypatch.setattr(figures, "sections", lambda _: found)
-    assert len(list(draw_figures(collection, tmp_path, "png"))) == 1
+    assert len(list(draw_figures(collection, tmp_path, Form.PNG))) == 1
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// CoDel with marks on Tofino: marks when the sojourn time has stayed above `target` for an `interval`, then ever more often,
-// at interval / sqrt(count); see v1model/codel.p4.
+// CoDel with marks on Tofino: marks when the sojourn time has stayed above `target` for an `interval`, then ever more
+// often, at interval / sqrt(count); see v1model/codel.p4.
 //
 // The sum that v1model/codel.p4 computes mark by mark,
 //
 //     mark_next += interval / sqrt(mark_count),
 //
-// is a table over time here, as in ecn-sharp.p4: mark n + 1 is due when interval * (1 + 1/sqrt(2) + ... + 1/sqrt(n)) has
-// passed since the first one. An episode of marks that soon follows another begins ahead, as if it had made some marks
-// already. How many depends on the marks of the episode before. That number is known in a later stage than the one that
-// needs it, so a note carries it there. The note is in time, since the next episode begins at least an interval later.
+// is a table over time here, as in ecn-sharp.p4: mark n + 1 is due when interval * (1 + 1/sqrt(2) + ... + 1/sqrt(n))
+// has passed since the first one. An episode of marks that soon follows another begins ahead, as if it had made some
+// marks already. How many depends on the marks of the episode before. That number is known in a later stage than the
+// one that needs it, so a note carries it there. The note is in time, since the next episode begins at least an
+// interval later.
 #include <core.p4>
 #include <tna.p4>
 

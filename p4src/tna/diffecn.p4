@@ -36,10 +36,10 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     cause_t why = 0;
     bit<7> from_priority = 0;
 
-    // minus_period: 2^32 less t_period, in ns.
-    action set_params(bit<7> high, bit<32> minus_period) {
+    // minus_period_ns: 2^32 less t_period.
+    action set_params(bit<7> high, bit<32> minus_period_ns) {
         priority_queue = high;
-        a_period_ago = (int<32>)(q.now_ns + minus_period);
+        a_period_ago = (int<32>)(q.now_ns + minus_period_ns);
     }
 
     table params {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// ECN# on Tofino (ECN# paper section 4): marks on a large instantaneous queue, and one packet per interval on a persistent
-// one; see v1model/ecn-sharp.p4.
+// ECN# on Tofino (ECN# paper section 4): marks on a large instantaneous queue, and one packet per interval on a
+// persistent one; see v1model/ecn-sharp.p4.
 //
 // Each state is one register, read and written once per packet. The sum that Algorithm 1 computes mark by mark,
 //
@@ -43,20 +43,20 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     bit<32> marks_due = 0;
     bit<1> is_due = 0;
 
-    // minus_interval: 2^32 - pst_interval, in ns, since the chip adds constants.
-    action set_params(bit<32> ins_ns, bit<32> pst_ns, bit<32> minus_interval) {
+    // minus_interval_ns: 2^32 - pst_interval, since the chip adds constants.
+    action set_params(bit<32> ins_ns, bit<32> pst_ns, bit<32> minus_interval_ns) {
         signal = q.sojourn_ns;
         ins_target = ins_ns;
         pst_target = pst_ns;
-        an_interval_ago = (int<32>)(q.now_ns + minus_interval);
+        an_interval_ago = (int<32>)(q.now_ns + minus_interval_ns);
     }
 
     // The signal is the queue's length.
-    action set_length_params(bit<32> ins_cells, bit<32> pst_cells, bit<32> minus_interval) {
+    action set_length_params(bit<32> ins_cells, bit<32> pst_cells, bit<32> minus_interval_ns) {
         signal = q.enq_qdepth_cells;
         ins_target = ins_cells;
         pst_target = pst_cells;
-        an_interval_ago = (int<32>)(q.now_ns + minus_interval);
+        an_interval_ago = (int<32>)(q.now_ns + minus_interval_ns);
     }
 
     table params {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // RED on Tofino: marks with a probability that grows with the average queue; see v1model/red.p4.
 //
-// The chip's low-pass filter averages over time, with the time constant that an average over packets has on a busy line.
-// Marks are spread as in the second method of the RED paper (section 7): the next mark is due when the probabilities of the
-// packets since the last mark add up to a random number, drawn at that mark. That takes one register and no product.
+// The chip's low-pass filter averages over time, with the time constant that an average over packets has on a busy
+// line. Marks are spread as in the second method of the RED paper (section 7): the next mark is due when the
+// probabilities of the packets since the last mark add up to a random number, drawn at that mark. That takes one
+// register and no product.
 #include <core.p4>
 #include "include/chip.p4"
 #include "include/marking.p4"

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// BFC's queues: each active flow has one, an empty one if there is any, else a random one (Goyal et al., "Backpressure Flow
-// Control", NSDI 2022). Nothing is marked. The switch, not the program, pauses flows with long queues: docs/queues.md.
+// BFC's queues: each active flow has one, an empty one if there is any, else a random one (Goyal et al., "Backpressure
+// Flow Control", NSDI 2022). Nothing is marked. The switch, not the program, pauses flows with long queues:
+// docs/queues.md.
 //
 // A flow is active while its packets wait. Ingress has to know that, and which queues are empty. v1model shows both in
-// egress only, so the two share registers. Ingress counts arrivals of an entry's flow and egress counts departures, so each
-// register has one writer. A packet that is lost between them keeps its flow in its queue, as if it were still waiting.
+// egress only, so the two share registers. Ingress counts arrivals of an entry's flow and egress counts departures, so
+// each register has one writer. A packet that is lost between them keeps its flow in its queue, as if it were still
+// waiting.
 #include <core.p4>
 #include <v1model.p4>
+#include "include/empty_queue.p4"
 #include "include/marking.p4"
 
 #define MARKLAB_STEERS
@@ -18,8 +21,6 @@
 // Per port and entry: packets that arrived and that left; counts wrap at 2^32.
 register<bit<32>>(FLOW_CELLS) flow_came;
 register<bit<32>>(FLOW_CELLS) flow_gone;
-// Per port: a bit for each queue that is not empty.
-register<bit<32>>(MARKLAB_PORTS) busy_queues;
 
 // New flows, by the queue that they were given.
 enum bit<3> assigned_t {
@@ -28,6 +29,7 @@ enum bit<3> assigned_t {
 }
 
 control Steering(in flow_t flow, out bit<7> queue) {
+    EmptyQueue() empty_queue;
     // Per port and entry: the queue of its flow.
     register<bit<7>>(FLOW_CELLS) flow_queue;
     counter(MARKLAB_PORTS * 8, CounterType.packets) assigned;
@@ -44,30 +46,11 @@ control Steering(in flow_t flow, out bit<7> queue) {
         default_action = set_steering(31);
     }
 
-    // The first empty queue, by one lookup over all of them: entry i of the control plane matches a 0 in bit i.
-    bit<32> busy = 0;
-    bit<1> found = 0;
-    bit<7> first_empty = 0;
-
-    action set_empty(bit<7> number) {
-        found = 1;
-        first_empty = number;
-    }
-
-    action none_empty() {
-        found = 0;
-    }
-
-    table empty_queue {
-        key = { busy: ternary @name("busy"); }
-        actions = { set_empty; none_empty; }
-        default_action = none_empty();
-        size = 32;
-    }
-
     apply {
         bit<32> port = (bit<32>)flow.port;
         bit<32> entry = FLOW_CELL(flow.port, flow.id);
+        bit<32> busy;
+        bit<1> found;
         bit<32> came;
         bit<32> gone;
         flow_came.read(came, entry);
@@ -76,8 +59,7 @@ control Steering(in flow_t flow, out bit<7> queue) {
         busy_queues.read(busy, port);
         if (came == gone) {
             assigned_t what = assigned_t.EMPTY;
-            empty_queue.apply();
-            queue = first_empty;
+            empty_queue.apply(busy, found, queue);
             if (found == 0) {
                 what = assigned_t.BY_LOT;
                 steering_params.apply();
@@ -87,21 +69,19 @@ control Steering(in flow_t flow, out bit<7> queue) {
             assigned.count((bit<32>)(flow.port ++ what));
         }
         flow_came.write(entry, came + 1);
-        busy_queues.write(port, busy | (32w1 << (bit<8>)queue));
+        busy_queues.write(port, busy | BUSY_BIT(queue));
     }
 }
 
 control LeaveQueue(in queue_signals_t q) {
+    ClearBusy() clear_busy;
+
     apply {
         bit<32> entry = FLOW_CELL(q.port, q.flow);
         bit<32> gone;
         flow_gone.read(gone, entry);
         flow_gone.write(entry, gone + 1);
-        if (q.deq_qdepth_pkts == 0) {
-            bit<32> busy;
-            busy_queues.read(busy, (bit<32>)q.port);
-            busy_queues.write((bit<32>)q.port, busy & ~(32w1 << (bit<8>)q.queue));
-        }
+        clear_busy.apply(q);
     }
 }
 

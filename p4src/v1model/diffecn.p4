@@ -5,8 +5,9 @@
 //     K_p = lambda * RTT * C / N_flow (Eq. 2)
 //
 // Signal: deq_qdepth, the packets that this one leaves behind in its queue, since the paper reads the queue before
-// the packet is sent. include/flow_queues.p4 assigns queues. N_flow is counted here: by periods (section IV-C.3), as the
-// paper's program does, or as queues that hold packets, as its simulations "count active flows in real-time" (VI-C).
+// the packet is sent. include/flow_queues.p4 assigns queues. N_flow is counted here: by periods (section IV-C.3), as
+// the paper's program does, or as queues that hold packets, as its simulations "count active flows in real-time"
+// (VI-C).
 #include <core.p4>
 #include <v1model.p4>
 #include "include/flow_queues.p4"

@@ -5,7 +5,8 @@
 // Signal: deq_timedelta (sojourn), or enq_qdepth (queue length) if `by_length` is 1; both targets are then in packets.
 // In a single queue the two are the same (section 3.5): n packets take n packet times to pass.
 //
-// With two instantaneous thresholds, of which ins_target is the lower one, it marks with a probability between them (section 3.5).
+// With two instantaneous thresholds, of which ins_target is the lower one, it marks with a probability between them
+// (section 3.5).
 #include <core.p4>
 #include <v1model.p4>
 #include "include/marking.p4"
@@ -29,6 +30,7 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     bit<48> pst_interval = 0;
     bit<1> from_now = 0;
 
+    // ins and pst: in us, or in packets if by_queue_length is 1.
     // from_now: the next mark is scheduled from the present one, as in the authors' simulator, and not from the time
     // that was scheduled for it, as in Algorithm 1.
     action set_params(bit<1> by_queue_length, bit<32> ins, bit<32> pst, bit<32> pst_interval_us, bit<1> next_from_now) {
@@ -47,17 +49,17 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     bit<32> k_max = 0;
     bit<32> slope = 0;
 
-    // Every packet above `max` is marked. From ins_target up to `max`, the probability grows by slope_q32 / 2^32 with
-    // each step of the signal.
-    action set_lots(bit<32> max, bit<32> slope_q32) {
+    // Every packet above `max`, in the unit of ins, is marked. From ins_target up to `max`, the probability grows by
+    // slope_q32 / 2^32 with each step of the signal.
+    action set_probability(bit<32> max, bit<32> slope_q32) {
         k_max = max;
         slope = slope_q32;
     }
 
     // Applied only to packets above ins_target.
-    table lots {
-        actions = { set_lots; }
-        default_action = set_lots(0, 0);
+    table probabilities {
+        actions = { set_probability; }
+        default_action = set_probability(0, 0);
     }
 
     // pst_interval / marking_count, in 1/256 us, by table: no target divides at run time. The control plane fills in
@@ -128,7 +130,7 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
 
         above.apply(signal, ins_target, CAUSE_INSTANTANEOUS, decision, cause);
         if (decision == decision_t.MARK) {
-            lots.apply();
+            probabilities.apply();
             if (signal <= k_max) {
                 bit<32> draw;
                 random(draw, 32w0, 32w0xffffffff);

@@ -4,8 +4,8 @@
 //
 //     K_i = min(quantum_i / T_round, C) * RTT * lambda
 //
-// With two thresholds, K being the lower one, it marks with a probability between them (section 3.4): K_i,min, K_i,max and
-// P_i,max are the same fraction of k_min, k_max and p_max as K_i is of K.
+// With two thresholds, K being the lower one, it marks with a probability between them (section 3.4): K_i,min, K_i,max
+// and P_i,max are the same fraction of k_min, k_max and p_max as K_i is of K.
 //
 // Signal: enq_qdepth, as the paper marks at enqueue. T_round is the value at dequeue.
 //
@@ -75,18 +75,19 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     bit<40> quantum_rtt_max = 0;
     bit<32> slope = 0;
 
-    // Like k_pkts and quantum_rtt_q8, for the upper thresholds. slope_q32: p_max / (k_max - k_min) per packet, in 2^-32.
-    action set_lots(bit<19> max_pkts, bit<40> quantum_rtt_max_q8, bit<32> slope_q32) {
+    // Like k_pkts and quantum_rtt_q8, for the upper thresholds. slope_q32: p_max / (k_max - k_min) per packet, in
+    // 2^-32.
+    action set_probability(bit<19> max_pkts, bit<40> quantum_rtt_max_q8, bit<32> slope_q32) {
         k_max = max_pkts;
         quantum_rtt_max = quantum_rtt_max_q8;
         slope = slope_q32;
     }
 
     // Applied only to packets above the lower thresholds.
-    table lots {
+    table probabilities {
         key = { q.queue: exact @name("queue"); }
-        actions = { set_lots; }
-        default_action = set_lots(0, 0, 0);
+        actions = { set_probability; }
+        default_action = set_probability(0, 0, 0);
         size = 128;
     }
 
@@ -127,7 +128,7 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
     // since s is a factor of both thresholds and of P_i,max. s * k_min is min(quantum_rtt / T_round, k), so draw < p
     // needs no division if both sides are multiplied by T_round. A queue of strict priority has all of k. Products of
     // the length are at most quantum_rtt_max here, 40 bits, so 72 bits are enough.
-    action draw_lot(in bit<32> length, out bool chosen) {
+    action draw_mark(in bit<32> length, out bool chosen) {
         bool shares = quantum != 0 && round != 0;
         bit<72> scale = shares ? (bit<72>)round : 72w1;
         bit<72> above_line = (bit<72>)(length |-| (bit<32>)k) * scale;
@@ -198,11 +199,11 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
             cause = CAUSE_SHARE;
         }
         if (decision == decision_t.MARK) {
-            lots.apply();
+            probabilities.apply();
             if (q.enq_qdepth_pkts <= k_max &&
                 (quantum == 0 || (bit<64>)q.enq_qdepth_pkts * (bit<64>)round <= (bit<64>)quantum_rtt_max)) {
                 bool chosen;
-                draw_lot((bit<32>)q.enq_qdepth_pkts, chosen);
+                draw_mark((bit<32>)q.enq_qdepth_pkts, chosen);
                 if (!chosen) {
                     decision = decision_t.PASS;
                     cause = 0;

@@ -30,16 +30,17 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
 
     bit<48> min_q16 = 0;
     bit<48> max_q16 = 0;
-    bit<48> slope_q32 = 0;
-    bit<8> weight_shift = 0;
+    bit<48> present_slope = 0;
+    bit<8> shift = 0;
     bit<1> mark_above_max = 0;
 
-    // weight = 2^-weight_shift; slope = p_max / (max - min) per packet, in 2^-32.
-    action set_params(bit<32> min_pkts, bit<32> max_pkts, bit<32> slope, bit<8> weight, bit<1> mark_above) {
+    // weight = 2^-weight_shift; slope_q32 = p_max / (max - min) per packet, in 2^-32.
+    action set_params(bit<32> min_pkts, bit<32> max_pkts, bit<32> slope_q32, bit<8> weight_shift,
+                      bit<1> mark_above) {
         min_q16 = (bit<48>)min_pkts << 16;
         max_q16 = (bit<48>)max_pkts << 16;
-        slope_q32 = (bit<48>)slope;
-        weight_shift = weight;
+        present_slope = (bit<48>)slope_q32;
+        shift = weight_shift;
         mark_above_max = mark_above;
     }
 
@@ -48,22 +49,24 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
         default_action = set_params(50, 150, 4294967, 9, 1);
     }
 
-    // p_max adapts through its slope, p_max / (max - min), which needs no division: above `high` it rises by a quarter, at
-    // most by `step`, unless it exceeds `top`; below `low` it falls by a tenth, unless it is less than `bottom`.
+    // p_max adapts through its slope, p_max / (max - min), which needs no division: above target_high it rises by a
+    // quarter, at most by `step`, unless it exceeds `top`; below target_low it falls by a tenth, unless it is less than
+    // `bottom`. The target is a range of the average.
     bit<1> adapts = 0;
-    bit<48> low_q16 = 0;
-    bit<48> high_q16 = 0;
+    bit<48> target_low = 0;
+    bit<48> target_high = 0;
     bit<48> step = 0;
     bit<48> bottom = 0;
     bit<48> top = 0;
 
-    action set_adaptation(bit<48> low, bit<48> high, bit<32> alpha_slope, bit<32> bottom_slope, bit<32> top_slope) {
+    action set_adaptation(bit<48> low_q16, bit<48> high_q16, bit<32> alpha_slope_q32, bit<32> bottom_slope_q32,
+                          bit<32> top_slope_q32) {
         adapts = 1;
-        low_q16 = low;
-        high_q16 = high;
-        step = (bit<48>)alpha_slope;
-        bottom = (bit<48>)bottom_slope;
-        top = (bit<48>)top_slope;
+        target_low = low_q16;
+        target_high = high_q16;
+        step = (bit<48>)alpha_slope_q32;
+        bottom = (bit<48>)bottom_slope_q32;
+        top = (bit<48>)top_slope_q32;
     }
 
     table adaptation {
@@ -73,10 +76,10 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
 
     // (1 - weight) ^ (idle time / packet time), in 2^-16: how much of the average is left after an idle time.
     bit<32> idle_us = 0;
-    bit<48> left_q16 = 0;
+    bit<48> remainder = 0;
 
-    action set_left(bit<32> left) {
-        left_q16 = (bit<48>)left;
+    action set_left(bit<32> left_q16) {
+        remainder = (bit<48>)left_q16;
     }
 
     table decay {
@@ -102,13 +105,13 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
                 idle_us = (bit<32>)idle;
             }
             decay.apply();
-            avg = (bit<48>)(((bit<64>)avg * (bit<64>)left_q16) >> 16);
+            avg = (bit<48>)(((bit<64>)avg * (bit<64>)remainder) >> 16);
         } else {
             bit<48> length = (bit<48>)q.enq_qdepth_pkts << 16;
             if (length >= avg) {
-                avg = avg + ((length - avg) >> weight_shift);
+                avg = avg + ((length - avg) >> shift);
             } else {
-                avg = avg - ((avg - length) >> weight_shift);
+                avg = avg - ((avg - length) >> shift);
             }
         }
         average.write(cell, avg);
@@ -123,18 +126,18 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
             bit<48> own;
             own_slope.read(own, cell);
             if (own != 0) {
-                slope_q32 = own;
+                present_slope = own;
             }
             bit<32> ended;
             intervals.apply(q, ended);
             if (ended != 0) {
-                if (avg > high_q16 && slope_q32 <= top) {
-                    bit<48> quarter = slope_q32 >> 2;
-                    slope_q32 = slope_q32 + (quarter < step ? quarter : step);
-                } else if (avg < low_q16 && slope_q32 >= bottom) {
-                    slope_q32 = (bit<48>)(((bit<64>)slope_q32 * BETA) >> 32);
+                if (avg > target_high && present_slope <= top) {
+                    bit<48> quarter = present_slope >> 2;
+                    present_slope = present_slope + (quarter < step ? quarter : step);
+                } else if (avg < target_low && present_slope >= bottom) {
+                    present_slope = (bit<48>)(((bit<64>)present_slope * BETA) >> 32);
                 }
-                own_slope.write(cell, slope_q32);
+                own_slope.write(cell, present_slope);
             }
         }
 
@@ -154,7 +157,7 @@ control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause
         } else if (avg >= min_q16) {
             // p = p_b / (1 - since * p_b) spreads the marks evenly. Draw < p without a division:
             // draw * (1 - since * p_b) < p_b, in 2^-32.
-            bit<64> p_b = ((bit<64>)(avg - min_q16) * (bit<64>)slope_q32) >> 16;
+            bit<64> p_b = ((bit<64>)(avg - min_q16) * (bit<64>)present_slope) >> 16;
             bit<64> spent = (bit<64>)since * p_b;
             if (spent >= 0x100000000 || ((bit<64>)draw * (0x100000000 - spent)) >> 32 < p_b) {
                 since = 1;

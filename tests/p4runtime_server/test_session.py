@@ -22,7 +22,7 @@ Set = p4runtime_pb2.SetForwardingPipelineConfigRequest
 Get = p4runtime_pb2.GetForwardingPipelineConfigRequest
 
 
-def told(arbitration: object) -> tuple[str, int]:
+def status_and_leader(arbitration: object) -> tuple[str, int]:
     """Status and election id of a notification."""
     code = code_pb2.Code.Name(arbitration.status.code)  # type: ignore[attr-defined]
     return code, arbitration.election_id.low  # type: ignore[attr-defined]
@@ -38,32 +38,32 @@ def routes(switch: Switch) -> int:
 
 def test_the_highest_election_id_is_primary_and_all_are_told(switch: Switch, client_of: Clients) -> None:
     first, second = client_of(switch, None), client_of(switch, None)
-    assert told(first.arbitrate(5)) == ("OK", 5)
-    assert told(second.arbitrate(4)) == ("ALREADY_EXISTS", 5)
-    assert told(second.arbitrate(6)) == ("OK", 6)
-    assert told(first.answer().arbitration) == ("ALREADY_EXISTS", 6)
+    assert status_and_leader(first.arbitrate(5)) == ("OK", 5)
+    assert status_and_leader(second.arbitrate(4)) == ("ALREADY_EXISTS", 5)
+    assert status_and_leader(second.arbitrate(6)) == ("OK", 6)
+    assert status_and_leader(first.answer().arbitration) == ("ALREADY_EXISTS", 6)
     second.close()
-    assert told(first.answer().arbitration) == ("NOT_FOUND", 6)
+    assert status_and_leader(first.answer().arbitration) == ("NOT_FOUND", 6)
     # The highest id ever seen counts, not the highest of the remaining controllers.
-    assert told(first.arbitrate(5)) == ("NOT_FOUND", 6)
-    assert told(first.arbitrate(6)) == ("OK", 6)
+    assert status_and_leader(first.arbitrate(5)) == ("NOT_FOUND", 6)
+    assert status_and_leader(first.arbitrate(6)) == ("OK", 6)
 
 
 def test_a_primary_can_step_back(switch: Switch, client_of: Clients) -> None:
     first, second = client_of(switch, 5), client_of(switch, 4)
-    assert told(first.arbitrate(3)) == ("NOT_FOUND", 5)
-    assert told(second.answer().arbitration) == ("NOT_FOUND", 5)
+    assert status_and_leader(first.arbitrate(3)) == ("NOT_FOUND", 5)
+    assert status_and_leader(second.answer().arbitration) == ("NOT_FOUND", 5)
 
 
 def test_without_an_election_id_nobody_is_primary(switch: Switch, client_of: Clients) -> None:
     standby = client_of(switch, None)
     answer = standby.arbitrate(None)
-    assert (told(answer)[0], answer.HasField("election_id")) == ("NOT_FOUND", False)
+    assert (status_and_leader(answer)[0], answer.HasField("election_id")) == ("NOT_FOUND", False)
 
 
 def test_election_ids_have_128_bits(switch: Switch, client_of: Clients) -> None:
     high, low = client_of(switch, 1 << 64), client_of(switch, None)
-    assert told(low.arbitrate((1 << 64) - 1))[0] == "ALREADY_EXISTS"
+    assert status_and_leader(low.arbitrate((1 << 64) - 1))[0] == "ALREADY_EXISTS"
     high.close()
 
 

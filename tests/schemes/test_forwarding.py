@@ -51,11 +51,11 @@ def switch(entries: list[dict[str, Any]], interpret: bool = False) -> Any:
 def group(members: int) -> list[dict[str, Any]]:
     """Entries that send every packet to one of the first ports."""
     every = {"table": "ipv4_lpm", "match": {"dst_addr": {"lpm": [0, 0]}}, "action": "hash_to_group"}
-    ways = [
+    paths = [
         {"table": "ecmp", "match": {"group": {"exact": 3}, "member": {"exact": member}}, **forward(member)}
         for member in range(members)
     ]
-    return [{**every, "params": {"group": 3, "members": members}}, *ways]
+    return [{**every, "params": {"group": 3, "members": members}}, *paths]
 
 
 def member(frame: Frame, members: int) -> int:
@@ -97,8 +97,8 @@ def test_a_flow_goes_to_the_member_of_its_hash(interpret: bool, members: int, fr
 
 
 def test_flows_spread_over_members() -> None:
-    ways = switch(group(8))
-    counts = Counter(ways.process(0, Frame(src_port=port).build())[0] for port in range(8000))
+    ecmp = switch(group(8))
+    counts = Counter(ecmp.process(0, Frame(src_port=port).build())[0] for port in range(8000))
     assert all(abs(counts[port] - 1000) < 150 for port in range(8)), counts
 
 

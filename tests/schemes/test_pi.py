@@ -21,14 +21,14 @@ PI = f"pi:q_ref={Q_REF},period={PERIOD}us,a=0.01,b=0.009"
 ONE = 2**40
 
 
-def told(scheme: str) -> tuple[int, int, int, int]:
+def constants(scheme: str) -> tuple[int, int, int, int]:
     """q_ref, a and b in 2^-40, and the period in us."""
     own = params(scheme)
-    return own["q_ref_pkts"], own["a_q40"], own["b_q40"], params(scheme, "marking.periods.length")["period"]
+    return own["q_ref_pkts"], own["a_q40"], own["b_q40"], params(scheme, "marking.periods.length")["period_us"]
 
 
 def oracle(scheme: str) -> Pi:
-    q_ref, a, b, period = told(scheme)
+    q_ref, a, b, period = constants(scheme)
     return Pi(q_ref, Fraction(a, ONE), Fraction(b, ONE), period)
 
 
@@ -45,12 +45,12 @@ def updated(switch: Switch, found: int, was: int = Q_REF, p: int = 0) -> int:
 @pytest.mark.parametrize("found", [Q_REF - 1, Q_REF, Q_REF + 1])
 @pytest.mark.parametrize("was", [Q_REF - 1, Q_REF, Q_REF + 1])
 def test_an_update_is_by_the_queue_and_by_what_it_was(found: int, was: int) -> None:
-    _, a, b, _ = told(PI)
+    _, a, b, _ = constants(PI)
     assert updated(Switch(PI), found, was, ONE // 2) == ONE // 2 + a * (found - Q_REF) - b * (was - Q_REF)
 
 
 def test_a_probability_stays_within_0_and_1() -> None:
-    _, a, _, _ = told(PI)
+    _, a, _, _ = constants(PI)
     assert [updated(Switch(PI), Q_REF - 1, p=p) for p in (a - 1, a, a + 1)] == [0, 0, 1]
     assert [updated(Switch(PI), Q_REF + 1, p=p) for p in (ONE - a - 1, ONE - a, ONE - a + 1)] == [ONE - 1, ONE, ONE]
     assert updated(Switch(PI), 2**19 - 1, 0, ONE) == ONE
@@ -83,7 +83,7 @@ def test_packets_are_marked_as_often_as_p_says() -> None:
 @pytest.mark.parametrize(("after", "updates"), [(PERIOD - 1, 0), (PERIOD, 1), (PERIOD + 1, 1), (2 * PERIOD - 1, 1)])
 def test_a_period_begins_with_the_first_packet(start: int, after: int, updates: int) -> None:
     switch = Switch(PI)
-    _, a, b, _ = told(PI)
+    _, a, b, _ = constants(PI)
     switch.send(start, 0, Q_REF + 1)
     assert switch.state("probability") == 0
     switch.send(start + after, 0, Q_REF + 1)
@@ -110,7 +110,7 @@ def test_time_is_that_of_arrival() -> None:
 def test_periods_are_counted_as_division_would(start: int, period: int, elapsed: int) -> None:
     """By the effect of each on a probability of 1, and by the start of the present one; the horizon is 2^32 us."""
     scheme = f"pi:q_ref=1,period={period}us,a={2.0**-33!r},b={2.0**-34!r}"
-    assert told(scheme) == (1, 128, 64, period)
+    assert constants(scheme) == (1, 128, 64, period)
     switch = Switch(scheme)
     switch.send(start, 0, 1)
     switch.set_state("probability", ONE)

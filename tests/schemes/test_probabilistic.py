@@ -57,8 +57,8 @@ def name(request: pytest.FixtureRequest) -> str:
 @pytest.mark.parametrize(
     "scheme", ["ecn-sharp", "ecn-sharp:k_min=27us,k_max=26us", "mq-ecn", "mq-ecn:k_min=27,k_max=26"]
 )
-def test_without_two_thresholds_there_are_no_lots(scheme: str) -> None:
-    assert not [entry for entry in fitted(scheme, GIGABIT).entries if entry["table"] == "marking.lots"]
+def test_without_two_thresholds_there_are_no_probabilities(scheme: str) -> None:
+    assert not [entry for entry in fitted(scheme, GIGABIT).entries if entry["table"] == "marking.probabilities"]
 
 
 @pytest.mark.parametrize(("signal", "marked"), [(25, False), (26, False), (27, True)])
@@ -72,13 +72,13 @@ def test_marks_are_random_between_the_thresholds_alone(name: str, k: int) -> Non
     """One below, at and one above each, with a probability that is 1 at k_max."""
     seed = 5
     for signal in (k - 1, k, k + 1):
-        queue, lot = EcnSharpQueue(name, seed=seed), Probe(seed=seed)
+        queue, probe = EcnSharpQueue(name, seed=seed), Probe(seed=seed)
         drawn = K_MIN < signal <= K_MAX
-        marked = lot.draw() < (signal - K_MIN) * 2**32 // (K_MAX - K_MIN) if drawn else signal > K_MAX
+        marked = probe.draw() < (signal - K_MIN) * 2**32 // (K_MAX - K_MIN) if drawn else signal > K_MAX
         assert queue.send(signal) is (Fate.MARKED if marked else Fate.PASSED)
         assert queue.switch.counts() == ({("marks", 1, 1): 1} if marked else {})
         # The next random number is the second, or still the first.
-        assert queue.send((K_MIN + K_MAX) // 2) is (Fate.MARKED if lot.draw() < 2**31 else Fate.PASSED)
+        assert queue.send((K_MIN + K_MAX) // 2) is (Fate.MARKED if probe.draw() < 2**31 else Fate.PASSED)
 
 
 @pytest.mark.parametrize(("by", "marked"), [(0, False), (1, True)])
@@ -121,15 +121,15 @@ def test_a_packet_that_cannot_be_marked_is_counted(name: str) -> None:
 def ecn_sharp_agrees(options: str, oracle: EcnSharp, sequence: Iterable[Packet], seed: int) -> Counter[str]:
     """Persistent marks are as without random numbers. Returns the number of each outcome."""
     scheme = f"ecn-sharp:{options}"
-    switch, lot = Switch(scheme, seed=seed), Probe(seed=seed)
-    k_min, (k_max, slope) = params(scheme)["ins"], params(scheme, "marking.lots").values()
+    switch, probe = Switch(scheme, seed=seed), Probe(seed=seed)
+    k_min, (k_max, slope) = params(scheme)["ins"], params(scheme, "marking.probabilities").values()
     queues = {place: EcnSharp(*vars(oracle).values()) for place in PLACES}
     steps: Counter[str] = Counter()
     for packet in sequence:
         cause, signal = queues[packet.place].cause(packet.now, packet.sojourn), packet.sojourn
         step = ("none", "above", "persistent")[cause]
-        if k_min < signal <= k_max and lot.draw() < (signal - k_min) * slope:
-            cause, step = 1, "lot"
+        if k_min < signal <= k_max and probe.draw() < (signal - k_min) * slope:
+            cause, step = 1, "drawn"
         place = {"port": packet.port, "queue": packet.queue}
         fate = switch.send(packet.now, signal, packet.found, packet.left, **place)
         assert fate is (Fate.MARKED if cause else Fate.PASSED), packet
@@ -146,7 +146,7 @@ def test_any_sequence_agrees_with_ecn_sharps_paper(sequence: list[Packet]) -> No
 def test_long_congestion_agrees_with_ecn_sharps_paper() -> None:
     options = "pst_target=85us,pst_interval=201us,k_min=60us,k_max=200us,p_max=0.1"
     steps = ecn_sharp_agrees(options, EcnSharp(200, 85, 201), congestion(4, 85, 10**6, 20_000), seed=4)
-    assert min(steps[step] for step in ("none", "above", "persistent", "lot")) > 50, steps
+    assert min(steps[step] for step in ("none", "above", "persistent", "drawn")) > 50, steps
 
 
 class MqEcnPort:
@@ -154,7 +154,7 @@ class MqEcnPort:
 
     def __init__(self, k_min: int, k_max: int, p_max: float, seed: int) -> None:
         scheme = f"mq-ecn:k_min={k_min},k_max={k_max},p_max={p_max}"
-        self.switch, self.lot = Switch(scheme, GIGABIT, seed=seed), Probe(seed=seed)
+        self.switch, self.probe = Switch(scheme, GIGABIT, seed=seed), Probe(seed=seed)
         self.k_min, self.k_max, self.p_max = k_min, k_max, Fraction(p_max)
         packet_us = 1 / Fraction(GIGABIT.packets_per_us).limit_denominator(10**6)
         quanta = GIGABIT.queues.quanta_bytes(GIGABIT.frame_bytes)
@@ -162,7 +162,9 @@ class MqEcnPort:
         shares = {queue: Fraction(quantum, 1500) * packet_us * k_max for queue, quantum in enumerate(quanta)}
         self.paper = MqEcn(k_max, shares, Fraction(3, 4), packet_us)
         # Both thresholds of a queue in turns, as the switch gets them, rounded to 1/256 packet microseconds.
-        self.told = {queue: [round(256 * share * k / k_max) for k in (k_min, k_max)] for queue, share in shares.items()}
+        self.limits = {
+            queue: [round(256 * share * k / k_max) for k in (k_min, k_max)] for queue, share in shares.items()
+        }
         self.steps: Counter[str] = Counter()
 
     def leave(self, out: Departure) -> str:
@@ -172,20 +174,20 @@ class MqEcnPort:
         ticks = self.switch.state("t_round")
         t_round = Fraction(ticks, 256)
         p = self.paper.probability(out, self.k_min, self.p_max, t_round)
-        low, high = self.told[out.queue]
+        low, high = self.limits[out.queue]
         above, beyond = (
-            out.found > k or out.found * ticks > told for k, told in ((self.k_min, low), (self.k_max, high))
+            out.found > k or out.found * ticks > limit for k, limit in ((self.k_min, low), (self.k_max, high))
         )
         step = "marked" if marked else "passed"
         if above and not beyond:
-            draw = Fraction(self.lot.draw(), 2**32)
+            draw = Fraction(self.probe.draw(), 2**32)
             slack = self.p_max / (self.k_max - self.k_min) / 512 / (t_round or 1) + Fraction(out.found, 2**32)
             if abs(draw - p) > slack:
                 assert marked is (draw < p), out
             step = f"{step} at random"
         else:
             assert marked is beyond, out
-            rounded = min(abs(out.found * ticks - told) for told in (low, high)) <= 1
+            rounded = min(abs(out.found * ticks - limit) for limit in (low, high)) <= 1
             assert p == beyond or rounded, out
         self.steps[step] += 1
         return step
@@ -202,11 +204,11 @@ class MqEcnPort:
 
 @pytest.mark.parametrize("p_max", [1, 0.5, 0.01])
 def test_long_congestion_agrees_with_mq_ecns_paper(p_max: float) -> None:
-    lot = random.Random(12)  # noqa: S311
+    rng = random.Random(12)  # noqa: S311
     now, traffic = 10**6, []
     for _ in range(1500):
-        now += lot.choice((20_000, 60_000, 100_000, 400_000))
-        traffic += [Arrival(now, lot.randrange(4), lot.choice((1514, 1514, 300)))] * lot.randrange(1, 12)
+        now += rng.choice((20_000, 60_000, 100_000, 400_000))
+        traffic += [Arrival(now, rng.randrange(4), rng.choice((1514, 1514, 300)))] * rng.randrange(1, 12)
     port = MqEcnPort(5, 30, p_max, seed=3)
     for out in round_robin(traffic, GIGABIT.queues.quanta_bytes(GIGABIT.frame_bytes), GIGABIT.rate_bps):
         port.leave(out)

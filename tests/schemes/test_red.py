@@ -30,22 +30,22 @@ UNIT = 65536
 def decay(scheme: str, setup: Setup = TESTBED) -> list[tuple[int, int, int]]:
     """First and last idle time in us, and the remaining fraction of the average."""
     table = [entry for entry in fitted(scheme, setup).entries if entry["table"] == "marking.decay"]
-    return [(*entry["match"]["idle_us"]["range"], entry["params"]["left"]) for entry in table]
+    return [(*entry["match"]["idle_us"]["range"], entry["params"]["left_q16"]) for entry in table]
 
 
 def oracle(scheme: str) -> Red:
-    told = params(scheme)
-    red = told["min_pkts"], told["max_pkts"], told["slope"], told["weight"], decay(scheme)
+    own = params(scheme)
+    red = own["min_pkts"], own["max_pkts"], own["slope_q32"], own["weight_shift"], decay(scheme)
     if "adapt" not in scheme:
         return Red(*red)
     adaptation = params(scheme, "marking.adaptation")
     return AdaptiveRed(
         *red,
-        interval=params(scheme, "marking.intervals.length")["period"],
-        target=(adaptation["low"], adaptation["high"]),
-        alpha=adaptation["alpha_slope"],
-        bottom=adaptation["bottom_slope"],
-        top=adaptation["top_slope"],
+        interval=params(scheme, "marking.intervals.length")["period_us"],
+        target=(adaptation["low_q16"], adaptation["high_q16"]),
+        alpha=adaptation["alpha_slope_q32"],
+        bottom=adaptation["bottom_slope_q32"],
+        top=adaptation["top_slope_q32"],
     )
 
 
@@ -109,7 +109,7 @@ def test_a_packet_is_marked_if_its_draw_is_below_p(by: int, marked: bool) -> Non
     """With the average one packet above min, p_b is slope, to 2^-32; the packet is the first of its count."""
     seed, draw = next((seed, draw) for seed in range(999) if 1000 < (draw := Probe(seed=seed).draw()) < 2**28)
     scheme = f"red:min=10,max=26,weight=0.5,p_max={(draw + by) / 2**28!r}"
-    assert params(scheme)["slope"] == draw + by
+    assert params(scheme)["slope_q32"] == draw + by
     assert steer(Switch(scheme, seed=seed), 11 * UNIT) is (Fate.MARKED if marked else Fate.PASSED)
 
 
@@ -154,7 +154,7 @@ def test_p_b_is_within_its_bound(data: st.DataObject) -> None:
 
 
 def test_the_steepest_slope_fits() -> None:
-    assert params("red:min=100,max=101,p_max=1")["slope"] == 2**32 - 1
+    assert params("red:min=100,max=101,p_max=1")["slope_q32"] == 2**32 - 1
     switch = Switch("red:min=100,max=101,p_max=1,weight=0.5")
     assert steer(switch, 101 * UNIT - 1) is Fate.MARKED
     assert switch.counts() == {("marks", 1, 1): 1}
@@ -218,7 +218,7 @@ def test_the_decay_is_within_its_bound(weight: str, rate: int) -> None:
     """(1 - weight) ^ packets within 1/124, half a step of the table, and 2^-16; 0 if less than 2^-12 remains."""
     setup = replace(TESTBED, rate_bps=rate)
     scheme = f"red:min=10,max=5000,weight={weight}"
-    shrink = 1 - 2.0 ** -params(scheme, setup=setup)["weight"]
+    shrink = 1 - 2.0 ** -params(scheme, setup=setup)["weight_shift"]
     switch = Switch(scheme, setup)
     last = max((last for _, last, _ in decay(scheme, setup)), default=0)
     edges = {edge + by for first, last, _ in decay(scheme, setup) for edge in (first, last) for by in (-1, 0, 1)}

@@ -31,15 +31,15 @@ CHORDS = (log(2) / 64) ** 2 / 8
 BOUND = CHORDS + 2.0**-30
 
 
-def told(scheme: str) -> tuple[int, int, int, int, int]:
+def constants(scheme: str) -> tuple[int, int, int, int, int]:
     """b_star; the changes by a queued packet, by an arrival and by a period, in 2^-40; and the period in us."""
     own = params(scheme)
     names = ("b_star_pkts", "per_queued_q40", "per_arrived_q40", "per_period_q40")
-    return *(own[name] for name in names), params(scheme, "marking.periods.length")["period"]  # type: ignore[return-value]
+    return *(own[name] for name in names), params(scheme, "marking.periods.length")["period_us"]  # type: ignore[return-value]
 
 
 def oracle(scheme: str) -> Rem:
-    b_star, queued, arrived, drained, period = told(scheme)
+    b_star, queued, arrived, drained, period = constants(scheme)
     return Rem(b_star, *(Fraction(each, ONE) for each in (arrived, queued, drained)), period, Fraction(HIGHEST, ONE))
 
 
@@ -70,7 +70,7 @@ def priced(switch: Switch, found: int, came: int = 0, price: int = 0) -> int:
 @pytest.mark.parametrize("more", [-1, 0, 1])
 def test_an_update_is_by_the_queue_and_by_the_rate(by: int, more: int) -> None:
     """c is 8.13 packets: at 10 Gb/s a frame of 1538 bytes takes 1.2304 us."""
-    _, queued, arrived, drained, _ = told(REM)
+    _, queued, arrived, drained, _ = constants(REM)
     assert drained == pytest.approx(arrived * 10 / 1.2304, rel=1e-9)
     assert queued == pytest.approx(arrived / 4, abs=1)
     expected = 9 * ONE + queued * by + arrived * (8 + more) - drained
@@ -78,10 +78,10 @@ def test_an_update_is_by_the_queue_and_by_the_rate(by: int, more: int) -> None:
 
 
 def test_a_price_is_never_negative_and_has_a_bound() -> None:
-    _, _, _, drained, _ = told(REM)
+    _, _, _, drained, _ = constants(REM)
     assert [priced(Switch(REM), B_STAR, 0, price) for price in (drained - 1, drained, drained + 1)] == [0, 0, 1]
     assert priced(Switch(REM), 2**19 - 1, 2**31, HIGHEST - 1) == HIGHEST
-    assert priced(Switch(REM), 0, 0, HIGHEST) == HIGHEST - drained - B_STAR * told(REM)[1]
+    assert priced(Switch(REM), 0, 0, HIGHEST) == HIGHEST - drained - B_STAR * constants(REM)[1]
 
 
 def test_a_packet_counts_in_the_period_in_which_it_came() -> None:
@@ -89,7 +89,7 @@ def test_a_packet_counts_in_the_period_in_which_it_came() -> None:
     for at in (0, 0, 3, PERIOD - 1):
         switch.send(1000 + at, 0, B_STAR)
     assert switch.state("arrived") == 4
-    _, _, arrived, drained, _ = told(REM)
+    _, _, arrived, drained, _ = constants(REM)
     switch.set_state("price", ONE)
     switch.send(1000 + PERIOD, 0, B_STAR)
     assert (switch.state("price"), switch.state("arrived")) == (ONE + 4 * arrived - drained, 1)
@@ -101,7 +101,7 @@ def test_a_packet_counts_in_the_period_in_which_it_came() -> None:
 @pytest.mark.parametrize("periods", [1, 2, 3, 2**20])
 def test_further_periods_had_no_packets(periods: int) -> None:
     switch = Switch("rem:b_star=20,period=10us,gamma=0.001,alpha=0.1")
-    _, queued, arrived, drained, period = told("rem:b_star=20,period=10us,gamma=0.001,alpha=0.1")
+    _, queued, arrived, drained, period = constants("rem:b_star=20,period=10us,gamma=0.001,alpha=0.1")
     switch.send(1000)
     switch.set_state("price", HIGHEST)
     switch.set_state("arrived", 7)

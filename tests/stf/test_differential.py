@@ -81,8 +81,8 @@ def test_differences_are_told() -> None:
     same = {port: [] for port in bmv2.PORTS} | {1: [b"\1"], 2: [b"\2"], 3: [b"\3"]}
     assert not list(random_packets.differences(here, Outcome(same, Memory({"r": [1, 2]}, {"c": [(1, 2)]}))))
     other = Outcome(same | {2: [b"\4"], 3: []}, Memory({"r": [1, 3]}, {"c": [(1, 3)]}))
-    told = [text.splitlines()[0] for text in random_packets.differences(here, other)]
-    assert told == [
+    first_lines = [text.splitlines()[0] for text in random_packets.differences(here, other)]
+    assert first_lines == [
         "port 2: 02 here, 04 of BMv2",
         "port 3: 1 packets here, 0 of BMv2",
         "r[1]: 2 here, 3 of BMv2",

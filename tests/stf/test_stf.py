@@ -125,10 +125,10 @@ def test_the_trace_tells_what_the_program_did() -> None:
     story = list(trace.lines(device.send(Packet(1, 0, bytes.fromhex("05123400000000")))))
     assert story[0] == "port 0, 7 bytes: 05123400000000"
     assert story[-1] == "out on port 1, 7 bytes: 05123400000001"
-    told = [" ".join(line.split()) for line in story]
-    assert any(line.startswith("shell.p4:") and "extract hdr.data: op=0x5, a=0x1234" in line for line in told)
+    lines = [" ".join(line.split()) for line in story]
+    assert any(line.startswith("shell.p4:") and "extract hdr.data: op=0x5, a=0x1234" in line for line in lines)
     table = "table ShellIngress.work.written [d.a=0x1234]: hit, entry 1: ShellIngress.work.set(value=0x1)"
-    assert any(line.startswith("tables.p4:") and table in line for line in told)
+    assert any(line.startswith("tables.p4:") and table in line for line in lines)
     assert not device.send(Packet(2, 0, bytes(7))).events[0]["fields"]
 
 

@@ -29,5 +29,5 @@ def test_a_trace_says_the_colour_of_a_packet(cell: int, said: str) -> None:
     for statement in read("meter_set_rates packets 1 0:0 0:0\n"):
         device.configure(statement)
     exchange = device.send(Packet(1, 0, bytes([0, 0, cell, 0, 0, 0, 0])))
-    (told,) = (line for line in trace.lines(exchange) if " meter " in line)
-    assert told.endswith(f".{said}")
+    (meter_line,) = (line for line in trace.lines(exchange) if " meter " in line)
+    assert meter_line.endswith(f".{said}")

@@ -33,7 +33,7 @@ from marklab.execution.progress import cells_bar
 from marklab.execution.run import run_spec
 from marklab.model import as_list
 from marklab.paths import RESULTS
-from marklab.report.comparison import to_markdown
+from marklab.report.comparison import to_json, to_markdown
 from marklab.report.files import REPORT, write_report
 from marklab.results.archive import open_collection
 from marklab.results.collection import Collection
@@ -218,7 +218,7 @@ class Comparison:
 
     @cached_property
     def _plain(self) -> dict[str, Any]:
-        return comparison.to_json(self.details)
+        return to_json(self.details)
 
     @property
     def broken(self) -> bool:

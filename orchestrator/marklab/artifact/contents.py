@@ -23,8 +23,9 @@ from marklab.papers.reproduction import Reproduction
 from marklab.papers.table import effort, tally, verdicts_table
 from marklab.paths import IN_TREE, REPOSITORY
 from marklab.prepare.versions import lab_versions
+from marklab.report.chart import Form
 from marklab.report.claims import FILE_NAME as CLAIMS_FILE
-from marklab.report.files import REPORT, Form, write_report
+from marklab.report.files import REPORT, write_report
 from marklab.results.collection import Collection
 from marklab.results.folders import new_file, new_folder, write_json
 from marklab.results.sweep import CELLS, PLAN, SWEEP, open_sweep

@@ -15,7 +15,7 @@ from marklab.comparison import side_by_side as library
 from marklab.comparison.policy import Policy, read_policy
 from marklab.errors import RunFailed
 from marklab.paths import RESULTS
-from marklab.report.comparison import print_comparison, to_junit, to_markdown
+from marklab.report.comparison import print_comparison, to_json, to_junit, to_markdown
 from marklab.results.archive import open_collection
 from marklab.results.folders import new_folder
 
@@ -44,7 +44,7 @@ def compare(
     rules = (read_policy(policy) if policy is not None else Policy()).with_rules(fail_on or [])
     sides = [open_collection(_folder(name)) for name in (base, new)]
     comparison = library.compare(sides[0], sides[1], rules, force=force, names=(base, new))
-    plain = json.dumps(library.to_json(comparison))
+    plain = json.dumps(to_json(comparison))
     if as_json:
         sys.stdout.write(plain + "\n")
     else:

@@ -18,7 +18,7 @@ from marklab.execution.cells import default_workers
 from marklab.execution.run import run_spec
 from marklab.model import as_list
 from marklab.paths import RESULTS
-from marklab.report.comparison import print_comparison, to_junit, to_markdown
+from marklab.report.comparison import print_comparison, to_json, to_junit, to_markdown
 from marklab.results.archive import open_collection
 from marklab.results.folders import new_folder
 from marklab.results.summary import Summary
@@ -86,7 +86,7 @@ def crosscheck(
         (staging / "comparison.md").write_text(to_markdown(comparison), encoding="utf-8")
         (staging / "junit.xml").write_text(to_junit(comparison), encoding="utf-8")
     if as_json:
-        sys.stdout.write(json.dumps(library.to_json(comparison)) + "\n")
+        sys.stdout.write(json.dumps(to_json(comparison)) + "\n")
     else:
         print_comparison(comparison, Console(highlight=False))
     if comparison.exit_code:

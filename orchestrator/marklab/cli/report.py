@@ -10,7 +10,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from marklab.report.files import REPORT, Form, write_report
+from marklab.report.chart import Form
+from marklab.report.files import REPORT, write_report
 from marklab.results.archive import open_collection
 
 

@@ -17,7 +17,8 @@ from marklab.execution.cells import default_workers
 from marklab.execution.run import run_spec
 from marklab.model import as_list
 from marklab.paths import RESULTS
-from marklab.report.files import REPORT, Form, write_report
+from marklab.report.chart import Form
+from marklab.report.files import REPORT, write_report
 from marklab.report.terminal import print_run
 from marklab.results.archive import open_collection
 from marklab.spec.description import FABRICS, make_spec

@@ -15,7 +15,8 @@ from marklab.errors import BadInput
 from marklab.execution.cells import default_workers
 from marklab.execution.progress import cells_bar
 from marklab.paths import RESULTS
-from marklab.report.files import REPORT, Form, write_report
+from marklab.report.chart import Form
+from marklab.report.files import REPORT, write_report
 from marklab.report.sweep import print_sweep, to_json
 from marklab.results.archive import open_collection
 from marklab.sweeps.description import Sweep, read_sweep

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from marklab.comparison.differences import Difference, Values, Verdict, difference, values_of, with_intervals
@@ -373,33 +373,3 @@ def _some(texts: Sequence[str]) -> str:
     """The first texts, and how many more there are."""
     rest = len(texts) - _MOST_NAMED
     return "; ".join(texts[:_MOST_NAMED]) + (f"; and {rest} more" if rest > 0 else "")
-
-
-def to_json(comparison: Comparison) -> dict[str, Any]:
-    """Plain data."""
-    return {
-        "base": comparison.names[0],
-        "new": comparison.names[1],
-        "exit_code": comparison.exit_code,
-        "points": comparison.points,
-        "differences": [_plain(each) for each in (*comparison.differences, *comparison.at_points)],
-        "rules": [asdict(each) for each in comparison.rules],
-        "policy": comparison.policy.model_dump(mode="json"),
-        "notes": comparison.notes,
-        "damaged": comparison.damaged,
-    }
-
-
-def _plain(each: Difference) -> dict[str, Any]:
-    return {
-        "scheme": each.scheme,
-        "metric": each.metric.name,
-        "point": each.point,
-        "base": each.base,
-        "new": each.new,
-        "relative": each.relative,
-        "ci95": each.interval,
-        "seeds": [len(each.seeds.base), len(each.seeds.new)],
-        "paired": each.seeds.paired,
-        "verdict": each.verdict.value,
-    }

@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Literal
 
 Mode = Literal["absolute", "normalised"]
@@ -20,6 +21,13 @@ MODES: tuple[Mode, ...] = ("absolute", "normalised")
 Kind = Literal["lines", "steps", "bars", "stacks"]
 
 Numbers = tuple[float | None, ...]
+
+
+class Form(StrEnum):
+    """Format of the files of figures."""
+
+    PDF = "pdf"
+    PNG = "png"
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
-
-from marklab.report.chart import Axis, Chart, Mode, Section, Series
+from marklab.report.chart import Axis, Chart, Kind, Mode, Section, Series
 from marklab.report.grid import Grid
 from marklab.report.styles import UNCONGESTED
+from marklab.results import curves
 from marklab.results.collection import Collection, Point
-from marklab.results.curves import PARTS, Curves
-from marklab.results.metric import GROUPS, HEADLINE, METRICS, STATISTIC_NAMES, Metric, Value
+from marklab.results.metric import GROUPS, HEADLINE, METRICS, QUERY_HEADLINE, STATISTIC_NAMES, Metric, Value
 from marklab.results.summary import (
     ALL_PROBES,
     CLASSES,
@@ -27,9 +25,7 @@ from marklab.results.summary import (
     SchemeResult,
     SeedResult,
 )
-from marklab.statistics.samples import mean, mean_interval, ratio, ratio_interval
 
-_OF_QUERIES = ((QUERY, "mean"), (QUERY, "p99"))
 _PLACES = ("queue", "switch", "host", "link")
 _UNCONGESTED_SAYS = "Uncongested: each flow alone in an empty network."
 _INTERVALS = "Whiskers are 95 % confidence intervals over the seeds."
@@ -67,7 +63,7 @@ def _without_empty(section: Section) -> Section:
 
 def _fct(grid: Grid) -> Iterator[Chart]:
     queries = any(QUERY in result.fct_us for point in grid.points for result in point.summary.schemes.values())
-    for name, statistic in HEADLINE + (_OF_QUERIES if queries else ()):
+    for name, statistic in HEADLINE + (QUERY_HEADLINE if queries else ()):
         metric = METRICS[f"{name}.{statistic}"]
         absolute = _compared(grid, _per_seed(metric), "absolute")
         normalised = _compared(grid, _estimate("normalised", name, statistic), "normalised")
@@ -86,8 +82,9 @@ def _against(
     grid: Grid, name: str, title: str, says: str, y: Axis, series: Iterable[Series], ratio: Axis | None = None
 ) -> Chart:
     along = grid.axis
-    kind, x = ("stacks", Axis("scheme")) if along is None else ("lines", Axis(along))
-    return Chart(name, title, says, kind, x, y, tuple(series), ratio_y=ratio)  # type: ignore[arg-type]
+    kind: Kind = "stacks" if along is None else "lines"
+    x = Axis("scheme" if along is None else along)
+    return Chart(name, title, says, kind, x, y, tuple(series), ratio_y=ratio)
 
 
 def _compared(grid: Grid, of: Of, mode: Mode | None = None, pick: Mapping[str, str] | None = None) -> Iterator[Series]:
@@ -155,13 +152,13 @@ def _each(grid: Grid) -> Iterator[tuple[dict[str, str], Point, str]]:
 
 def _cdf(grid: Grid) -> Iterator[Chart]:
     series = [
-        Series(scheme, x, PARTS, mode=mode, at=at, pick={"class": GROUPS[name].says})
+        Series(scheme, x, curves.PARTS, mode=mode, at=at, pick={"class": GROUPS[name].says})
         for at, point, scheme in _each(grid)
         for name in CLASSES
         for mode, x in _quantiles(point, scheme, grid.baseline, name)
     ]
     series += [
-        Series(UNCONGESTED, x, PARTS, mode="absolute", at=at, pick={"class": GROUPS[name].says})
+        Series(UNCONGESTED, x, curves.PARTS, mode="absolute", at=at, pick={"class": GROUPS[name].says})
         for at, name, x in _uncongested(grid)
     ]
     yield Chart(
@@ -180,7 +177,7 @@ def _cdf(grid: Grid) -> Iterator[Chart]:
 
 def _ccdf(grid: Grid) -> Iterator[Chart]:
     """The tail: one minus the fraction of flows. The last point is left out, as 0 has no logarithm."""
-    parts = PARTS[:-1]
+    parts = curves.PARTS[:-1]
     left = tuple(round(1 - part, 6) for part in parts)
     found = [
         (scheme, at, name, x)
@@ -207,33 +204,23 @@ def _ccdf(grid: Grid) -> Iterator[Chart]:
 def _uncongested(grid: Grid) -> Iterator[tuple[dict[str, str], str, tuple[float, ...]]]:
     """Ideal FCTs of each point's flows by class, from any scheme, as all have the same flows."""
     for point in grid.points:
-        scheme = next((scheme for scheme in grid.schemes if point.curves.get(scheme)), None)
+        seeds = next((point.curves[scheme] for scheme in grid.schemes if point.curves.get(scheme)), {})
         for name in CLASSES:
-            ideal = _by_seed(point, scheme, lambda curves, name=name: curves.ideal_us.get(name))  # type: ignore[misc]
-            if ideal:
-                yield grid.at(point), name, _means(ideal.values())
+            if ideal := curves.ideal_quantiles(seeds, name):
+                yield grid.at(point), name, ideal
 
 
 def _quantiles(point: Point, scheme: str, baseline: str | None, name: str) -> Iterator[tuple[Mode, tuple[float, ...]]]:
-    own = _by_seed(point, scheme, lambda curves: curves.fct_us.get(name))
-    if own:
-        yield "absolute", _means(own.values())
-    of_baseline = _by_seed(point, baseline, lambda curves: curves.fct_us.get(name)) if baseline != scheme else {}
-    both = [seed for seed in own if seed in of_baseline]
-    if both:
-        over, under = (np.mean([of[seed] for seed in both], axis=0) for of in (own, of_baseline))
-        yield "normalised", tuple((over / under).tolist())
+    seeds = point.curves.get(scheme, {})
+    if absolute := curves.fct_quantiles(seeds, name):
+        yield "absolute", absolute
+    if normalised := curves.fct_ratios(seeds, _of_baseline(point, scheme, baseline), name):
+        yield "normalised", normalised
 
 
-def _means(rows: Iterable[tuple[float, ...]]) -> tuple[float, ...]:
-    return tuple(np.mean(list(rows), axis=0).tolist())
-
-
-def _by_seed(
-    point: Point, scheme: str | None, of: Callable[[Curves], tuple[float, ...] | None]
-) -> dict[int, tuple[float, ...]]:
-    found = {seed: of(curves) for seed, curves in point.curves.get(scheme or "", {}).items()}
-    return {seed: values for seed, values in found.items() if values is not None}
+def _of_baseline(point: Point, scheme: str, baseline: str | None) -> Mapping[int, curves.Curves]:
+    """The curves that those of a scheme are divided by: none for the baseline itself."""
+    return {} if baseline is None or baseline == scheme else point.curves.get(baseline, {})
 
 
 def _slowdown(grid: Grid) -> Iterator[Chart]:
@@ -259,28 +246,11 @@ def _slowdown(grid: Grid) -> Iterator[Chart]:
 def _slowdown_by_size(
     point: Point, scheme: str, baseline: str | None, statistic: str
 ) -> Iterator[tuple[Mode, tuple[float, ...], list[Value]]]:
-    own = _bins(point, scheme, statistic)
-    if own:
-        means = {size: (mean(list(seeds.values())), mean_interval(list(seeds.values()))) for size, seeds in own.items()}
-        yield "absolute", tuple(means), list(means.values())
-    ratios: dict[float, Value] = {}
-    for size, under in (_bins(point, baseline, statistic) if baseline != scheme else {}).items():
-        both = [seed for seed in own.get(size, {}) if seed in under]
-        over_values, under_values = [own[size][seed] for seed in both], [under[seed] for seed in both]
-        value = ratio(over_values, under_values) if both else None
-        if value is not None:
-            ratios[size] = (value, ratio_interval(over_values, under_values))
-    if ratios:
-        yield "normalised", tuple(ratios), list(ratios.values())
-
-
-def _bins(point: Point, scheme: str | None, statistic: str) -> dict[float, dict[int, float]]:
-    """Slowdown by size bin, then by seed."""
-    found: dict[float, dict[int, float]] = {}
-    for seed, curves in point.curves.get(scheme or "", {}).items():
-        for each in curves.slowdown_by_size:
-            found.setdefault(each.up_to_bytes, {})[seed] = getattr(each, statistic)
-    return dict(sorted(found.items()))
+    seeds = point.curves.get(scheme, {})
+    if absolute := curves.slowdown_by_size(seeds, statistic):
+        yield "absolute", tuple(absolute), list(absolute.values())
+    if normalised := curves.slowdown_ratios(seeds, _of_baseline(point, scheme, baseline), statistic):
+        yield "normalised", tuple(normalised), list(normalised.values())
 
 
 def _marks(grid: Grid) -> Iterator[Chart]:
@@ -344,12 +314,11 @@ def _stacked(grid: Grid, name: str, title: str, says: str, y: Axis, parts: Mappi
 def _services(grid: Grid) -> Iterator[Chart]:
     series = []
     for at, point, scheme in _each(grid):
-        seeds = [seed.sharing.goodput_bps for seed in point.summary.schemes[scheme].seeds if seed.sharing]
-        services = sorted({dscp for rates in seeds for dscp in rates})
-        rates = [[each[dscp] / 1e6 for each in seeds if dscp in each] for dscp in services]
-        values = [(mean(found), mean_interval(found)) for found in rates]
-        if services:
-            series.append(_series(scheme, tuple(str(dscp) for dscp in services), values, at=at))
+        result = point.summary.schemes[scheme]
+        services = sorted({dscp for seed in result.seeds if seed.sharing for dscp in seed.sharing.goodput_bps})
+        values = [(str(dscp), value) for dscp in services if (value := _goodput(dscp)(result)) is not None]
+        if values:
+            series.append(_series(scheme, tuple(x for x, _ in values), [value for _, value in values], at=at))
     yield Chart(
         "goodput",
         "Goodput of services",
@@ -360,6 +329,14 @@ def _services(grid: Grid) -> Iterator[Chart]:
         tuple(series),
     )
     yield _metric_chart(grid, "jain")
+
+
+def _goodput(dscp: int) -> Of:
+    def of(seed: SeedResult) -> float | None:
+        rate_bps = seed.sharing.goodput_bps.get(dscp) if seed.sharing else None
+        return None if rate_bps is None else rate_bps / 1e6
+
+    return _per_seed(Metric(str(dscp), of, worse=-1))
 
 
 def _distributions(grid: Grid) -> Iterator[Chart]:
@@ -399,7 +376,7 @@ def _sampled(
     for at, point, scheme in _each(grid):
         found = [each.quantiles for each in map(of, point.summary.schemes[scheme].seeds) if each and each.quantiles]
         if found:
-            yield Series(scheme, _means(found), PARTS, at=at, pick=pick or {})
+            yield Series(scheme, curves.mean_curve(found), curves.PARTS, at=at, pick=pick or {})
 
 
 def _round_trips(grid: Grid) -> Iterator[Chart]:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Writes a comparison as a table, Markdown or JUnit XML. It computes nothing."""
+"""Writes a comparison as a table, Markdown, JUnit XML or JSON. It computes nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Literal
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
 from xml.etree import ElementTree as Xml
 
 from rich.console import Console
@@ -18,10 +19,17 @@ from marklab.tables import markdown
 _STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red", Verdict.CHANGED: "yellow", Verdict.UNCLEAR: "yellow"}
 _COLUMNS = ("metric", "BASE", "NEW", "difference", "verdict")
 _BRIEF_COLUMNS = ("metric", "difference", "verdict")
+# The first lines of a table in Markdown: its columns, and a rule.
+_HEADS = frozenset({0, 1})
 
 # Most lines about single points, in a terminal and in a pull request, as a grid may have thousands.
 _MOST_IN_TERMINAL = 20
 _MOST_IN_MARKDOWN = 200
+
+# GitHub refuses a comment with more characters, and says so only when it is posted.
+MOST_CHARACTERS = 65_536
+# The file beside the Markdown that has everything.
+_WHOLE = "comparison.json"
 
 
 def print_comparison(comparison: Comparison, console: Console, *, every_point: bool = False) -> None:
@@ -108,21 +116,67 @@ def _where(result: RuleResult) -> str:
     return f"{result.scheme} at {result.point}" if result.point else result.scheme
 
 
-def to_markdown(comparison: Comparison) -> str:
-    """Write the comparison as Markdown for a pull request: the outcome on top, the rest folded."""
-    lines = [f"### Marklab: {_headline(comparison)}", ""]
-    lines += [f"`{comparison.names[1]}` (NEW) against `{comparison.names[0]}` (BASE)"]
+@dataclass(frozen=True)
+class _List:
+    """A list in a text, of which the last items may be left out. `heads` are the places of lines that are no items."""
+
+    before: tuple[str, ...]
+    lines: tuple[str, ...]
+    heads: frozenset[int] = frozenset()
+    after: tuple[str, ...] = ()
+    left_out: int = 0
+
+    def text(self, kept: int | None = None) -> list[str]:
+        """Its lines, or the first `kept` of them and how many items are left out."""
+        shown = len(self.lines) if kept is None else kept
+        # A table without rows would say that there are none.
+        while 0 < shown < len(self.lines) and shown - 1 in self.heads:
+            shown -= 1
+        left_out = self.left_out + len(set(range(shown, len(self.lines))) - self.heads)
+        more = [f"... and {left_out} more in {_WHOLE}"] if left_out else []
+        if shown and more:
+            more.insert(0, "")
+        return [*self.before, *self.lines[:shown], *more, *self.after]
+
+
+def to_markdown(comparison: Comparison, most_characters: int = MOST_CHARACTERS) -> str:
+    """Write the comparison as Markdown for a pull request: the outcome on top, the rest folded.
+
+    If it would have more than `most_characters`, the last items of its lists are left out, and the text says how many.
+    """
+    lists = list(_lists(comparison))
+    whole = _joined(each.text() for each in lists)
+    if len(whole) <= most_characters:
+        return whole
+    room = most_characters - len(_joined(each.text(0) for each in lists))
+    shown = []
+    for each in lists:
+        kept = 0
+        while kept < len(each.lines) and len(each.lines[kept]) < room:
+            room -= len(each.lines[kept]) + 1
+            kept += 1
+        shown.append(each.text(kept))
+    return _joined(shown)
+
+
+def _joined(parts: Iterable[list[str]]) -> str:
+    return "\n".join(line for part in parts for line in part) + "\n"
+
+
+def _lists(comparison: Comparison) -> Iterator[_List]:
+    """All parts of the text, the most important ones first."""
+    names = f"`{comparison.names[1]}` (NEW) against `{comparison.names[0]}` (BASE)"
+    yield _List((f"### Marklab: {_headline(comparison)}", "", names), ())
     if comparison.broken:
         rows = [(f"`{each.rule}`", _where(each), each.reason) for each in comparison.broken]
-        lines += ["", *markdown.table(("broken rule", "scheme", "what happened"), rows)]
+        lines = markdown.table(("broken rule", "scheme", "what happened"), rows)
+        yield _List(("",), tuple(lines), _HEADS)
     if comparison.damaged:
-        lines += ["", "Damaged files, which were skipped:", "", *_bullets(comparison.damaged)]
-    lines += ["", *_overview(comparison)]
+        yield _List(("", "Damaged files, which were skipped:", ""), _bullets(comparison.damaged))
+    yield _List(("",), tuple(_overview(comparison)), _HEADS)
     if comparison.notes:
-        lines += ["", *_bullets([f"{note[0].upper()}{note[1:]}." for note in comparison.notes])]
-    for title, content in _folded(comparison):
-        lines += ["", f"<details><summary>{title}</summary>", "", *content, "", "</details>"]
-    return "\n".join(lines) + "\n"
+        yield _List(("",), _bullets([f"{note[0].upper()}{note[1:]}." for note in comparison.notes]))
+    yield from _folded(comparison)
 
 
 def _headline(comparison: Comparison) -> str:
@@ -156,24 +210,30 @@ def _summed_up(difference: Difference, kind: str) -> str:
     return f"**{text}**" if difference.verdict is Verdict.WORSE else text
 
 
-def _folded(comparison: Comparison) -> Iterator[tuple[str, list[str]]]:
+def _folded(comparison: Comparison) -> Iterator[_List]:
     if comparison.rules:
-        yield f"All {len(comparison.rules)} checks", _bullets([_sentence(result) for result in comparison.rules])
-    tables: list[str] = []
+        checks = _bullets([_sentence(result) for result in comparison.rules])
+        yield _fold(f"All {len(comparison.rules)} checks", checks)
+    lines: list[str] = []
+    heads: set[int] = set()
     for scheme in _schemes(comparison):
         chosen = [each for each in comparison.differences if each.scheme == scheme]
-        tables += ["", f"#### {scheme}", "", *markdown.table(_COLUMNS, map(_cells, chosen), _aligned(_COLUMNS, 1))]
+        title = [*([""] if lines else []), f"#### {scheme}", ""]
+        heads.update(range(len(lines), len(lines) + len(title) + len(_HEADS)))
+        lines += [*title, *markdown.table(_COLUMNS, map(_cells, chosen), _aligned(_COLUMNS, 1))]
     where = f", over {len(comparison.points)} points" if len(comparison.points) > 1 else ""
-    yield f"All metrics{where}", tables[1:]
+    yield _fold(f"All metrics{where}", lines, frozenset(heads))
     differ = [each for each in comparison.at_points if each.verdict.is_difference]
     if differ:
         rows = [(each.point or "", each.scheme, *_cells(each)) for each in differ[:_MOST_IN_MARKDOWN]]
-        more = [f"and {len(differ) - len(rows)} more"] if len(rows) < len(differ) else []
         columns = ("point", "scheme", *_COLUMNS)
-        yield (
-            f"{len(differ)} differences at single points",
-            [*markdown.table(columns, rows, _aligned(columns, 3)), *more],
-        )
+        table = markdown.table(columns, rows, _aligned(columns, 3))
+        yield _fold(f"{len(differ)} differences at single points", table, _HEADS, len(differ) - len(rows))
+
+
+def _fold(title: str, lines: Sequence[str], heads: frozenset[int] = frozenset(), left_out: int = 0) -> _List:
+    before = ("", f"<details><summary>{title}</summary>", "")
+    return _List(before, tuple(lines), heads, ("", "</details>"), left_out)
 
 
 def _aligned(columns: Sequence[str], texts: int) -> str:
@@ -181,8 +241,8 @@ def _aligned(columns: Sequence[str], texts: int) -> str:
     return "".join("r" if place >= texts > 0 and name != "verdict" else "l" for place, name in enumerate(columns))
 
 
-def _bullets(texts: Sequence[str]) -> list[str]:
-    return [f"- {text}" for text in texts]
+def _bullets(texts: Sequence[str]) -> tuple[str, ...]:
+    return tuple(f"- {text}" for text in texts)
 
 
 def to_junit(comparison: Comparison) -> str:
@@ -202,3 +262,33 @@ def to_junit(comparison: Comparison) -> str:
         Xml.SubElement(case, "error", {"message": text})
     Xml.indent(root)
     return Xml.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def to_json(comparison: Comparison) -> dict[str, Any]:
+    """Plain data."""
+    return {
+        "base": comparison.names[0],
+        "new": comparison.names[1],
+        "exit_code": comparison.exit_code,
+        "points": comparison.points,
+        "differences": [_plain(each) for each in (*comparison.differences, *comparison.at_points)],
+        "rules": [asdict(each) for each in comparison.rules],
+        "policy": comparison.policy.model_dump(mode="json"),
+        "notes": comparison.notes,
+        "damaged": comparison.damaged,
+    }
+
+
+def _plain(each: Difference) -> dict[str, Any]:
+    return {
+        "scheme": each.scheme,
+        "metric": each.metric.name,
+        "point": each.point,
+        "base": each.base,
+        "new": each.new,
+        "relative": each.relative,
+        "ci95": each.interval,
+        "seeds": [len(each.seeds.base), len(each.seeds.new)],
+        "paired": each.seeds.paired,
+        "verdict": each.verdict.value,
+    }

@@ -9,21 +9,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import StrMethodFormatter
 
-from marklab.report.chart import Axis, Chart, Series, View
+from marklab.report.chart import Axis, Chart, Form, Series, View
 from marklab.report.charts import sections, shows_uncongested
 from marklab.report.grid import Grid
 from marklab.report.styles import Style, styles_of
 from marklab.results.collection import Collection
 
 FOLDER = "figures"
-Form = Literal["pdf", "png"]
 
 _INCHES = (4.5, 3.2)
 _DPI = 300
@@ -69,7 +68,7 @@ def draw_figures(collection: Collection, folder: Path, form: Form) -> Iterator[P
                 path = folder / f"{_file_name(chart, view)}.{form}"
                 with rc_context(_LOOKS):
                     figure = _figure(chart, view, shown, styles)
-                    figure.savefig(path, dpi=_DPI, metadata={"CreationDate": None} if form == "pdf" else None)
+                    figure.savefig(path, dpi=_DPI, metadata={"CreationDate": None} if form is Form.PDF else None)
                 yield path
 
 

@@ -3,19 +3,12 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 
+from marklab.report.chart import Form
 from marklab.results.collection import Collection
 
 REPORT = "report.html"
-
-
-class Form(StrEnum):
-    """Format of figures."""
-
-    PDF = "pdf"
-    PNG = "png"
 
 
 def write_report(collection: Collection, page: Path, figures: Form | None = None) -> list[Path]:
@@ -28,5 +21,5 @@ def write_report(collection: Collection, page: Path, figures: Form | None = None
         return [page]
     from marklab.report.figures import FOLDER, draw_figures  # noqa: PLC0415
 
-    drawn = list(draw_figures(collection, page.parent / FOLDER, figures.value))
+    drawn = list(draw_figures(collection, page.parent / FOLDER, figures))
     return [page, *{path.parent for path in drawn}]

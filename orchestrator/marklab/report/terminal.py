@@ -10,7 +10,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from marklab.results.metric import HEADLINE, METRICS, with_interval
+from marklab.results.metric import HEADLINE, METRICS, QUERY_HEADLINE, with_interval
 from marklab.results.summary import (
     ALL_PORTS,
     ALL_PROBES,
@@ -24,7 +24,6 @@ from marklab.results.summary import (
 )
 from marklab.statistics.fairness import WITHIN
 
-_OF_QUERIES = ((QUERY, "mean"), (QUERY, "p99"))
 _BY_ECN = ((ECN, "mean"), (ECN, "p99"), (NOT_ECN, "mean"), (NOT_ECN, "p99"))
 
 _LABEL_WIDTH = 20
@@ -108,7 +107,7 @@ Rows = list[tuple[str, Callable[[SchemeResult], RenderableType]]]
 def sections(summary: Summary) -> Iterator[tuple[str, Rows]]:
     """All rows of the table by section. A row is a name, and a function that gives the cell of a scheme."""
     fct: Rows = []
-    groups = (_OF_QUERIES if QUERY in summary.main.fct_us else ()) + (_BY_ECN if ECN in summary.main.fct_us else ())
+    groups = (QUERY_HEADLINE if QUERY in summary.main.fct_us else ()) + (_BY_ECN if ECN in summary.main.fct_us else ())
     for name, stat in HEADLINE + groups:
         fct.append(_row(f"{name}.{stat}", "no flow"))
         if any(result.normalised for result in summary.schemes.values()):

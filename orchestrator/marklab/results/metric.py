@@ -105,6 +105,8 @@ STATISTIC_NAMES = {"mean": "mean", "p50": "median", "p99": "99th percentile", "p
 
 # The completion times that the papers' figures show: group of flows, statistic.
 HEADLINE = (("overall", "mean"), ("short", "mean"), ("short", "p99"), ("large", "mean"))
+# In addition, where a run has queries.
+QUERY_HEADLINE = ((QUERY, "mean"), (QUERY, "p99"))
 
 
 def _field(of: Callable[[SeedResult], Any], name: str, times: float = 1) -> Of:

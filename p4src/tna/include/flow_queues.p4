@@ -4,8 +4,9 @@
 // Ingress keeps a bit for each queue that is not empty; steered.p4 describes how it learns this. A scheme includes this
 // file and ends with steered.p4.
 //
-// Unlike on v1model, a flow beyond its limit in the queue of high priority goes to a queue by its hash, not to the shortest
-// one: the chip cannot compare 31 lengths for a packet. The limit counts packets. All ports share one flow map.
+// Unlike on v1model, a flow beyond its limit in the queue of high priority goes to a queue by its hash, not to the
+// shortest one: the chip cannot compare 31 lengths for a packet. The limit counts packets. All ports share one flow
+// map.
 #ifndef MARKLAB_TNA_FLOW_QUEUES_P4
 #define MARKLAB_TNA_FLOW_QUEUES_P4
 
@@ -86,11 +87,11 @@ control Steering(in bit<9> port, in bit<32> now_ns, in bit<32> flow, inout bit<3
     bit<32> at_the_limit = 0;
     bit<1> is_new = 0;
 
-    // minus_period: 2^32 less t_period, in ns.
-    action set_steering(bit<7> high, bit<32> minus_period) {
+    // minus_period_ns: 2^32 less t_period.
+    action set_steering(bit<7> high, bit<32> minus_period_ns) {
         priority_queue = high;
         now = (int<32>)now_ns;
-        a_period_ago = (int<32>)(now_ns + minus_period);
+        a_period_ago = (int<32>)(now_ns + minus_period_ns);
     }
 
     table steering_params {

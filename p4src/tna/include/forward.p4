@@ -4,27 +4,9 @@
 #ifndef MARKLAB_TNA_FORWARD_P4
 #define MARKLAB_TNA_FORWARD_P4
 
-#include "parsers.p4"
+#include "carry.p4"
+#include "ingress_ends.p4"
 #include "routes.p4"
-
-struct ingress_metadata_t {
-    bit<1> checksum_error;
-}
-
-parser IngressParser(packet_in packet,
-                     out headers_t hdr,
-                     out ingress_metadata_t meta,
-                     out ingress_intrinsic_metadata_t ig_intr_md) {
-    PacketParser() packet_parser;
-
-    state start {
-        packet.extract(ig_intr_md);
-        meta.checksum_error = 0;
-        packet.advance(PORT_METADATA_SIZE);
-        packet_parser.apply(packet, hdr, meta.checksum_error);
-        transition accept;
-    }
-}
 
 control Ingress(inout headers_t hdr,
                 inout ingress_metadata_t meta,
@@ -32,6 +14,7 @@ control Ingress(inout headers_t hdr,
                 in ingress_intrinsic_metadata_from_parser_t ig_intr_md_from_prsr,
                 inout ingress_intrinsic_metadata_for_deparser_t ig_intr_md_for_dprsr,
                 inout ingress_intrinsic_metadata_for_tm_t ig_intr_md_for_tm) {
+    Carry() carry;
     Routes() routes;
 
     action drop() {
@@ -55,17 +38,9 @@ control Ingress(inout headers_t hdr,
         size = 64;
     }
 
-    action carry() {
-        hdr.bridged.setValid();
-        hdr.bridged.kind = KIND_PACKET;
-        hdr.bridged.arrival_ns = ig_intr_md_from_prsr.global_tstamp[31:0];
-        hdr.bridged._pad = 0;
-        hdr.bridged.queue = 0;
-    }
-
     // Options are not parsed, so the checksum of a header with options could not be kept correct.
     apply {
-        carry();
+        carry.apply(ig_intr_md_from_prsr, hdr);
         if (!hdr.ipv4.isValid() || hdr.ipv4.version != 4 || hdr.ipv4.ihl != 5 || meta.checksum_error == 1) {
             drop();
         } else if (hdr.ipv4.ttl == 0 || hdr.ipv4.ttl == 1) {
@@ -74,15 +49,6 @@ control Ingress(inout headers_t hdr,
             routes.apply(hdr, ig_intr_md_for_dprsr, ig_intr_md_for_tm);
             service_queue.apply();
         }
-    }
-}
-
-control IngressDeparser(packet_out packet,
-                        inout headers_t hdr,
-                        in ingress_metadata_t meta,
-                        in ingress_intrinsic_metadata_for_deparser_t ig_intr_md_for_dprsr) {
-    apply {
-        packet.emit(hdr);
     }
 }
 

@@ -3,7 +3,8 @@
 //
 //     control Marking(in queue_signals_t q, out decision_t decision, out cause_t cause)
 //
-// and ends with one of the switches, which calls it once per packet in egress, in the order in which packets leave their queue:
+// and ends with one of the switches, which calls it once per packet in egress, in the order in which packets leave
+// their queue:
 //
 //     plain.p4      for a scheme that needs nothing else;
 //     mirrored.p4   for one that leaves notes for later packets (notes.p4);

@@ -3,7 +3,8 @@
 // carries a note through egress once more. This takes about a microsecond on the chip, and no time in the simulator. A
 // scheme that leaves notes includes this file, implements
 //
-//     control Marking(in queue_signals_t q, in noted_t noted, inout note_t note, out decision_t decision, out cause_t cause)
+//     control Marking(in queue_signals_t q, in noted_t noted, inout note_t note, out decision_t decision,
+//                     out cause_t cause)
 //
 // and ends with mirrored.p4. Marking is called for a note as well. Then `noted` is valid, and `q` has only the queue
 // and `now_ns`, which is the `ns` of the note.

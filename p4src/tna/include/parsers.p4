@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Parsers of the packet itself, in ingress and in egress. Switches include this file after their headers_t.
+// Parsers of the packet itself, in ingress and in egress, and the checksum that deparsers write. Switches include this
+// file after their headers_t.
 #ifndef MARKLAB_TNA_PARSERS_P4
 #define MARKLAB_TNA_PARSERS_P4
 
@@ -47,6 +48,20 @@ parser BridgedParser(packet_in packet, inout headers_t hdr) {
     state parse_ipv4 {
         packet.extract(hdr.ipv4);
         transition accept;
+    }
+}
+
+// The checksum of IPv4, since marks and hops change its header.
+control Ipv4Checksum(inout headers_t hdr) {
+    Checksum() checksum;
+
+    apply {
+        if (hdr.ipv4.isValid()) {
+            hdr.ipv4.hdr_checksum = checksum.update({
+                hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.dscp, hdr.ipv4.ecn, hdr.ipv4.total_len,
+                hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.frag_offset, hdr.ipv4.ttl, hdr.ipv4.protocol,
+                hdr.ipv4.src_addr, hdr.ipv4.dst_addr });
+        }
     }
 }
 

@@ -85,7 +85,8 @@ control TakeNote(in noted_t noted, inout note_t note, inout bit<1> has_sample, i
     table rest_by_step {
         key = { noted.step: exact @name("step"); }
         actions = {
-            keep_all; keep_7_8; keep_3_4; keep_9_16; keep_7_16; keep_5_16; keep_1_4; keep_3_16; keep_1_8; keep_1_16; keep_nothing;
+            keep_all; keep_7_8; keep_3_4; keep_9_16; keep_7_16; keep_5_16; keep_1_4; keep_3_16; keep_1_8; keep_1_16;
+            keep_nothing;
         }
         const default_action = keep_nothing();
         const entries = {

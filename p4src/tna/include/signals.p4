@@ -7,8 +7,8 @@ control Signals(in headers_t hdr,
                 in egress_intrinsic_metadata_t eg_intr_md,
                 in egress_intrinsic_metadata_from_parser_t eg_intr_md_from_prsr,
                 inout queue_signals_t q) {
-    // TNA shows the queue in egress only. enq_qdepth is what the packet found when it came: a threshold on it marks the same
-    // packet as a chip that marks at enqueue, one sojourn later.
+    // TNA shows the queue in egress only. enq_qdepth is what the packet found when it came: a threshold on it marks the
+    // same packet as a chip that marks at enqueue, one sojourn later.
     action look() {
         q.port = eg_intr_md.egress_port;
         q.queue = hdr.bridged.queue;

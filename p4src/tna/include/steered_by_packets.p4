@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// steered.p4 on Tofino 1, where ingress learns about queues from packets. A packet that finds its queue empty is resubmitted
-// to report that it is busy; a packet that leaves its queue empty sends a copy to ingress (mirror, recirculation).
+// steered.p4 on Tofino 1, where ingress learns about queues from packets. A packet that finds its queue empty is
+// resubmitted to report that it is busy; a packet that leaves its queue empty sends a copy to ingress (mirror,
+// recirculation).
 //
-//     parser -> Ingress: ipv4_lpm -> (ecmp) -> Steering -> deparser, traffic manager, parser -> Egress: Marking -> deparser
-//     again: Ingress: the bit of the packet's queue; copy: Ingress: the bit of the queue that is empty -> dropped
+//     parser -> Ingress: ipv4_lpm -> (ecmp) -> Steering -> deparser, traffic manager
+//     parser -> Egress: Marking -> deparser
+//     resubmitted: Ingress: the bit of the packet's queue; copy: Ingress: the bit of the queue that is empty -> dropped
 //
 #ifndef MARKLAB_TNA_STEERED_BY_PACKETS_P4
 #define MARKLAB_TNA_STEERED_BY_PACKETS_P4
 
 #include "../../include/headers.p4"
-#include "egress_kinds.p4"
+#include "bridged.p4"
 #include "flow_queues.p4"
 #include "verdict.p4"
 
 const PortId_t RECIRCULATION = 68;
-const ResubmitType_t RESUBMIT_AGAIN = 1;
+const ResubmitType_t RESUBMIT_QUEUE = 1;
 
 // Why a packet enters ingress.
 const bit<2> EVENT_NONE = 0;
-const bit<2> EVENT_FIRST = 1;      // it is given a queue
-const bit<2> EVENT_AGAIN = 2;      // its queue was empty, and is busy now
-const bit<2> EVENT_EMPTIED = 3;    // it is a copy: a queue is empty now
+const bit<2> EVENT_FIRST = 1;            // it is given a queue
+const bit<2> EVENT_RESUBMITTED = 2;      // its queue was empty, and is busy now
+const bit<2> EVENT_EMPTIED = 3;          // it is a copy: a queue is empty now
 
 // Tells ingress that a queue is empty.
 header emptied_t {
@@ -30,23 +32,14 @@ header emptied_t {
 }
 
 // What a resubmitted packet brings along: the queue that it was given.
-header again_t {
+header resubmitted_t {
     bit<8> queue;
     bit<56> _pad;
 }
 
-// Data from ingress for egress: a header before the packet, through the traffic manager.
-header bridged_t {
-    bit<8> kind;
-    bit<32> arrival_ns;        // when the packet came to its queue
-    bit<1> _pad;
-    bit<7> queue;
-    bit<32> flow;
-}
-
 struct headers_t {
-    emptied_t emptied;
-    bridged_t bridged;
+    emptied_t copied;
+    bridged_flow_t bridged;
     ethernet_t ethernet;
     ipv4_t ipv4;
     ports_t ports;
@@ -54,8 +47,8 @@ struct headers_t {
 
 struct ingress_metadata_t {
     bit<1> checksum_error;
-    again_t again;
-    again_t next;
+    resubmitted_t resubmitted;
+    resubmitted_t next;
 }
 
 struct egress_metadata_t {
@@ -65,6 +58,9 @@ struct egress_metadata_t {
     cause_t cause;
 }
 
+#include "carry.p4"
+#include "copies.p4"
+#include "flow_id.p4"
 #include "parsers.p4"
 #include "routes.p4"
 #include "signals.p4"
@@ -102,7 +98,7 @@ control Occupying(in bit<9> port, in bit<32> mapped, out bit<32> was_busy) {
 }
 
 // Records that a queue has become busy or empty.
-control Telling(in bit<9> port, in bit<7> queue, in bit<2> event) {
+control QueueReport(in bit<9> port, in bit<7> queue, in bit<2> event) {
     QueueBits() queue_bits;
     bit<1> is_empty = 0;
     bit<32> other_bits = 0;
@@ -134,20 +130,20 @@ parser IngressParser(packet_in packet,
         packet.extract(ig_intr_md);
         meta.checksum_error = 0;
         transition select(ig_intr_md.resubmit_flag, ig_intr_md.ingress_port) {
-            (1, _): parse_again;
+            (1, _): parse_resubmitted;
             (0, RECIRCULATION): parse_emptied;
             default: parse_port_metadata;
         }
     }
 
-    state parse_again {
-        packet.extract(meta.again);
+    state parse_resubmitted {
+        packet.extract(meta.resubmitted);
         transition parse_packet;
     }
 
     state parse_emptied {
         packet.advance(PORT_METADATA_SIZE);
-        packet.extract(hdr.emptied);
+        packet.extract(hdr.copied);
         transition accept;
     }
 
@@ -168,11 +164,12 @@ control Ingress(inout headers_t hdr,
                 in ingress_intrinsic_metadata_from_parser_t ig_intr_md_from_prsr,
                 inout ingress_intrinsic_metadata_for_deparser_t ig_intr_md_for_dprsr,
                 inout ingress_intrinsic_metadata_for_tm_t ig_intr_md_for_tm) {
+    Carry() carry;
     Routes() routes;
+    HashFlow() hash_flow;
     Steering() steering;
     Occupying() occupying;
-    Telling() telling;
-    Hash<bit<32>>(HashAlgorithm_t.CRC32) flow_hash;
+    QueueReport() queue_report;
     bit<7> own_queue = 0;
     bit<32> mapped = 0;
     bit<32> now_ns = 0;
@@ -186,28 +183,14 @@ control Ingress(inout headers_t hdr,
         ig_intr_md_for_dprsr.drop_ctl = 1;
     }
 
-    action look() {
-        now_ns = ig_intr_md_from_prsr.global_tstamp[31:0];
-        hdr.bridged.flow = flow_hash.get({ hdr.ipv4.src_addr, hdr.ipv4.dst_addr, hdr.ipv4.protocol, hdr.ports.src_port,
-                                           hdr.ports.dst_port });
-    }
-
     action use_own_queue() {
         ig_intr_md_for_tm.qid = (QueueId_t)own_queue;
         hdr.bridged.queue = own_queue;
     }
 
-    action carry() {
-        hdr.bridged.setValid();
-        hdr.bridged.kind = KIND_PACKET;
-        hdr.bridged.arrival_ns = ig_intr_md_from_prsr.global_tstamp[31:0];
-        hdr.bridged._pad = 0;
-        hdr.bridged.queue = 0;
-    }
-
     action take_emptied() {
-        at_port = hdr.emptied.port[8:0];
-        given_queue = hdr.emptied.queue[6:0];
+        at_port = hdr.copied.port[8:0];
+        given_queue = hdr.copied.queue[6:0];
         event = EVENT_EMPTIED;
     }
 
@@ -216,38 +199,38 @@ control Ingress(inout headers_t hdr,
         event = EVENT_FIRST;
     }
 
-    action take_again() {
+    action take_resubmitted() {
         at_port = ig_intr_md_for_tm.ucast_egress_port;
-        given_queue = meta.again.queue[6:0];
-        event = EVENT_AGAIN;
+        given_queue = meta.resubmitted.queue[6:0];
+        event = EVENT_RESUBMITTED;
     }
 
     action use_given() {
         own_queue = given_queue;
     }
 
-    action go_again() {
-        ig_intr_md_for_dprsr.resubmit_type = RESUBMIT_AGAIN;
+    action resubmit_packet() {
+        ig_intr_md_for_dprsr.resubmit_type = RESUBMIT_QUEUE;
         meta.next.queue = (bit<8>)own_queue;
         meta.next._pad = 0;
     }
 
     // Options are not parsed, so the checksum of a header with options could not be kept correct.
     apply {
-        if (hdr.emptied.isValid()) {
+        if (hdr.copied.isValid()) {
             drop();
             take_emptied();
         } else {
-            carry();
+            carry.apply(ig_intr_md_from_prsr, hdr);
             if (!hdr.ipv4.isValid() || hdr.ipv4.version != 4 || hdr.ipv4.ihl != 5 || meta.checksum_error == 1) {
                 drop();
             } else if (hdr.ipv4.ttl == 0 || hdr.ipv4.ttl == 1) {
                 drop();
             } else {
                 routes.apply(hdr, ig_intr_md_for_dprsr, ig_intr_md_for_tm);
-                look();
+                hash_flow.apply(ig_intr_md_from_prsr, hdr, now_ns);
                 if (ig_intr_md.resubmit_flag == 1) {
-                    take_again();
+                    take_resubmitted();
                 } else {
                     take_first();
                 }
@@ -258,11 +241,11 @@ control Ingress(inout headers_t hdr,
             occupying.apply(at_port, mapped, was_busy);
         } else if (event != EVENT_NONE) {
             use_given();
-            telling.apply(at_port, given_queue, event);
+            queue_report.apply(at_port, given_queue, event);
         }
         use_own_queue();
         if (event == EVENT_FIRST && was_busy == 0) {
-            go_again();
+            resubmit_packet();
         }
     }
 }
@@ -274,35 +257,10 @@ control IngressDeparser(packet_out packet,
     Resubmit() resubmit;
 
     apply {
-        if (ig_intr_md_for_dprsr.resubmit_type == RESUBMIT_AGAIN) {
-            resubmit.emit<again_t>(meta.next);
+        if (ig_intr_md_for_dprsr.resubmit_type == RESUBMIT_QUEUE) {
+            resubmit.emit<resubmitted_t>(meta.next);
         }
         packet.emit(hdr);
-    }
-}
-
-parser EgressParser(packet_in packet,
-                    out headers_t hdr,
-                    out egress_metadata_t meta,
-                    out egress_intrinsic_metadata_t eg_intr_md) {
-    BridgedParser() bridged_parser;
-
-    state start {
-        packet.extract(eg_intr_md);
-        transition select(packet.lookahead<bit<8>>()) {
-            KIND_COPY: parse_copy;
-            default: parse_packet;
-        }
-    }
-
-    state parse_copy {
-        packet.extract(hdr.emptied);
-        transition accept;
-    }
-
-    state parse_packet {
-        bridged_parser.apply(packet, hdr);
-        transition accept;
     }
 }
 
@@ -312,32 +270,23 @@ control Egress(inout headers_t hdr,
                in egress_intrinsic_metadata_from_parser_t eg_intr_md_from_prsr,
                inout egress_intrinsic_metadata_for_deparser_t eg_intr_md_for_dprsr,
                inout egress_intrinsic_metadata_for_output_port_t eg_intr_md_for_oport) {
+    Identify() identify;
     Signals() signals;
     Marking() marking;
+    SendCopy() send_copy;
     Verdict() verdict;
-
-    action identify() {
-        meta.q.flow = hdr.bridged.flow;
-    }
-
-    action send_copy() {
-        eg_intr_md_for_dprsr.mirror_type = MIRROR_COPY;
-        meta.copy.session = COPY_SESSION;
-        meta.copy.kind = KIND_COPY;
-        meta.copy.queue = (bit<8>)meta.q.queue;
-        meta.copy.port = (bit<16>)meta.q.port;
-    }
 
     // A copy passes egress unchanged, on its way to ingress.
     apply {
         if (hdr.bridged.isValid()) {
-            identify();
+            identify.apply(hdr, meta.q);
             signals.apply(hdr, eg_intr_md, eg_intr_md_from_prsr, meta.q);
             marking.apply(meta.q, meta.decision, meta.cause);
             if (eg_intr_md.deq_qdepth == 0) {
-                send_copy();
+                send_copy.apply(meta.q, meta.copy, eg_intr_md_for_dprsr);
             }
-            verdict.apply(eg_intr_md.egress_port, meta.decision, meta.cause, hdr.ipv4.ecn, eg_intr_md_for_dprsr.drop_ctl);
+            verdict.apply(eg_intr_md.egress_port, meta.decision, meta.cause, hdr.ipv4.ecn,
+                          eg_intr_md_for_dprsr.drop_ctl);
             hdr.bridged.setInvalid();
         }
     }
@@ -347,19 +296,14 @@ control EgressDeparser(packet_out packet,
                        inout headers_t hdr,
                        in egress_metadata_t meta,
                        in egress_intrinsic_metadata_for_deparser_t eg_intr_md_for_dprsr) {
-    Checksum() ipv4_checksum;
+    Ipv4Checksum() ipv4_checksum;
     Mirror() mirror;
 
     apply {
         if (eg_intr_md_for_dprsr.mirror_type == MIRROR_COPY) {
             mirror.emit<emptied_t>(meta.copy.session, { meta.copy.kind, meta.copy.queue, meta.copy.port });
         }
-        if (hdr.ipv4.isValid()) {
-            hdr.ipv4.hdr_checksum = ipv4_checksum.update({
-                hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.dscp, hdr.ipv4.ecn, hdr.ipv4.total_len,
-                hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.frag_offset, hdr.ipv4.ttl, hdr.ipv4.protocol,
-                hdr.ipv4.src_addr, hdr.ipv4.dst_addr });
-        }
+        ipv4_checksum.apply(hdr);
         packet.emit(hdr);
     }
 }

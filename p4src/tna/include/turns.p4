@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The scheduler's turns, inferred from packets that leave their queues: when a turn of a queue ended, and T_sample, the time
-// since the queue's previous turn ended (MQ-ECN paper, section 3.2). v1model/mq-ecn.p4 defines the end of a turn.
+// The scheduler's turns, inferred from packets that leave their queues: when a turn of a queue ended, and T_sample, the
+// time since the queue's previous turn ended (MQ-ECN paper, section 3.2). v1model/mq-ecn.p4 defines the end of a turn.
 //
 // The start of the present T_sample is kept per port, where the next packet reads it; it comes from state per queue. A
 // packet that ends two turns leaves the second sample to its note.

@@ -9,23 +9,17 @@
 #include "chip.p4"
 #include "marking.p4"
 
+// What happens to a marked packet that is not ECN capable, and the control that counts accordingly.
 #if MARKLAB_DROPS_NOT_ECT
+#define IF_NOT_ECT drop
 #define Verdict VerdictThatDrops
 #else
+#define IF_NOT_ECT NoAction
 #define Verdict VerdictThatPasses
 #endif // MARKLAB_DROPS_NOT_ECT
 
-control VerdictThatPasses(in bit<9> port, in decision_t decision, in cause_t cause, inout ecn_t ecn, inout bit<3> drop_ctl) {
-    // Packets by port and cause: marked, passed because they were not ECN capable, dropped by decision.
-    Counter<bit<64>, bit<12>>(MARKLAB_PORTS * 8, CounterType_t.PACKETS) marks;
-    Counter<bit<64>, bit<12>>(MARKLAB_PORTS * 8, CounterType_t.PACKETS) not_capable;
-    Counter<bit<64>, bit<12>>(MARKLAB_PORTS * 8, CounterType_t.PACKETS) drops;
-    bit<12> place = 0;
-
-    action locate() {
-        place = port ++ cause;
-    }
-
+// Marks or drops the packet.
+control CarryOut(in decision_t decision, inout ecn_t ecn, inout bit<3> drop_ctl) {
     action mark() {
         ecn = ecn_t.CE;
     }
@@ -48,14 +42,28 @@ control VerdictThatPasses(in bit<9> port, in decision_t decision, in cause_t cau
         const entries = {
             (decision_t.MARK, ecn_t.ECT0): mark();
             (decision_t.MARK, ecn_t.ECT1): mark();
+            (decision_t.MARK, ecn_t.NOT_ECT): IF_NOT_ECT();
             (decision_t.DROP, _): drop();
         }
         size = 8;
     }
 
-    // Each counter needs a table of its own, since a table has one address for what it counts.
     apply {
-        locate();
+        verdict.apply();
+    }
+}
+
+// Each counter needs a table of its own, since a table has one address for what it counts.
+control VerdictThatPasses(in bit<9> port, in decision_t decision, in cause_t cause, inout ecn_t ecn,
+                          inout bit<3> drop_ctl) {
+    CarryOut() carry_out;
+    // Packets by port and cause: marked, passed because they were not ECN capable, dropped by decision.
+    Counter<bit<64>, bit<12>>(MARKLAB_PORTS * 8, CounterType_t.PACKETS) marks;
+    Counter<bit<64>, bit<12>>(MARKLAB_PORTS * 8, CounterType_t.PACKETS) not_capable;
+    Counter<bit<64>, bit<12>>(MARKLAB_PORTS * 8, CounterType_t.PACKETS) drops;
+
+    apply {
+        bit<12> place = port ++ cause;
         if (decision == decision_t.MARK) {
             if (ecn == ecn_t.ECT0 || ecn == ecn_t.ECT1) {
                 marks.count(place);
@@ -65,56 +73,25 @@ control VerdictThatPasses(in bit<9> port, in decision_t decision, in cause_t cau
         } else if (decision == decision_t.DROP) {
             drops.count(place);
         }
-        verdict.apply();
+        carry_out.apply(decision, ecn, drop_ctl);
     }
 }
 
-control VerdictThatDrops(in bit<9> port, in decision_t decision, in cause_t cause, inout ecn_t ecn, inout bit<3> drop_ctl) {
+control VerdictThatDrops(in bit<9> port, in decision_t decision, in cause_t cause, inout ecn_t ecn,
+                         inout bit<3> drop_ctl) {
+    CarryOut() carry_out;
     // Packets by port and cause: marked, dropped by decision or because they were not ECN capable.
     Counter<bit<64>, bit<12>>(MARKLAB_PORTS * 8, CounterType_t.PACKETS) marks;
     Counter<bit<64>, bit<12>>(MARKLAB_PORTS * 8, CounterType_t.PACKETS) drops;
-    bit<12> place = 0;
-
-    action locate() {
-        place = port ++ cause;
-    }
-
-    action mark() {
-        ecn = ecn_t.CE;
-    }
-
-    action drop() {
-        drop_ctl = 1;
-    }
-
-    table verdict {
-        key = {
-            decision: exact @name("decision");
-            ecn: ternary @name("ecn");
-        }
-        actions = {
-            mark;
-            drop;
-            NoAction;
-        }
-        const default_action = NoAction();
-        const entries = {
-            (decision_t.MARK, ecn_t.ECT0): mark();
-            (decision_t.MARK, ecn_t.ECT1): mark();
-            (decision_t.MARK, ecn_t.NOT_ECT): drop();
-            (decision_t.DROP, _): drop();
-        }
-        size = 8;
-    }
 
     apply {
-        locate();
+        bit<12> place = port ++ cause;
         if (decision == decision_t.DROP || (decision == decision_t.MARK && ecn == ecn_t.NOT_ECT)) {
             drops.count(place);
         } else if (decision == decision_t.MARK && (ecn == ecn_t.ECT0 || ecn == ecn_t.ECT1)) {
             marks.count(place);
         }
-        verdict.apply();
+        carry_out.apply(decision, ecn, drop_ctl);
     }
 }
 

@@ -5,14 +5,16 @@
 // must know how long the queues are, but v1model shows that in egress only, so the two share registers. Ingress counts
 // the packets that it sends to a queue, and egress writes how many are left there.
 //
-// The paper has two notions of an active flow. In its program, a flow is active if it sent a packet in the last t_period
-// (Algorithm 1); meanwhile its queue may run empty and be given to another flow as well. In section IV-B a flow is active
-// while it "has one or more packets queued", which its simulations can see; a flow whose queue ran empty is then new.
+// The paper has two notions of an active flow. In its program, a flow is active if it sent a packet in the last
+// t_period (Algorithm 1); meanwhile its queue may run empty and be given to another flow as well. In section IV-B a
+// flow is active while it "has one or more packets queued", which its simulations can see; a flow whose queue ran empty
+// is then new.
 //
 // Include this file; switch.p4 calls its controls.
 #ifndef MARKLAB_FLOW_QUEUES_P4
 #define MARKLAB_FLOW_QUEUES_P4
 
+#include "empty_queue.p4"
 #include "marking.p4"
 
 #define MARKLAB_STEERS
@@ -26,8 +28,6 @@ register<bit<32>>(MARKLAB_QUEUES) queue_depth;
 register<bit<32>>(MARKLAB_QUEUES) queue_used;
 // How often the queue was given to a flow because it was empty; the count wraps.
 register<bit<8>>(MARKLAB_QUEUES) queue_turn;
-// Per port: a bit for each queue that is not empty.
-register<bit<32>>(MARKLAB_PORTS) busy_queues;
 
 // Entry of the flow map.
 struct mapping_t {
@@ -47,6 +47,7 @@ enum bit<3> steered_t {
 }
 
 control Steering(in flow_t flow, out bit<7> queue) {
+    EmptyQueue() empty_queue;
     // Per port and entry: a mapping_t.
     register<bit<64>>(FLOW_MAP_CELLS) flow_map;
     // queue_turn when the entry's flow came to its queue.
@@ -63,7 +64,8 @@ control Steering(in flow_t flow, out bit<7> queue) {
     bit<1> while_queued = 0;
 
     // high: the last queue. t_period_us: a flow that sent nothing for this long is a new one. t_stale_us: a queue that
-    // no packet entered or left for this long is empty. active_while_queued: 1 if a flow whose queue ran empty is a new one.
+    // no packet entered or left for this long is empty. active_while_queued: 1 if a flow whose queue ran empty is a new
+    // one.
     action set_steering(bit<7> high, bit<14> mask, bit<32> t_period_us, bit<32> t_stale_us, bit<24> pass_limit_bytes,
                         bit<1> active_while_queued) {
         priority_queue = high;
@@ -79,26 +81,9 @@ control Steering(in flow_t flow, out bit<7> queue) {
         default_action = set_steering(31, 0x3fff, 285, 2850, 15000, 0);
     }
 
-    // The first empty queue, by one lookup over all (section V-A): entry i of the control plane matches a 0 in bit i.
     bit<32> busy = 0;
     bit<1> found = 0;
     bit<7> first_empty = 0;
-
-    action set_empty(bit<7> number) {
-        found = 1;
-        first_empty = number;
-    }
-
-    action none_empty() {
-        found = 0;
-    }
-
-    table empty_queue {
-        key = { busy: ternary @name("busy"); }
-        actions = { set_empty; none_empty; }
-        default_action = none_empty();
-        size = 32;
-    }
 
     bit<32> now = 0;
     bit<7> shortest = 0;
@@ -122,7 +107,7 @@ control Steering(in flow_t flow, out bit<7> queue) {
         bit<32> used;
         queue_used.read(used, (bit<32>)(number ++ flow.port));
         if (now - used > t_stale) {
-            busy = busy & ~(32w1 << (bit<8>)number);
+            busy = busy & ~BUSY_BIT(number);
             queue_depth.write((bit<32>)(number ++ flow.port), 0);
             found = 1;
             first_empty = number;
@@ -146,7 +131,7 @@ control Steering(in flow_t flow, out bit<7> queue) {
             bit<8> own_turn;
             queue_turn.read(present_turn, (bit<32>)(mapping.queue ++ flow.port));
             flow_turn.read(own_turn, entry);
-            is_new = busy & (32w1 << (bit<8>)mapping.queue) == 0 || own_turn != present_turn;
+            is_new = busy & BUSY_BIT(mapping.queue) == 0 || own_turn != present_turn;
         }
         if (is_new) {
             mapping.queue = priority_queue;
@@ -155,7 +140,7 @@ control Steering(in flow_t flow, out bit<7> queue) {
         }
         if (mapping.queue == priority_queue) {
             if (mapping.passed_bytes <= pass_limit) {
-                empty_queue.apply();
+                empty_queue.apply(busy, found, first_empty);
                 if (found == 0) {
                     look_for_stale();
                 }
@@ -197,7 +182,7 @@ control Steering(in flow_t flow, out bit<7> queue) {
             }
             flow_turn.write(entry, turn);
         }
-        busy_queues.write(port, busy | (32w1 << (bit<8>)queue));
+        busy_queues.write(port, busy | BUSY_BIT(queue));
         if (what != steered_t.KEPT) {
             steered.count((bit<32>)(flow.port ++ what));
         }
@@ -206,15 +191,13 @@ control Steering(in flow_t flow, out bit<7> queue) {
 
 // Tells ingress about a packet that leaves.
 control LeaveQueue(in queue_signals_t q) {
+    ClearBusy() clear_busy;
+
     apply {
         bit<32> cell = MARKLAB_QUEUE_CELL(q);
         queue_depth.write(cell, (bit<32>)q.deq_qdepth_pkts);
         queue_used.write(cell, q.now_us[31:0]);
-        if (q.deq_qdepth_pkts == 0) {
-            bit<32> busy;
-            busy_queues.read(busy, (bit<32>)q.port);
-            busy_queues.write((bit<32>)q.port, busy & ~(32w1 << (bit<8>)q.queue));
-        }
+        clear_busy.apply(q);
     }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What happens to packets that a scheme would mark but that are not ECN capable: SYN-ACKs without ECN+, transports without
-// ECN. They pass, or are dropped as in RFC 3168 (section 5) and the AQMs of the ECN+ paper (section 3.1).
+// What happens to packets that a scheme would mark but that are not ECN capable: SYN-ACKs without ECN+, transports
+// without ECN. They pass, or are dropped as in RFC 3168 (section 5) and the AQMs of the ECN+ paper (section 3.1).
 //
 // Include this file; switch.p4 asks the table about each packet that `Marking` would mark.
 #ifndef MARKLAB_NOT_ECT_P4

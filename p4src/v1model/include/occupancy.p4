@@ -9,8 +9,8 @@
 // behind, so all others sent to its queue have left or were dropped. The occupancy is thus exact while nothing is
 // dropped. After a drop it is too large by the packets that a queue has lost, until a packet leaves that queue.
 //
-// Define MARKLAB_POOL(port), the number of a port's pool, before including this file, and read q.pool_pkts: packets waiting
-// when the packet arrived, without it. switch.p4 has each packet enter its pool and leave it.
+// Define MARKLAB_POOL(port), the number of a port's pool, before including this file, and read q.pool_pkts: packets
+// waiting when the packet arrived, without it. switch.p4 has each packet enter its pool and leave it.
 #ifndef MARKLAB_OCCUPANCY_P4
 #define MARKLAB_OCCUPANCY_P4
 

@@ -21,7 +21,7 @@ from marklab.papers.papers import experiments_called
 from marklab.papers.reproduction import Reproduction, lost, reproduce_one
 from marklab.papers.table import tally
 from marklab.paths import ARTIFACTS, COMMAND, RESULTS
-from marklab.report.files import Form
+from marklab.report.chart import Form
 
 if TYPE_CHECKING:  # They load slowly, so other commands do not import them.
     from marklab.artifact.equality import Difference
