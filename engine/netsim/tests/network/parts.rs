@@ -123,7 +123,7 @@ fn deal_out(count: usize) -> impl Fn(&mut State) {
             let value = KeyMatch::Ternary { value: 0u8.into(), mask: (1u64 << number).into() };
             let call = ActionSpec { action: "set_empty".into(), params: vec![("number".into(), number.into())] };
             let entry = EntrySpec { matches: vec![("busy".into(), value)], call, priority: number as u32 + 1 };
-            state.insert_entry("steering.empty_queue", &entry).unwrap();
+            state.insert_entry("steering.empty_queue.by_bits", &entry).unwrap();
         }
     }
 }

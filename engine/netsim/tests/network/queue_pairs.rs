@@ -187,7 +187,7 @@ fn two_flows_come_to_fair_shares() {
     // K_min 5 KB, K_max 200 KB, P_max 1 %, of the instantaneous queue: slope in 2^-32 per packet.
     let (min, max) = (3, 133);
     let slope = (1u64 << 32) / 100 / (max - min);
-    let params = [("min_pkts", min), ("max_pkts", max), ("slope", slope), ("weight", 0), ("mark_above", 1)];
+    let params = [("min_pkts", min), ("max_pkts", max), ("slope_q32", slope), ("weight_shift", 0), ("mark_above", 1)];
     let outcome = run(&config, &Program::of("red"), |state| set_params(state, &params), flows);
     assert_eq!(outcome.ledger.total(), 0);
     let rows = outcome.flow_trace.as_ref().unwrap().rows();
