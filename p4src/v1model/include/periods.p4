@@ -34,7 +34,7 @@ control Periods(in queue_signals_t q, out bit<32> ended) {
         bit<48> came = q.now_us - (bit<48>)q.sojourn_us;
         bit<49> began;
         start.read(began, cell);
-        // A difference of times stays correct if the clock wraps in between.
+        // A difference of times stays correct if the clock wraps in between, and below 2^47 us (4.5 years).
         bit<48> elapsed = came - began[47:0];
         ended = 0;
         if (began == 0) {
