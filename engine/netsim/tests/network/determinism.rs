@@ -91,7 +91,9 @@ fn crowd_params(state: &mut State, scheme: &str) {
     let params: &[(&str, u64)] = match scheme {
         "dctcp-red" => &[("k_pkts", 20)],
         // Marks with probability 1/2 at an average of 42 packets.
-        "red" => &[("min_pkts", 2), ("max_pkts", 42), ("slope_q32", (1 << 32) / 80), ("weight_shift", 2), ("mark_above", 1)],
+        "red" => {
+            &[("min_pkts", 2), ("max_pkts", 42), ("slope_q32", (1 << 32) / 80), ("weight_shift", 2), ("mark_above", 1)]
+        }
         "tcn" => &[("t_us", 25)],
         "codel" => &[("target_us", 10), ("interval_us", 50)],
         "ecn-sharp" => {
