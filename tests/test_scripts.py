@@ -75,7 +75,7 @@ def test_an_event_that_means_nothing_is_refused(event: dict[str, Any], message: 
         ({"transports": "cubic"}, "cubic"),
         ({"segments": 0}, "greater than or equal to 1"),
         ({"writes": [{"at": "1s", "segments": 1}, {"segments": 1}], "segments": None}, "writes"),
-        ({"flows": [{"segments": 1, "start": "1s"}, {"segments": 1}], "segments": None}, "segments"),
+        ({"flows": [{"segments": 1, "start": "1s"}, {"segments": 1}], "segments": None}, "in the order of `start`"),
     ],
 )
 def test_a_script_that_cannot_be_run_is_refused(written: dict[str, Any], message: str) -> None:

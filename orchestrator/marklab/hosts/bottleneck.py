@@ -51,7 +51,7 @@ class Placed:
     @property
     def described(self) -> ScriptFlow:
         """As the script has it."""
-        return self.case.script.flows[self.flow]
+        return self.case.script.all_flows[self.flow]
 
     @property
     def quarter_ns(self) -> int:
@@ -77,7 +77,7 @@ class Bottleneck:
         """All flows with their hosts."""
         pairs = iter(range(self.pairs))
         free = {control: iter(own) for control, own in self.pairs_of.items()} if self.pairs_of is not None else {}
-        flows = [(case, flow) for case in self.cases for flow in range(len(case.script.flows))]
+        flows = [(case, flow) for case in self.cases for flow in range(len(case.script.all_flows))]
         taken = [next(free.get(case.control, pairs)) for case, _ in flows]
         return tuple(
             Placed(case, flow, pair, self.first_port + pair) for (case, flow), pair in zip(flows, taken, strict=True)
@@ -173,7 +173,7 @@ class Bottleneck:
         for cell, (placed, number, match) in enumerate(self.happenings()):
             if not met.get(cell):
                 event = placed.case.script.events[number]
-                flow = f"flow {event.flow}: " if len(placed.case.script.flows) > 1 else ""
+                flow = f"flow {event.flow}: " if len(placed.case.script.all_flows) > 1 else ""
                 absent.setdefault(placed.case, []).append(
                     f"event {number + 1} ({event.action} {event.direction}): {flow}there was no {match}"
                 )
@@ -182,5 +182,5 @@ class Bottleneck:
 
 def alone(case: Case, mss_bytes: int) -> Bottleneck:
     """A network with what a case needs."""
-    network = Bottleneck((case,), mss_bytes, len(case.script.flows), 0)
+    network = Bottleneck((case,), mss_bytes, len(case.script.all_flows), 0)
     return replace(network, detours=len(network.delays_ns))

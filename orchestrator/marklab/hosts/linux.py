@@ -106,7 +106,7 @@ def batches(cases: Sequence[Case], seconds: Mapping[Case, float], pairs: int = P
     found: list[list[Case]] = []
     free: list[dict[Control, int]] = []
     for case in sorted(cases, key=lambda case: -seconds[case]):
-        needed = len(case.script.flows)
+        needed = len(case.script.all_flows)
         place = next((at for at, left in enumerate(free) if _fits(case, needed, left, found[at])), len(found))
         if place == len(found):
             found.append([])
@@ -209,10 +209,10 @@ def _run_endpoints(net: Net, network: Bottleneck, seconds: Mapping[Case, float],
 def _plan(net: Net, placed: Placed, network: Bottleneck, seconds: float) -> dict[str, Any]:
     flow, mss_bytes = placed.described, network.mss_bytes
     if flow.rate_bps is None:
-        writes = [(write.at_ns, write.segments * mss_bytes - flow.close) for write in flow.writes]
+        writes = [(write.at_ns, write.segments * mss_bytes - flow.close) for write in flow.written]
     else:
         step_ns = mss_bytes * 8 * 10**9 / flow.rate_bps
-        writes = [(round(number * step_ns), mss_bytes) for number in range(flow.segments)]
+        writes = [(round(number * step_ns), mss_bytes) for number in range(flow.stream_segments)]
         writes[-1] = (writes[-1][0], mss_bytes - flow.close)
     client, server = 2 * placed.pair, 2 * placed.pair + 1
     return {

@@ -40,6 +40,6 @@ def through_both(
 
 def _seconds(seen: CaseSeen) -> float:
     ends = [flow.end_ns for flow in seen.flows]
-    starts = [flow.start_ns for flow in seen.case.script.flows]
+    starts = [flow.start_ns for flow in seen.case.script.all_flows]
     known = [start + end for start, end in zip(starts, ends, strict=True) if end is not None]
     return (max(known) if len(known) == len(ends) else seen.case.script.until_ns) / _NS

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic.json_schema import JsonSchemaValue
 
 from marklab.devices.hosts import Transport
 from marklab.errors import BadInput
-from marklab.model import Model, OneOrMore, Rate, Time, read_yaml, validate
+from marklab.model import Model, OneOrMore, Rate, Time, read_yaml, validate, written
 from marklab.paths import TRAFFIC
 
 SCRIPTS = TRAFFIC / "scripts"
@@ -27,6 +28,8 @@ _SHORTEST_RTT_NS = 20 * 10**6
 _RANGE = re.compile(r"\s*([0-9]+)\s*-\s*([0-9]+)\s*")
 # Numbers that a single event may name.
 _MOST_NUMBERS = 1000
+# As many as scripted.p4 counts one by one.
+_MOST_SEGMENTS = 4000
 
 # What names a packet, by direction. The first of these that an event has decides.
 _NAMES: dict[Direction, tuple[str, ...]] = {
@@ -51,7 +54,17 @@ def _numbers(value: Any) -> Any:
     return tuple(range(first, last + 1))
 
 
-Numbers = Annotated[tuple[Annotated[int, Field(ge=1, lt=2**31)], ...], BeforeValidator(_numbers)]
+_NUMBER: JsonSchemaValue = {
+    "anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "pattern": rf"^{_RANGE.pattern}$"}]
+}
+_WRITTEN_NUMBERS: JsonSchemaValue = {
+    "anyOf": [*_NUMBER["anyOf"], {"type": "array", "items": _NUMBER}],
+    "examples": [7, "3-9", [3, 5]],
+}
+Numbers = Annotated[
+    tuple[Annotated[int, Field(ge=1, lt=2**31)], ...],
+    BeforeValidator(_numbers, json_schema_input_type=written(_WRITTEN_NUMBERS)),
+]
 
 
 @dataclass(frozen=True)
@@ -158,54 +171,58 @@ class Write(Model):
     """What the application writes at a time after the start of its flow."""
 
     at_ns: Time = Field(default=0, alias="at", ge=0)
-    segments: int = Field(ge=1, le=4000)
+    segments: int = Field(ge=1, le=_MOST_SEGMENTS)
 
 
 class ScriptFlow(Model):
-    """A flow, between two hosts of its own."""
+    """A flow, between two hosts of its own: `segments` that are written at once, or several `writes`."""
 
     start_ns: Time = Field(default=0, alias="start", ge=0)
-    writes: tuple[Write, ...]
+    segments: int | None = Field(default=None, ge=1, le=_MOST_SEGMENTS)
+    writes: tuple[Write, ...] = ()
     rate_bps: Rate | None = Field(default=None, alias="rate", ge=1000, description="of the application")
     receive_window: int | None = Field(default=None, ge=1, le=1000, description="segments")
     close: bool = Field(default=False, description="the last segment, one byte shorter, has a FIN")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _written_at_once(cls, value: Any) -> Any:
-        if isinstance(value, dict) and "segments" in value and "writes" not in value:
-            value = {name: each for name, each in value.items() if name != "segments"} | {
-                "writes": [{"segments": value["segments"]}]
-            }
-        return value
 
     @field_validator("writes")
     @classmethod
     def _in_order(cls, writes: tuple[Write, ...]) -> tuple[Write, ...]:
         times = [write.at_ns for write in writes]
-        if not writes or times != sorted(set(times)):
+        if times != sorted(set(times)):
             raise BadInput("`writes` is a list in the order of `at`", "[{segments: 10}, {at: 500ms, segments: 10}]")
         return writes
 
     @model_validator(mode="after")
-    def _simple(self) -> ScriptFlow:
+    def _writes_something(self) -> ScriptFlow:
+        if self.is_flow and (self.segments is None) == (not self.writes):
+            raise BadInput("a flow has either `segments` or `writes`", "segments: 40")
         if len(self.writes) > 1 and (self.close or self.rate_bps):
             raise BadInput("a flow with several `writes` has neither `close` nor `rate`", "leave it out")
         return self
 
     @property
-    def segments(self) -> int:
+    def is_flow(self) -> bool:
+        """Whether these keys are a flow's."""
+        return True
+
+    @property
+    def written(self) -> tuple[Write, ...]:
+        """All writes."""
+        return self.writes or (Write(segments=self.segments or 1),)
+
+    @property
+    def stream_segments(self) -> int:
         """Of the whole stream."""
-        return sum(write.segments for write in self.writes)
+        return sum(write.segments for write in self.written)
 
 
-class Script(Model):
-    """What hosts send, and what happens to it."""
+class Script(ScriptFlow):
+    """What hosts send, and what happens to it. The keys of its flow are its own, or there is a list of `flows`."""
 
     title: str
     transports: Annotated[tuple[Control, ...], OneOrMore()] = CONTROLS
     rtt_ns: Time = Field(default=100 * 10**6, alias="rtt", le=10**9)
-    flows: tuple[ScriptFlow, ...] = Field(min_length=1, max_length=4)
+    flows: tuple[ScriptFlow, ...] = Field(default=(), max_length=4)
     events: tuple[Happening, ...] = ()
     delayed_acks: bool = Field(default=False, description="of the receiver; else it acknowledges each segment at once")
     until_ns: Time = Field(default=30 * 10**9, alias="until", gt=0, description="an unfinished flow ends then")
@@ -217,27 +234,22 @@ class Script(Model):
             raise BadInput("a script has an `rtt` of 20 ms or more", "so that delays of the machine do not count")
         return rtt_ns
 
-    @model_validator(mode="before")
-    @classmethod
-    def _one_flow(cls, value: Any) -> Any:
-        """Read the keys of the only flow beside the others."""
-        if not isinstance(value, dict) or "flows" in value:
-            return value
-        own = {"segments", "writes", "rate", "receive_window", "close", "start"}
-        return {name: each for name, each in value.items() if name not in own} | {
-            "flows": [{name: each for name, each in value.items() if name in own}]
-        }
+    @model_validator(mode="after")
+    def _has_flows_once(self) -> Script:
+        if self.flows and (self.segments is not None or self.writes):
+            raise BadInput("`flows` stands for the keys of a single flow", "leave out `segments` and `writes`")
+        return self
 
     @model_validator(mode="after")
     def _names_its_own_flows(self) -> Script:
         for event in self.events:
-            if event.flow > len(self.flows):
+            if event.flow > len(self.all_flows):
                 raise BadInput(
-                    f"an event is about flow {event.flow}, and the script has {len(self.flows)}",
+                    f"an event is about flow {event.flow}, and the script has {len(self.all_flows)}",
                     "number flows from 1, in the order of `flows`",
                 )
-            if event.segment is not None and max(event.segment) > self.flows[event.flow - 1].segments:
-                count = self.flows[event.flow - 1].segments
+            count = self.all_flows[event.flow - 1].stream_segments
+            if event.segment is not None and max(event.segment) > count:
                 raise BadInput(
                     f"an event is about segment {max(event.segment)} of flow {event.flow}, which has {count}",
                     f"segments 1 to {count}, or a longer flow",
@@ -250,6 +262,16 @@ class Script(Model):
         if list(flows) != sorted(flows, key=lambda flow: flow.start_ns):
             raise BadInput("`flows` is a list in the order of `start`", "their first SYNs number them")
         return flows
+
+    @property
+    def is_flow(self) -> bool:
+        """Whether the flow's keys are here."""
+        return not self.flows
+
+    @property
+    def all_flows(self) -> tuple[ScriptFlow, ...]:
+        """In the order of their numbers."""
+        return self.flows or (self,)
 
     @property
     def detours_ns(self) -> tuple[int, ...]:

@@ -66,7 +66,7 @@ def simulate(case: Case, transport: Transport, program: engine.CompiledProgram) 
 
 def size_bytes(flow: ScriptFlow, mss_bytes: int) -> int:
     """Of a flow's stream."""
-    return flow.segments * mss_bytes - flow.close
+    return flow.stream_segments * mss_bytes - flow.close
 
 
 def compiled() -> engine.CompiledProgram:
@@ -82,7 +82,7 @@ def _configuration(network: Bottleneck, transport: Transport, paths: Sequence[Pa
         for host, name in enumerate(graph.hosts)
     ]
     queueing = Queues().to_engine(Limit(packets=10**6), _FRAME_BYTES)
-    closes = {flow.close for flow in case.script.flows}
+    closes = {flow.close for flow in case.script.all_flows}
     if len(closes) > 1:
         raise BadInput(f"{case.name}: some of its flows close and others do not", "two scripts")
     return {
@@ -114,7 +114,7 @@ def _writes(network: Bottleneck) -> list[tuple[int, int, int]]:
             write.segments * network.mss_bytes - placed.described.close,
         )
         for placed in network.placed
-        for write in placed.described.writes
+        for write in placed.described.written
     )
 
 
@@ -122,7 +122,7 @@ def _columns(network: Bottleneck) -> Mapping[str, NDArray[Any]]:
     """The flow list. Its last flow begins behind the end, so that the run lasts until then."""
     (case,) = network.cases
     writes = [*_writes(network), (case.script.until_ns + 1, 0, 1)]
-    flows = [case.script.flows[flow] for _, flow, _ in writes]
+    flows = [case.script.all_flows[flow] for _, flow, _ in writes]
     none = np.zeros(len(writes), np.uint64)
     windows = [(flow.receive_window or 0) * network.mss_bytes for flow in flows]
     return {
