@@ -11,7 +11,7 @@ import pytest
 from marklab.engine import binding as engine
 from marklab.errors import BadInput
 from marklab.hosts.__main__ import main
-from marklab.hosts.bottleneck import PROGRAM, Bottleneck, alone
+from marklab.hosts.bottleneck import PROGRAM, SEGMENT_NS, Bottleneck, alone
 from marklab.hosts.causes import known_differences, unexplained
 from marklab.hosts.comparison import compare
 from marklab.hosts.generation import random_cases
@@ -114,7 +114,7 @@ def test_without_events_slow_start_doubles_the_window() -> None:
     found = flow(segments=70)
     assert [(each.segments, each.retransmissions) for each in found.rounds] == [(10, 0), (20, 0), (40, 0)]
     # A round trip for the handshake, two for windows; the acknowledgement of the third passes half of one later.
-    assert found.end_ns == pytest.approx(3.5 * 60e6, abs=1e5)
+    assert found.end_ns == pytest.approx(3.5 * 60e6 + 3 * SEGMENT_NS, abs=1e5)
 
 
 @pytest.mark.parametrize("segment", [1, 10, 11, 30])

@@ -14,7 +14,7 @@ from functools import cached_property
 
 from marklab.catalog.description import Forwarding
 from marklab.catalog.scheme import Entry
-from marklab.hosts.script import Case, Control, Match, ScriptFlow
+from marklab.hosts.script import Case, Control, Happening, Match, ScriptFlow
 from marklab.paths import PROGRAMS
 from marklab.prepare.control import forwarding_entries, host_ip
 from marklab.topology import Graph, Link, Port
@@ -31,6 +31,11 @@ _RATE_BPS = 10**11
 _RECIPROCAL_BITS = 40
 _ALL_ONES = 2**32 - 1
 _KEYS = ("packet", "segment", "copy", "opening", "closing", "signal", "round", "place")
+
+# Segments take so much longer than other packets, as if a line had a rate. So the shortest round trip is that of the
+# handshake, however slow the machine was then: Linux takes a retransmission's acknowledgement for that of the original
+# if it comes within the shortest round trip (`tcp_rack_advance`).
+SEGMENT_NS = 2 * 10**6
 
 # Of advertised windows, by the window scale that simulated hosts have.
 WINDOW_UNIT_BYTES = 256
@@ -85,8 +90,9 @@ class Bottleneck:
 
     @cached_property
     def delays_ns(self) -> tuple[int, ...]:
-        """Of the detours."""
-        return tuple(sorted({delay for case in self.cases for delay in case.script.detours_ns}))
+        """Of the detours, each once; segments without an event take the first one."""
+        delays = {_delay_ns(event) for case in self.cases for event in case.script.events if event.by_ns is not None}
+        return (SEGMENT_NS, *sorted(delays - {SEGMENT_NS}))
 
     @cached_property
     def graph(self) -> Graph:
@@ -138,6 +144,7 @@ class Bottleneck:
                     "segment_bytes": self.mss_bytes,
                     "segment_reciprocal": reciprocal,
                     "window": window if direction else 0,
+                    "segment_port": self.detour_port(0),
                 },
             }
 
@@ -157,7 +164,7 @@ class Bottleneck:
         exact = {"flow": placed.pair, "direction": 0 if event.direction == "data" else 1}
         action, params = {"drop": "drop_packet"}.get(event.action, event.action), {"event": cell}
         if event.by_ns is not None:
-            params["port"] = self.detour_port(self.delays_ns.index(event.by_ns))
+            params["port"] = self.detour_port(self.delays_ns.index(_delay_ns(event)))
         return {
             "table": "script",
             "match": {name: {"exact": value} for name, value in exact.items()} | ternary,
@@ -178,6 +185,16 @@ class Bottleneck:
                     f"event {number + 1} ({event.action} {event.direction}): {flow}there was no {match}"
                 )
         return absent
+
+
+def _delay_ns(event: Happening) -> int:
+    """Of the line by which an event's packets go: segments are late by that much behind others."""
+    return (event.by_ns or 0) + (SEGMENT_NS if event.direction == "data" else 0)
+
+
+def detours_of(cases: Sequence[Case]) -> int:
+    """How many detours cases need that run side by side."""
+    return len(Bottleneck(tuple(cases), 1, 0, 0).delays_ns)
 
 
 def alone(case: Case, mss_bytes: int) -> Bottleneck:

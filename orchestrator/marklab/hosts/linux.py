@@ -18,7 +18,7 @@ from marklab.devices.frames import Framing
 from marklab.devices.hosts import Limit, Transport
 from marklab.devices.queueing import Queues
 from marklab.errors import RunFailed, SetupError
-from marklab.hosts.bottleneck import COUNTER, FIRST_CLIENT_PORT, PROGRAM, SERVER_PORT, Bottleneck, Placed
+from marklab.hosts.bottleneck import COUNTER, FIRST_CLIENT_PORT, PROGRAM, SERVER_PORT, Bottleneck, Placed, detours_of
 from marklab.hosts.capture import read_capture
 from marklab.hosts.rounds import INFINITE_SEGMENTS, STATES, AlphaRow, WindowRow, flow_seen
 from marklab.hosts.script import CONTROLS, Case, Control
@@ -117,8 +117,7 @@ def batches(cases: Sequence[Case], seconds: Mapping[Case, float], pairs: int = P
 
 
 def _fits(case: Case, needed: int, left: Mapping[Control, int], others: Sequence[Case]) -> bool:
-    detours = {delay for each in (*others, case) for delay in each.script.detours_ns}
-    return left[case.control] >= needed and len(detours) <= DETOURS
+    return left[case.control] >= needed and detours_of([*others, case]) <= DETOURS
 
 
 def run_batch(

@@ -273,11 +273,6 @@ class Script(ScriptFlow):
         """In the order of their numbers."""
         return self.flows or (self,)
 
-    @property
-    def detours_ns(self) -> tuple[int, ...]:
-        """Delays of its events, each once."""
-        return tuple(sorted({event.by_ns for event in self.events if event.by_ns is not None}))
-
 
 @dataclass(frozen=True)
 class Case:

@@ -221,17 +221,21 @@ control ScriptedIngress(inout scripted_headers_t hdr,
     bit<32> segment_size = 0;
     bit<32> reciprocal = 0;
     bit<16> largest_window = 0;
+    bit<9> usual_port = 0;
     bit<1> is_dropped = 0;
     bit<9> detour = 0;
 
     // segment_reciprocal: 2^40 / segment_bytes, rounded up. Quotients are exact for streams of up to 512 MB.
     // window: advertised at most, in units of 256 bytes, which the receiver must use as well; 0 for any.
-    action set_flow(bit<8> flow, bit<1> direction, bit<32> segment_bytes, bit<32> segment_reciprocal, bit<16> window) {
+    // segment_port: segments without an event leave by this port; 0 if they are forwarded at once.
+    action set_flow(bit<8> flow, bit<1> direction, bit<32> segment_bytes, bit<32> segment_reciprocal, bit<16> window,
+                    bit<9> segment_port) {
         meta.numbers.flow = flow;
         meta.numbers.direction = direction;
         segment_size = segment_bytes;
         reciprocal = segment_reciprocal;
         largest_window = window;
+        usual_port = segment_port;
     }
 
     // Changes the checksum by the difference (RFC 1624, equation 3).
@@ -340,6 +344,9 @@ control ScriptedIngress(inout scripted_headers_t hdr,
             if (hdr.tcp.isValid() && !returning.apply().hit && flow.apply().hit) {
                 count.apply(hdr, segment_size, reciprocal, meta.numbers);
                 script.apply();
+                if (detour == 0 && meta.numbers.direction == DATA && meta.numbers.segment > 0) {
+                    detour = usual_port;
+                }
                 // The window of a SYN-ACK has no scale.
                 bit<16> window = largest_window;
                 if (hdr.tcp.syn == 1) {
