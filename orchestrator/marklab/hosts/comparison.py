@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from marklab.hosts.rounds import FlowSeen, RoundTrip
+from marklab.hosts.rounds import FlowSeen, RoundTrip, WindowRow
 from marklab.hosts.script import Case
 from marklab.hosts.simulated import CaseSeen
 
 # Of windows that count as the same.
 CLOSE_SEGMENTS = 1.0
+CLOSE_ALPHA = 0.02
 # Linux's timers of 64 ticks and more are late by up to an eighth (kernel/time/timer.c); the machine, by some ms.
 _LATE = 1 / 8
 _MACHINE_NS = 10 * 10**6
@@ -36,9 +37,37 @@ class RoundPair:
     @property
     def cwnd_close(self) -> bool | None:
         """Whether the windows differ by a segment at most; None where one is not known."""
-        if self.sim is None or self.linux is None or self.sim.window is None or self.linux.window is None:
+        ours, theirs = self._windows
+        return None if ours is None or theirs is None else abs(ours.cwnd - theirs.cwnd) <= CLOSE_SEGMENTS
+
+    @property
+    def ssthresh_close(self) -> bool | None:
+        """The same of the thresholds; having none is the same as having none only."""
+        ours, theirs = self._windows
+        if ours is None or theirs is None:
             return None
-        return abs(self.sim.window.cwnd - self.linux.window.cwnd) <= CLOSE_SEGMENTS
+        if ours.ssthresh is None or theirs.ssthresh is None:
+            return ours.ssthresh == theirs.ssthresh
+        return abs(ours.ssthresh - theirs.ssthresh) <= CLOSE_SEGMENTS
+
+    @property
+    def state_same(self) -> bool | None:
+        """Whether the states are the same."""
+        ours, theirs = self._windows
+        return None if ours is None or theirs is None else ours.state == theirs.state
+
+    @property
+    def alpha_close(self) -> bool | None:
+        """Whether DCTCP's alpha is the same within `CLOSE_ALPHA`; None for other transports."""
+        if self.sim is None or self.linux is None or self.sim.alpha is None or self.linux.alpha is None:
+            return None
+        return abs(self.sim.alpha - self.linux.alpha) <= CLOSE_ALPHA
+
+    @property
+    def _windows(self) -> tuple[WindowRow | None, WindowRow | None]:
+        ours = None if self.sim is None else self.sim.window
+        theirs = None if self.linux is None else self.linux.window
+        return ours, theirs
 
 
 @dataclass(frozen=True)
@@ -78,6 +107,8 @@ class CaseCompared:
     case: Case
     flows: tuple[FlowCompared, ...]
     never: tuple[str, ...]  # events that did not happen in one of them, with its name
+    # Linux differed from itself when it ran again; only cases that differ run again.
+    is_unsteady: bool = False
 
     @property
     def same(self) -> bool:
@@ -93,27 +124,21 @@ def compare(sim: CaseSeen, linux: CaseSeen) -> CaseCompared:
     return CaseCompared(sim.case, tuple(flows), tuple(never))
 
 
-@dataclass(frozen=True)
-class Totals:
-    """Figures of several cases."""
-
-    cases: int
-    same: int
-    same_rounds: int
-    same_end: int
-    windows: int
-    close_windows: int
-
-
-def totals(compared: Sequence[CaseCompared]) -> Totals:
-    """Count."""
-    close = [pair.cwnd_close for each in compared for flow in each.flows for pair in flow.rounds]
-    known = [each for each in close if each is not None]
-    return Totals(
-        len(compared),
-        sum(each.same for each in compared),
-        sum(all(flow.rounds_same for flow in each.flows) for each in compared),
-        sum(all(flow.end_same for flow in each.flows) for each in compared),
-        len(known),
-        sum(known),
-    )
+def shares(compared: Sequence[CaseCompared]) -> dict[str, tuple[int, int]]:
+    """How many of how many scripts or round trips are the same, by quantity."""
+    rounds = [pair for each in compared for flow in each.flows for pair in flow.rounds]
+    scripts = {
+        "segments and retransmissions of each round trip": [
+            all(flow.rounds_same for flow in each.flows) for each in compared
+        ],
+        "end of the flow": [all(flow.end_same for flow in each.flows) for each in compared],
+        "both, and all events happened": [each.same for each in compared],
+    }
+    windows = {
+        "cwnd within a segment": [pair.cwnd_close for pair in rounds],
+        "ssthresh within a segment": [pair.ssthresh_close for pair in rounds],
+        "state": [pair.state_same for pair in rounds],
+        f"alpha within {CLOSE_ALPHA}": [pair.alpha_close for pair in rounds],
+    }
+    known = {f"round trips: {name}": [each for each in found if each is not None] for name, found in windows.items()}
+    return {name: (sum(found), len(found)) for name, found in (scripts | known).items()}

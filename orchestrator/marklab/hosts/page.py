@@ -10,7 +10,7 @@ from pathlib import Path
 
 from marklab.errors import BadInput
 from marklab.hosts.causes import Difference
-from marklab.hosts.comparison import CaseCompared, RoundPair, Totals, totals
+from marklab.hosts.comparison import CaseCompared, RoundPair, shares
 from marklab.hosts.rounds import RoundTrip
 from marklab.hosts.script import CONTROLS
 from marklab.paths import REPOSITORY
@@ -19,6 +19,7 @@ from marklab.tables import markdown
 PAGE = REPOSITORY / "docs" / "hosts.md"
 
 _BEGIN, _END = "<!-- table of {} -->\n", "<!-- end of table -->\n"
+_UNSTEADY = "Two runs of the script on Linux differ from each other: ticks of timers, or delays of the machine"
 _SIDE = ("time", "sent", "again", "acks", "cwnd", "ssthresh", "state", "alpha")
 
 
@@ -33,6 +34,8 @@ def side_by_side(compared: CaseCompared) -> str:
         ends = [_ms(side.end_ns) for side in (flow.sim, flow.linux)]
         lines.append(f"  end: {ends[0]} ms, Linux {ends[1]} ms" + ("" if flow.end_same else "  !"))
     lines += [f"  never: {text}" for text in compared.never]
+    if compared.is_unsteady:
+        lines.append("  Linux differed from itself when it ran again")
     return "\n".join(lines)
 
 
@@ -79,32 +82,21 @@ def by_kind(compared: Sequence[CaseCompared]) -> str:
 
 def by_quantity(compared: Sequence[CaseCompared]) -> str:
     """Which quantities are the same, by transport."""
-    sides: dict[str, Totals] = {control: totals(_of(compared, control)) for control in CONTROLS} | {
-        "all": totals(compared)
-    }
-    rows = [
-        [
-            "segments and retransmissions of each round trip",
-            *(f"{each.same_rounds} of {each.cases}" for each in sides.values()),
-        ],
-        ["end of the flow", *(f"{each.same_end} of {each.cases}" for each in sides.values())],
-        ["both, and all events happened", *(_percent(each.same, each.cases) for each in sides.values())],
-        [
-            "round trips with cwnd within a segment",
-            *(_percent(each.close_windows, each.windows) for each in sides.values()),
-        ],
-    ]
-    return _table(["", *sides], rows)
+    columns = {control: shares(_of(compared, control)) for control in CONTROLS} | {"all": shares(compared)}
+    rows = [[name, *(_percent(*found[name]) for found in columns.values())] for name in columns["all"]]
+    return _table(["", *columns], rows)
 
 
 def of_differences(compared: Sequence[CaseCompared], differences: Sequence[Difference]) -> str:
     """Named differences, and the scripts that differ because of them."""
     rows = []
     for known in differences:
-        scripts = [str(each.case) for each in compared if not each.same and known.explains(each.case)]
+        scripts = [each for each in compared if not each.same and known.explains(each.case)]
         rows.append(
             [known.name, known.cause, known.source, f"`{known.setting}`" if known.setting else "–", str(len(scripts))]
         )
+    unsteady = sum(each.is_unsteady for each in compared)
+    rows.append(["Linux differs from itself", _UNSTEADY, "–", "–", str(unsteady)])
     return _table(["difference", "cause", "source", "setting", "scripts"], rows)
 
 

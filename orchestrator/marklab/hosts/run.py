@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from marklab.hosts import linux
@@ -24,18 +25,28 @@ def in_sim(cases: Sequence[Case], settings: Mapping[str, Any] | None = None) -> 
 def through_both(
     cases: Sequence[Case], settings: Mapping[str, Any] | None = None, told: Callable[[str], None] = lambda _: None
 ) -> list[CaseCompared]:
-    """Run cases through both, and compare."""
+    """Run cases through both, and compare. Linux runs those that differ once more, to see whether it is steady."""
     sim = in_sim(cases, settings)
     seconds = {case: _seconds(seen) for case, seen in sim.items()}
-    transports = {case: transport_of(case) for case in cases}
-    compared = []
     with linux.lab() as here:
-        batches = linux.batches(cases, seconds)
-        for number, batch in enumerate(batches, start=1):
-            told(f"batch {number} of {len(batches)}: {len(batch)} scripts")
-            compared += [compare(sim[seen.case], seen) for seen in linux.run_batch(here, batch, transports, seconds)]
-    order = {case: place for place, case in enumerate(cases)}
-    return sorted(compared, key=lambda each: order[each.case])
+        seen = _in_linux(here, cases, seconds, told)
+        compared = {case: compare(sim[case], seen[case]) for case in cases}
+        different = [case for case in cases if not compared[case].same]
+        again = _in_linux(here, different, seconds, told) if different else {}
+    unsteady = {case for case, second in again.items() if not compare(seen[case], second).same}
+    return [replace(each, is_unsteady=case in unsteady) for case, each in compared.items()]
+
+
+def _in_linux(
+    here: linux.Lab, cases: Sequence[Case], seconds: Mapping[Case, float], told: Callable[[str], None]
+) -> dict[Case, CaseSeen]:
+    transports = {case: transport_of(case) for case in cases}
+    batches = linux.batches(cases, seconds)
+    found: dict[Case, CaseSeen] = {}
+    for number, batch in enumerate(batches, start=1):
+        told(f"batch {number} of {len(batches)}: {len(batch)} scripts")
+        found |= {seen.case: seen for seen in linux.run_batch(here, batch, transports, seconds)}
+    return found
 
 
 def _seconds(seen: CaseSeen) -> float:
