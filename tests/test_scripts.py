@@ -21,7 +21,7 @@ from marklab.hosts.script import CONTROLS, Case, Script, cases, transport_of, wr
 from marklab.hosts.simulated import CaseSeen, simulate
 from marklab.model import validate
 
-MSS = 1460
+MSS = 1280
 
 
 def script(**written: Any) -> Script:

@@ -297,6 +297,8 @@ def transport_of(case: Case, settings: Mapping[str, Any] | None = None) -> Trans
         {
             "control": case.control,
             "ack_every": 2 if case.script.delayed_acks else 1,
+            # A receive window of whole segments is one of whole units of 2^8 bytes.
+            "mss": 1280,
             "min_rto": "200ms",
             "initial_rto": "1s",
             "ack_delay": "40ms",
