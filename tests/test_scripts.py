@@ -4,24 +4,28 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from marklab.engine import binding as engine
 from marklab.errors import BadInput
+from marklab.hosts import page
 from marklab.hosts.__main__ import main
 from marklab.hosts.bottleneck import PROGRAM, SEGMENT_NS, Bottleneck, alone
 from marklab.hosts.causes import known_differences, unexplained
 from marklab.hosts.comparison import compare
 from marklab.hosts.generation import random_cases
+from marklab.hosts.recording import Recording, write_recording
 from marklab.hosts.rounds import FlowSeen
-from marklab.hosts.run import in_sim
+from marklab.hosts.run import against, in_sim
 from marklab.hosts.script import CONTROLS, Case, Script, cases, transport_of, written_scripts
 from marklab.hosts.simulated import CaseSeen, simulate
 from marklab.model import validate
 
 MSS = 1280
+DIFFERENCES = known_differences()
 
 
 def script(**written: Any) -> Script:
@@ -283,6 +287,42 @@ def test_a_difference_without_a_cause_is_counted() -> None:
     assert unexplained([compared], ()) == [compared]
 
 
+# What Linux did
+
+
+def test_the_tables_of_the_page_are_those_of_the_recording() -> None:
+    """`make hosts` writes both; what changes simulated hosts changes the page: `python -m marklab.hosts --offline`."""
+    chosen = [*cases(written_scripts().items()), *random_cases(200, 1)]
+    compared = against(Recording(), chosen).compared
+    text = page.PAGE.read_text(encoding="utf-8")
+    for table in (page.by_quantity(compared), page.by_kind(compared), page.of_differences(compared, DIFFERENCES)):
+        assert table in text
+    # On Linux, all events happen.
+    assert [each.case for each in compared if any(text.startswith("Linux") for text in each.never)] == []
+
+
+def test_a_recording_gives_back_what_was_seen(tmp_path: Path) -> None:
+    found = seen(events=[{"drop": "data", "segment": 15}])
+    file = tmp_path / "recording.json"
+    write_recording([found], [found.case], file)
+    read = Recording(file)
+    again = read.seen([found.case])[found.case]
+    assert read.is_unsteady(found.case)
+    assert compare(found, again).same
+    assert [each.window and each.window.state for each in again.flows[0].rounds] == [
+        each.window and each.window.state for each in found.flows[0].rounds
+    ]
+
+
+def test_a_recording_of_another_script_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "recording.json"
+    write_recording([seen(segments=20)], [], file)
+    with pytest.raises(BadInput, match="recorded with another script"):
+        Recording(file).seen([seen(segments=21).case])
+    with pytest.raises(BadInput, match="is not recorded"):
+        Recording(file).seen([replace(seen(segments=20).case, name="test/other")])
+
+
 # The command
 
 
@@ -291,6 +331,7 @@ def test_unknown_names_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
         (["single-los/late"], "unknown script `single-los/late`"),
         (["--transport", "cubic"], "unknown transport `cubic`"),
         (["--set", "min_rto"], "`min_rto` is no setting"),
+        (["--record", "single-loss/late"], "`--record` is of all scripts and transports"),
     ):
         assert main(arguments) == 2
         assert message in capsys.readouterr().err

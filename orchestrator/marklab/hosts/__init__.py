@@ -4,5 +4,6 @@
 `script` is the description of a script, `generation` draws random ones, `bottleneck` turns scripts into a network and
 the table entries of p4src/v1model/lib/scripted.p4. `simulated` and `linux` run scripts, `run` has both do it, and
 `endpoints` is the process of Linux's hosts. `capture` reads what passed the bottleneck, `rounds` divides it into round
-trips, `comparison` finds differences, `causes` names them, and `page` writes the tables. Uses `fabrics` and `lab`.
+trips, `comparison` finds differences, `causes` names them, `recording` keeps what Linux did, and `page` writes the
+tables. Uses `fabrics` and `lab`.
 """

@@ -17,9 +17,9 @@ from marklab.hosts import linux, page
 from marklab.hosts.causes import known_differences, unexplained
 from marklab.hosts.comparison import CaseCompared
 from marklab.hosts.generation import random_cases
-from marklab.hosts.run import through_both
+from marklab.hosts.recording import Recording, write_recording
+from marklab.hosts.run import against, through_both
 from marklab.hosts.script import CONTROLS, Case, cases, read_script, written_scripts
-from marklab.paths import REPOSITORY
 
 # More comparisons than this are not shown round trip by round trip.
 _SHOWN = 12
@@ -40,6 +40,7 @@ def _main(
     scripts: Annotated[
         list[str] | None, typer.Argument(metavar="SCRIPT", help="KIND/NAME, with `*`, or FILE.yaml; all if left out.")
     ] = None,
+    *,
     transports: Annotated[list[str] | None, typer.Option("--transport", help="Only these.")] = None,
     random: Annotated[int, typer.Option(help="So many random scripts beside them.")] = 0,
     seed: Annotated[int, typer.Option(help="Of the random scripts.")] = 1,
@@ -47,23 +48,35 @@ def _main(
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of simulated hosts.")
     ] = None,
     is_recorded: Annotated[
-        bool, typer.Option("--record", help=f"Write the tables into {page.PAGE.relative_to(REPOSITORY)}.")
+        bool, typer.Option("--record", help="Write the tables of docs/hosts.md, and what Linux did.")
     ] = False,
-    shown: Annotated[bool, typer.Option("--show", help="Show all round trips of all scripts.")] = False,
+    is_offline: Annotated[
+        bool, typer.Option("--offline", help="Compare with what Linux did when it was recorded; needs no Mininet.")
+    ] = False,
 ) -> int:
     """Run scripts through simulated hosts and Linux, and compare them round trip by round trip."""
     try:
+        if is_recorded and (scripts or transports):
+            raise BadInput(
+                "`--record` is of all scripts and transports", "leave out what chooses among them, or --record"
+            )
         chosen = _chosen(scripts or [], transports or list(CONTROLS)) + random_cases(random, seed)
         changed = _settings(settings or [])
-        try:
-            linux.check()
-        except SetupError as error:
-            sys.stdout.write(f"skipped: {error}\n" + (f"  try: {error.remedy}\n" if error.remedy else ""))
-            return 0
+        if not is_offline:
+            try:
+                linux.check()
+            except SetupError as error:
+                sys.stdout.write(f"skipped: {error}\n  try: {error.remedy or '--offline'}\n")
+                return 0
         begin = time.monotonic()
-        compared = through_both(chosen, changed, lambda text: print(text, file=sys.stderr))  # noqa: T201 - the progress
+        if is_offline:
+            both = against(Recording(), chosen, changed)
+        else:
+            both = through_both(chosen, changed, lambda text: print(text, file=sys.stderr))  # noqa: T201 - the progress
         seconds = time.monotonic() - begin
-        return _report(compared, seconds, is_recorded=is_recorded, is_shown=shown)
+        if is_recorded and not is_offline:
+            write_recording(both.linux.values(), [each.case for each in both.compared if each.is_unsteady])
+        return _report(both.compared, seconds, is_recorded=is_recorded)
     except MarklabError as error:
         sys.stderr.write(f"error: {error}\n" + (f"  try: {error.remedy}\n" if error.remedy else ""))
         return error.exit_code
@@ -94,9 +107,9 @@ def _settings(texts: Sequence[str]) -> dict[str, Any]:
     return {name: value for name, _, value in pairs}
 
 
-def _report(compared: Sequence[CaseCompared], seconds: float, *, is_recorded: bool, is_shown: bool) -> int:
+def _report(compared: Sequence[CaseCompared], seconds: float, *, is_recorded: bool) -> int:
     different = [each for each in compared if not each.same]
-    in_full = compared if is_shown or len(compared) <= _SHOWN else different if len(different) <= _SHOWN else []
+    in_full = compared if len(compared) <= _SHOWN else different if len(different) <= _SHOWN else []
     for each in in_full:
         sys.stdout.write(page.side_by_side(each) + "\n\n")
     if not in_full and different:

@@ -54,7 +54,8 @@ def _case(number: int, draw: _Draws) -> Case:
     segments = draw.one_of((5, 12, 25, 40, 60, 80, 120))
     kinds = {kind: weight for kind, weight in _KINDS.items() if control != "reno" or not kind.startswith("mark")}
     drawn = [draw.weighted(kinds) for _ in range(draw.between(1, _MOST_EVENTS))]
-    events = [event for kind in drawn for event in _events(kind, segments, draw)]
+    named: dict[str, set[int]] = {"data": set(), "acks": set()}
+    events = [event for kind in drawn for event in _events(kind, segments, draw, named)]
     written = {
         "title": f"Random script {number + 1}",
         "transports": control,
@@ -68,23 +69,18 @@ def _case(number: int, draw: _Draws) -> Case:
     return Case(name, validate(Script, written, name), control)
 
 
-def _events(kind: str, segments: int, draw: _Draws) -> Iterator[dict[str, Any]]:
-    at = draw.between(1, segments)
-    run = f"{at}-{min(segments, at + draw.between(1, 9))}"
-    match kind:
-        case "loss":
-            yield {"drop": "data", "segment": at}
-        case "burst":
-            yield {"drop": "data", "segment": run}
-        case "retransmission":
-            yield {"drop": "data", "segment": at, "transmission": f"1-{draw.between(2, 3)}"}
-        case "mark":
-            yield {"mark": "data", "segment": at}
-        case "marks":
-            yield {"mark": "data", "segment": run}
-        case "ack":
-            yield {"drop": "acks", "packet": at + 1}
-        case "acks":
-            yield {"drop": "acks", "packet": run}
-        case "late":
-            yield {"delay": "data", "segment": at, "by": f"{draw.one_of((5, 12, 40, 70, 200))}ms"}
+def _events(kind: str, segments: int, draw: _Draws, named: dict[str, set[int]]) -> Iterator[dict[str, Any]]:
+    """An event, for packets that no event before it is about: of two for one packet, the second would never happen."""
+    direction = "acks" if kind.startswith("ack") else "data"
+    # Each segment is acknowledged, after the SYN-ACK.
+    at = draw.between(1, segments) + (direction == "acks")
+    last = min(segments, at + draw.between(1, 9)) if kind in ("burst", "marks", "acks") else at
+    numbers = [number for number in range(at, last + 1) if number not in named[direction]]
+    times, late_ms = draw.between(2, 3), draw.one_of((5, 12, 40, 70, 200))
+    if not numbers:
+        return
+    named[direction].update(numbers)
+    key = "packet" if direction == "acks" else "segment"
+    action = {"mark": "mark", "marks": "mark", "late": "delay"}.get(kind, "drop")
+    more = {"retransmission": {"transmission": f"1-{times}"}, "late": {"by": f"{late_ms}ms"}}.get(kind, {})
+    yield {action: direction, key: numbers, **more}

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from marklab.hosts import linux
 from marklab.hosts.comparison import CaseCompared, compare
+from marklab.hosts.recording import Recording
 from marklab.hosts.script import Case, transport_of
 from marklab.hosts.simulated import CaseSeen, compiled, simulate
 
@@ -22,9 +23,17 @@ def in_sim(cases: Sequence[Case], settings: Mapping[str, Any] | None = None) -> 
     return {case: simulate(case, transport_of(case, settings), program) for case in cases}
 
 
+@dataclass(frozen=True)
+class Both:
+    """Cases through both."""
+
+    compared: tuple[CaseCompared, ...]
+    linux: Mapping[Case, CaseSeen]
+
+
 def through_both(
     cases: Sequence[Case], settings: Mapping[str, Any] | None = None, told: Callable[[str], None] = lambda _: None
-) -> list[CaseCompared]:
+) -> Both:
     """Run cases through both, and compare. Linux runs those that differ once more, to see whether it is steady."""
     sim = in_sim(cases, settings)
     seconds = {case: _seconds(seen) for case, seen in sim.items()}
@@ -33,8 +42,16 @@ def through_both(
         compared = {case: compare(sim[case], seen[case]) for case in cases}
         different = [case for case in cases if not compared[case].same]
         again = _in_linux(here, different, seconds, told) if different else {}
-    unsteady = {case for case, second in again.items() if not compare(seen[case], second).same}
-    return [replace(each, is_unsteady=case in unsteady) for case, each in compared.items()]
+    unsteady = {case for case, second in again.items() if not compare(seen[case], second).same_but_events}
+    return Both(tuple(replace(each, is_unsteady=case in unsteady) for case, each in compared.items()), seen)
+
+
+def against(recording: Recording, cases: Sequence[Case], settings: Mapping[str, Any] | None = None) -> Both:
+    """Run cases through simulated hosts, and compare them with what Linux did before."""
+    seen = recording.seen(cases)
+    sim = in_sim(cases, settings)
+    compared = (compare(sim[case], seen[case]) for case in cases)
+    return Both(tuple(replace(each, is_unsteady=recording.is_unsteady(each.case)) for each in compared), seen)
 
 
 def _in_linux(
