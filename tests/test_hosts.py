@@ -10,6 +10,8 @@ import pytest
 import yaml
 
 from marklab.hosts.__main__ import main
+from marklab.hosts.run import through_both
+from marklab.hosts.script import cases, written_scripts
 
 
 @pytest.mark.needs("privileges", "namespaces", "network tools", "veth", "packet sockets", "Mininet")
@@ -33,3 +35,15 @@ def test_linux_meets_the_events_of_the_script(tmp_path: Path, capsys: pytest.Cap
     assert main([str(absent)]) == 1
     out = capsys.readouterr().out
     assert "Linux: event 1 (drop data): there was no packet 900" in out
+
+
+@pytest.mark.needs(
+    "privileges", "namespaces", "network tools", "veth", "packet sockets", "Mininet", "BPF tools", "type information"
+)
+def test_an_undone_reduction_gives_back_the_threshold() -> None:
+    """A D-SACK tells that nothing was lost: DCTCP in BPF is then where it was before, as Reno is."""
+    name = "reordering/one-by-15ms"
+    seen = through_both(cases([(name, written_scripts()[name])])).linux
+    last = {case.control: found.flows[0].rounds[-1].window for case, found in seen.items()}
+    assert {control: window and window.ssthresh for control, window in last.items()} == dict.fromkeys(last)
+    assert {window and window.cwnd for window in last.values()} == {60}
