@@ -16,6 +16,8 @@ from marklab.hosts.capture import Captured
 from marklab.hosts.rounds import FlowSeen, RoundTrip, WindowRow
 from marklab.hosts.script import SCRIPTS, Case, transport_of
 from marklab.hosts.simulated import CaseSeen
+from marklab.lab.hosts import congestion
+from marklab.lab.hosts.tcp import route_options, sysctls
 from marklab.paths import PROGRAMS
 
 RECORDING = SCRIPTS.parent / "script-results.json"
@@ -25,10 +27,13 @@ _US = 1000
 
 
 def digest(case: Case) -> str:
-    """Of all that Linux's answer depends on: the script, the settings of hosts, and the bottleneck."""
-    text = case.script.model_dump_json(by_alias=True) + transport_of(case).model_dump_json()
-    program = PROGRAM.read_bytes() + (PROGRAMS.parent / "include" / "headers.p4").read_bytes()
-    return hashlib.sha256(text.encode() + program).hexdigest()[:_DIGITS]
+    """Of all that Linux's answer depends on: the script, its settings of TCP, the bottleneck, and our DCTCP."""
+    transport, control = transport_of(case), congestion.control_named(case.control)
+    settings = [sysctls(transport, ecn=control.ecn), route_options(transport, control.kernel)]
+    files = [PROGRAM, PROGRAMS.parent / "include" / "headers.p4"]
+    files += [congestion.SOURCE] if case.control == "dctcp" else []
+    text = case.script.model_dump_json(by_alias=True) + json.dumps(settings)
+    return hashlib.sha256(text.encode() + b"".join(file.read_bytes() for file in files)).hexdigest()[:_DIGITS]
 
 
 def write_recording(seen: Iterable[CaseSeen], unsteady: Iterable[Case], path: Path = RECORDING) -> None:
