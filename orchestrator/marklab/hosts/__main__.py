@@ -18,8 +18,9 @@ from marklab.hosts.causes import known_differences, unexplained
 from marklab.hosts.comparison import CaseCompared
 from marklab.hosts.generation import random_cases
 from marklab.hosts.recording import Recording, write_recording
-from marklab.hosts.run import against, through_both
+from marklab.hosts.run import Both, against, through_both
 from marklab.hosts.script import CONTROLS, Case, cases, read_script, written_scripts
+from marklab.paths import require_tree
 
 # More comparisons than this are not shown round trip by round trip.
 _SHOWN = 12
@@ -60,19 +61,14 @@ def _main(
             raise BadInput(
                 "`--record` is of all scripts and transports", "leave out what chooses among them, or --record"
             )
+        if is_recorded:
+            require_tree("the page of comparisons")
         chosen = _chosen(scripts or [], transports or list(CONTROLS)) + random_cases(random, seed)
         changed = _settings(settings or [])
-        if not is_offline:
-            try:
-                linux.check()
-            except SetupError as error:
-                sys.stdout.write(f"skipped: {error}\n  try: {error.remedy or '--offline'}\n")
-                return 0
         begin = time.monotonic()
-        if is_offline:
-            both = against(Recording(), chosen, changed)
-        else:
-            both = through_both(chosen, changed, lambda text: print(text, file=sys.stderr))  # noqa: T201 - the progress
+        both = against(Recording(), chosen, changed) if is_offline else _on_linux(chosen, changed)
+        if both is None:
+            return 0
         seconds = time.monotonic() - begin
         if is_recorded and not is_offline:
             write_recording(both.linux.values(), [each.case for each in both.compared if each.is_unsteady])
@@ -80,6 +76,16 @@ def _main(
     except MarklabError as error:
         sys.stderr.write(f"error: {error}\n" + (f"  try: {error.remedy}\n" if error.remedy else ""))
         return error.exit_code
+
+
+def _on_linux(chosen: Sequence[Case], changed: dict[str, Any]) -> Both | None:
+    """Run through both; where this machine lacks something, say so."""
+    try:
+        linux.check()
+        return through_both(chosen, changed, lambda text: print(text, file=sys.stderr))  # noqa: T201 - the progress
+    except SetupError as error:
+        sys.stdout.write(f"skipped: {error}\n  try: {error.remedy or '--offline'}\n")
+        return None
 
 
 def _chosen(names: Sequence[str], transports: Sequence[str]) -> list[Case]:
