@@ -15,7 +15,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 GOALS := setup dev wheel test-wheel test-oldest lock run artifact test lint pytest real-time cargo-test miri deny fuzz compare \
-	reference conformance differential ns3 bench notices docs clean
+	reference conformance differential ns3 hosts bench notices docs clean
 .PHONY: $(GOALS)
 
 # The lab's environment; `dev` adds the packages of the tests.
@@ -143,6 +143,12 @@ differential: setup
 # The same flows here and in ns-3, with g++ and libns3-dev; writes the tables of docs/ns3.md.
 ns3: setup
 	$(PYTHON) -m marklab.ns3 --record
+
+# Scripts of marks, losses and delays through simulated hosts and Linux, where Mininet is; writes the tables of docs/hosts.md.
+RANDOM_SCRIPTS ?= 200
+
+hosts: setup
+	$(PYTHON) -m marklab.hosts --random $(RANDOM_SCRIPTS) --record
 
 # The tests of the pipeline that need no machine code, under Miri, which needs a nightly toolchain. Tests of table rows are
 # left out: the rows are safe code, and their property tests take an hour under Miri.

@@ -16,7 +16,7 @@ from marklab.traffic.rtt import parse_rtt
 from needs import lacking, names_of, reason
 
 # Tests that run real switches and hosts need the machine for themselves.
-_REAL_TIME = ("test_lab", "test_lab_bmv2", "test_live", "test_mininet")
+_REAL_TIME = ("test_hosts", "test_lab", "test_lab_bmv2", "test_live", "test_mininet")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -49,6 +49,7 @@ _NEEDED_BY = {
     r"make differential": {"simple_switch"},
     r"make conformance": {"P4C_CHECKOUT"},
     r"make ns3|marklab\.ns3": {"ns-3"},
+    r"make hosts|marklab\.hosts (?!--offline)": {"privileges", "Mininet"},
     r"\btcpdump\b": {"tcpdump"},
     r"\bdocker(?:-compose)? ": {"Docker"},
 }

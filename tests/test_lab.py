@@ -19,7 +19,6 @@ from statistics import median
 import numpy as np
 import pytest
 
-from dctcp_records import ALPHA_ONE, ObservationWindow, observation_windows
 from marklab.devices.hosts import Transport
 from marklab.engine import binding as engine
 from marklab.errors import BadInput, RunFailed, SetupError
@@ -28,6 +27,7 @@ from marklab.lab.hosts import bpf, congestion
 from marklab.lab.hosts.congestion import CONTROLS, control_named, loaded, registered, remove_orphans
 from marklab.lab.hosts.host import host_process, joined
 from marklab.lab.hosts.tcp import configure, route_options, sysctls
+from marklab.lab.records import ALPHA_ONE, ObservationWindow, observation_windows
 from namespaces import Namespace
 
 real = pytest.mark.needs("privileges", "namespaces", "network tools", "BPF tools", "type information", "iperf3")

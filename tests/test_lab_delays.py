@@ -14,7 +14,6 @@ from statistics import median
 import numpy as np
 import pytest
 
-from dctcp_records import ObservationWindow, observation_windows
 from marklab.devices.hosts import Transport
 from marklab.engine import binding as engine
 from marklab.errors import BadInput, SetupError
@@ -23,6 +22,7 @@ from marklab.lab.hosts import bpf, congestion
 from marklab.lab.hosts.congestion import CONTROLS, loaded
 from marklab.lab.hosts.host import host_process, joined
 from marklab.lab.hosts.tcp import configure
+from marklab.lab.records import ObservationWindow, observation_windows
 from marklab.model import validate
 from test_lab import Dumbbell, check_law, count, longest_flow, real
 from test_live import Hosts, program, route

@@ -26,6 +26,8 @@ from marklab.catalog.scheme import known_schemes
 from marklab.catalog.twin import TwinSpec
 from marklab.comparison import policy as comparison_policy
 from marklab.errors import BadInput
+from marklab.hosts.causes import Differences
+from marklab.hosts.script import Script
 from marklab.lab.live import SwitchDescription
 from marklab.model import read_yaml, validate
 from marklab.ns3.scenario import Scenario
@@ -76,6 +78,8 @@ READERS: Mapping[str, Callable[[Any], object]] = {
     "papers": lambda plain: [validate(Paper, each, name) for name, each in plain.items()],
     "switch": lambda plain: validate(SwitchDescription, plain, ""),
     "scenario": lambda plain: validate(Scenario, plain, ""),
+    "script": lambda plain: validate(Script, plain, ""),
+    "script-differences": lambda plain: validate(Differences, plain, ""),
 }
 
 
@@ -136,6 +140,7 @@ def test_all_kinds_have_files() -> None:
 _TELLING = {
     "interfaces": "switch",
     "ns3": "scenario",
+    "events": "script",
     "rules": "policy",
     GRID: "sweep",
     "title": "scheme",
@@ -298,6 +303,16 @@ WRONG: Mapping[str, list[dict[str, Any]]] = {
         {"cpu_port": 5, "traces": [{"port": 5}]},
         {"cpu_port": 5, "delay": 7},
     ],
+    "script": [
+        {},
+        {"title": "x", "segmnts": 4},
+        {"title": "x", "segments": "many"},
+        {"title": "x", "segments": 4, "transports": "cubic"},
+        {"title": "x", "segments": 4, "events": [{"drop": "both", "packet": 1}]},
+        {"title": "x", "segments": 4, "events": [{"drop": "data", "packet": 0}]},
+        {"title": "x", "segments": 4, "events": [{"drop": "data", "packet": "one"}]},
+    ],
+    "script-differences": [{"differences": [{"name": "x"}]}, {"difference": []}],
     "scenario": [
         {},
         {"title": "T", "ns3": [], "spec": {"schemes": "tcn"}},

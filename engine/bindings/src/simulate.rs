@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use marklab_netsim::{
     BuildError, Config, EchoRecord, Flow, FlowTrace, LineReport, NetSwitch, Network, Node, Outcome, Predecessor,
-    QueueSamples, Queueing, RunError, SampledPort,
+    QueueSamples, Queueing, RunError, SampledPort, SenderRow, SenderTrace,
 };
 use marklab_observe::Passage;
 use marklab_pipeline::State;
@@ -131,6 +131,7 @@ impl Flows<'_> {
 ///   `register_N` for each requested register cell. If the port has several queues, a record of each queue follows.
 /// - `passages`: for each recorded port the columns of single packets, or None.
 /// - `flow_trace`: bytes that flows delivered, over time; only if requested.
+/// - `sender_trace`: windows and states of senders, over time; only if requested.
 /// - `rtts`: round-trip times of TCP, and their number.
 /// - `queue_samples`: sampled queue lengths, and their number; only if requested.
 /// - `probes`: a row for each request of a probe; `rtt_ns` is -1 if no reply came.
@@ -236,6 +237,9 @@ fn result<'py>(python: Python<'py>, config: &Config, outcome: Outcome) -> PyResu
     if let Some(trace) = &outcome.flow_trace {
         result.set_item("flow_trace", flow_columns(python, trace)?)?;
     }
+    if let Some(trace) = &outcome.sender_trace {
+        result.set_item("sender_trace", sender_columns(python, trace)?)?;
+    }
     result.set_item("probes", probe_columns(python, &outcome.probes)?)?;
     let rtts = PyDict::new(python);
     let counted: Vec<_> = outcome.rtts.iter_recorded().collect();
@@ -293,6 +297,20 @@ fn flow_columns<'py>(python: Python<'py>, trace: &FlowTrace) -> PyResult<Bound<'
     result.set_item("time_ns", rows.iter().map(|row| row.time.nanos()).collect::<Vec<_>>().into_pyarray(python))?;
     result.set_item("flow", rows.iter().map(|row| row.flow).collect::<Vec<_>>().into_pyarray(python))?;
     result.set_item("bytes", rows.iter().map(|row| row.bytes).collect::<Vec<_>>().into_pyarray(python))?;
+    Ok(result)
+}
+
+/// Columns of a record of senders. A threshold that does not exist yet is the largest number.
+fn sender_columns<'py>(python: Python<'py>, trace: &SenderTrace) -> PyResult<Bound<'py, PyDict>> {
+    let rows = trace.rows();
+    let result = PyDict::new(python);
+    let numbers = |value: fn(&SenderRow) -> u64| rows.iter().map(value).collect::<Vec<_>>().into_pyarray(python);
+    result.set_item("time_ns", numbers(|row| row.time.nanos()))?;
+    result.set_item("flow", rows.iter().map(|row| row.flow).collect::<Vec<_>>().into_pyarray(python))?;
+    result.set_item("cwnd_bytes", numbers(|row| row.cwnd))?;
+    result.set_item("ssthresh_bytes", numbers(|row| row.ssthresh))?;
+    result.set_item("state", rows.iter().map(|row| row.state as u8).collect::<Vec<_>>().into_pyarray(python))?;
+    result.set_item("alpha", rows.iter().map(|row| row.alpha).collect::<Vec<_>>().into_pyarray(python))?;
     Ok(result)
 }
 

@@ -46,6 +46,9 @@ pub struct Config {
     /// Records the bytes that each flow delivers, per interval of this many ns.
     #[serde(default)]
     pub trace_flows_ns: Option<u64>,
+    /// Records windows and states of the senders.
+    #[serde(default)]
+    pub trace_senders: bool,
     /// Samples the queues of all ports.
     #[serde(default)]
     pub sample_queues: Option<SampleQueues>,

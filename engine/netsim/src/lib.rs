@@ -10,7 +10,7 @@
 //! - `network::hosts`, `network::switches`: the two kinds of nodes; `network::flows`: start of flows;
 //!   `network::handshake`: opening of connections; `network::queue_pairs`: RDMA hosts; `network::pause`: lossless
 //!   lines; `network::pias`: priorities by bytes sent; `network::probes`: measured round trips;
-//! - [`ledger`], `flow_trace`, `queue_samples`: observations, in addition to those of [`marklab_observe`].
+//! - [`ledger`], `flow_trace`, `sender_trace`, `queue_samples`: observations, in addition to those of [`marklab_observe`].
 
 mod config;
 mod events;
@@ -21,6 +21,7 @@ mod network;
 mod queue_samples;
 mod queueing;
 pub mod rdma;
+mod sender_trace;
 pub mod tcp;
 pub mod wire;
 
@@ -39,3 +40,4 @@ pub use network::{
 };
 pub use queue_samples::{QueueSamples, SampleQueues, SampledPort};
 pub use queueing::{PoolSpec, QueueLimit, QueueSpec, Queueing, Round};
+pub use sender_trace::{SenderRow, SenderTrace};

@@ -30,6 +30,7 @@ use crate::flow_trace::FlowTrace;
 use crate::frame::{Delayed, FramePool, NetFrame};
 use crate::ledger::{Ledger, Reason};
 use crate::queue_samples::{QueueSamples, SampleQueues};
+use crate::sender_trace::SenderTrace;
 use crate::tcp::SenderStats;
 use connection::Connection;
 use flows::{followers, started};
@@ -178,6 +179,8 @@ pub struct Outcome {
     pub traces: Vec<PortTrace>,
     /// Bytes that flows delivered over time, if requested.
     pub flow_trace: Option<FlowTrace>,
+    /// Windows and states of senders over time, if requested.
+    pub sender_trace: Option<SenderTrace>,
     /// Requests of each probe, in order of time.
     pub probes: Vec<Vec<EchoRecord>>,
     /// Round-trip times from data to acknowledgement in ns, as the transport measures them, to one part in a hundred.
@@ -234,6 +237,7 @@ pub struct Network {
     ledger: Ledger,
     traces: Vec<PortTrace>,
     flow_trace: Option<Box<FlowTrace>>,
+    sender_trace: Option<Box<SenderTrace>>,
     probes: Vec<ProbeState>,
     rtts: Histogram<u64>,
     queue_samples: Option<Box<QueueSamples>>,
@@ -299,6 +303,7 @@ impl Network {
             ledger: Ledger::default(),
             traces: Vec::new(),
             flow_trace: None,
+            sender_trace: None,
             probes: Vec::new(),
             rtts: Histogram::new_with_max(LONGEST_RTT_NS, 2).expect("a range that a histogram can have"),
             queue_samples: None,
@@ -375,6 +380,7 @@ impl Network {
             }
         }
         self.flow_trace = config.trace_flows_ns.map(|interval| Box::new(FlowTrace::new(interval, self.flows.len())));
+        self.sender_trace = config.trace_senders.then(|| Box::new(SenderTrace::new(self.flows.len())));
         for capture in &config.captures {
             let number = Some(self.captures.len() as u32);
             match &mut self.nodes[capture.node] {
@@ -555,6 +561,7 @@ impl Network {
             ledger: self.ledger,
             traces: self.traces,
             flow_trace: self.flow_trace.map(|trace| *trace),
+            sender_trace: self.sender_trace.map(|trace| *trace),
             probes: self.probes.into_iter().map(|probe| probe.records).collect(),
             rtts: self.rtts,
             queue_samples: self.queue_samples.map(|samples| *samples),

@@ -14,7 +14,7 @@ mod sender;
 
 pub use receiver::{AckPlan, EchoMode, Receiver, ReceiverConfig, SackBlocks};
 pub use rtt::{RtoConfig, RttEstimator};
-pub use sender::{AckEvent, Outgoing, Sender, SenderConfig, SenderStats};
+pub use sender::{AckEvent, CaState, Outgoing, Sender, SenderConfig, SenderStats};
 
 /// Sequence number on the wire of a stream offset; `first` is the sequence number of offset 0.
 pub fn wire_sequence(first: u32, offset: u64) -> u32 {

@@ -20,6 +20,8 @@ from marklab.catalog.description import SchemeSpec
 from marklab.catalog.twin import TwinSpec
 from marklab.comparison import policy as comparison_policy
 from marklab.errors import unknown
+from marklab.hosts.causes import Differences
+from marklab.hosts.script import Script
 from marklab.lab.live import SwitchDescription
 from marklab.ns3.scenario import Scenario
 from marklab.papers.claims import PaperExperiment
@@ -53,6 +55,8 @@ KINDS: Mapping[str, Kind] = {
     "experiment": Kind("An experiment of a paper: experiments/ID.yaml", PaperExperiment),
     "papers": Kind("The papers and their experiments: experiments/papers.yaml", dict[str, Paper]),
     "switch": Kind("A real-time switch: `switch --description FILE.yaml`", SwitchDescription),
+    "script": Kind("Marks, losses and delays for hosts: traffic/scripts/KIND/NAME.yaml", Script),
+    "script-differences": Kind("Known differences between hosts: traffic/script-differences.yaml", Differences),
     "scenario": Kind("A run here and in ns-3: `bench/peers/ns3/scenarios/NAME.yaml`", Scenario),
 }
 

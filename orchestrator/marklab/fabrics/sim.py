@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from marklab.devices.hosts import LINUX_CONTROLS
+from marklab.devices.hosts import LINUX_CONTROLS, Transport
 from marklab.devices.lossless import thresholds
 from marklab.engine import binding as engine
 from marklab.errors import BadInput, RunFailed
@@ -140,7 +140,7 @@ def configuration(
         "nodes": _nodes(experiment, scheme),
         "links": links,
         "framing": _numbers(spec.framing),
-        "transport": _transport(spec),
+        "transport": transport_numbers(spec.transport, spec.rate_bps),
         "nic": _numbers(spec.nic),
         "connections": _connections(spec),
         "stop_ns": spec.until_ns or last_start_ns + spec.stop_ns,
@@ -208,13 +208,13 @@ def _nodes(experiment: Experiment, scheme: ReadyScheme) -> list[dict[str, Any]]:
     return hosts + switches
 
 
-def _transport(spec: Spec) -> dict[str, Any]:
-    transport = spec.transport
+def transport_numbers(transport: Transport, rate_bps: int) -> dict[str, Any]:
+    """TCP as the engine takes it, on lines of a rate."""
     numbers = _numbers(transport)
     # Those of connections come with the flows.
     del numbers["receive_windows"]
     return numbers | {
-        "delay_threshold_ns": transport.threshold_ns(spec.rate_bps),
+        "delay_threshold_ns": transport.threshold_ns(rate_bps),
         "syn_ack_timer": bool(transport.syn_ack_timer),
         "dcqcn": _numbers(transport.dcqcn) if transport.dcqcn else None,
     }

@@ -321,6 +321,9 @@ impl Network {
         }
         self.send_client_ack(connection, false);
         self.send_segments(connection);
+        if self.sender_trace.is_some() {
+            self.trace_sender(connection);
+        }
     }
 
     /// The client receives a request, perhaps a repeated one.

@@ -443,6 +443,15 @@ impl Network {
         }
     }
 
+    /// Records the state of a connection's sender.
+    #[cold]
+    pub(super) fn trace_sender(&mut self, connection: usize) {
+        let state = &self.connections[connection];
+        if let (Some(trace), Some(flow)) = (&mut self.sender_trace, state.latest_flow) {
+            trace.look(self.now, flow, &state.sender);
+        }
+    }
+
     pub(super) fn client_receives(&mut self, connection: usize, segment: &Segment) {
         let now = self.now;
         if segment.flags & flags::SYN != 0 {
@@ -474,6 +483,9 @@ impl Network {
         let one_way = segment.timing.map(|one_way_ns| Duration::from_nanos(one_way_ns.into()));
         if let Some(rtt) = state.sender.on_ack(now, AckEvent { ack, sacks: &sacks[..count], ece, one_way }) {
             self.rtts.saturating_record(rtt.nanos());
+        }
+        if self.sender_trace.is_some() {
+            self.trace_sender(connection);
         }
         if segment.flags & flags::FIN != 0 {
             self.send_client_ack(connection, true);
@@ -563,6 +575,9 @@ impl Network {
             (true, State::Open) => {
                 self.connections[connection].sender.on_timeout(self.now);
                 self.send_segments(connection);
+                if self.sender_trace.is_some() {
+                    self.trace_sender(connection);
+                }
             }
             _ => self.arm_sender_timer(connection),
         }

@@ -87,6 +87,21 @@ impl SenderStats {
     }
 }
 
+/// State of congestion control, by Linux's names (`tcp_ca_state`), in its order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CaState {
+    /// Nothing is wrong.
+    Open = 0,
+    /// Segments have arrived out of order.
+    Disorder = 1,
+    /// The window was reduced because of marks.
+    Cwr = 2,
+    /// Losses are being repaired.
+    Recovery = 3,
+    /// A timeout is being repaired.
+    Loss = 4,
+}
+
 /// Phase of the window after a reduction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
@@ -148,6 +163,16 @@ impl Sender {
     /// The congestion control.
     pub fn control(&self) -> &dyn CongestionControl {
         &*self.control
+    }
+
+    /// The state of congestion control.
+    pub fn state(&self) -> CaState {
+        match self.phase {
+            Phase::Open => CaState::Open,
+            Phase::Reduced(_) => CaState::Cwr,
+            Phase::Recovery(_) => CaState::Recovery,
+            Phase::Loss(_) => CaState::Loss,
+        }
     }
 
     /// The congestion window.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Traces over time agree with the other results of a run.
 
+use marklab_netsim::tcp::CaState;
 use marklab_netsim::{Cell, Control, Flow, Outcome, QueueLimit, QueueTrace, Round, TraceRow};
 
 use crate::queues::{FRAME, config, flows, run_all};
@@ -88,6 +89,21 @@ fn flows_deliver_their_bytes_at_their_rate() {
     // 100 Mb/s for 10 ms are 125 kB, within a segment.
     let off: Vec<_> = inner.map(|row| row.bytes.abs_diff(125_000)).collect();
     assert!(off.len() == 8 && off.iter().all(|&off| off < MSS), "{off:?}");
+}
+
+/// Without losses and marks, the window of a flow only grows, and there is no threshold.
+#[test]
+fn windows_of_senders_are_recorded_when_they_change() {
+    let mut config = star(&[(GBPS, 10 * US); 2], QueueLimit::Packets(1000), Control::Reno);
+    config.transport.ack_every_segments = 1;
+    config.trace_senders = true;
+    let outcome = run(&config, &Program::of("droptail"), |_| (), vec![flow(0, 0, 1, 40 * MSS)]);
+    let rows = outcome.sender_trace.as_ref().expect("it was asked for").rows();
+    assert!(rows.is_sorted_by_key(|row| row.time));
+    let windows: Vec<_> = rows.iter().map(|row| row.cwnd / MSS).collect();
+    // The first acknowledgement is that of the first segment.
+    assert!(windows.is_sorted() && windows.first() == Some(&11) && windows.len() > 10, "{windows:?}");
+    assert!(rows.iter().all(|row| row.state == CaState::Open && row.ssthresh == u64::MAX && row.alpha == 0.0));
 }
 
 /// Every packet is recorded in order: its arrival and departure, its flow, and whether it was marked.

@@ -23,7 +23,7 @@ from marklab.errors import BadInput, MarklabError, RunFailed, SetupError, unknow
 from marklab.lab.commands import run
 from marklab.lab.hosts import bpf
 
-_SOURCE = Path(__file__).with_name("dctcp.bpf.c")
+SOURCE = Path(__file__).with_name("dctcp.bpf.c")
 # What dctcp.bpf.c implements; it had other arguments before Linux 6.10.
 _CONG_CONTROL = "void (*cong_control)(struct sock *, u32, int, const struct rate_sample *);"
 _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
@@ -123,7 +123,7 @@ def _compile(control: Control, defined: list[str], program: Path) -> Path:
     types = bpf.kernel_types()
     if _CONG_CONTROL not in types:
         raise SetupError("DCTCP in BPF needs Linux 6.10", _remedy(control, "a newer kernel"))
-    return bpf.compiled(_SOURCE, types, program, defined)
+    return bpf.compiled(SOURCE, types, program, defined)
 
 
 def registered() -> list[str]:

@@ -415,10 +415,14 @@ void BPF_PROG(cwnd_event, struct sock *sk, enum tcp_ca_event event)
 SEC("struct_ops/undo_cwnd")
 __u32 BPF_PROG(undo_cwnd, struct sock *sk)
 {
-	__u32 cwnd = ((struct tcp_sock *)sk)->snd_cwnd;
-	__u32 loss_cwnd = state_of(sk)->loss_cwnd;
+	const struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct dctcp *dctcp = state_of(sk);
 
-	return cwnd > loss_cwnd ? cwnd : loss_cwnd;
+	/* TCP takes back its threshold as well (tcp_undo_cwnd_reduction), which cong_control would undo. */
+	if (tp->prior_ssthresh > dctcp->ssthresh)
+		dctcp->ssthresh = tp->prior_ssthresh;
+	dctcp->reducing = 0;
+	return tp->snd_cwnd > dctcp->loss_cwnd ? tp->snd_cwnd : dctcp->loss_cwnd;
 }
 
 SEC(".struct_ops")

@@ -59,6 +59,8 @@ def route_options(transport: Transport, kernel_control: str) -> list[str]:
         # Whole ms, as the kernel has them.
         *("rto_min", f"{max(1, round(transport.min_rto_ns / 1e6))}ms"),
         *("advmss", str(transport.mss_bytes)),
+        # Each segment is acknowledged at once; otherwise Linux delays acknowledgements as it likes.
+        *(("quickack", "1") if transport.ack_every == 1 else ()),
     ]
 
 
