@@ -100,10 +100,14 @@ fn slot_of(time: Time) -> u64 {
 }
 
 impl<E> EventQueue<E> {
-    /// Adds an event, which must not be earlier than the event taken last.
+    /// Adds an event.
+    ///
+    /// # Panics
+    ///
+    /// If it is earlier than the slot of the event taken last.
     #[inline]
     pub(crate) fn push(&mut self, time: Time, event: E) {
-        debug_assert!(slot_of(time) >= self.cursor, "an event in the past");
+        assert!(slot_of(time) >= self.cursor, "an event in the past");
         if slot_of(time) < self.cursor + SLOTS as u64 {
             self.link(time, event);
         } else {

@@ -118,43 +118,45 @@ impl Rate {
     }
 }
 
+// Time that wraps around would order events wrongly without a word, so that sums and differences panic.
+
 impl Add<Duration> for Time {
     type Output = Time;
     fn add(self, length: Duration) -> Time {
-        Time(self.0 + length.0)
+        Time(self.0.strict_add(length.0))
     }
 }
 
 impl AddAssign<Duration> for Time {
     fn add_assign(&mut self, length: Duration) {
-        self.0 += length.0;
+        self.0 = self.0.strict_add(length.0);
     }
 }
 
 impl Sub<Duration> for Time {
     type Output = Time;
     fn sub(self, length: Duration) -> Time {
-        Time(self.0 - length.0)
+        Time(self.0.strict_sub(length.0))
     }
 }
 
 impl Add for Duration {
     type Output = Duration;
     fn add(self, other: Duration) -> Duration {
-        Duration(self.0 + other.0)
+        Duration(self.0.strict_add(other.0))
     }
 }
 
 impl AddAssign for Duration {
     fn add_assign(&mut self, other: Duration) {
-        self.0 += other.0;
+        self.0 = self.0.strict_add(other.0);
     }
 }
 
 impl Sub for Duration {
     type Output = Duration;
     fn sub(self, other: Duration) -> Duration {
-        Duration(self.0 - other.0)
+        Duration(self.0.strict_sub(other.0))
     }
 }
 
@@ -173,6 +175,18 @@ impl fmt::Display for Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[should_panic(expected = "overflow")]
+    fn time_does_not_wrap_around() {
+        let _ = Time::from_nanos(u64::MAX) + Duration::from_nanos(1);
+    }
+
+    #[test]
+    #[should_panic(expected = "overflow")]
+    fn time_before_the_beginning_does_not_exist() {
+        let _ = Time::from_nanos(1) - Duration::from_nanos(2);
+    }
 
     #[test]
     fn transmission_time_is_exact_in_the_long_run() {
